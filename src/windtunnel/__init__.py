@@ -1,0 +1,103 @@
+"""windtunnel: a wind tunnel for GPU clusters.
+
+A trace is a set of tables. A policy turns tables into decisions. A run turns decisions into a
+table. Everything we show is a function of tables.
+
+>>> import windtunnel as wt
+>>> jobs = {"submit_time": [0, 0, 1], "duration": [30, 10, 25], "num_gpus": [1, 1, 1]}
+>>> wt.simulate(jobs, "pool:2", policy="fifo").metrics()["avg_jct"]
+24.666666666666668
+
+Names are imported on first use, so that ``import windtunnel`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from windtunnel.cluster.spec import ClusterSpec, NodeType
+    from windtunnel.errors import (
+        InfeasibleError,
+        PolicyError,
+        SchemaError,
+        SpecError,
+        TraceError,
+        WindtunnelError,
+    )
+    from windtunnel.policies.catalogue import policy
+    from windtunnel.sim.contract import Policy, Preempt, Start
+    from windtunnel.sim.jobs import Jobs, JobView
+    from windtunnel.sim.outcome import Outcome
+    from windtunnel.study.compare import Comparison, compare
+    from windtunnel.study.simulate import simulate
+    from windtunnel.traces.open import open_trace
+    from windtunnel.traces.readers import reader
+    from windtunnel.traces.trace import Trace, TraceMetadata
+
+__version__ = "0.1.0"
+
+#: Public name -> the module that defines it.
+_HOME = {
+    "ClusterSpec": "windtunnel.cluster.spec",
+    "Comparison": "windtunnel.study.compare",
+    "InfeasibleError": "windtunnel.errors",
+    "JobView": "windtunnel.sim.jobs",
+    "Jobs": "windtunnel.sim.jobs",
+    "NodeType": "windtunnel.cluster.spec",
+    "Outcome": "windtunnel.sim.outcome",
+    "Policy": "windtunnel.sim.contract",
+    "PolicyError": "windtunnel.errors",
+    "Preempt": "windtunnel.sim.contract",
+    "SchemaError": "windtunnel.errors",
+    "SpecError": "windtunnel.errors",
+    "Start": "windtunnel.sim.contract",
+    "Trace": "windtunnel.traces.trace",
+    "TraceError": "windtunnel.errors",
+    "TraceMetadata": "windtunnel.traces.trace",
+    "WindtunnelError": "windtunnel.errors",
+    "compare": "windtunnel.study.compare",
+    "open_trace": "windtunnel.traces.open",
+    "policy": "windtunnel.policies.catalogue",
+    "reader": "windtunnel.traces.readers",
+    "simulate": "windtunnel.study.simulate",
+}
+
+__all__ = [
+    "ClusterSpec",
+    "Comparison",
+    "InfeasibleError",
+    "JobView",
+    "Jobs",
+    "NodeType",
+    "Outcome",
+    "Policy",
+    "PolicyError",
+    "Preempt",
+    "SchemaError",
+    "SpecError",
+    "Start",
+    "Trace",
+    "TraceError",
+    "TraceMetadata",
+    "WindtunnelError",
+    "__version__",
+    "compare",
+    "open_trace",
+    "policy",
+    "reader",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'windtunnel' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,136 @@
+"""Free state of a cluster during a run, for the reference engine and its placements.
+
+`FreeNodes` keeps, for every number of free GPUs, the set of nodes that have exactly that many, as
+one Python integer used as a bitset: "fewest free GPUs that suffice, then lowest index" is then a
+short walk over counts and one lowest set bit. `FreePool` is for clusters without node boundaries.
+Both are changed only through ``take`` and ``give``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+#: Where a job runs: (node index, GPU units taken there), in placement order.
+Where = list[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What jobs of one class ask of a cluster; jobs with equal demands are interchangeable.
+
+    Attributes:
+        gpus: GPU units of the whole gang (whole GPUs on nodes, millionths on a sharing pool).
+        task: GPU units of one task, which must fit one node; 1 where a gang may split anywhere.
+        cpus: thousandths of a CPU core, 0 where unknown or not constrained.
+        allowed: bitset of the nodes whose GPU type is acceptable; -1 = all.
+        largest: most GPU units the gang could use on one allowed node that is empty.
+        smallest: least such number above 0 (0 where no allowed node serves).
+        capacity: GPU units it could use on the allowed nodes of an empty cluster.
+    """
+
+    gpus: int
+    task: int
+    cpus: int
+    allowed: int
+    largest: int
+    smallest: int
+    capacity: int
+
+
+class FreeNodes:
+    """Free GPUs of a cluster with nodes.
+
+    Args:
+        sizes: GPUs of each node, shape (nodes,).
+    """
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self.sizes = list(sizes)
+        self.free = list(sizes)
+        self.total = sum(sizes)
+        self.top = max(sizes)
+        self.by_free = [0] * (self.top + 1)
+        self.empty = 0
+        for node, size in enumerate(sizes):
+            self.by_free[size] |= 1 << node
+            self.empty |= 1 << node
+
+    def take(self, where: Where, demand: Demand) -> None:  # noqa: ARG002 - one contract with FreePool
+        """Take GPUs on nodes that have them free."""
+        for node, gpus in where:
+            self._set(node, self.free[node] - gpus)
+
+    def give(self, where: Where, demand: Demand) -> None:  # noqa: ARG002 - one contract with FreePool
+        """Give back what `take` took."""
+        for node, gpus in where:
+            self._set(node, self.free[node] + gpus)
+
+    def fits(self, where: Where, demand: Demand) -> bool:
+        """Return whether a policy's own choice of nodes is free, allowed and of the right sum."""
+        wanted: dict[int, int] = {}
+        for node, gpus in where:
+            if not 0 <= node < len(self.free) or gpus < 1 or gpus % demand.task:
+                return False
+            if not demand.allowed >> node & 1:
+                return False
+            wanted[node] = wanted.get(node, 0) + gpus
+        enough = all(self.free[node] >= gpus for node, gpus in wanted.items())
+        return enough and sum(wanted.values()) == demand.gpus
+
+    def _set(self, node: int, now_free: int) -> None:
+        bit = 1 << node
+        before = self.free[node]
+        self.by_free[before] ^= bit
+        self.by_free[now_free] ^= bit
+        size = self.sizes[node]
+        if size in (before, now_free):
+            self.empty ^= bit
+        self.total += now_free - before
+        self.free[node] = now_free
+
+
+class FreePool:
+    """Free GPUs and CPU cores of a cluster without nodes: one pool a GPU type.
+
+    Args:
+        sizes: GPU units of each pool, shape (pools,).
+        cpus: thousandths of cores of each pool, None = not constrained, shape (pools,).
+    """
+
+    def __init__(self, sizes: Sequence[int], cpus: Sequence[int | None]) -> None:
+        self.sizes = list(sizes)
+        self.free = list(sizes)
+        self.total = sum(sizes)
+        self.constrained = [limit is not None for limit in cpus]
+        self.free_cpus = [limit or 0 for limit in cpus]
+
+    def take(self, where: Where, demand: Demand) -> None:
+        """Take GPUs and cores of a pool that has them free."""
+        self._move(where, demand, -1)
+
+    def give(self, where: Where, demand: Demand) -> None:
+        """Give back what `take` took."""
+        self._move(where, demand, 1)
+
+    def candidates(self, demand: Demand) -> Iterator[int]:
+        """Yield the pools in which the whole demand fits now, in index order."""
+        for pool, free in enumerate(self.free):
+            if free < demand.gpus or not demand.allowed >> pool & 1:
+                continue
+            if self.constrained[pool] and self.free_cpus[pool] < demand.cpus:
+                continue
+            yield pool
+
+    def fits(self, where: Where, demand: Demand) -> bool:
+        """Return whether a policy's own choice of a pool serves."""
+        return any(where == [(pool, demand.gpus)] for pool in self.candidates(demand))
+
+    def _move(self, where: Where, demand: Demand, sign: int) -> None:
+        for pool, gpus in where:
+            self.free[pool] += sign * gpus
+            self.free_cpus[pool] += sign * demand.cpus
+            self.total += sign * gpus

@@ -1,0 +1,228 @@
+"""`ClusterSpec`: the immutable description of a cluster that a run takes.
+
+A cluster is an ordered list of node types; nodes are numbered through that list, so the node index
+that breaks ties is fixed by the specification. A *pool* is a cluster without node boundaries.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from windtunnel.errors import SpecError, quote
+
+#: ``64x8:A100``: 64 nodes of 8 GPUs of type A100.
+_UNIFORM = re.compile(r"(?P<nodes>\d+)x(?P<gpus>\d+)(?::(?P<type>[\w.+-]+))?")
+#: Node types spelled out in a one-line description.
+_SHOWN_TYPES = 6
+#: ``pool:512`` or ``pool:512:A100``.
+_POOL = re.compile(r"pool:(?P<gpus>\d+)(?::(?P<type>[\w.+-]+))?")
+
+
+class NodeType(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Nodes that are alike.
+
+    Attributes:
+        count: how many nodes.
+        gpus: GPUs a node; 0 for a CPU node.
+        gpu_type: the GPUs' type; None where the cluster does not tell types apart.
+        cpus: CPU cores a node; None = not constrained.
+        mem_gib: host memory a node in GiB; None = not constrained.
+    """
+
+    count: int
+    gpus: int
+    gpu_type: str | None = None
+    cpus: float | None = None
+    mem_gib: float | None = None
+
+
+class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A cluster: node types in order, or a pool.
+
+    Attributes:
+        node_types: the node types, in the order in which nodes are numbered.
+        name: what to call the cluster on a page.
+        is_pool: no node boundaries: any free GPUs serve (each node type is one big node).
+
+    >>> ClusterSpec.uniform(nodes=64, gpus_per_node=8, gpu_type="A100").num_gpus
+    512
+    """
+
+    node_types: tuple[NodeType, ...]
+    name: str = ""
+    is_pool: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the numbers.
+
+        Raises:
+            SpecError: a count is not positive or the cluster has no GPU.
+        """
+        for index, node in enumerate(self.node_types):
+            path = f"$.node_types[{index}]"
+            if node.count < 1:
+                raise SpecError(f"{path}.count", f"found {node.count}; expected at least 1 node")
+            if node.gpus < 0:
+                raise SpecError(f"{path}.gpus", f"found {node.gpus}; expected 0 or more GPUs")
+            for field in ("cpus", "mem_gib"):
+                value = getattr(node, field)
+                if value is not None and not 0 < value < float("inf"):
+                    raise SpecError(f"{path}.{field}", f"found {value}; expected a number > 0")
+            if node.gpu_type is not None and (not node.gpu_type or "|" in node.gpu_type):
+                raise SpecError(
+                    f"{path}.gpu_type",
+                    f"found {quote(node.gpu_type)}; expected one type's name, without '|'",
+                )
+        if self.num_gpus < 1:
+            raise SpecError("$.node_types", "the cluster has no GPU; expected at least one")
+
+    @classmethod
+    def uniform(
+        cls,
+        nodes: int,
+        gpus_per_node: int,
+        gpu_type: str | None = None,
+        *,
+        cpus_per_node: float | None = None,
+        mem_gib_per_node: float | None = None,
+        name: str = "",
+    ) -> ClusterSpec:
+        """Return a cluster of ``nodes`` equal nodes."""
+        node = NodeType(nodes, gpus_per_node, gpu_type, cpus_per_node, mem_gib_per_node)
+        return cls((node,), name or f"{nodes}x{gpus_per_node}" + (f":{gpu_type}" * bool(gpu_type)))
+
+    @classmethod
+    def pool(
+        cls,
+        gpus: int,
+        cpus: float | None = None,
+        gpu_type: str | None = None,
+        *,
+        name: str = "",
+    ) -> ClusterSpec:
+        """Return a pool of ``gpus`` GPUs (and, if given, ``cpus`` cores) without nodes."""
+        label = name or f"pool:{gpus}" + (f":{gpu_type}" * bool(gpu_type))
+        return cls((NodeType(1, gpus, gpu_type, cpus),), label, is_pool=True)
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> ClusterSpec:
+        """Read a cluster from a TOML file.
+
+        The file has ``name`` (optional), ``is_pool`` (optional) and one ``[[node_types]]`` table a
+        node type, with the fields of `NodeType`.
+
+        Raises:
+            SpecError: the file is missing, not TOML, or breaks the rules; names the key.
+        """
+        path = Path(path)
+        try:
+            raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise SpecError(str(path), f"cannot be read as TOML: {error}") from error
+        return cls.from_mapping(raw, source=str(path), default_name=path.stem)
+
+    @classmethod
+    def from_mapping(
+        cls, raw: dict[str, Any], *, source: str = "$", default_name: str = ""
+    ) -> ClusterSpec:
+        """Build a cluster from plain data (parsed TOML or JSON).
+
+        Raises:
+            SpecError: an unknown key (the nearest is suggested), a missing key or a wrong type.
+        """
+        _refuse_unknown_keys(raw, source)
+        try:
+            spec = msgspec.convert({"name": default_name, **raw}, cls)
+        except msgspec.ValidationError as error:
+            raise SpecError(source, str(error)) from error
+        return spec
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return the cluster as plain data that `from_mapping` reads back."""
+        data: dict[str, Any] = msgspec.to_builtins(self)
+        return data
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes (node types of a pool count once each)."""
+        return sum(node.count for node in self.node_types)
+
+    @property
+    def num_gpus(self) -> int:
+        """Number of GPUs."""
+        return sum(node.count * node.gpus for node in self.node_types)
+
+    @property
+    def gpu_types(self) -> tuple[str, ...]:
+        """Distinct GPU types in node order; empty where the cluster does not tell them apart."""
+        named = (n.gpu_type for n in self.node_types if n.gpu_type is not None and n.gpus)
+        return tuple(dict.fromkeys(named))
+
+    def describe(self) -> str:
+        """Return the cluster in one line: ``512 GPUs: 64 nodes x 8 A100``."""
+        if self.is_pool:
+            parts = [f"{n.count * n.gpus} {n.gpu_type or 'GPUs'}" for n in self.node_types]
+            return f"{self.num_gpus:,} GPUs in a pool without nodes" + (
+                f" ({', '.join(parts)})" if self.gpu_types else ""
+            )
+        parts = [
+            f"{n.count:,} nodes x {n.gpus} {n.gpu_type or 'GPU' + 's' * (n.gpus != 1)}"
+            for n in self.node_types
+        ]
+        more = len(parts) - _SHOWN_TYPES
+        shown = ", ".join(parts[:_SHOWN_TYPES]) + (f", and {more} more types" * (more > 0))
+        return f"{self.num_gpus:,} GPUs: {shown}"
+
+
+def _refuse_unknown_keys(raw: dict[str, Any], source: str) -> None:
+    known = ClusterSpec.__struct_fields__
+    for key in raw:
+        if key not in known:
+            raise SpecError.unknown(f"{source}: $.{key}", key, known)
+    nodes = raw.get("node_types", [])
+    if not isinstance(nodes, list):
+        return
+    for index, node in enumerate(nodes):
+        for key in node if isinstance(node, dict) else ():
+            if key not in NodeType.__struct_fields__:
+                where = f"{source}: $.node_types[{index}].{key}"
+                raise SpecError.unknown(where, key, NodeType.__struct_fields__)
+
+
+def parse_cluster(text: str) -> ClusterSpec:
+    """Return the cluster a command-line word stands for.
+
+    Args:
+        text: ``64x8:A100`` (several joined by commas), ``pool:512[:TYPE]``, a ``.toml`` file, or a
+            preset's name.
+
+    Raises:
+        SpecError: none of these; says what is accepted.
+
+    >>> parse_cluster("2x4:V100,1x8:A100").describe()
+    '16 GPUs: 2 nodes x 4 V100, 1 nodes x 8 A100'
+    """
+    from windtunnel.cluster.presets import PRESETS, preset
+
+    text = text.strip()
+    if match := _POOL.fullmatch(text):
+        return ClusterSpec.pool(int(match["gpus"]), gpu_type=match["type"])
+    parts = [_UNIFORM.fullmatch(part.strip()) for part in text.split(",")]
+    matches = [part for part in parts if part is not None]
+    if matches and len(matches) == len(parts):
+        nodes = tuple(NodeType(int(m["nodes"]), int(m["gpus"]), m["type"]) for m in matches)
+        return ClusterSpec(nodes, text)
+    if text.endswith(".toml"):
+        return ClusterSpec.from_toml(text)
+    if text.lower() in PRESETS:
+        return preset(text)
+    raise SpecError(
+        "cluster",
+        f"found {quote(text)}; expected NODESxGPUS[:TYPE][,...], pool:GPUS, a .toml file, "
+        f"or one of {', '.join(sorted(PRESETS))}.",
+    )

@@ -1,0 +1,191 @@
+"""Every error windtunnel raises on purpose, and the one place where their texts are written.
+
+The tree::
+
+    WindtunnelError
+    ├── TraceError        a file cannot be read: where, what stands there, what was expected
+    ├── SchemaError       a table breaks the schema: every violation at once
+    ├── SpecError         a specification (cluster, option, name) is wrong: path in it, what to do
+    ├── PolicyError       a policy asked for something impossible during a run
+    └── InfeasibleError   an optimisation model has no solution
+
+Call sites pass facts; the classmethod constructors build the sentence. The command line prints
+``str(error)`` and exits with 2; it never shows a traceback for these without ``--debug``.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+#: Values quoted in a message are cut here: a hostile cell must not flood a terminal.
+MAX_QUOTED = 80
+
+
+def quote(value: object) -> str:
+    r"""Return ``value`` as it may be shown in a message: escaped, quoted, cut to `MAX_QUOTED`.
+
+    >>> quote("a\x1b[31m")
+    "'a\\x1b[31m'"
+    """
+    text = ascii(value)
+    return text if len(text) <= MAX_QUOTED else f"{text[: MAX_QUOTED - 3]}...{text[-1]}"
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return ``" Did you mean 'x'?"`` for the nearest known word, or an empty string."""
+    matches = difflib.get_close_matches(word.lower(), {k.lower(): k for k in known}, n=1)
+    return f" Did you mean {quote(matches[0])}?" if matches else ""
+
+
+class WindtunnelError(Exception):
+    """Base of every error raised on purpose."""
+
+
+class TraceError(WindtunnelError):
+    """A trace file cannot be read.
+
+    Attributes:
+        file: the file as the user named it.
+        row: 1-based line in the file, or None.
+        column: column name, or None.
+        value: the offending text, or None.
+        expected: what should have stood there.
+    """
+
+    def __init__(
+        self,
+        file: str,
+        expected: str,
+        *,
+        row: int | None = None,
+        column: str | None = None,
+        value: object = None,
+        hint: str = "",
+    ) -> None:
+        self.file = file
+        self.row = row
+        self.column = column
+        self.value = value
+        self.expected = expected
+        self.hint = hint
+        where = str(file)
+        if row is not None:
+            where += f", line {row}"
+        if column is not None:
+            where += f", column {quote(column)}"
+        found = "" if value is None else f" found {quote(value)};"
+        tail = f" {hint}" if hint else ""
+        super().__init__(f"{where}:{found} expected {expected}.{tail}")
+
+    @classmethod
+    def missing_column(cls, file: str, column: str, available: Sequence[str]) -> TraceError:
+        """Build the error for a required column that the file lacks."""
+        has = ", ".join(quote(name) for name in available[:20]) or "none"
+        return cls(
+            file,
+            f"a column {quote(column)}",
+            column=column,
+            hint=f"The file has: {has}.{nearest(column, available)}",
+        )
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One rule of the schema that a table breaks.
+
+    Attributes:
+        column: the column's name.
+        rule: what must hold, in words.
+        count: number of offending rows (0 when the column itself is at fault).
+        row: first offending row: the line in the file where known, else 1-based row.
+        value: the first offending value.
+        unit: what ``row`` counts: lines of a file, or rows of a table in memory.
+    """
+
+    column: str
+    rule: str
+    count: int = 0
+    row: int | None = None
+    value: object = None
+    unit: str = "line"
+
+    def __str__(self) -> str:
+        at = "" if self.row is None else f", first in {self.unit} {self.row}: {quote(self.value)}"
+        rows = "" if self.count == 0 else f" ({self.count} row{'s' * (self.count != 1)}{at})"
+        return f"column {quote(self.column)}: expected {self.rule}{rows}"
+
+
+class SchemaError(WindtunnelError):
+    """A jobs table breaks the schema; carries every violation, not only the first.
+
+    Attributes:
+        source: the file or object at fault.
+        violations: what is wrong, in column order.
+    """
+
+    def __init__(self, source: str, violations: Sequence[Violation], hint: str = "") -> None:
+        self.source = source
+        self.violations = tuple(violations)
+        lines = "".join(f"\n  - {v}" for v in self.violations)
+        tail = f"\n{hint}" if hint else ""
+        super().__init__(f"{source}: the jobs table breaks the schema:{lines}{tail}")
+
+
+class SpecError(WindtunnelError):
+    """A specification is wrong: a cluster, an option, a name the user typed.
+
+    Attributes:
+        path: where in the specification (``$.node_types[0].gpus``, ``--policy``).
+    """
+
+    def __init__(self, path: str, message: str) -> None:
+        self.path = path
+        super().__init__(f"{path}: {message}")
+
+    @classmethod
+    def unknown(cls, path: str, name: str, known: Iterable[str]) -> SpecError:
+        """Build the error for a name that is not one of ``known``."""
+        names = sorted(known)
+        return cls(
+            path,
+            f"unknown name {quote(name)}.{nearest(name, names)} Known: {', '.join(names)}.",
+        )
+
+
+class PolicyError(WindtunnelError):
+    """A policy decided something impossible (unknown job, started twice, does not fit).
+
+    Attributes:
+        policy: the policy's name.
+        time: simulated instant in seconds, or None before the run.
+        job: the job's id, or None.
+    """
+
+    def __init__(
+        self, policy: str, message: str, *, time: float | None = None, job: str | None = None
+    ) -> None:
+        self.policy = policy
+        self.time = time
+        self.job = job
+        when = "" if time is None else f" at t={time:g} s"
+        who = "" if job is None else f", job {quote(job)}"
+        super().__init__(f"policy {quote(policy)}{when}{who}: {message}")
+
+
+class InfeasibleError(WindtunnelError):
+    """An optimisation model has no solution.
+
+    Attributes:
+        model: the model's name.
+        status: what the solver said, in the model's own words.
+    """
+
+    def __init__(self, model: str, status: str) -> None:
+        self.model = model
+        self.status = status
+        super().__init__(f"{model}: no feasible solution: {status}")

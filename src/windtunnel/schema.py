@@ -1,0 +1,290 @@
+"""The jobs table: its columns, and the one validation at the boundary.
+
+A jobs table is an Arrow table with the columns of `COLUMNS`, in that order. Times are float64
+seconds since the trace's epoch; null means unknown. Readers build it with `conform`, which adds the
+optional columns a source lacks and checks every rule at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windtunnel.errors import SchemaError, Violation, nearest, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+STATUSES: tuple[str, ...] = (
+    "completed",
+    "failed",
+    "cancelled",
+    "timeout",
+    "node_fail",
+    "preempted",
+    "out_of_memory",
+    "running",
+    "pending",
+    "unknown",
+)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the jobs table.
+
+    Attributes:
+        name: the column's name.
+        type: its Arrow type.
+        doc: what it holds, in a sentence.
+        required: a source must have it (values may still be null unless ``nullable`` is false).
+        nullable: whether a value may be unknown.
+    """
+
+    name: str
+    type: pa.DataType
+    doc: str
+    required: bool = False
+    nullable: bool = True
+
+
+COLUMNS: tuple[Column, ...] = (
+    Column("job_id", pa.string(), "unique name of the job", required=True, nullable=False),
+    Column("submit_time", pa.float64(), "when the job was submitted, s", required=True),
+    Column("start_time", pa.float64(), "when it first ran, s"),
+    Column("end_time", pa.float64(), "when it left, s"),
+    Column("duration", pa.float64(), "run time, s", required=True),
+    Column("estimate", pa.float64(), "requested wall time, s"),
+    Column("num_gpus", pa.float64(), "GPUs of the whole gang; fractions share", required=True),
+    Column("num_tasks", pa.int32(), "gang size; each task fits one node"),
+    Column("num_cpus", pa.float64(), "CPU cores of the whole gang"),
+    Column("mem_gib", pa.float64(), "host memory of the whole gang, GiB"),
+    Column("gpu_type", pa.string(), "acceptable GPU types joined by |; null = any"),
+    Column("user", pa.string(), "who submitted it"),
+    Column("vc", pa.string(), "virtual cluster, account, tenant or queue"),
+    Column("workload", pa.string(), "kind of work (Pretrain, Eval, ...)"),
+    Column("template", pa.string(), "recurrence key (job name, group tag)"),
+    Column("status", pa.string(), "how it ended, one of STATUSES"),
+    Column("priority", pa.float64(), "larger is more urgent"),
+)
+BY_NAME: dict[str, Column] = {column.name: column for column in COLUMNS}
+JOBS: pa.Schema = pa.schema(
+    [pa.field(c.name, c.type, nullable=c.nullable, metadata={"doc": c.doc}) for c in COLUMNS]
+)
+
+#: Schema-metadata key under which a jobs table remembers the file it was read from.
+_SOURCE = b"windtunnel.source"
+
+
+def source_of(jobs: pa.Table) -> str:
+    """Return what to call a jobs table in messages: the file it was read from, else "jobs"."""
+    name: bytes = (jobs.schema.metadata or {}).get(_SOURCE, b"jobs")
+    return name.decode(errors="replace")
+
+
+def conform(
+    table: pa.Table,
+    *,
+    source: str = "jobs",
+    lines: Sequence[int] | np.ndarray | None = None,
+    first_line: int = 1,
+) -> pa.Table:
+    """Return ``table`` as a jobs table: all columns, in order, of the schema's types, validated.
+
+    ``duration`` may be absent where ``start_time`` and ``end_time`` are there; it is then their
+    difference. Unknown columns are kept behind the schema's own (a source's extras).
+
+    Args:
+        table: any Arrow table whose columns are named as in `COLUMNS`.
+        source: what to call the table in messages (a file name).
+        lines: line number of each row in the source file, shape (rows,).
+        first_line: line number of the first row, where ``lines`` is not given.
+
+    Raises:
+        SchemaError: any rule is broken; the error lists every one of them.
+    """
+    missing = [
+        c.name
+        for c in COLUMNS
+        if c.required and c.name not in table.column_names and not _derivable(c.name, table)
+    ]
+    if missing:
+        available = table.column_names
+        raise SchemaError(
+            source,
+            [
+                Violation(name, f"a column of this name.{nearest(name, available)}")
+                for name in missing
+            ],
+            hint=f"The table has: {', '.join(quote(n) for n in available[:30]) or 'no columns'}.",
+        )
+    arrays: dict[str, Any] = {}
+    violations: list[Violation] = []
+    for column in COLUMNS:
+        if column.name not in table.column_names:
+            arrays[column.name] = pa.nulls(table.num_rows, column.type)
+            continue
+        try:
+            arrays[column.name] = table[column.name].cast(column.type)
+        except pa.ArrowException as error:  # a bad value, or a type that has no such cast
+            violations.append(Violation(column.name, f"values of type {column.type} ({error})"))
+            arrays[column.name] = pa.nulls(table.num_rows, column.type)
+    if "duration" not in table.column_names:
+        arrays["duration"] = pc.subtract(arrays["end_time"], arrays["start_time"])
+    extras = {n: table[n] for n in table.column_names if n not in BY_NAME}
+    metadata = {**(table.schema.metadata or {}), _SOURCE: source.encode()}
+    jobs = pa.table(arrays, schema=JOBS.with_metadata(metadata))
+    for name, values in extras.items():
+        jobs = jobs.append_column(name, values)
+    validate(jobs, source=source, lines=lines, first_line=first_line, found=violations)
+    return jobs
+
+
+def _derivable(name: str, table: pa.Table) -> bool:
+    return name == "duration" and {"start_time", "end_time"} <= set(table.column_names)
+
+
+def validate(
+    jobs: pa.Table,
+    *,
+    source: str = "jobs",
+    lines: Sequence[int] | np.ndarray | None = None,
+    first_line: int = 1,
+    found: Sequence[Violation] = (),
+) -> None:
+    """Check every rule of the schema and report all violations in one error.
+
+    Rules: ids present and unique; times finite, none before the epoch's own zero is required to be
+    positive; no negative or NaN duration, estimate, GPUs, CPUs, memory or gang size; start not
+    before submit, end not before start; known status; no negative zero or NaN priority.
+
+    Args:
+        jobs: a table with the columns of `COLUMNS`.
+        source: what to call the table in messages.
+        lines: line number of each row in the source, shape (rows,).
+        first_line: line of the first row, where ``lines`` is not given.
+        found: violations already known, reported with the rest.
+
+    Raises:
+        SchemaError: with every violation, its count, first line and first value.
+    """
+    violations = list(found)
+
+    def check(column: str, rule: str, bad: np.ndarray, shown: str | None = None) -> None:
+        count = int(bad.sum())
+        if count:
+            index = int(bad.argmax())
+            row = int(lines[index]) if lines is not None else first_line + index
+            value = jobs[shown or column][index].as_py()
+            violations.append(Violation(column, rule, count, row, value))
+
+    ids = jobs["job_id"]
+    check("job_id", "a value in every row", _mask(pc.is_null(ids)))
+    check("job_id", "each id once", _repeated(ids))
+    for name in ("submit_time", "start_time", "end_time", "priority"):
+        check(name, "a finite number", ~_finite(jobs[name]))
+    for name in ("duration", "estimate", "num_gpus", "num_cpus", "mem_gib"):
+        values = _floats(jobs[name])
+        bad = ~_finite(jobs[name]) | (values < 0) | (np.signbit(values) & (values == 0))
+        check(name, "a finite number >= 0", bad)
+    check("num_tasks", "a whole number >= 1", _mask(pc.less(jobs["num_tasks"], 1)))
+    submit, start, end = (_floats(jobs[n]) for n in ("submit_time", "start_time", "end_time"))
+    check("start_time", "start_time >= submit_time", start < submit)
+    check("end_time", "end_time >= start_time", end < start)
+    known = pc.is_in(jobs["status"], value_set=pa.array(STATUSES))
+    bad_status = _mask(pc.and_(pc.invert(known), pc.is_valid(jobs["status"])))
+    check("status", f"one of {', '.join(STATUSES)}", bad_status)
+    if violations:
+        raise SchemaError(source, violations)
+
+
+def _mask(values: Any) -> np.ndarray:
+    """Return an Arrow boolean column as a numpy mask, null counted as false."""
+    filled = pc.fill_null(values, False)
+    return np.asarray(filled.to_numpy(zero_copy_only=False) if len(filled) else [], dtype=bool)
+
+
+def _floats(values: Any) -> np.ndarray:
+    """Return a numeric Arrow column as float64, null as NaN, shape (rows,)."""
+    return np.asarray(values.cast(pa.float64()).to_numpy(), dtype=np.float64)
+
+
+def _finite(values: Any) -> np.ndarray:
+    """Return where a value is null or finite (null is unknown, not wrong)."""
+    finite: np.ndarray = _mask(pc.is_null(values)) | np.isfinite(_floats(values))
+    return finite
+
+
+def _repeated(ids: Any) -> np.ndarray:
+    """Return where an id stands for the second or a later time."""
+    codes = pc.dictionary_encode(ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids)
+    if isinstance(codes, pa.ChunkedArray):
+        codes = codes.combine_chunks()
+    indices = codes.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    bad = np.ones(len(indices), dtype=bool)
+    bad[np.unique(indices, return_index=True)[1]] = False
+    bad[indices == -1] = False
+    return bad
+
+
+def as_jobs(jobs: Any, *, source: str = "jobs") -> pa.Table:
+    """Return anything table-like as a validated jobs table.
+
+    Args:
+        jobs: a jobs table, anything that exports the Arrow C stream (polars, pandas, ibis, duckdb,
+            pyarrow), or a mapping column -> array. A mapping or frame without ``job_id`` gets row
+            numbers from 0 as ids: in memory there is no file to point at.
+        source: what to call it in messages.
+
+    Raises:
+        SchemaError: a rule is broken, or the object is not a table.
+
+    >>> as_jobs({"submit_time": [0, 1], "duration": [5, 5], "num_gpus": [1, 2]}).num_rows
+    2
+    """
+    table = _arrow(jobs, source)
+    if table.schema.names[: len(COLUMNS)] == JOBS.names and table.schema.types[
+        : len(COLUMNS)
+    ] == list(JOBS.types):
+        validate(table, source=source)
+        return table
+    if "job_id" not in table.column_names:
+        numbers = pa.array(np.arange(table.num_rows)).cast(pa.string())
+        table = table.add_column(0, "job_id", numbers)
+    return conform(table, source=source)
+
+
+def _arrow(jobs: Any, source: str) -> pa.Table:
+    if isinstance(jobs, pa.Table):
+        return jobs
+    if hasattr(jobs, "to_pyarrow"):  # ibis expressions
+        return jobs.to_pyarrow()
+    if hasattr(jobs, "__arrow_c_stream__"):
+        return pa.table(jobs)
+    if hasattr(jobs, "items"):
+        columns: dict[str, Callable[..., Any] | Any] = dict(jobs.items())
+        try:
+            return pa.table({name: _column(name, values) for name, values in columns.items()})
+        except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError) as error:
+            raise SchemaError(
+                source, [Violation("*", f"columns of one length ({error})")]
+            ) from error
+    raise SchemaError(
+        source,
+        [Violation("*", f"an Arrow-exporting table or a mapping of columns, not {type(jobs)}")],
+    )
+
+
+def _column(name: str, values: Any) -> Any:
+    """Return one in-memory column as Arrow; NaN stays NaN (an error), None becomes null."""
+    known = BY_NAME.get(name)
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    array = pa.array(values, from_pandas=False)
+    if known is not None and known.type == pa.string() and not pa.types.is_null(array.type):
+        return array.cast(pa.string())
+    return array
