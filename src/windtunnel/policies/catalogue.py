@@ -1,0 +1,132 @@
+"""The policies by name, and how a user's own is found.
+
+A policy is given as an object (`Policy` instance or class, or a function of one, two or three
+arguments), as ``package.module:name``, by a built-in name, or by a name that an installed package
+registers in the entry-point group ``windtunnel.policies``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.errors import PolicyError, SpecError, quote
+from windtunnel.policies.queue_order import (
+    Fifo,
+    Priority,
+    PriorityPreemptive,
+    Sjf,
+    SjfEstimate,
+    SjfPreemptive,
+    Srtf,
+)
+from windtunnel.sim.contract import FunctionPolicy, Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ENTRY_POINTS = "windtunnel.policies"
+
+POLICIES: dict[str, Policy] = {
+    kind.name: kind()
+    for kind in (Fifo, Sjf, SjfEstimate, SjfPreemptive, Srtf, Priority, PriorityPreemptive)
+}
+#: Other names of the field for the same policies.
+ALIASES = {"fcfs": "fifo"}
+
+
+def policy(
+    name: str,
+    *,
+    queueing: str | None = None,
+    preemptive: bool = False,
+    every: float | None = None,
+) -> Callable[[Callable[..., Any]], FunctionPolicy]:
+    """Turn a function into a policy and register it under ``name`` (a decorator).
+
+    Args:
+        name: what users type.
+        queueing: default head-of-line rule.
+        preemptive: rank running jobs too.
+        every: seconds between rounds.
+
+    Raises:
+        SpecError: the name is a built-in policy's.
+
+    >>> @policy("ssf-example")
+    ... def rank(jobs):
+    ...     "Smallest num_gpus x duration first."
+    ...     return jobs.num_gpus * jobs.duration
+    """
+    if name in _BUILT_IN or name in ALIASES:
+        raise SpecError("policy", f"{quote(name)} is a built-in policy; choose another name")
+
+    def register(function: Callable[..., Any]) -> FunctionPolicy:
+        made = FunctionPolicy(function, name, queueing=queueing, preemptive=preemptive, every=every)
+        POLICIES[name] = made
+        return made
+
+    return register
+
+
+_BUILT_IN = frozenset(POLICIES)
+
+
+def resolve_policy(given: Any) -> Policy:
+    """Return the policy an argument stands for.
+
+    Raises:
+        SpecError: no such name, module or attribute; the nearest name is suggested.
+        PolicyError: the object is not a policy.
+    """
+    if isinstance(given, str):
+        return _by_name(given)
+    if isinstance(given, type) and issubclass(given, Policy):
+        return _checked(given())
+    if isinstance(given, Policy):
+        return _checked(given)
+    if callable(given):
+        return FunctionPolicy(given)
+    raise PolicyError(str(type(given).__name__), "expected a policy's name, Policy or function")
+
+
+def _checked(made: Policy) -> Policy:
+    _ = made.tier  # raises if the class defines none of the methods
+    if made.every is not None and not 0 < made.every < float("inf"):
+        raise PolicyError(made.label, f"every={made.every!r}; expected seconds > 0")
+    return made
+
+
+def _by_name(name: str) -> Policy:
+    key = ALIASES.get(name.lower(), name.lower())
+    if key in POLICIES:
+        return POLICIES[key]
+    if name in POLICIES:
+        return POLICIES[name]
+    if ":" in name:
+        return resolve_policy(_imported(name))
+    installed = {e.name: e for e in importlib.metadata.entry_points(group=ENTRY_POINTS)}
+    if name in installed:
+        return resolve_policy(installed[name].load())
+    raise SpecError.unknown("policy", name, [*POLICIES, *ALIASES, *installed])
+
+
+def _imported(path: str) -> Any:
+    """Import ``package.module:name``; the working folder counts, as with ``python -m``."""
+    module_name, _, attribute = path.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        module = importlib.import_module(module_name)
+    except (ImportError, ValueError) as error:
+        hint = "expected a built-in name or package.module:name"
+        raise SpecError("policy", f"cannot import {quote(path)}: {error}; {hint}") from error
+    try:
+        return getattr(module, attribute)
+    except AttributeError:
+        names = [n for n in vars(module) if not n.startswith("_")]
+        raise SpecError.unknown(f"policy {module_name}", attribute, names) from None

@@ -1,0 +1,1 @@
+"""The simulator: contract, two engines, outcome and its metrics."""

@@ -1,0 +1,129 @@
+"""The compiled engine: numba kernels that return exactly what the reference engine returns.
+
+The Python/numba boundary is crossed once a run. Kernels are compiled once and cached on disk;
+nothing in them depends on the policy's code: a static order is an array of positions.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from windtunnel.errors import PolicyError
+from windtunnel.sim.compiled.loading import load_kernels
+from windtunnel.sim.contract import static_rank
+from windtunnel.sim.flight import FINISHED, NOT_SUBMITTED, REJECTED, RUNNING, WAITING, Flight
+from windtunnel.sim.jobs import JobView
+
+if TYPE_CHECKING:
+    from windtunnel.sim.contract import Placement, Policy
+    from windtunnel.sim.problem import Problem
+
+NAME = "compiled"
+#: What this engine can run.
+FEATURES: frozenset[str] = frozenset({"tier1", "tier2", "preemption"})
+
+
+def run(
+    problem: Problem,
+    policy: Policy,
+    placement: Placement,
+    *,
+    queueing: str,
+    overhead: float = 0.0,
+    until: float = math.inf,
+) -> Flight:
+    """Fly the jobs under the policy; arguments and result as in `windtunnel.sim.reference.run`.
+
+    Raises:
+        PolicyError: the policy's order is unusable (NaN, wrong shape).
+    """
+    nodes, queue_kernel, quota_kernel = load_kernels()
+    keys = _keys(problem, policy)
+    order = np.argsort(keys, kind="stable")
+    position = np.empty_like(order)
+    position[order] = np.arange(len(order))
+    state, classes = nodes.state_of(problem), nodes.classes_of(problem)
+    sizes = np.bincount(problem.demand_of, minlength=len(problem.demands))
+    class_start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    code = nodes.CODES[placement.name]
+    span = nodes.span_limit(problem)
+    strict = queueing == "strict"
+    # With nodes of one size, less room never makes a layout possible.
+    monotone = problem.is_pool or len(set(problem.sizes[problem.sizes > 0].tolist())) == 1
+    if policy.preemptive:
+        parts = quota_kernel.fly(
+            problem.submit, problem.duration, position, problem.demand_of, class_start,
+            classes, state, code, strict, policy.by_remaining, float(overhead), monotone, span,
+            until,
+        )  # fmt: skip
+    else:
+        start, end, segment_job, offsets, where, gpus, points = queue_kernel.fly(
+            problem.submit, problem.duration, position, order, problem.demand_of, class_start,
+            classes, state, code, strict, monotone, span, until,
+        )  # fmt: skip
+        run_time = np.where(np.isnan(start), 0.0, np.where(np.isnan(end), until, end) - start)
+        never = np.zeros(len(start), dtype=np.int64)
+        parts = (start, end, run_time, never, segment_job, start[segment_job], end[segment_job],
+                 offsets, where, gpus, points)  # fmt: skip
+    return _flight(problem, parts, until)
+
+
+def _keys(problem: Problem, policy: Policy) -> np.ndarray:
+    """Return each flown job's key at its arrival, shape (m,), arrival order.
+
+    Without rounds a tier-2 key is asked once, when the job is queued, which is at its submit time:
+    so it is as static as a rank.
+    """
+    if policy.by_remaining:
+        return problem.duration
+    if policy.tier == 1:
+        ranks: np.ndarray = static_rank(policy, problem.jobs)[problem.rows]
+        return ranks
+    keys: np.ndarray = np.empty(len(problem.rows))
+    for job, row in enumerate(problem.rows.tolist()):
+        view = JobView(problem.jobs, row)
+        keys[job] = policy.key(view, view.submit_time)
+        if math.isnan(keys[job]):
+            raise PolicyError(policy.label, "key is NaN", time=view.submit_time, job=view.job_id)
+    keys += 0.0  # -0.0 becomes 0.0: equal keys have equal bits
+    return keys
+
+
+def _flight(problem: Problem, parts: tuple[Any, ...], until: float) -> Flight:
+    """Return the kernel's arrays, which are in arrival order, as a flight in table order."""
+    (start, end, run_time, preemptions, segment_job, segment_start, segment_end,
+     offsets, where, gpus, points) = parts  # fmt: skip
+    rows, total = problem.rows, len(problem.jobs)
+
+    def by_row(values: np.ndarray, missing: float) -> np.ndarray:
+        result = np.full(total, missing)
+        result[rows] = values
+        return result
+
+    running = np.zeros(len(rows), dtype=bool)
+    running[segment_job[np.isnan(segment_end)]] = True
+    status = np.full(total, REJECTED, dtype=np.int8)
+    status[rows] = np.where(
+        ~np.isnan(end),
+        FINISHED,
+        np.where(running, RUNNING, np.where(problem.submit > until, NOT_SUBMITTED, WAITING)),
+    )
+    if problem.is_pool:
+        offsets, where, gpus = np.zeros(len(segment_job) + 1, dtype=np.int64), where[:0], gpus[:0]
+    return Flight(
+        start=by_row(start, math.nan),
+        end=by_row(end, math.nan),
+        run_time=by_row(run_time, 0.0),
+        preemptions=by_row(preemptions, 0),
+        status=status,
+        segment_job=rows[segment_job],
+        segment_start=segment_start,
+        segment_end=segment_end,
+        node_offset=offsets,
+        nodes=where.astype(np.int32),
+        node_gpus=gpus.astype(np.int32),
+        scheduling_points=int(points),
+    )

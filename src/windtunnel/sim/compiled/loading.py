@@ -1,0 +1,43 @@
+"""Loading the kernels with a compile cache that cannot be stale.
+
+numba caches a compiled function under its own file's time stamp and does not see that a function it
+inlines, in another file, has changed. So the cache folder's name is a digest of all kernel sources;
+it lies in the user's cache, which is writable where site-packages may not be.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+@cache
+def load_kernels() -> tuple[ModuleType, ModuleType, ModuleType]:
+    """Return the modules ``nodes``, ``queue_kernel`` and ``quota_kernel``.
+
+    ``NUMBA_CACHE_DIR``, where the user set it, is left alone.
+    """
+    import numba
+
+    before = numba.config.CACHE_DIR
+    if not before:
+        numba.config.CACHE_DIR = str(_cache_folder())
+    try:
+        from windtunnel.sim.compiled import nodes, queue_kernel, quota_kernel
+    finally:
+        numba.config.CACHE_DIR = before
+    return nodes, queue_kernel, quota_kernel
+
+
+def _cache_folder() -> Path:
+    from platformdirs import user_cache_path
+
+    digest = hashlib.sha256()
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    return user_cache_path("windtunnel") / "kernels" / digest.hexdigest()[:16]

@@ -1,0 +1,225 @@
+"""What a policy and a placement are: the contracts, in three tiers.
+
+A user writes the smallest that suffices:
+
+1. ``rank(jobs) -> float array (n,)``: a static order, lower first;
+2. ``key(job, now) -> float``: lower first, asked when a job is queued (and at rounds);
+3. ``decide(now, queue, cluster) -> iterable of Start | Preempt``: anything.
+
+A function of one, two or three arguments is one of these; a `Policy` subclass with one of the
+methods says more (its default head of line, whether it preempts).
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+
+from windtunnel.errors import PolicyError, SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from windtunnel.cluster.free import Demand, Where
+    from windtunnel.sim.jobs import Jobs, JobView
+
+#: Head-of-line rules: stop at the first job that does not fit, or go on past it.
+QUEUEING: tuple[str, ...] = ("skip", "strict")
+
+
+@dataclass(frozen=True)
+class Start:
+    """Start a waiting job.
+
+    Attributes:
+        job: the job.
+        where: nodes and GPUs as ``cluster.fit`` returned them; None = the run's placement decides.
+    """
+
+    job: JobView
+    where: Where | None = None
+
+
+@dataclass(frozen=True)
+class Preempt:
+    """Stop a running job; it waits again with the work it has left."""
+
+    job: JobView
+
+
+class Policy:
+    """Who runs next. Subclasses define exactly one of ``rank``, ``key`` or ``decide``.
+
+    Attributes:
+        name: what users type.
+        queueing: default head-of-line rule.
+        preemptive: running jobs are ranked with the waiting ones at every instant and give way to
+            better ones (quota walk, DESIGN "preemptive policies").
+        by_remaining: the order is by remaining time, which falls while a job runs.
+        every: seconds between rounds; a ``key`` is asked again at each round, a ``decide`` is asked
+            at rounds only. None = no rounds.
+    """
+
+    name: ClassVar[str] = ""
+    queueing: str | None = None
+    preemptive: bool = False
+    by_remaining: bool = False
+    every: float | None = None
+
+    def rank(self, jobs: Jobs) -> np.ndarray:
+        """Return the static order, lower first: float array of shape (n,), row order."""
+        raise NotImplementedError
+
+    def key(self, job: JobView, now: float) -> float:
+        """Return the job's key at ``now`` (s), lower first."""
+        raise NotImplementedError
+
+    def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Start | Preempt]:
+        """Yield decisions at ``now`` (s); each is applied before the next is asked for.
+
+        Args:
+            now: the instant, s.
+            queue: waiting jobs in order of arrival: iterable of `JobView`, ``len``, and the columns
+                as arrays (``queue.num_gpus``, ``queue.submit_time`` ...).
+            cluster: ``num_gpus``, ``free_gpus``, ``running`` (list of `JobView` in order of start),
+                ``fit(job)`` -> where it would go, or None.
+        """
+        raise NotImplementedError
+
+    @property
+    def tier(self) -> int:
+        """1, 2 or 3: which of the three methods the class defines."""
+        for number, method in ((1, "rank"), (2, "key"), (3, "decide")):
+            if getattr(type(self), method) is not getattr(Policy, method):
+                return number
+        raise PolicyError(self.label, "defines none of rank(jobs), key(job, now), decide(...)")
+
+    @property
+    def label(self) -> str:
+        """The policy's name, or its class's."""
+        return self.name or type(self).__name__
+
+    @property
+    def requires(self) -> frozenset[str]:
+        """What an engine must offer to run this policy."""
+        needs = {f"tier{self.tier}"}
+        needs |= {"preemption"} if self.preemptive else set()
+        needs |= {"rounds"} if self.every is not None else set()
+        return frozenset(needs)
+
+
+class FunctionPolicy(Policy):
+    """A policy made of a plain function of one, two or three arguments.
+
+    Args:
+        function: ``rank(jobs)``, ``key(job, now)`` or ``decide(now, queue, cluster)``.
+        name: what to call it; the function's name if empty.
+        queueing: default head-of-line rule.
+        preemptive: see `Policy`.
+        every: see `Policy`.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        name: str = "",
+        *,
+        queueing: str | None = None,
+        preemptive: bool = False,
+        every: float | None = None,
+    ) -> None:
+        self.function = function
+        self.given_name = name or getattr(function, "__name__", "policy")
+        self.queueing = queueing
+        self.preemptive = preemptive
+        self.every = every
+        parameters = inspect.signature(function).parameters.values()
+        self._tier = sum(p.default is p.empty for p in parameters)
+        if self._tier not in (1, 2, 3):
+            raise PolicyError(
+                self.label,
+                f"a function of {self._tier} arguments; expected rank(jobs), key(job, now) or "
+                "decide(now, queue, cluster)",
+            )
+        self.__doc__ = function.__doc__
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the function itself, so that a decorated policy can still be tested by hand."""
+        return self.function(*args)
+
+    def rank(self, jobs: Jobs) -> np.ndarray:
+        """Return the function's static order."""
+        result: np.ndarray = self.function(jobs)
+        return result
+
+    def key(self, job: JobView, now: float) -> float:
+        """Return the function's key."""
+        result: float = self.function(job, now)
+        return result
+
+    def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Start | Preempt]:
+        """Return the function's decisions."""
+        result: Iterable[Start | Preempt] = self.function(now, queue, cluster)
+        return result
+
+    @property
+    def tier(self) -> int:
+        """The number of the function's arguments."""
+        return self._tier
+
+    @property
+    def label(self) -> str:
+        """The given name."""
+        return self.given_name
+
+
+class Placement(Protocol):
+    """Where a job runs: a search over the free state that changes nothing.
+
+    Attributes:
+        name: what users type.
+    """
+
+    name: str
+
+    def place(self, free: Any, demand: Demand) -> Where | None:
+        """Return nodes and GPUs for one job of this demand, or None if it does not fit now."""
+
+
+def static_rank(policy: Policy, jobs: Jobs) -> np.ndarray:
+    """Return a tier-1 policy's order, checked.
+
+    Returns:
+        Float array of shape (n,), no NaN, no negative zero.
+
+    Raises:
+        PolicyError: the array has another shape, or is NaN for some job (which is named).
+    """
+    values = np.asarray(policy.rank(jobs), dtype=np.float64)
+    if values.shape != (len(jobs),):
+        raise PolicyError(
+            policy.label, f"rank returned shape {values.shape}; expected ({len(jobs)},)"
+        )
+    bad = np.flatnonzero(np.isnan(values))
+    if len(bad):
+        raise PolicyError(
+            policy.label,
+            f"rank is NaN for {len(bad):,} job(s); the column it reads may be unknown there",
+            job=jobs.job_id[bad[0]],
+        )
+    return values + 0.0  # -0.0 + 0.0 == 0.0: equal keys have equal bits
+
+
+def checked_queueing(value: str | None, policy: Policy) -> str:
+    """Return the head-of-line rule to use: the user's, else the policy's, else ``strict``.
+
+    Raises:
+        SpecError: unknown rule.
+    """
+    chosen = value or policy.queueing or ("skip" if policy.preemptive else "strict")
+    if chosen not in QUEUEING:
+        raise SpecError.unknown("queueing", chosen, QUEUEING)
+    return chosen

@@ -1,0 +1,180 @@
+"""Tier-3 policies on the reference engine: what they see, and how decisions are carried out."""
+
+from __future__ import annotations
+
+import bisect
+from typing import TYPE_CHECKING
+
+from windtunnel.errors import PolicyError
+from windtunnel.sim.contract import Preempt, Start
+from windtunnel.sim.jobs import JobView
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+
+    from windtunnel.cluster.free import Where
+    from windtunnel.sim.contract import Policy
+    from windtunnel.sim.ledger import Ledger
+
+
+class QueueView:
+    """The waiting jobs in order of arrival.
+
+    Iterating walks a snapshot, so that jobs may be started on the way. Any column of the jobs table
+    is an attribute: an array of shape (len(queue),) in the same order.
+    """
+
+    def __init__(self, decider: Decider) -> None:
+        self._decider = decider
+
+    def __len__(self) -> int:
+        return len(self._decider.waiting)
+
+    def __iter__(self) -> Iterator[JobView]:
+        return iter([self._decider.view(job) for job in self._decider.waiting])
+
+    def __getitem__(self, index: int) -> JobView:
+        return self._decider.view(self._decider.waiting[index])
+
+    def __getattr__(self, name: str) -> np.ndarray:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        problem = self._decider.ledger.problem
+        column: np.ndarray = getattr(problem.jobs, name)
+        waiting: np.ndarray = column[problem.rows[self._decider.waiting]]
+        return waiting
+
+
+class ClusterView:
+    """The cluster at this instant."""
+
+    def __init__(self, decider: Decider) -> None:
+        self._decider = decider
+        problem = decider.ledger.problem
+        self._units = problem.units
+        #: GPUs of the whole cluster.
+        self.num_gpus = problem.quota / problem.units
+
+    @property
+    def free_gpus(self) -> float:
+        """GPUs nobody holds."""
+        return self._decider.ledger.free.total / self._units
+
+    @property
+    def running(self) -> list[JobView]:
+        """Running jobs in order of start."""
+        return [self._decider.view(job) for job in self._decider.ledger.running]
+
+    def fit(self, job: JobView | float) -> Where | None:
+        """Return where a job (or so many GPUs, of any type) would go now, or None."""
+        decider = self._decider
+        if isinstance(job, JobView):
+            return decider.ledger.fit(decider.number(job))
+        demand = decider.ledger.problem.plain_demand(job)
+        return decider.ledger.placement.place(decider.ledger.free, demand)
+
+
+class Decider:
+    """Asks a tier-3 policy and applies what it yields, one decision at a time.
+
+    Raises (from `decide`):
+        PolicyError: a decision that is impossible; names the instant and the job.
+    """
+
+    def __init__(self, ledger: Ledger, policy: Policy) -> None:
+        self.ledger = ledger
+        self.policy = policy
+        self.waiting: list[int] = []
+        self.now = 0.0
+        self._views: dict[int, JobView] = {}
+        self._number: dict[int, int] = {}
+        self._rows: list[int] = ledger.problem.rows.tolist()
+        self._queue = QueueView(self)
+        self._cluster = ClusterView(self)
+
+    def add(self, job: int, now: float) -> None:
+        """Queue a job that arrives (arrival numbers only grow)."""
+        self.waiting.append(job)
+        view = JobView(self.ledger.problem.jobs, self._rows[job])
+        self._views[job] = view
+        self._number[view.row] = job
+        del now
+
+    def finished(self, job: int) -> None:
+        """Forget a job that completed."""
+        view = self._views.pop(job)
+        view.running = False
+        view.remaining = 0.0
+        del self._number[view.row]
+
+    def rekey(self, now: float) -> None:
+        """Do nothing: a tier-3 policy keeps no keys here."""
+
+    def __len__(self) -> int:
+        return len(self.waiting)
+
+    def view(self, job: int) -> JobView:
+        """Return the job's view, brought up to this instant."""
+        view = self._views[job]
+        ledger = self.ledger
+        segment = ledger.segment_of[job]
+        if segment >= 0:
+            left = ledger.projected_end[job] - self.now
+            view.remaining = min(ledger.remaining[job], left)
+            view.run_time = ledger.run_time[job] + self.now - ledger.segment_start[segment]
+        else:
+            view.remaining = ledger.remaining[job]
+            view.run_time = ledger.run_time[job]
+        return view
+
+    def number(self, view: JobView) -> int:
+        """Return the arrival number of a job the policy names.
+
+        Raises:
+            PolicyError: the job is not active.
+        """
+        job = self._number.get(getattr(view, "row", -1))
+        if job is None:
+            raise self._impossible("names a job that is neither waiting nor running", view)
+        return job
+
+    def decide(self, now: float) -> None:
+        """Ask the policy and apply its decisions."""
+        self.now = now
+        for decision in self.policy.decide(now, self._queue, self._cluster):
+            if isinstance(decision, Start):
+                self._start(decision)
+            elif isinstance(decision, Preempt):
+                self._preempt(decision)
+            else:
+                raise self._impossible(f"yielded {decision!r}; expected Start or Preempt", None)
+
+    def _start(self, decision: Start) -> None:
+        job, ledger = self.number(decision.job), self.ledger
+        place = bisect.bisect_left(self.waiting, job)
+        if place == len(self.waiting) or self.waiting[place] != job:
+            raise self._impossible("starts a job that already runs", decision.job)
+        where = decision.where
+        if where is None:
+            where = ledger.fit(job)
+        elif where and not ledger.free.fits(where, ledger.demand[job]):
+            where = None
+        if where is None or (not where and ledger.gpus[job]):
+            raise self._impossible("starts a job where it does not fit", decision.job)
+        del self.waiting[place]
+        ledger.start(job, self.now, where)
+        self._views[job].running = True
+
+    def _preempt(self, decision: Preempt) -> None:
+        job = self.number(decision.job)
+        if job not in self.ledger.running:
+            raise self._impossible("preempts a job that does not run", decision.job)
+        self.ledger.preempt(job, self.now)
+        self._views[job].running = False
+        bisect.insort(self.waiting, job)
+
+    def _impossible(self, message: str, view: JobView | None) -> PolicyError:
+        job = getattr(view, "job_id", None)
+        return PolicyError(self.policy.label, message, time=self.now, job=job)

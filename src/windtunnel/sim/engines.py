@@ -1,0 +1,42 @@
+"""The engines and how one is chosen: the fastest whose features cover the policy's needs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.errors import SpecError
+
+if TYPE_CHECKING:
+    from windtunnel.sim.contract import Policy
+
+ENGINES: tuple[str, ...] = ("auto", "compiled", "reference")
+
+
+def choose_engine(name: str, policy: Policy) -> Any:
+    """Return the engine module (``NAME``, ``FEATURES``, ``run``) to fly a policy with.
+
+    Args:
+        name: ``auto``, ``compiled`` or ``reference``.
+        policy: what it must be able to run.
+
+    Raises:
+        SpecError: unknown engine, or the named one lacks a feature the policy needs.
+    """
+    from windtunnel.sim import reference
+
+    if name not in ENGINES:
+        raise SpecError.unknown("engine", name, ENGINES)
+    if name == "reference":
+        return reference
+    from windtunnel.sim import compiled
+
+    lacking = policy.requires - compiled.FEATURES
+    if not lacking:
+        return compiled
+    if name == "auto":
+        return reference
+    raise SpecError(
+        "engine",
+        f"the compiled engine lacks {', '.join(sorted(lacking))}, which policy "
+        f"{policy.label!r} needs; use engine='auto' or 'reference'",
+    )

@@ -1,0 +1,191 @@
+"""Metrics of a run: pure functions from an outcome to numbers and small tables.
+
+Definitions: ``wait`` = first start - submit; ``jct`` = end - submit; bounded slowdown =
+max(1, jct / max(run time, 10 s)) (Feitelson, JSSPP'01, tau = 10 s); ``makespan`` = last end, time 0
+being the trace's epoch; utilisation = GPU-seconds held / (GPUs x (last end - first submit)).
+Averages are over finished jobs for jct and slowdown, over started jobs for wait.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from windtunnel.quantiles import quantiles
+from windtunnel.sim.flight import FINISHED, NOT_SUBMITTED, REJECTED, RUNNING, STATUS_NAMES, WAITING
+
+if TYPE_CHECKING:
+    from windtunnel.sim.outcome import Outcome
+
+#: Jobs shorter than this count as this long in the bounded slowdown, seconds.
+SLOWDOWN_BOUND = 10.0
+#: Upper ends of the job-size classes, GPUs; the last class is open.
+SIZE_BOUNDS: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+_PERCENTS = (50, 90, 95, 99)
+
+
+def horizon(outcome: Outcome) -> tuple[float, float]:
+    """Return (first submit, last instant anything ended) in s; the span of a run's averages."""
+    flight = outcome.flight
+    flown = flight.status != REJECTED
+    if not flown.any():
+        return 0.0, 0.0
+    first = float(outcome.submit_time[flown].min())
+    until = outcome.settings.get("until")
+    if until is not None and (flight.status[flown] != FINISHED).any():
+        return first, max(first, float(until))
+    ends = flight.end[~np.isnan(flight.end)]
+    return first, float(ends.max()) if len(ends) else first
+
+
+def bounded_slowdown(outcome: Outcome) -> np.ndarray:
+    """Return the bounded slowdown of finished jobs, shape (finished,), jobs-table order."""
+    done = outcome.flight.status == FINISHED
+    jct = (outcome.flight.end - outcome.submit_time)[done]
+    duration = np.asarray(outcome.jobs["duration"].to_numpy(), dtype=np.float64)[done]
+    slowdown: np.ndarray = np.maximum(1.0, jct / np.maximum(duration, SLOWDOWN_BOUND))
+    return slowdown
+
+
+def summary(outcome: Outcome) -> dict[str, Any]:
+    """Return the run in numbers.
+
+    Keys: ``num_jobs``, ``num_finished``, ``num_running``, ``num_waiting``, ``num_not_submitted``,
+    ``num_rejected``; for each of wait, jct (s) and bounded_slowdown: ``avg_``, ``p50_``, ``p90_``,
+    ``p95_``, ``p99_``, ``max_``; ``num_waited`` (jobs with wait > 0); ``makespan`` (s);
+    ``utilization`` (fraction of the cluster's GPU-seconds between first submit and last end);
+    ``gpu_time`` (GPU-seconds held); ``num_preemptions``; ``avg_preempted_time`` (s a finished job
+    spent waiting after its first start); ``scheduling_points``. None where there is nothing to
+    average.
+    """
+    flight = outcome.flight
+    started = ~np.isnan(flight.start)
+    done = flight.status == FINISHED
+    wait = (flight.start - outcome.submit_time)[started]
+    jct = (flight.end - outcome.submit_time)[done]
+    first, last = horizon(outcome)
+    gpu_time = gpu_seconds(outcome)
+    span = (last - first) * outcome.cluster.num_gpus
+    preempted = jct - (flight.start - outcome.submit_time)[done] - flight.run_time[done]
+    return {
+        "num_jobs": len(flight.status),
+        **{
+            f"num_{STATUS_NAMES[code]}": int((flight.status == code).sum())
+            for code in (FINISHED, RUNNING, WAITING, NOT_SUBMITTED, REJECTED)
+        },
+        **distribution(jct, "jct"),
+        **distribution(wait, "wait"),
+        **distribution(bounded_slowdown(outcome), "bounded_slowdown"),
+        "num_waited": int((wait > 0).sum()),
+        "makespan": last if done.any() else None,
+        "utilization": gpu_time / span if span > 0 else None,
+        "gpu_time": gpu_time,
+        "num_preemptions": int(flight.preemptions.sum()),
+        "avg_preempted_time": float(preempted.mean()) if len(preempted) else None,
+        "scheduling_points": flight.scheduling_points,
+    }
+
+
+def gpu_seconds(outcome: Outcome) -> float:
+    """Return GPU-seconds held over the run, overheads included."""
+    return float((outcome.num_gpus * outcome.flight.run_time).sum())
+
+
+def distribution(values: np.ndarray, name: str) -> dict[str, float | None]:
+    """Return mean, percentiles and maximum of ``values`` under ``avg_name``, ``p50_name`` ..."""
+    if len(values) == 0:
+        keys = ["avg", *(f"p{p}" for p in _PERCENTS), "max"]
+        return {f"{key}_{name}": None for key in keys}
+    points = quantiles(values, [p / 100 for p in _PERCENTS])
+    return {
+        f"avg_{name}": float(values.mean()),
+        **{f"p{p}_{name}": float(v) for p, v in zip(_PERCENTS, points, strict=True)},
+        f"max_{name}": float(values.max()),
+    }
+
+
+def size_classes(num_gpus: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """Return each job's size class and the classes' labels in order of size.
+
+    Args:
+        num_gpus: Float array of shape (n,), GPUs.
+
+    Returns:
+        Int array of shape (n,) of indices into the labels (``"<1"``, ``"1"``, ``"2"``, ``"3-4"``,
+        ``"5-8"`` ...), which cover all classes, empty ones included; 0 GPUs are labelled ``"CPU"``.
+    """
+    labels = ["CPU", "<1", "1"]
+    for low, high in itertools.pairwise(SIZE_BOUNDS):
+        labels.append(str(high) if high == low + 1 else f"{low + 1}-{high}")
+    labels.append(f">{SIZE_BOUNDS[-1]}")
+    classes = np.searchsorted(SIZE_BOUNDS, num_gpus, side="left") + 2
+    classes = np.where(num_gpus == 0, 0, np.where(num_gpus < 1, 1, classes))
+    return classes, labels
+
+
+def by_size(outcome: Outcome) -> pa.Table:
+    """Return one row a size class that has jobs, smallest first.
+
+    Columns: ``size`` (GPUs, text), ``num_jobs``, ``num_started``, ``avg_wait``, ``p50_wait``,
+    ``p90_wait``, ``p99_wait``, ``max_wait``, ``avg_jct``, ``p90_jct`` (s; null where none),
+    ``gpu_time`` (GPU-seconds held). A policy that starves big gangs shows here.
+    """
+    classes, labels = size_classes(outcome.num_gpus)
+    return _grouped(outcome, "size", classes, labels)
+
+
+def by_vc(outcome: Outcome) -> pa.Table:
+    """Return one row a virtual cluster, by name, with the columns of `by_size` (``vc`` for size).
+
+    Jobs without a vc are together under ``"(none)"``.
+    """
+    names = outcome.jobs["vc"].fill_null("(none)").combine_chunks().dictionary_encode()
+    if isinstance(names, pa.ChunkedArray):
+        names = names.combine_chunks()
+    labels = names.dictionary.to_pylist()
+    order = sorted(range(len(labels)), key=labels.__getitem__)
+    place = np.empty(len(labels), dtype=np.int64)
+    place[order] = np.arange(len(labels))
+    codes = place[names.indices.to_numpy(zero_copy_only=False)]
+    return _grouped(outcome, "vc", codes, [labels[i] for i in order])
+
+
+def _grouped(outcome: Outcome, name: str, codes: np.ndarray, labels: list[str]) -> pa.Table:
+    flight = outcome.flight
+    wait = flight.start - outcome.submit_time
+    jct = flight.end - outcome.submit_time
+    held = outcome.num_gpus * flight.run_time
+    order = np.argsort(codes, kind="stable")
+    bounds = np.searchsorted(codes[order], np.arange(len(labels) + 1))
+    rows = []
+    for code, label in enumerate(labels):
+        members = order[bounds[code] : bounds[code + 1]]
+        if len(members) == 0:
+            continue
+        waits = wait[members][~np.isnan(wait[members])]
+        jcts = jct[members][~np.isnan(jct[members])]
+        row: dict[str, Any] = {
+            name: label,
+            "num_jobs": len(members),
+            "num_started": len(waits),
+        }
+        waits_row, jct_row = distribution(waits, "wait"), distribution(jcts, "jct")
+        row |= {k: waits_row[k] for k in ("avg_wait", "p50_wait", "p90_wait", "p99_wait")}
+        row |= {"max_wait": waits_row["max_wait"]}
+        row |= {k: jct_row[k] for k in ("avg_jct", "p90_jct")}
+        row["gpu_time"] = float(held[members].sum())
+        rows.append(row)
+    schema = pa.schema(
+        [(name, pa.string()), ("num_jobs", pa.int64()), ("num_started", pa.int64())]
+        + [
+            (k, pa.float64())
+            for k in (
+                *("avg_wait", "p50_wait", "p90_wait", "p99_wait", "max_wait"),
+                *("avg_jct", "p90_jct", "gpu_time"),
+            )
+        ]
+    )
+    return pa.Table.from_pylist(rows, schema=schema)

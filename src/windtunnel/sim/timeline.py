@@ -1,0 +1,102 @@
+"""Curves over time of a run: exact step functions from its segments.
+
+A step table has one row an instant at which the value changes; the value holds until the next row.
+`resample` averages such a curve over equal bins, exactly, for drawing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from windtunnel.sim.flight import NOT_SUBMITTED, REJECTED
+
+if TYPE_CHECKING:
+    from windtunnel.sim.outcome import Outcome
+
+
+def steps(times: np.ndarray, *deltas: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return the step functions that ``deltas`` at ``times`` add up to.
+
+    Args:
+        times: Float array of shape (m,), s, any order.
+        deltas: Float arrays of shape (m,): change of each curve at each time.
+
+    Returns:
+        Distinct times in ascending order, shape (k,), then each curve's value from that time on,
+        shape (k,).
+    """
+    if len(times) == 0:
+        return (np.empty(0), *(np.empty(0) for _ in deltas))
+    order = np.argsort(times, kind="stable")
+    ordered = times[order]
+    last = np.append(ordered[1:] != ordered[:-1], True)
+    return (ordered[last], *(np.cumsum(delta[order])[last] for delta in deltas))
+
+
+def utilization(outcome: Outcome) -> pa.Table:
+    """Return GPUs in use over time: columns ``time`` (s), ``gpus``, ``utilization`` (0..1).
+
+    Fractional requests are summed exactly in millionths of a GPU, so that an idle cluster is 0.
+    """
+    flight = outcome.flight
+    gpus = np.round(outcome.num_gpus[flight.segment_job] * 1e6)
+    ended = ~np.isnan(flight.segment_end)
+    time, used = steps(
+        np.concatenate([flight.segment_start, flight.segment_end[ended]]),
+        np.concatenate([gpus, -gpus[ended]]),
+    )
+    used = used / 1e6
+    return pa.table({"time": time, "gpus": used, "utilization": used / outcome.cluster.num_gpus})
+
+
+def queue(outcome: Outcome) -> pa.Table:
+    """Return what waits over time: columns ``time`` (s), ``jobs``, ``gpus`` (asked for by them).
+
+    A preempted job waits again until its next stay on GPUs.
+    """
+    flight = outcome.flight
+    flown = (flight.status != REJECTED) & (flight.status != NOT_SUBMITTED)
+    rows = np.flatnonzero(flown)
+    done = ~np.isnan(flight.end)
+    finished = np.flatnonzero(done)
+    job = flight.segment_job
+    ended = ~np.isnan(flight.segment_end)
+    # Waiting = submitted and not on GPUs; a stay's end counts as waiting again unless it is final.
+    times = [outcome.submit_time[rows], flight.segment_start, flight.segment_end[ended]]
+    who = [rows, job, job[ended]]
+    sign = [np.ones(len(rows)), -np.ones(len(job)), np.ones(int(ended.sum()))]
+    times.append(flight.end[finished])
+    who.append(finished)
+    sign.append(-np.ones(len(finished)))
+    deltas = np.concatenate(sign)
+    gpus = np.round(outcome.num_gpus[np.concatenate(who)] * 1e6)
+    time, jobs, waiting = steps(np.concatenate(times), deltas, deltas * gpus)
+    return pa.table({"time": time, "jobs": jobs, "gpus": waiting / 1e6})
+
+
+def resample(
+    time: np.ndarray, values: np.ndarray, *, start: float, stop: float, bins: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return exact averages of a step function over equal bins.
+
+    Args:
+        time: Float array of shape (k,), ascending, s.
+        values: Float array of shape (k,): value from ``time[i]`` to ``time[i + 1]``; 0 before.
+        start: left end of the first bin, s.
+        stop: right end of the last bin, s.
+        bins: number of bins.
+
+    Returns:
+        Left edges of the bins and the averages, both of shape (bins,); empty if the span is empty.
+    """
+    if stop <= start or bins < 1 or len(time) == 0:
+        return np.empty(0), np.empty(0)
+    edges = np.linspace(start, stop, bins + 1)
+    knots = np.append(time, max(stop, time[-1]))
+    area = np.concatenate([[0.0], np.cumsum(np.diff(knots) * values)])
+    # The integral is piecewise linear between knots, so interpolating it is exact.
+    integral = np.interp(edges, knots, area)
+    return edges[:-1], np.diff(integral) / np.diff(edges)

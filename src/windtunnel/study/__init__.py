@@ -1,0 +1,1 @@
+"""Experiments: one run, several runs side by side."""

@@ -1,0 +1,107 @@
+"""`simulate`: one run, from a jobs table and a cluster to an outcome."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from windtunnel import schema
+from windtunnel.cluster.spec import ClusterSpec, parse_cluster
+from windtunnel.errors import SpecError
+from windtunnel.placements import resolve_placement
+from windtunnel.policies import resolve_policy
+from windtunnel.sim import problem as problems
+from windtunnel.sim.contract import checked_queueing
+from windtunnel.sim.engines import choose_engine
+from windtunnel.sim.outcome import Outcome
+
+if TYPE_CHECKING:
+    from windtunnel.sim.contract import Policy
+
+
+def simulate(
+    jobs: Any,
+    cluster: ClusterSpec | str,
+    policy: str | Policy | Any = "fifo",
+    *,
+    queueing: str | None = None,
+    placement: str | None = None,
+    engine: str = "auto",
+    seed: int = 0,
+    save_time: float = 0.0,
+    restore_time: float = 0.0,
+    until: float | None = None,
+    oversize: str = "raise",
+    incomplete: str = "raise",
+) -> Outcome:
+    """Fly a trace's jobs on a cluster under a policy.
+
+    Args:
+        jobs: a jobs table, anything that exports Arrow (polars, pandas, ibis, pyarrow), or a
+            mapping column -> array; absent optional columns are null.
+        cluster: where to fly them; a string is read as on the command line (``64x8:A100``).
+        policy: a built-in name, ``package.module:name``, a `Policy`, or a function (tiers 1-3).
+        queueing: ``strict`` or ``skip``; None = the policy's own default.
+        placement: ``best_fit``, ``spread`` or ``pool``; None = ``best_fit``, on a pool ``pool``.
+        engine: ``auto`` (the fastest that serves), ``compiled`` or ``reference``.
+        seed: seed of everything random; recorded even where nothing is.
+        save_time: seconds a preempted job needs to save its state.
+        restore_time: seconds it needs to restore it. Both are paid together, holding its GPUs and
+            making no progress, each time it resumes.
+        until: horizon in s since the trace's epoch; None = until every job has finished.
+        oversize: a job larger than the cluster: ``raise``, or ``reject`` it into the outcome.
+        incomplete: the same for a job without submit time, duration or GPUs.
+
+    Returns:
+        The outcome; row order = the jobs table's.
+
+    Raises:
+        SchemaError: the jobs break the schema, or do not fit the cluster.
+        SpecError: an option or name is unknown or out of range.
+        PolicyError: the policy is unusable or decided something impossible.
+
+    >>> jobs = {"submit_time": [0, 0, 1], "duration": [30, 10, 25], "num_gpus": [1, 1, 1]}
+    >>> simulate(jobs, "pool:1", policy="sjf").metrics()["avg_jct"]
+    36.333333333333336
+    """
+    table = schema.as_jobs(jobs)
+    spec = parse_cluster(cluster) if isinstance(cluster, str) else cluster
+    chosen = resolve_policy(policy)
+    where = resolve_placement(placement, spec)
+    head_of_line = checked_queueing(queueing, chosen)
+    overhead = _seconds("save_time", save_time) + _seconds("restore_time", restore_time)
+    horizon = math.inf if until is None else _seconds("until", until)
+    as_pool = spec.is_pool or where.name == "pool"
+    built = problems.build(table, spec, as_pool=as_pool, oversize=oversize, incomplete=incomplete)
+    runner = choose_engine(engine, chosen)
+    flight = runner.run(
+        built, chosen, where, queueing=head_of_line, overhead=overhead, until=horizon
+    )
+    settings = {
+        "policy": chosen.label,
+        "queueing": head_of_line if chosen.tier < 3 else "policy",  # noqa: PLR2004
+        "placement": where.name,
+        "engine": runner.NAME,
+        "seed": seed,
+        "save_time": float(save_time),
+        "restore_time": float(restore_time),
+        "until": until,
+        "oversize": oversize,
+        "incomplete": incomplete,
+    }
+    return Outcome(table, spec, flight, settings, built.reasons, built.notes)
+
+
+def _seconds(name: str, value: float) -> float:
+    """Return a time option as a float.
+
+    Raises:
+        SpecError: it is negative or not a number.
+    """
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise SpecError(name, f"found {value!r}; expected seconds >= 0")
+    return number
