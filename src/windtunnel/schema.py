@@ -92,6 +92,7 @@ def conform(
     source: str = "jobs",
     lines: Sequence[int] | np.ndarray | None = None,
     first_line: int = 1,
+    ids_unique: bool = False,
 ) -> pa.Table:
     """Return ``table`` as a jobs table: all columns, in order, of the schema's types, validated.
 
@@ -103,6 +104,7 @@ def conform(
         source: what to call the table in messages (a file name).
         lines: line number of each row in the source file, shape (rows,).
         first_line: line number of the first row, where ``lines`` is not given.
+        ids_unique: the ids were just numbered, so looking for repeated ones would be a waste.
 
     Raises:
         SchemaError: any rule is broken; the error lists every one of them.
@@ -140,7 +142,14 @@ def conform(
     jobs = pa.table(arrays, schema=JOBS.with_metadata(metadata))
     for name, values in extras.items():
         jobs = jobs.append_column(name, values)
-    validate(jobs, source=source, lines=lines, first_line=first_line, found=violations)
+    validate(
+        jobs,
+        source=source,
+        lines=lines,
+        first_line=first_line,
+        found=violations,
+        ids_unique=ids_unique,
+    )
     return jobs
 
 
@@ -155,6 +164,7 @@ def validate(
     lines: Sequence[int] | np.ndarray | None = None,
     first_line: int = 1,
     found: Sequence[Violation] = (),
+    ids_unique: bool = False,
 ) -> None:
     """Check every rule of the schema and report all violations in one error.
 
@@ -168,6 +178,7 @@ def validate(
         lines: line number of each row in the source, shape (rows,).
         first_line: line of the first row, where ``lines`` is not given.
         found: violations already known, reported with the rest.
+        ids_unique: take the ids' uniqueness for granted.
 
     Raises:
         SchemaError: with every violation, its count, first line and first value.
@@ -184,7 +195,8 @@ def validate(
 
     ids = jobs["job_id"]
     check("job_id", "a value in every row", _mask(pc.is_null(ids)))
-    check("job_id", "each id once", _repeated(ids))
+    if not ids_unique:
+        check("job_id", "each id once", _repeated(ids))
     for name in ("submit_time", "start_time", "end_time", "priority"):
         check(name, "a finite number", ~_finite(jobs[name]))
     for name in ("duration", "estimate", "num_gpus", "num_cpus", "mem_gib"):
@@ -255,6 +267,7 @@ def as_jobs(jobs: Any, *, source: str = "jobs") -> pa.Table:
     if "job_id" not in table.column_names:
         numbers = pa.array(np.arange(table.num_rows)).cast(pa.string())
         table = table.add_column(0, "job_id", numbers)
+        return conform(table, source=source, ids_unique=True)
     return conform(table, source=source)
 
 

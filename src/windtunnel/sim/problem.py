@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from windtunnel.cluster.free import Demand, FreeNodes, FreePool
 from windtunnel.errors import SchemaError, SpecError, Violation, quote
@@ -18,8 +19,6 @@ from windtunnel.sim.jobs import Jobs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import pyarrow as pa
 
     from windtunnel.cluster.spec import ClusterSpec
 
@@ -119,7 +118,7 @@ def build(
     reasons = _incomplete(jobs, incomplete)
     known = np.ones(len(jobs), dtype=bool)
     known[list(reasons)] = False
-    fractional = bool((jobs.num_gpus[known] % 1 != 0).any())
+    fractional = bool((jobs.num_gpus[known] != np.floor(jobs.num_gpus[known])).any())
     units = SHARE_UNITS if as_pool and fractional else 1
     nodes = _pools(cluster, units) if as_pool else _nodes(cluster)
     if not as_pool:
@@ -191,7 +190,8 @@ def _pools(cluster: ClusterSpec, units: int) -> _Nodes:
 def _refuse_shares(jobs: Jobs, known: np.ndarray) -> None:
     gpus = np.where(known, jobs.num_gpus, 0.0)
     tasks = np.where(np.isnan(jobs.num_tasks), 1.0, jobs.num_tasks)
-    bad = np.flatnonzero((gpus % 1 != 0) | ((gpus / tasks) % 1 != 0))
+    share = gpus / tasks
+    bad = np.flatnonzero((gpus != np.floor(gpus)) | (share != np.floor(share)))
     if len(bad):
         first = int(bad[0])
         raise SchemaError(
@@ -240,34 +240,53 @@ def _classes(
             notes.append(f"{unknown:,} jobs without a CPU request were given no CPU constraint.")
         cpus = np.round(np.nan_to_num(asked) * CPU_UNITS).astype(np.int64)
     kinds, kind = _acceptable(jobs, rows, cluster, notes)
-    key = np.stack([gpus, task, cpus, kind], axis=1)
-    if len(key) == 0:
-        return np.empty(0, dtype=np.int64), ()
-    distinct, demand_of = np.unique(key, axis=0, return_inverse=True)
-    demands = tuple(_demand(*map(int, row), kinds=kinds, nodes=nodes) for row in distinct)
-    return demand_of.astype(np.int64).reshape(-1), demands
+    demand_of, first = _distinct(gpus, task, cpus, kind)
+    demands = tuple(
+        _demand(int(gpus[i]), int(task[i]), int(cpus[i]), int(kind[i]), kinds=kinds, nodes=nodes)
+        for i in first
+    )
+    return demand_of, demands
+
+
+def _distinct(*columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Number the distinct rows of integer columns in order of appearance.
+
+    Returns:
+        Each row's number, shape (rows,), and the first row of each number, shape (distinct,).
+    """
+    codes = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        # Hashing one column at a time is linear; sorting whole rows is ten times slower.
+        values = pa.array(column).dictionary_encode()
+        pairs = codes * max(len(values.dictionary), 1) + values.indices.to_numpy()
+        codes = pa.array(pairs).dictionary_encode().indices.to_numpy().astype(np.int64)
+    first = np.full(int(codes.max(initial=-1)) + 1, len(codes), dtype=np.int64)
+    np.minimum.at(first, codes, np.arange(len(codes)))
+    return codes, first
 
 
 def _acceptable(
     jobs: Jobs, rows: np.ndarray, cluster: ClusterSpec, notes: list[str]
 ) -> tuple[list[frozenset[str] | None], np.ndarray]:
     """Return the distinct sets of acceptable GPU types and each job's index into them."""
-    asked = jobs.gpu_type[rows]
+    asked = jobs.table["gpu_type"]
     sets: dict[frozenset[str] | None, int] = {None: 0}
-    if not cluster.gpu_types:
-        constrained = sum(text is not None for text in asked)
+    constrained = len(jobs) - asked.null_count
+    if not cluster.gpu_types or not constrained:
         if constrained:
             notes.append(
                 f"{constrained:,} jobs name a GPU type; the cluster tells no types apart, so these "
                 "constraints were not applied."
             )
         return [None], np.zeros(len(rows), dtype=np.int64)
-    by_text: dict[str | None, int] = {None: 0}
-    for text in dict.fromkeys(asked.tolist()):
-        if text is not None:
-            types = frozenset(part.strip() for part in text.split("|") if part.strip())
-            by_text[text] = sets.setdefault(types or None, len(sets))
-    return list(sets), np.array([by_text[text] for text in asked], dtype=np.int64)
+    encoded = asked.combine_chunks().dictionary_encode()
+    numbers = []
+    for text in encoded.dictionary.to_pylist():
+        types = frozenset(part.strip() for part in text.split("|") if part.strip())
+        numbers.append(sets.setdefault(types or None, len(sets)))
+    numbers.append(sets[None])  # where a null's index points
+    codes = encoded.indices.fill_null(len(numbers) - 1).to_numpy()
+    return list(sets), np.array(numbers, dtype=np.int64)[codes[rows]]
 
 
 def _demand(

@@ -11,7 +11,7 @@ from windtunnel import schema
 from windtunnel.cluster.spec import ClusterSpec, parse_cluster
 from windtunnel.errors import SpecError
 from windtunnel.policies import resolve_policy
-from windtunnel.study.simulate import simulate
+from windtunnel.study.simulate import FlightOptions, fly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -66,9 +66,10 @@ def compare(
     labels = [policy.label for policy in chosen]
     if not labels or len(set(labels)) < len(labels):
         raise SpecError("policies", f"found {labels}; expected at least one policy, each once")
+    settings = FlightOptions(**options)
     outcomes = {}
     for label, policy in zip(labels, chosen, strict=True):
-        outcomes[label] = simulate(table, spec, policy, **options)
+        outcomes[label] = fly(table, spec, policy, settings)
         if on_done is not None:
             on_done(label)
     return Comparison(outcomes)

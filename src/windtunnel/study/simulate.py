@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from windtunnel import schema
@@ -16,6 +17,8 @@ from windtunnel.sim.engines import choose_engine
 from windtunnel.sim.outcome import Outcome
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from windtunnel.sim.contract import Policy
 
 
@@ -64,32 +67,66 @@ def simulate(
     >>> simulate(jobs, "pool:1", policy="sjf").metrics()["avg_jct"]
     36.333333333333336
     """
-    table = schema.as_jobs(jobs)
     spec = parse_cluster(cluster) if isinstance(cluster, str) else cluster
-    chosen = resolve_policy(policy)
-    where = resolve_placement(placement, spec)
-    head_of_line = checked_queueing(queueing, chosen)
-    overhead = _seconds("save_time", save_time) + _seconds("restore_time", restore_time)
-    horizon = math.inf if until is None else _seconds("until", until)
-    as_pool = spec.is_pool or where.name == "pool"
-    built = problems.build(table, spec, as_pool=as_pool, oversize=oversize, incomplete=incomplete)
-    runner = choose_engine(engine, chosen)
-    flight = runner.run(
-        built, chosen, where, queueing=head_of_line, overhead=overhead, until=horizon
+    options = FlightOptions(
+        queueing=queueing,
+        placement=placement,
+        engine=engine,
+        seed=seed,
+        save_time=save_time,
+        restore_time=restore_time,
+        until=until,
+        oversize=oversize,
+        incomplete=incomplete,
+    )
+    return fly(schema.as_jobs(jobs), spec, resolve_policy(policy), options)
+
+
+@dataclass(frozen=True)
+class FlightOptions:
+    """The options of a run; see `simulate` for each of them."""
+
+    queueing: str | None = None
+    placement: str | None = None
+    engine: str = "auto"
+    seed: int = 0
+    save_time: float = 0.0
+    restore_time: float = 0.0
+    until: float | None = None
+    oversize: str = "raise"
+    incomplete: str = "raise"
+
+
+def fly(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: FlightOptions) -> Outcome:
+    """Fly a validated jobs table; what `simulate` and `compare` share.
+
+    Raises:
+        SchemaError, SpecError, PolicyError: as `simulate`.
+    """
+    where = resolve_placement(options.placement, cluster)
+    queueing = checked_queueing(options.queueing, policy)
+    save_time = _seconds("save_time", options.save_time)
+    restore_time = _seconds("restore_time", options.restore_time)
+    until = math.inf if options.until is None else _seconds("until", options.until)
+    engine = choose_engine(options.engine, policy)
+    problem = problems.build(
+        table,
+        cluster,
+        as_pool=cluster.is_pool or where.name == "pool",
+        oversize=options.oversize,
+        incomplete=options.incomplete,
+    )
+    flight = engine.run(
+        problem, policy, where, queueing=queueing, overhead=save_time + restore_time, until=until
     )
     settings = {
-        "policy": chosen.label,
-        "queueing": head_of_line if chosen.tier < 3 else "policy",  # noqa: PLR2004
+        "policy": policy.label,
+        **asdict(options),
+        "queueing": queueing if policy.tier < 3 else "policy",  # noqa: PLR2004 - the tier's name
         "placement": where.name,
-        "engine": runner.NAME,
-        "seed": seed,
-        "save_time": float(save_time),
-        "restore_time": float(restore_time),
-        "until": until,
-        "oversize": oversize,
-        "incomplete": incomplete,
+        "engine": engine.NAME,
     }
-    return Outcome(table, spec, flight, settings, built.reasons, built.notes)
+    return Outcome(table, cluster, flight, settings, problem.reasons, problem.notes)
 
 
 def _seconds(name: str, value: float) -> float:

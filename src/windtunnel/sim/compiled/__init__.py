@@ -41,34 +41,56 @@ def run(
         PolicyError: the policy's order is unusable (NaN, wrong shape).
     """
     nodes, queue_kernel, quota_kernel = load_kernels()
-    keys = _keys(problem, policy)
-    order = np.argsort(keys, kind="stable")
-    position = np.empty_like(order)
-    position[order] = np.arange(len(order))
-    state, classes = nodes.state_of(problem), nodes.classes_of(problem)
+    order, position = _order(problem, policy)
+    tables = nodes.tables(problem)
     sizes = np.bincount(problem.demand_of, minlength=len(problem.demands))
     class_start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     code = nodes.CODES[placement.name]
-    span = nodes.span_limit(problem)
     strict = queueing == "strict"
     # With nodes of one size, less room never makes a layout possible.
     monotone = problem.is_pool or len(set(problem.sizes[problem.sizes > 0].tolist())) == 1
     if policy.preemptive:
-        parts = quota_kernel.fly(
-            problem.submit, problem.duration, position, problem.demand_of, class_start,
-            classes, state, code, strict, policy.by_remaining, float(overhead), monotone, span,
-            until,
+        progress, record, points = quota_kernel.fly(
+            problem, position, class_start, tables, placement=code, strict=strict,
+            by_remaining=policy.by_remaining, overhead=float(overhead), monotone=monotone,
+            until=until,
+        )  # fmt: skip
+        # Summed in the order of the segments, as the reference engine does.
+        stays = np.where(np.isnan(record.end), until, record.end) - record.start
+        run_time = np.bincount(record.job, weights=stays, minlength=len(problem.rows))
+        parts = (
+            progress.start, progress.end, run_time, progress.preemptions, record.job, record.start,
+            record.end, record.offsets, record.nodes, record.gpus, points,
         )  # fmt: skip
     else:
-        start, end, segment_job, offsets, where, gpus, points = queue_kernel.fly(
+        start, segment_job, offsets, where, gpus, points, _ = queue_kernel.fly(
             problem.submit, problem.duration, position, order, problem.demand_of, class_start,
-            classes, state, code, strict, monotone, span, until,
+            *tables, code, strict, monotone, nodes.places(problem), until,
         )  # fmt: skip
+        end = start + problem.duration
+        end[end > until] = math.nan
         run_time = np.where(np.isnan(start), 0.0, np.where(np.isnan(end), until, end) - start)
         never = np.zeros(len(start), dtype=np.int64)
         parts = (start, end, run_time, never, segment_job, start[segment_job], end[segment_job],
                  offsets, where, gpus, points)  # fmt: skip
     return _flight(problem, parts, until)
+
+
+def _order(problem: Problem, policy: Policy) -> tuple[np.ndarray, np.ndarray]:
+    """Return the jobs in the policy's static order, and each job's place in it, shapes (m,).
+
+    By remaining time there is no static order; the arrival order stands in, unused.
+    """
+    arrival = np.arange(len(problem.rows))
+    if policy.by_remaining and policy.preemptive:
+        return arrival, arrival
+    keys = _keys(problem, policy)
+    if (keys[1:] >= keys[:-1]).all():
+        return arrival, arrival
+    order = np.argsort(keys, kind="stable")
+    position = np.empty_like(order)
+    position[order] = arrival
+    return order, position
 
 
 def _keys(problem: Problem, policy: Policy) -> np.ndarray:

@@ -1,17 +1,67 @@
 """Binary heaps on plain arrays, for the kernels.
 
-Two kinds: by a float key with an integer payload (completions, keyed queues), ordered by (key,
-payload); and of bare integers (static queues, where one integer is the whole order).
+Three kinds: completions, by time alone (all of an instant are taken before anything else happens,
+so their order among themselves is nobody's business); queues by (key, job); and queues of bare
+integers, where one integer is the whole order.
 """
 
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
 
 @njit(cache=True)
-def push(keys, items, size, key, item):  # type: ignore[no-untyped-def]
+def push_time(times, items, size, time, item):
+    """Add (time, item) to a heap of ``size`` entries; return the new size."""
+    child = size
+    while child > 0:
+        parent = (child - 1) >> 1
+        if times[parent] <= time:
+            break
+        times[child] = times[parent]
+        items[child] = items[parent]
+        child = parent
+    times[child] = time
+    items[child] = item
+    return size + 1
+
+
+@njit(cache=True)
+def pop_time(times, items, size):
+    """Remove an entry of the least time (read it at index 0 before); return the new size.
+
+    The hole goes down to a leaf along the smaller children, then the last entry goes up from there:
+    it usually belongs near a leaf, and the way down has no branch to mispredict.
+    """
+    size -= 1
+    time = times[size]
+    item = items[size]
+    hole = 0
+    child = 1
+    while child + 1 < size:
+        child += times[child + 1] < times[child]
+        times[hole] = times[child]
+        items[hole] = items[child]
+        hole = child
+        child = 2 * hole + 1
+    if child < size:
+        times[hole] = times[child]
+        items[hole] = items[child]
+        hole = child
+    while hole > 0:
+        parent = (hole - 1) >> 1
+        if times[parent] <= time:
+            break
+        times[hole] = times[parent]
+        items[hole] = items[parent]
+        hole = parent
+    times[hole] = time
+    items[hole] = item
+    return size
+
+
+@njit(cache=True)
+def push(keys, items, size, key, item):
     """Add (key, item) to a heap of ``size`` entries; return the new size. Arrays must have room."""
     child = size
     while child > 0:
@@ -27,7 +77,7 @@ def push(keys, items, size, key, item):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def pop(keys, items, size):  # type: ignore[no-untyped-def]
+def pop(keys, items, size):
     """Remove the least entry (read it at index 0 before); return the new size."""
     size -= 1
     key = keys[size]
@@ -53,7 +103,7 @@ def pop(keys, items, size):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def push_int(heap, start, size, value):  # type: ignore[no-untyped-def]
+def push_int(heap, start, size, value):
     """Add an integer to the heap that begins at ``heap[start]``; return the new size."""
     child = size
     while child > 0:
@@ -67,7 +117,7 @@ def push_int(heap, start, size, value):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def pop_int(heap, start, size):  # type: ignore[no-untyped-def]
+def pop_int(heap, start, size):
     """Remove the least integer of the heap at ``heap[start]``; return the new size."""
     size -= 1
     value = heap[start + size]
@@ -84,11 +134,3 @@ def pop_int(heap, start, size):  # type: ignore[no-untyped-def]
         child = 2 * hole + 1
     heap[start + hole] = value
     return size
-
-
-@njit(cache=True)
-def grown(array):  # type: ignore[no-untyped-def]
-    """Return a copy of a 1-d array with twice the room."""
-    bigger = np.empty(2 * len(array) + 64, dtype=array.dtype)
-    bigger[: len(array)] = array
-    return bigger

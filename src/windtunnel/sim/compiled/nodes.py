@@ -1,13 +1,19 @@
 """Free state of a cluster for the kernels: the twin of `windtunnel.cluster.free` and placements.
 
-For every number of free GPUs, a row of 64-bit words marks the nodes that have exactly that many;
-one more row marks empty nodes. A row's *hint* is a word before which it has no bit, so that "lowest
-index" is usually one look. A pool has no rows: its few pools are scanned.
+Everything is in three integer tables, because a call that hands over many arrays is slow and one
+that is inlined everywhere is slow to compile:
+
+* ``node`` (nodes, 4): columns `FREE`, `SIZE`, `FREE_CPUS`, `HAS_CPUS` (cores are constrained).
+* ``rows`` (top + 3, 2 + words): row k marks the nodes with exactly k free GPUs, one bit a node from
+  column `BITS` on, with how many (`COUNT`) and a word before which there is none (`HINT`); row
+  top + 1 marks empty nodes; the last row holds the total of free GPU units. A pool has no marks:
+  its few pools are scanned.
+* ``classes`` (classes, 7 + words): one demand class a row, columns `GPUS` ... `MASKED`, then the
+  allowed nodes as bits (where `MASKED`; else all are).
 """
 
 from __future__ import annotations
 
-from collections import namedtuple
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,262 +22,258 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 if TYPE_CHECKING:
+    from windtunnel.cluster.free import Demand
     from windtunnel.sim.problem import Problem
 
 #: Placement codes.
 BEST_FIT, SPREAD, POOL = 0, 1, 2
 CODES = {"best_fit": BEST_FIT, "spread": SPREAD, "pool": POOL}
-
-#: Free state; every field an array, so that the kernels change it in place.
-#: free, sizes (nodes,); free_cpus, constrained (nodes,); bits (top + 2, words) uint64;
-#: count, hint (top + 2,); total (1,): free GPU units.
-State = namedtuple(  # noqa: PYI024 - numba needs the untyped kind
-    "State", "free sizes free_cpus constrained bits count hint total"
-)
-#: Demand classes; arrays of shape (classes,), `allowed` (masks, words) uint64; mask -1 = all nodes.
-Classes = namedtuple(  # noqa: PYI024 - numba needs the untyped kind
-    "Classes", "gpus task cpus largest smallest mask allowed"
-)
+#: Columns of ``node``.
+FREE, SIZE, FREE_CPUS, HAS_CPUS = range(4)
+#: Columns of ``rows``.
+COUNT, HINT, BITS = range(3)
+#: Columns of ``classes``; `EMPTIES` = empty nodes a gang needs at least.
+GPUS, TASK, CPUS, LARGEST, SMALLEST, EMPTIES, MASKED, ALLOWED = range(8)
 
 
 @intrinsic
-def lowest_bit(_context, word):  # type: ignore[no-untyped-def]
-    """Return the index of the lowest set bit of a uint64 that is not 0."""
+def lowest_bit(_context: Any, word: Any) -> Any:
+    """Return the index of the lowest set bit of an int64 that is not 0."""
 
-    def codegen(_ctx, builder, _signature, arguments):  # type: ignore[no-untyped-def]
+    def codegen(_ctx: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
 
     return types.int64(word), codegen
 
 
 @njit(cache=True)
-def _mark(state, row, node):  # type: ignore[no-untyped-def]
+def _mark(rows, row, node):
     word = node >> 6
-    state.bits[row, word] |= np.uint64(1) << np.uint64(node & 63)
-    state.count[row] += 1
-    if word < state.hint[row]:
-        state.hint[row] = word
+    rows[row, BITS + word] |= 1 << (node & 63)
+    rows[row, COUNT] += 1
+    if word < rows[row, HINT]:
+        rows[row, HINT] = word
 
 
 @njit(cache=True)
-def _unmark(state, row, node):  # type: ignore[no-untyped-def]
-    state.bits[row, node >> 6] ^= np.uint64(1) << np.uint64(node & 63)
-    state.count[row] -= 1
+def _unmark(rows, row, node):
+    rows[row, BITS + (node >> 6)] ^= 1 << (node & 63)
+    rows[row, COUNT] -= 1
 
 
 @njit(cache=True)
-def set_free(state, node, gpus):  # type: ignore[no-untyped-def]
+def _set_free(node, rows, which, gpus):
     """Change a node's number of free GPUs."""
-    before = state.free[node]
-    size = state.sizes[node]
-    empty_row = len(state.count) - 1
-    _unmark(state, before, node)
-    _mark(state, gpus, node)
+    before = node[which, FREE]
+    size = node[which, SIZE]
+    last = len(rows) - 1
+    _unmark(rows, before, which)
+    _mark(rows, gpus, which)
     if before == size:
-        _unmark(state, empty_row, node)
+        _unmark(rows, last - 1, which)
     elif gpus == size:
-        _mark(state, empty_row, node)
-    state.free[node] = gpus
-    state.total[0] += gpus - before
+        _mark(rows, last - 1, which)
+    node[which, FREE] = gpus
+    rows[last, COUNT] += gpus - before
 
 
 @njit(cache=True)
-def _first(state, row, allowed, mask):  # type: ignore[no-untyped-def]
-    """Return the lowest marked node of a row among the allowed ones, -1 if none."""
-    if state.count[row] == 0:
+def _first(rows, row, classes, kind):
+    """Return the lowest marked node of a row that the class may use, -1 if none."""
+    if rows[row, COUNT] == 0:
         return -1
-    word = state.hint[row]
-    while state.bits[row, word] == 0:
+    word = rows[row, HINT]
+    while rows[row, BITS + word] == 0:
         word += 1
-    state.hint[row] = word
-    if mask < 0:
-        return (word << 6) + lowest_bit(state.bits[row, word])
-    for later in range(word, state.bits.shape[1]):
-        found = state.bits[row, later] & allowed[mask, later]
+    rows[row, HINT] = word
+    if not classes[kind, MASKED]:
+        return (word << 6) + lowest_bit(rows[row, BITS + word])
+    for later in range(word, rows.shape[1] - BITS):
+        found = rows[row, BITS + later] & classes[kind, ALLOWED + later]
         if found != 0:
             return (later << 6) + lowest_bit(found)
     return -1
 
 
 @njit(cache=True)
-def _pick(state, gpus, allowed, mask, placement):  # type: ignore[no-untyped-def]
+def _pick(rows, gpus, classes, kind, placement):
     """Return the one node for so many GPUs under the placement, -1 if none has them."""
-    top = len(state.count) - 2
+    top = len(rows) - 3
     if placement == BEST_FIT:
         for row in range(gpus, top + 1):
-            node = _first(state, row, allowed, mask)
+            node = _first(rows, row, classes, kind)
             if node >= 0:
                 return node
     else:
         for row in range(top, gpus - 1, -1):
-            node = _first(state, row, allowed, mask)
+            node = _first(rows, row, classes, kind)
             if node >= 0:
                 return node
     return -1
 
 
 @njit(cache=True)
-def take(state, classes, kind, placement, nodes, gpus, offset):  # type: ignore[no-untyped-def]
+def take(node, rows, classes, kind, placement, nodes, gpus, offset):
     """Place one job of class ``kind``: write its nodes from ``offset`` on; return how many, or -1.
 
     Nothing changes when it does not fit. On a pool the pool's index stands for the node.
     """
-    want = classes.gpus[kind]
-    if placement == POOL:
-        return _take_pool(state, classes, kind, nodes, gpus, offset)
-    if want > state.total[0]:
+    want = classes[kind, GPUS]
+    if want > rows[len(rows) - 1, COUNT]:
         return -1
+    if placement == POOL:
+        return _take_pool(node, rows, classes, kind, nodes, gpus, offset)
     if want == 0:
         return 0
-    mask = classes.mask[kind]
-    if want <= classes.largest[kind]:
-        node = _pick(state, want, classes.allowed, mask, placement)
-        if node < 0:
+    if want <= classes[kind, LARGEST]:
+        which = _pick(rows, want, classes, kind, placement)
+        if which < 0:
             return -1
-        nodes[offset] = node
+        nodes[offset] = which
         gpus[offset] = want
-        set_free(state, node, state.free[node] - want)
+        _set_free(node, rows, which, node[which, FREE] - want)
         return 1
-    return _take_gang(state, classes, kind, placement, nodes, gpus, offset)
+    return _take_gang(node, rows, classes, kind, placement, nodes, gpus, offset)
 
 
 @njit(cache=True)
-def _take_gang(state, classes, kind, placement, nodes, gpus, offset):  # type: ignore[no-untyped-def]
-    rest = classes.gpus[kind]
-    task = classes.task[kind]
-    mask = classes.mask[kind]
-    smallest = classes.smallest[kind]
-    empty_row = len(state.count) - 1
-    # Empty nodes hold at most `largest` each, and so does the one node that takes the remainder.
-    if state.count[empty_row] < (rest - 1) // classes.largest[kind]:
+def _take_gang(node, rows, classes, kind, placement, nodes, gpus, offset):
+    empty = len(rows) - 2
+    if rows[empty, COUNT] < classes[kind, EMPTIES]:
         return -1
+    rest = classes[kind, GPUS]
+    task = classes[kind, TASK]
+    smallest = classes[kind, SMALLEST]
     found = 0
-    for word in range(state.hint[empty_row], state.bits.shape[1]):
+    for word in range(rows[empty, HINT], rows.shape[1] - BITS):
         if rest < smallest:
             break
-        marked = state.bits[empty_row, word]
-        if mask >= 0:
-            marked &= classes.allowed[mask, word]
+        marked = rows[empty, BITS + word]
+        if classes[kind, MASKED]:
+            marked &= classes[kind, ALLOWED + word]
         while marked != 0 and rest >= smallest:
-            node = (word << 6) + lowest_bit(marked)
-            marked &= marked - np.uint64(1)
-            size = state.sizes[node]
+            which = (word << 6) + lowest_bit(marked)
+            marked &= marked - 1
+            size = node[which, SIZE]
             usable = size - size % task
             if 0 < usable <= rest:
-                nodes[offset + found] = node
+                nodes[offset + found] = which
                 gpus[offset + found] = usable
                 found += 1
                 rest -= usable
-                set_free(state, node, size - usable)
+                _set_free(node, rows, which, size - usable)
     if rest > 0:
         # A whole node taken above has less than one task left, so it cannot be picked again.
-        node = _pick(state, rest, classes.allowed, mask, placement)
-        if node < 0:
-            give(state, classes, kind, placement, nodes, gpus, offset, offset + found)
+        which = _pick(rows, rest, classes, kind, placement)
+        if which < 0:
+            for entry in range(offset, offset + found):
+                _set_free(node, rows, nodes[entry], node[nodes[entry], SIZE])
             return -1
-        nodes[offset + found] = node
+        nodes[offset + found] = which
         gpus[offset + found] = rest
         found += 1
-        set_free(state, node, state.free[node] - rest)
+        _set_free(node, rows, which, node[which, FREE] - rest)
     return found
 
 
 @njit(cache=True)
-def _take_pool(state, classes, kind, nodes, gpus, offset):  # type: ignore[no-untyped-def]
-    want = classes.gpus[kind]
-    cores = classes.cpus[kind]
-    mask = classes.mask[kind]
+def _take_pool(node, rows, classes, kind, nodes, gpus, offset):
+    want = classes[kind, GPUS]
+    cores = classes[kind, CPUS]
     if want == 0 and cores == 0:
         return 0
     best = -1
-    for pool in range(len(state.free)):
-        if state.free[pool] < want:
+    for pool in range(len(node)):
+        if node[pool, FREE] < want or (node[pool, HAS_CPUS] and node[pool, FREE_CPUS] < cores):
             continue
-        if mask >= 0 and not (classes.allowed[mask, pool >> 6] >> np.uint64(pool & 63)) & np.uint64(
-            1
-        ):
+        if classes[kind, MASKED] and not classes[kind, ALLOWED + (pool >> 6)] >> (pool & 63) & 1:
             continue
-        if state.constrained[pool] and state.free_cpus[pool] < cores:
-            continue
-        if best < 0 or state.free[pool] < state.free[best]:
+        if best < 0 or node[pool, FREE] < node[best, FREE]:
             best = pool
     if best < 0:
         return -1
     nodes[offset] = best
     gpus[offset] = want
-    state.free[best] -= want
-    state.free_cpus[best] -= cores
-    state.total[0] -= want
+    node[best, FREE] -= want
+    node[best, FREE_CPUS] -= cores
+    rows[len(rows) - 1, COUNT] -= want
     return 1
 
 
 @njit(cache=True)
-def give(state, classes, kind, placement, nodes, gpus, begin, end):  # type: ignore[no-untyped-def]
+def give(node, rows, classes, kind, placement, nodes, gpus, begin, end):
     """Give back what a job of class ``kind`` holds on ``nodes[begin:end]``."""
-    if placement == POOL:
-        for entry in range(begin, end):
-            pool = nodes[entry]
-            state.free[pool] += gpus[entry]
-            state.free_cpus[pool] += classes.cpus[kind]
-            state.total[0] += gpus[entry]
-    else:
-        for entry in range(begin, end):
-            node = nodes[entry]
-            set_free(state, node, state.free[node] + gpus[entry])
+    for entry in range(begin, end):
+        which = nodes[entry]
+        if placement == POOL:
+            node[which, FREE] += gpus[entry]
+            node[which, FREE_CPUS] += classes[kind, CPUS]
+            rows[len(rows) - 1, COUNT] += gpus[entry]
+        else:
+            _set_free(node, rows, which, node[which, FREE] + gpus[entry])
 
 
-def state_of(problem: Problem) -> Any:
-    """Return the free state with nothing running."""
+def tables(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return ``node``, ``rows`` and ``classes`` with nothing running."""
     sizes = problem.sizes
-    limits = problem.cpu_limits
-    top = 0 if problem.is_pool else int(sizes.max())
     words = (len(sizes) + 63) // 64
-    bits = np.zeros((top + 2, words), dtype=np.uint64)
-    count = np.zeros(top + 2, dtype=np.int64)
-    hint = np.full(top + 2, words, dtype=np.int64)
+    node = np.zeros((len(sizes), 4), dtype=np.int64)
+    node[:, FREE] = sizes
+    node[:, SIZE] = sizes
+    node[:, FREE_CPUS] = [limit or 0 for limit in problem.cpu_limits]
+    node[:, HAS_CPUS] = [limit is not None for limit in problem.cpu_limits]
+    top = 0 if problem.is_pool else int(sizes.max())
+    rows = np.zeros((top + 3, BITS + words), dtype=np.int64)
+    rows[:, HINT] = words
+    rows[top + 2, COUNT] = sizes.sum()
     if not problem.is_pool:
-        for row in (*range(top + 1), top + 1):
-            marked = np.flatnonzero(sizes == row) if row <= top else np.arange(len(sizes))
-            np.bitwise_or.at(
-                bits[row], marked >> 6, np.uint64(1) << (marked & 63).astype(np.uint64)
-            )
-            count[row] = len(marked)
-            hint[row] = marked[0] >> 6 if len(marked) else words
-    return State(
-        sizes.copy(),
-        sizes,
-        np.array([limit or 0 for limit in limits], dtype=np.int64),
-        np.array([limit is not None for limit in limits], dtype=np.bool_),
-        bits,
-        count,
-        hint,
-        np.array([sizes.sum()], dtype=np.int64),
-    )
-
-
-def classes_of(problem: Problem) -> Any:
-    """Return the demand classes as arrays."""
-    words = (len(problem.sizes) + 63) // 64
-    masks: dict[int, int] = {}
-    for demand in problem.demands:
+        for row in range(top + 1):
+            _fill(rows[row], np.flatnonzero(sizes == row))
+        _fill(rows[top + 1], np.arange(len(sizes)))
+    classes = np.zeros((len(problem.demands), ALLOWED + words), dtype=np.int64)
+    for kind, demand in enumerate(problem.demands):
+        classes[kind, :ALLOWED] = (
+            demand.gpus,
+            demand.task,
+            demand.cpus,
+            demand.largest,
+            demand.smallest,
+            _empties(demand, sizes),
+            demand.allowed >= 0,
+        )
         if demand.allowed >= 0:
-            masks.setdefault(demand.allowed, len(masks))
-    allowed = np.zeros((max(len(masks), 1), words), dtype=np.uint64)
-    for bitset, index in masks.items():
-        allowed[index] = np.frombuffer(bitset.to_bytes(words * 8, "little"), dtype="<u8")
-    fields = ("gpus", "task", "cpus", "largest", "smallest")
-    columns = {
-        name: np.array([getattr(d, name) for d in problem.demands], dtype=np.int64)
-        for name in fields
-    }
-    mask = np.array([masks.get(d.allowed, -1) for d in problem.demands], dtype=np.int64)
-    return Classes(**columns, mask=mask, allowed=allowed)
+            bits = demand.allowed.to_bytes(words * 8, "little")
+            classes[kind, ALLOWED:] = np.frombuffer(bits, "<i8")
+    return node, rows, classes
 
 
-def span_limit(problem: Problem) -> int:
-    """Return the most nodes one flown job can take."""
-    most = 1
-    for demand in problem.demands:
-        if demand.gpus <= demand.capacity and demand.smallest:
-            most = max(most, demand.gpus // demand.smallest + 1)
-    return min(most, max(len(problem.sizes), 1)) + 1
+def _fill(row: np.ndarray, marked: np.ndarray) -> None:
+    """Mark nodes (ascending) in an unmarked row."""
+    bits = np.int64(1) << (marked & 63)
+    np.bitwise_or.at(row, BITS + (marked >> 6), bits)
+    row[COUNT] = len(marked)
+    if len(marked):
+        row[HINT] = marked[0] >> 6
+
+
+def _empties(demand: Demand, sizes: np.ndarray) -> int:
+    """Return how many empty nodes a gang needs at least; fewer is a quick no.
+
+    An empty node holds at most ``largest``, and so does the node that takes the remainder; that one
+    need not be empty, unless nothing less than a whole node holds ``largest``.
+    """
+    if demand.largest == 0:
+        return 0
+    if demand.largest == sizes.max():
+        return demand.gpus // demand.largest
+    return (demand.gpus - 1) // demand.largest
+
+
+def places(problem: Problem) -> int:
+    """Return the most entries that the node lists of all jobs can have, each job placed once."""
+    most = [
+        d.gpus // d.smallest + 2 if d.smallest and not problem.is_pool else 1
+        for d in problem.demands
+    ]
+    per_class = np.minimum(np.array(most, dtype=np.int64), len(problem.sizes) + 1)
+    return int(per_class[problem.demand_of].sum()) + len(problem.sizes) + 1

@@ -11,40 +11,55 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from windtunnel.sim.compiled.heaps import grown, pop, pop_int, push, push_int
+from windtunnel.sim.compiled.borrow import borrowed
+from windtunnel.sim.compiled.heaps import pop_int, pop_time, push_int, push_time
 from windtunnel.sim.compiled.nodes import give, take
 
 
 @njit(cache=True)
-def fly(  # type: ignore[no-untyped-def]
-    submit, duration, position, order, class_of, class_start, classes, state,
-    placement, strict, monotone, span, until,
+def fly(
+    submit, duration, position, order, class_of, class_start, owned_node, owned_rows, owned_classes,
+    placement, strict, monotone, places, until,
 ):  # fmt: skip
     """Fly m jobs; see `windtunnel.sim.compiled.run` for the arguments.
 
     Returns:
-        start, end (m,); segment_job, segment_start, segment_end (s,); node_offset (s + 1,);
-        nodes, node_gpus; scheduling points. Jobs by arrival number; a job has one segment at most.
+        start (m,); segment_job (s,); node_offset (s + 1,); nodes, node_gpus; scheduling points.
+        Jobs by arrival number; a job has one segment at most, and ends at start + duration.
     """
+    node, rows, classes = borrowed(owned_node), borrowed(owned_rows), borrowed(owned_classes)
     count = len(submit)
     start = np.full(count, np.nan)
-    end = np.full(count, np.nan)
-    segment_of = np.full(count, -1, dtype=np.int64)
     segment_job = np.empty(count, dtype=np.int64)
     offsets = np.zeros(count + 1, dtype=np.int64)
-    nodes = np.empty(count + 2 * span + 64, dtype=np.int64)
-    gpus = np.empty(count + 2 * span + 64, dtype=np.int64)
+    # Arrays are made as large as they could ever get, and never again: memory that is not touched
+    # costs nothing, while a variable that may be reassigned in the loop is counted in every turn.
+    owned_nodes = np.empty(places, dtype=np.int32)
+    owned_gpus = np.empty(places, dtype=np.int64)
+    nodes, gpus = borrowed(owned_nodes), borrowed(owned_gpus)
     segments = 0
-    ends = np.empty(1024)
-    ending = np.empty(1024, dtype=np.int64)
+    # What a completion needs is kept in a slot per running job: the slots of a few thousand running
+    # jobs stay in the processor's cache, the rows of a million jobs do not.
+    slot_kind = np.empty(count, dtype=np.int64)
+    slot_begin = np.empty(count, dtype=np.int64)
+    slot_stop = np.empty(count, dtype=np.int64)
+    slots = np.empty(count, dtype=np.int64)  # a stack of slots given back
+    num_slots = 0
+    spare = 0
+    owned_ends = np.empty(count)
+    owned_ending = np.empty(count, dtype=np.int64)
+    ends, ending = borrowed(owned_ends), borrowed(owned_ending)
     num_running = 0
-    heap = np.empty(count, dtype=np.int64)  # one heap (strict), or one per class from class_start
+    # One heap of positions (strict), or one per class, each from its class_start on.
+    owned_heap = np.empty(count, dtype=np.int64)
+    heap = borrowed(owned_heap)
     kinds = len(class_start) - 1
     waiting = np.zeros(kinds, dtype=np.int64)
     blocked = np.zeros(kinds, dtype=np.bool_)
     queued = np.empty(kinds, dtype=np.int64)  # the classes that have waiting jobs
     num_queued = 0
     num_strict = 0
+    refused = -1
     arrived = 0
     points = 0
     while True:
@@ -58,13 +73,13 @@ def fly(  # type: ignore[no-untyped-def]
         points += 1
         completed = False
         while num_running > 0 and ends[0] == now:
-            job = ending[0]
-            num_running = pop(ends, ending, num_running)
-            end[job] = now
-            segment = segment_of[job]
+            slot = ending[0]
+            num_running = pop_time(ends, ending, num_running)
+            slots[spare] = slot
+            spare += 1
             give(
-                state, classes, class_of[job], placement,
-                nodes, gpus, offsets[segment], offsets[segment + 1],
+                node, rows, classes, slot_kind[slot], placement,
+                nodes, gpus, slot_begin[slot], slot_stop[slot],
             )  # fmt: skip
             completed = True
         while arrived < count and submit[arrived] == now:
@@ -85,7 +100,9 @@ def fly(  # type: ignore[no-untyped-def]
             # The next candidate: the head of the queue, or the best head of an unblocked class.
             place = -1
             if strict:
-                if num_strict == 0:
+                # A head that did not fit does not fit until something completes or it is no longer
+                # the head.
+                if num_strict == 0 or (heap[0] == refused and not completed):
                     break
                 job = order[heap[0]]
             else:
@@ -100,12 +117,10 @@ def fly(  # type: ignore[no-untyped-def]
                 job = order[best]
             kind = class_of[job]
             offset = offsets[segments]
-            if offset + span > len(nodes):
-                nodes = grown(nodes)
-                gpus = grown(gpus)
-            taken = take(state, classes, kind, placement, nodes, gpus, offset)
+            taken = take(node, rows, classes, kind, placement, nodes, gpus, offset)
             if taken < 0:
                 if strict:
+                    refused = heap[0]
                     break
                 blocked[kind] = True
                 continue
@@ -117,16 +132,22 @@ def fly(  # type: ignore[no-untyped-def]
                     num_queued -= 1
                     queued[place] = queued[num_queued]
             start[job] = now
-            segment_of[job] = segments
             segment_job[segments] = job
             segments += 1
             offsets[segments] = offset + taken
-            if num_running == len(ends):
-                ends = grown(ends)
-                ending = grown(ending)
-            num_running = push(ends, ending, num_running, now + duration[job], job)
+            if spare > 0:
+                spare -= 1
+                slot = slots[spare]
+            else:
+                slot = num_slots
+                num_slots += 1
+            slot_kind[slot] = kind
+            slot_begin[slot] = offset
+            slot_stop[slot] = offset + taken
+            num_running = push_time(ends, ending, num_running, now + duration[job], slot)
     used = offsets[segments]
+    owners = len(owned_heap) + len(owned_ends) + len(owned_ending)  # alive to the last line
     return (
-        start, end, segment_job[:segments], offsets[: segments + 1],
-        nodes[:used], gpus[:used], points,
+        start, segment_job[:segments], offsets[: segments + 1],
+        owned_nodes[:used], owned_gpus[:used], points, owners,
     )  # fmt: skip

@@ -16,18 +16,50 @@ times that are multiples of 2^-20 s below 2^32 s never do that.
 
 from __future__ import annotations
 
+from collections import namedtuple
+from typing import Any
+
 import numpy as np
 from numba import njit
 
-from windtunnel.sim.compiled.heaps import grown, pop, push
-from windtunnel.sim.compiled.nodes import give, take
-from windtunnel.sim.compiled.ranked import insert, pass_before, pass_within, ranked, remove
+from windtunnel.sim.compiled.borrow import borrowed
+from windtunnel.sim.compiled.heaps import pop, pop_time, push, push_time
+from windtunnel.sim.compiled.nodes import GPUS, give, take
+from windtunnel.sim.compiled.ranked import GPUS as GPUS_OF
+from windtunnel.sim.compiled.ranked import (
+    LENGTH,
+    ORDER,
+    SUM,
+    USED,
+    insert,
+    pass_before,
+    pass_within,
+    ranked,
+    remove,
+)
+
+#: Per job, by arrival number (m,): first start, end, completion time while it runs, work left;
+#: preemptions; its segment while it runs, else -1.
+Progress = namedtuple(  # noqa: PYI024 - numba needs the untyped kind
+    "Progress", "start end projected remaining preemptions segment_of"
+)
+#: The growing record of segments; see `Flight`. ``ends`` and ``ending`` are the heap of completions
+#: (time, segment) of a static order, stale ones included.
+Record = namedtuple(  # noqa: PYI024 - numba needs the untyped kind
+    "Record", "job start end offsets nodes gpus ends ending"
+)
+#: Waiting jobs: per class a heap of (key, job) from ``class_start`` on, and ``waiting`` in it;
+#: ``queued``: the classes that have some. ``chosen`` and ``dropped``: results of the walk.
+Queues = namedtuple(  # noqa: PYI024 - numba needs the untyped kind
+    "Queues", "keys jobs waiting queued is_queued refused stuck chosen dropped"
+)
+#: Indices into the kernel's counters, which let it return for more room and go on.
+ARRIVED, POINTS, SEGMENTS, QUEUED, KEPT_OUT, ENDS, ENTRY, CHOSEN = range(8)
 
 
 @njit(cache=True)
-def _walk(  # type: ignore[no-untyped-def]
-    running, shift, quota, strict, class_gpus, class_start, heap_keys, heap_jobs,
-    waiting, queued, num_queued, refused, chosen, dropped,
+def _walk(
+    keys, cells, blocks, shift, quota, strict, classes, class_start, queues, num_queued,
 ):  # fmt: skip
     """Do one quota walk: pop chosen waiting jobs, list running jobs to drop.
 
@@ -35,7 +67,8 @@ def _walk(  # type: ignore[no-untyped-def]
         How many were written to ``chosen`` (in rank order) and to ``dropped``.
     """
     for index in range(num_queued):
-        refused[queued[index]] = False
+        queues.refused[queues.queued[index]] = False
+    summary = len(blocks) - 1
     num_chosen = 0
     num_dropped = 0
     given = 0  # GPUs of chosen waiting jobs minus those of dropped running jobs, so far
@@ -43,58 +76,62 @@ def _walk(  # type: ignore[no-untyped-def]
     while True:
         best = -1
         for entry in range(num_queued):
-            kind = queued[entry]
-            if waiting[kind] == 0 or refused[kind]:
+            kind = queues.queued[entry]
+            if queues.waiting[kind] == 0 or queues.refused[kind]:
                 continue
             head = class_start[kind]
             if best < 0:
                 best = kind
                 continue
             other = class_start[best]
-            if heap_keys[head] < heap_keys[other] or (
-                heap_keys[head] == heap_keys[other] and heap_jobs[head] < heap_jobs[other]
+            if queues.keys[head] < queues.keys[other] or (
+                queues.keys[head] == queues.keys[other] and queues.jobs[head] < queues.jobs[other]
             ):
                 best = kind
         limit = quota - given
         over = False
-        if running.size[2] > limit:
-            at, entry, before = pass_within(running, place, index, used, limit)
-            over = at < running.size[0]
+        if blocks[summary, SUM] > limit:
+            at, entry, before = pass_within(cells, blocks, place, index, used, limit)
+            over = at < blocks[summary, USED]
         if best < 0 and not over:
             break
         if over:
-            block = running.order[at]
-            key = running.keys[block, entry] - shift
-            job = running.jobs[block, entry]
+            block = blocks[at, ORDER]
+            key = keys[block, entry] - shift
+            job = cells[block, entry]
             if best >= 0:
                 head = class_start[best]
-                over = key < heap_keys[head] or (key == heap_keys[head] and job < heap_jobs[head])
+                over = key < queues.keys[head] or (
+                    key == queues.keys[head] and job < queues.jobs[head]
+                )
         if over:
-            gpus = running.gpus[block, entry]
-            dropped[num_dropped] = job
+            gpus = cells[block, GPUS_OF + entry]
+            queues.dropped[num_dropped] = job
             num_dropped += 1
             given -= gpus
             place, index, used = at, entry + 1, before + gpus
-            if index == running.length[block]:
+            if index == blocks[block, LENGTH]:
                 place, index = place + 1, 0
         else:
             head = class_start[best]
             place, index, used = pass_before(
-                running, place, index, used, shift, heap_keys[head], heap_jobs[head]
+                keys, cells, blocks, place, index, used, shift, queues.keys[head], queues.jobs[head]
             )
-            if used + given + class_gpus[best] <= quota:
-                chosen[num_chosen] = heap_jobs[head]
+            if used + given + classes[best, GPUS] <= quota:
+                queues.chosen[num_chosen] = queues.jobs[head]
                 num_chosen += 1
-                given += class_gpus[best]
+                given += classes[best, GPUS]
                 stop = class_start[best + 1]
-                waiting[best] = pop(heap_keys[head:stop], heap_jobs[head:stop], waiting[best])
+                queues.waiting[best] = pop(
+                    queues.keys[head:stop], queues.jobs[head:stop], queues.waiting[best]
+                )
                 continue
-            refused[best] = True
+            queues.refused[best] = True
         if strict:
-            while place < running.size[0]:
-                block = running.order[place]
-                while index < running.length[block]:
-                    dropped[num_dropped] = running.jobs[block, index]
+            while place < blocks[summary, USED]:
+                block = blocks[place, ORDER]
+                while index < blocks[block, LENGTH]:
+                    queues.dropped[num_dropped] = cells[block, index]
                     num_dropped += 1
                     index += 1
                 place, index = place + 1, 0
@@ -103,213 +140,280 @@ def _walk(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def fly(  # type: ignore[no-untyped-def]
-    submit, duration, position, class_of, class_start, classes, state, placement,
-    strict, by_remaining, overhead, monotone, span, until,
-):  # fmt: skip
-    """Fly m jobs; see `windtunnel.sim.compiled.run` for the arguments.
+def _queue(queues, class_start, kind, key, job, num_queued):
+    """Add a job to its class; return the number of classes that have some."""
+    first, stop = class_start[kind], class_start[kind + 1]
+    queues.waiting[kind] = push(
+        queues.keys[first:stop], queues.jobs[first:stop], queues.waiting[kind], key, job
+    )
+    if not queues.is_queued[kind]:
+        queues.is_queued[kind] = True
+        queues.queued[num_queued] = kind
+        num_queued += 1
+    return num_queued
 
-    Returns:
-        start, end, run_time, preemptions (m,); segment_job, segment_start, segment_end (s,);
-        node_offset (s + 1,); nodes, node_gpus; scheduling points. Jobs by arrival number.
-    """
+
+@njit(cache=True)
+def _advance(
+    submit, duration, position, class_of, class_start, owned_node, owned_rows,
+    owned_classes, owned_keys, owned_cells, owned_blocks, progress, owned_record, owned_queues,
+    counters, clock, placement, strict, by_remaining, overhead, monotone, until,
+):  # fmt: skip
+    """Fly on until the end, or until the record is full; return whether it is the end."""
+    node, rows, classes = borrowed(owned_node), borrowed(owned_rows), borrowed(owned_classes)
+    keys, cells, blocks = borrowed(owned_keys), borrowed(owned_cells), borrowed(owned_blocks)
+    summary = len(blocks) - 1
+    record = Record(
+        borrowed(owned_record.job), borrowed(owned_record.start), borrowed(owned_record.end),
+        borrowed(owned_record.offsets), borrowed(owned_record.nodes), borrowed(owned_record.gpus),
+        borrowed(owned_record.ends), borrowed(owned_record.ending),
+    )  # fmt: skip
+    queues = Queues(
+        borrowed(owned_queues.keys), borrowed(owned_queues.jobs), borrowed(owned_queues.waiting),
+        borrowed(owned_queues.queued), borrowed(owned_queues.is_queued),
+        borrowed(owned_queues.refused), borrowed(owned_queues.stuck),
+        borrowed(owned_queues.chosen), borrowed(owned_queues.dropped),
+    )  # fmt: skip
+    starts = borrowed(class_start)
     count = len(submit)
-    kinds = len(class_start) - 1
-    quota = state.total[0]
-    start = np.full(count, np.nan)
-    end = np.full(count, np.nan)
-    run_time = np.zeros(count)
-    preemptions = np.zeros(count, dtype=np.int64)
-    remaining = duration.copy()
-    projected = np.empty(count)
-    segment_of = np.full(count, -1, dtype=np.int64)
-    segment_job = np.empty(count + 64, dtype=np.int64)
-    segment_start = np.empty(count + 64)
-    segment_end = np.empty(count + 64)
-    offsets = np.zeros(count + 65, dtype=np.int64)
-    nodes = np.empty(count + 2 * span + 64, dtype=np.int64)
-    gpus = np.empty(count + 2 * span + 64, dtype=np.int64)
-    segments = 0
-    running = ranked(count)
-    ends = np.empty(1024)  # completions of a static order: (end, segment), stale ones included
-    ending = np.empty(1024, dtype=np.int64)
-    num_ends = 0
-    heap_keys = np.empty(count)
-    heap_jobs = np.empty(count, dtype=np.int64)
-    waiting = np.zeros(kinds, dtype=np.int64)
-    refused = np.zeros(kinds, dtype=np.bool_)
-    stuck = np.zeros(kinds, dtype=np.bool_)
-    is_queued = np.zeros(kinds, dtype=np.bool_)
-    queued = np.empty(kinds, dtype=np.int64)
-    num_queued = 0
-    chosen = np.empty(count, dtype=np.int64)
-    dropped = np.empty(count, dtype=np.int64)
-    kept_out = 0  # chosen at the last decision, but kept out by fragmentation
-    arrived = 0
-    points = 0
+    quota = np.sum(node[:, 1])
+    arrived, points = counters[ARRIVED], counters[POINTS]
+    segments, num_queued = counters[SEGMENTS], counters[QUEUED]
+    kept_out, num_ends = counters[KEPT_OUT], counters[ENDS]
+    entry, num_chosen = counters[ENTRY], counters[CHOSEN]
+    now = clock[0]
+    resuming = num_chosen > 0
+    done = False
     while True:
-        now = np.inf
-        if by_remaining:
-            if running.size[0] > 0:
-                now = running.keys[running.order[0], 0]
-        else:
-            while num_ends > 0 and segment_of[segment_job[ending[0]]] != ending[0]:
-                num_ends = pop(ends, ending, num_ends)
-            if num_ends > 0:
-                now = ends[0]
-        if arrived < count and submit[arrived] < now:
-            now = submit[arrived]
-        if now > until or now == np.inf:
-            break
-        points += 1
-        shift = now if by_remaining else 0.0
-        completed = False
-        while True:
+        if not resuming:
+            now = np.inf
             if by_remaining:
-                if running.size[0] == 0 or running.keys[running.order[0], 0] != now:
-                    break
-                job = running.jobs[running.order[0], 0]
-                remove(running, now, job)
+                if blocks[summary, USED] > 0:
+                    now = keys[blocks[0, ORDER], 0]
             else:
-                while num_ends > 0 and segment_of[segment_job[ending[0]]] != ending[0]:
-                    num_ends = pop(ends, ending, num_ends)
-                if num_ends == 0 or ends[0] != now:
-                    break
-                job = segment_job[ending[0]]
-                num_ends = pop(ends, ending, num_ends)
-                remove(running, float(position[job]), job)
-            segment = segment_of[job]
-            give(
-                state, classes, class_of[job], placement,
-                nodes, gpus, offsets[segment], offsets[segment + 1],
-            )  # fmt: skip
-            end[job] = now
-            segment_end[segment] = now
-            run_time[job] += now - segment_start[segment]
-            segment_of[job] = -1
-            completed = True
-        news = arrived
-        while arrived < count and submit[arrived] == now:
-            kind = class_of[arrived]
-            key = remaining[arrived] if by_remaining else float(position[arrived])
-            first, stop = class_start[kind], class_start[kind + 1]
-            waiting[kind] = push(
-                heap_keys[first:stop], heap_jobs[first:stop], waiting[kind], key, arrived
-            )
-            if not is_queued[kind]:
-                is_queued[kind] = True
-                queued[num_queued] = kind
-                num_queued += 1
-            arrived += 1
-        if num_queued == 0:
-            continue
-        if not completed and kept_out == 0 and not strict:
-            # Only arrivals can change anything; most are refused after one look.
-            any_within = False
-            for job in range(news, arrived):
-                key = remaining[job] if by_remaining else float(position[job])
-                want = classes.gpus[class_of[job]]
-                within = running.size[2] + want <= quota
-                if not within:
-                    _, _, used = pass_before(running, 0, 0, 0, shift, key, job)
-                    within = used + want <= quota
-                any_within = any_within or within
-            if not any_within:
+                while num_ends > 0:
+                    segment = record.ending[0]
+                    if progress.segment_of[record.job[segment]] == segment:
+                        now = record.ends[0]
+                        break
+                    num_ends = pop_time(record.ends, record.ending, num_ends)  # preempted since
+            if arrived < count and submit[arrived] < now:
+                now = submit[arrived]
+            if now > until or now == np.inf:
+                done = True
+                break
+            points += 1
+            shift = now if by_remaining else 0.0
+            completed = False
+            while True:
+                if by_remaining:
+                    if blocks[summary, USED] == 0 or keys[blocks[0, ORDER], 0] != now:
+                        break
+                    job = cells[blocks[0, ORDER], 0]
+                    segment = progress.segment_of[job]
+                    remove(keys, cells, blocks, now, job)
+                else:
+                    if num_ends == 0 or record.ends[0] != now:
+                        break
+                    segment = record.ending[0]
+                    num_ends = pop_time(record.ends, record.ending, num_ends)
+                    job = record.job[segment]
+                    if progress.segment_of[job] != segment:
+                        continue  # preempted since
+                    remove(keys, cells, blocks, float(position[job]), job)
+                give(
+                    node, rows, classes, class_of[job], placement, record.nodes, record.gpus,
+                    record.offsets[segment], record.offsets[segment + 1],
+                )  # fmt: skip
+                progress.end[job] = now
+                progress.segment_of[job] = -1
+                record.end[segment] = now
+                completed = True
+            news = arrived
+            while arrived < count and submit[arrived] == now:
+                key = duration[arrived] if by_remaining else float(position[arrived])
+                num_queued = _queue(queues, starts, class_of[arrived], key, arrived, num_queued)
+                arrived += 1
+            if num_queued == 0:
                 continue
-        num_chosen, num_dropped = _walk(
-            running, shift, quota, strict, classes.gpus, class_start,
-            heap_keys, heap_jobs, waiting, queued, num_queued, refused, chosen, dropped,
-        )  # fmt: skip
-        for entry in range(num_dropped):
-            job = dropped[entry]
-            kind = class_of[job]
-            segment = segment_of[job]
-            remove(running, projected[job] if by_remaining else float(position[job]), job)
-            give(
-                state, classes, kind, placement,
-                nodes, gpus, offsets[segment], offsets[segment + 1],
-            )  # fmt: skip
-            remaining[job] = min(remaining[job], projected[job] - now)
-            preemptions[job] += 1
-            segment_end[segment] = now
-            run_time[job] += now - segment_start[segment]
-            segment_of[job] = -1
-            key = remaining[job] + overhead if by_remaining else float(position[job])
-            first, stop = class_start[kind], class_start[kind + 1]
-            waiting[kind] = push(
-                heap_keys[first:stop], heap_jobs[first:stop], waiting[kind], key, job
+            if not completed and kept_out == 0 and not strict:
+                # Only arrivals can change anything; most are refused after one look.
+                any_within = False
+                for job in range(news, arrived):
+                    want = classes[class_of[job], GPUS]
+                    within = blocks[summary, SUM] + want <= quota
+                    if not within:
+                        key = duration[job] if by_remaining else float(position[job])
+                        _, _, used = pass_before(keys, cells, blocks, 0, 0, 0, shift, key, job)
+                        within = used + want <= quota
+                    any_within = any_within or within
+                if not any_within:
+                    continue
+            num_chosen, num_dropped = _walk(
+                keys, cells, blocks, shift, quota, strict, classes, starts, queues, num_queued
             )
-            if not is_queued[kind]:
-                is_queued[kind] = True
-                queued[num_queued] = kind
-                num_queued += 1
-        for index in range(num_queued):
-            stuck[queued[index]] = False
-        kept_out = 0
-        for entry in range(num_chosen):
-            job = chosen[entry]
+            for index in range(num_dropped):
+                job = queues.dropped[index]
+                kind = class_of[job]
+                segment = progress.segment_of[job]
+                key = progress.projected[job] if by_remaining else float(position[job])
+                remove(keys, cells, blocks, key, job)
+                give(
+                    node, rows, classes, kind, placement, record.nodes, record.gpus,
+                    record.offsets[segment], record.offsets[segment + 1],
+                )  # fmt: skip
+                left = min(progress.remaining[job], progress.projected[job] - now)
+                progress.remaining[job] = left
+                progress.preemptions[job] += 1
+                progress.segment_of[job] = -1
+                record.end[segment] = now
+                key = left + overhead if by_remaining else float(position[job])
+                num_queued = _queue(queues, starts, kind, key, job, num_queued)
+            for index in range(num_queued):
+                queues.stuck[queues.queued[index]] = False
+            kept_out = 0
+            entry = 0
+        resuming = False
+        while entry < num_chosen:
+            job = queues.chosen[entry]
             kind = class_of[job]
+            offset = record.offsets[segments]
+            room = len(record.nodes) - offset > len(node)
+            if segments + 2 > len(record.job) or not room:
+                resuming = True
+                break
+            entry += 1
             taken = -1
-            offset = offsets[segments]
-            if not (stuck[kind] and monotone):
-                if offset + span > len(nodes):
-                    nodes = grown(nodes)
-                    gpus = grown(gpus)
-                taken = take(state, classes, kind, placement, nodes, gpus, offset)
+            if not (queues.stuck[kind] and monotone):
+                taken = take(
+                    node, rows, classes, kind, placement, record.nodes, record.gpus, offset
+                )
             if taken < 0:
-                stuck[kind] = True
-                chosen[kept_out] = job
+                queues.stuck[kind] = True
+                queues.chosen[kept_out] = job
                 kept_out += 1
                 continue
-            if preemptions[job] > 0:
-                projected[job] = now + overhead + remaining[job]
+            if progress.preemptions[job] > 0:
+                end = now + overhead + progress.remaining[job]
             else:
-                projected[job] = now + remaining[job]
-                start[job] = now
-            if segments + 1 == len(segment_job):
-                segment_job = grown(segment_job)
-                segment_start = grown(segment_start)
-                segment_end = grown(segment_end)
-                offsets = grown(offsets)
-            segment_of[job] = segments
-            segment_job[segments] = job
-            segment_start[segments] = now
-            segment_end[segments] = np.nan
-            key = projected[job]
-            if not by_remaining:
-                if num_ends == len(ends):
-                    ends = grown(ends)
-                    ending = grown(ending)
-                num_ends = push(ends, ending, num_ends, key, segments)
-                key = float(position[job])
-            insert(running, key, job, classes.gpus[kind])
+                end = now + progress.remaining[job]
+                progress.start[job] = now
+            progress.projected[job] = end
+            progress.segment_of[job] = segments
+            record.job[segments] = job
+            record.start[segments] = now
+            record.end[segments] = np.nan
+            if by_remaining:
+                insert(keys, cells, blocks, end, job, classes[kind, GPUS])
+            else:
+                num_ends = push_time(record.ends, record.ending, num_ends, end, segments)
+                insert(keys, cells, blocks, float(position[job]), job, classes[kind, GPUS])
             segments += 1
-            offsets[segments] = offset + taken
-        for entry in range(kept_out):
-            job = chosen[entry]
-            kind = class_of[job]
+            record.offsets[segments] = offset + taken
+        if resuming:
+            break
+        num_chosen = 0
+        for index in range(kept_out):
+            job = queues.chosen[index]
             key = float(position[job])
             if by_remaining:
-                key = remaining[job] + (overhead if preemptions[job] > 0 else 0.0)
-            first, stop = class_start[kind], class_start[kind + 1]
-            waiting[kind] = push(
-                heap_keys[first:stop], heap_jobs[first:stop], waiting[kind], key, job
-            )
-        left = 0
+                key = progress.remaining[job]
+                if progress.preemptions[job] > 0:
+                    key += overhead
+            num_queued = _queue(queues, starts, class_of[job], key, job, num_queued)
+        left_queued = 0
         for index in range(num_queued):
-            kind = queued[index]
-            is_queued[kind] = waiting[kind] > 0
-            if is_queued[kind]:
-                queued[left] = kind
-                left += 1
-        num_queued = left
-    if until != np.inf:
-        for segment in range(segments):
-            if np.isnan(segment_end[segment]):
-                run_time[segment_job[segment]] += until - segment_start[segment]
-    used = offsets[segments]
-    return (
-        start, end, run_time, preemptions,
-        segment_job[:segments], segment_start[:segments], segment_end[:segments],
-        offsets[: segments + 1], nodes[:used], gpus[:used], points,
+            kind = queues.queued[index]
+            queues.is_queued[kind] = queues.waiting[kind] > 0
+            if queues.is_queued[kind]:
+                queues.queued[left_queued] = kind
+                left_queued += 1
+        num_queued = left_queued
+    counters[ARRIVED], counters[POINTS] = arrived, points
+    counters[SEGMENTS], counters[QUEUED] = segments, num_queued
+    counters[KEPT_OUT], counters[ENDS] = kept_out, num_ends
+    counters[ENTRY], counters[CHOSEN] = entry, num_chosen
+    clock[0] = now
+    return done
+
+
+def fly(
+    problem: Any, position: np.ndarray, class_start: np.ndarray, tables: Any, *,
+    placement: int, strict: bool, by_remaining: bool, overhead: float, monotone: bool, until: float,
+) -> tuple[Progress, Record, int]:  # fmt: skip
+    """Fly a problem's m jobs under a preemptive policy.
+
+    Args:
+        problem: jobs and cluster.
+        position: Int array (m,), place of each job in the static order (unused by remaining time).
+        class_start: Int array (classes + 1,), first place of each class among m.
+        tables: free state and demand classes (`nodes.tables`).
+        placement: placement code.
+        strict: stop the walk at the first job beyond the quota.
+        by_remaining: order by time left instead of by position.
+        overhead: seconds a preempted job pays when it resumes.
+        monotone: less room never makes a layout possible.
+        until: horizon, s.
+
+    Returns:
+        Progress and record (cut to what was used; jobs by arrival number), and the number of
+        scheduling points.
+    """
+    count, kinds = len(problem.submit), len(class_start) - 1
+    num_nodes = len(problem.sizes)
+    progress = Progress(
+        np.full(count, np.nan),
+        np.full(count, np.nan),
+        np.empty(count),
+        problem.duration.copy(),
+        np.zeros(count, dtype=np.int64),
+        np.full(count, -1, dtype=np.int64),
+    )
+    queues = Queues(
+        np.empty(count),
+        np.empty(count, dtype=np.int64),
+        np.zeros(kinds, dtype=np.int64),
+        np.empty(kinds, dtype=np.int64),
+        np.zeros(kinds, dtype=np.bool_),
+        np.zeros(kinds, dtype=np.bool_),
+        np.zeros(kinds, dtype=np.bool_),
+        np.empty(count, dtype=np.int64),
+        np.empty(count, dtype=np.int64),
+    )
+    running = ranked(count)
+    counters, clock = np.zeros(8, dtype=np.int64), np.zeros(1)
+    record = _empty_record(count + count // 4 + 64, 2 * (count + num_nodes) + 64)
+    while not _advance(
+        problem.submit, problem.duration, position, problem.demand_of, class_start, *tables,
+        *running, progress, record, queues, counters, clock,
+        placement, strict, by_remaining, overhead, monotone, until,
+    ):  # fmt: skip
+        record = _larger(record)
+    segments = int(counters[SEGMENTS])
+    used = int(record.offsets[segments])
+    record = record._replace(
+        job=record.job[:segments], start=record.start[:segments], end=record.end[:segments],
+        offsets=record.offsets[: segments + 1], nodes=record.nodes[:used], gpus=record.gpus[:used],
     )  # fmt: skip
+    return progress, record, int(counters[POINTS])
+
+
+def _empty_record(segments: int, places: int) -> Record:
+    return Record(
+        np.empty(segments, dtype=np.int64),
+        np.empty(segments),
+        np.empty(segments),
+        np.zeros(segments + 1, dtype=np.int64),
+        np.empty(places, dtype=np.int32),
+        np.empty(places, dtype=np.int64),
+        np.empty(segments),
+        np.empty(segments, dtype=np.int64),
+    )
+
+
+def _larger(record: Record) -> Record:
+    """Return the record with twice the room."""
+    larger = _empty_record(2 * len(record.job), 2 * len(record.nodes))
+    for old, new in zip(record, larger, strict=True):
+        new[: len(old)] = old
+    return larger

@@ -6,92 +6,85 @@ insertion moves few of them, and a walk in rank order can pass whole blocks by t
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 import numpy as np
 from numba import njit
 
-ROOM = 128
+ROOM = 64
 
-#: keys, jobs, gpus (blocks, ROOM); length, total (blocks,); order (blocks,): block ids in rank
-#: order; spare (blocks,): ids not in use; size (3,): blocks in use, spare ids, GPUs of all entries.
-Ranked = namedtuple(  # noqa: PYI024 - numba needs the untyped kind
-    "Ranked", "keys jobs gpus length total order spare size"
-)
+#: Where the GPUs of a block's entries begin in ``cells``, behind their jobs.
+GPUS = ROOM
+#: Columns of ``blocks``: of a block, entries and their GPUs; of a place in the order, the block's
+#: id; of the stack of unused blocks, an id.
+LENGTH, TOTAL, ORDER, SPARE = range(4)
+#: Columns of the last row of ``blocks``: blocks in use, spare ids, GPUs of all entries.
+USED, SPARES, SUM = range(3)
 
 
-@njit(cache=True)
-def ranked(capacity):  # type: ignore[no-untyped-def]
-    """Return an empty list for up to ``capacity`` entries.
+def ranked(capacity: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return an empty list for up to ``capacity`` entries, as ``keys``, ``cells`` and ``blocks``.
 
     Neighbours that together fill at most half a block are merged, so 4 x capacity / ROOM blocks
     always suffice; untouched ones cost no memory.
     """
-    blocks = 4 * capacity // ROOM + 4
-    spare = np.arange(blocks - 1, -1, -1)
-    size = np.array([0, blocks, 0])
-    return Ranked(
-        np.empty((blocks, ROOM)),
-        np.empty((blocks, ROOM), dtype=np.int64),
-        np.empty((blocks, ROOM), dtype=np.int64),
-        np.zeros(blocks, dtype=np.int64),
-        np.zeros(blocks, dtype=np.int64),
-        np.empty(blocks, dtype=np.int64),
-        spare,
-        size,
-    )
+    room = 4 * capacity // ROOM + 4
+    keys = np.empty((room, ROOM))
+    cells = np.empty((room, 2 * ROOM), dtype=np.int64)
+    blocks = np.zeros((room + 1, 4), dtype=np.int64)
+    blocks[:room, SPARE] = np.arange(room - 1, -1, -1)
+    blocks[room, SPARES] = room
+    return keys, cells, blocks
 
 
 @njit(cache=True)
-def _open(entries, place):  # type: ignore[no-untyped-def]
+def _open(blocks, place):
     """Put an unused block at ``place`` of the order; return its id."""
-    size = entries.size
-    size[1] -= 1
-    block = entries.spare[size[1]]
-    for later in range(size[0], place, -1):
-        entries.order[later] = entries.order[later - 1]
-    entries.order[place] = block
-    size[0] += 1
-    entries.length[block] = 0
-    entries.total[block] = 0
+    last = len(blocks) - 1
+    blocks[last, SPARES] -= 1
+    block = blocks[blocks[last, SPARES], SPARE]
+    for later in range(blocks[last, USED], place, -1):
+        blocks[later, ORDER] = blocks[later - 1, ORDER]
+    blocks[place, ORDER] = block
+    blocks[last, USED] += 1
+    blocks[block, LENGTH] = 0
+    blocks[block, TOTAL] = 0
     return block
 
 
 @njit(cache=True)
-def _close(entries, place):  # type: ignore[no-untyped-def]
+def _close(blocks, place):
     """Take the block at ``place`` out of the order."""
-    size = entries.size
-    entries.spare[size[1]] = entries.order[place]
-    size[1] += 1
-    size[0] -= 1
-    for later in range(place, size[0]):
-        entries.order[later] = entries.order[later + 1]
+    last = len(blocks) - 1
+    blocks[blocks[last, SPARES], SPARE] = blocks[place, ORDER]
+    blocks[last, SPARES] += 1
+    blocks[last, USED] -= 1
+    for later in range(place, blocks[last, USED]):
+        blocks[later, ORDER] = blocks[later + 1, ORDER]
 
 
 @njit(cache=True)
-def _find(entries, key, job):  # type: ignore[no-untyped-def]
+def _find(keys, cells, blocks, key, job):
     """Return (place, index) of the first entry that is not before (key, job).
 
     The place is the last block where every entry is before it.
     """
     low = 0
-    high = entries.size[0] - 1
+    high = blocks[len(blocks) - 1, USED] - 1
     while low < high:
         middle = (low + high) >> 1
-        block = entries.order[middle]
-        last = entries.length[block] - 1
-        at = entries.keys[block, last]
-        if at < key or (at == key and entries.jobs[block, last] < job):
+        block = blocks[middle, ORDER]
+        last = blocks[block, LENGTH] - 1
+        at = keys[block, last]
+        if at < key or (at == key and cells[block, last] < job):
             low = middle + 1
         else:
             high = middle
-    block = entries.order[low]
+    block = blocks[low, ORDER]
     left = 0
-    right = entries.length[block]
+    right = blocks[block, LENGTH]
     while left < right:
         middle = (left + right) >> 1
-        at = entries.keys[block, middle]
-        if at < key or (at == key and entries.jobs[block, middle] < job):
+        at = keys[block, middle]
+        if at < key or (at == key and cells[block, middle] < job):
             left = middle + 1
         else:
             right = middle
@@ -99,71 +92,83 @@ def _find(entries, key, job):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def insert(entries, key, job, gpus):  # type: ignore[no-untyped-def]
+def insert(keys, cells, blocks, key, job, gpus):
     """Add an entry."""
-    entries.size[2] += gpus
-    if entries.size[0] == 0:
-        _open(entries, 0)
+    blocks[len(blocks) - 1, SUM] += gpus
+    if blocks[len(blocks) - 1, USED] == 0:
+        _open(blocks, 0)
         place, index = 0, 0
     else:
-        place, index = _find(entries, key, job)
-    block = entries.order[place]
-    if entries.length[block] == ROOM:
+        place, index = _find(keys, cells, blocks, key, job)
+    block = blocks[place, ORDER]
+    if blocks[block, LENGTH] == ROOM:
         half = ROOM // 2
-        upper = _open(entries, place + 1)
+        upper = _open(blocks, place + 1)
         moved = 0
         for entry in range(half, ROOM):
-            entries.keys[upper, entry - half] = entries.keys[block, entry]
-            entries.jobs[upper, entry - half] = entries.jobs[block, entry]
-            entries.gpus[upper, entry - half] = entries.gpus[block, entry]
-            moved += entries.gpus[block, entry]
-        entries.length[upper] = ROOM - half
-        entries.length[block] = half
-        entries.total[upper] = moved
-        entries.total[block] -= moved
+            keys[upper, entry - half] = keys[block, entry]
+            cells[upper, entry - half] = cells[block, entry]
+            cells[upper, GPUS + entry - half] = cells[block, GPUS + entry]
+            moved += cells[block, GPUS + entry]
+        blocks[upper, LENGTH] = ROOM - half
+        blocks[block, LENGTH] = half
+        blocks[upper, TOTAL] = moved
+        blocks[block, TOTAL] -= moved
         if index > half:
             block = upper
             index -= half
-    for entry in range(entries.length[block], index, -1):
-        entries.keys[block, entry] = entries.keys[block, entry - 1]
-        entries.jobs[block, entry] = entries.jobs[block, entry - 1]
-        entries.gpus[block, entry] = entries.gpus[block, entry - 1]
-    entries.keys[block, index] = key
-    entries.jobs[block, index] = job
-    entries.gpus[block, index] = gpus
-    entries.length[block] += 1
-    entries.total[block] += gpus
+    for entry in range(blocks[block, LENGTH], index, -1):
+        keys[block, entry] = keys[block, entry - 1]
+        cells[block, entry] = cells[block, entry - 1]
+        cells[block, GPUS + entry] = cells[block, GPUS + entry - 1]
+    keys[block, index] = key
+    cells[block, index] = job
+    cells[block, GPUS + index] = gpus
+    blocks[block, LENGTH] += 1
+    blocks[block, TOTAL] += gpus
 
 
 @njit(cache=True)
-def remove(entries, key, job):  # type: ignore[no-untyped-def]
+def remove(keys, cells, blocks, key, job):
     """Remove the entry (key, job), which must be there."""
-    place, index = _find(entries, key, job)
-    block = entries.order[place]
-    entries.size[2] -= entries.gpus[block, index]
-    entries.total[block] -= entries.gpus[block, index]
-    entries.length[block] -= 1
-    length = entries.length[block]
+    place, index = _find(keys, cells, blocks, key, job)
+    block = blocks[place, ORDER]
+    blocks[len(blocks) - 1, SUM] -= cells[block, GPUS + index]
+    blocks[block, TOTAL] -= cells[block, GPUS + index]
+    blocks[block, LENGTH] -= 1
+    length = blocks[block, LENGTH]
     for entry in range(index, length):
-        entries.keys[block, entry] = entries.keys[block, entry + 1]
-        entries.jobs[block, entry] = entries.jobs[block, entry + 1]
-        entries.gpus[block, entry] = entries.gpus[block, entry + 1]
+        keys[block, entry] = keys[block, entry + 1]
+        cells[block, entry] = cells[block, entry + 1]
+        cells[block, GPUS + entry] = cells[block, GPUS + entry + 1]
     if length == 0:
-        _close(entries, place)
-    elif place + 1 < entries.size[0]:
-        other = entries.order[place + 1]
-        if length + entries.length[other] <= ROOM // 2:
-            for entry in range(entries.length[other]):
-                entries.keys[block, length + entry] = entries.keys[other, entry]
-                entries.jobs[block, length + entry] = entries.jobs[other, entry]
-                entries.gpus[block, length + entry] = entries.gpus[other, entry]
-            entries.length[block] += entries.length[other]
-            entries.total[block] += entries.total[other]
-            _close(entries, place + 1)
+        _close(blocks, place)
+        return
+    if place + 1 < blocks[len(blocks) - 1, USED]:
+        _merge(keys, cells, blocks, place)
+    if place > 0:
+        _merge(keys, cells, blocks, place - 1)
 
 
 @njit(cache=True)
-def pass_before(entries, place, index, used, shift, key, job):  # type: ignore[no-untyped-def]
+def _merge(keys, cells, blocks, place):
+    """Move the entries of the block after ``place`` into the one there, if both are small."""
+    block = blocks[place, ORDER]
+    other = blocks[place + 1, ORDER]
+    length = blocks[block, LENGTH]
+    if length + blocks[other, LENGTH] > ROOM // 2:
+        return
+    for entry in range(blocks[other, LENGTH]):
+        keys[block, length + entry] = keys[other, entry]
+        cells[block, length + entry] = cells[other, entry]
+        cells[block, GPUS + length + entry] = cells[other, GPUS + entry]
+    blocks[block, LENGTH] += blocks[other, LENGTH]
+    blocks[block, TOTAL] += blocks[other, TOTAL]
+    _close(blocks, place + 1)
+
+
+@njit(cache=True)
+def pass_before(keys, cells, blocks, place, index, used, shift, key, job):
     """Walk from (place, index) to the first entry that is not before (key, job).
 
     An entry's rank key is its stored key minus ``shift``.
@@ -171,19 +176,19 @@ def pass_before(entries, place, index, used, shift, key, job):  # type: ignore[n
     Returns:
         place, index, and ``used`` plus the GPUs of the entries passed.
     """
-    while place < entries.size[0]:
-        block = entries.order[place]
-        length = entries.length[block]
-        last = entries.keys[block, length - 1] - shift
-        if index == 0 and (last < key or (last == key and entries.jobs[block, length - 1] < job)):
-            used += entries.total[block]
+    while place < blocks[len(blocks) - 1, USED]:
+        block = blocks[place, ORDER]
+        length = blocks[block, LENGTH]
+        last = keys[block, length - 1] - shift
+        if index == 0 and (last < key or (last == key and cells[block, length - 1] < job)):
+            used += blocks[block, TOTAL]
             place += 1
             continue
         while index < length:
-            at = entries.keys[block, index] - shift
-            if not (at < key or (at == key and entries.jobs[block, index] < job)):
+            at = keys[block, index] - shift
+            if not (at < key or (at == key and cells[block, index] < job)):
                 return place, index, used
-            used += entries.gpus[block, index]
+            used += cells[block, GPUS + index]
             index += 1
         place += 1
         index = 0
@@ -191,22 +196,22 @@ def pass_before(entries, place, index, used, shift, key, job):  # type: ignore[n
 
 
 @njit(cache=True)
-def pass_within(entries, place, index, used, limit):  # type: ignore[no-untyped-def]
+def pass_within(cells, blocks, place, index, used, limit):
     """Walk from (place, index) to the first entry whose GPUs bring ``used`` above ``limit``.
 
     Returns:
         place (= number of blocks where there is none), index, and the GPUs used before it.
     """
-    while place < entries.size[0]:
-        block = entries.order[place]
-        if index == 0 and used + entries.total[block] <= limit:
-            used += entries.total[block]
+    while place < blocks[len(blocks) - 1, USED]:
+        block = blocks[place, ORDER]
+        if index == 0 and used + blocks[block, TOTAL] <= limit:
+            used += blocks[block, TOTAL]
             place += 1
             continue
-        while index < entries.length[block]:
-            if used + entries.gpus[block, index] > limit:
+        while index < blocks[block, LENGTH]:
+            if used + cells[block, GPUS + index] > limit:
                 return place, index, used
-            used += entries.gpus[block, index]
+            used += cells[block, GPUS + index]
             index += 1
         place += 1
         index = 0
