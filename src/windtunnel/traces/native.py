@@ -1,0 +1,194 @@
+"""Our own format: the jobs table itself as CSV or Parquet, read and written.
+
+CSV: a header line with the names of `windtunnel.schema.COLUMNS` in any order; an empty cell is
+unknown. ``job_id``, ``submit_time``, ``num_gpus`` and ``duration`` (or ``start_time`` and
+``end_time``) are required, the others may be absent. Further columns are kept as text. Parquet:
+the same columns with any types that cast to the schema's.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pcsv
+import pyarrow.parquet as pq
+
+from windtunnel.errors import TraceError
+from windtunnel.schema import BY_NAME, as_jobs, conform
+from windtunnel.traces.readers import reader
+from windtunnel.traces.source import STDIN, read_bytes, short_name, source_name
+from windtunnel.traces.tabular import parse_text
+from windtunnel.traces.trace import Trace, TraceMetadata
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_PARQUET_MAGIC = b"PAR1"
+
+
+@reader("native", extensions=(".csv", ".parquet"))
+def read_native(path: str | Path, *, delimiter: str = ",") -> Trace:
+    """Read a jobs table in our own schema.
+
+    Args:
+        path: a ``.csv``, ``.csv.gz`` or ``.parquet`` file, or ``-`` for CSV or Parquet on
+            standard input.
+        delimiter: what separates the fields of a CSV file.
+
+    Raises:
+        TraceError: the file is not such a table; names line and column.
+        SchemaError: rules of the schema are broken; lists all of them.
+    """
+    file = source_name(path)
+    if str(path).endswith(".parquet"):
+        table, lines = _parquet(path, file), None
+    else:
+        data = read_bytes(path)
+        if data.startswith(_PARQUET_MAGIC):
+            table, lines = _parquet(pa.BufferReader(data), file), None
+        else:
+            text = parse_text(data, file, delimiter=delimiter)
+            columns = {n: _column(text, n) for n in text.table.column_names}
+            table, lines = pa.table(columns), text.lines
+    jobs = conform(table, source=file, lines=lines)
+    name = short_name(path)
+    return Trace(jobs, TraceMetadata(name=name, source=file, rows_read=jobs.num_rows))
+
+
+def _column(text: Any, name: str) -> pa.ChunkedArray:
+    """Return one column in the schema's type; one that the schema lacks stays text."""
+    known = BY_NAME.get(name)
+    if known is None:
+        return text.text(name)
+    if known.type == pa.float64():
+        time = name.endswith("_time") or name in {"duration", "estimate"}
+        return text.floats(name, what="a number of seconds" if time else "a number")
+    if known.type == pa.int32():
+        return text.integers(name)
+    cells = text.text(name)
+    if name in {"job_id", "status", "gpu_type"}:  # where an empty text can mean nothing
+        return pc.if_else(pc.equal(cells, ""), pa.scalar(None, pa.string()), cells)
+    return cells
+
+
+def _parquet(source: Any, file: str) -> pa.Table:
+    """Read a Parquet file whole.
+
+    Raises:
+        TraceError: it is missing, a folder, not Parquet, cut, empty, or has a column twice.
+    """
+    if isinstance(source, str | Path):
+        path = Path(source)
+        if not path.exists():
+            raise TraceError(file, "a file that exists")
+        if path.is_dir():
+            raise TraceError(file, "a file", hint="It is a folder: name one file in it.")
+    try:
+        # Not read_table: that takes folder names such as vc=a on the way for columns.
+        with pq.ParquetFile(source) as opened:
+            table = opened.read()
+    except (pa.ArrowException, OSError, ValueError) as error:
+        first = str(error).partition("\n")[0]
+        raise TraceError(
+            file, "a whole Parquet file", hint=f"It is cut or of another format ({first})."
+        ) from error
+    names = table.column_names
+    for name in names:
+        if names.count(name) > 1:
+            raise TraceError(file, "each column name once", column=name)
+    if table.num_rows == 0:
+        raise TraceError(file, "at least one row", hint="The table has columns and no rows.")
+    return table
+
+
+def write_csv(jobs: Any, path: str | Path) -> None:
+    """Write a jobs table as CSV, gzipped where the name ends in ``.gz``; `read_native` reads it.
+
+    The same table gives the same bytes. Numbers are written so that they read back exactly.
+
+    Args:
+        jobs: anything `windtunnel.schema.as_jobs` takes.
+        path: the file; it appears whole or not at all.
+
+    Raises:
+        SchemaError: the table breaks the schema.
+        TraceError: the file cannot be written.
+    """
+    table = _flat(as_jobs(jobs))
+    header = ",".join(_header_cell(name) for name in table.column_names)
+
+    def write(temporary: Path) -> None:
+        with temporary.open("wb") as raw:
+            if str(path).endswith(".gz"):
+                # No name and no time in the header: the same table, the same bytes.
+                with gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
+                    packed.write(f"{header}\n".encode())
+                    pcsv.write_csv(table, packed, pcsv.WriteOptions(include_header=False))
+            else:
+                raw.write(f"{header}\n".encode())
+                pcsv.write_csv(table, raw, pcsv.WriteOptions(include_header=False))
+
+    _in_one_piece(path, write)
+
+
+def write_parquet(jobs: Any, path: str | Path) -> None:
+    """Write a jobs table as Parquet (zstd); `read_native` reads it back exactly.
+
+    Args:
+        jobs: anything `windtunnel.schema.as_jobs` takes.
+        path: the file; it appears whole or not at all.
+
+    Raises:
+        SchemaError: the table breaks the schema.
+        TraceError: the file cannot be written.
+    """
+    # Where the table came from (a path on this machine) is no part of it.
+    table = as_jobs(jobs).replace_schema_metadata(None)
+    _in_one_piece(path, lambda temporary: pq.write_table(table, temporary, compression="zstd"))
+
+
+def _in_one_piece(path: str | Path, write: Callable[[Path], None]) -> None:
+    """Let ``write`` fill a temporary file beside ``path``, then put it in place."""
+    target = Path(path)
+    if str(path) == STDIN:
+        raise TraceError(str(path), "the name of a file to write")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        write(temporary)
+        temporary.replace(target)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise TraceError(
+            str(path), "a place that can be written to", hint=f"The system says: {reason}."
+        ) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _flat(table: pa.Table) -> pa.Table:
+    """Return the table with every column of a type that CSV can hold: numbers and text."""
+    for index, field in enumerate(table.schema):
+        if not (pa.types.is_floating(field.type) or pa.types.is_integer(field.type)):
+            try:
+                cells = table[field.name].cast(pa.string())
+            except pa.ArrowException as error:
+                raise TraceError(
+                    "CSV",
+                    "a column of numbers or text",
+                    column=field.name,
+                    value=str(field.type),
+                    hint="Write Parquet instead.",
+                ) from error
+            table = table.set_column(index, field.name, cells)
+    return table
+
+
+def _header_cell(name: str) -> str:
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"' if any(c in name for c in ',"\n\r') else name

@@ -1,0 +1,135 @@
+"""The registry of trace readers: how a reader announces itself and how a file finds its reader.
+
+A reader is a function ``read(path, **options) -> Trace`` under a name. It says which endings its
+files have and, where several formats share one, gives ``sniff``: a function of a file's first
+bytes. A site's own reader registers in the same way::
+
+    @wt.reader("mysite", extensions=(".log",))
+    def read(path): ...
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.errors import SpecError, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One way to read a trace.
+
+    Attributes:
+        name: what users type for it (``format=``).
+        read: ``read(path, **options)``; returns a `Trace`, or anything that exports Arrow.
+        extensions: endings of its files, with the dot, without ``.gz``.
+        sniff: whether a file's first bytes (decompressed) look like this format; None = its
+            extensions decide alone, after all readers that can tell were asked.
+    """
+
+    name: str
+    read: Callable[..., Any]
+    extensions: tuple[str, ...] = ()
+    sniff: Callable[[bytes], bool] | None = None
+
+    def check_options(self, options: dict[str, Any]) -> None:
+        """Check that the reader knows every option.
+
+        Raises:
+            SpecError: it does not know one; the nearest that it knows is suggested.
+        """
+        check_options(self.read, options, where=f"options of {self.name}", skip=1)
+
+
+#: Every registered reader by name.
+READERS: dict[str, Reader] = {}
+
+
+def reader(
+    name: str,
+    extensions: tuple[str, ...] = (),
+    *,
+    sniff: Callable[[bytes], bool] | None = None,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the decorated function as the reader ``name``.
+
+    Args:
+        name: what users pass as ``format=``; a second registration replaces the first.
+        extensions: endings of its files, such as ``(".swf",)``; ``.gz`` behind them is implied.
+        sniff: recognises the format by a file's first 4,096 bytes.
+
+    >>> @reader("nothing")
+    ... def read(path):
+    ...     return {"submit_time": [0], "duration": [1], "num_gpus": [1]}
+    >>> READERS.pop("nothing").name
+    'nothing'
+    """
+
+    def register(read: Callable[..., Any]) -> Callable[..., Any]:
+        READERS[name] = Reader(name, read, tuple(extensions), sniff)
+        return read
+
+    return register
+
+
+def reader_named(name: str) -> Reader:
+    """Return a reader by name.
+
+    Raises:
+        SpecError: there is no such reader; the nearest name is suggested.
+    """
+    if name not in READERS:
+        raise SpecError.unknown("format", name, READERS)
+    return READERS[name]
+
+
+def reader_for(path: Path, head: bytes) -> Reader:
+    """Return the reader for a file: by its ending, then by its first bytes.
+
+    Args:
+        path: the file.
+        head: its first bytes, decompressed; may be empty.
+
+    Raises:
+        SpecError: none fits; says how to name one.
+    """
+    ending = path.name.lower().removesuffix(".gz")
+    fits = [r for r in READERS.values() if any(ending.endswith(e) for e in r.extensions)]
+    for candidate in fits:
+        if candidate.sniff is not None and candidate.sniff(head):
+            return candidate
+    for candidate in fits:
+        if candidate.sniff is None:
+            return candidate
+    for candidate in READERS.values():  # no ending that says anything: ask everyone
+        if not fits and candidate.sniff is not None and candidate.sniff(head):
+            return candidate
+    if len(fits) == 1:  # its own errors are more precise than "unknown format"
+        return fits[0]
+    known = ", ".join(sorted(READERS))
+    raise SpecError(
+        str(path), f"cannot tell the format of {quote(path.name)}; pass format=, one of {known}."
+    )
+
+
+def check_options(
+    function: Callable[..., Any], options: dict[str, Any], *, where: str, skip: int
+) -> None:
+    """Check options against a function's signature, past its first ``skip`` parameters.
+
+    Raises:
+        SpecError: the function has no such parameter.
+    """
+    parameters = list(inspect.signature(function).parameters.values())[skip:]
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return
+    known = [p.name for p in parameters]
+    for option in options:
+        if option not in known:
+            raise SpecError.unknown(where, option, known or ["(none)"])

@@ -1,0 +1,230 @@
+"""Published traces: where they are, how they are recognised, and how they come to this machine.
+
+A file is looked for in a local mirror (the folder that ``WINDTUNNEL_DATA`` names, plain or with
+``.gz``), then in the cache (``WINDTUNNEL_CACHE``, else the user's cache folder), and is downloaded
+last. Every file is checked against its SHA-256, always of the unpacked content.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from windtunnel.errors import TraceError
+from windtunnel.traces.published import PUBLISHED, PublishedFile, PublishedTrace, published
+from windtunnel.traces.source import read_bytes
+
+_TIMEOUT_S = 30
+
+
+@dataclass(frozen=True)
+class TraceListing:
+    """A line of the list of traces.
+
+    Attributes:
+        name: what users type.
+        title: one line about it.
+        available: ``mirror``, ``cache``, ``download`` (not here yet) or ``generated``.
+    """
+
+    name: str
+    title: str
+    available: str
+
+
+def cache_dir() -> Path:
+    """Return the folder that downloads go to (it may not exist yet)."""
+    if chosen := os.environ.get("WINDTUNNEL_CACHE"):
+        return Path(chosen)
+    from platformdirs import user_cache_dir
+
+    return Path(user_cache_dir("windtunnel"))
+
+
+def locate(name: str) -> dict[str, Path] | None:
+    """Return where a published trace's files are on this machine; nothing is downloaded.
+
+    Args:
+        name: a published trace.
+
+    Returns:
+        Path by role (``jobs``, ``nodes``), or None where a file is missing.
+
+    Raises:
+        SpecError: there is no such trace.
+    """
+    found = {file.role: _local(file) for file in published(name).files}
+    paths = {role: path for role, path in found.items() if path is not None}
+    return paths if len(paths) == len(found) else None
+
+
+def fetch(name: str, *, progress: bool | None = None) -> dict[str, Path]:
+    """Make sure that a published trace is on this machine, whole and unaltered.
+
+    Args:
+        name: a published trace.
+        progress: show a progress bar on stderr; None = where stderr is a terminal.
+
+    Returns:
+        Path by role (``jobs``, ``nodes``).
+
+    Raises:
+        SpecError: there is no such trace.
+        TraceError: a file cannot be downloaded, or its content is not the published one.
+    """
+    trace = published(name)
+    show = sys.stderr.isatty() if progress is None else progress
+    paths: dict[str, Path] = {}
+    for file in trace.files:
+        path = _local(file)
+        if path is not None and _in_mirror(path):
+            _check(path, file)
+        elif path is None or _sha256(path) != file.sha256:
+            path = _download(trace, file, show=show)
+        paths[file.role] = path
+    return paths
+
+
+def list_traces() -> list[TraceListing]:
+    """Return every trace that has a name: the published ones, then the synthetic ones."""
+    listings = []
+    for name, trace in PUBLISHED.items():
+        paths = locate(name)
+        if paths is None:
+            where = "download"
+        else:
+            where = "mirror" if all(_in_mirror(p) for p in paths.values()) else "cache"
+        listings.append(TraceListing(name, trace.title, where))
+    listings += [
+        TraceListing(f"synthetic:{name}", title, "generated")
+        for name, title in synthetic_titles().items()
+    ]
+    return listings
+
+
+def synthetic_titles() -> dict[str, str]:
+    """Return the synthetic traces: name -> one line about it."""
+    from windtunnel.traces.synthetic import published as facts
+
+    return {name: f"Synthetic {facts.published(name).trace.summary}" for name in facts.NAMES}
+
+
+def _mirror_dir() -> Path | None:
+    chosen = os.environ.get("WINDTUNNEL_DATA")
+    return Path(chosen) if chosen else None
+
+
+def _in_mirror(path: Path) -> bool:
+    mirror = _mirror_dir()
+    return mirror is not None and path.is_relative_to(mirror)
+
+
+def _local(file: PublishedFile) -> Path | None:
+    mirror = _mirror_dir()
+    candidates = [cache_dir() / file.mirror]
+    if mirror is not None:
+        candidates[:0] = [mirror / file.mirror, mirror / f"{file.mirror}.gz"]
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(read_bytes(path)).hexdigest()
+
+
+def _check(path: Path, file: PublishedFile) -> None:
+    """Refuse a mirrored file that is not the published one."""
+    found = _sha256(path)
+    if found != file.sha256:
+        raise TraceError(
+            str(path),
+            f"content with SHA-256 {file.sha256[:16]}...",
+            value=f"{found[:16]}...",
+            hint="The mirror's copy is cut or altered: replace it, or open it by its path.",
+        )
+
+
+def _download(trace: PublishedTrace, file: PublishedFile, *, show: bool) -> Path:
+    """Download one file into the cache and check it.
+
+    Raises:
+        TraceError: there is no network, the server refuses, or the content is another.
+    """
+    import pooch
+
+    target = cache_dir() / file.mirror
+    # pooch reports each download through logging; the progress bar says the same.
+    pooch.get_logger().setLevel("ERROR")
+    bar = _Bar(f"{trace.name}: {target.name}", file.size) if show else None
+    try:
+        pooch.retrieve(
+            file.url,
+            known_hash=f"sha256:{file.sha256}",
+            fname=target.name,
+            path=target.parent,
+            downloader=pooch.HTTPDownloader(progressbar=bar or False, timeout=_TIMEOUT_S),
+        )
+    except (OSError, ValueError) as error:  # requests' errors are OSErrors, a false hash ValueError
+        reason = "the server's file is another one" if "hash" in str(error) else _cause(error)
+        raise TraceError(
+            trace.name,
+            f"its file {target.name} ({file.size:,} bytes) on this machine or from the network",
+            hint=f"It is not here and cannot be downloaded ({reason}): put {file.url} at "
+            f"{target}, or set WINDTUNNEL_DATA to a folder that holds {file.mirror}.",
+        ) from error
+    finally:
+        if bar is not None:
+            bar.close()
+    return target
+
+
+def _cause(error: Exception) -> str:
+    """Return in a few words why a download failed."""
+    response = getattr(error, "response", None)
+    if response is not None:
+        return f"the server answers {response.status_code}"
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno)
+    return {
+        "ConnectTimeout": "the server does not answer",
+        "ReadTimeout": "the server does not answer",
+        "ConnectionError": "no connection to the server",
+        "ProxyError": "the proxy refuses",
+        "SSLError": "the secure connection fails",
+    }.get(type(error).__name__, type(error).__name__)
+
+
+class _Bar:
+    """A progress bar with the four members that pooch calls.
+
+    Attributes:
+        total: bytes to come; pooch sets it from the server's answer.
+    """
+
+    def __init__(self, title: str, total: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+        self.total = total
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            DownloadColumn(),
+            console=Console(stderr=True),
+        )
+        self._task = self._progress.add_task(title, total=total)
+        self._progress.start()
+
+    def update(self, count: int) -> None:
+        """Count ``count`` more bytes."""
+        self._progress.update(self._task, advance=count)
+
+    def reset(self) -> None:
+        """Start from nothing again."""
+        self._progress.reset(self._task, total=self.total)
+
+    def close(self) -> None:
+        """Leave the bar as it stands."""
+        self._progress.stop()

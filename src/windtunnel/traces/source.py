@@ -1,0 +1,167 @@
+"""Bytes of a trace file: plain, gzip or standard input, read once and within a bound.
+
+Everything that can go wrong below the level of text (no such file, a folder, a cut or false gzip, a
+gzip bomb) becomes one `TraceError` here, so readers only see bytes.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import sys
+import zlib
+from pathlib import Path
+from typing import IO
+
+from windtunnel.errors import TraceError
+
+#: What stands for standard input in place of a path.
+STDIN = "-"
+#: No text file larger than this is read, counted after decompression.
+MAX_BYTES = 4 * 2**30
+#: A gzip file that grows by more than this factor is refused as a bomb (logs of jobs reach 5-30,
+#: the format's own limit is about 1,030) ...
+MAX_RATIO = 200
+#: ... once it has grown beyond this: a small file does no harm.
+RATIO_FLOOR = 64 * 2**20
+_CHUNK = 4 * 2**20
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+def source_name(path: str | Path) -> str:
+    """Return what to call a source in messages: the path as given, or ``standard input``."""
+    return "standard input" if str(path) == STDIN else str(path)
+
+
+def short_name(path: str | Path) -> str:
+    """Return a trace's name made from its path: the file name without its endings.
+
+    >>> short_name("logs/march.csv.gz")
+    'march'
+    """
+    if str(path) == STDIN:
+        return "stdin"
+    name = Path(path).name
+    for ending in (".gz", ".csv", ".parquet", ".swf", ".json", ".txt"):
+        name = name.removesuffix(ending)
+    return name or str(path)
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """Return a file's whole content, decompressed, or that of standard input for ``-``.
+
+    Gzip is recognised by its first bytes, whatever the name says.
+
+    Raises:
+        TraceError: no such file, a folder, no permission, an empty file, a ``.gz`` that is not
+            gzip or is cut, or more content than `MAX_BYTES` or `MAX_RATIO` allow.
+    """
+    name = source_name(path)
+    with _open(path) as raw:
+        try:
+            data = _read(raw, name)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise TraceError(
+                name,
+                "a whole gzip file",
+                hint=f"It is cut or damaged ({error}): copy or download it again.",
+            ) from error
+        except OSError as error:
+            raise _unreadable(name, error) from error
+    if not data:
+        raise TraceError(name, "a file with content", hint="It is empty.")
+    return data
+
+
+def read_head(path: str | Path, size: int = 4096) -> bytes:
+    """Return the first ``size`` bytes of a file, decompressed; fewer where it is short or broken.
+
+    For guessing a format only: a broken file gives what can be read and no error, because the
+    reader that opens it next says precisely what is wrong.
+    """
+    if str(path) == STDIN:
+        return b""
+    try:
+        with Path(path).open("rb") as raw:
+            head = raw.read(size)
+    except OSError:
+        return b""
+    if not head.startswith(_GZIP_MAGIC):
+        return head
+    try:
+        return zlib.decompressobj(wbits=31).decompress(head, size)
+    except zlib.error:
+        return b""
+
+
+def _open(path: str | Path) -> io.BufferedReader:
+    if str(path) == STDIN:
+        # A second handle on the same bytes: closing it leaves the process's stdin open.
+        return io.BufferedReader(_Unclosed(sys.stdin.buffer))
+    name = source_name(path)
+    try:
+        return Path(path).open("rb")
+    except FileNotFoundError as error:
+        raise TraceError(name, "a file that exists") from error
+    except IsADirectoryError as error:
+        raise TraceError(name, "a file", hint="It is a folder: name one file in it.") from error
+    except (OSError, ValueError) as error:
+        raise _unreadable(name, error) from error
+
+
+class _Unclosed(io.RawIOBase):
+    """A raw view of a stream that does not close it."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        self._position += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        return self._position
+
+
+def _read(buffered: io.BufferedReader, name: str) -> bytes:
+    """Return the whole content, bounded; gzip is unpacked."""
+    packed = buffered.peek(2)[:2] == _GZIP_MAGIC
+    if not packed and name.endswith(".gz") and buffered.peek(1):
+        found = bytes(buffered.peek(16)[:16])
+        raise TraceError(
+            name,
+            "gzip data, as the name ends in .gz",
+            value=found,
+            hint="If it is plain text, take the .gz off its name.",
+        )
+    stream = gzip.GzipFile(fileobj=buffered) if packed else buffered
+    chunks: list[bytes] = []
+    total = 0
+    while chunk := stream.read(_CHUNK):
+        total += len(chunk)
+        if total > MAX_BYTES:
+            raise TraceError(
+                name,
+                f"at most {MAX_BYTES:,} bytes of text",
+                hint="Split it, or convert it to Parquet, which is read column by column.",
+            )
+        if packed and total > RATIO_FLOOR and total > MAX_RATIO * buffered.tell():
+            raise TraceError(
+                name,
+                f"a gzip file that grows at most {MAX_RATIO} times",
+                hint="It grows far more than any job log does; if you trust it, gunzip it first.",
+            )
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _unreadable(name: str, error: Exception) -> TraceError:
+    reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+    return TraceError(name, "a file that can be read", hint=f"The system says: {reason}.")

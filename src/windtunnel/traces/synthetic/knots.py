@@ -1,0 +1,105 @@
+"""Values whose counts at given knots are exact: apportionment and drawing inside bins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from windtunnel.traces.synthetic.published import Bins
+
+
+def largest_remainder(weights: ArrayLike, total: int) -> NDArray[np.int64]:
+    """Return whole numbers that sum to ``total`` in proportion to ``weights``.
+
+    Hamilton's method: each share rounded down, what is left goes to the largest remainders; equal
+    remainders go to the larger weight, then to the first.
+
+    Args:
+        weights: non-negative numbers, not all zero unless ``total`` is 0, shape (parts,).
+        total: what the result sums to, >= 0.
+
+    >>> largest_remainder([1, 1, 2], 5).tolist()
+    [1, 1, 3]
+    """
+    weight = np.asarray(weights, dtype=np.float64)
+    everything = weight.sum()
+    if total == 0 or everything == 0:
+        return np.zeros(len(weight), dtype=np.int64)
+    quota = weight * (total / everything)
+    # Whole quotas come out a rounding error short: pull them back before rounding down.
+    nearest = np.rint(quota)
+    quota = np.where(np.isclose(quota, nearest, rtol=1e-12, atol=1e-12), nearest, quota)
+    parts: NDArray[np.int64] = np.floor(quota).astype(np.int64)
+    order = np.lexsort((np.arange(len(weight)), -weight, parts - quota))
+    parts[order[: total - int(parts.sum())]] += 1
+    return parts
+
+
+def apportion_bins(bins: Bins, total: int) -> NDArray[np.int64]:
+    """Return jobs a bin when ``total`` jobs stand for the real ones, shape (bins,)."""
+    return largest_remainder(bins.jobs, total)
+
+
+def draw(bins: Bins, index: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw a whole number of seconds, log-uniform inside each value's bin.
+
+    The first bin (up to one second) holds atoms: its whole values are equally likely.
+
+    Args:
+        bins: where the values lie.
+        index: bin of each value, shape (values,).
+        rng: the stream.
+
+    Returns:
+        Values, shape (values,).
+    """
+    u = rng.random(len(index))
+    low, high = bins.low[index], bins.high[index]
+    below = np.maximum(low - 1, 1).astype(np.float64)
+    # below * (high / below) ** u lies in [below, high): its floor plus one in [low, high].
+    tail = np.floor(below * (high / below) ** u).astype(np.int64) + 1
+    atom = low + np.floor(u * (high - low + 1)).astype(np.int64)
+    return np.clip(np.where(low > 1, tail, atom), low, high)
+
+
+def settle(
+    values: NDArray[np.int64],
+    low: NDArray[np.int64],
+    high: NDArray[np.int64],
+    total: float,
+) -> NDArray[np.int64]:
+    """Move values inside their bounds so that their sum is ``total`` rounded down, or near.
+
+    Every value goes the same fraction of the way to its bound, so the order within a bin stays.
+
+    Args:
+        values: whole numbers within the bounds, shape (values,).
+        low: smallest allowed, shape (values,).
+        high: largest allowed, shape (values,).
+        total: wanted sum.
+    """
+    lacking = total - float(values.sum())
+    bound = high if lacking > 0 else low
+    room = float((bound - values).sum())
+    if room == 0.0:
+        return values
+    fraction = min(lacking / room, 1.0)
+    exact = np.cumsum(values + fraction * (bound - values))
+    # Differences of a rounded running sum: each is its value rounded up or down, the sum is kept.
+    moved = np.diff(np.floor(exact + 1e-6), prepend=0.0).astype(np.int64)
+    return np.clip(moved, low, high)
+
+
+def spread(
+    values: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64], amount: int
+) -> NDArray[np.int64]:
+    """Add a whole ``amount`` of either sign to the values in order, within their bounds."""
+    if amount >= 0:
+        room = high - values
+        return np.asarray(values + np.clip(amount - (np.cumsum(room) - room), 0, room))
+    room = values - low
+    return np.asarray(values - np.clip(-amount - (np.cumsum(room) - room), 0, room))

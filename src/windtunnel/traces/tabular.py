@@ -1,0 +1,303 @@
+"""Delimited text as a table of strings with exact line numbers, and casts that name the line.
+
+`read_text` takes a whole file in or raises one `TraceError`; no row is dropped. Values are cast by
+the methods of `TextTable`: a cell that does not parse is named by file, line, column and value.
+Line numbers count lines as an editor does, from 1; a record is known by its first line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pcsv
+
+from windtunnel.errors import SpecError, TraceError, quote
+from windtunnel.traces.header import MAX_LINE, checked_text, first_text, not_utf8, read_header
+from windtunnel.traces.records import field_counts, line_numbers, locate
+from windtunnel.traces.source import read_bytes, source_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """Rows of text and where each stands in its file.
+
+    Attributes:
+        file: what to call the source in messages.
+        table: Arrow table, every column a string; null = empty cell.
+        lines: 1-based line of each row in the file, shape (rows,).
+    """
+
+    file: str
+    table: pa.Table
+    lines: Sequence[int] | np.ndarray
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return int(self.table.num_rows)
+
+    def require(self, *names: str) -> None:
+        """Check that columns are there.
+
+        Raises:
+            TraceError: one is missing; the nearest name in the file is suggested.
+        """
+        for name in names:
+            if name not in self.table.column_names:
+                raise TraceError.missing_column(self.file, name, self.table.column_names)
+
+    def text(self, name: str) -> pa.ChunkedArray:
+        """Return a column as it stands in the file, strings, null = empty.
+
+        Raises:
+            TraceError: there is no such column.
+        """
+        self.require(name)
+        return self.table[name]
+
+    def floats(self, name: str, *, what: str = "a number") -> pa.ChunkedArray:
+        """Return a column as float64; an empty cell is null.
+
+        Args:
+            name: the column.
+            what: what its cells should be, for the message (``a number of seconds``).
+
+        Raises:
+            TraceError: there is no such column, or a cell is not a number.
+        """
+        return self._cast(name, pa.float64(), what)
+
+    def integers(self, name: str, *, what: str = "a whole number") -> pa.ChunkedArray:
+        """Return a column as int64; ``8.0`` counts as 8, an empty cell is null.
+
+        Raises:
+            TraceError: there is no such column, or a cell is not a whole number.
+        """
+        cells = _trimmed(self.text(name))
+        try:
+            return cells.cast(pa.int64())
+        except pa.ArrowInvalid:
+            numbers = self.floats(name, what=what)
+        try:
+            return numbers.cast(pa.int64())
+        except pa.ArrowInvalid as error:
+            raise self._bad_cell(name, cells, numbers, pa.int64(), what) from error
+
+    def clock(
+        self, name: str, *, what: str = "a time as YYYY-MM-DD HH:MM:SS without a zone"
+    ) -> np.ndarray:
+        """Return a column of wall-clock times as seconds since 1970-01-01 00:00 of that clock.
+
+        Returns:
+            float64, shape (rows,), NaN = empty cell. `windtunnel.traces.wallclock.to_utc` turns
+            it into instants.
+
+        Raises:
+            TraceError: there is no such column, or a cell is not such a time.
+        """
+        moments = self._cast(name, pa.timestamp("us"), what).cast(pa.int64())
+        return np.asarray(moments.cast(pa.float64(), safe=False).to_numpy()) / 1e6
+
+    def mapped(self, name: str, meaning: dict[str, str]) -> pa.ChunkedArray:
+        """Return a column with each word replaced by its meaning; null stays null.
+
+        Raises:
+            TraceError: there is no such column, or a cell holds none of the words.
+        """
+        cells = _trimmed(self.text(name))
+        words = pa.array(list(meaning), pa.string())
+        index = pc.index_in(cells, value_set=words)
+        unknown = pc.and_(pc.is_null(index), pc.is_valid(cells))
+        if pc.any(unknown).as_py():
+            row = pc.index(unknown, True).as_py()
+            known = ", ".join(meaning)
+            raise TraceError(
+                self.file,
+                f"one of {known}",
+                row=int(self.lines[row]),
+                column=name,
+                value=cells[row].as_py(),
+            )
+        return pc.take(pa.array(list(meaning.values()), pa.string()), index)
+
+    def _cast(self, name: str, kind: pa.DataType, what: str) -> pa.ChunkedArray:
+        cells = _trimmed(self.text(name))
+        try:
+            return cells.cast(kind)
+        except pa.ArrowInvalid as error:
+            raise self._bad_cell(name, cells, cells, kind, what) from error
+
+    def _bad_cell(
+        self,
+        name: str,
+        cells: pa.ChunkedArray,
+        tried: pa.ChunkedArray,
+        kind: pa.DataType,
+        what: str,
+    ) -> TraceError:
+        """Return the error for the first cell of ``tried`` that does not cast to ``kind``."""
+        row = _first_failure(tried, lambda part: part.cast(kind))
+        value = cells[row].as_py()
+        return TraceError(self.file, what, row=int(self.lines[row]), column=name, value=value)
+
+
+def read_text(
+    path: str | Path,
+    *,
+    delimiter: str = ",",
+    quoted: bool = True,
+    columns: Sequence[str] | None = None,
+) -> TextTable:
+    """Read a delimited text file whole.
+
+    Args:
+        path: plain or gzip file; ``-`` = standard input.
+        delimiter: what stands between fields, one character.
+        quoted: double quotes may enclose a field (RFC 4180); otherwise they are plain text.
+        columns: names of the columns where the file has no header line.
+
+    Raises:
+        TraceError: the file cannot be read as such a table; says where and what was expected.
+    """
+    return parse_text(
+        read_bytes(path), source_name(path), delimiter=delimiter, quoted=quoted, columns=columns
+    )
+
+
+def parse_text(
+    data: bytes,
+    file: str,
+    *,
+    delimiter: str = ",",
+    quoted: bool = True,
+    columns: Sequence[str] | None = None,
+) -> TextTable:
+    """Parse delimited text; see `read_text`.
+
+    Args:
+        data: the whole text, UTF-8, with or without a byte order mark.
+        file: what to call it in messages.
+        delimiter: what stands between fields.
+        quoted: whether double quotes may enclose a field.
+        columns: names of the columns where there is no header line.
+
+    Raises:
+        TraceError: it is not such a table.
+        SpecError: the delimiter is not one character.
+    """
+    if len(delimiter.encode()) != 1 or delimiter in '"\r\n':
+        raise SpecError("delimiter", f"found {quote(delimiter)}; expected one ASCII character")
+    data = checked_text(data, file)
+    start, line = first_text(data, file)
+    names = list(columns) if columns is not None else None
+    if names is None:
+        names, start, line = read_header(data, start, line, file, delimiter, quoted=quoted)
+    body = memoryview(data)[start:]
+    quote_char = '"' if quoted else None
+    try:
+        table = pcsv.read_csv(
+            pa.BufferReader(pa.py_buffer(body)),
+            read_options=pcsv.ReadOptions(column_names=names, block_size=MAX_LINE),
+            parse_options=pcsv.ParseOptions(
+                delimiter=delimiter, quote_char=quote_char or False, newlines_in_values=quoted
+            ),
+            convert_options=pcsv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                null_values=[""],
+                strings_can_be_null=True,
+                # "" in quotes is an empty text, an empty cell is unknown: a table written by us
+                # comes back exactly.
+                quoted_strings_can_be_null=False,
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        if len(body) == 0:
+            raise _no_rows(file) from error
+        raise _explain(
+            error,
+            bytes(body),
+            file,
+            names=names,
+            delimiter=delimiter,
+            line=line,
+            quoted=quoted,
+        ) from error
+    if table.num_rows == 0:
+        raise _no_rows(file)
+    lines = locate(body, table.num_rows, file, first_line=line, delimiter=delimiter, quoted=quoted)
+    return TextTable(file, table, lines)
+
+
+def _explain(
+    error: pa.ArrowInvalid,
+    body: bytes,
+    file: str,
+    *,
+    names: Sequence[str],
+    delimiter: str,
+    line: int,
+    quoted: bool,
+) -> TraceError:
+    """Return the error that says what is wrong with text which Arrow refused."""
+    try:
+        body.decode()
+    except UnicodeDecodeError as bad:
+        return not_utf8(body, file, line - 1, bad)
+    for offset, text in enumerate(body.splitlines(keepends=True)):
+        if len(text) > MAX_LINE:
+            return TraceError(
+                file,
+                f"a line of at most {MAX_LINE:,} bytes",
+                row=line + offset,
+                value=text[:60],
+                hint=f"It has {len(text):,} bytes.",
+            )
+    starts = line_numbers(body, file, first_line=line, quoted=quoted)
+    found = field_counts(body, delimiter, quoted=quoted)
+    wrong = np.flatnonzero(found != len(names))
+    if len(wrong) == 0:
+        return TraceError(file, "well-formed delimited text", hint=f"({error})")
+    first = int(wrong[0])
+    hint = f"{len(wrong):,} rows differ from the header." if len(wrong) > 1 else ""
+    if first == len(found) - 1 and found[first] < len(names):
+        hint = "It is the last line: the file seems to be cut."
+    return TraceError(
+        file,
+        f"{len(names)} fields, found {int(found[first])}",
+        row=int(starts[first]),
+        hint=hint,
+    )
+
+
+def _no_rows(file: str) -> TraceError:
+    return TraceError(file, "at least one row", hint="The file has a header line and no rows.")
+
+
+def _trimmed(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return cells without surrounding blanks, blank cells as null."""
+    trimmed = pc.utf8_trim_whitespace(cells)
+    return pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
+
+
+def _first_failure(
+    values: pa.ChunkedArray, cast: Callable[[pa.ChunkedArray], pa.ChunkedArray]
+) -> int:
+    """Return the first index whose value does not cast, by bisection; one does not."""
+    low, high = 0, len(values)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            cast(values.slice(low, middle - low))
+        except pa.ArrowInvalid:
+            high = middle
+        else:
+            low = middle
+    return low

@@ -1,0 +1,68 @@
+"""`Trace`: a jobs table with what is known about where it comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from windtunnel.cluster.spec import ClusterSpec
+
+
+@dataclass(frozen=True)
+class TraceMetadata:
+    """What is known about a trace.
+
+    Attributes:
+        name: what to call it on a page.
+        source: file, URL or generator it comes from.
+        licence: the data's licence, as the source states it; empty if unknown.
+        epoch: UTC instant of time 0 as ISO 8601 text; None for synthetic or relative times.
+        zone: IANA zone of the source's wall clock; None where times are relative.
+        rows_read: records found in the source.
+        dropped: rows that did not become jobs: reason -> count. Nothing is dropped silently:
+            ``rows_read == jobs.num_rows + sum(dropped.values())``.
+        notes: anything a reader of results must know, one sentence each.
+        settings: what the trace was made with (seed, load, scale): enough to make it again.
+    """
+
+    name: str
+    source: str
+    licence: str = ""
+    epoch: str | None = None
+    zone: str | None = None
+    rows_read: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The recorded history of a cluster.
+
+    Attributes:
+        jobs: a jobs table (see `windtunnel.schema`).
+        metadata: where it comes from and what was left out.
+        cluster: the cluster it ran on, where known.
+        nodes: the source's own node table, where it has one.
+    """
+
+    jobs: pa.Table
+    metadata: TraceMetadata
+    cluster: ClusterSpec | None = None
+    nodes: pa.Table | None = None
+
+    @property
+    def name(self) -> str:
+        """The trace's name."""
+        return self.metadata.name
+
+    def __repr__(self) -> str:
+        return f"Trace({self.name!r}, jobs={self.jobs.num_rows:,})"
+
+    def with_jobs(self, jobs: pa.Table) -> Trace:
+        """Return the same trace with another jobs table."""
+        return replace(self, jobs=jobs)

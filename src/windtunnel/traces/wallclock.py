@@ -1,0 +1,99 @@
+"""Wall-clock times of a source and the seconds of the simulator.
+
+A site's log prints local time, often without a zone. Twice a year that is not a number line: an
+hour is skipped in spring and repeated in autumn. `to_utc` says which of its inputs stand in the
+repeated hour, so that a reader can tell its user.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
+
+from windtunnel.errors import SpecError, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: Offsets from UTC change on multiples of this, in every zone since 1970.
+_SLOT_S = 900
+_MICROSECONDS = 1_000_000
+
+
+def zone_info(zone: str) -> ZoneInfo:
+    """Return the zone of an IANA name.
+
+    Raises:
+        SpecError: there is no such zone on this machine.
+    """
+    try:
+        return ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise SpecError(
+            "zone",
+            f"unknown time zone {quote(zone)}; expected an IANA name such as America/Los_Angeles "
+            "(pip install tzdata where the system has no zone files)",
+        ) from error
+
+
+def to_utc(local: np.ndarray, zone: str) -> tuple[np.ndarray, np.ndarray]:
+    """Turn local wall-clock times into UTC instants.
+
+    A time in the repeated hour of autumn counts as its first pass (summer time); `second_pass`
+    gives the other reading. A time in the skipped hour of spring is read with the offset before
+    the change.
+
+    Args:
+        local: float64, shape (rows,): wall-clock time as seconds since 1970-01-01 00:00 on the
+            same wall clock; NaN = unknown.
+        zone: IANA name.
+
+    Returns:
+        UTC seconds since 1970, float64, shape (rows,), NaN kept; and which times are ambiguous,
+        bool, shape (rows,).
+
+    Raises:
+        SpecError: there is no such zone.
+    """
+    first = _offsets(local, zone, fold=0)
+    second = _offsets(local, zone, fold=1)
+    return local - first, first > second
+
+
+def second_pass(local: np.ndarray, zone: str) -> np.ndarray:
+    """Return what `to_utc` returns first, with ambiguous times read as their second pass."""
+    instants: np.ndarray = local - _offsets(local, zone, fold=1)
+    return instants
+
+
+def _offsets(local: np.ndarray, zone: str, *, fold: int) -> np.ndarray:
+    """Return the offset from UTC in seconds at each local time, shape (rows,)."""
+    info = zone_info(zone)
+    known = np.isfinite(local)
+    slots, inverse = np.unique(np.floor(local[known] / _SLOT_S), return_inverse=True)
+    at: Callable[[float], float] = lambda slot: _offset(slot * _SLOT_S, info, fold)  # noqa: E731
+    table = np.fromiter(map(at, slots.tolist()), np.float64, len(slots))
+    offsets = np.full(len(local), np.nan)
+    offsets[known] = table[inverse]
+    return offsets
+
+
+def _offset(seconds: float, info: ZoneInfo, fold: int) -> float:
+    moment = datetime(1970, 1, 1) + timedelta(seconds=seconds)  # noqa: DTZ001 (a wall clock)
+    offset = moment.replace(tzinfo=info, fold=fold).utcoffset()
+    return 0.0 if offset is None else offset.total_seconds()
+
+
+def iso(seconds: float) -> str:
+    """Return a UTC instant as ISO 8601 text.
+
+    >>> iso(0)
+    '1970-01-01T00:00:00+00:00'
+    """
+    # Whole microseconds first: float seconds since 1970 carry about a quarter of one.
+    whole, part = divmod(round(seconds * _MICROSECONDS), _MICROSECONDS)
+    moment = datetime.fromtimestamp(whole, UTC) + timedelta(microseconds=part)
+    return moment.isoformat()

@@ -1,0 +1,164 @@
+"""`generate`: determinism, scaling, load, columns and refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from windtunnel.cluster import preset
+from windtunnel.errors import SpecError
+from windtunnel.schema import JOBS
+from windtunnel.traces.synthetic import NAMES, generate
+from windtunnel.traces.synthetic.published import published
+
+
+def as_bytes(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table.combine_chunks())
+    return sink.getvalue().to_pybytes()
+
+
+def test_names_are_sorted_and_known() -> None:
+    assert {"kalos", "seren"} <= set(NAMES)
+    assert list(NAMES) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("cpu_jobs", [False, True])
+def test_same_arguments_same_bytes(name: str, cpu_jobs: bool) -> None:  # noqa: FBT001
+    first, second = (
+        generate(name, jobs=3000, load=0.9, seed=5, cpu_jobs=cpu_jobs) for _ in range(2)
+    )
+    assert as_bytes(first.jobs) == as_bytes(second.jobs)
+    assert first.metadata == second.metadata
+
+
+def test_seeds_differ() -> None:
+    first, second = (generate("kalos", jobs=500, seed=seed).jobs for seed in (0, 1))
+    assert first["duration"].to_pylist() != second["duration"].to_pylist()
+    assert first["submit_time"].to_pylist() != second["submit_time"].to_pylist()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("jobs", [1, 2, 3, 17, 400, 12_345])
+def test_scaled_counts_are_within_one_of_their_share(name: str, jobs: int) -> None:
+    facts = published(name)
+    table = generate(name, jobs=jobs, seed=2).jobs
+    assert table.num_rows == jobs
+    workload = np.array(table["workload"].to_pylist())
+    duration = table["duration"].to_numpy()
+    real = facts.type_jobs()
+    for kind, total in zip(facts.types, real, strict=True):
+        mine = duration[workload == kind]
+        assert abs(len(mine) - total / real.sum() * jobs) < 1
+        binned = np.diff(facts.duration_counts(kind), prepend=0)
+        knots = np.concatenate([[0.0], 2.0 ** np.arange(len(binned))])
+        for k, expected in enumerate(binned):
+            inside = int(((mine > knots[k]) & (mine <= knots[k + 1])).sum())
+            assert abs(inside - expected / total * len(mine)) < 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scaled_gpu_time_stays_near_the_shares(name: str) -> None:
+    facts = published(name)
+    table = generate(name, jobs=100_000, seed=1).jobs
+    weight = table["duration"].to_numpy() * table["num_gpus"].to_numpy()
+    workload = np.array(table["workload"].to_pylist())
+    for kind, share in facts.gpu_time_share.items():
+        assert 100 * weight[workload == kind].sum() / weight.sum() == pytest.approx(share, abs=0.5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("load", [0.3, 0.85, 1.4])
+def test_load_sets_the_span(name: str, load: float) -> None:
+    trace = generate(name, jobs=2000, load=load, seed=3)
+    jobs = trace.jobs
+    gpu_time = float((jobs["duration"].to_numpy() * jobs["num_gpus"].to_numpy()).sum())
+    span = float(jobs["submit_time"].to_numpy().max())
+    assert gpu_time / (span * preset(name).num_gpus) == pytest.approx(load, rel=1e-3)
+
+
+def test_the_real_span_without_a_load() -> None:
+    submit = generate("kalos").jobs["submit_time"].to_numpy()
+    assert submit[0] == 0
+    assert submit[-1] == 107 * 86_400
+    assert (np.diff(submit) >= 0).all()
+    assert (submit == np.floor(submit)).all()
+
+
+def test_arrivals_follow_the_day_and_the_week() -> None:
+    submit = generate("seren", jobs=450_590).jobs["submit_time"].to_numpy()
+    by_hour = np.bincount((submit // 3600 % 24).astype(int), minlength=24)
+    assert by_hour[14:18].mean() > 3 * by_hour[2:6].mean()
+    # 2023-03-01 was a Wednesday: days 3 and 4 are the weekend.
+    by_day = np.bincount((submit // 86_400 % 7).astype(int), minlength=7)
+    assert by_day[[3, 4]].mean() < 0.85 * by_day[[0, 1, 2, 5, 6]].mean()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_columns(name: str) -> None:
+    trace = generate(name, jobs=20_000, seed=4)
+    jobs = trace.jobs
+    assert jobs.schema.names == JOBS.names
+    assert jobs["estimate"].null_count == jobs["gpu_type"].null_count == jobs.num_rows
+    for column in ("user", "vc", "workload", "template", "status", "priority", "num_cpus"):
+        assert jobs[column].null_count == 0, column
+    start, end = jobs["start_time"].to_numpy(), jobs["end_time"].to_numpy()
+    assert (end - start == jobs["duration"].to_numpy()).all()
+    gpus, tasks = jobs["num_gpus"].to_numpy(), jobs["num_tasks"].to_numpy()
+    assert (gpus / tasks <= 8).all()
+    assert ((gpus <= 8) | (gpus % 8 == 0)).all()
+    assert (gpus <= preset(name).num_gpus).all()
+    workload = np.array(jobs["workload"].to_pylist())
+    priority = jobs["priority"].to_numpy()
+    assert set(priority[workload == "Pretrain"]) == {3.0}
+    assert set(priority[workload == "Eval"]) == {0.0}
+    users = jobs["user"].value_counts().to_pylist()
+    assert max(row["counts"] for row in users) > 5 * jobs.num_rows / len(users)
+    assert len(jobs["template"].unique()) < jobs.num_rows / 2
+
+
+def test_cores_a_gpu() -> None:
+    seren = generate("seren", jobs=2000).jobs
+    assert (seren["num_cpus"].to_numpy() == 16 * seren["num_gpus"].to_numpy()).all()
+    kalos = generate("kalos", jobs=2000).jobs
+    gpus, cores = kalos["num_gpus"].to_numpy(), kalos["num_cpus"].to_numpy()
+    assert set(cores[gpus <= 8]) == {120.0}
+    assert (cores[gpus > 8] == 15 * gpus[gpus > 8]).all()
+
+
+def test_metadata() -> None:
+    trace = generate("Kalos", jobs=50, load=0.5, seed=9, cpu_jobs=True)
+    metadata = trace.metadata
+    assert metadata.name == "synthetic:kalos"
+    assert "CC BY 4.0" in metadata.licence
+    assert metadata.epoch == "2023-05-17T00:00:00+00:00"
+    assert metadata.rows_read == trace.jobs.num_rows
+    assert metadata.settings == {"jobs": 50, "load": 0.5, "seed": 9, "cpu_jobs": True}
+    assert metadata.notes
+    assert trace.cluster == preset("kalos")
+
+
+@pytest.mark.parametrize("jobs", [0, -1, 2.5, True, "many", 10**12])
+def test_bad_jobs_are_refused(jobs: object) -> None:
+    with pytest.raises(SpecError, match="jobs: expected a whole number"):
+        generate("kalos", jobs=jobs)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("load", [0, -0.5, float("nan"), float("inf"), "high"])
+def test_bad_loads_are_refused(load: object) -> None:
+    with pytest.raises(SpecError, match="load: expected a finite number > 0"):
+        generate("kalos", load=load)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, None])
+def test_bad_seeds_are_refused(seed: object) -> None:
+    with pytest.raises(SpecError, match="seed: expected a whole number >= 0"):
+        generate("kalos", jobs=10, seed=seed)  # type: ignore[arg-type]
+
+
+def test_an_unknown_name_suggests_the_nearest() -> None:
+    with pytest.raises(SpecError, match="Did you mean 'kalos'"):
+        generate("kalso")
