@@ -1,0 +1,86 @@
+"""How is a fact of the jobs distributed? Mean, percentiles and maximum, with n and what is missing.
+
+Quantiles are DuckDB's ``quantile_cont``: exact, linear interpolation, the definition that
+`windtunnel.quantiles` pins for arrays (a test holds the two together).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.errors import SpecError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: Percentiles of every distribution.
+PERCENTS: tuple[int, ...] = (50, 90, 95, 99)
+#: What can be asked about: a column of the jobs table, or ``wait`` (start - submit as recorded).
+FACTS: tuple[str, ...] = (
+    *("duration", "wait", "num_gpus", "estimate", "num_cpus", "mem_gib", "num_tasks"),
+    "priority",
+)
+
+Distribution = dict[str, float | int | None]
+
+
+def distribution(jobs: pa.Table, fact: str) -> Distribution:
+    """Return how one fact of the jobs is distributed.
+
+    Args:
+        jobs: a jobs table (`windtunnel.schema`).
+        fact: one of `FACTS`.
+
+    Returns:
+        ``n`` (jobs that have the fact), ``left_out`` (jobs that lack it), then ``avg``, ``p50``,
+        ``p90``, ``p95``, ``p99``, ``max`` in the column's unit; None where n is 0.
+
+    Raises:
+        SpecError: ``fact`` is none of `FACTS`.
+    """
+    return distributions(jobs, (fact,))[fact]
+
+
+def distributions(jobs: pa.Table, facts: tuple[str, ...]) -> dict[str, Distribution]:
+    """Return several distributions in one pass; see `distribution`.
+
+    Raises:
+        SpecError: a fact is none of `FACTS`.
+    """
+    import ibis
+
+    for fact in facts:
+        if fact not in FACTS:
+            raise SpecError.unknown("fact", fact, FACTS)
+    names = sorted({column for fact in facts for column in columns_of(fact)})
+    table = ibis.memtable(jobs.select(names))
+    asked: dict[str, Any] = {}
+    for fact in facts:
+        values = value_of(table, fact)
+        asked[f"{fact}_n"] = values.count()
+        asked[f"{fact}_avg"] = values.mean()
+        asked[f"{fact}_max"] = values.max()
+        for p in PERCENTS:
+            asked[f"{fact}_p{p}"] = values.quantile(p / 100)
+    (row,) = table.aggregate(**asked).to_pyarrow().to_pylist()
+    keys = ("avg", *(f"p{p}" for p in PERCENTS), "max")
+    return {
+        fact: {
+            "n": row[f"{fact}_n"],
+            "left_out": jobs.num_rows - row[f"{fact}_n"],
+            **{key: row[f"{fact}_{key}"] for key in keys},
+        }
+        for fact in facts
+    }
+
+
+def columns_of(fact: str) -> tuple[str, ...]:
+    """Return the columns that a fact is computed from."""
+    return ("submit_time", "start_time") if fact == "wait" else (fact,)
+
+
+def value_of(table: Any, fact: str) -> Any:
+    """Return a fact of a jobs table as an Ibis float column, null where it is unknown."""
+    if fact == "wait":
+        return table.start_time - table.submit_time
+    return table[fact].cast("float64")

@@ -1,0 +1,56 @@
+"""How big is a trace, how long, whose, and what do its records lack?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.characterize.distributions import distributions
+from windtunnel.schema import COLUMNS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def overview(jobs: pa.Table) -> dict[str, Any]:
+    """Return a trace in numbers.
+
+    Args:
+        jobs: a jobs table (`windtunnel.schema`).
+
+    Returns:
+        ``num_jobs``; ``num_gpu_jobs`` and ``num_cpu_jobs`` (jobs asking for GPUs, for none; a job
+        of unknown size is neither); ``num_users``, ``num_vcs`` (distinct known names);
+        ``first_submit``, ``last_submit`` (s since the epoch) and ``span_s`` between them, None
+        where no job has one; ``gpu_time`` (GPU-seconds: GPUs x duration, over the
+        ``gpu_time_n`` jobs that have both); ``missing`` (column -> rows that lack it, every
+        column of the schema); ``duration``, ``wait`` (recorded, s) and ``num_gpus``, each as
+        `windtunnel.characterize.distribution` returns it.
+    """
+    import ibis
+
+    table = ibis.memtable(jobs.select([column.name for column in COLUMNS]))
+    held = table.num_gpus * table.duration
+    asked = {
+        "num_gpu_jobs": (table.num_gpus > 0).sum(),
+        "num_cpu_jobs": (table.num_gpus == 0).sum(),
+        "num_users": table.user.nunique(),
+        "num_vcs": table.vc.nunique(),
+        "first_submit": table.submit_time.min(),
+        "last_submit": table.submit_time.max(),
+        "gpu_time": held.sum(),
+        "gpu_time_n": held.count(),
+        **{f"has_{column.name}": table[column.name].count() for column in COLUMNS},
+    }
+    (row,) = table.aggregate(**asked).to_pyarrow().to_pylist()
+    has = {column.name: row.pop(f"has_{column.name}") for column in COLUMNS}
+    counts = {key: row[key] or 0 for key in ("num_gpu_jobs", "num_cpu_jobs")}
+    first, last = row["first_submit"], row["last_submit"]
+    return {
+        "num_jobs": jobs.num_rows,
+        **row,
+        **counts,
+        "gpu_time": row["gpu_time"] or 0.0,
+        "span_s": None if first is None else last - first,
+        "missing": {name: jobs.num_rows - known for name, known in has.items()},
+        **distributions(jobs, ("duration", "wait", "num_gpus")),
+    }

@@ -1,0 +1,182 @@
+"""Which numbers of a run are shown, in which unit, and which way is better; and differences.
+
+The one place that knows that a shorter wait and a higher utilisation are good news; the HTML page
+and the terminal both draw from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from windtunnel.report.format import DUST, FORMATTERS, exact_seconds, is_known, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Kind = Literal["duration", "count", "number", "percent", "gpu_time"]
+Verdict = Literal["better", "worse", "neutral", "same", "unknown"]
+
+#: Relative differences below this read as "no change".
+SAME = 5e-4
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One metric of a run as it is shown.
+
+    Attributes:
+        key: key of ``Outcome.metrics()``.
+        label: what to call it, without the unit.
+        kind: how to print it (a key of `FORMATTERS`).
+        better: which way is good; None where neither is.
+        group: heading it stands under.
+        doc: its definition in a sentence.
+        optional: shown only where some run has a value other than 0.
+    """
+
+    key: str
+    label: str
+    kind: Kind
+    better: Literal["low", "high"] | None
+    group: str
+    doc: str = ""
+    optional: bool = False
+
+    def text(self, value: float | None) -> str:
+        """Return a value of this metric for people."""
+        return FORMATTERS[self.kind](value)
+
+    def exact(self, value: float | None) -> str:
+        """Return a value of this metric in base units, for tooltips."""
+        if self.kind == "duration":
+            return exact_seconds(value)
+        return str(value) if is_known(value) else "unknown"
+
+
+def _spread(name: str, label: str, group: str, kind: Kind, doc: str) -> list[Measure]:
+    points = {"avg": "mean", "p50": "median", "p90": "P90", "p99": "P99", "max": "longest"}
+    if kind != "duration":
+        points = {"avg": "mean", "p90": "P90", "p99": "P99"}
+    return [
+        Measure(f"{key}_{name}", f"{label}, {word}", kind, "low", group, doc)
+        for key, word in points.items()
+    ]
+
+
+_JCT = "end - submission, over finished jobs"
+_WAIT = "first start - submission, over started jobs"
+_SLOW = "completion time / run time (runs under 10 s count as 10 s), over finished jobs"
+
+MEASURES: tuple[Measure, ...] = (
+    *_spread("jct", "Completion time", "Completion", "duration", _JCT),
+    *_spread("wait", "Wait", "Waiting", "duration", _WAIT),
+    Measure("num_waited", "Jobs that waited", "count", "low", "Waiting", "jobs with a wait over 0"),
+    *_spread("bounded_slowdown", "Bounded slowdown", "Waiting", "number", _SLOW),
+    Measure(
+        *("utilization", "Utilisation", "percent", "high", "Cluster"),
+        doc="GPU-seconds held / (GPUs x time from first submission to last end)",
+    ),
+    Measure(
+        *("makespan", "Makespan", "duration", "low", "Cluster"),
+        doc="last end, counted from time 0 of the trace",
+    ),
+    Measure(
+        *("gpu_time", "GPU time held", "gpu_time", None, "Cluster"),
+        doc="GPUs x seconds on them, overheads of preemption included",
+    ),
+    Measure(
+        *("num_preemptions", "Preemptions", "count", "low", "Cluster"),
+        doc="times a running job was taken off its GPUs",
+        optional=True,
+    ),
+    Measure(
+        *("avg_preempted_time", "Time preempted, mean", "duration", "low", "Cluster"),
+        doc="time a finished job spent off its GPUs after its first start",
+        optional=True,
+    ),
+    Measure("num_jobs", "Jobs", "count", None, "Jobs", "jobs in the run"),
+    Measure("num_finished", "Finished", "count", "high", "Jobs", "jobs that ran to their end"),
+    Measure(
+        *("num_running", "Still running", "count", None, "Jobs"),
+        doc="jobs on GPUs when the run ended",
+        optional=True,
+    ),
+    Measure(
+        *("num_waiting", "Still waiting", "count", "low", "Jobs"),
+        doc="jobs in the queue when the run ended",
+        optional=True,
+    ),
+    Measure(
+        *("num_not_submitted", "Not yet submitted", "count", None, "Jobs"),
+        doc="jobs whose submission lies after the end of the run",
+        optional=True,
+    ),
+    Measure(
+        *("num_rejected", "Rejected", "count", "low", "Jobs"),
+        doc="jobs that fit the cluster at no time",
+        optional=True,
+    ),
+)
+BY_KEY: dict[str, Measure] = {measure.key: measure for measure in MEASURES}
+
+
+def shown(runs: Sequence[Mapping[str, Any]]) -> list[Measure]:
+    """Return the measures worth a row: optional ones only where some run has a value."""
+    return [
+        m
+        for m in MEASURES
+        if not m.optional or any(abs(run.get(m.key) or 0) > DUST for run in runs)
+    ]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How a value differs from the first run's.
+
+    Attributes:
+        text: arrow and amount (``"\u25bc 61 %"``), or words; empty where nothing can be said.
+        verdict: better, worse, neutral (neither way is good), same, or unknown.
+        relative: (value - base) / base; None where the base is 0 or a value is missing.
+    """
+
+    text: str
+    verdict: Verdict
+    relative: float | None = None
+
+    @property
+    def words(self) -> str:
+        """The text with its verdict, so that colour is never the only sign."""
+        told = self.verdict if self.verdict in {"better", "worse"} else ""
+        return f"{self.text} {told}".strip()
+
+
+def difference(measure: Measure, base: float | None, value: float | None) -> Difference:
+    """Return how ``value`` differs from ``base`` and whether that is good news.
+
+    >>> difference(BY_KEY["avg_jct"], 100.0, 39.0).words
+    '\u25bc 61 % better'
+    >>> difference(BY_KEY["num_preemptions"], 0, 7).words
+    '\u25b2 from 0 worse'
+    >>> difference(BY_KEY["avg_wait"], None, 7.0).verdict
+    'unknown'
+    """
+    if base is None or value is None or not (is_known(base) and is_known(value)):
+        return Difference("", "unknown")
+    change = value - base
+    relative = change / abs(base) if base else None
+    dust = measure.kind == "duration" and abs(change) < DUST
+    if change == 0 or dust or (relative is not None and abs(relative) < SAME):
+        return Difference("=", "same", 0.0)
+    arrow = "\u25b2" if change > 0 else "\u25bc"
+    if measure.kind == "percent":
+        points = abs(change) * 100
+        amount = f"{points:.1f} points" if points < 9.95 else f"{points:.0f} points"  # noqa: PLR2004
+    elif relative is None:
+        amount = "from 0"
+    else:
+        amount = percent(abs(relative))
+    if measure.better is None:
+        return Difference(f"{arrow} {amount}", "neutral", relative)
+    good = (change < 0) == (measure.better == "low")
+    return Difference(f"{arrow} {amount}", "better" if good else "worse", relative)

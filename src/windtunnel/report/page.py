@@ -1,0 +1,268 @@
+"""The HTML page of a comparison: one file, no script, nothing loaded from anywhere.
+
+The page is a function of outcomes; the numbers come from `windtunnel.report.sections`, the
+sentence on top from `windtunnel.report.findings`, the pictures from `windtunnel.report.charts`.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import windtunnel
+from windtunnel.report import charts, findings, palette, sections
+from windtunnel.report.curves import named
+from windtunnel.report.format import count, glue, plural
+from windtunnel.report.names import MAX_TEXT, clean
+from windtunnel.report.render import to_svg
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from markupsafe import Markup
+
+    from windtunnel.sim.outcome import Outcome
+    from windtunnel.traces.trace import Trace
+
+#: The longest command that a page repeats.
+_MAX_COMMAND = 2000
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture with its heading and caption; ``svg`` is None where there is nothing to draw."""
+
+    title: str
+    caption: str
+    svg: Markup | None
+
+
+def comparison_page(
+    outcomes: Mapping[str, Outcome], *, trace: Trace | None = None, command: str, title: str
+) -> str:
+    """Return the page that compares runs, as one self-contained HTML text.
+
+    Args:
+        outcomes: run name (usually the policy's) -> outcome, at least one; differences are to the
+            first.
+        trace: where the jobs come from; None where they were made in memory.
+        command: what reproduces the page, printed at its end.
+        title: the page's heading.
+
+    Raises:
+        ValueError: ``outcomes`` is empty.
+    """
+    if not outcomes:
+        raise ValueError("a comparison page needs at least one outcome")
+    first = next(iter(outcomes.values()))
+    vcs = sections.vcs_table(outcomes)
+    context = {
+        "title": clean(title, 120),
+        "subtitle": _subtitle(outcomes, trace),
+        "headline": findings.headline(outcomes),
+        "cautions": findings.cautions(outcomes),
+        "first": named(outcomes)[0][0],
+        "names": [name for name, _ in named(outcomes)],
+        "trace": _trace_context(first, trace),
+        "clusters": _clusters(outcomes),
+        "metrics": sections.metrics_table(outcomes),
+        "sizes": sections.sizes_table(outcomes),
+        "vcs": vcs,
+        "settings": sections.settings_table(outcomes),
+        "notes": _notes(outcomes),
+        "figures": figures(outcomes),
+        "palette": palette.dark_pairs(),
+        "command": clean(command, _MAX_COMMAND),
+        "version": windtunnel.__version__,
+        "vcs_lead": _vcs_lead(vcs),
+        "marked_ratio": f"{findings.MARKED_RATIO:g}",
+    }
+    return str(_environment().get_template("comparison.html.j2").render(context))
+
+
+def write_page(path: str | os.PathLike[str], html: str) -> Path:
+    """Write a page so that nobody ever sees half of it: a temporary file beside it, then a rename.
+
+    Args:
+        path: the file to write; its folder must exist.
+        html: the page's text, written as UTF-8.
+
+    Returns:
+        The path.
+
+    Raises:
+        OSError: the folder does not exist or cannot be written to; nothing is left behind.
+    """
+    target = Path(path)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(html)
+        temporary.chmod(_new_file_mode())
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return target
+
+
+def _new_file_mode() -> int:
+    """Return the mode that a plainly opened file would get (mkstemp's is for its owner only)."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def figures(outcomes: Mapping[str, Outcome]) -> dict[str, Figure]:
+    """Return every figure of the page by name; those without data have no picture."""
+    first = next(iter(outcomes.values()))
+    started = any(len(outcome.flight.segment_start) for outcome in outcomes.values())
+    finished = any(outcome.metrics()["num_finished"] for outcome in outcomes.values())
+    names = ", ".join(name for name, _ in named(outcomes))
+    base = named(outcomes)[0][0]
+    behind = f" The thin line is {base}." if len(outcomes) > 1 else ""
+    drawn = {
+        "wait": (
+            *("How long jobs wait", "Higher is better. The dot on the left edge is the share"),
+            *(" of jobs that started within a second.", started, charts.wait_cdf),
+        ),
+        "jct": (
+            *("How long jobs take, submission to end", "Higher is better: more jobs are done"),
+            *(" within that time.", finished, charts.jct_cdf),
+        ),
+        "utilization": (
+            *("GPUs in use over time", "Share of the cluster\u2019s GPUs held by jobs."),
+            *(behind, started, charts.utilization),
+        ),
+        "queue": (
+            *("Jobs waiting over time", "Preempted jobs wait, too."),
+            *(behind, started, charts.queue),
+        ),
+        "sizes": (
+            *("Waits by job size", "A line runs from the median to P99 of the class\u2019s waits,"),
+            *(" the dot is P90.", started, charts.waits_by_size),
+        ),
+        "shares": (
+            *("Who the jobs are", "Share of all jobs, and of all the GPU time they held,"),
+            *(" by the size of the job.", started, None),
+        ),
+    }
+    made = {}
+    for key, (title, caption, more, has_data, draw) in drawn.items():
+        chart: Any = None
+        if has_data:
+            chart = draw(outcomes) if draw else charts.shares_by_size(first, len(outcomes))
+        label = f"{title}: {names}" if draw else title
+        made[key] = Figure(title, caption + more, _picture(chart, key, label))
+    return made
+
+
+def _picture(chart: Any, key: str, label: str) -> Markup | None:
+    from markupsafe import Markup
+
+    # The SVG is Vega's own serialisation: it escapes every text it writes.
+    return None if chart is None else Markup(to_svg(chart, name=key, label=label))  # noqa: S704
+
+
+def _environment() -> Any:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("windtunnel.report", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["glue"] = glue
+    return environment
+
+
+def _subtitle(outcomes: Mapping[str, Outcome], trace: Trace | None) -> list[str]:
+    first = next(iter(outcomes.values()))
+    parts = [clean(trace.name)] if trace is not None else []
+    parts.append(plural(first.jobs.num_rows, "job"))
+    parts.append(plural(first.cluster.num_gpus, "GPU"))
+    parts.append(plural(len(outcomes), "run"))
+    return parts
+
+
+def _vcs_lead(vcs: sections.Table | None) -> str:
+    if vcs is None or len(vcs.lines) <= sections.TOP_VCS:
+        return "Most GPU time first."
+    return f"The {sections.TOP_VCS} with most GPU time, and all others in one row."
+
+
+def _trace_context(first: Outcome, trace: Trace | None) -> dict[str, Any]:
+    from windtunnel.characterize import overview
+
+    jobs = first.jobs if trace is None else trace.jobs
+    context: dict[str, Any] = {
+        "facts": sections.trace_facts(overview(jobs)),
+        "origin": [],
+        "dropped": [],
+        "notes": [],
+        "flown": first.jobs.num_rows if first.jobs.num_rows != jobs.num_rows else None,
+    }
+    if trace is None:
+        return context
+    about = trace.metadata
+    origin = {
+        "Name": about.name,
+        "Source": about.source,
+        "Licence": about.licence or "not stated by the source",
+        "Time 0": about.epoch or "",
+        "Time zone of the source": about.zone or "",
+        "Records read": count(about.rows_read) if about.rows_read else "",
+        **{f"Made with {key}": sections.setting_text(v) for key, v in about.settings.items()},
+    }
+    context["origin"] = [
+        (clean(key), clean(value, MAX_TEXT)) for key, value in origin.items() if value != ""
+    ]
+    context["dropped"] = sections.dropped_facts(about.rows_read, about.dropped)
+    context["notes"] = [clean(note, MAX_TEXT) for note in about.notes]
+    return context
+
+
+def _clusters(outcomes: Mapping[str, Outcome]) -> list[dict[str, Any]]:
+    """Return each distinct cluster with the runs that flew on it."""
+    seen: dict[Any, list[str]] = {}
+    for name, outcome in named(outcomes):
+        seen.setdefault(outcome.cluster, []).append(name)
+    return [
+        {
+            "name": clean(cluster.name) if cluster.name else "",
+            "text": clean(cluster.describe(), MAX_TEXT),
+            "runs": runs if len(seen) > 1 else [],
+            "nodes": [
+                {
+                    "count": count(node.count),
+                    "gpus": count(node.gpus),
+                    "type": clean(node.gpu_type) if node.gpu_type else "any",
+                    "cpus": "not limited" if node.cpus is None else f"{node.cpus:,g}",
+                    "memory": "not limited" if node.mem_gib is None else f"{node.mem_gib:,g} GiB",
+                }
+                for node in cluster.node_types
+            ],
+            "is_pool": cluster.is_pool,
+        }
+        for cluster, runs in seen.items()
+    ]
+
+
+def _notes(outcomes: Mapping[str, Outcome]) -> list[tuple[str, str]]:
+    """Return (runs, note) for every distinct note of the runs."""
+    seen: dict[str, list[str]] = {}
+    for name, outcome in named(outcomes):
+        for note in outcome.notes:
+            seen.setdefault(clean(note, MAX_TEXT), []).append(name)
+    everyone = len(outcomes)
+    return [
+        ("All runs" if len(runs) == everyone else ", ".join(runs), note)
+        for note, runs in seen.items()
+    ]

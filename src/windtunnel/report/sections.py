@@ -1,0 +1,283 @@
+"""The tables of a page as data: rows of cells with text, tooltip, difference and mark.
+
+Nothing here knows HTML; the template draws whatever these functions return.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from windtunnel.quantiles import quantiles
+from windtunnel.report import findings, measures
+from windtunnel.report.curves import named, size_order
+from windtunnel.report.format import count, duration, exact_seconds, gpu_time, percent, times
+from windtunnel.report.names import MAX_TEXT, clean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from windtunnel.sim.outcome import Outcome
+
+#: Virtual clusters that get a row of their own.
+TOP_VCS = 15
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell.
+
+    Attributes:
+        text: what stands there.
+        title: the exact value, for the tooltip; empty for none.
+        note: a second, smaller line: the difference to the first run.
+        verdict: better, worse, neutral, same or unknown: the class the note is drawn in.
+        marked: the cell is highlighted.
+    """
+
+    text: str
+    title: str = ""
+    note: str = ""
+    verdict: str = "neutral"
+    marked: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row of a table: its heading (untrusted text, cleaned), tooltip and cells."""
+
+    label: str
+    cells: list[Cell]
+    title: str = ""
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table.
+
+    Attributes:
+        corner: heading of the first column.
+        columns: headings of the columns, or of groups of ``width`` columns where ``under`` is set.
+        lines: the rows.
+        lead: headings of columns between the first and ``columns``.
+        under: headings repeated under each of ``columns``.
+    """
+
+    corner: str
+    columns: list[str]
+    lines: list[Line]
+    lead: list[str] = field(default_factory=list)
+    under: list[str] = field(default_factory=list)
+
+    @property
+    def has_marks(self) -> bool:
+        """Whether any cell is highlighted."""
+        return any(cell.marked for line in self.lines for cell in line.cells)
+
+
+def metrics_table(outcomes: Mapping[str, Outcome]) -> Table:
+    """Return metrics down, runs across, each with its difference to the first run."""
+    runs = [outcome.metrics() for outcome in outcomes.values()]
+    lines = []
+    for measure in measures.shown(runs):
+        cells = []
+        for index, run in enumerate(runs):
+            value = run[measure.key]
+            text, title = measure.text(value), measure.exact(value)
+            if index == 0:
+                cells.append(Cell(text, title))
+                continue
+            change = measures.difference(measure, runs[0][measure.key], value)
+            cells.append(Cell(text, title, change.words, change.verdict))
+        lines.append(Line(measure.label, cells, measure.doc, measure.group))
+    return Table("", [name for name, _ in named(outcomes)], lines)
+
+
+def sizes_table(outcomes: Mapping[str, Outcome]) -> Table:
+    """Return waits by job size, runs across; much longer waits than in the first run are marked."""
+    tables = [
+        {row["size"]: row for row in outcome.by_size().to_pylist()} for outcome in outcomes.values()
+    ]
+    sizes = size_order({size for table in tables for size in table})
+    lines = [
+        _wait_line(size.replace("-", "\u2013"), [table.get(size) for table in tables])
+        for size in sizes
+    ]
+    return _wait_table("GPUs of the job", outcomes, lines)
+
+
+def vcs_table(outcomes: Mapping[str, Outcome], top: int = TOP_VCS) -> Table | None:
+    """Return waits by virtual cluster: the ``top`` by GPU time, and all others in one row.
+
+    GPU time is the largest of any run. Returns None where the jobs name no virtual cluster.
+    """
+    tables = [
+        {row["vc"]: row for row in outcome.by_vc().to_pylist()} for outcome in outcomes.values()
+    ]
+    held: dict[str, float] = {}
+    for table in tables:
+        for vc, row in table.items():
+            held[vc] = max(held.get(vc, 0.0), row["gpu_time"])
+    if not any(_names_vcs(outcome) for outcome in outcomes.values()):
+        return None
+    order = sorted(held, key=lambda vc: (-held[vc], vc))
+    shown, rest = order[:top], order[top:]
+    lines = [_wait_line(clean(vc), [table.get(vc) for table in tables]) for vc in shown]
+    if rest:
+        rows = [_others(outcome, set(shown)) for outcome in outcomes.values()]
+        lines.append(_wait_line(f"{count(len(rest))} others", rows))
+    return _wait_table("Virtual cluster", outcomes, lines)
+
+
+def _names_vcs(outcome: Outcome) -> bool:
+    return bool(outcome.jobs["vc"].null_count < outcome.jobs.num_rows)
+
+
+def _others(outcome: Outcome, shown: set[str]) -> dict[str, Any]:
+    """Return the row of all virtual clusters that are not shown, from the jobs themselves."""
+    names = outcome.jobs["vc"].fill_null("(none)").to_pylist()
+    mask = np.array([name not in shown for name in names], dtype=bool)
+    waits = outcome.table["wait"].filter(mask)
+    known = np.asarray(pc.drop_null(waits).to_numpy(), dtype=np.float64)
+    held = outcome.num_gpus[mask] * outcome.flight.run_time[mask]
+    return {
+        "num_jobs": int(mask.sum()),
+        "num_started": len(known),
+        "avg_wait": float(known.mean()) if len(known) else None,
+        "p90_wait": float(quantiles(known, 0.9)) if len(known) else None,
+        "gpu_time": float(held.sum()),
+    }
+
+
+def _wait_table(corner: str, outcomes: Mapping[str, Outcome], lines: list[Line]) -> Table:
+    names = [name for name, _ in named(outcomes)]
+    return Table(corner, names, lines, lead=["Jobs", "GPU hours"], under=["mean wait", "P90"])
+
+
+def _wait_line(label: str, rows: Sequence[Mapping[str, Any] | None]) -> Line:
+    """Return the row of one group of jobs: lead columns, then mean and P90 of each run."""
+    first = rows[0]
+    any_row = next(row for row in rows if row is not None)
+    held = any_row["gpu_time"]
+    hours = gpu_time(held).removesuffix(" GPU h")
+    cells = [Cell(count(any_row["num_jobs"])), Cell(hours, f"{held:,.0f} GPU s")]
+    for index, row in enumerate(rows):
+        for key in ("avg_wait", "p90_wait"):
+            value = row[key] if row else None
+            base = first[key] if first else None
+            if index == 0 or value is None:
+                cells.append(Cell(duration(value), exact_seconds(value)))
+            else:
+                cells.append(_compared(base, value))
+    return Line(label, cells)
+
+
+def _compared(base: float | None, wait: float) -> Cell:
+    marked = findings.much_longer(base, wait)
+    note = ""
+    if marked and base is not None:
+        note = f"{times(wait / base)} as long" if base >= 1 else f"from {duration(base)}"
+    verdict = "worse" if marked else "neutral"
+    return Cell(duration(wait), exact_seconds(wait), note, verdict, marked)
+
+
+def settings_table(outcomes: Mapping[str, Outcome]) -> Table:
+    """Return the exact settings of every run: settings down, runs across."""
+    keys = dict.fromkeys(key for outcome in outcomes.values() for key in outcome.settings)
+    lines = [
+        Line(
+            clean(key),
+            [
+                Cell(setting_text(outcome.settings[key]) if key in outcome.settings else "\u2013")
+                for outcome in outcomes.values()
+            ],
+        )
+        for key in keys
+    ]
+    return Table("Setting", [name for name, _ in named(outcomes)], lines)
+
+
+def setting_text(value: Any) -> str:
+    """Return the value of a setting for people, made harmless."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return clean(value, 200)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One fact of the trace or the cluster: label, text, tooltip, and what was left out."""
+
+    label: str
+    text: str
+    title: str = ""
+    note: str = ""
+
+
+def trace_facts(overview: Mapping[str, Any]) -> list[Fact]:
+    """Return a trace in numbers from `windtunnel.characterize.overview`'s dictionary."""
+    jobs = overview["num_jobs"]
+    cpu = overview["num_cpu_jobs"]
+    facts = [
+        Fact("Jobs", count(jobs), note=f"{count(cpu)} without GPUs" if cpu else ""),
+        Fact("Time span", duration(overview["span_s"]), exact_seconds(overview["span_s"])),
+        _held(overview),
+        _count_or_none("Users", overview["num_users"], overview["missing"]["user"]),
+        _count_or_none("Virtual clusters", overview["num_vcs"], overview["missing"]["vc"]),
+    ]
+    for key, label in (("duration", "Run time"), ("wait", "Recorded wait")):
+        spread = overview[key]
+        if spread["n"] == 0:
+            facts.append(Fact(label, "not recorded", note=f"n = 0 of {count(jobs)}"))
+            continue
+        points = ("p50", "median"), ("p90", "P90"), ("max", "longest")
+        note = ", ".join(f"{word} {duration(spread[p])}" for p, word in points)
+        facts.append(
+            Fact(
+                f"{label}, mean",
+                duration(spread["avg"]),
+                exact_seconds(spread["avg"]),
+                f"{note}; {_n(spread)}",
+            )
+        )
+    gpus = overview["num_gpus"]
+    if gpus["n"]:
+        largest = f"median {gpus['p50']:g}, P99 {gpus['p99']:g}, largest {gpus['max']:,g}"
+        facts.append(Fact("GPUs a job, mean", f"{gpus['avg']:.3g}", note=f"{largest}; {_n(gpus)}"))
+    return facts
+
+
+def _held(overview: Mapping[str, Any]) -> Fact:
+    held, n = overview["gpu_time"], overview["gpu_time_n"]
+    note = f"{_n({'n': n, 'left_out': overview['num_jobs'] - n})}"
+    return Fact("GPU time", gpu_time(held), f"{held:,.0f} GPU s", note)
+
+
+def _n(spread: Mapping[str, Any]) -> str:
+    left = spread["left_out"]
+    return f"n = {count(spread['n'])}" + (f", {count(left)} unknown and left out" if left else "")
+
+
+def _count_or_none(label: str, number: int, missing: int) -> Fact:
+    if number == 0:
+        return Fact(label, "not recorded")
+    return Fact(label, count(number), note=f"unknown for {count(missing)} jobs" if missing else "")
+
+
+def dropped_facts(rows_read: int, dropped: Mapping[str, int]) -> list[Fact]:
+    """Return what of the source did not become a job, and why; empty where nothing was dropped."""
+    return [
+        Fact(clean(reason, MAX_TEXT), count(number), note=_of(number, rows_read))
+        for reason, number in dropped.items()
+        if number
+    ]
+
+
+def _of(number: int, total: int) -> str:
+    return f"{percent(number / total)} of {count(total)} records" if total else ""
