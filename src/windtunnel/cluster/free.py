@@ -54,20 +54,36 @@ class FreeNodes:
         self.total = sum(sizes)
         self.top = max(sizes)
         self.by_free = [0] * (self.top + 1)
-        self.empty = 0
+        self.empty = (1 << len(sizes)) - 1
+        self._bit = [1 << node for node in range(len(sizes))]
         for node, size in enumerate(sizes):
-            self.by_free[size] |= 1 << node
-            self.empty |= 1 << node
+            self.by_free[size] |= self._bit[node]
 
     def take(self, where: Where, demand: Demand) -> None:  # noqa: ARG002 - one contract with FreePool
         """Take GPUs on nodes that have them free."""
+        by_free = self.by_free
         for node, gpus in where:
-            self._set(node, self.free[node] - gpus)
+            before = self.free[node]
+            bit = self._bit[node]
+            by_free[before] ^= bit
+            by_free[before - gpus] ^= bit
+            if before == self.sizes[node]:
+                self.empty ^= bit
+            self.free[node] = before - gpus
+            self.total -= gpus
 
     def give(self, where: Where, demand: Demand) -> None:  # noqa: ARG002 - one contract with FreePool
         """Give back what `take` took."""
+        by_free = self.by_free
         for node, gpus in where:
-            self._set(node, self.free[node] + gpus)
+            after = self.free[node] + gpus
+            bit = self._bit[node]
+            by_free[after - gpus] ^= bit
+            by_free[after] ^= bit
+            if after == self.sizes[node]:
+                self.empty ^= bit
+            self.free[node] = after
+            self.total += gpus
 
     def fits(self, where: Where, demand: Demand) -> bool:
         """Return whether a policy's own choice of nodes is free, allowed and of the right sum."""
@@ -80,17 +96,6 @@ class FreeNodes:
             wanted[node] = wanted.get(node, 0) + gpus
         enough = all(self.free[node] >= gpus for node, gpus in wanted.items())
         return enough and sum(wanted.values()) == demand.gpus
-
-    def _set(self, node: int, now_free: int) -> None:
-        bit = 1 << node
-        before = self.free[node]
-        self.by_free[before] ^= bit
-        self.by_free[now_free] ^= bit
-        size = self.sizes[node]
-        if size in (before, now_free):
-            self.empty ^= bit
-        self.total += now_free - before
-        self.free[node] = now_free
 
 
 class FreePool:

@@ -17,13 +17,15 @@ class BestFit:
 
     def place(self, free: FreeNodes, demand: Demand) -> Where | None:
         """Return where the job goes, or None."""
+        gpus = demand.gpus
+        if 0 < gpus <= demand.largest:
+            node = _fewest_free(free, gpus, demand.allowed)
+            return None if node < 0 else [(node, gpus)]
         return gangs.place(free, demand, _fewest_free)
 
 
 def _fewest_free(free: FreeNodes, gpus: int, allowed: int) -> int:
-    by_free = free.by_free
-    for count in range(gpus, free.top + 1):
-        nodes = by_free[count] & allowed
-        if nodes:
-            return (nodes & -nodes).bit_length() - 1
+    for nodes in free.by_free[gpus:]:
+        if nodes and (fitting := nodes & allowed):
+            return (fitting & -fitting).bit_length() - 1
     return -1

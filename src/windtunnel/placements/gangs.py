@@ -1,4 +1,4 @@
-"""How a gang is laid out on nodes, given a rule that picks the one node of a job that fits a node.
+"""How a gang larger than a node is laid out, given a rule that picks one node.
 
 Canonical rule (DESIGN "placement"): a job that fits one node goes to one node. A larger gang takes
 whole empty nodes, lowest index first, while what remains fills one; the remainder goes to one more
@@ -19,18 +19,12 @@ if TYPE_CHECKING:
 
 
 def place(free: FreeNodes, demand: Demand, pick: Picker) -> Where | None:
-    """Return where a job of this demand goes, or None if it does not fit now."""
+    """Return where a gang larger than a node goes, or None if it does not fit now.
+
+    A job without GPUs goes nowhere in particular: an empty list.
+    """
     if demand.gpus > free.total:
         return None
-    if demand.gpus == 0:
-        return []
-    if demand.gpus <= demand.largest:
-        node = pick(free, demand.gpus, demand.allowed)
-        return None if node < 0 else [(node, demand.gpus)]
-    return _gang(free, demand, pick)
-
-
-def _gang(free: FreeNodes, demand: Demand, pick: Picker) -> Where | None:
     where: Where = []
     rest = demand.gpus
     others = demand.allowed

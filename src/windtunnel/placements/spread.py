@@ -20,13 +20,15 @@ class Spread:
 
     def place(self, free: FreeNodes, demand: Demand) -> Where | None:
         """Return where the job goes, or None."""
+        gpus = demand.gpus
+        if 0 < gpus <= demand.largest:
+            node = _most_free(free, gpus, demand.allowed)
+            return None if node < 0 else [(node, gpus)]
         return gangs.place(free, demand, _most_free)
 
 
 def _most_free(free: FreeNodes, gpus: int, allowed: int) -> int:
-    by_free = free.by_free
-    for count in range(free.top, gpus - 1, -1):
-        nodes = by_free[count] & allowed
-        if nodes:
-            return (nodes & -nodes).bit_length() - 1
+    for nodes in reversed(free.by_free[gpus:]):
+        if nodes and (fitting := nodes & allowed):
+            return (fitting & -fitting).bit_length() - 1
     return -1

@@ -33,10 +33,11 @@ class QueueView:
         return len(self._decider.waiting)
 
     def __iter__(self) -> Iterator[JobView]:
-        return iter([self._decider.view(job) for job in self._decider.waiting])
+        views = self._decider.views
+        return iter([views[job] for job in self._decider.waiting])
 
     def __getitem__(self, index: int) -> JobView:
-        return self._decider.view(self._decider.waiting[index])
+        return self._decider.views[self._decider.waiting[index]]
 
     def __getattr__(self, name: str) -> np.ndarray:
         if name.startswith("_"):
@@ -64,14 +65,15 @@ class ClusterView:
 
     @property
     def running(self) -> list[JobView]:
-        """Running jobs in order of start."""
-        return [self._decider.view(job) for job in self._decider.ledger.running]
+        """Running jobs in order of start, with ``remaining`` and ``run_time`` of this instant."""
+        return [self._decider.refreshed(job) for job in self._decider.ledger.running]
 
     def fit(self, job: JobView | float) -> Where | None:
         """Return where a job (or so many GPUs, of any type) would go now, or None."""
         decider = self._decider
         if isinstance(job, JobView):
-            return decider.ledger.fit(decider.number(job))
+            decider.offered = decider.ledger.fit(decider.number(job))
+            return decider.offered
         demand = decider.ledger.problem.plain_demand(job)
         return decider.ledger.placement.place(decider.ledger.free, demand)
 
@@ -87,27 +89,26 @@ class Decider:
         self.ledger = ledger
         self.policy = policy
         self.waiting: list[int] = []
-        self.now = 0.0
-        self._views: dict[int, JobView] = {}
-        self._number: dict[int, int] = {}
+        self.views: dict[int, JobView] = {}
+        #: What `ClusterView.fit` said last; nothing has changed since, so it still fits.
+        self.offered: Where | None = None
+        self._now = 0.0
         self._rows: list[int] = ledger.problem.rows.tolist()
         self._queue = QueueView(self)
         self._cluster = ClusterView(self)
 
-    def add(self, job: int, now: float) -> None:
+    def add(self, job: int, now: float) -> None:  # noqa: ARG002 - one contract with the queues
         """Queue a job that arrives (arrival numbers only grow)."""
         self.waiting.append(job)
         view = JobView(self.ledger.problem.jobs, self._rows[job])
-        self._views[job] = view
-        self._number[view.row] = job
-        del now
+        view.number = job
+        self.views[job] = view
 
     def finished(self, job: int) -> None:
         """Forget a job that completed."""
-        view = self._views.pop(job)
+        view = self.views.pop(job)
         view.running = False
-        view.remaining = 0.0
-        del self._number[view.row]
+        view.run_time, view.remaining = self.ledger.attained(job, self._now)
 
     def rekey(self, now: float) -> None:
         """Do nothing: a tier-3 policy keeps no keys here."""
@@ -115,18 +116,10 @@ class Decider:
     def __len__(self) -> int:
         return len(self.waiting)
 
-    def view(self, job: int) -> JobView:
-        """Return the job's view, brought up to this instant."""
-        view = self._views[job]
-        ledger = self.ledger
-        segment = ledger.segment_of[job]
-        if segment >= 0:
-            left = ledger.projected_end[job] - self.now
-            view.remaining = min(ledger.remaining[job], left)
-            view.run_time = ledger.run_time[job] + self.now - ledger.segment_start[segment]
-        else:
-            view.remaining = ledger.remaining[job]
-            view.run_time = ledger.run_time[job]
+    def refreshed(self, job: int) -> JobView:
+        """Return an active job's view, brought up to this instant."""
+        view = self.views[job]
+        view.run_time, view.remaining = self.ledger.attained(job, self._now)
         return view
 
     def number(self, view: JobView) -> int:
@@ -135,14 +128,15 @@ class Decider:
         Raises:
             PolicyError: the job is not active.
         """
-        job = self._number.get(getattr(view, "row", -1))
-        if job is None:
+        number = getattr(view, "number", -1)
+        if self.views.get(number) is not view:
             raise self._impossible("names a job that is neither waiting nor running", view)
-        return job
+        return number
 
     def decide(self, now: float) -> None:
         """Ask the policy and apply its decisions."""
-        self.now = now
+        self._now = now
+        self.offered = None
         for decision in self.policy.decide(now, self._queue, self._cluster):
             if isinstance(decision, Start):
                 self._start(decision)
@@ -152,29 +146,37 @@ class Decider:
                 raise self._impossible(f"yielded {decision!r}; expected Start or Preempt", None)
 
     def _start(self, decision: Start) -> None:
-        job, ledger = self.number(decision.job), self.ledger
-        place = bisect.bisect_left(self.waiting, job)
-        if place == len(self.waiting) or self.waiting[place] != job:
-            raise self._impossible("starts a job that already runs", decision.job)
+        view, ledger = decision.job, self.ledger
+        job = self.number(view)
+        if view.running:
+            raise self._impossible("starts a job that already runs", view)
         where = decision.where
         if where is None:
             where = ledger.fit(job)
-        elif where and not ledger.free.fits(where, ledger.demand[job]):
+        elif where is not self.offered and not self._fits(where, job):
             where = None
-        if where is None or (not where and ledger.gpus[job]):
-            raise self._impossible("starts a job where it does not fit", decision.job)
-        del self.waiting[place]
-        ledger.start(job, self.now, where)
-        self._views[job].running = True
+        if where is None:
+            raise self._impossible("starts a job where it does not fit", view)
+        self.offered = None
+        del self.waiting[bisect.bisect_left(self.waiting, job)]
+        ledger.start(job, self._now, where)
+        view.running = True
+
+    def _fits(self, where: Where, job: int) -> bool:
+        ledger = self.ledger
+        if not where:
+            return ledger.gpus[job] == 0
+        return ledger.free.fits(where, ledger.demand[job])
 
     def _preempt(self, decision: Preempt) -> None:
         job = self.number(decision.job)
-        if job not in self.ledger.running:
+        if not decision.job.running:
             raise self._impossible("preempts a job that does not run", decision.job)
-        self.ledger.preempt(job, self.now)
-        self._views[job].running = False
+        self.offered = None
+        self.ledger.preempt(job, self._now)
+        self.refreshed(job).running = False
         bisect.insort(self.waiting, job)
 
     def _impossible(self, message: str, view: JobView | None) -> PolicyError:
         job = getattr(view, "job_id", None)
-        return PolicyError(self.policy.label, message, time=self.now, job=job)
+        return PolicyError(self.policy.label, message, time=self._now, job=job)

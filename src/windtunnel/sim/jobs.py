@@ -53,17 +53,19 @@ class JobView:
 
     Attributes:
         row: its row in the jobs table.
+        number: its arrival number in the run, -1 outside one.
         remaining: work left in seconds under its recorded allocation, at the current instant.
         run_time: seconds spent on GPUs so far (attained service / GPUs).
         running: whether it holds GPUs now.
     """
 
-    __slots__ = ("_jobs", "duration", "num_gpus", "remaining", "row", "run_time", "running",
-                 "submit_time")  # fmt: skip
+    __slots__ = ("_jobs", "duration", "num_gpus", "number", "remaining", "row", "run_time",
+                 "running", "submit_time")  # fmt: skip
 
     def __init__(self, jobs: Jobs, row: int) -> None:
         self._jobs = jobs
         self.row = row
+        self.number = -1
         # The columns that policies read at every decision are plain attributes; the rest is looked
         # up by name.
         self.submit_time = float(jobs.submit_time[row])

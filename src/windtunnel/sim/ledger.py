@@ -2,8 +2,8 @@
 
 Jobs are known by their arrival number (see `windtunnel.sim.problem`). Progress rule: a job that
 starts at ``t`` with ``remaining`` seconds of work ends at ``t + overhead + remaining``, where the
-overhead (save + restore) is owed once for each time it was preempted before. Preempted at ``u``, it
-keeps ``min(remaining, end - u)``: nothing is gained during the overhead.
+overhead (save + restore) is owed once it has been preempted. Preempted at ``u``, it keeps
+``min(remaining, end - u)``: nothing is gained during the overhead.
 """
 
 from __future__ import annotations
@@ -17,11 +17,30 @@ import numpy as np
 from windtunnel.sim.flight import FINISHED, NOT_SUBMITTED, REJECTED, RUNNING, WAITING, Flight
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from windtunnel.cluster.free import Demand, Where
     from windtunnel.sim.contract import Placement
     from windtunnel.sim.problem import Problem
+
+
+class Stay:
+    """One uninterrupted stay of a job on its GPUs (a segment of the flight).
+
+    Attributes:
+        job: arrival number.
+        start: s.
+        end: s; NaN until it ends.
+        where: nodes and GPUs.
+    """
+
+    __slots__ = ("end", "job", "start", "where")
+
+    def __init__(self, job: int, start: float, where: Where) -> None:
+        self.job = job
+        self.start = start
+        self.end = math.nan
+        self.where = where
 
 
 class Ledger:
@@ -47,13 +66,13 @@ class Ledger:
         self.end = [math.nan] * count
         self.run_time = [0.0] * count
         self.preemptions = [0] * count
-        self.segment_of = [-1] * count
-        self.running: dict[int, None] = {}
-        self.segment_job: list[int] = []
-        self.segment_start: list[float] = []
-        self.segment_end: list[float] = []
-        self.segment_where: list[Where] = []
-        self._ends: list[tuple[float, int, int]] = []
+        #: Running jobs in order of start, each with its stay.
+        self.running: dict[int, Stay] = {}
+        self.stays: list[Stay] = []
+        #: Heap of (completion time, number, stay); its first entry is always a stay that goes on,
+        #: or the sentinel at infinity.
+        self.ends: list[tuple[float, int, Stay]] = [(math.inf, -1, Stay(-1, math.inf, []))]
+        self._stale = 0
 
     def fit(self, job: int) -> Where | None:
         """Return where the placement would put the job now, or None."""
@@ -67,45 +86,51 @@ class Ledger:
         else:
             end = now + self.remaining[job]
             self.first_start[job] = now
-        segment = len(self.segment_job)
-        self.segment_job.append(job)
-        self.segment_start.append(now)
-        self.segment_end.append(math.nan)
-        self.segment_where.append(where)
-        self.segment_of[job] = segment
         self.projected_end[job] = end
-        self.running[job] = None
-        heapq.heappush(self._ends, (end, segment, job))
+        stay = Stay(job, now, where)
+        self.running[job] = stay
+        heapq.heappush(self.ends, (end, len(self.stays), stay))
+        self.stays.append(stay)
 
     def preempt(self, job: int, now: float) -> None:
         """Take a running job off its GPUs."""
         self.remaining[job] = min(self.remaining[job], self.projected_end[job] - now)
         self.preemptions[job] += 1
         self._stop(job, now)
+        self._stale += 1
+        self._drop_stale()
 
-    def next_end(self) -> float:
-        """Return the next completion's time, inf if nothing runs."""
-        ends = self._ends
-        while ends and self.segment_of[ends[0][2]] != ends[0][1]:
-            heapq.heappop(ends)  # the job was preempted since
-        return ends[0][0] if ends else math.inf
+    def finish_next(self, now: float) -> int:
+        """Complete the first job in ``ends``; return it."""
+        job = heapq.heappop(self.ends)[2].job
+        if self._stale:
+            self._drop_stale()
+        self.end[job] = now
+        self._stop(job, now)
+        return job
 
-    def finish_all(self, now: float) -> Iterator[int]:
-        """Complete every job that ends at ``now``; yield each."""
-        while self.next_end() == now:
-            job = heapq.heappop(self._ends)[2]
-            self.end[job] = now
-            self.remaining[job] = 0.0
-            self._stop(job, now)
-            yield job
+    def _drop_stale(self) -> None:
+        """Drop leading completions of stays that were cut short."""
+        ends = self.ends
+        while not math.isnan(ends[0][2].end):
+            heapq.heappop(ends)
+            self._stale -= 1
+
+    def attained(self, job: int, now: float) -> tuple[float, float]:
+        """Return (seconds on GPUs so far, seconds of work left) of a job."""
+        stay = self.running.get(job)
+        if stay is None and not math.isnan(self.end[job]):
+            return self.run_time[job], 0.0
+        if stay is None:
+            return self.run_time[job], self.remaining[job]
+        left = min(self.remaining[job], self.projected_end[job] - now)
+        return self.run_time[job] + now - stay.start, left
 
     def _stop(self, job: int, now: float) -> None:
-        segment = self.segment_of[job]
-        self.segment_end[segment] = now
-        self.run_time[job] += now - self.segment_start[segment]
-        self.free.give(self.segment_where[segment], self.demand[job])
-        self.segment_of[job] = -1
-        del self.running[job]
+        stay = self.running.pop(job)
+        stay.end = now
+        self.run_time[job] += now - stay.start
+        self.free.give(stay.where, self.demand[job])
 
     def close(self, horizon: float, points: int) -> Flight:
         """Return the run as arrays in jobs-table order.
@@ -114,25 +139,26 @@ class Ledger:
             horizon: where the run was cut, s; inf if it ran to its end.
             points: number of scheduling points.
         """
-        problem = self.problem
+        problem, stays = self.problem, self.stays
         rows, total = problem.rows, len(problem.jobs)
-        for job in self.running:
-            self.run_time[job] += horizon - self.segment_start[self.segment_of[job]]
+        for job, stay in self.running.items():
+            self.run_time[job] += horizon - stay.start
         status = np.full(total, REJECTED, dtype=np.int8)
         status[rows] = np.where(problem.submit > horizon, NOT_SUBMITTED, WAITING)
         status[rows[list(self.running)]] = RUNNING
         status[rows[~np.isnan(np.array(self.end, dtype=np.float64))]] = FINISHED
-        wheres = [] if problem.is_pool else self.segment_where
-        sizes = [len(where) for where in wheres] or [0] * len(self.segment_job)
+        # A pool's "nodes" are the engine's own affair.
+        wheres: list[Where] = [[] if problem.is_pool else stay.where for stay in stays]
+        sizes = [len(where) for where in wheres]
         return Flight(
             start=_by_row(rows, total, self.first_start, math.nan),
             end=_by_row(rows, total, self.end, math.nan),
             run_time=_by_row(rows, total, self.run_time, 0.0),
             preemptions=_by_row(rows, total, self.preemptions, 0),
             status=status,
-            segment_job=rows[np.array(self.segment_job, dtype=np.int64)],
-            segment_start=np.array(self.segment_start, dtype=np.float64),
-            segment_end=np.array(self.segment_end, dtype=np.float64),
+            segment_job=rows[np.array([stay.job for stay in stays], dtype=np.int64)],
+            segment_start=np.array([stay.start for stay in stays], dtype=np.float64),
+            segment_end=np.array([stay.end for stay in stays], dtype=np.float64),
             node_offset=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
             nodes=np.array([node for where in wheres for node, _ in where], dtype=np.int32),
             node_gpus=np.array([gpus for where in wheres for _, gpus in where], dtype=np.int32),

@@ -37,9 +37,10 @@ class StrictQueue:
     def decide(self, now: float) -> None:
         """Start what may start."""
         waiting, ledger = self.waiting, self.ledger
+        place, free, demand = ledger.placement.place, ledger.free, ledger.demand
         while waiting:
             job = waiting[0][1]
-            where = ledger.fit(job)
+            where = place(free, demand[job])
             if where is None:
                 return
             heapq.heappop(waiting)
