@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -148,8 +149,9 @@ class Ledger:
         status[rows[list(self.running)]] = RUNNING
         status[rows[~np.isnan(np.array(self.end, dtype=np.float64))]] = FINISHED
         # A pool's "nodes" are the engine's own affair.
-        wheres: list[Where] = [[] if problem.is_pool else stay.where for stay in stays]
-        sizes = [len(where) for where in wheres]
+        wheres = [] if problem.is_pool else [stay.where for stay in stays]
+        sizes = list(map(len, wheres)) or [0] * len(stays)
+        places = list(chain.from_iterable(wheres))
         return Flight(
             start=_by_row(rows, total, self.first_start, math.nan),
             end=_by_row(rows, total, self.end, math.nan),
@@ -160,8 +162,8 @@ class Ledger:
             segment_start=np.array([stay.start for stay in stays], dtype=np.float64),
             segment_end=np.array([stay.end for stay in stays], dtype=np.float64),
             node_offset=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-            nodes=np.array([node for where in wheres for node, _ in where], dtype=np.int32),
-            node_gpus=np.array([gpus for where in wheres for _, gpus in where], dtype=np.int32),
+            nodes=np.array([node for node, _ in places], dtype=np.int32),
+            node_gpus=np.array([gpus for _, gpus in places], dtype=np.int32),
             scheduling_points=points,
         )
 

