@@ -32,7 +32,8 @@ def quote(value: object) -> str:
     >>> quote("a\x1b[31m")
     "'a\\x1b[31m'"
     """
-    text = ascii(value)
+    plain = value.item() if hasattr(value, "item") else value  # a numpy scalar's own repr is noise
+    text = ascii(plain)
     return text if len(text) <= MAX_QUOTED else f"{text[: MAX_QUOTED - 3]}...{text[-1]}"
 
 

@@ -13,8 +13,10 @@ from typing import Any
 
 import msgspec
 
-from windtunnel.errors import SpecError, quote
+from windtunnel.errors import SpecError, nearest, quote
 
+#: Larger clusters do not exist; a typing error should not eat the machine's memory.
+MAX_NODES = 1_000_000
 #: ``64x8:A100``: 64 nodes of 8 GPUs of type A100.
 _UNIFORM = re.compile(r"(?P<nodes>\d+)x(?P<gpus>\d+)(?::(?P<type>[\w.+-]+))?")
 #: Node types spelled out in a one-line description.
@@ -78,6 +80,10 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                     f"{path}.gpu_type",
                     f"found {quote(node.gpu_type)}; expected one type's name, without '|'",
                 )
+        if self.num_nodes > MAX_NODES:
+            raise SpecError(
+                "$.node_types", f"{self.num_nodes:,} nodes; expected at most {MAX_NODES:,}"
+            )
         if self.num_gpus < 1:
             raise SpecError("$.node_types", "the cluster has no GPU; expected at least one")
 
@@ -224,5 +230,5 @@ def parse_cluster(text: str) -> ClusterSpec:
     raise SpecError(
         "cluster",
         f"found {quote(text)}; expected NODESxGPUS[:TYPE][,...], pool:GPUS, a .toml file, "
-        f"or one of {', '.join(sorted(PRESETS))}.",
+        f"or one of {', '.join(sorted(PRESETS))}.{nearest(text, PRESETS)}",
     )

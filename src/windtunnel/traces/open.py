@@ -63,7 +63,7 @@ def open_trace(spec: str | Path, *, format: str | None = None, **options: Any) -
         )
     if path.is_dir():
         raise TraceError(
-            text, "a file", hint="It is a folder: name one file in it, or pass format=."
+            text, "a file", hint="It is a folder: name one file in it, or name the format."
         )
     return _read(reader_for(path, read_head(path)), path, options)
 

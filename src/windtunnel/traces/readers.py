@@ -114,7 +114,9 @@ def reader_for(path: Path, head: bytes) -> Reader:
         return fits[0]
     known = ", ".join(sorted(READERS))
     raise SpecError(
-        str(path), f"cannot tell the format of {quote(path.name)}; pass format=, one of {known}."
+        str(path),
+        f"cannot tell the format of {quote(path.name)}; "
+        f"name it with format= (--format): one of {known}.",
     )
 
 

@@ -1,0 +1,165 @@
+"""A flight from the command line, shared by simulate, compare and demo: wish, run, what to tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.cli.opening import (
+    TraceWish,
+    check_settings,
+    cluster_for,
+    flight_words,
+    open_wish,
+)
+from windtunnel.cli.screen import bullets, facts, progress, shows_progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rich.console import Console
+
+    from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.sim.outcome import Outcome
+    from windtunnel.traces.trace import Trace
+
+#: Options of a command that say how to read or make the trace; the others are the flight's.
+_TRACE_OPTIONS = ("reader", "jobs", "load")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the user asked for.
+
+    Attributes:
+        trace: the trace.
+        policies: names, in order.
+        cluster: what was typed; None = the trace's own.
+        settings: the keyword options of `windtunnel.simulate`.
+    """
+
+    trace: TraceWish
+    policies: Sequence[str]
+    cluster: str | None
+    settings: dict[str, Any]
+
+    @classmethod
+    def of(cls, trace: str, policies: Sequence[str], asked: dict[str, Any]) -> Wish:
+        """Return the wish that a command's options make.
+
+        Args:
+            trace: TRACE as typed.
+            policies: names, in order.
+            asked: the values of `trace_options` and `flight_options`.
+        """
+        settings = dict(asked)
+        reading = {name: settings.pop(name) for name in _TRACE_OPTIONS}
+        wanted = TraceWish(trace, seed=settings["seed"], **reading)
+        cluster = settings.pop("cluster")
+        settings["seed"] = settings["seed"] or 0
+        return cls(wanted, policies, cluster, settings)
+
+
+@dataclass(frozen=True)
+class Flown:
+    """What came of it.
+
+    Attributes:
+        trace: the trace that was flown.
+        cluster: where.
+        outcomes: policy -> outcome, in the order asked for.
+        notes: what a reader of the numbers must know, one sentence each.
+        trace_words: words of a command line that name the trace.
+        words: words of a command line that give the settings again.
+    """
+
+    trace: Trace
+    cluster: ClusterSpec
+    outcomes: dict[str, Outcome]
+    notes: tuple[str, ...]
+    trace_words: list[str]
+    words: list[str]
+
+    @property
+    def title(self) -> str:
+        """One line: which trace on which cluster."""
+        return f"{self.trace.name} on {self.cluster.describe()}"
+
+
+def fly(
+    wish: Wish,
+    *,
+    as_json: bool,
+    prepare: Callable[[Trace], tuple[Trace, tuple[str, ...]]] | None = None,
+) -> Flown:
+    """Open the trace and fly it under every policy of the wish.
+
+    Args:
+        wish: what the user asked for.
+        as_json: no progress bars.
+        prepare: changes the trace between reading and flying; returns it with what to tell.
+
+    Raises:
+        WindtunnelError: anything about the wish or the trace is wrong.
+    """
+    from windtunnel.cluster.spec import parse_cluster
+    from windtunnel.study.compare import compare
+
+    check_settings(wish.policies, wish.settings)
+    chosen = None if wish.cluster is None else parse_cluster(wish.cluster)
+    show = shows_progress(as_json=as_json)
+    trace = open_wish(wish.trace, show=show)
+    trace, told = (trace, ()) if prepare is None else prepare(trace)
+    cluster, why = cluster_for(trace, chosen)
+    total = len(wish.policies)
+    with progress("Flying", total if total > 1 else None, show=show) as done:
+        flown = compare(trace.jobs, cluster, wish.policies, on_done=done, **wish.settings)
+    first = next(iter(flown.outcomes.values()))
+    runs = flown.outcomes.values()
+    notes = (*told, *why, *(note for outcome in runs for note in outcome.notes))
+    words = flight_words(wish.settings, wish.cluster, first.settings["placement"])
+    return Flown(
+        trace,
+        cluster,
+        flown.outcomes,
+        tuple(dict.fromkeys(notes)),
+        wish.trace.command_words(),
+        words,
+    )
+
+
+def with_notes(trace: Trace, notes: tuple[str, ...]) -> Trace:
+    """Return the trace with further notes in its metadata, before those it has."""
+    about = replace(trace.metadata, notes=(*notes, *trace.metadata.notes))
+    return replace(trace, metadata=about)
+
+
+def print_notes(console: Console, flown: Flown, command: str) -> None:
+    """Print what a reader of the numbers must know, and how to get them again."""
+    from windtunnel.report.format import count
+
+    dropped = [
+        f"Of {count(flown.trace.metadata.rows_read)} records {count(number)} are left out: {reason}"
+        for reason, number in flown.trace.metadata.dropped.items()
+        if number
+    ]
+    bullets(console, "Notes", [*flown.notes, *dropped])
+    queueing = {name: o.settings["queueing"] for name, o in flown.outcomes.items()}
+    engines = {name: o.settings["engine"] for name, o in flown.outcomes.items()}
+    console.print()
+    facts(
+        console,
+        [
+            ("queueing", _told(queueing)),
+            ("placement", next(iter(flown.outcomes.values())).settings["placement"]),
+            ("engine", _told(engines)),
+            ("again with", command),
+        ],
+    )
+
+
+def _told(values: dict[str, Any]) -> str:
+    """Return one value for all runs, or each run's."""
+    if len(set(values.values())) == 1:
+        return str(next(iter(values.values())))
+    return ", ".join(f"{name}: {value}" for name, value in values.items())

@@ -1,0 +1,152 @@
+"""The command group: commands loaded on first use, and every failure told in one message.
+
+Exit codes: 0 done; 1 the reader of our output went away, or a fault of windtunnel itself; 2 wrong
+input, of whatever kind; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+#: Exit code of a fault that is ours, not the input's.
+FAULT = 1
+#: Exit code of wrong input.
+WRONG_INPUT = 2
+#: Exit code after Ctrl-C.
+INTERRUPTED = 130
+
+
+@dataclass
+class Session:
+    """What the whole process knows, shared by the group and its commands.
+
+    Attributes:
+        debug: show tracebacks.
+    """
+
+    debug: bool = False
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are named.
+
+    Args:
+        homes: command name -> module that defines it under the same name, in order of help.
+        options: as for `click.Group`.
+    """
+
+    def __init__(self, *args: Any, homes: Mapping[str, str], **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._homes = dict(homes)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the commands' names in the order of the help."""
+        return list(self._homes)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Return a command, imported now; None where there is none of this name."""
+        home = self._homes.get(cmd_name)
+        if home is None:
+            return None
+        command: click.Command = getattr(importlib.import_module(home), cmd_name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the arguments name.
+
+        Raises:
+            click.UsageError: there is none; the nearest is suggested.
+        """
+        name = args[0]
+        if not name.startswith("-") and name not in self._homes:
+            from windtunnel.errors import nearest, quote
+
+            ctx.fail(
+                f"No such command {quote(name)}.{nearest(name, self._homes)} "
+                f"Commands: {', '.join(self._homes)}."
+            )
+        return super().resolve_command(ctx, args)
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
+        """Run the group and exit; no traceback without ``--debug``.
+
+        Raises:
+            SystemExit: always, with one of this module's exit codes.
+        """
+        _printable_streams()
+        session = Session()
+        extra |= {"standalone_mode": False, "obj": session}
+        code = 0
+        try:
+            result = super().main(args, *rest, **extra)
+            code = result if isinstance(result, int) else 0
+        except click.Abort as error:
+            if isinstance(error.__cause__, EOFError):
+                raise SystemExit(_tell(error.__cause__, debug=session.debug)) from error
+            click.echo("Interrupted.", err=True)
+            code = INTERRUPTED
+        except Exception as error:  # noqa: BLE001 - the one place where a run's failure ends
+            code = _tell(error, debug=session.debug)
+        raise SystemExit(code)
+
+
+def _printable_streams() -> None:
+    """Let a terminal that lacks a character show another one instead of ending the run."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
+
+
+def _tell(error: Exception, *, debug: bool) -> int:
+    """Print what went wrong on stderr, once; return the exit code."""
+    from windtunnel.errors import WindtunnelError
+
+    if debug:
+        import traceback
+
+        traceback.print_exception(error)
+    if type(error).__name__ == "NoArgsIsHelpError":  # click 8.2 and later
+        click.echo(str(error), err=True)
+        return WRONG_INPUT
+    if isinstance(error, click.UsageError):
+        told, code = error.format_message(), WRONG_INPUT
+        if error.ctx is not None:
+            told += f"\nTry '{error.ctx.command_path} --help' for help."
+    elif isinstance(error, click.ClickException):
+        told, code = error.format_message(), WRONG_INPUT
+    elif isinstance(error, WindtunnelError):
+        told, code = str(error), WRONG_INPUT
+    elif isinstance(error, OSError):
+        told, code = _system_words(error), WRONG_INPUT
+    elif isinstance(error, MemoryError):
+        told, code = "there is not enough memory for this trace and cluster.", WRONG_INPUT
+    else:
+        told = f"a fault in windtunnel: {type(error).__name__}: {error}"
+        told, code = told + ("" if debug else "\nRun it again with --debug for details."), FAULT
+    click.echo(f"Error: {harmless(told)}", err=True)
+    return code
+
+
+def _system_words(error: OSError) -> str:
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror or error}."
+
+
+def harmless(text: str) -> str:
+    r"""Return ``text`` with everything that a terminal would obey escaped, line breaks kept.
+
+    >>> harmless("a\x1b[31m\nb")
+    'a\\x1b[31m\nb'
+    """
+    return "".join(c if c == "\n" or c.isprintable() else ascii(c)[1:-1] for c in text)

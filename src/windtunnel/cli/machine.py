@@ -1,0 +1,89 @@
+"""What ``--json`` prints: runs, traces and clusters as plain data with stable keys.
+
+Unknown numbers (None, NaN) are null, text is ASCII with escapes, so that the output is JSON for
+every reader and harmless on a terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.sim.outcome import Outcome
+    from windtunnel.traces.trace import Trace
+
+
+def print_json(data: Any) -> None:
+    """Print one JSON value on stdout."""
+    click.echo(json.dumps(plain(data), indent=2, allow_nan=False))
+
+
+def plain(value: Any) -> Any:
+    """Return ``value`` as what JSON can hold: numpy scalars unpacked, NaN and infinities null.
+
+    >>> plain({"a": float("nan"), "b": (1, 2.5), "c": None})
+    {'a': None, 'b': [1, 2.5], 'c': None}
+    """
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if value is None or isinstance(value, str | bool):
+        return value
+    item = getattr(value, "item", None)  # numpy scalars
+    number = value if item is None else item()
+    if isinstance(number, float):
+        return number if math.isfinite(number) else None
+    return number if isinstance(number, int) else str(number)
+
+
+def trace_data(trace: Trace) -> dict[str, Any]:
+    """Return what is known about a trace.
+
+    Keys: ``name``, ``source``, ``licence``, ``epoch``, ``zone``, ``num_jobs``, ``rows_read``,
+    ``dropped`` (reason -> rows), ``notes``, ``settings`` (what it was made with).
+    """
+    about = trace.metadata
+    return {
+        "name": about.name,
+        "source": about.source,
+        "licence": about.licence,
+        "epoch": about.epoch,
+        "zone": about.zone,
+        "num_jobs": trace.jobs.num_rows,
+        "rows_read": about.rows_read,
+        "dropped": about.dropped,
+        "notes": about.notes,
+        "settings": about.settings,
+    }
+
+
+def cluster_data(cluster: ClusterSpec) -> dict[str, Any]:
+    """Return a cluster.
+
+    Keys: ``name``, ``description``, ``num_gpus``, ``num_nodes``, ``is_pool``, ``node_types`` (list
+    of count, gpus, gpu_type, cpus, mem_gib).
+    """
+    mapping = cluster.to_mapping()
+    return {
+        "name": cluster.name,
+        "description": cluster.describe(),
+        "num_gpus": cluster.num_gpus,
+        "num_nodes": cluster.num_nodes,
+        "is_pool": cluster.is_pool,
+        "node_types": mapping["node_types"],
+    }
+
+
+def run_data(outcome: Outcome) -> dict[str, Any]:
+    """Return a run: every metric by its name, then ``by_size`` and ``by_vc`` (lists of rows)."""
+    return {
+        **outcome.metrics(),
+        "by_size": outcome.by_size().to_pylist(),
+        "by_vc": outcome.by_vc().to_pylist(),
+    }

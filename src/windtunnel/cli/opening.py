@@ -1,0 +1,220 @@
+"""From what the user typed to a trace, a cluster and the settings of a flight, checked in order.
+
+Everything that can be refused without reading the trace is refused before it is read.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.cli.screen import progress
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.traces.trace import Trace
+
+_SYNTHETIC = "synthetic:"
+#: The options of a flight whose default says nothing, with that default.
+_QUIET: dict[str, Any] = {
+    "queueing": None,
+    "engine": "auto",
+    "save_time": 0.0,
+    "restore_time": 0.0,
+    "until": None,
+    "oversize": "raise",
+    "incomplete": "raise",
+}
+
+
+@dataclass(frozen=True)
+class TraceWish:
+    """A trace as the user asked for it.
+
+    Attributes:
+        spec: name, path or ``-``.
+        reader: ``--format``; None = found out.
+        jobs: ``--jobs``; None = not given, as for the others.
+        load: ``--load``.
+        seed: ``--seed``.
+    """
+
+    spec: str
+    reader: str | None = None
+    jobs: int | None = None
+    load: float | None = None
+    seed: int | None = None
+
+    @property
+    def is_synthetic(self) -> bool:
+        """Whether the trace is made here."""
+        return self.spec.lower().startswith(_SYNTHETIC)
+
+    def options(self, *, seed_is_for_trace: bool = False) -> dict[str, Any]:
+        """Return the options that `windtunnel.open_trace` is to get.
+
+        Args:
+            seed_is_for_trace: the command has no other use for a seed.
+
+        Raises:
+            SpecError: an option of synthetic traces is given for another one.
+        """
+        from windtunnel.errors import SpecError, quote
+
+        asked = {"jobs": self.jobs, "load": self.load, "seed": self.seed}
+        given = {name: value for name, value in asked.items() if value is not None}
+        if self.is_synthetic:
+            return given
+        for name in given:
+            if name != "seed" or seed_is_for_trace:
+                raise SpecError(
+                    f"--{name}",
+                    f"only synthetic traces (synthetic:kalos, synthetic:seren) take it; "
+                    f"{quote(self.spec)} is none.",
+                )
+        return {}
+
+    def command_words(self) -> list[str]:
+        """Return the words that name the trace on a command line."""
+        words = [self.spec]
+        for option, value in (
+            ("--format", self.reader),
+            ("--jobs", self.jobs),
+            ("--load", self.load),
+        ):
+            words += [] if value is None else [option, str(value)]
+        return words
+
+
+def open_wish(wish: TraceWish, *, show: bool, seed_is_for_trace: bool = False) -> Trace:
+    """Open a trace, downloading it first where it is published and not here.
+
+    Args:
+        wish: the trace.
+        show: show progress.
+        seed_is_for_trace: see `TraceWish.options`.
+
+    Raises:
+        WindtunnelError: it cannot be opened.
+    """
+    options = wish.options(seed_is_for_trace=seed_is_for_trace)
+    from windtunnel.traces import registry
+    from windtunnel.traces.open import open_trace
+    from windtunnel.traces.published import PUBLISHED
+
+    name = wish.spec.lower().removesuffix(":default")
+    if wish.reader is None and name in PUBLISHED and registry.locate(name) is None:
+        registry.fetch(name, progress=show)  # with a bar of its own
+    source = "standard input" if wish.spec == "-" else wish.spec
+    with progress(f"Reading {source}", show=show):
+        return open_trace(wish.spec, format=wish.reader, **options)
+
+
+def cluster_for(trace: Trace, chosen: ClusterSpec | None) -> tuple[ClusterSpec, tuple[str, ...]]:
+    """Return the cluster to fly on, and what to tell about the choice.
+
+    Args:
+        trace: the trace, which may know its own cluster.
+        chosen: the user's; None = not given.
+
+    Raises:
+        SpecError: neither the user nor the trace names one.
+    """
+    from windtunnel.cluster.presets import PRESETS
+    from windtunnel.errors import SpecError, quote
+
+    if chosen is not None:
+        return chosen, ()
+    if trace.cluster is not None:
+        return trace.cluster, (
+            "No --cluster was given: the jobs fly on the cluster that comes with the trace.",
+        )
+    raise SpecError(
+        "--cluster",
+        f"the trace {quote(trace.name)} does not say on what cluster it ran; give one: "
+        f"--cluster 64x8:A100 (nodes x GPUs : type), pool:512, FILE.toml or one of "
+        f"{', '.join(sorted(PRESETS))}.",
+    )
+
+
+def check_settings(policies: Sequence[str], settings: dict[str, Any]) -> None:
+    """Check the names in a flight's settings before anything is read.
+
+    Args:
+        policies: their names.
+        settings: ``queueing``, ``placement`` and ``engine`` at least.
+
+    Raises:
+        SpecError: an unknown name, a policy twice, or no policy; the nearest name is suggested.
+    """
+    from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.errors import SpecError, quote
+    from windtunnel.placements import resolve_placement
+    from windtunnel.policies import resolve_policy
+    from windtunnel.sim.contract import checked_queueing
+    from windtunnel.sim.engines import choose_engine
+
+    if not policies:
+        raise SpecError("--policies", "expected at least one policy, such as fifo,sjf,srtf.")
+    seen: set[str] = set()
+    for name in policies:
+        policy = resolve_policy(name)
+        if policy.label in seen:
+            raise SpecError("--policies", f"found {quote(policy.label)} twice; name each once.")
+        seen.add(policy.label)
+        checked_queueing(settings["queueing"], policy)
+        choose_engine(settings["engine"], policy)
+    resolve_placement(settings["placement"], ClusterSpec.pool(1))
+
+
+def check_out(out: Path | None, endings: tuple[str, ...], trace: str) -> None:
+    """Check that a result can be written, before the run.
+
+    Args:
+        out: the file; None = nothing is to be written.
+        endings: what its name may end in.
+        trace: what is read, which must not be overwritten.
+
+    Raises:
+        SpecError: another ending, no such folder, no permission, or the trace itself.
+    """
+    from windtunnel.errors import SpecError, quote
+
+    if out is None:
+        return
+    where = f"--out {out}"
+    if out.suffix.lower() not in endings:
+        raise SpecError(
+            where, f"found the ending {quote(out.suffix)}; expected {' or '.join(endings)}."
+        )
+    folder = out.parent
+    if not folder.is_dir():
+        raise SpecError(where, f"expected a folder that exists; {quote(str(folder))} is none.")
+    if out.is_dir():
+        raise SpecError(where, "expected a file; it is a folder.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise SpecError(where, f"expected a folder that can be written to; {folder} cannot.")
+    if out.exists() and Path(trace).exists() and out.samefile(trace):
+        raise SpecError(where, "is the trace itself; expected another file.")
+
+
+def flight_words(settings: dict[str, Any], cluster: str | None, placement: str) -> list[str]:
+    """Return the words of a command line that give these settings again.
+
+    Args:
+        settings: what the user chose, by the names of `windtunnel.simulate`.
+        cluster: what the user typed; None = the trace's own.
+        placement: the placement that was used.
+    """
+    words = [] if cluster is None else ["--cluster", cluster]
+    words += ["--placement", placement, "--seed", str(settings["seed"])]
+    for name, quiet in _QUIET.items():
+        value = settings[name]
+        if value != quiet:
+            text = f"{value:g}" if isinstance(value, float) and value.is_integer() else str(value)
+            words += [f"--{name.replace('_', '-')}", text]
+    return words

@@ -1,0 +1,197 @@
+"""Options that several commands share, with the words they accept. Imports click alone."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from windtunnel.cli.group import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Command = TypeVar("Command", bound=Callable[..., Any])
+
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+class Seconds(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
+    """A time span: a plain number is seconds; ``90m``, ``12h`` and ``30d`` are understood."""
+
+    name = "time"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the span in seconds.
+
+        Raises:
+            click.BadParameter: it is no number, negative or not finite.
+        """
+        text = str(value).strip().lower()
+        unit = _UNITS.get(text[-1:], 0.0)
+        try:
+            number = float(text[:-1]) * unit if unit else float(text)
+        except ValueError:
+            number = math.nan
+        if not 0 <= number < math.inf:
+            self.fail(
+                f"found {value!a}; expected a number of seconds >= 0, or 90m, 12h, 30d.",
+                param,
+                ctx,
+            )
+        return number
+
+
+class OneOf(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
+    """One of a few words; a wrong one is answered with the nearest."""
+
+    name = "word"
+
+    def __init__(self, *words: str) -> None:
+        self._words = words
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the word.
+
+        Raises:
+            click.BadParameter: it is none of them.
+        """
+        word = str(value)
+        if word not in self._words:
+            from windtunnel.errors import nearest, quote
+
+            hint = nearest(word, self._words)
+            self.fail(
+                f"found {quote(word)}; expected {' or '.join(self._words)}.{hint}", param, ctx
+            )
+        return word
+
+
+def _set_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001
+    session = ctx.find_object(Session)
+    if value and session is not None:
+        session.debug = True
+
+
+def debug_option(command: Command) -> Command:
+    """Add ``--debug``, which goes before a command's name or behind it."""
+    return click.option(
+        "--debug",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_set_debug,
+        help="Show the traceback of an error.",
+    )(command)
+
+
+def output_options(command: Command) -> Command:
+    """Add what every command takes: ``--json`` (as ``as_json``) and ``--debug``."""
+    as_json = click.option(
+        "--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."
+    )
+    return as_json(debug_option(command))
+
+
+def trace_options(command: Command) -> Command:
+    """Add TRACE and what says how to read or to make it."""
+    for add in (
+        click.option(
+            "--load",
+            type=float,
+            metavar="X",
+            help="Synthetic traces: GPU time wanted, as a share of what the cluster has.",
+        ),
+        click.option("--jobs", type=int, metavar="N", help="Synthetic traces: number of GPU jobs."),
+        click.option(
+            "--format",
+            "reader",
+            metavar="FORMAT",
+            help="The file's format, where its name and content do not tell (`windtunnel traces`).",
+        ),
+        click.argument("trace", metavar="TRACE"),
+    ):
+        command = add(command)
+    return command
+
+
+def seed_option(help_text: str) -> Callable[[Command], Command]:
+    """Return the option ``--seed`` with its meaning for the command."""
+    return click.option("--seed", type=click.IntRange(min=0), metavar="N", help=help_text)
+
+
+def flight_options(command: Command) -> Command:
+    """Add what `windtunnel.simulate` takes besides jobs and policy."""
+    for add in (
+        click.option(
+            "--incomplete",
+            type=OneOf("raise", "reject"),
+            default="raise",
+            show_default=True,
+            metavar="raise|reject",
+            help="A job without submit time, duration or GPUs: refuse the run, or the job.",
+        ),
+        click.option(
+            "--oversize",
+            type=OneOf("raise", "reject"),
+            default="raise",
+            show_default=True,
+            metavar="raise|reject",
+            help="A job larger than the cluster: refuse the run, or the job.",
+        ),
+        click.option(
+            "--until",
+            type=Seconds(),
+            help="Stop the clock here, counted from time 0 of the trace (seconds, or 30d).",
+        ),
+        click.option(
+            "--restore-time",
+            type=Seconds(),
+            default=0.0,
+            show_default=True,
+            help="What it needs to restore it, paid then, too; it holds its GPUs meanwhile.",
+        ),
+        click.option(
+            "--save-time",
+            type=Seconds(),
+            default=0.0,
+            show_default=True,
+            help="What a preempted job needs to save its state, paid when it goes on.",
+        ),
+        seed_option("Seed of everything random, the synthetic trace included.  [default: 0]"),
+        click.option(
+            "--engine",
+            metavar="NAME",
+            default="auto",
+            show_default=True,
+            help="auto, compiled or reference; the results are the same.",
+        ),
+        click.option(
+            "--placement",
+            metavar="NAME",
+            help="best_fit, spread or pool.  [default: best_fit; on a pool, pool]",
+        ),
+        click.option(
+            "--queueing",
+            metavar="NAME",
+            help="At a job that does not fit: strict waits, skip goes on to the next.  "
+            "[default: the policy's own]",
+        ),
+        click.option(
+            "--cluster",
+            metavar="SPEC",
+            help="64x8:A100, 8x8:A100,4x4:T4, pool:512, FILE.toml or a published cluster's name.  "
+            "[default: the trace's own, where it is known]",
+        ),
+    ):
+        command = add(command)
+    return command
+
+
+def out_option(metavar: str, help_text: str) -> Callable[[Command], Command]:
+    """Return the option ``--out``, a file."""
+    return click.option("--out", type=click.Path(path_type=Path), metavar=metavar, help=help_text)

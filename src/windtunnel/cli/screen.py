@@ -1,0 +1,128 @@
+"""The terminal: results on stdout, progress on stderr.
+
+Every text goes out as text, never as markup. Progress is shown where stderr is a
+terminal and the user did not ask for JSON.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from rich.console import Console
+
+#: Columns of a table that goes into a file or a pipe.
+_PIPE_WIDTH = 100
+
+
+def screen() -> Console:
+    """Return stdout as a rich console that reads no markup in what it prints."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _PIPE_WIDTH
+    return Console(width=width, markup=False, emoji=False, highlight=False)
+
+
+def heading(console: Console, text: str) -> None:
+    """Print a title in bold, with an empty line before it."""
+    console.print()
+    console.print(line(text), style="bold")
+
+
+def line(text: str, limit: int = 400) -> Any:
+    """Return untrusted text as a harmless rich text."""
+    from rich.text import Text
+
+    from windtunnel.report.names import clean
+
+    return Text(clean(text, limit))
+
+
+def bullets(console: Console, title: str, texts: Iterable[str]) -> None:
+    """Print a list of sentences under a title, wrapped and indented; nothing where it is empty."""
+    from rich.table import Table
+
+    listed = list(dict.fromkeys(texts))
+    if not listed:
+        return
+    heading(console, title)
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for text in listed:
+        grid.add_row("-", line(text))
+    console.print(grid)
+
+
+def facts(console: Console, pairs: Iterable[tuple[str, str]]) -> None:
+    """Print names and values in two columns; pairs without a value are left out."""
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in pairs:
+        if value:
+            grid.add_row(line(name), line(value))
+    console.print(grid)
+
+
+def shows_progress(*, as_json: bool) -> bool:
+    """Return whether anybody would see a progress bar."""
+    return sys.stderr.isatty() and not as_json
+
+
+@contextmanager
+def progress(
+    title: str, total: int | None = None, *, show: bool
+) -> Iterator[Callable[[str], None]]:
+    """Show a progress bar on stderr while the block runs; it leaves no trace behind.
+
+    Args:
+        title: what is being done.
+        total: steps to come; None where nobody knows.
+        show: whether to show it at all.
+
+    Yields:
+        A function to call with a step's name when it is done.
+    """
+    if not show:
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns: list[Any] = [TextColumn("{task.description}", markup=False), BarColumn(bar_width=30)]
+    columns += [MofNCompleteColumn()] * (total is not None)
+    console = Console(stderr=True, markup=False, emoji=False, highlight=False)
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
+        task = bar.add_task(line(title).plain, total=total)
+        yield lambda _: bar.advance(task)
+
+
+def plain_table(columns: Iterable[str], rows: Iterable[Iterable[str]], *, numbers: int = 0) -> Any:
+    """Return a table of untrusted texts.
+
+    Args:
+        columns: headings.
+        rows: cells, as many as headings each.
+        numbers: so many of the last columns are numbers, set flush right.
+    """
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    headings = list(columns)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for index, text in enumerate(headings):
+        is_number = index >= len(headings) - numbers
+        table.add_column(
+            line(text), justify="right" if is_number else "left", no_wrap=is_number or index == 0
+        )
+    for cells in rows:
+        table.add_row(*(line(cell) if cell else "" for cell in cells))
+    return table

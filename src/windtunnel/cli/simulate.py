@@ -1,0 +1,77 @@
+"""``windtunnel simulate``: one trace, one cluster, one policy."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from windtunnel.cli.options import flight_options, out_option, output_options, trace_options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from windtunnel.cli.flying import Flown
+    from windtunnel.sim.outcome import Outcome
+
+
+@click.command(short_help="Fly a trace under one policy.")
+@trace_options
+@click.option(
+    "--policy",
+    default="fifo",
+    show_default=True,
+    metavar="NAME",
+    help="fifo, sjf, sjf-preemptive, srtf, priority, priority-preemptive, package.module:name ...",
+)
+@flight_options
+@out_option("FILE", "Write what happened to every job: a .parquet or .csv file.")
+@output_options
+def simulate(*, trace: str, policy: str, out: Path | None, as_json: bool, **asked: Any) -> None:
+    """Fly TRACE on a cluster under one policy and show who waited how long.
+
+    TRACE is a name (`windtunnel traces`), a file, or - for standard input.
+    """
+    from windtunnel.cli.flying import Wish, fly
+    from windtunnel.cli.opening import check_out
+    from windtunnel.cli.saving import ENDINGS, save_table
+
+    check_out(out, ENDINGS, trace)
+    flown = fly(Wish.of(trace, [policy], asked), as_json=as_json)
+    (outcome,) = flown.outcomes.values()
+    words = ["windtunnel", "simulate", *flown.trace_words, "--policy", policy, *flown.words]
+    words += [] if out is None else ["--out", str(out)]
+    if out is not None:
+        save_table(outcome.table, out)
+    if as_json:
+        from windtunnel.cli.machine import cluster_data, print_json, run_data, trace_data
+
+        print_json(
+            {
+                **run_data(outcome),
+                "settings": outcome.settings,
+                "trace": trace_data(flown.trace),
+                "cluster": cluster_data(flown.cluster),
+                "notes": flown.notes,
+                "command": shlex.join(words),
+                "out": None if out is None else str(out),
+            }
+        )
+        return
+    _print(flown, outcome, shlex.join(words), out)
+
+
+def _print(flown: Flown, outcome: Outcome, command: str, out: Path | None) -> None:
+    from windtunnel.cli.flying import print_notes
+    from windtunnel.cli.screen import heading, line, screen
+    from windtunnel.report.terminal import outcome_table, size_table
+
+    console = screen()
+    heading(console, flown.title)
+    console.print(outcome_table(outcome))
+    console.print(size_table(flown.outcomes))
+    print_notes(console, flown, command)
+    if out is not None:
+        console.print()
+        console.print(line(f"Every job is in {out}"))

@@ -1,0 +1,32 @@
+"""Every Python block of the README and the docs runs; a page's blocks share a namespace."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from windtunnel.policies import POLICIES
+from windtunnel.traces.readers import READERS
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    # A page may register policies and readers; the next one must not find them.
+    monkeypatch.setattr("windtunnel.policies.catalogue.POLICIES", dict(POLICIES))
+    monkeypatch.setattr("windtunnel.traces.readers.READERS", READERS.copy())
+    namespace: dict[str, object] = {"__name__": "page"}
+    for block in BLOCK.findall(page.read_text(encoding="utf-8")):
+        exec(compile(block, str(page), "exec"), namespace)  # noqa: S102 - our own documentation
+
+
+def test_links_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
