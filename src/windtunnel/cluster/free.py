@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+#: The bitset of all nodes, however many there are.
+EVERY_NODE = -1
 #: Where a job runs: (node index, GPU units taken there), in placement order.
 Where = list[tuple[int, int]]
 
@@ -26,7 +28,7 @@ class Demand:
         gpus: GPU units of the whole gang (whole GPUs on nodes, millionths on a sharing pool).
         task: GPU units of one task, which must fit one node; 1 where a gang may split anywhere.
         cpus: thousandths of a CPU core, 0 where unknown or not constrained.
-        allowed: bitset of the nodes whose GPU type is acceptable; -1 = all.
+        allowed: bitset of the nodes whose GPU type is acceptable; `EVERY_NODE` = all.
         largest: most GPU units the gang could use on one allowed node that is empty.
         smallest: least such number above 0 (0 where no allowed node serves).
         capacity: GPU units it could use on the allowed nodes of an empty cluster.
@@ -61,28 +63,28 @@ class FreeNodes:
 
     def take(self, where: Where, demand: Demand) -> None:  # noqa: ARG002 - one contract with FreePool
         """Take GPUs on nodes that have them free."""
-        by_free = self.by_free
+        by_free, free = self.by_free, self.free
         for node, gpus in where:
-            before = self.free[node]
+            before = free[node]
+            after = free[node] = before - gpus
             bit = self._bit[node]
             by_free[before] ^= bit
-            by_free[before - gpus] ^= bit
+            by_free[after] ^= bit
             if before == self.sizes[node]:
                 self.empty ^= bit
-            self.free[node] = before - gpus
             self.total -= gpus
 
     def give(self, where: Where, demand: Demand) -> None:  # noqa: ARG002 - one contract with FreePool
         """Give back what `take` took."""
-        by_free = self.by_free
+        by_free, free = self.by_free, self.free
         for node, gpus in where:
-            after = self.free[node] + gpus
+            before = free[node]
+            after = free[node] = before + gpus
             bit = self._bit[node]
-            by_free[after - gpus] ^= bit
+            by_free[before] ^= bit
             by_free[after] ^= bit
             if after == self.sizes[node]:
                 self.empty ^= bit
-            self.free[node] = after
             self.total += gpus
 
     def fits(self, where: Where, demand: Demand) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from windtunnel.cluster.free import EVERY_NODE
 from windtunnel.placements import gangs
 
 if TYPE_CHECKING:
@@ -26,6 +27,6 @@ class BestFit:
 
 def _fewest_free(free: FreeNodes, gpus: int, allowed: int) -> int:
     for nodes in free.by_free[gpus:]:
-        if nodes and (fitting := nodes & allowed):
+        if nodes and (fitting := nodes if allowed == EVERY_NODE else nodes & allowed):
             return (fitting & -fitting).bit_length() - 1
     return -1

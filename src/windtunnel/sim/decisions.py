@@ -108,7 +108,7 @@ class Decider:
         """Forget a job that completed."""
         view = self.views.pop(job)
         view.running = False
-        view.run_time, view.remaining = self.ledger.attained(job, self._now)
+        view.remaining = 0.0
 
     def rekey(self, now: float) -> None:
         """Do nothing: a tier-3 policy keeps no keys here."""

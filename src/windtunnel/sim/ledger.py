@@ -63,9 +63,8 @@ class Ledger:
         self.gpus: list[int] = problem.gpus.tolist()
         self.remaining: list[float] = problem.duration.tolist()
         self.projected_end = [math.nan] * count
-        self.first_start = [math.nan] * count
-        self.end = [math.nan] * count
-        self.run_time = [0.0] * count
+        #: Seconds on GPUs in stays that were cut short.
+        self.run_before = [0.0] * count
         self.preemptions = [0] * count
         #: Running jobs in order of start, each with its stay.
         self.running: dict[int, Stay] = {}
@@ -82,11 +81,9 @@ class Ledger:
     def start(self, job: int, now: float, where: Where) -> None:
         """Put a waiting job on the given nodes."""
         self.free.take(where, self.demand[job])
+        end = now + self.remaining[job]
         if self.preemptions[job]:
             end = now + self.overhead + self.remaining[job]
-        else:
-            end = now + self.remaining[job]
-            self.first_start[job] = now
         self.projected_end[job] = end
         stay = Stay(job, now, where)
         self.running[job] = stay
@@ -95,19 +92,24 @@ class Ledger:
 
     def preempt(self, job: int, now: float) -> None:
         """Take a running job off its GPUs."""
+        stay = self.running.pop(job)
+        stay.end = now
+        self.free.give(stay.where, self.demand[job])
+        self.run_before[job] += now - stay.start
         self.remaining[job] = min(self.remaining[job], self.projected_end[job] - now)
         self.preemptions[job] += 1
-        self._stop(job, now)
         self._stale += 1
         self._drop_stale()
 
     def finish_next(self, now: float) -> int:
         """Complete the first job in ``ends``; return it."""
-        job = heapq.heappop(self.ends)[2].job
+        stay = heapq.heappop(self.ends)[2]
         if self._stale:
             self._drop_stale()
-        self.end[job] = now
-        self._stop(job, now)
+        job = stay.job
+        stay.end = now
+        del self.running[job]
+        self.free.give(stay.where, self.demand[job])
         return job
 
     def _drop_stale(self) -> None:
@@ -118,20 +120,12 @@ class Ledger:
             self._stale -= 1
 
     def attained(self, job: int, now: float) -> tuple[float, float]:
-        """Return (seconds on GPUs so far, seconds of work left) of a job."""
+        """Return (seconds on GPUs so far, seconds of work left) of an active job."""
         stay = self.running.get(job)
-        if stay is None and not math.isnan(self.end[job]):
-            return self.run_time[job], 0.0
         if stay is None:
-            return self.run_time[job], self.remaining[job]
+            return self.run_before[job], self.remaining[job]
         left = min(self.remaining[job], self.projected_end[job] - now)
-        return self.run_time[job] + now - stay.start, left
-
-    def _stop(self, job: int, now: float) -> None:
-        stay = self.running.pop(job)
-        stay.end = now
-        self.run_time[job] += now - stay.start
-        self.free.give(stay.where, self.demand[job])
+        return self.run_before[job] + now - stay.start, left
 
     def close(self, horizon: float, points: int) -> Flight:
         """Return the run as arrays in jobs-table order.
@@ -141,34 +135,42 @@ class Ledger:
             points: number of scheduling points.
         """
         problem, stays = self.problem, self.stays
-        rows, total = problem.rows, len(problem.jobs)
-        for job, stay in self.running.items():
-            self.run_time[job] += horizon - stay.start
-        status = np.full(total, REJECTED, dtype=np.int8)
-        status[rows] = np.where(problem.submit > horizon, NOT_SUBMITTED, WAITING)
-        status[rows[list(self.running)]] = RUNNING
-        status[rows[~np.isnan(np.array(self.end, dtype=np.float64))]] = FINISHED
+        count, total = len(problem.rows), len(problem.jobs)
+        job = np.array([stay.job for stay in stays], dtype=np.int64)
+        begin = np.array([stay.start for stay in stays], dtype=np.float64)
+        end = np.array([stay.end for stay in stays], dtype=np.float64)
+        held = np.where(np.isnan(end), horizon, end) - begin
+        first_start, last_end = np.full(count, math.nan), np.full(count, math.nan)
+        first_start[job[::-1]] = begin[::-1]  # the first stay is written last
+        last_end[job] = end
+        # A job's stays all ended by preemption, but for one that finished it.
+        ended = np.bincount(job[~np.isnan(end)], minlength=count)
+        finished = ended > np.array(self.preemptions, dtype=np.int64)
+        last_end[~finished] = math.nan
+        status = np.where(problem.submit > horizon, NOT_SUBMITTED, WAITING)
+        status[list(self.running)] = RUNNING
+        status[finished] = FINISHED
         # A pool's "nodes" are the engine's own affair.
         wheres = [] if problem.is_pool else [stay.where for stay in stays]
         sizes = list(map(len, wheres)) or [0] * len(stays)
         places = list(chain.from_iterable(wheres))
+
+        def by_row(values: Sequence[float] | np.ndarray, missing: float) -> np.ndarray:
+            result = np.full(total, missing)
+            result[problem.rows] = values
+            return result
+
         return Flight(
-            start=_by_row(rows, total, self.first_start, math.nan),
-            end=_by_row(rows, total, self.end, math.nan),
-            run_time=_by_row(rows, total, self.run_time, 0.0),
-            preemptions=_by_row(rows, total, self.preemptions, 0),
-            status=status,
-            segment_job=rows[np.array([stay.job for stay in stays], dtype=np.int64)],
-            segment_start=np.array([stay.start for stay in stays], dtype=np.float64),
-            segment_end=np.array([stay.end for stay in stays], dtype=np.float64),
+            start=by_row(first_start, math.nan),
+            end=by_row(last_end, math.nan),
+            run_time=by_row(np.bincount(job, weights=held, minlength=count), 0.0),
+            preemptions=by_row(self.preemptions, 0),
+            status=by_row(status, REJECTED).astype(np.int8),
+            segment_job=problem.rows[job],
+            segment_start=begin,
+            segment_end=end,
             node_offset=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
             nodes=np.array([node for node, _ in places], dtype=np.int32),
             node_gpus=np.array([gpus for _, gpus in places], dtype=np.int32),
             scheduling_points=points,
         )
-
-
-def _by_row(rows: np.ndarray, total: int, values: Sequence[float], missing: float) -> np.ndarray:
-    result = np.full(total, missing)
-    result[rows] = values
-    return result

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from windtunnel.cluster.free import Demand, FreeNodes, FreePool
+from windtunnel.cluster.free import EVERY_NODE, Demand, FreeNodes, FreePool
 from windtunnel.errors import SchemaError, SpecError, Violation, quote
 from windtunnel.schema import source_of
 from windtunnel.sim.jobs import Jobs
@@ -72,7 +72,7 @@ class Problem:
         gpus = round(num_gpus * self.units)
         sizes = self.sizes.tolist()
         positive = [size for size in sizes if size > 0]
-        return Demand(gpus, 1, 0, -1, max(sizes), min(positive), sum(sizes))
+        return Demand(gpus, 1, 0, EVERY_NODE, max(sizes), min(positive), sum(sizes))
 
     def free_state(self) -> FreeNodes | FreePool:
         """Return the cluster's free state with nothing running."""
@@ -300,7 +300,7 @@ def _demand(
 ) -> Demand:
     types = kinds[kind]
     serves = np.array([types is None or name in types for name in nodes.types], dtype=bool)
-    allowed = -1
+    allowed = EVERY_NODE
     if types is not None:
         allowed = sum(1 << int(node) for node in np.flatnonzero(serves))
     usable = np.where(serves, nodes.sizes - nodes.sizes % task, 0)

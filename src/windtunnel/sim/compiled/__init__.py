@@ -57,7 +57,7 @@ def run(
         )  # fmt: skip
         # Summed in the order of the segments, as the reference engine does.
         stays = np.where(np.isnan(record.end), until, record.end) - record.start
-        run_time = np.bincount(record.job, weights=stays, minlength=len(problem.rows))
+        run_time = np.bincount(record.job, weights=stays, minlength=len(problem.rows)) + 0.0
         parts = (
             progress.start, progress.end, run_time, progress.preemptions, record.job, record.start,
             record.end, record.offsets, record.nodes, record.gpus, points,
