@@ -196,7 +196,7 @@ def test_an_unknown_format_or_option_suggests_the_nearest(tmp_path: Path) -> Non
 def test_a_file_of_unknown_kind_and_a_folder(tmp_path: Path) -> None:
     path = tmp_path / "t.xyz"
     path.write_text("job_id\n")
-    with pytest.raises(SpecError, match=r"cannot tell the format of 't.xyz'; pass format="):
+    with pytest.raises(SpecError, match=r"cannot tell the format of 't.xyz'; name it"):
         open_trace(path)
     with pytest.raises(TraceError, match=r"It is a folder"):
         open_trace(tmp_path)
