@@ -158,7 +158,7 @@ def _why_cluster(trace: Trace) -> str:
     """Return how busy the jobs keep the cluster on average, and why it is this one."""
     import numpy as np
 
-    from windtunnel.cluster.spec import parse_cluster
+    from windtunnel.cluster.parse import parse_cluster
 
     jobs = trace.jobs
     submit, duration, gpus = (

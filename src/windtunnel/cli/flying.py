@@ -102,7 +102,7 @@ def fly(
     Raises:
         WindtunnelError: anything about the wish or the trace is wrong.
     """
-    from windtunnel.cluster.spec import parse_cluster
+    from windtunnel.cluster.parse import parse_cluster
     from windtunnel.study.compare import compare
 
     check_settings(wish.policies, wish.settings)

@@ -6,23 +6,18 @@ that breaks ties is fixed by the specification. A *pool* is a cluster without no
 
 from __future__ import annotations
 
-import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from windtunnel.errors import SpecError, nearest, quote
+from windtunnel.errors import SpecError, quote
 
 #: Larger clusters do not exist; a typing error should not eat the machine's memory.
 MAX_NODES = 1_000_000
-#: ``64x8:A100``: 64 nodes of 8 GPUs of type A100.
-_UNIFORM = re.compile(r"(?P<nodes>\d+)x(?P<gpus>\d+)(?::(?P<type>[\w.+-]+))?")
 #: Node types spelled out in a one-line description.
 _SHOWN_TYPES = 6
-#: ``pool:512`` or ``pool:512:A100``.
-_POOL = re.compile(r"pool:(?P<gpus>\d+)(?::(?P<type>[\w.+-]+))?")
 
 
 class NodeType(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -198,37 +193,3 @@ def _refuse_unknown_keys(raw: dict[str, Any], source: str) -> None:
             if key not in NodeType.__struct_fields__:
                 where = f"{source}: $.node_types[{index}].{key}"
                 raise SpecError.unknown(where, key, NodeType.__struct_fields__)
-
-
-def parse_cluster(text: str) -> ClusterSpec:
-    """Return the cluster a command-line word stands for.
-
-    Args:
-        text: ``64x8:A100`` (several joined by commas), ``pool:512[:TYPE]``, a ``.toml`` file, or a
-            preset's name.
-
-    Raises:
-        SpecError: none of these; says what is accepted.
-
-    >>> parse_cluster("2x4:V100,1x8:A100").describe()
-    '16 GPUs: 2 nodes x 4 V100, 1 nodes x 8 A100'
-    """
-    from windtunnel.cluster.presets import PRESETS, preset
-
-    text = text.strip()
-    if match := _POOL.fullmatch(text):
-        return ClusterSpec.pool(int(match["gpus"]), gpu_type=match["type"])
-    parts = [_UNIFORM.fullmatch(part.strip()) for part in text.split(",")]
-    matches = [part for part in parts if part is not None]
-    if matches and len(matches) == len(parts):
-        nodes = tuple(NodeType(int(m["nodes"]), int(m["gpus"]), m["type"]) for m in matches)
-        return ClusterSpec(nodes, text)
-    if text.endswith(".toml"):
-        return ClusterSpec.from_toml(text)
-    if text.lower() in PRESETS:
-        return preset(text)
-    raise SpecError(
-        "cluster",
-        f"found {quote(text)}; expected NODESxGPUS[:TYPE][,...], pool:GPUS, a .toml file, "
-        f"or one of {', '.join(sorted(PRESETS))}.{nearest(text, PRESETS)}",
-    )

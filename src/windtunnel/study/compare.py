@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from windtunnel import schema
-from windtunnel.cluster.spec import ClusterSpec, parse_cluster
+from windtunnel.cluster.parse import parse_cluster
 from windtunnel.errors import SpecError
 from windtunnel.policies import resolve_policy
 from windtunnel.study.simulate import FlightOptions, fly
@@ -16,6 +16,7 @@ from windtunnel.study.simulate import FlightOptions, fly
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.sim.outcome import Outcome
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from windtunnel import schema
-from windtunnel.cluster.spec import ClusterSpec, parse_cluster
+from windtunnel.cluster.parse import parse_cluster
 from windtunnel.errors import SpecError
 from windtunnel.placements import resolve_placement
 from windtunnel.policies import resolve_policy
@@ -19,6 +19,7 @@ from windtunnel.sim.outcome import Outcome
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.sim.contract import Policy
 
 

@@ -1,0 +1,46 @@
+"""The cluster that a word stands for: on the command line, and wherever a string is taken."""
+
+from __future__ import annotations
+
+import re
+
+from windtunnel.cluster.presets import PRESETS, preset
+from windtunnel.cluster.spec import ClusterSpec, NodeType
+from windtunnel.errors import SpecError, nearest, quote
+
+#: ``64x8:A100``: 64 nodes of 8 GPUs of type A100.
+_UNIFORM = re.compile(r"(?P<nodes>\d+)x(?P<gpus>\d+)(?::(?P<type>[\w.+-]+))?")
+#: ``pool:512`` or ``pool:512:A100``.
+_POOL = re.compile(r"pool:(?P<gpus>\d+)(?::(?P<type>[\w.+-]+))?")
+
+
+def parse_cluster(text: str) -> ClusterSpec:
+    """Return the cluster a command-line word stands for.
+
+    Args:
+        text: ``64x8:A100`` (several joined by commas), ``pool:512[:TYPE]``, a ``.toml`` file, or a
+            preset's name.
+
+    Raises:
+        SpecError: none of these; says what is accepted.
+
+    >>> parse_cluster("2x4:V100,1x8:A100").describe()
+    '16 GPUs: 2 nodes x 4 V100, 1 nodes x 8 A100'
+    """
+    text = text.strip()
+    if match := _POOL.fullmatch(text):
+        return ClusterSpec.pool(int(match["gpus"]), gpu_type=match["type"])
+    parts = [_UNIFORM.fullmatch(part.strip()) for part in text.split(",")]
+    matches = [part for part in parts if part is not None]
+    if matches and len(matches) == len(parts):
+        nodes = tuple(NodeType(int(m["nodes"]), int(m["gpus"]), m["type"]) for m in matches)
+        return ClusterSpec(nodes, text)
+    if text.endswith(".toml"):
+        return ClusterSpec.from_toml(text)
+    if text.lower() in PRESETS:
+        return preset(text)
+    raise SpecError(
+        "cluster",
+        f"found {quote(text)}; expected NODESxGPUS[:TYPE][,...], pool:GPUS, a .toml file, "
+        f"or one of {', '.join(sorted(PRESETS))}.{nearest(text, PRESETS)}",
+    )
