@@ -34,13 +34,14 @@ def quote(value: object) -> str:
     """
     plain = value.item() if hasattr(value, "item") else value  # a numpy scalar's own repr is noise
     text = ascii(plain)
-    return text if len(text) <= MAX_QUOTED else f"{text[: MAX_QUOTED - 3]}...{text[-1]}"
+    return text if len(text) <= MAX_QUOTED else f"{text[: MAX_QUOTED - 4]}...{text[-1]}"
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return ``" Did you mean 'x'?"`` for the nearest known word, or an empty string."""
-    matches = difflib.get_close_matches(word.lower(), {k.lower(): k for k in known}, n=1)
-    return f" Did you mean {quote(matches[0])}?" if matches else ""
+    spelt = {name.lower(): name for name in known}
+    matches = difflib.get_close_matches(word.lower(), spelt, n=1)
+    return f" Did you mean {quote(spelt[matches[0]])}?" if matches else ""
 
 
 class WindtunnelError(Exception):
@@ -173,7 +174,7 @@ class PolicyError(WindtunnelError):
         self.policy = policy
         self.time = time
         self.job = job
-        when = "" if time is None else f" at t={time:g} s"
+        when = "" if time is None else f" at t={time:.15g} s"
         who = "" if job is None else f", job {quote(job)}"
         super().__init__(f"policy {quote(policy)}{when}{who}: {message}")
 

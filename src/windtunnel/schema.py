@@ -282,7 +282,7 @@ def _arrow(jobs: Any, source: str) -> pa.Table:
         columns: dict[str, Callable[..., Any] | Any] = dict(jobs.items())
         try:
             return pa.table({name: _column(name, values) for name, values in columns.items()})
-        except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError) as error:
+        except (pa.ArrowException, TypeError, ValueError) as error:
             raise SchemaError(
                 source, [Violation("*", f"columns of one length ({error})")]
             ) from error

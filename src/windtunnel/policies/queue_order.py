@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windtunnel.errors import PolicyError
 from windtunnel.sim.contract import Policy
 
 if TYPE_CHECKING:
@@ -46,17 +45,10 @@ class SjfEstimate(Policy):
 
     name = "sjf-estimate"
     queueing = "strict"
+    needs = "estimate (requested wall time)"
 
     def rank(self, jobs: Jobs) -> np.ndarray:
-        """Return the estimates.
-
-        Raises:
-            PolicyError: a job has no estimate.
-        """
-        unknown = np.flatnonzero(np.isnan(jobs.estimate))
-        if len(unknown):
-            message = f"{len(unknown):,} job(s) have no estimate (requested wall time) to order by"
-            raise PolicyError(self.name, message, job=jobs.job_id[unknown[0]])
+        """Return the estimates; a job to fly that has none is an error of the run."""
         return jobs.estimate
 
 

@@ -13,6 +13,7 @@ methods says more (its default head of line, whether it preempts).
 from __future__ import annotations
 
 import inspect
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -68,6 +69,8 @@ class Policy:
     preemptive: bool = False
     by_remaining: bool = False
     every: float | None = None
+    #: The column the order cannot do without, for the message where a job has none.
+    needs: ClassVar[str] = ""
 
     def rank(self, jobs: Jobs) -> np.ndarray:
         """Return the static order, lower first: float array of shape (n,), row order."""
@@ -189,28 +192,54 @@ class Placement(Protocol):
         """Return nodes and GPUs for one job of this demand, or None if it does not fit now."""
 
 
-def static_rank(policy: Policy, jobs: Jobs) -> np.ndarray:
-    """Return a tier-1 policy's order, checked.
+def static_rank(policy: Policy, jobs: Jobs, rows: np.ndarray) -> np.ndarray:
+    """Return a tier-1 policy's order of the jobs to fly, checked.
+
+    Args:
+        policy: the policy.
+        jobs: all jobs, those that are not flown included.
+        rows: Int array of shape (m,), the rows of the jobs to fly.
 
     Returns:
-        Float array of shape (n,), no NaN, no negative zero.
+        Float array of shape (m,), in the order of ``rows``, no NaN, no negative zero.
 
     Raises:
-        PolicyError: the array has another shape, or is NaN for some job (which is named).
+        PolicyError: not numbers, another shape, or NaN for some job to fly (which is named).
     """
-    values = np.asarray(policy.rank(jobs), dtype=np.float64)
+    ranked = policy.rank(jobs)
+    try:
+        values = np.asarray(ranked, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise PolicyError(policy.label, f"rank did not return numbers ({error})") from error
     if values.shape != (len(jobs),):
         raise PolicyError(
             policy.label, f"rank returned shape {values.shape}; expected ({len(jobs)},)"
         )
-    bad = np.flatnonzero(np.isnan(values))
+    flown: np.ndarray = values[rows] + 0.0  # -0.0 + 0.0 == 0.0: equal keys have equal bits
+    bad = np.flatnonzero(np.isnan(flown))
     if len(bad):
-        raise PolicyError(
-            policy.label,
-            f"rank is NaN for {len(bad):,} job(s); the column it reads may be unknown there",
-            job=jobs.job_id[bad[0]],
-        )
-    return values + 0.0  # -0.0 + 0.0 == 0.0: equal keys have equal bits
+        message = f"rank is NaN for {len(bad):,} job(s); the column it reads may be unknown there"
+        if policy.needs:
+            message = f"{len(bad):,} job(s) have no {policy.needs}, which the policy orders by"
+        raise PolicyError(policy.label, message, job=jobs.job_id[rows[bad].min()])
+    return flown
+
+
+def checked_key(policy: Policy, job: JobView, now: float) -> float:
+    """Return a tier-2 policy's key of a job at ``now`` (s), checked.
+
+    Raises:
+        PolicyError: not a number.
+    """
+    given = policy.key(job, now)
+    try:
+        value = float(given) + 0.0
+    except (TypeError, ValueError) as error:
+        message = f"key returned {given!r}; expected a number"
+        raise PolicyError(policy.label, message, time=now, job=job.job_id) from error
+    if math.isnan(value):
+        raise PolicyError(policy.label, "key is NaN", time=now, job=job.job_id)
+    return value
 
 
 def checked_queueing(value: str | None, policy: Policy) -> str:

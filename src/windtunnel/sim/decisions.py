@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import bisect
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import PolicyError
 from windtunnel.sim.contract import Preempt, Start
@@ -137,7 +138,11 @@ class Decider:
         """Ask the policy and apply its decisions."""
         self._now = now
         self.offered = None
-        for decision in self.policy.decide(now, self._queue, self._cluster):
+        decisions: Any = self.policy.decide(now, self._queue, self._cluster)
+        if not isinstance(decisions, Iterable):
+            message = f"decide returned {decisions!r}; expected to yield Start and Preempt"
+            raise self._impossible(message, None)
+        for decision in decisions:
             if isinstance(decision, Start):
                 self._start(decision)
             elif isinstance(decision, Preempt):
@@ -165,7 +170,7 @@ class Decider:
     def _fits(self, where: Where, job: int) -> bool:
         ledger = self.ledger
         if not where:
-            return ledger.gpus[job] == 0
+            return ledger.gpus[job] == 0 and ledger.demand[job].cpus == 0
         return ledger.free.fits(where, ledger.demand[job])
 
     def _preempt(self, decision: Preempt) -> None:

@@ -91,7 +91,13 @@ def summary(outcome: Outcome) -> dict[str, Any]:
 
 def gpu_seconds(outcome: Outcome) -> float:
     """Return GPU-seconds held over the run, overheads included."""
-    return float((outcome.num_gpus * outcome.flight.run_time).sum())
+    return float(_held(outcome).sum())
+
+
+def _held(outcome: Outcome) -> np.ndarray:
+    """Return GPU-seconds held by each job, shape (n,); 0 where its GPUs are unknown."""
+    held: np.ndarray = np.nan_to_num(outcome.num_gpus) * outcome.flight.run_time
+    return held
 
 
 def distribution(values: np.ndarray, name: str) -> dict[str, float | None]:
@@ -115,14 +121,16 @@ def size_classes(num_gpus: np.ndarray) -> tuple[np.ndarray, list[str]]:
 
     Returns:
         Int array of shape (n,) of indices into the labels (``"<1"``, ``"1"``, ``"2"``, ``"3-4"``,
-        ``"5-8"`` ...), which cover all classes, empty ones included; 0 GPUs are labelled ``"CPU"``.
+        ``"5-8"`` ...), which cover all classes, empty ones included; 0 GPUs are labelled ``"CPU"``,
+        an unknown number ``"unknown"``.
     """
     labels = ["CPU", "<1", "1"]
     for low, high in itertools.pairwise(SIZE_BOUNDS):
         labels.append(str(high) if high == low + 1 else f"{low + 1}-{high}")
-    labels.append(f">{SIZE_BOUNDS[-1]}")
+    labels += [f">{SIZE_BOUNDS[-1]}", "unknown"]
     classes = np.searchsorted(SIZE_BOUNDS, num_gpus, side="left") + 2
     classes = np.where(num_gpus == 0, 0, np.where(num_gpus < 1, 1, classes))
+    classes = np.where(np.isnan(num_gpus), len(labels) - 1, classes)
     return classes, labels
 
 
@@ -157,7 +165,7 @@ def _grouped(outcome: Outcome, name: str, codes: np.ndarray, labels: list[str]) 
     flight = outcome.flight
     wait = flight.start - outcome.submit_time
     jct = flight.end - outcome.submit_time
-    held = outcome.num_gpus * flight.run_time
+    held = _held(outcome)
     order = np.argsort(codes, kind="stable")
     bounds = np.searchsorted(codes[order], np.arange(len(labels) + 1))
     rows = []

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from windtunnel.errors import PolicyError
-from windtunnel.sim.contract import static_rank
+from windtunnel.sim.contract import checked_key, static_rank
 from windtunnel.sim.decisions import Decider
 from windtunnel.sim.jobs import JobView
 from windtunnel.sim.ledger import Ledger
@@ -165,7 +165,7 @@ def _key(ledger: Ledger, policy: Policy) -> Key:
     """Return (job, now) -> key for a tier-1 or tier-2 policy."""
     problem = ledger.problem
     if policy.tier == 1:
-        ranks = static_rank(policy, problem.jobs)[problem.rows].tolist()
+        ranks = static_rank(policy, problem.jobs, problem.rows).tolist()
         return lambda job, now: ranks[job]  # noqa: ARG005 - static by definition
     rows = problem.rows.tolist()
     views: dict[int, JobView] = {}
@@ -176,9 +176,6 @@ def _key(ledger: Ledger, policy: Policy) -> Key:
             view = views[job] = JobView(problem.jobs, rows[job])
         view.running = job in ledger.running
         view.run_time, view.remaining = ledger.attained(job, now)
-        value = float(policy.key(view, now)) + 0.0
-        if math.isnan(value):
-            raise PolicyError(policy.label, "key is NaN", time=now, job=view.job_id)
-        return value
+        return checked_key(policy, view, now)
 
     return key

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.errors import PolicyError
 from windtunnel.sim.compiled.loading import load_kernels
-from windtunnel.sim.contract import static_rank
+from windtunnel.sim.contract import checked_key, static_rank
 from windtunnel.sim.flight import FINISHED, NOT_SUBMITTED, REJECTED, RUNNING, WAITING, Flight
 from windtunnel.sim.jobs import JobView
 
@@ -119,15 +118,11 @@ def _keys(problem: Problem, policy: Policy) -> np.ndarray:
     if policy.by_remaining:
         return problem.duration
     if policy.tier == 1:
-        ranks: np.ndarray = static_rank(policy, problem.jobs)[problem.rows]
-        return ranks
+        return static_rank(policy, problem.jobs, problem.rows)
     keys: np.ndarray = np.empty(len(problem.rows))
     for job, row in enumerate(problem.rows.tolist()):
         view = JobView(problem.jobs, row)
-        keys[job] = policy.key(view, view.submit_time)
-        if math.isnan(keys[job]):
-            raise PolicyError(policy.label, "key is NaN", time=view.submit_time, job=view.job_id)
-    keys += 0.0  # -0.0 becomes 0.0: equal keys have equal bits
+        keys[job] = checked_key(policy, view, view.submit_time)
     return keys
 
 

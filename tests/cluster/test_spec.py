@@ -1,0 +1,207 @@
+"""Describing clusters: constructors, TOML, one-line words, presets; every mistake is named."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import windtunnel as wt
+from windtunnel.cluster import PRESETS, parse_cluster, preset
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_uniform() -> None:
+    cluster = wt.ClusterSpec.uniform(
+        nodes=64, gpus_per_node=8, gpu_type="A100", cpus_per_node=96, mem_gib_per_node=1024
+    )
+    assert cluster.node_types == (wt.NodeType(64, 8, "A100", 96, 1024),)
+    assert (cluster.num_nodes, cluster.num_gpus, cluster.gpu_types) == (64, 512, ("A100",))
+    assert (cluster.name, cluster.is_pool) == ("64x8:A100", False)
+    assert cluster.describe() == "512 GPUs: 64 nodes x 8 A100"
+    assert wt.ClusterSpec.uniform(2, 4).name == "2x4"
+    assert wt.ClusterSpec.uniform(2, 4, name="mine").name == "mine"
+    assert wt.ClusterSpec.uniform(2, 1).describe() == "2 GPUs: 2 nodes x 1 GPU"
+
+
+def test_pool() -> None:
+    cluster = wt.ClusterSpec.pool(1_512, cpus=64)
+    assert (cluster.num_gpus, cluster.is_pool, cluster.gpu_types) == (1_512, True, ())
+    assert (cluster.name, cluster.node_types[0].cpus) == ("pool:1512", 64)
+    assert cluster.describe() == "1,512 GPUs in a pool without nodes"
+    typed = wt.ClusterSpec.pool(4, gpu_type="T4")
+    assert (typed.name, typed.describe()) == ("pool:4:T4", "4 GPUs in a pool without nodes (4 T4)")
+
+
+def test_types_in_node_order_without_cpu_nodes() -> None:
+    kinds = [("B", 1), ("A", 2), (None, 1), ("C", 0), ("B", 4)]
+    cluster = wt.ClusterSpec(tuple(wt.NodeType(1, gpus, kind) for kind, gpus in kinds))
+    assert cluster.gpu_types == ("B", "A")
+    many = wt.ClusterSpec(tuple(wt.NodeType(1, 1, f"t{i}") for i in range(8)))
+    assert many.describe().endswith("1 nodes x 1 t5, and 2 more types")
+
+
+@pytest.mark.parametrize(
+    ("node", "path", "message"),
+    [
+        ((0, 8), "$.node_types[0].count", "found 0; expected at least 1 node"),
+        ((-3, 8), "$.node_types[0].count", "found -3; expected at least 1 node"),
+        ((1, -1), "$.node_types[0].gpus", "found -1; expected 0 or more GPUs"),
+        ((1, 0), "$.node_types", "the cluster has no GPU; expected at least one"),
+        ((1, 1, None, 0.0), "$.node_types[0].cpus", "found 0.0; expected a number > 0"),
+        ((1, 1, None, float("nan")), "$.node_types[0].cpus", "found nan; expected a number > 0"),
+        ((1, 1, None, 1, float("inf")), "$.node_types[0].mem_gib", "found inf; expected a number"),
+        ((1, 1, ""), "$.node_types[0].gpu_type", "found ''; expected one type's name"),
+        ((1, 1, "A|B"), "$.node_types[0].gpu_type", "found 'A|B'; expected one type's name"),
+    ],
+)
+def test_impossible_nodes(node: tuple[Any, ...], path: str, message: str) -> None:
+    with pytest.raises(wt.SpecError) as error:
+        wt.ClusterSpec((wt.NodeType(*node),))
+    assert error.value.path == path
+    assert str(error.value).startswith(f"{path}: {message}")
+
+
+def test_the_second_node_type_is_named() -> None:
+    with pytest.raises(wt.SpecError, match=r"^\$\.node_types\[1\]\.count: found 0"):
+        wt.ClusterSpec((wt.NodeType(1, 1), wt.NodeType(0, 1)))
+    with pytest.raises(wt.SpecError, match="the cluster has no GPU"):
+        wt.ClusterSpec(())
+
+
+TOML = """
+name = "ours"
+
+[[node_types]]
+count = 2
+gpus = 4
+gpu_type = "V100"
+cpus = 64
+
+[[node_types]]
+count = 1
+gpus = 8
+mem_gib = 512.5
+"""
+
+
+def test_toml(tmp_path: Path) -> None:
+    path = tmp_path / "site.toml"
+    path.write_text(TOML)
+    cluster = wt.ClusterSpec.from_toml(path)
+    expected = (wt.NodeType(2, 4, "V100", 64), wt.NodeType(1, 8, mem_gib=512.5))
+    assert cluster == wt.ClusterSpec(expected, "ours")
+    assert parse_cluster(str(path)) == cluster
+    assert wt.ClusterSpec.from_mapping(cluster.to_mapping()) == cluster
+    path.write_text(TOML.replace('name = "ours"', "is_pool = true"))
+    assert (wt.ClusterSpec.from_toml(path).name, wt.ClusterSpec.from_toml(path).is_pool) == (
+        "site",
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[nodetypes]]\ncount = 1", "$.nodetypes: unknown name 'nodetypes'. Did you mean 'node"),
+        (TOML.replace("cpus", "cpu"), "$.node_types[0].cpu: unknown name 'cpu'. Did you mean 'cp"),
+        (TOML.replace("count = 1", 'count = "1"'), "Expected `int`, got `str`"),
+        (TOML.replace("count = 1\n", ""), "missing required field `count`"),
+        ("name = 'x'", "missing required field `node_types`"),
+        ("node_types = 3", "Expected `array`, got `int`"),
+        ("node_types = [3]", "Expected `object`, got `int`"),
+        (TOML.replace("gpus = 4", "gpus = 4.5"), "Expected `int`, got `float`"),
+        (TOML.replace("count = 1", "count = 0"), "$.node_types[1].count: found 0"),
+        ("name = ", "cannot be read as TOML"),
+        (b"\xff\xfe", "cannot be read as TOML"),
+    ],
+)
+def test_wrong_toml(tmp_path: Path, text: str | bytes, message: str) -> None:
+    path = tmp_path / "site.toml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(wt.SpecError) as error:
+        wt.ClusterSpec.from_toml(path)
+    assert message in str(error.value)
+
+
+def test_a_missing_toml_file_is_named(tmp_path: Path) -> None:
+    path = str(tmp_path / "none.toml")
+    for read in (wt.ClusterSpec.from_toml, parse_cluster):
+        with pytest.raises(wt.SpecError, match=r"cannot be read as TOML: .*No such file") as error:
+            read(path)
+        assert error.value.path == path
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("64x8", wt.ClusterSpec.uniform(64, 8)),
+        (" 64x8:A100 ", wt.ClusterSpec.uniform(64, 8, "A100")),
+        ("1x2:RTX-3090.a+b", wt.ClusterSpec.uniform(1, 2, "RTX-3090.a+b")),
+        ("pool:512", wt.ClusterSpec.pool(512)),
+        ("pool:512:T4", wt.ClusterSpec.pool(512, gpu_type="T4")),
+        ("KALOS", PRESETS["kalos"]),
+    ],
+)
+def test_one_line_words(word: str, expected: wt.ClusterSpec) -> None:
+    assert parse_cluster(word) == expected
+
+
+def test_several_node_types_in_a_line() -> None:
+    cluster = parse_cluster("2x4:V100, 1x8:A100,3x0")
+    expected = (wt.NodeType(2, 4, "V100"), wt.NodeType(1, 8, "A100"), wt.NodeType(3, 0))
+    assert cluster.node_types == expected
+    assert cluster.name == "2x4:V100, 1x8:A100,3x0"
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["", "x", "8", "8x", "x8", "8*8", "-1x8", "64x8:", "64x8:A|B", "pool:", "pool:x", "64x8,"],
+)
+def test_words_that_are_no_cluster(word: str) -> None:
+    with pytest.raises(wt.SpecError) as error:
+        parse_cluster(word)
+    text = str(error.value)
+    assert text.startswith(f"cluster: found {word!r}; expected NODESxGPUS[:TYPE][,...], pool:GPUS")
+    assert "helios, helios-earth" in text
+
+
+@pytest.mark.parametrize("word", ["0x8", "8x0", "pool:0"])
+def test_words_for_nothing(word: str) -> None:
+    with pytest.raises(wt.SpecError, match="expected at least"):
+        parse_cluster(word)
+
+
+@pytest.mark.parametrize(
+    ("name", "nodes", "gpus"),
+    [
+        ("seren", 286, 2_288),
+        ("kalos", 302, 2_416),
+        ("philly", 352, 2_816),
+        ("pai", 1_897, 6_742),
+        ("openb", 1_213, 6_212),
+        ("helios", 802, 6_416),
+        ("helios-venus", 133, 1_064),
+        ("helios-earth", 143, 1_144),
+        ("helios-saturn", 262, 2_096),
+        ("helios-uranus", 264, 2_112),
+    ],
+)
+def test_presets_have_the_published_totals(name: str, nodes: int, gpus: int) -> None:
+    cluster = preset(name)
+    assert (cluster.name, cluster.num_nodes, cluster.num_gpus) == (name, nodes, gpus)
+    assert not cluster.is_pool
+
+
+def test_presets_are_all_tested_and_their_details_published() -> None:
+    assert len(PRESETS) == 10
+    cores = sum(n.count * (n.cpus or 0) for n in preset("pai").node_types)
+    assert cores == 156_576
+    assert set(preset("openb").gpu_types) == {
+        *("A10", "G2", "G3", "P100", "T4", "V100M16", "V100M32")
+    }
+    assert preset("pai").gpu_types == ("MISC", "P100", "T4", "V100", "V100M32")
+    with pytest.raises(wt.SpecError, match=r"unknown name 'kalso'\. Did you mean 'kalos'\?"):
+        preset("kalso")

@@ -1,0 +1,205 @@
+"""What the property tests draw: jobs with many ties, clusters of every kind, and runs of them.
+
+Times are multiples of 1/4 s and small, so that equal instants are frequent and float64 is exact.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hypothesis import strategies as st
+
+import windtunnel as wt
+from windtunnel.sim.contract import FunctionPolicy
+
+Jobs = dict[str, list[Any]]
+
+#: Twenty times as many examples where somebody looks for trouble.
+MORE = 20 if os.environ.get("HYPOTHESIS_PROFILE") == "explore" else 1
+
+POLICIES = (
+    "fifo",
+    "sjf",
+    "sjf-estimate",
+    "priority",
+    "sjf-preemptive",
+    "srtf",
+    "priority-preemptive",
+)
+NOT_PREEMPTIVE = POLICIES[:4]
+
+
+def largest_first(jobs: wt.Jobs) -> Any:
+    """Tier 1: most GPUs first, with many ties."""
+    return -jobs.num_gpus
+
+
+def short_when_late(job: wt.JobView, now: float) -> float:
+    """Tier 2: depends on the job and on the instant at which it is asked."""
+    return (job.duration if now > 3 else job.num_gpus) - job.remaining / 2
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run: everything that `windtunnel.simulate` takes but the engine."""
+
+    jobs: Jobs
+    cluster: wt.ClusterSpec
+    policy: Any
+    queueing: str | None
+    placement: str | None
+    save_time: float
+    restore_time: float
+    until: float | None
+
+    def fly(self, engine: str, **changes: Any) -> wt.Outcome:
+        """Run it on an engine."""
+        case = replace(self, **changes)
+        return wt.simulate(
+            case.jobs,
+            case.cluster,
+            case.policy,
+            queueing=case.queueing,
+            placement=case.placement,
+            engine=engine,
+            save_time=case.save_time,
+            restore_time=case.restore_time,
+            until=case.until,
+            oversize="reject",
+            incomplete="reject",
+        )
+
+
+def quarters(low: int, high: int) -> st.SearchStrategy[float]:
+    """Multiples of 1/4 s from ``low`` to ``high`` s."""
+    return st.integers(4 * low, 4 * high).map(lambda count: count / 4)
+
+
+def job_lists(
+    *, whole: bool = True, max_size: int = 14, typed: bool = True, min_size: int = 0
+) -> st.SearchStrategy[Jobs]:
+    """Jobs tables as mappings, any order of submission.
+
+    Args:
+        whole: whole GPUs only, in tasks; else shares and CPU requests.
+        max_size: most jobs.
+        typed: some jobs name GPU types.
+        min_size: fewest jobs.
+    """
+    columns: dict[str, st.SearchStrategy[Any]] = {
+        "submit_time": st.one_of(st.integers(0, 3).map(float), quarters(0, 12)),
+        "duration": st.one_of(st.just(0.0), st.integers(1, 4).map(float), quarters(0, 15)),
+        "estimate": st.integers(0, 4).map(float),
+        "priority": st.one_of(st.none(), st.integers(-2, 2).map(float)),
+    }
+    if typed:
+        kinds = ("A", "B", "A|B", " B | A ", "C", "")
+        columns["gpu_type"] = st.one_of(st.none(), st.none(), st.sampled_from(kinds))
+    if whole:
+        columns["task"] = st.tuples(st.integers(0, 5), st.one_of(st.none(), st.integers(1, 5)))
+        columns["num_cpus"] = st.none()
+    else:
+        columns["num_gpus"] = st.one_of(
+            st.integers(0, 6).map(float),
+            st.sampled_from((0.1, 0.25, 0.3, 0.5, 0.7, 1 / 3, 1.5)),
+        )
+        columns["num_cpus"] = st.one_of(st.none(), st.sampled_from((0.0, 0.5, 1.0, 2.0, 4.0)))
+    rows = st.lists(st.tuples(*columns.values()), min_size=min_size, max_size=max_size)
+    return rows.map(lambda drawn: _columns(list(columns), drawn))
+
+
+def _columns(names: list[str], rows: list[tuple[Any, ...]]) -> Jobs:
+    jobs = {name: [row[at] for row in rows] for at, name in enumerate(names)}
+    if "task" in jobs:
+        pairs = jobs.pop("task")
+        # Without a number of tasks the first number is the whole gang, up to four times as large.
+        jobs["num_gpus"] = [float(g * (t or 1 + g % 4)) for g, t in pairs]
+        jobs["num_tasks"] = [t for _, t in pairs]
+    return jobs
+
+
+@st.composite
+def with_unknowns(draw: st.DrawFn, jobs: st.SearchStrategy[Jobs]) -> Jobs:
+    """Jobs of which, now and then, one lacks what a run needs."""
+    drawn = draw(jobs)
+    count = len(drawn["duration"])
+    if count and draw(st.integers(0, 9)) == 0:
+        name = draw(st.sampled_from(("submit_time", "duration", "num_gpus")))
+        drawn[name] = list(drawn[name])
+        drawn[name][draw(st.integers(0, count - 1))] = None
+    return drawn
+
+
+def node_clusters() -> st.SearchStrategy[wt.ClusterSpec]:
+    """Clusters with nodes: alike, of several sizes and types, and of more than one bitset word."""
+    kinds = st.one_of(st.none(), st.sampled_from("AB"))
+    uniform = st.builds(wt.ClusterSpec.uniform, st.integers(1, 4), st.integers(1, 5), kinds)
+    node_type = st.builds(wt.NodeType, st.integers(1, 3), st.integers(0, 5), kinds)
+    mixed = (
+        st.lists(node_type, min_size=1, max_size=4)
+        .filter(lambda types: any(t.gpus for t in types))
+        .map(lambda types: wt.ClusterSpec(tuple(types), "mixed"))
+    )
+    # Filler nodes of a type nobody asks for push the useful ones behind the first 64.
+    wide = st.tuples(st.integers(60, 130), mixed).map(
+        lambda drawn: wt.ClusterSpec(
+            (wt.NodeType(drawn[0], 1, "filler"), *drawn[1].node_types), "wide"
+        )
+    )
+    return st.one_of(uniform, uniform, mixed, mixed, wide)
+
+
+def pool_clusters() -> st.SearchStrategy[wt.ClusterSpec]:
+    """Pools, with and without core limits, one or several GPU types."""
+    cores = st.one_of(st.none(), st.sampled_from((0.5, 2.0, 4.0, 6.5)))
+    one = st.builds(wt.ClusterSpec.pool, st.integers(1, 8), cores)
+    part = st.tuples(st.integers(1, 5), cores)
+    several = st.tuples(part, part).map(
+        lambda parts: wt.ClusterSpec(
+            tuple(
+                wt.NodeType(1, gpus, kind, cpus)
+                for kind, (gpus, cpus) in zip("AB", parts, strict=True)
+            ),
+            "pools",
+            is_pool=True,
+        )
+    )
+    return st.one_of(one, one, several)
+
+
+def policies() -> st.SearchStrategy[Any]:
+    """Built-in policies and functions of tiers 1 and 2, preemptive or not."""
+    made = [
+        FunctionPolicy(largest_first),
+        FunctionPolicy(largest_first, "largest-preemptive", preemptive=True),
+        FunctionPolicy(short_when_late),
+        FunctionPolicy(short_when_late, "short-preemptive", preemptive=True),
+    ]
+    return st.sampled_from([*POLICIES, "srtf", "sjf-preemptive", *made])
+
+
+@st.composite
+def cases(draw: st.DrawFn, *, horizon: bool = True, policy: Any = None) -> Case:
+    """Runs of every kind."""
+    on = draw(st.sampled_from(("nodes", "nodes", "pool", "nodes as pool")))
+    if on == "pool":
+        cluster, placement = draw(pool_clusters()), draw(st.sampled_from((None, "pool", "spread")))
+    else:
+        cluster = draw(node_clusters())
+        placement = (
+            "pool" if on == "nodes as pool" else draw(st.sampled_from(("best_fit", "spread")))
+        )
+    whole = on == "nodes" or draw(st.booleans())
+    until = draw(st.one_of(st.none(), st.none(), quarters(0, 25))) if horizon else None
+    return Case(
+        jobs=draw(with_unknowns(job_lists(whole=whole))),
+        cluster=cluster,
+        policy=draw(policies() if policy is None else policy),
+        queueing=draw(st.sampled_from((None, "strict", "skip"))),
+        placement=placement,
+        save_time=draw(st.sampled_from((0.0, 0.0, 0.25, 2.0))),
+        restore_time=draw(st.sampled_from((0.0, 0.0, 1.0))),
+        until=until,
+    )

@@ -1,0 +1,25 @@
+"""Both engines return the same flight, bit for bit, whatever is flown."""
+
+from __future__ import annotations
+
+from flight_cases import MORE, Case, cases, policies
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from windtunnel.testing import assert_outcomes_equal
+
+PREEMPTIVE = st.one_of(
+    st.just("srtf"), policies().filter(lambda p: getattr(p, "preemptive", False))
+)
+
+
+@settings(max_examples=500 * MORE)
+@given(cases())
+def test_every_kind_of_run(case: Case) -> None:
+    assert_outcomes_equal(case.fly("reference"), case.fly("compiled"))
+
+
+@settings(max_examples=200 * MORE)
+@given(cases(policy=PREEMPTIVE))
+def test_preemption(case: Case) -> None:
+    assert_outcomes_equal(case.fly("reference"), case.fly("compiled"))

@@ -1,0 +1,329 @@
+"""Tier-3 policies: what they see, what they may decide, and what is refused by name and time."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import windtunnel as wt
+from windtunnel.sim.contract import FunctionPolicy
+from windtunnel.testing import assert_outcomes_equal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+JOBS = {
+    "job_id": ["a", "b", "c", "d"],
+    "submit_time": [0.0, 1.0, 2.0, 2.0],
+    "duration": [6.0, 3.0, 1.0, 2.0],
+    "num_gpus": [2.0, 4.0, 1.0, 1.0],
+    "user": ["u", "v", "u", "w"],
+}
+
+
+class Example(wt.Policy):
+    """The example of the style guide: first come, first served, strict."""
+
+    def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[wt.Start]:
+        for job in sorted(queue, key=lambda j: j.submit_time):
+            where = cluster.fit(job.num_gpus)
+            if where is None:
+                break
+            yield wt.Start(job, where)
+
+
+class ExampleSkip(wt.Policy):
+    """The same, going on past what does not fit, and leaving the place to the placement."""
+
+    name = "example-skip"
+
+    def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[wt.Start]:
+        for job in queue:
+            if cluster.fit(job) is not None:
+                yield wt.Start(job)
+
+
+@pytest.mark.parametrize("cluster", ["pool:4", "2x2", "1x4"])
+@pytest.mark.parametrize(("given", "queueing"), [(Example, "strict"), (ExampleSkip(), "skip")])
+def test_the_example_is_fifo(cluster: str, given: Any, queueing: str) -> None:
+    out = wt.simulate(JOBS, cluster, given)
+    fifo = wt.simulate(JOBS, cluster, "fifo", queueing=queueing)
+    assert out.settings["engine"] == "reference"
+    assert out.settings["queueing"] == "policy"
+    assert out.table.equals(fifo.table)
+    assert out.segments.equals(fifo.segments)
+
+
+def test_the_example_respects_cores_of_a_pool() -> None:
+    jobs = {
+        "submit_time": [0.0] * 3,
+        "duration": [5.0] * 3,
+        "num_gpus": [0.0] * 3,
+        "num_cpus": [2.0] * 3,
+    }
+    cluster = wt.ClusterSpec.pool(1, cpus=2)
+    assert wt.simulate(jobs, cluster, "fifo").table["start_time"].to_pylist() == [0, 5, 10]
+    try:
+        starts = wt.simulate(jobs, cluster, Example).table["start_time"].to_pylist()
+    except wt.PolicyError:
+        return  # a place that was asked for another demand may be refused, but not overbooked
+    assert starts == [0, 5, 10]
+
+
+def srtf(now: float, queue: Any, cluster: Any) -> Iterator[wt.Start | wt.Preempt]:
+    """Shortest remaining time first, written as the walk with a quota."""
+    ranked = sorted(
+        [*cluster.running, *queue], key=lambda j: (j.remaining, j.submit_time, j.job_id)
+    )
+    quota, chosen = cluster.num_gpus, []
+    for job in ranked:
+        if job.num_gpus <= quota:
+            quota -= job.num_gpus
+            chosen.append(job)
+    for job in cluster.running:
+        if job not in chosen:
+            yield wt.Preempt(job)
+    for job in chosen:
+        if not job.running and cluster.fit(job) is not None:
+            yield wt.Start(job)
+
+
+@pytest.mark.parametrize("cluster", ["pool:4", "2x2"])
+def test_a_walk_written_by_hand_is_srtf(cluster: str) -> None:
+    rng = np.random.default_rng(5)
+    jobs = {
+        "job_id": [f"{row:03d}" for row in range(60)],
+        "submit_time": np.sort(rng.integers(0, 60, 60)).astype(float),
+        "duration": rng.integers(1, 9, 60).astype(float),
+        "num_gpus": rng.choice([1.0, 2.0, 4.0], 60),
+    }
+    out = wt.simulate(jobs, cluster, srtf)
+    built_in = wt.simulate(jobs, cluster, "srtf")
+    assert out.metrics()["num_preemptions"] > 5
+    assert out.table.equals(built_in.table)
+    assert out.segments.equals(built_in.segments)
+
+
+def test_what_a_policy_sees() -> None:
+    seen: list[Any] = []
+
+    def spy(now: float, queue: Any, cluster: Any) -> Iterator[wt.Start]:
+        seen.append(
+            (
+                now,
+                [job.job_id for job in queue],
+                len(queue),
+                queue.num_gpus.tolist(),
+                queue.user.tolist(),
+                [(j.job_id, j.running, j.remaining, j.run_time) for j in cluster.running],
+                (cluster.num_gpus, cluster.free_gpus),
+            )
+        )
+        if now == 2:
+            assert queue[1].job_id == "c"
+            assert repr(queue[1]) == "JobView('c', num_gpus=1)"
+            assert (queue[0].running, queue[0].remaining, queue[0].run_time) == (False, 3.0, 0.0)
+        for job in queue:  # a snapshot: starting jobs on the way is safe
+            if cluster.fit(job):
+                yield wt.Start(job)
+
+    wt.simulate(JOBS, "pool:4", spy)
+    assert seen[:3] == [
+        (0.0, ["a"], 1, [2.0], ["u"], [], (4.0, 4.0)),
+        (1.0, ["b"], 1, [4.0], ["v"], [("a", True, 5.0, 1.0)], (4.0, 2.0)),
+        (
+            2.0,
+            ["b", "c", "d"],
+            3,
+            [4.0, 1.0, 1.0],
+            ["v", "u", "w"],
+            [("a", True, 4.0, 2.0)],
+            (4.0, 2.0),
+        ),
+    ]
+    assert [entry[0] for entry in seen] == [0, 1, 2, 3, 4, 6, 9]
+
+
+def test_a_preempted_job_waits_in_its_place_and_keeps_its_work() -> None:
+    def alternate(now: float, queue: Any, cluster: Any) -> Iterator[wt.Start | wt.Preempt]:
+        if now == 1:
+            (running,) = cluster.running
+            yield wt.Preempt(running)
+            assert not running.running
+            assert [job.job_id for job in queue] == ["a", "b"]
+            assert (running.remaining, running.run_time) == (5.0, 1.0)
+            yield wt.Start(queue[1])
+        elif cluster.free_gpus:
+            yield from (wt.Start(job) for job in queue)
+
+    jobs = {name: values[:2] for name, values in JOBS.items()} | {"num_gpus": [1, 1]}
+    out = wt.simulate(jobs, "pool:1", alternate, save_time=1, restore_time=0.5)
+    assert out.table["start_time"].to_pylist() == [0, 1]
+    assert out.table["end_time"].to_pylist() == [4 + 1.5 + 5, 4]
+    assert out.table["num_preemptions"].to_pylist() == [1, 0]
+
+
+def test_a_policy_may_choose_the_nodes() -> None:
+    def last_nodes(now: float, queue: Any, cluster: Any) -> Iterator[wt.Start]:
+        for job in queue:
+            if job.job_id == "a" and now == 0:
+                yield wt.Start(job, [(1, 1), (0, 1)])
+            elif cluster.fit(job):
+                yield wt.Start(job)
+
+    out = wt.simulate(JOBS, "2x2", last_nodes)
+    assert out.table["nodes"][0].as_py() == [1, 0]
+    assert out.segments["node_gpus"][0].as_py() == [1, 1]
+
+
+KEPT: dict[str, Any] = {}
+
+
+def starts_twice(now: float, queue: Any, cluster: Any) -> Iterator[Any]:
+    for job in queue:
+        yield wt.Start(job)
+        yield wt.Start(job)
+
+
+def starts_what_does_not_fit(now: float, queue: Any, cluster: Any) -> Iterator[Any]:
+    yield from (wt.Start(job) for job in queue)
+
+
+def starts_on_busy_nodes(now: float, queue: Any, cluster: Any) -> Iterator[Any]:
+    yield from (wt.Start(job, [(0, 2)]) for job in queue if job.num_gpus == 2 or now == 2)
+
+
+def starts_on_too_few(now: float, queue: Any, cluster: Any) -> Iterator[Any]:
+    yield from (wt.Start(job, [(0, 1)]) for job in queue)
+
+
+def starts_on_no_node(now: float, queue: Any, cluster: Any) -> Iterator[Any]:
+    yield from (wt.Start(job, []) for job in queue)
+
+
+def starts_beyond_the_nodes(now: float, queue: Any, cluster: Any) -> Iterator[Any]:
+    yield from (wt.Start(job, [(2, 2)]) for job in queue)
+
+
+def starts_below_the_nodes(now: float, queue: Any, cluster: Any) -> Iterator[Any]:
+    yield from (wt.Start(job, [(-1, 2)]) for job in queue)
+
+
+def preempts_a_waiting_job(now: float, queue: Any, cluster: Any) -> Iterator[Any]:
+    yield from (wt.Preempt(job) for job in queue)
+
+
+def starts_a_finished_job(now: float, queue: Any, cluster: Any) -> Iterator[Any]:
+    for job in queue:
+        KEPT.setdefault("first", job)
+        if cluster.fit(job):
+            yield wt.Start(job)
+    if now == 6:
+        yield wt.Start(KEPT.pop("first"))
+
+
+def starts_a_number(now: float, queue: Any, cluster: Any) -> Iterator[Any]:
+    yield wt.Start(7)  # type: ignore[arg-type]
+
+
+def yields_nonsense(now: float, queue: Any, cluster: Any) -> Iterator[Any]:
+    yield "start a"
+
+
+@pytest.mark.parametrize(
+    ("decide", "time", "job", "message"),
+    [
+        (starts_twice, 0, "a", "starts a job that already runs"),
+        (starts_what_does_not_fit, 1, "b", "starts a job where it does not fit"),
+        (starts_on_busy_nodes, 2, "b", "starts a job where it does not fit"),
+        (starts_on_too_few, 0, "a", "starts a job where it does not fit"),
+        (starts_on_no_node, 0, "a", "starts a job where it does not fit"),
+        (starts_beyond_the_nodes, 0, "a", "starts a job where it does not fit"),
+        (starts_below_the_nodes, 0, "a", "starts a job where it does not fit"),
+        (preempts_a_waiting_job, 0, "a", "preempts a job that does not run"),
+        (starts_a_finished_job, 6, "a", "names a job that is neither waiting nor running"),
+        (starts_a_number, 0, None, "names a job that is neither waiting nor running"),
+        (yields_nonsense, 0, None, "yielded 'start a'; expected Start or Preempt"),
+    ],
+)
+def test_impossible_decisions_name_the_time_and_the_job(
+    decide: Callable[..., Any], time: float, job: str | None, message: str
+) -> None:
+    with pytest.raises(wt.PolicyError, match=re.escape(message)) as error:
+        wt.simulate(JOBS, "2x2", decide)
+    assert (error.value.policy, error.value.time) == (decide.__name__, time)
+    assert error.value.job == job
+    who = "" if job is None else f", job {job!r}"
+    expected = f"policy {decide.__name__!r} at t={time} s{who}: {message}"
+    assert str(error.value) == expected
+
+
+def test_a_task_is_not_split_over_nodes_by_a_policys_choice() -> None:
+    def split(now: float, queue: Any, cluster: Any) -> Iterator[Any]:
+        yield from (wt.Start(job, [(0, 1), (1, 1)]) for job in queue)
+
+    jobs = {"submit_time": [0], "duration": [1], "num_gpus": [2], "num_tasks": [2]}
+    assert wt.simulate(jobs, "2x2", split).table["nodes"].to_pylist() == [[0, 1]]
+    with pytest.raises(wt.PolicyError, match="does not fit"):
+        wt.simulate({**jobs, "num_tasks": [1]}, "2x2", split)
+
+
+def test_a_policy_cannot_choose_another_gpu_type() -> None:
+    def anywhere(now: float, queue: Any, cluster: Any) -> Iterator[Any]:
+        yield from (wt.Start(job, cluster.fit(job.num_gpus)) for job in queue)
+
+    jobs = {"submit_time": [0], "duration": [1], "num_gpus": [1], "gpu_type": ["B"]}
+    with pytest.raises(wt.PolicyError, match="does not fit"):
+        wt.simulate(jobs, "1x1:A,1x1:B", anywhere)
+    assert wt.simulate(jobs, "1x1:A,1x1:B", ExampleSkip).table["nodes"].to_pylist() == [[1]]
+
+
+def test_rounds_of_a_policy_that_decides() -> None:
+    asked = []
+
+    def decide(now: float, queue: Any, cluster: Any) -> Iterator[Any]:
+        asked.append(now)
+        for job in queue:
+            if cluster.fit(job):
+                yield wt.Start(job)
+
+    policy = FunctionPolicy(decide, every=2.5)
+    jobs = {"submit_time": [1.0, 30.0], "duration": [4.0, 1.0], "num_gpus": [1.0, 1.0]}
+    out = wt.simulate(jobs, "pool:1", policy)
+    # Submitted at 1, started at the round at 2.5, done at 6.5; no rounds while nothing is active.
+    assert out.table["start_time"].to_pylist() == [2.5, 30.0]
+    assert asked == [2.5, 5.0, 30.0]
+    assert out.metrics()["scheduling_points"] == 3
+
+
+def test_waiting_for_ever_in_rounds_is_an_error() -> None:
+    def lazy(now: float, queue: Any, cluster: Any) -> list[Any]:
+        return []
+
+    with pytest.raises(wt.PolicyError, match="starts none of 4 waiting jobs on an idle cluster"):
+        wt.simulate(JOBS, "2x2", FunctionPolicy(lazy, every=1.0))
+
+
+def test_jobs_that_a_policy_never_starts_are_accounted_for() -> None:
+    def only_a(now: float, queue: Any, cluster: Any) -> Iterator[Any]:
+        yield from (wt.Start(job) for job in queue if job.job_id == "a")
+
+    out = wt.simulate(JOBS, "2x2", only_a)
+    assert out.table["status"].to_pylist() == ["finished", "waiting", "waiting", "waiting"]
+    assert out.metrics()["num_waiting"] == 3
+
+
+def test_deciding_nothing_is_an_error_of_the_policy_not_of_python() -> None:
+    def forgot_to_yield(now: float, queue: Any, cluster: Any) -> None:
+        return None
+
+    with pytest.raises(wt.PolicyError, match="forgot_to_yield"):
+        wt.simulate(JOBS, "2x2", forgot_to_yield)
+
+
+def test_the_same_policy_object_flies_twice() -> None:
+    policy = Example()
+    assert_outcomes_equal(wt.simulate(JOBS, "2x2", policy), wt.simulate(JOBS, "2x2", policy))

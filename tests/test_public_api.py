@@ -1,0 +1,111 @@
+"""The public surface: names, what importing costs, and that every example in a docstring runs."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import windtunnel as wt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SOURCE = Path(wt.__file__).parent
+MODULES = sorted(
+    ".".join(("windtunnel", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(
+        ".__init__"
+    )
+    for path in SOURCE.rglob("*.py")
+    if path.name != "__main__.py"
+)
+
+
+def test_all_is_sorted_and_complete() -> None:
+    assert wt.__all__ == sorted(wt.__all__)
+    assert len(set(wt.__all__)) == len(wt.__all__)
+    assert set(wt.__all__) - {"__version__"} == set(wt._HOME)
+    assert set(wt.__all__) <= set(dir(wt))
+
+
+@pytest.mark.parametrize("name", wt.__all__)
+def test_every_public_name_is_there_and_documented(name: str) -> None:
+    value = getattr(wt, name)
+    assert value.__doc__
+    if name in wt._HOME:
+        assert value.__module__ == wt._HOME[name]
+
+
+def test_another_name_is_an_ordinary_error() -> None:
+    with pytest.raises(AttributeError, match="module 'windtunnel' has no attribute 'simulat'"):
+        _ = wt.simulat
+
+
+def test_importing_is_cheap() -> None:
+    heavy = ("numba", "pyarrow", "altair", "ibis", "duckdb", "numpy", "pandas", "msgspec")
+    code = f"import sys, windtunnel; print([m for m in {heavy!r} if m in sys.modules])"
+    found = subprocess.run(  # noqa: S603 - our own interpreter and code
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == "[]"
+
+
+def test_a_run_on_the_reference_engine_needs_no_numba_and_no_charts() -> None:
+    code = (
+        "import sys, windtunnel as wt\n"
+        "jobs = {'submit_time': [0], 'duration': [1], 'num_gpus': [1]}\n"
+        "wt.simulate(jobs, 'pool:1', engine='reference').metrics()\n"
+        "print([m for m in ('numba', 'altair', 'ibis', 'duckdb') if m in sys.modules])"
+    )
+    found = subprocess.run(  # noqa: S603 - our own interpreter and code
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == "[]"
+
+
+@pytest.fixture
+def _policies_as_before() -> Iterator[None]:
+    """Examples may register a policy; it is forgotten after them."""
+    from windtunnel.policies import POLICIES
+
+    before = dict(POLICIES)
+    yield
+    POLICIES.clear()
+    POLICIES.update(before)
+
+
+def examples(name: str) -> list[doctest.DocTest]:
+    found = doctest.DocTestFinder().find(importlib.import_module(name))
+    return [test for test in found if test.examples]
+
+
+@pytest.mark.usefixtures("_policies_as_before")
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name: str) -> None:
+    for test in examples(name):
+        output: list[str] = []
+        runner = doctest.DocTestRunner()
+        failed = runner.run(test, out=output.append).failed
+        assert failed == 0, "".join(output)
+
+
+def test_there_are_examples_and_modules() -> None:
+    assert "windtunnel.sim.compiled.queue_kernel" in MODULES
+    names = {test.name for name in ("windtunnel", "windtunnel.schema") for test in examples(name)}
+    assert {"windtunnel", "windtunnel.schema.as_jobs"} <= names
+
+
+def test_the_types_of_the_public_surface(tmp_path: Path) -> None:
+    mypy = pytest.importorskip("mypy.api", reason="mypy is of the group lint")
+    code = Path(__file__).parent / "typing_api.py"
+    config = SOURCE.parent.parent / "pyproject.toml"
+    arguments = ["--strict", "--cache-dir", str(tmp_path), "--follow-imports", "silent"]
+    if config.is_file():
+        arguments += ["--config-file", str(config)]
+    out, err, status = mypy.run([*arguments, str(code)])
+    assert status == 0, out + err
