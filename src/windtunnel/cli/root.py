@@ -13,6 +13,7 @@ COMMANDS: dict[str, str] = {
     "traces": "windtunnel.cli.traces",
     "fetch": "windtunnel.cli.traces",
     "describe": "windtunnel.cli.describe",
+    "convert": "windtunnel.cli.convert",
     "simulate": "windtunnel.cli.simulate",
     "compare": "windtunnel.cli.compare",
     "demo": "windtunnel.cli.demo",

@@ -4,6 +4,7 @@ from windtunnel.traces.native import write_csv, write_parquet
 from windtunnel.traces.open import open_trace
 from windtunnel.traces.readers import reader
 from windtunnel.traces.registry import fetch, list_traces
+from windtunnel.traces.swf_writer import write_swf
 from windtunnel.traces.trace import Trace, TraceMetadata
 
 __all__ = [
@@ -15,4 +16,5 @@ __all__ = [
     "reader",
     "write_csv",
     "write_parquet",
+    "write_swf",
 ]

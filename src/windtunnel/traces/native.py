@@ -134,7 +134,7 @@ def write_csv(jobs: Any, path: str | Path) -> None:
                 raw.write(f"{header}\n".encode())
                 pcsv.write_csv(table, raw, pcsv.WriteOptions(include_header=False))
 
-    _in_one_piece(path, write)
+    in_one_piece(path, write)
 
 
 def write_parquet(jobs: Any, path: str | Path) -> None:
@@ -150,10 +150,10 @@ def write_parquet(jobs: Any, path: str | Path) -> None:
     """
     # Where the table came from (a path on this machine) is no part of it.
     table = as_jobs(jobs).replace_schema_metadata(None)
-    _in_one_piece(path, lambda temporary: pq.write_table(table, temporary, compression="zstd"))
+    in_one_piece(path, lambda temporary: pq.write_table(table, temporary, compression="zstd"))
 
 
-def _in_one_piece(path: str | Path, write: Callable[[Path], None]) -> None:
+def in_one_piece(path: str | Path, write: Callable[[Path], None]) -> None:
     """Let ``write`` fill a temporary file beside ``path``, then put it in place."""
     target = Path(path)
     if str(path) == STDIN:

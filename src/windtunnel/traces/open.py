@@ -7,10 +7,17 @@ from pathlib import Path
 from typing import Any
 
 # Importing a reader's module registers it.
+import windtunnel.traces.acme
+import windtunnel.traces.acme_previous
+import windtunnel.traces.dlrm
+import windtunnel.traces.genai
+import windtunnel.traces.helios
 import windtunnel.traces.native
 import windtunnel.traces.openb
+import windtunnel.traces.pai_simulator
 import windtunnel.traces.philly
 import windtunnel.traces.philly_raw
+import windtunnel.traces.sacct
 import windtunnel.traces.swf  # noqa: F401
 from windtunnel.cluster.presets import preset
 from windtunnel.errors import SpecError, TraceError, nearest, quote

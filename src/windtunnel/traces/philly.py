@@ -19,7 +19,7 @@ from windtunnel.traces.readers import reader
 from windtunnel.traces.source import read_bytes, short_name, source_name
 from windtunnel.traces.tabular import parse_text
 from windtunnel.traces.trace import Trace, TraceMetadata
-from windtunnel.traces.wallclock import iso, to_utc
+from windtunnel.traces.wallclock import named_epoch, to_utc
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,7 +68,7 @@ def read_philly(path: str | Path, *, zone: str = ZONE) -> Trace:
             name=short_name(path),
             source=file,
             licence=LICENCE,
-            epoch=None if epoch is None else iso(epoch),
+            epoch=named_epoch(file, epoch),
             zone=zone,
             rows_read=text.num_rows,
             notes=(

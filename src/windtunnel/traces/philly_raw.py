@@ -25,7 +25,7 @@ from windtunnel.traces.philly import ZONE, repeated_hour_note
 from windtunnel.traces.readers import reader
 from windtunnel.traces.source import read_bytes, short_name, source_name
 from windtunnel.traces.trace import Trace, TraceMetadata
-from windtunnel.traces.wallclock import iso, second_pass, to_utc
+from windtunnel.traces.wallclock import named_epoch, second_pass, to_utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -98,7 +98,7 @@ def read_philly_raw(path: str | Path, *, zone: str = ZONE) -> Trace:
             name=short_name(path),
             source=file,
             licence="CC BY 4.0 (msr-fiddle/philly-traces)",
-            epoch=None if epoch is None else iso(epoch),
+            epoch=named_epoch(file, epoch),
             zone=zone,
             rows_read=len(jobs),
             notes=tuple(notes),

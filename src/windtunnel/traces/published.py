@@ -144,6 +144,24 @@ _VARIANT_TITLES = {
     "gpuspec": "{:g} % of GPU pods name a GPU type",
     "multigpu": "multi-GPU pods {:g} % of the GPUs asked for; no times",
 }
+_DLRM = PublishedTrace(
+    name="dlrm",
+    title="Alibaba 2025, 23,871 instances of disaggregated DLRM serving (Prism)",
+    licence="none in its folder; the repository's v2020 folder carries CC BY 4.0",
+    citation="Yang et al., GPU-Disaggregated Serving for Deep Learning Recommendation Models at "
+    "Scale, USENIX NSDI 2025",
+    reader="dlrm",
+    files=(
+        PublishedFile(
+            "jobs",
+            "https://raw.githubusercontent.com/alibaba/clusterdata/master/"
+            "cluster-trace-gpu-v2025/disaggregated_DLRM_trace.csv",
+            2_118_900,
+            "fb17bc4b3f412d5280f70f04a1bdf2adfc4429d1e61237a5b106e86206414295",
+            "alibaba_v2025/disaggregated_DLRM_trace.csv",
+        ),
+    ),
+)
 
 
 def _openb(variant: str) -> PublishedTrace:
@@ -171,7 +189,7 @@ def _openb(variant: str) -> PublishedTrace:
 
 #: Every published trace by name.
 PUBLISHED: dict[str, PublishedTrace] = {
-    trace.name: trace for trace in (_PHILLY, *(_openb(variant) for variant in _OPENB_PODS))
+    trace.name: trace for trace in (_PHILLY, _DLRM, *(_openb(variant) for variant in _OPENB_PODS))
 }
 
 

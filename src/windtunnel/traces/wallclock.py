@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
-from windtunnel.errors import SpecError, quote
+from windtunnel.errors import SpecError, TraceError, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,3 +97,22 @@ def iso(seconds: float) -> str:
     whole, part = divmod(round(seconds * _MICROSECONDS), _MICROSECONDS)
     moment = datetime.fromtimestamp(whole, UTC) + timedelta(microseconds=part)
     return moment.isoformat()
+
+
+def named_epoch(file: str, epoch: float | None) -> str | None:
+    """Return an epoch (UTC seconds since 1970) as ISO 8601 text, None where there is none.
+
+    Raises:
+        TraceError: its year has no such text.
+    """
+    if epoch is None:
+        return None
+    try:
+        return iso(epoch)
+    except (ValueError, OverflowError, OSError) as error:
+        raise TraceError(
+            file,
+            "times of the years 1 to 9999, in UTC",
+            column="submit_time",
+            hint="The earliest of the column is not.",
+        ) from error

@@ -1,0 +1,141 @@
+"""``windtunnel convert``: a trace into another format, with what did not come along."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from windtunnel.cli.options import OneOf, output_options
+
+if TYPE_CHECKING:
+    from windtunnel.traces.trace import Trace
+
+_FORMATS = ("csv", "parquet", "swf")
+
+
+@click.command(short_help="Convert a trace to CSV, Parquet or SWF.")
+@click.argument("trace", metavar="IN")
+@click.argument("out", metavar="OUT", type=click.Path(path_type=Path))
+@click.option(
+    "--to",
+    type=OneOf(*_FORMATS),
+    metavar="csv|parquet|swf",
+    help="What to write.  [default: by the ending of OUT]",
+)
+@click.option(
+    "--format",
+    "reader",
+    metavar="FORMAT",
+    help="IN's format, where its name and content do not tell (`windtunnel traces`).",
+)
+@click.option(
+    "--zone",
+    metavar="ZONE",
+    help="IANA time zone of IN's wall clock, such as Europe/Berlin (sacct, philly-raw).",
+)
+@output_options
+def convert(
+    *,
+    trace: str,
+    out: Path,
+    to: str | None,
+    reader: str | None,
+    zone: str | None,
+    as_json: bool,
+) -> None:
+    """Read the trace IN and write its jobs to OUT, whole or not at all.
+
+    IN is a name (`windtunnel traces`), a file, or - for standard input. What was left out of IN,
+    and what OUT cannot hold, is told.
+    """
+    from windtunnel.cli.screen import progress, shows_progress
+    from windtunnel.traces.open import open_trace
+
+    kind = _checked(trace, out, to)
+    show = shows_progress(as_json=as_json)
+    source = "standard input" if trace == "-" else trace
+    with progress(f"Reading {source}", show=show):
+        opened = open_trace(trace, format=reader, **({} if zone is None else {"zone": zone}))
+    with progress(f"Writing {out}", show=show):
+        losses = _write(opened, out, kind)
+    about = opened.metadata
+    rows = opened.jobs.num_rows
+    data = {
+        "source": about.source,
+        "out": str(out),
+        "to": kind,
+        "rows_in": about.rows_read or rows,
+        "rows_out": rows,
+        "dropped": about.dropped,
+        "not_carried": losses,
+        "notes": about.notes,
+    }
+    if as_json:
+        from windtunnel.cli.machine import print_json
+
+        print_json(data)
+        return
+    _print(data)
+
+
+def _checked(trace: str, out: Path, to: str | None) -> str:
+    """Return what to write, after all that can be refused before the trace is read.
+
+    Raises:
+        SpecError: an unknown ending, a folder, or the trace itself.
+    """
+    from windtunnel.errors import SpecError, quote
+
+    ending = out.name.lower().removesuffix(".gz").rpartition(".")[2]
+    kind = to or ending
+    if kind not in _FORMATS:
+        raise SpecError(
+            "OUT",
+            f"cannot tell the format of {quote(out.name)}; expected an ending .csv, .csv.gz, "
+            ".parquet, .swf or .swf.gz, or --to.",
+        )
+    if out.is_dir() or not out.parent.is_dir():
+        raise SpecError("OUT", f"expected a file in a folder that exists, found {quote(str(out))}.")
+    if kind == "parquet" and out.name.lower().endswith(".gz"):
+        raise SpecError("OUT", "Parquet is packed already; take the .gz off its name.")
+    if out.exists() and Path(trace).exists() and out.samefile(trace):
+        raise SpecError("OUT", "is the trace itself; expected another file.")
+    return kind
+
+
+def _write(trace: Trace, out: Path, kind: str) -> tuple[str, ...]:
+    """Write the jobs; return what the format does not hold."""
+    from windtunnel.traces.native import write_csv, write_parquet
+    from windtunnel.traces.swf_writer import swf_losses, write_swf
+
+    if kind == "swf":
+        write_swf(trace.jobs, out, metadata=trace.metadata, cluster=trace.cluster)
+        return swf_losses(trace.jobs)
+    (write_csv if kind == "csv" else write_parquet)(trace.jobs, out)
+    return ()
+
+
+def _print(data: dict[str, Any]) -> None:
+    from windtunnel.cli.screen import bullets, facts, screen
+    from windtunnel.report.format import count
+
+    console = screen()
+    dropped = [
+        ("dropped", f"{count(number)}: {reason}")
+        for reason, number in data["dropped"].items()
+        if number
+    ]
+    facts(
+        console,
+        [
+            ("source", data["source"]),
+            ("rows in", count(data["rows_in"])),
+            *dropped,
+            ("rows out", count(data["rows_out"])),
+            ("written to", data["out"]),
+        ],
+    )
+    bullets(console, f"Not carried into {data['to']}", data["not_carried"])
+    bullets(console, "Notes", data["notes"])
