@@ -51,7 +51,9 @@ def shares(jobs: pa.Table, by: str) -> pa.Table:
         left_out=keyed.gpu_time.isnull().sum(),
     )
     if by == "num_gpus":
-        named = ibis.array([*labels, NONE])[sums.place]
+        named = ibis.array([*labels[:-1], NONE])[
+            sums.place
+        ]  # NONE, not "unknown", as elsewhere here
         sums = sums.mutate(label=named)
     total = sums.gpu_time.sum().over(ibis.window())
     shared = sums.mutate(

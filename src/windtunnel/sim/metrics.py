@@ -2,7 +2,8 @@
 
 Definitions: ``wait`` = first start - submit; ``jct`` = end - submit; bounded slowdown =
 max(1, jct / max(run time, 10 s)) (Feitelson, JSSPP'01, tau = 10 s); ``makespan`` = last end, time 0
-being the trace's epoch; utilisation = GPU-seconds held / (GPUs x (last end - first submit)).
+being the trace's epoch (the horizon, where one cuts the run); utilisation = GPU-seconds held /
+(GPUs x (last end - first submit)).
 Averages are over finished jobs for jct and slowdown, over started jobs for wait.
 """
 

@@ -181,7 +181,12 @@ def _pools(cluster: ClusterSpec, units: int) -> _Nodes:
             continue
         totals[node.gpu_type] = totals.get(node.gpu_type, 0) + node.count * node.gpus
         limit = node.cpus if cluster.is_pool else None
-        cpus[node.gpu_type] = limit
+        before = cpus.get(node.gpu_type, 0.0)
+        # One node type that does not say how many cores it has leaves its pool unconstrained.
+        if limit is None or before is None:
+            cpus[node.gpu_type] = None
+        else:
+            cpus[node.gpu_type] = before + node.count * limit
     limits = tuple(None if c is None else round(c * CPU_UNITS) for c in cpus.values())
     sizes = np.array(list(totals.values()), dtype=np.int64) * units
     return _Nodes(sizes, list(totals), limits)

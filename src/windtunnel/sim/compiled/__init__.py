@@ -115,8 +115,6 @@ def _keys(problem: Problem, policy: Policy) -> np.ndarray:
     Without rounds a tier-2 key is asked once, when the job is queued, which is at its submit time:
     so it is as static as a rank.
     """
-    if policy.by_remaining:
-        return problem.duration
     if policy.tier == 1:
         return static_rank(policy, problem.jobs, problem.rows)
     keys: np.ndarray = np.empty(len(problem.rows))
