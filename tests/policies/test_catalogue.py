@@ -263,3 +263,18 @@ def test_jobs_show_their_columns_and_name_what_they_lack() -> None:
         _ = jobs.gpus
     view = jobs.views[2]
     assert (view.job_id, view.estimate, view.mine, view.user) == ("2", 7.0, 3.0, None)
+
+
+def test_what_cannot_be_made_a_policy_is_named() -> None:
+    class Needy(wt.Policy):
+        def __init__(self, weight: float) -> None:
+            self.weight = weight
+
+        def rank(self, jobs: wt.Jobs) -> Any:
+            return jobs.submit_time * self.weight
+
+    with pytest.raises(wt.PolicyError, match=r"Needy.*needs arguments"):
+        resolve_policy(Needy)
+    with pytest.raises(wt.PolicyError, match="min"):
+        resolve_policy(min)
+    assert resolve_policy(Needy(2.0)).label == "Needy"

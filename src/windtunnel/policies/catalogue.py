@@ -85,7 +85,11 @@ def resolve_policy(given: Any) -> Policy:
     if isinstance(given, str):
         return _by_name(given)
     if isinstance(given, type) and issubclass(given, Policy):
-        return _checked(given())
+        try:
+            return _checked(given())
+        except TypeError as error:
+            message = f"the class needs arguments ({error}); pass an instance"
+            raise PolicyError(given.__name__, message) from error
     if isinstance(given, Policy):
         return _checked(given)
     if callable(given):

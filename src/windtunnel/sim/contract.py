@@ -139,7 +139,10 @@ class FunctionPolicy(Policy):
         self.queueing = queueing
         self.preemptive = preemptive
         self.every = every
-        parameters = inspect.signature(function).parameters.values()
+        try:
+            parameters = inspect.signature(function).parameters.values()
+        except (TypeError, ValueError) as error:
+            raise PolicyError(self.label, f"its arguments cannot be told: {error}") from error
         self._tier = sum(p.default is p.empty for p in parameters)
         if self._tier not in (1, 2, 3):
             raise PolicyError(
