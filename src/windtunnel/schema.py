@@ -168,9 +168,9 @@ def validate(
 ) -> None:
     """Check every rule of the schema and report all violations in one error.
 
-    Rules: ids present and unique; times finite, none before the epoch's own zero is required to be
-    positive; no negative or NaN duration, estimate, GPUs, CPUs, memory or gang size; start not
-    before submit, end not before start; known status; no negative zero or NaN priority.
+    Rules: ids present and unique; times finite (they may lie before the epoch); no negative or NaN
+    duration, estimate, GPUs, CPUs, memory or gang size; start not
+    before submit, end not before start; known status; no NaN priority.
 
     Args:
         jobs: a table with the columns of `COLUMNS`.

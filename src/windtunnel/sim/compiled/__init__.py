@@ -46,12 +46,10 @@ def run(
     class_start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     code = nodes.CODES[placement.name]
     strict = queueing == "strict"
-    # With nodes of one size, less room never makes a layout possible.
-    monotone = problem.is_pool or len(set(problem.sizes[problem.sizes > 0].tolist())) == 1
     if policy.preemptive:
         progress, record, points = quota_kernel.fly(
             problem, position, class_start, tables, placement=code, strict=strict,
-            by_remaining=policy.by_remaining, overhead=float(overhead), monotone=monotone,
+            by_remaining=policy.by_remaining, overhead=float(overhead),
             until=until,
         )  # fmt: skip
         # Summed in the order of the segments, as the reference engine does.
@@ -64,7 +62,7 @@ def run(
     else:
         start, segment_job, offsets, where, gpus, points, _ = queue_kernel.fly(
             problem.submit, problem.duration, position, order, problem.demand_of, class_start,
-            *tables, code, strict, monotone, nodes.places(problem), until,
+            *tables, code, strict, nodes.places(problem), until,
         )  # fmt: skip
         end = start + problem.duration
         end[end > until] = math.nan

@@ -2,8 +2,8 @@
 
 A static order is one integer a job, its position; queues are heaps of positions. Skip keeps one
 heap per demand class (what the head of a class cannot be given, no other job of it can), and
-remembers which classes are blocked: until something completes, they stay so. (Where node sizes
-differ a gang's layout may fit *because* something started, so there each instant tries again.)
+remembers which classes are blocked: until something completes, they stay so (see
+`windtunnel.placements.gangs` for why less room never makes a layout possible).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from windtunnel.sim.compiled.nodes import give, take
 @njit(cache=True)
 def fly(
     submit, duration, position, order, class_of, class_start, owned_node, owned_rows, owned_classes,
-    placement, strict, monotone, places, until,
+    placement, strict, places, until,
 ):  # fmt: skip
     """Fly m jobs; see `windtunnel.sim.compiled.run` for the arguments.
 
@@ -93,7 +93,7 @@ def fly(
                     blocked[kind] = False
                 waiting[kind] = push_int(heap, class_start[kind], waiting[kind], position[arrived])
             arrived += 1
-        if completed or not monotone:
+        if completed:
             for index in range(num_queued):
                 blocked[queued[index]] = False
         while True:

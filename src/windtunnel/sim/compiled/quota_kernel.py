@@ -157,7 +157,7 @@ def _queue(queues, class_start, kind, key, job, num_queued):
 def _advance(
     submit, duration, position, class_of, class_start, owned_node, owned_rows,
     owned_classes, owned_keys, owned_cells, owned_blocks, progress, owned_record, owned_queues,
-    counters, clock, placement, strict, by_remaining, overhead, monotone, until,
+    counters, clock, placement, strict, by_remaining, overhead, until,
 ):  # fmt: skip
     """Fly on until the end, or until the record is full; return whether it is the end."""
     node, rows, classes = borrowed(owned_node), borrowed(owned_rows), borrowed(owned_classes)
@@ -284,7 +284,7 @@ def _advance(
                 break
             entry += 1
             taken = -1
-            if not (queues.stuck[kind] and monotone):
+            if not queues.stuck[kind]:
                 taken = take(
                     node, rows, classes, kind, placement, record.nodes, record.gpus, offset
                 )
@@ -339,7 +339,7 @@ def _advance(
 
 def fly(
     problem: Any, position: np.ndarray, class_start: np.ndarray, tables: Any, *,
-    placement: int, strict: bool, by_remaining: bool, overhead: float, monotone: bool, until: float,
+    placement: int, strict: bool, by_remaining: bool, overhead: float, until: float,
 ) -> tuple[Progress, Record, int]:  # fmt: skip
     """Fly a problem's m jobs under a preemptive policy.
 
@@ -352,7 +352,6 @@ def fly(
         strict: stop the walk at the first job beyond the quota.
         by_remaining: order by time left instead of by position.
         overhead: seconds a preempted job pays when it resumes.
-        monotone: less room never makes a layout possible.
         until: horizon, s.
 
     Returns:
@@ -386,7 +385,7 @@ def fly(
     while not _advance(
         problem.submit, problem.duration, position, problem.demand_of, class_start, *tables,
         *running, progress, record, queues, counters, clock,
-        placement, strict, by_remaining, overhead, monotone, until,
+        placement, strict, by_remaining, overhead, until,
     ):  # fmt: skip
         record = _larger(record)
     segments = int(counters[SEGMENTS])
