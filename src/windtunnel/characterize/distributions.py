@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.characterize.relation import relation, rows
 from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from windtunnel.companions import Relation
 
 #: Percentiles of every distribution.
 PERCENTS: tuple[int, ...] = (50, 90, 95, 99)
@@ -24,7 +25,7 @@ FACTS: tuple[str, ...] = (
 Distribution = dict[str, float | int | None]
 
 
-def distribution(jobs: pa.Table, fact: str) -> Distribution:
+def distribution(jobs: Relation, fact: str) -> Distribution:
     """Return how one fact of the jobs is distributed.
 
     Args:
@@ -41,20 +42,18 @@ def distribution(jobs: pa.Table, fact: str) -> Distribution:
     return distributions(jobs, (fact,))[fact]
 
 
-def distributions(jobs: pa.Table, facts: tuple[str, ...]) -> dict[str, Distribution]:
+def distributions(jobs: Relation, facts: tuple[str, ...]) -> dict[str, Distribution]:
     """Return several distributions in one pass; see `distribution`.
 
     Raises:
         SpecError: a fact is none of `FACTS`.
     """
-    import ibis
-
     for fact in facts:
         if fact not in FACTS:
             raise SpecError.unknown("fact", fact, FACTS)
     names = sorted({column for fact in facts for column in columns_of(fact)})
-    table = ibis.memtable(jobs.select(names))
-    asked: dict[str, Any] = {}
+    table = relation(jobs, names)
+    asked: dict[str, Any] = {"rows": table.count()}
     for fact in facts:
         values = value_of(table, fact)
         asked[f"{fact}_n"] = values.count()
@@ -62,12 +61,12 @@ def distributions(jobs: pa.Table, facts: tuple[str, ...]) -> dict[str, Distribut
         asked[f"{fact}_max"] = values.max()
         for p in PERCENTS:
             asked[f"{fact}_p{p}"] = values.quantile(p / 100)
-    (row,) = table.aggregate(**asked).to_pyarrow().to_pylist()
+    (row,) = rows(table.aggregate(**asked))
     keys = ("avg", *(f"p{p}" for p in PERCENTS), "max")
     return {
         fact: {
             "n": row[f"{fact}_n"],
-            "left_out": jobs.num_rows - row[f"{fact}_n"],
+            "left_out": row["rows"] - row[f"{fact}_n"],
             **{key: row[f"{fact}_{key}"] for key in keys},
         }
         for fact in facts

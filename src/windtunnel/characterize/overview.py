@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.characterize.distributions import distributions
+from windtunnel.characterize.relation import relation, rows
 from windtunnel.schema import COLUMNS
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from windtunnel.companions import Relation
 
 
-def overview(jobs: pa.Table) -> dict[str, Any]:
+def overview(jobs: Relation) -> dict[str, Any]:
     """Return a trace in numbers.
 
     Args:
@@ -26,11 +27,10 @@ def overview(jobs: pa.Table) -> dict[str, Any]:
         column of the schema); ``duration``, ``wait`` (recorded, s) and ``num_gpus``, each as
         `windtunnel.characterize.distribution` returns it.
     """
-    import ibis
-
-    table = ibis.memtable(jobs.select([column.name for column in COLUMNS]))
+    table = relation(jobs, (column.name for column in COLUMNS))
     held = table.num_gpus * table.duration
     asked = {
+        "num_jobs": table.count(),
         "num_gpu_jobs": (table.num_gpus > 0).sum(),
         "num_cpu_jobs": (table.num_gpus == 0).sum(),
         "num_users": table.user.nunique(),
@@ -41,16 +41,15 @@ def overview(jobs: pa.Table) -> dict[str, Any]:
         "gpu_time_n": held.count(),
         **{f"has_{column.name}": table[column.name].count() for column in COLUMNS},
     }
-    (row,) = table.aggregate(**asked).to_pyarrow().to_pylist()
+    (row,) = rows(table.aggregate(**asked))
     has = {column.name: row.pop(f"has_{column.name}") for column in COLUMNS}
     counts = {key: row[key] or 0 for key in ("num_gpu_jobs", "num_cpu_jobs")}
     first, last = row["first_submit"], row["last_submit"]
     return {
-        "num_jobs": jobs.num_rows,
         **row,
         **counts,
         "gpu_time": row["gpu_time"] or 0.0,
         "span_s": None if first is None else last - first,
-        "missing": {name: jobs.num_rows - known for name, known in has.items()},
+        "missing": {name: row["num_jobs"] - known for name, known in has.items()},
         **distributions(jobs, ("duration", "wait", "num_gpus")),
     }

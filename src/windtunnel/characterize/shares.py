@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel.characterize.relation import relation
 from windtunnel.errors import SpecError
 from windtunnel.sim.metrics import SIZE_BOUNDS, size_classes
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from windtunnel.companions import Relation
 
 #: Properties that jobs can be told apart by.
 SHARES_BY: tuple[str, ...] = (
@@ -20,7 +23,7 @@ SHARES_BY: tuple[str, ...] = (
 NONE = "(none)"
 
 
-def shares(jobs: pa.Table, by: str) -> pa.Table:
+def shares(jobs: Relation, by: str) -> pa.Table:
     """Return the share of jobs and of GPU time of each value of a property.
 
     Args:
@@ -40,7 +43,7 @@ def shares(jobs: pa.Table, by: str) -> pa.Table:
 
     if by not in SHARES_BY:
         raise SpecError.unknown("by", by, SHARES_BY)
-    table = ibis.memtable(jobs.select(list(dict.fromkeys(["num_gpus", "duration", by]))))
+    table = relation(jobs, ("num_gpus", "duration", by))
     labels = size_classes(np.empty(0))[1]
     place = _size_class(table.num_gpus) if by == "num_gpus" else ibis.literal(0)
     group = ibis.literal(NONE) if by == "num_gpus" else table[by].fill_null(NONE)

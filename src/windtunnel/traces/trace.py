@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.companions import Relation
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,18 @@ class Trace:
         metadata: where it comes from and what was left out.
         cluster: the cluster it ran on, where known.
         nodes: the source's own node table, where it has one.
+        tasks: the pods or instances of the jobs (`windtunnel.companions.TASK_COLUMNS`), where the
+            source tells them; may be an Ibis table, as there can be more than memory holds.
+        holdings: which job had which GPU when (`windtunnel.companions.HOLDING_COLUMNS`), where the
+            source tells it.
     """
 
     jobs: pa.Table
     metadata: TraceMetadata
     cluster: ClusterSpec | None = None
     nodes: pa.Table | None = None
+    tasks: Relation | None = None
+    holdings: pa.Table | None = None
 
     @property
     def name(self) -> str:
