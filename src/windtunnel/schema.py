@@ -8,16 +8,16 @@ optional columns a source lacks and checks every rule at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windtunnel.errors import SchemaError, Violation, nearest, quote
+from windtunnel.errors import SchemaError, SpecError, Violation, nearest, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 STATUSES: tuple[str, ...] = (
     "completed",
@@ -76,6 +76,10 @@ JOBS: pa.Schema = pa.schema(
     [pa.field(c.name, c.type, nullable=c.nullable, metadata={"doc": c.doc}) for c in COLUMNS]
 )
 
+#: What to do with a row that breaks a rule: refuse the table, or leave the row out and count it.
+BAD_ROWS: tuple[str, ...] = ("raise", "drop")
+_LEAVE_OUT = "To leave such rows out, counted: --bad-rows drop (bad_rows='drop' in Python)."
+
 #: Schema-metadata key under which a jobs table remembers the file it was read from.
 _SOURCE = b"windtunnel.source"
 
@@ -108,6 +112,73 @@ def conform(
 
     Raises:
         SchemaError: any rule is broken; the error lists every one of them.
+    """
+    jobs, violations = _built(table, source)
+    validate(
+        jobs,
+        source=source,
+        lines=lines,
+        first_line=first_line,
+        found=violations,
+        ids_unique=ids_unique,
+    )
+    return jobs
+
+
+def conform_rows(
+    table: pa.Table,
+    *,
+    bad_rows: str,
+    source: str = "jobs",
+    lines: Sequence[int] | np.ndarray | None = None,
+    ids_unique: bool = False,
+) -> tuple[pa.Table, dict[str, int]]:
+    """Return ``table`` as a jobs table, its rows that break a rule refused or left out.
+
+    Args:
+        table: see `conform`, as for what follows.
+        bad_rows: one of `BAD_ROWS`: ``raise`` is `conform`; ``drop`` leaves such rows out.
+        source: what to call the table in messages.
+        lines: line number of each row in the source file, shape (rows,).
+        ids_unique: the ids were just numbered.
+
+    Returns:
+        The jobs table; and reason -> rows left out for it. A row that breaks several rules counts
+        for the first of them; of a repeated id the first row stays.
+
+    Raises:
+        SchemaError: a rule is broken (``raise``), or a column is missing or of another type.
+        SpecError: ``bad_rows`` is none of `BAD_ROWS`.
+    """
+    if bad_rows not in BAD_ROWS:
+        raise SpecError.unknown("bad_rows", bad_rows, BAD_ROWS)
+    jobs, violations = _built(table, source)
+    if bad_rows == "raise" or violations:
+        validate(
+            jobs,
+            source=source,
+            lines=lines,
+            found=violations,
+            ids_unique=ids_unique,
+            hint="" if violations else _LEAVE_OUT,
+        )
+        return jobs, {}
+    dropped: dict[str, int] = {}
+    bad = np.zeros(jobs.num_rows, dtype=bool)
+    for rule in _rules(jobs, ids_unique=ids_unique):
+        count = int((rule.broken & ~bad).sum())
+        if count:
+            reason = f"{rule.column}: expected {rule.expected}"
+            dropped[reason] = dropped.get(reason, 0) + count
+        bad |= rule.broken
+    return (jobs.filter(pa.array(~bad)) if dropped else jobs), dropped
+
+
+def _built(table: pa.Table, source: str) -> tuple[pa.Table, list[Violation]]:
+    """Return the columns of the schema and the extras behind them, and the casts that failed.
+
+    Raises:
+        SchemaError: a required column is missing.
     """
     missing = [
         c.name
@@ -142,15 +213,7 @@ def conform(
     jobs = pa.table(arrays, schema=JOBS.with_metadata(metadata))
     for name, values in extras.items():
         jobs = jobs.append_column(name, values)
-    validate(
-        jobs,
-        source=source,
-        lines=lines,
-        first_line=first_line,
-        found=violations,
-        ids_unique=ids_unique,
-    )
-    return jobs
+    return jobs, violations
 
 
 def _derivable(name: str, table: pa.Table) -> bool:
@@ -165,6 +228,7 @@ def validate(
     first_line: int = 1,
     found: Sequence[Violation] = (),
     ids_unique: bool = False,
+    hint: str = "",
 ) -> None:
     """Check every rule of the schema and report all violations in one error.
 
@@ -179,39 +243,50 @@ def validate(
         first_line: line of the first row, where ``lines`` is not given.
         found: violations already known, reported with the rest.
         ids_unique: take the ids' uniqueness for granted.
+        hint: what to do about it, for the message.
 
     Raises:
         SchemaError: with every violation, its count, first line and first value.
     """
     violations = list(found)
-
-    def check(column: str, rule: str, bad: np.ndarray, shown: str | None = None) -> None:
-        count = int(bad.sum())
+    for rule in _rules(jobs, ids_unique=ids_unique):
+        count = int(rule.broken.sum())
         if count:
-            index = int(bad.argmax())
+            index = int(rule.broken.argmax())
             row = int(lines[index]) if lines is not None else first_line + index
-            value = jobs[shown or column][index].as_py()
-            violations.append(Violation(column, rule, count, row, value))
+            value = jobs[rule.column][index].as_py()
+            violations.append(Violation(rule.column, rule.expected, count, row, value))
+    if violations:
+        raise SchemaError(source, violations, hint)
 
+
+class _Rule(NamedTuple):
+    """One rule: its column, what was expected there, and where it is broken, shape (rows,)."""
+
+    column: str
+    expected: str
+    broken: np.ndarray
+
+
+def _rules(jobs: pa.Table, *, ids_unique: bool) -> Iterator[_Rule]:
+    """Yield every rule for rows, in the order of the columns."""
     ids = jobs["job_id"]
-    check("job_id", "a value in every row", _mask(pc.is_null(ids)))
+    yield _Rule("job_id", "a value in every row", _mask(pc.is_null(ids)))
     if not ids_unique:
-        check("job_id", "each id once", _repeated(ids))
+        yield _Rule("job_id", "each id once", _repeated(ids))
     for name in ("submit_time", "start_time", "end_time", "priority"):
-        check(name, "a finite number", ~_finite(jobs[name]))
+        yield _Rule(name, "a finite number", ~_finite(jobs[name]))
     for name in ("duration", "estimate", "num_gpus", "num_cpus", "mem_gib"):
         values = _floats(jobs[name])
         bad = ~_finite(jobs[name]) | (values < 0) | (np.signbit(values) & (values == 0))
-        check(name, "a finite number >= 0", bad)
-    check("num_tasks", "a whole number >= 1", _mask(pc.less(jobs["num_tasks"], 1)))
+        yield _Rule(name, "a finite number >= 0", bad)
+    yield _Rule("num_tasks", "a whole number >= 1", _mask(pc.less(jobs["num_tasks"], 1)))
     submit, start, end = (_floats(jobs[n]) for n in ("submit_time", "start_time", "end_time"))
-    check("start_time", "start_time >= submit_time", start < submit)
-    check("end_time", "end_time >= start_time", end < start)
+    yield _Rule("start_time", "start_time >= submit_time", start < submit)
+    yield _Rule("end_time", "end_time >= start_time", end < start)
     known = pc.is_in(jobs["status"], value_set=pa.array(STATUSES))
     bad_status = _mask(pc.and_(pc.invert(known), pc.is_valid(jobs["status"])))
-    check("status", f"one of {', '.join(STATUSES)}", bad_status)
-    if violations:
-        raise SchemaError(source, violations)
+    yield _Rule("status", f"one of {', '.join(STATUSES)}", bad_status)
 
 
 def _mask(values: Any) -> np.ndarray:

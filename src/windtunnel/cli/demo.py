@@ -87,6 +87,8 @@ def _wish(trace: str, seed: int | None) -> Any:
     is_philly = trace == PHILLY
     asked = {
         "reader": None,
+        "zone": None,
+        "bad_rows": None,
         "jobs": None,
         "load": None if is_philly else KALOS_LOAD,
         "cluster": PHILLY_CLUSTER if is_philly else KALOS_CLUSTER,

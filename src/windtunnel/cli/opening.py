@@ -41,10 +41,14 @@ class TraceWish:
         jobs: ``--jobs``; None = not given, as for the others.
         load: ``--load``.
         seed: ``--seed``.
+        zone: ``--zone``.
+        bad_rows: ``--bad-rows``.
     """
 
     spec: str
     reader: str | None = None
+    zone: str | None = None
+    bad_rows: str | None = None
     jobs: int | None = None
     load: float | None = None
     seed: int | None = None
@@ -61,22 +65,25 @@ class TraceWish:
             seed_is_for_trace: the command has no other use for a seed.
 
         Raises:
-            SpecError: an option of synthetic traces is given for another one.
+            SpecError: an option of synthetic traces is given for one that is read, or the reverse.
         """
         from windtunnel.errors import SpecError, quote
 
-        asked = {"jobs": self.jobs, "load": self.load, "seed": self.seed}
-        given = {name: value for name, value in asked.items() if value is not None}
-        if self.is_synthetic:
-            return given
-        for name in given:
-            if name != "seed" or seed_is_for_trace:
+        made = {"jobs": self.jobs, "load": self.load, "seed": self.seed}
+        read = {"zone": self.zone, "bad_rows": self.bad_rows}
+        given = {
+            name: value
+            for name, value in (made if self.is_synthetic else read).items()
+            if value is not None
+        }
+        for name, value in (read if self.is_synthetic else made).items():
+            if value is not None and (name != "seed" or seed_is_for_trace):
+                kind = "traces that are read" if self.is_synthetic else "synthetic traces"
                 raise SpecError(
-                    f"--{name}",
-                    f"only synthetic traces (synthetic:kalos, synthetic:seren) take it; "
-                    f"{quote(self.spec)} is none.",
+                    f"--{name.replace('_', '-')}",
+                    f"only {kind} take it; {quote(self.spec)} is not one of them.",
                 )
-        return {}
+        return given
 
     def command_words(self) -> list[str]:
         """Return the words that name the trace on a command line."""
@@ -85,6 +92,8 @@ class TraceWish:
             ("--format", self.reader),
             ("--jobs", self.jobs),
             ("--load", self.load),
+            ("--zone", self.zone),
+            ("--bad-rows", self.bad_rows),
         ):
             words += [] if value is None else [option, str(value)]
         return words

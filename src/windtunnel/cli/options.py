@@ -97,6 +97,10 @@ def output_options(command: Command) -> Command:
     return as_json(debug_option(command))
 
 
+#: `windtunnel.schema.BAD_ROWS`, which is not imported here: it needs Arrow.
+BAD_ROWS = ("raise", "drop")
+
+
 def trace_options(command: Command) -> Command:
     """Add TRACE and what says how to read or to make it."""
     for add in (
@@ -107,6 +111,18 @@ def trace_options(command: Command) -> Command:
             help="Synthetic traces: GPU time wanted, as a share of what the cluster has.",
         ),
         click.option("--jobs", type=int, metavar="N", help="Synthetic traces: number of GPU jobs."),
+        click.option(
+            "--bad-rows",
+            type=OneOf(*BAD_ROWS),
+            metavar="raise|drop",
+            help="Rows that break a rule: refuse the file, or leave them out and count them.  "
+            "[default: raise]",
+        ),
+        click.option(
+            "--zone",
+            metavar="ZONE",
+            help="IANA time zone of the file's wall clock, such as Europe/Berlin.",
+        ),
         click.option(
             "--format",
             "reader",

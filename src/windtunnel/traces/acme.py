@@ -55,7 +55,7 @@ def _looks_acme(head: bytes) -> bool:
 
 
 @reader("acme", extensions=(".csv",), sniff=_looks_acme)
-def read_acme(path: str | Path) -> Trace:
+def read_acme(path: str | Path, *, bad_rows: str = "raise") -> Trace:
     """Read the job table of Seren or Kalos.
 
     ``duration`` is end minus start. The source's own is kept as ``source_duration``: in Kalos'
@@ -67,6 +67,7 @@ def read_acme(path: str | Path) -> Trace:
 
     Args:
         path: plain or gzip CSV; ``-`` = standard input.
+        bad_rows: ``raise``, or ``drop``: leave out, counted, rows that break a rule.
 
     Raises:
         TraceError: the file is not such a table; names line and column.
@@ -114,7 +115,7 @@ def read_acme(path: str | Path) -> Trace:
         *node_notes,
         *state_notes,
     )
-    return trace_of(path, text, columns, facts)
+    return trace_of(path, text, columns, facts, bad_rows)
 
 
 def _memory(text: TextTable, nodes: pa.ChunkedArray) -> Any:

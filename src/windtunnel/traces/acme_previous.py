@@ -45,7 +45,7 @@ def _looks_pai(head: bytes) -> bool:
 
 
 @reader("acme-philly")
-def read_acme_philly(path: str | Path) -> Trace:
+def read_acme_philly(path: str | Path, *, bad_rows: str = "raise") -> Trace:
     """Read AcmeTrace's ``philly_trace.csv``: gpu_num, duration, state; ``queue`` where there.
 
     ``job_id`` is ``philly-N`` with N the row in the file, from 1. Pass, Failed and Killed become
@@ -53,6 +53,7 @@ def read_acme_philly(path: str | Path) -> Trace:
 
     Args:
         path: plain or gzip CSV; ``-`` = standard input.
+        bad_rows: ``raise``, or ``drop``: leave out, counted, rows that break a rule.
 
     Raises:
         TraceError: the file is not such a table; names line and column.
@@ -74,11 +75,11 @@ def read_acme_philly(path: str | Path) -> Trace:
         notes=(_NO_SUBMISSION, *notes),
         used=frozenset(("gpu_num", "duration", "state", "queue")),
     )
-    return trace_of(path, text, columns, facts)
+    return trace_of(path, text, columns, facts, bad_rows)
 
 
 @reader("acme-pai", extensions=(".csv",), sniff=_looks_pai)
-def read_acme_pai(path: str | Path) -> Trace:
+def read_acme_pai(path: str | Path, *, bad_rows: str = "raise") -> Trace:
     """Read AcmeTrace's ``pai_trace.csv``: plan_cpu, plan_gpu, wait_time, status, duration.
 
     A row is a task, ``job_id`` is ``pai-N`` with N the row in the file, from 1. Plans are in
@@ -89,6 +90,7 @@ def read_acme_pai(path: str | Path) -> Trace:
 
     Args:
         path: plain or gzip CSV; ``-`` = standard input.
+        bad_rows: ``raise``, or ``drop``: leave out, counted, rows that break a rule.
 
     Raises:
         TraceError: the file is not such a table; names line and column.
@@ -119,4 +121,4 @@ def read_acme_pai(path: str | Path) -> Trace:
         ),
         used=frozenset(("plan_cpu", "plan_gpu", "wait_time", "status", "duration")),
     )
-    return trace_of(path, text, columns, facts)
+    return trace_of(path, text, columns, facts, bad_rows)

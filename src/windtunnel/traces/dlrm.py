@@ -49,7 +49,7 @@ def _looks_dlrm(head: bytes) -> bool:
 
 
 @reader("dlrm", extensions=(".csv",), sniff=_looks_dlrm)
-def read_dlrm(path: str | Path) -> Trace:
+def read_dlrm(path: str | Path, *, bad_rows: str = "raise") -> Trace:
     """Read the instances.
 
     An instance is a job of one task: ``role`` becomes ``workload``, ``app_name`` ``template``.
@@ -62,6 +62,7 @@ def read_dlrm(path: str | Path) -> Trace:
 
     Args:
         path: plain or gzip CSV; ``-`` = standard input.
+        bad_rows: ``raise``, or ``drop``: leave out, counted, rows that break a rule.
 
     Raises:
         TraceError: the file is not such a table; names line and column.
@@ -94,4 +95,4 @@ def read_dlrm(path: str | Path) -> Trace:
         "known.",
         f"{duration.null_count:,} have no duration, as scheduling or deletion is unknown.",
     )
-    return trace_of(path, text, columns, facts)
+    return trace_of(path, text, columns, facts, bad_rows)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windtunnel.errors import TraceError, quote
-from windtunnel.schema import conform
+from windtunnel.schema import conform_rows
 from windtunnel.traces.order import by_submission
 from windtunnel.traces.source import short_name, source_name
 from windtunnel.traces.trace import Trace, TraceMetadata
@@ -207,11 +207,14 @@ class Facts:
         return replace(self, notes=(*self.notes, *notes))
 
 
-def trace_of(path: str | Path, text: TextTable, columns: dict[str, Any], facts: Facts) -> Trace:
+def trace_of(
+    path: str | Path, text: TextTable, columns: dict[str, Any], facts: Facts, bad_rows: str
+) -> Trace:
     """Return the trace of a table whose every row is a job, in order of submission.
 
     Raises:
         SchemaError: rules of the schema are broken.
+        SpecError: ``bad_rows`` is none of `windtunnel.schema.BAD_ROWS`.
     """
     file = source_name(path)
     table, lines, moved = by_submission(pa.table(columns), text.lines)
@@ -220,8 +223,9 @@ def trace_of(path: str | Path, text: TextTable, columns: dict[str, Any], facts: 
         facts = facts.noting("Rows were sorted by submission, ties in the file's order.")
     if unread:
         facts = facts.noting(f"Columns of the file that were not read: {', '.join(unread)}.")
+    jobs, dropped = conform_rows(table, bad_rows=bad_rows, source=file, lines=lines)
     return Trace(
-        conform(table, source=file, lines=lines),
+        jobs,
         TraceMetadata(
             name=short_name(path),
             source=file,
@@ -229,6 +233,7 @@ def trace_of(path: str | Path, text: TextTable, columns: dict[str, Any], facts: 
             epoch=facts.epoch,
             zone=facts.zone,
             rows_read=text.num_rows,
+            dropped=dropped,
             notes=facts.notes,
         ),
     )

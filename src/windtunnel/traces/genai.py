@@ -62,7 +62,7 @@ def _looks_genai(head: bytes) -> bool:
 
 
 @reader("genai", extensions=(".csv",), sniff=_looks_genai)
-def read_genai(path: str | Path, *, gpus: float = 1.0) -> Trace:
+def read_genai(path: str | Path, *, gpus: float = 1.0, bad_rows: str = "raise") -> Trace:
     """Read the requests.
 
     ``job_id`` is ``genai-N`` with N the row in the file, from 1; ``user`` is the group's id,
@@ -74,6 +74,7 @@ def read_genai(path: str | Path, *, gpus: float = 1.0) -> Trace:
     Args:
         path: plain or gzip CSV, or Parquet with the same columns; ``-`` = standard input.
         gpus: GPUs that a request takes: the file does not say.
+        bad_rows: ``raise``, or ``drop``: leave out, counted, rows that break a rule.
 
     Raises:
         TraceError: the file is not such a table; names line and column (rows of Parquet count
@@ -105,7 +106,7 @@ def read_genai(path: str | Path, *, gpus: float = 1.0) -> Trace:
         f"A request is taken to need {gpus:g} GPUs: the file does not say.",
         "Times are shifted by an unknown offset: hours of the day are not the true ones.",
     )
-    return trace_of(path, text, columns, facts)
+    return trace_of(path, text, columns, facts, bad_rows)
 
 
 def _from_parquet(data: bytes, file: str) -> TextTable:

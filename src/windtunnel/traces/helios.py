@@ -55,7 +55,7 @@ def _looks_joined(head: bytes) -> bool:
 
 
 @reader("helios", extensions=(".csv",), sniff=_looks_helios)
-def read_helios(path: str | Path, *, zone: str = ZONE) -> Trace:
+def read_helios(path: str | Path, *, zone: str = ZONE, bad_rows: str = "raise") -> Trace:
     """Read the job log of one cluster.
 
     ``duration`` and ``queue`` are the source's; the notes count the rows where they are not end
@@ -66,6 +66,7 @@ def read_helios(path: str | Path, *, zone: str = ZONE) -> Trace:
     Args:
         path: plain or gzip CSV; ``-`` = standard input.
         zone: IANA zone of its times.
+        bad_rows: ``raise``, or ``drop``: leave out, counted, rows that break a rule.
 
     Raises:
         TraceError: the file is not such a table; names line and column.
@@ -74,11 +75,11 @@ def read_helios(path: str | Path, *, zone: str = ZONE) -> Trace:
     """
     text = parse_text(read_bytes(path), source_name(path))
     text.require(*_LOG)
-    return _trace(path, text, zone, text.text("job_id"))
+    return _trace(path, text, zone, text.text("job_id"), bad_rows)
 
 
 @reader("acme-helios", extensions=(".csv",), sniff=_looks_joined)
-def read_acme_helios(path: str | Path, *, zone: str = ZONE) -> Trace:
+def read_acme_helios(path: str | Path, *, zone: str = ZONE, bad_rows: str = "raise") -> Trace:
     """Read the four clusters' logs in one table.
 
     Only ``gpu_num`` and ``duration`` must be there; every other column of the logs is read where
@@ -89,6 +90,7 @@ def read_acme_helios(path: str | Path, *, zone: str = ZONE) -> Trace:
     Args:
         path: plain or gzip CSV; ``-`` = standard input.
         zone: IANA zone of its times.
+        bad_rows: ``raise``, or ``drop``: leave out, counted, rows that break a rule.
 
     Raises:
         TraceError: the file is not such a table; names line and column.
@@ -98,8 +100,8 @@ def read_acme_helios(path: str | Path, *, zone: str = ZONE) -> Trace:
     text = parse_text(read_bytes(path), source_name(path))
     text.require("gpu_num", "duration")
     if "job_id" not in text.table.column_names:
-        return _trace(path, text, zone, numbered(text, "helios"))
-    return _trace(path, text, zone, _in_cluster(text, text.text("job_id")))
+        return _trace(path, text, zone, numbered(text, "helios"), bad_rows)
+    return _trace(path, text, zone, _in_cluster(text, text.text("job_id")), bad_rows)
 
 
 def _in_cluster(text: TextTable, names: Any) -> Any:
@@ -109,7 +111,7 @@ def _in_cluster(text: TextTable, names: Any) -> Any:
     return pc.binary_join_element_wise(text.text("cluster"), names, "/")
 
 
-def _trace(path: str | Path, text: TextTable, zone: str, ids: Any) -> Trace:
+def _trace(path: str | Path, text: TextTable, zone: str, ids: Any, bad_rows: str) -> Trace:
     there = set(text.table.column_names)
     unknown = np.full(text.num_rows, np.nan)
     clocks = [text.clock(name) if name in there else unknown for name in _TIMES]
@@ -156,4 +158,4 @@ def _trace(path: str | Path, text: TextTable, zone: str, ids: Any) -> Trace:
         (check, *notes),
         _USED,
     )
-    return trace_of(path, text, columns, facts)
+    return trace_of(path, text, columns, facts, bad_rows)

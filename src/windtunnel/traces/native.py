@@ -19,7 +19,7 @@ import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
 from windtunnel.errors import TraceError
-from windtunnel.schema import BY_NAME, as_jobs, conform
+from windtunnel.schema import BY_NAME, as_jobs, conform_rows
 from windtunnel.traces.readers import reader
 from windtunnel.traces.source import STDIN, read_bytes, short_name, source_name
 from windtunnel.traces.tabular import parse_text
@@ -33,13 +33,14 @@ _PARQUET_MAGIC = b"PAR1"
 
 
 @reader("native", extensions=(".csv", ".parquet"))
-def read_native(path: str | Path, *, delimiter: str = ",") -> Trace:
+def read_native(path: str | Path, *, delimiter: str = ",", bad_rows: str = "raise") -> Trace:
     """Read a jobs table in our own schema.
 
     Args:
         path: a ``.csv``, ``.csv.gz`` or ``.parquet`` file, or ``-`` for CSV or Parquet on
             standard input.
         delimiter: what separates the fields of a CSV file.
+        bad_rows: ``raise``, or ``drop``: leave out, counted, rows that break a rule.
 
     Raises:
         TraceError: the file is not such a table; names line and column.
@@ -56,9 +57,9 @@ def read_native(path: str | Path, *, delimiter: str = ",") -> Trace:
             text = parse_text(data, file, delimiter=delimiter)
             columns = {n: _column(text, n) for n in text.table.column_names}
             table, lines = pa.table(columns), text.lines
-    jobs = conform(table, source=file, lines=lines)
-    name = short_name(path)
-    return Trace(jobs, TraceMetadata(name=name, source=file, rows_read=jobs.num_rows))
+    jobs, dropped = conform_rows(table, bad_rows=bad_rows, source=file, lines=lines)
+    about = TraceMetadata(short_name(path), file, rows_read=table.num_rows, dropped=dropped)
+    return Trace(jobs, about)
 
 
 def _column(text: Any, name: str) -> pa.ChunkedArray:

@@ -43,7 +43,7 @@ def _looks_pai_sim(head: bytes) -> bool:
 
 
 @reader("pai-sim", extensions=(".csv",), sniff=_looks_pai_sim)
-def read_pai_simulator(path: str | Path) -> Trace:
+def read_pai_simulator(path: str | Path, *, bad_rows: str = "raise") -> Trace:
     """Read a job file of the PAI simulator.
 
     A job is a gang of ``num_inst`` instances: its GPUs and CPUs are theirs together. As in the
@@ -55,6 +55,7 @@ def read_pai_simulator(path: str | Path) -> Trace:
 
     Args:
         path: plain or gzip CSV; ``-`` = standard input.
+        bad_rows: ``raise``, or ``drop``: leave out, counted, rows that break a rule.
 
     Raises:
         TraceError: the file is not such a table; names line and column.
@@ -81,7 +82,8 @@ def read_pai_simulator(path: str | Path) -> Trace:
     for name in _ESTIMATES:
         if name in text.table.column_names:
             columns[name] = text.floats(name, what="a number of seconds")
-    return trace_of(path, text, columns, Facts(LICENCE, notes=notes + type_notes, used=_USED))
+    facts = Facts(LICENCE, notes=notes + type_notes, used=_USED)
+    return trace_of(path, text, columns, facts, bad_rows)
 
 
 def _whole_seconds(text: TextTable) -> tuple[pa.ChunkedArray, tuple[str, ...]]:

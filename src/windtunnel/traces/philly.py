@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from windtunnel.schema import conform
+from windtunnel.schema import conform_rows
 from windtunnel.traces.order import by_submission
 from windtunnel.traces.readers import reader
 from windtunnel.traces.source import read_bytes, short_name, source_name
@@ -38,7 +38,7 @@ def _looks_derived(head: bytes) -> bool:
 
 
 @reader("philly", extensions=(".csv",), sniff=_looks_derived)
-def read_philly(path: str | Path, *, zone: str = ZONE) -> Trace:
+def read_philly(path: str | Path, *, zone: str = ZONE, bad_rows: str = "raise") -> Trace:
     """Read the derived Philly CSV.
 
     ``job_id`` is ``philly-N`` with N the row in the file, from 1; ``vc`` is the column cluster.
@@ -49,6 +49,7 @@ def read_philly(path: str | Path, *, zone: str = ZONE) -> Trace:
     Args:
         path: plain or gzip CSV; ``-`` = standard input.
         zone: IANA zone of its times.
+        bad_rows: ``raise``, or ``drop``: leave out, counted, rows that break a rule.
 
     Raises:
         TraceError: the file is not such a table; names line and column.
@@ -62,8 +63,9 @@ def read_philly(path: str | Path, *, zone: str = ZONE) -> Trace:
     epoch = float(np.nanmin(instants)) if np.isfinite(instants).any() else None
     table = _columns(text, instants - (epoch or 0.0))
     table, lines, _ = by_submission(table, text.lines)
+    jobs, dropped = conform_rows(table, bad_rows=bad_rows, source=file, lines=lines)
     return Trace(
-        conform(table, source=file, lines=lines),
+        jobs,
         TraceMetadata(
             name=short_name(path),
             source=file,
@@ -71,6 +73,7 @@ def read_philly(path: str | Path, *, zone: str = ZONE) -> Trace:
             epoch=named_epoch(file, epoch),
             zone=zone,
             rows_read=text.num_rows,
+            dropped=dropped,
             notes=(
                 "Rows were sorted by submission; the file has no start, status, user or estimate.",
                 repeated_hour_note(int(ambiguous.sum()), zone),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from windtunnel.schema import conform
+from windtunnel.schema import conform_rows
 from windtunnel.traces.order import by_submission
 from windtunnel.traces.readers import reader
 from windtunnel.traces.sacct_clock import Times, job_times
@@ -40,7 +40,13 @@ _LEFT_UNSTARTED = frozenset({"CANCELLED", "DEADLINE", "REVOKED"})
 
 
 @reader("sacct", extensions=(".sacct", ".psv", ".csv"), sniff=looks_like_sacct)
-def read_sacct(path: str | Path, *, zone: str | None = None, delimiter: str | None = None) -> Trace:
+def read_sacct(
+    path: str | Path,
+    *,
+    zone: str | None = None,
+    delimiter: str | None = None,
+    bad_rows: str = "raise",
+) -> Trace:
     """Read what ``sacct -P`` or ``sacct -p`` printed.
 
     ``vc`` is the account, else the partition; ``template`` the job's name; ``estimate`` the time
@@ -52,6 +58,7 @@ def read_sacct(path: str | Path, *, zone: str | None = None, delimiter: str | No
         zone: IANA zone of its wall-clock times; None = UTC, with a note. Seconds since 1970
             (``SLURM_TIME_FORMAT=%s``) need none.
         delimiter: what stands between fields; None = found in the header line.
+        bad_rows: ``raise``, or ``drop``: leave out, counted, rows that break a rule.
 
     Raises:
         TraceError: not such a log; names line, column and value.
@@ -81,15 +88,18 @@ def read_sacct(path: str | Path, *, zone: str | None = None, delimiter: str | No
         *_notes_on_times(times, status, zone),
         *_notes_on_usage(given, states),
     )
+    jobs, left_out = conform_rows(
+        table, bad_rows=bad_rows, source=file, lines=lines, ids_unique=True
+    )
     return Trace(
-        conform(table, source=file, lines=lines, ids_unique=True),
+        jobs,
         TraceMetadata(
             name=short_name(path),
             source=file,
             epoch=named_epoch(file, epoch),
             zone=(zone or "UTC") if times.walls else None,
             rows_read=text.records + tasks,
-            dropped={reason: count for reason, count in dropped.items() if count},
+            dropped={**{reason: count for reason, count in dropped.items() if count}, **left_out},
             notes=notes,
         ),
     )

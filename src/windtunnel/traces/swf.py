@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from windtunnel.cluster.spec import ClusterSpec
 from windtunnel.errors import SpecError
-from windtunnel.schema import conform
+from windtunnel.schema import conform_rows
 from windtunnel.traces.order import by_submission
 from windtunnel.traces.readers import reader
 from windtunnel.traces.source import read_bytes, short_name, source_name
@@ -61,7 +61,7 @@ _PART, _LAST_PARTS = "2", ("3", "4")
 
 
 @reader("swf", extensions=(".swf",))
-def read_swf(path: str | Path) -> Trace:
+def read_swf(path: str | Path, *, bad_rows: str = "raise") -> Trace:
     """Read a log in the Standard Workload Format.
 
     ``num_gpus`` is field 5, else 8; ``estimate`` field 9; ``mem_gib`` field 10, else 7, times the
@@ -74,6 +74,7 @@ def read_swf(path: str | Path) -> Trace:
 
     Args:
         path: plain or gzip file; ``-`` = standard input.
+        bad_rows: ``raise``, or ``drop``: leave out, counted, rows that break a rule.
 
     Raises:
         TraceError: not such a log; names the line.
@@ -93,8 +94,10 @@ def read_swf(path: str | Path) -> Trace:
         notes = (*notes, "The log is not in order of submission; it was sorted, ties kept.")
     epoch, zone, more = _epoch(header)
     cluster, doubts = _cluster(header, short_name(path))
+    jobs, left_out = conform_rows(table, bad_rows=bad_rows, source=file, lines=lines)
+    parts = {"partial execution of an interrupted job": dropped} if dropped else {}
     return Trace(
-        conform(table, source=file, lines=lines),
+        jobs,
         TraceMetadata(
             name=short_name(path),
             source=file,
@@ -102,7 +105,7 @@ def read_swf(path: str | Path) -> Trace:
             epoch=epoch,
             zone=zone,
             rows_read=text.num_rows,
-            dropped={"partial execution of an interrupted job": dropped} if dropped else {},
+            dropped={**parts, **left_out},
             notes=(*notes, *more, *doubts),
             settings=dict(header),
         ),
