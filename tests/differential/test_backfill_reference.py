@@ -25,6 +25,10 @@ QUEUES = {
     "sjf_estimate": ("pool:64", "sjf-estimate", "strict"),
     "node_fifo": ("8x8", "fifo", "strict"),
     "node_sjf": ("8x8", "sjf", "strict"),
+    "easy": ("pool:64", "easy", None),
+    "easy_perfect": ("pool:64", "easy-perfect", None),
+    "easy_sjbf": ("pool:64", "easy-sjbf", None),
+    "conservative": ("pool:64", "conservative", None),
 }
 PREEMPTIVE = {
     "srtf_pool": ("pool:64", "srtf", 1806.88, 126),
@@ -136,3 +140,57 @@ def test_equal_instants_are_frequent_enough_to_matter(folder: Path, engine: str)
     jobs = cases["tie_batch_differs"]["jobs"]
     instants = [job["submit"] for job in jobs] + [job["submit"] + job["runtime"] for job in jobs]
     assert len(np.unique(instants)) < len(instants)
+
+
+#: How the tiny cases name a policy -> ours, with its head-of-line rule.
+TINY = {
+    "fcfs": ("fifo", None),
+    "firstfit": ("fifo", "skip"),
+    "sjf_estimate": ("sjf-estimate", None),
+    "easy": ("easy", None),
+    "easy_sjbf": ("easy-sjbf", None),
+    "conservative": ("conservative", None),
+}
+
+
+def test_tiny_cases_under_every_order_of_events(folder: Path, engine: str) -> None:
+    cases = json.loads((folder / "tiny_cases.json").read_text())
+    seen = 0
+    for name, case in cases.items():
+        jobs = {
+            "job_id": [str(job["id"]) for job in case["jobs"]],
+            "submit_time": [job["submit"] for job in case["jobs"]],
+            "num_gpus": [job["procs"] for job in case["jobs"]],
+            "duration": [job["runtime"] for job in case["jobs"]],
+            "estimate": [job["estimate"] for job in case["jobs"]],
+        }
+        for run, starts in case["starts"].items():
+            policy, events = run.split("__")
+            if engine == "compiled" and events != "batch":
+                continue  # it declares that it cannot; the reference engine flies these
+            ours, queueing = TINY[policy]
+            out = wt.simulate(
+                jobs,
+                f"pool:{case['processors']}",
+                ours,
+                queueing=queueing,
+                events=events,
+                engine=engine,
+            )
+            found = dict(zip(jobs["job_id"], out.table["start_time"].to_pylist(), strict=True))
+            assert found == starts, (name, run)
+            seen += 1
+    assert seen == (8 * 5 if engine == "compiled" else 8 * 8)
+
+
+@pytest.mark.parametrize("events", ["submissions_first", "completions_first"])
+@pytest.mark.parametrize("name", ["easy", "easy_perfect", "easy_sjbf", "conservative"])
+def test_the_log_has_no_ties_that_the_order_of_events_could_decide(
+    folder: Path, engine: str, name: str, events: str
+) -> None:
+    if engine == "compiled":
+        pytest.skip("the compiled engine declares that it has one order of events")
+    jobs = columns(folder / "small200.csv")
+    out = wt.simulate(jobs, "pool:64", QUEUES[name][1], events=events, engine=engine)
+    expected = columns(folder / "small200_expected_starts.csv")
+    assert out.table["start_time"].to_pylist() == expected[name]

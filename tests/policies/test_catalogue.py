@@ -109,6 +109,10 @@ def test_default_heads_of_line(engine: str) -> None:
     defaults = {name: wt.simulate(JOBS, "pool:2", name, engine=engine) for name in POLICIES}
     assert {name: out.settings["queueing"] for name, out in defaults.items()} == {
         "fifo": "strict",
+        "easy": "easy",
+        "easy-sjbf": "easy_sjbf",
+        "easy-perfect": "easy",
+        "conservative": "conservative",
         "sjf": "strict",
         "sjf-estimate": "strict",
         "sjf-preemptive": "skip",

@@ -29,6 +29,7 @@ POLICIES = (
     "priority-preemptive",
 )
 NOT_PREEMPTIVE = POLICIES[:4]
+BACKFILLING = ("easy", "easy-sjbf", "easy-perfect", "conservative")
 
 
 def largest_first(jobs: wt.Jobs) -> Any:
@@ -177,11 +178,25 @@ def policies() -> st.SearchStrategy[Any]:
         FunctionPolicy(short_when_late),
         FunctionPolicy(short_when_late, "short-preemptive", preemptive=True),
     ]
-    return st.sampled_from([*POLICIES, "srtf", "sjf-preemptive", *made])
+    return st.sampled_from([*POLICIES, "srtf", "sjf-preemptive", *BACKFILLING, *made])
+
+
+def backfilling_cases(**fixed: Any) -> st.SearchStrategy[Case]:
+    """Runs that backfill, under the policies named for it and under any order."""
+    named = cases(policy=st.sampled_from(BACKFILLING), rules=(None,), **fixed)
+    orders = st.sampled_from([*NOT_PREEMPTIVE, FunctionPolicy(largest_first)])
+    ordered = cases(policy=orders, rules=("easy", "easy_sjbf", "conservative"), **fixed)
+    return st.one_of(named, named, ordered)
 
 
 @st.composite
-def cases(draw: st.DrawFn, *, horizon: bool = True, policy: Any = None) -> Case:
+def cases(
+    draw: st.DrawFn,
+    *,
+    horizon: bool = True,
+    policy: Any = None,
+    rules: tuple[str | None, ...] = (None, "strict", "skip"),
+) -> Case:
     """Runs of every kind."""
     on = draw(st.sampled_from(("nodes", "nodes", "pool", "nodes as pool")))
     if on == "pool":
@@ -197,7 +212,7 @@ def cases(draw: st.DrawFn, *, horizon: bool = True, policy: Any = None) -> Case:
         jobs=draw(with_unknowns(job_lists(whole=whole))),
         cluster=cluster,
         policy=draw(policies() if policy is None else policy),
-        queueing=draw(st.sampled_from((None, "strict", "skip"))),
+        queueing=draw(st.sampled_from(rules)),
         placement=placement,
         save_time=draw(st.sampled_from((0.0, 0.0, 0.25, 2.0))),
         restore_time=draw(st.sampled_from((0.0, 0.0, 1.0))),

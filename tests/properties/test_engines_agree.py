@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flight_cases import MORE, Case, cases, policies
+from flight_cases import MORE, Case, backfilling_cases, cases, policies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,4 +22,10 @@ def test_every_kind_of_run(case: Case) -> None:
 @settings(max_examples=200 * MORE)
 @given(cases(policy=PREEMPTIVE))
 def test_preemption(case: Case) -> None:
+    assert_outcomes_equal(case.fly("reference"), case.fly("compiled"))
+
+
+@settings(max_examples=500 * MORE)
+@given(backfilling_cases())
+def test_backfilling(case: Case) -> None:
     assert_outcomes_equal(case.fly("reference"), case.fly("compiled"))

@@ -326,6 +326,8 @@ def test_settings_are_enough_to_run_it_again() -> None:
         "policy": "srtf",
         "queueing": "skip",
         "placement": "best_fit",
+        "estimates": None,
+        "events": "batch",
         "engine": "compiled",
         "seed": 7,
         "save_time": 1,

@@ -94,6 +94,8 @@ def _wish(trace: str, seed: int | None) -> Any:
         "cluster": PHILLY_CLUSTER if is_philly else KALOS_CLUSTER,
         "queueing": None,
         "placement": None,
+        "estimates": None,
+        "events": "batch",
         "engine": "auto",
         "seed": seed,
         "save_time": 0.0,

@@ -22,6 +22,8 @@ _SYNTHETIC = "synthetic:"
 #: The options of a flight whose default says nothing, with that default.
 _QUIET: dict[str, Any] = {
     "queueing": None,
+    "estimates": None,
+    "events": "batch",
     "engine": "auto",
     "save_time": 0.0,
     "restore_time": 0.0,
@@ -155,7 +157,7 @@ def check_settings(policies: Sequence[str], settings: dict[str, Any]) -> None:
 
     Args:
         policies: their names.
-        settings: ``queueing``, ``placement`` and ``engine`` at least.
+        settings: ``queueing``, ``placement``, ``estimates``, ``events`` and ``engine`` at least.
 
     Raises:
         SpecError: an unknown name, a policy twice, or no policy; the nearest name is suggested.
@@ -164,7 +166,7 @@ def check_settings(policies: Sequence[str], settings: dict[str, Any]) -> None:
     from windtunnel.errors import SpecError, quote
     from windtunnel.placements import resolve_placement
     from windtunnel.policies import resolve_policy
-    from windtunnel.sim.contract import checked_queueing
+    from windtunnel.sim.contract import checked_estimates, checked_events, checked_queueing
     from windtunnel.sim.engines import choose_engine
 
     if not policies:
@@ -175,8 +177,10 @@ def check_settings(policies: Sequence[str], settings: dict[str, Any]) -> None:
         if policy.label in seen:
             raise SpecError("--policies", f"found {quote(policy.label)} twice; name each once.")
         seen.add(policy.label)
-        checked_queueing(settings["queueing"], policy)
-        choose_engine(settings["engine"], policy)
+        queueing = checked_queueing(settings["queueing"], policy)
+        checked_estimates(settings["estimates"], policy)
+        events = checked_events(settings["events"], policy)
+        choose_engine(settings["engine"], policy, queueing=queueing, events=events)
     resolve_placement(settings["placement"], ClusterSpec.pool(1))
 
 

@@ -187,6 +187,20 @@ def flight_options(command: Command) -> Command:
             help="auto, compiled or reference; the results are the same.",
         ),
         click.option(
+            "--events",
+            metavar="ORDER",
+            default="batch",
+            show_default=True,
+            help="Events of one instant: batch, or one by one, submissions_first or "
+            "completions_first.",
+        ),
+        click.option(
+            "--estimates",
+            metavar="SOURCE",
+            help="What backfilling expects a job to take: recorded (asked for) or perfect.  "
+            "[default: the policy's own]",
+        ),
+        click.option(
             "--placement",
             metavar="NAME",
             help="best_fit, spread or pool.  [default: best_fit; on a pool, pool]",
@@ -194,8 +208,8 @@ def flight_options(command: Command) -> Command:
         click.option(
             "--queueing",
             metavar="NAME",
-            help="At a job that does not fit: strict waits, skip goes on to the next.  "
-            "[default: the policy's own]",
+            help="At a job that does not fit: strict waits, skip goes on to the next; easy, "
+            "easy_sjbf and conservative backfill.  [default: the policy's own]",
         ),
         click.option(
             "--cluster",

@@ -87,6 +87,25 @@ class FreeNodes:
                 self.empty ^= bit
             self.total += gpus
 
+    def copy(self) -> FreeNodes:
+        """Return an independent copy."""
+        twin = object.__new__(FreeNodes)
+        twin.__dict__.update(self.__dict__)
+        twin.free, twin.by_free = self.free.copy(), self.by_free.copy()
+        return twin
+
+    def meet(self, other: FreeNodes) -> None:
+        """Keep on each node only what is free in ``other``, too."""
+        for node, (mine, theirs) in enumerate(zip(self.free, other.free, strict=True)):
+            if theirs < mine:
+                bit = self._bit[node]
+                self.by_free[mine] ^= bit
+                self.by_free[theirs] ^= bit
+                if mine == self.sizes[node]:
+                    self.empty ^= bit
+                self.free[node] = theirs
+                self.total -= mine - theirs
+
     def fits(self, where: Where, demand: Demand) -> bool:
         """Return whether a policy's own choice of nodes is free, allowed and of the right sum."""
         wanted: dict[int, int] = {}
@@ -123,6 +142,19 @@ class FreePool:
         """Give back what `take` took."""
         self._move(where, demand, 1)
 
+    def copy(self) -> FreePool:
+        """Return an independent copy."""
+        twin = object.__new__(FreePool)
+        twin.__dict__.update(self.__dict__)
+        twin.free, twin.free_cpus = self.free.copy(), self.free_cpus.copy()
+        return twin
+
+    def meet(self, other: FreePool) -> None:
+        """Keep in each pool only what is free in ``other``, too."""
+        self.free = list(map(min, self.free, other.free))
+        self.free_cpus = list(map(min, self.free_cpus, other.free_cpus))
+        self.total = sum(self.free)
+
     def candidates(self, demand: Demand) -> Iterator[int]:
         """Yield the pools in which the whole demand fits now, in index order."""
         for pool, free in enumerate(self.free):
@@ -134,6 +166,8 @@ class FreePool:
 
     def fits(self, where: Where, demand: Demand) -> bool:
         """Return whether a policy's own choice of a pool serves."""
+        if not where:
+            return demand.gpus == demand.cpus == 0
         return any(where == [(pool, demand.gpus)] for pool in self.candidates(demand))
 
     def _move(self, where: Where, demand: Demand, sign: int) -> None:

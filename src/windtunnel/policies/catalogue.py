@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import PolicyError, SpecError, quote
+from windtunnel.policies.backfilling import Conservative, Easy, EasyPerfect, EasySjbf
 from windtunnel.policies.queue_order import (
     Fifo,
     Priority,
@@ -32,7 +33,10 @@ ENTRY_POINTS = "windtunnel.policies"
 
 POLICIES: dict[str, Policy] = {
     kind.name: kind()
-    for kind in (Fifo, Sjf, SjfEstimate, SjfPreemptive, Srtf, Priority, PriorityPreemptive)
+    for kind in (
+        *(Fifo, Sjf, SjfEstimate, SjfPreemptive, Srtf, Priority, PriorityPreemptive),
+        *(Easy, EasySjbf, EasyPerfect, Conservative),
+    )
 }
 #: Other names of the field for the same policies.
 ALIASES = {"fcfs": "fifo"}

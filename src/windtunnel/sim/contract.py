@@ -27,8 +27,15 @@ if TYPE_CHECKING:
     from windtunnel.cluster.free import Demand, Where
     from windtunnel.sim.jobs import Jobs, JobView
 
-#: Head-of-line rules: stop at the first job that does not fit, or go on past it.
-QUEUEING: tuple[str, ...] = ("skip", "strict")
+#: Rules that plan with expected ends (`windtunnel.sim.backfill`).
+BACKFILLING: tuple[str, ...] = ("conservative", "easy", "easy_sjbf")
+#: Head-of-line rules: at the first job that does not fit stop, go on past it, or backfill.
+QUEUEING: tuple[str, ...] = ("skip", "strict", *BACKFILLING)
+#: What a job's expected run time is: what its user asked for, or what it will really take.
+ESTIMATES: tuple[str, ...] = ("recorded", "perfect")
+#: In what order what happens at one instant is handled: all of it, then one decision; or one event
+#: at a time, a decision after each, arrivals or completions first.
+EVENT_ORDERS: tuple[str, ...] = ("batch", "submissions_first", "completions_first")
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,7 @@ class Policy:
     Attributes:
         name: what users type.
         queueing: default head-of-line rule.
+        estimates: where backfilling gets a job's expected run time from, by default (`ESTIMATES`).
         preemptive: running jobs are ranked with the waiting ones at every instant and give way to
             better ones (quota walk, DESIGN "preemptive policies").
         by_remaining: the order is by remaining time, which falls while a job runs.
@@ -66,6 +74,7 @@ class Policy:
 
     name: ClassVar[str] = ""
     queueing: str | None = None
+    estimates: str = "recorded"
     preemptive: bool = False
     by_remaining: bool = False
     every: float | None = None
@@ -249,9 +258,40 @@ def checked_queueing(value: str | None, policy: Policy) -> str:
     """Return the head-of-line rule to use: the user's, else the policy's, else ``strict``.
 
     Raises:
-        SpecError: unknown rule.
+        SpecError: unknown rule, or backfilling for a policy that preempts.
     """
     chosen = value or policy.queueing or ("skip" if policy.preemptive else "strict")
     if chosen not in QUEUEING:
         raise SpecError.unknown("queueing", chosen, QUEUEING)
+    if chosen in BACKFILLING and policy.preemptive:
+        raise SpecError(
+            "queueing",
+            f"policy {policy.label!r} preempts, and {chosen!r} promises starts that preemption "
+            "would break; use 'skip' or 'strict', or a policy that does not preempt.",
+        )
     return chosen
+
+
+def checked_estimates(value: str | None, policy: Policy) -> str:
+    """Return where expected run times come from: the user's choice, else the policy's.
+
+    Raises:
+        SpecError: unknown choice.
+    """
+    chosen = value or policy.estimates
+    if chosen not in ESTIMATES:
+        raise SpecError.unknown("estimates", chosen, ESTIMATES)
+    return chosen
+
+
+def checked_events(value: str, policy: Policy) -> str:
+    """Return how the events of one instant are ordered.
+
+    Raises:
+        SpecError: unknown order, or one event at a time for a policy with rounds.
+    """
+    if value not in EVENT_ORDERS:
+        raise SpecError.unknown("events", value, EVENT_ORDERS)
+    if value != "batch" and policy.every is not None:
+        raise SpecError("events", f"policy {policy.label!r} decides in rounds; use 'batch'.")
+    return value

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import SpecError
+from windtunnel.sim.contract import BACKFILLING
 
 if TYPE_CHECKING:
     from windtunnel.sim.contract import Policy
@@ -12,15 +13,19 @@ if TYPE_CHECKING:
 ENGINES: tuple[str, ...] = ("auto", "compiled", "reference")
 
 
-def choose_engine(name: str, policy: Policy) -> Any:
+def choose_engine(
+    name: str, policy: Policy, *, queueing: str = "strict", events: str = "batch"
+) -> Any:
     """Return the engine module (``NAME``, ``FEATURES``, ``run``) to fly a policy with.
 
     Args:
         name: ``auto``, ``compiled`` or ``reference``.
         policy: what it must be able to run.
+        queueing: the head-of-line rule.
+        events: one of `windtunnel.sim.contract.EVENT_ORDERS`.
 
     Raises:
-        SpecError: unknown engine, or the named one lacks a feature the policy needs.
+        SpecError: unknown engine, or the named one lacks a feature that the run needs.
     """
     from windtunnel.sim import reference
 
@@ -30,7 +35,10 @@ def choose_engine(name: str, policy: Policy) -> Any:
         return reference
     from windtunnel.sim import compiled
 
-    lacking = policy.requires - compiled.FEATURES
+    needed = set(policy.requires)
+    needed |= {queueing} if queueing in BACKFILLING else set()
+    needed |= {"event order"} if events != "batch" else set()
+    lacking = needed - compiled.FEATURES
     if not lacking:
         return compiled
     if name == "auto":

@@ -112,6 +112,14 @@ class Ledger:
         self.free.give(stay.where, self.demand[job])
         return job
 
+    def finish(self, job: int, now: float) -> None:
+        """Complete a running job out of turn; ``now`` is when it ends."""
+        stay = self.running.pop(job)
+        stay.end = now
+        self.free.give(stay.where, self.demand[job])
+        self._stale += 1
+        self._drop_stale()
+
     def _drop_stale(self) -> None:
         """Drop leading completions of stays that were cut short."""
         ends = self.ends

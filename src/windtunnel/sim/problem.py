@@ -37,6 +37,7 @@ class Problem:
         rows: Int array (m,), table row of each flown job, by (submit_time, input order).
         submit: Float array (m,), s.
         duration: Float array (m,), s.
+        estimate: Float array (m,), expected run time, s; NaN where it was not asked for.
         gpus: Int array (m,), GPU units asked for.
         demand_of: Int array (m,), class of each job.
         demands: the classes.
@@ -52,6 +53,7 @@ class Problem:
     rows: np.ndarray
     submit: np.ndarray
     duration: np.ndarray
+    estimate: np.ndarray
     gpus: np.ndarray
     demand_of: np.ndarray
     demands: tuple[Demand, ...]
@@ -93,6 +95,7 @@ def build(
     cluster: ClusterSpec,
     *,
     as_pool: bool,
+    estimates: str | None = None,
     oversize: str = "raise",
     incomplete: str = "raise",
 ) -> Problem:
@@ -102,12 +105,15 @@ def build(
         table: jobs table.
         cluster: the cluster.
         as_pool: ignore node boundaries.
+        estimates: ``recorded`` or ``perfect`` where the run plans with expected ends; None = it
+            does not.
         oversize: what to do with a job larger than the cluster: ``raise``, or ``reject`` it into
             the outcome.
         incomplete: the same for a job whose submit time, duration or GPUs are unknown.
 
     Raises:
-        SchemaError: a job is larger than the cluster or incomplete, and was not to be rejected.
+        SchemaError: a job is larger than the cluster or incomplete, and was not to be rejected;
+            or it has no estimate, and the run plans with those recorded.
         SpecError: an option's value is unknown.
     """
     for name, value in (("oversize", oversize), ("incomplete", incomplete)):
@@ -131,11 +137,13 @@ def build(
     _oversize(jobs, rows[~flown], cluster, oversize, reasons)
     rows, demand_of = rows[flown], demand_of[flown]
     gpus = np.array([d.gpus for d in demands], dtype=np.int64)
+    estimate = _estimates(jobs, rows, estimates, notes)
     return Problem(
         jobs=jobs,
         rows=rows,
         submit=jobs.submit_time[rows],
         duration=jobs.duration[rows],
+        estimate=estimate,
         gpus=gpus[demand_of] if len(demands) else np.empty(0, dtype=np.int64),
         demand_of=demand_of,
         demands=demands,
@@ -164,6 +172,29 @@ def _incomplete(jobs: Jobs, incomplete: str) -> dict[int, str]:
         hint = "Pass incomplete='reject' (--incomplete reject) to list them as rejected instead."
         raise SchemaError(source_of(jobs.table), violations, hint)
     return reasons
+
+
+def _estimates(jobs: Jobs, rows: np.ndarray, estimates: str | None, notes: list[str]) -> np.ndarray:
+    """Return the expected run time of each flown job, NaN where nothing plans with it."""
+    if estimates is None:
+        return np.full(len(rows), np.nan)
+    if estimates == "perfect":
+        durations: np.ndarray = jobs.duration[rows]
+        return durations
+    estimate: np.ndarray = jobs.estimate[rows]
+    unknown = rows[np.isnan(estimate)]
+    if len(unknown):
+        rule = f"a requested wall time; job {quote(jobs.job_id[unknown.min()])} has none"
+        raise SchemaError(
+            source_of(jobs.table),
+            [Violation("estimate", rule, len(unknown), int(unknown.min()) + 1, unit="row")],
+            "Backfilling plans with it. Pass estimates='perfect' (--estimates perfect) to plan "
+            "with true durations.",
+        )
+    overruns = int((jobs.duration[rows] > estimate).sum())
+    if overruns:
+        notes.append(f"{overruns:,} jobs run longer than they asked for; they are not killed.")
+    return estimate
 
 
 def _nodes(cluster: ClusterSpec) -> _Nodes:

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from windtunnel.errors import PolicyError
-from windtunnel.sim.contract import checked_key, static_rank
+from windtunnel.sim.backfill import ConservativeQueue, EasyQueue
+from windtunnel.sim.contract import BACKFILLING, checked_key, static_rank
 from windtunnel.sim.decisions import Decider
 from windtunnel.sim.jobs import JobView
 from windtunnel.sim.ledger import Ledger
@@ -27,11 +28,13 @@ if TYPE_CHECKING:
     from windtunnel.sim.problem import Problem
     from windtunnel.sim.queues import Key
 
-    Scheduler = StrictQueue | SkipQueue | QuotaWalk | Decider
+    Scheduler = StrictQueue | SkipQueue | QuotaWalk | Decider | EasyQueue | ConservativeQueue
 
 NAME = "reference"
 #: What this engine can run.
-FEATURES: frozenset[str] = frozenset({"tier1", "tier2", "tier3", "preemption", "rounds"})
+FEATURES: frozenset[str] = frozenset(
+    {"tier1", "tier2", "tier3", "preemption", "rounds", "event order", *BACKFILLING}
+)
 #: Rounds in a row in which nothing runs, nothing arrives and the policy starts nothing.
 MAX_IDLE_ROUNDS = 10_000
 
@@ -44,6 +47,7 @@ def run(
     queueing: str,
     overhead: float = 0.0,
     until: float = math.inf,
+    events: str = "batch",
 ) -> Flight:
     """Fly the jobs under the policy.
 
@@ -51,15 +55,18 @@ def run(
         problem: jobs and cluster.
         policy: who runs next, any tier.
         placement: where.
-        queueing: ``strict`` or ``skip``; a tier-3 policy decides for itself.
+        queueing: the head-of-line rule; a tier-3 policy decides for itself.
         overhead: seconds a preempted job pays when it resumes.
         until: horizon in s; later events are not processed.
+        events: how what happens at one instant is ordered
+            (`windtunnel.sim.contract.EVENT_ORDERS`).
 
     Raises:
         PolicyError: the policy decided something impossible, or lets jobs wait for ever.
     """
     with _collector_paused():
-        return _fly(problem, policy, Ledger(problem, placement, overhead), queueing, until)
+        ledger = Ledger(problem, placement, overhead)
+        return _fly(ledger, policy, _scheduler(ledger, policy, queueing), events, until)
 
 
 @contextmanager
@@ -74,9 +81,10 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _fly(problem: Problem, policy: Policy, ledger: Ledger, queueing: str, until: float) -> Flight:
-    scheduler = _scheduler(ledger, policy, queueing)
+def _fly(ledger: Ledger, policy: Policy, scheduler: Scheduler, events: str, until: float) -> Flight:
+    problem = ledger.problem
     submit = [*problem.submit.tolist(), math.inf]
+    in_turn = None if events == "batch" else _InTurn(ledger, scheduler, events)
     rounds = None if policy.every is None else _Rounds(policy, ledger, scheduler)
     ends = ledger.ends
     arrived, points = 0, 0
@@ -88,6 +96,10 @@ def _fly(problem: Problem, policy: Policy, ledger: Ledger, queueing: str, until:
             now = min(now, rounds.next_before(now))
         if now > until or now == math.inf:
             break
+        if in_turn is not None:
+            arrived, decided = in_turn.handle(now, submit, arrived)
+            points += decided
+            continue
         while ends[0][0] == now:
             scheduler.finished(ledger.finish_next(now))
         while submit[arrived] == now:
@@ -98,6 +110,67 @@ def _fly(problem: Problem, policy: Policy, ledger: Ledger, queueing: str, until:
         points += 1
         scheduler.decide(now)
     return ledger.close(until, points)
+
+
+class _InTurn:
+    """One event at a time, a decision after each: how some published simulators order an instant.
+
+    With submissions first, a running job whose expected end has come counts as gone already.
+
+    Args:
+        ledger: the run.
+        scheduler: holds the waiting jobs.
+        events: ``submissions_first`` or ``completions_first``.
+    """
+
+    def __init__(self, ledger: Ledger, scheduler: Scheduler, events: str) -> None:
+        self.ledger = ledger
+        self.scheduler = scheduler
+        self.submissions_first = events == "submissions_first"
+        self.estimate = ledger.problem.estimate.tolist()
+
+    def handle(self, now: float, submit: list[float], arrived: int) -> tuple[int, int]:
+        """Handle everything that happens at ``now``.
+
+        Args:
+            now: the instant, s.
+            submit: submit times, infinity behind the last.
+            arrived: jobs that arrived before.
+
+        Returns:
+            Jobs that have arrived now, and how many decisions were made.
+        """
+        ledger, scheduler = self.ledger, self.scheduler
+        points = 0
+        if self.submissions_first:
+            gone = [
+                job
+                for job, stay in ledger.running.items()
+                if ledger.projected_end[job] == now and stay.start + self.estimate[job] <= now
+            ]
+            for job in gone:
+                ledger.finish(job, now)
+                scheduler.finished(job)
+            arrived, points = self._arrivals(now, submit, arrived)
+            if gone and not points:
+                scheduler.decide(now)
+                points = 1
+        while ledger.ends[0][0] == now:
+            scheduler.finished(ledger.finish_next(now))
+            scheduler.decide(now)
+            points += 1
+        if not self.submissions_first:
+            arrived, more = self._arrivals(now, submit, arrived)
+            points += more
+        return arrived, points
+
+    def _arrivals(self, now: float, submit: list[float], arrived: int) -> tuple[int, int]:
+        first = arrived
+        while submit[arrived] == now:
+            self.scheduler.add(arrived, now)
+            arrived += 1
+            self.scheduler.decide(now)
+        return arrived, arrived - first
 
 
 class _Rounds:
@@ -155,6 +228,10 @@ def _scheduler(ledger: Ledger, policy: Policy, queueing: str) -> Scheduler:
     if policy.tier == 3:  # noqa: PLR2004 - the tier's number is its name
         return Decider(ledger, policy)
     key = _key(ledger, policy)
+    if queueing == "conservative":
+        return ConservativeQueue(ledger, key)
+    if queueing in BACKFILLING:
+        return EasyQueue(ledger, key, shortest_first=queueing == "easy_sjbf")
     if policy.preemptive:
         strict = queueing == "strict"
         return QuotaWalk(ledger, key, strict=strict, by_remaining=policy.by_remaining)

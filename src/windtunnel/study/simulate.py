@@ -12,7 +12,12 @@ from windtunnel.errors import SpecError
 from windtunnel.placements import resolve_placement
 from windtunnel.policies import resolve_policy
 from windtunnel.sim import problem as problems
-from windtunnel.sim.contract import checked_queueing
+from windtunnel.sim.contract import (
+    BACKFILLING,
+    checked_estimates,
+    checked_events,
+    checked_queueing,
+)
 from windtunnel.sim.engines import choose_engine
 from windtunnel.sim.outcome import Outcome
 
@@ -30,6 +35,8 @@ def simulate(
     *,
     queueing: str | None = None,
     placement: str | None = None,
+    estimates: str | None = None,
+    events: str = "batch",
     engine: str = "auto",
     seed: int = 0,
     save_time: float = 0.0,
@@ -45,8 +52,14 @@ def simulate(
             mapping column -> array; absent optional columns are null.
         cluster: where to fly them; a string is read as on the command line (``64x8:A100``).
         policy: a built-in name, ``package.module:name``, a `Policy`, or a function (tiers 1-3).
-        queueing: ``strict`` or ``skip``; None = the policy's own default.
+        queueing: ``strict``, ``skip``, or backfilling: ``easy``, ``easy_sjbf``, ``conservative``;
+            None = the policy's own default.
         placement: ``best_fit``, ``spread`` or ``pool``; None = ``best_fit``, on a pool ``pool``.
+        estimates: what backfilling expects a job to take: ``recorded`` (the requested wall time)
+            or ``perfect`` (its true duration); None = the policy's own default.
+        events: what happens at one instant: ``batch`` (all completions, all arrivals, one
+            decision), or one at a time with a decision after each, ``submissions_first`` or
+            ``completions_first``, as some published simulators do.
         engine: ``auto`` (the fastest that serves), ``compiled`` or ``reference``.
         seed: seed of everything random; recorded even where nothing is.
         save_time: seconds a preempted job needs to save its state.
@@ -72,6 +85,8 @@ def simulate(
     options = FlightOptions(
         queueing=queueing,
         placement=placement,
+        estimates=estimates,
+        events=events,
         engine=engine,
         seed=seed,
         save_time=save_time,
@@ -89,6 +104,8 @@ class FlightOptions:
 
     queueing: str | None = None
     placement: str | None = None
+    estimates: str | None = None
+    events: str = "batch"
     engine: str = "auto"
     seed: int = 0
     save_time: float = 0.0
@@ -109,22 +126,33 @@ def fly(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: FlightOp
     save_time = _seconds("save_time", options.save_time)
     restore_time = _seconds("restore_time", options.restore_time)
     until = math.inf if options.until is None else _seconds("until", options.until)
-    engine = choose_engine(options.engine, policy)
+    plans = queueing in BACKFILLING and policy.tier < 3  # noqa: PLR2004 - the tier's name
+    estimates = checked_estimates(options.estimates, policy)
+    checked_events(options.events, policy)
+    engine = choose_engine(options.engine, policy, queueing=queueing, events=options.events)
     problem = problems.build(
         table,
         cluster,
         as_pool=cluster.is_pool or where.name == "pool",
+        estimates=estimates if plans else None,
         oversize=options.oversize,
         incomplete=options.incomplete,
     )
     flight = engine.run(
-        problem, policy, where, queueing=queueing, overhead=save_time + restore_time, until=until
+        problem,
+        policy,
+        where,
+        queueing=queueing,
+        overhead=save_time + restore_time,
+        until=until,
+        events=options.events,
     )
     settings = {
         "policy": policy.label,
         **asdict(options),
         "queueing": queueing if policy.tier < 3 else "policy",  # noqa: PLR2004 - the tier's name
         "placement": where.name,
+        "estimates": estimates if plans else None,
         "engine": engine.NAME,
     }
     return Outcome(table, cluster, flight, settings, problem.reasons, problem.notes)

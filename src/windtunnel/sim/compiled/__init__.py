@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.sim.compiled.loading import load_kernels
-from windtunnel.sim.contract import checked_key, static_rank
+from windtunnel.sim.contract import BACKFILLING, checked_key, static_rank
 from windtunnel.sim.flight import FINISHED, NOT_SUBMITTED, REJECTED, RUNNING, WAITING, Flight
 from windtunnel.sim.jobs import JobView
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 NAME = "compiled"
 #: What this engine can run.
-FEATURES: frozenset[str] = frozenset({"tier1", "tier2", "preemption"})
+FEATURES: frozenset[str] = frozenset({"tier1", "tier2", "preemption", *BACKFILLING})
 
 
 def run(
@@ -33,13 +33,15 @@ def run(
     queueing: str,
     overhead: float = 0.0,
     until: float = math.inf,
+    events: str = "batch",  # noqa: ARG001 - the one order that this engine knows
 ) -> Flight:
     """Fly the jobs under the policy; arguments and result as in `windtunnel.sim.reference.run`.
 
     Raises:
         PolicyError: the policy's order is unusable (NaN, wrong shape).
     """
-    nodes, queue_kernel, quota_kernel = load_kernels()
+    kernels = load_kernels()
+    nodes = kernels["nodes"]
     order, position = _order(problem, policy)
     tables = nodes.tables(problem)
     sizes = np.bincount(problem.demand_of, minlength=len(problem.demands))
@@ -47,7 +49,7 @@ def run(
     code = nodes.CODES[placement.name]
     strict = queueing == "strict"
     if policy.preemptive:
-        progress, record, points = quota_kernel.fly(
+        progress, record, points = kernels["quota_kernel"].fly(
             problem, position, class_start, tables, placement=code, strict=strict,
             by_remaining=policy.by_remaining, overhead=float(overhead),
             until=until,
@@ -60,10 +62,24 @@ def run(
             record.end, record.offsets, record.nodes, record.gpus, points,
         )  # fmt: skip
     else:
-        start, segment_job, offsets, where, gpus, points, _ = queue_kernel.fly(
-            problem.submit, problem.duration, position, order, problem.demand_of, class_start,
-            *tables, code, strict, nodes.places(problem), until,
-        )  # fmt: skip
+        if queueing == "conservative":
+            started = kernels["conservative_kernel"].fly(
+                problem.submit, problem.duration, problem.estimate, position, order,
+                problem.demand_of, nodes.slots(problem), *tables, code, until,
+            )  # fmt: skip
+        elif queueing in BACKFILLING:
+            shortest = queueing == "easy_sjbf"
+            estimated, by_estimate = _places(problem.estimate) if shortest else (order, position)
+            started = kernels["easy_kernel"].fly(
+                problem.submit, problem.duration, problem.estimate, position, order, by_estimate,
+                estimated, problem.demand_of, *tables, code, shortest, nodes.places(problem), until,
+            )  # fmt: skip
+        else:
+            started = kernels["queue_kernel"].fly(
+                problem.submit, problem.duration, position, order, problem.demand_of, class_start,
+                *tables, code, strict, nodes.places(problem), until,
+            )  # fmt: skip
+        start, segment_job, offsets, where, gpus, points, _ = started
         end = start + problem.duration
         end[end > until] = math.nan
         run_time = np.where(np.isnan(start), 0.0, np.where(np.isnan(end), until, end) - start)
@@ -81,7 +97,12 @@ def _order(problem: Problem, policy: Policy) -> tuple[np.ndarray, np.ndarray]:
     arrival = np.arange(len(problem.rows))
     if policy.by_remaining and policy.preemptive:
         return arrival, arrival
-    keys = _keys(problem, policy)
+    return _places(_keys(problem, policy))
+
+
+def _places(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the jobs by (key, arrival), and each job's place among them, shapes (m,)."""
+    arrival = np.arange(len(keys))
     if (keys[1:] >= keys[:-1]).all():
         return arrival, arrival
     order = _stable_order(keys)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 @cache
-def load_kernels() -> tuple[ModuleType, ModuleType, ModuleType]:
-    """Return the modules ``nodes``, ``queue_kernel`` and ``quota_kernel``.
+def load_kernels() -> dict[str, ModuleType]:
+    """Return the modules that hold kernels, by name.
 
     ``NUMBA_CACHE_DIR``, where the user set it, is left alone.
     """
@@ -28,10 +28,17 @@ def load_kernels() -> tuple[ModuleType, ModuleType, ModuleType]:
     if not before:
         numba.config.CACHE_DIR = str(_cache_folder())
     try:
-        from windtunnel.sim.compiled import nodes, queue_kernel, quota_kernel
+        from windtunnel.sim.compiled import (
+            conservative_kernel,
+            easy_kernel,
+            nodes,
+            queue_kernel,
+            quota_kernel,
+        )
     finally:
         numba.config.CACHE_DIR = before
-    return nodes, queue_kernel, quota_kernel
+    modules = (nodes, queue_kernel, quota_kernel, easy_kernel, conservative_kernel)
+    return {module.__name__.rpartition(".")[2]: module for module in modules}
 
 
 def _cache_folder() -> Path:

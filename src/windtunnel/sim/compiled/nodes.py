@@ -214,6 +214,32 @@ def give(node, rows, classes, kind, placement, nodes, gpus, begin, end):
             _set_free(node, rows, which, node[which, FREE] + gpus[entry])
 
 
+@njit(cache=True)
+def take_there(node, rows, classes, kind, placement, nodes, gpus, begin, end):
+    """Take what a job of class ``kind`` holds on ``nodes[begin:end]``; the reverse of `give`."""
+    for entry in range(begin, end):
+        which = nodes[entry]
+        if placement == POOL:
+            node[which, FREE] -= gpus[entry]
+            node[which, FREE_CPUS] -= classes[kind, CPUS]
+            rows[len(rows) - 1, COUNT] -= gpus[entry]
+        else:
+            _set_free(node, rows, which, node[which, FREE] - gpus[entry])
+
+
+@njit(cache=True)
+def is_free(node, classes, kind, placement, nodes, gpus, begin, end):
+    """Return whether ``nodes[begin:end]`` could be taken by a job of class ``kind``."""
+    for entry in range(begin, end):
+        which = nodes[entry]
+        if node[which, FREE] < gpus[entry]:
+            return False
+        cores = placement == POOL and node[which, HAS_CPUS]
+        if cores and node[which, FREE_CPUS] < classes[kind, CPUS]:
+            return False
+    return True
+
+
 def tables(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return ``node``, ``rows`` and ``classes`` with nothing running."""
     sizes = problem.sizes
@@ -272,9 +298,14 @@ def _empties(demand: Demand, sizes: np.ndarray) -> int:
 
 def places(problem: Problem) -> int:
     """Return the most entries that the node lists of all jobs can have, each job placed once."""
+    return int(slots(problem)[-1]) + len(problem.sizes) + 1
+
+
+def slots(problem: Problem) -> np.ndarray:
+    """Return where each job's nodes begin in an array with room for all jobs', shape (m + 1,)."""
     most = [
         d.gpus // d.smallest + 2 if d.smallest and not problem.is_pool else 1
         for d in problem.demands
     ]
     per_class = np.minimum(np.array(most, dtype=np.int64), len(problem.sizes) + 1)
-    return int(per_class[problem.demand_of].sum()) + len(problem.sizes) + 1
+    return np.concatenate([[0], np.cumsum(per_class[problem.demand_of])]).astype(np.int64)

@@ -1,0 +1,84 @@
+"""`Profile`: what is expected to be free from now on, as a step function of time."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from windtunnel.cluster.free import Demand, FreeNodes, FreePool, Where
+
+    Free = FreeNodes | FreePool
+
+
+class Profile:
+    """Free states from a first instant on, each until the next one's time.
+
+    Args:
+        free: what is free from the first instant on; it becomes the profile's own.
+        now: the first instant, s.
+    """
+
+    def __init__(self, free: Free, now: float = -math.inf) -> None:
+        self.times: list[float] = [now]
+        self.states: list[Free] = [free]
+
+    def forget(self, now: float) -> None:
+        """Drop what lies before ``now``."""
+        first = bisect.bisect_right(self.times, now) - 1
+        del self.times[:first], self.states[:first]
+        self.times[0] = now
+
+    def take(self, start: float, stop: float, where: Where, demand: Demand) -> None:
+        """Take GPUs from ``start`` until before ``stop``."""
+        for index in self._span(start, stop):
+            self.states[index].take(where, demand)
+
+    def give(self, start: float, stop: float, where: Where, demand: Demand) -> None:
+        """Give back what `take` took."""
+        for index in self._span(start, stop):
+            self.states[index].give(where, demand)
+
+    def give_from(self, start: float, where: Where, demand: Demand) -> None:
+        """Give back, from ``start`` on, what runs now."""
+        for index in range(self._step(start), len(self.times)):
+            self.states[index].give(where, demand)
+
+    def earliest(self, length: float, place: Callable[[Free], Where | None]) -> tuple[float, Where]:
+        """Return the first instant at which room stays free for ``length`` seconds, and where.
+
+        Args:
+            length: s; for 0 the room must be there at the instant itself.
+            place: where a job would go in a free state, None = it does not fit.
+        """
+        for first, start in enumerate(self.times):
+            room = self.states[first]
+            if place(room) is None:
+                continue
+            room = room.copy()
+            for later in range(first + 1, len(self.times)):
+                if self.times[later] >= start + length:
+                    break
+                room.meet(self.states[later])  # type: ignore[arg-type] # all are of one kind
+            where = place(room)
+            if where is not None:
+                return start, where
+        raise AssertionError(length)  # the last state is the whole cluster
+
+    def _span(self, start: float, stop: float) -> range:
+        if stop <= start:
+            return range(0)
+        return range(self._step(start), self._step(stop))
+
+    def _step(self, time: float) -> int:
+        """Return the index of the step that begins at ``time``, made where there is none."""
+        index = bisect.bisect_left(self.times, time)
+        if index == len(self.times) or self.times[index] != time:
+            if index == 0:
+                return 0  # before the first instant: nothing to tell apart
+            self.times.insert(index, time)
+            self.states.insert(index, self.states[index - 1].copy())
+        return index

@@ -1,0 +1,91 @@
+"""What backfilling promises: nobody who was promised a start gets it later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from flight_cases import MORE, Jobs, job_lists
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import windtunnel as wt
+from windtunnel.sim.backfill import EasyQueue
+
+POOLS = st.integers(2, 8).map(wt.ClusterSpec.pool)
+NODES = st.builds(wt.ClusterSpec.uniform, st.integers(1, 4), st.integers(1, 5))
+
+
+def asking_enough(jobs: Jobs, factor: float) -> Jobs:
+    """The same jobs, none of which runs longer than it asked for."""
+    return {**jobs, "estimate": [factor * run for run in jobs["duration"]]}
+
+
+@pytest.fixture
+def promises(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, float]]:
+    """Every (head, shadow time) in the order in which EASY made them."""
+    made: list[tuple[int, float]] = []
+    reserve = EasyQueue._reserve
+
+    def recorded(self: Any, head: int, now: float) -> Any:
+        shadow, free = reserve(self, head, now)
+        made.append((int(self.ledger.problem.rows[head]), shadow))
+        return shadow, free
+
+    monkeypatch.setattr(EasyQueue, "_reserve", recorded)
+    return made
+
+
+def test_easy_never_delays_the_head(promises: list[tuple[int, float]]) -> None:
+    seen = 0
+
+    @settings(max_examples=200 * MORE)
+    @given(job_lists(typed=False), st.one_of(POOLS, NODES), st.sampled_from((1.0, 1.5, 3.0)))
+    def check(jobs: Jobs, cluster: wt.ClusterSpec, factor: float) -> None:
+        nonlocal seen
+        promises.clear()
+        jobs = asking_enough(jobs, factor)
+        out = wt.simulate(jobs, cluster, "easy", engine="reference", oversize="reject")
+        starts = out.table["start_time"].to_pylist()
+        last: dict[int, float] = {}
+        for head, shadow in promises:
+            assert shadow <= last.get(head, shadow)
+            last[head] = shadow
+            assert starts[head] <= shadow
+        seen += len(promises)
+
+    check()
+    assert seen > 100
+
+
+@settings(max_examples=200 * MORE)
+@given(job_lists(typed=False), POOLS)
+def test_conservative_with_exact_estimates_delays_nobody(jobs: Jobs, cluster: Any) -> None:
+    jobs = asking_enough(jobs, 1.0)
+    runs = [
+        wt.simulate(jobs, cluster, policy, oversize="reject").table["start_time"].to_pylist()
+        for policy in ("fifo", "conservative")
+    ]
+    for fifo, conservative in zip(*runs, strict=True):
+        assert (conservative is None) == (fifo is None)
+        assert conservative is None or conservative <= fifo
+
+
+def test_backfilling_without_estimates_is_refused_with_what_to_do() -> None:
+    jobs = {"submit_time": [0, 0], "duration": [1, 1], "num_gpus": [1, 1], "estimate": [1, None]}
+    with pytest.raises(wt.SchemaError, match="estimates='perfect'") as caught:
+        wt.simulate(jobs, "pool:1", "easy")
+    assert caught.value.violations[0].count == 1
+    assert wt.simulate(jobs, "pool:1", "easy", estimates="perfect").metrics()["num_finished"] == 2
+
+
+def test_jobs_that_outrun_their_estimates_are_noted() -> None:
+    jobs = {"submit_time": [0], "duration": [9], "num_gpus": [1], "estimate": [3]}
+    assert any("longer than they asked" in n for n in wt.simulate(jobs, "pool:1", "easy").notes)
+
+
+@pytest.mark.parametrize("rule", ["easy", "easy_sjbf", "conservative"])
+def test_a_policy_that_preempts_cannot_keep_promises(rule: str) -> None:
+    jobs = {"submit_time": [0], "duration": [9], "num_gpus": [1], "estimate": [3]}
+    with pytest.raises(wt.SpecError, match="preempts"):
+        wt.simulate(jobs, "pool:1", "srtf", queueing=rule)
