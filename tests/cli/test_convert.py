@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from windtunnel.traces import open_trace
+from windtunnel.traces.batsim import read_batsim
+from windtunnel.traces.opendc import read_opendc
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +43,49 @@ def test_an_sacct_log_becomes_any_format(
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["log.txt", name])
 
 
+def test_a_trace_becomes_a_batsim_result(
+    run: Callable[..., Any], log: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "jobs.csv"
+    data = run("convert", log, out, "--to", "batsim", "--json").json
+    assert (data["to"], data["rows_in"], data["rows_out"]) == ("batsim", 2, 1)
+    assert any("numbered here" in text for text in data["not_carried"])
+    trace = read_batsim(out)
+    (job,) = trace.jobs.to_pylist()
+    assert (job["start_time"], job["end_time"], job["status"]) == (60.0, 180.0, "timeout")
+    assert job["allocated_resources"] == "0-1"
+    assert trace.holdings is not None
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["jobs.csv", "log.txt"]
+
+
+def test_a_trace_becomes_an_opendc_workload(
+    run: Callable[..., Any], refused: Callable[..., str], log: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "workload"
+    ran = run("convert", log, out, "--to", "opendc", "--zone", "Europe/Berlin")
+    assert (ran.code, ran.err) == (0, "")
+    assert "Not carried into opendc" in ran.out
+    trace = read_opendc(out)
+    (job,) = trace.jobs.to_pylist()
+    assert (job["job_id"], job["duration"], job["num_gpus"]) == ("7", 120.0, 2.0)
+    assert trace.metadata.epoch == "2025-06-30T22:00:00+00:00"
+    assert sorted(path.name for path in out.iterdir()) == ["fragments.parquet", "tasks.parquet"]
+    tasks = out / "tasks.parquet"
+    assert "the trace itself" in refused("convert", tasks, out, "--to", "opendc")
+    back = run("convert", tasks, tmp_path / "o.csv", "--format", "opendc", "--json").json
+    assert (back["rows_in"], back["rows_out"]) == (1, 1)
+
+
+def test_jobs_that_opendc_cannot_hold_are_no_rows_out(
+    run: Callable[..., Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("job_id,submit_time,duration,num_gpus\n1,0,5,1\n2,1,,1\n", encoding="utf-8")
+    data = run("convert", path, tmp_path / "w", "--to", "opendc", "--json").json
+    assert (data["rows_in"], data["rows_out"]) == (2, 1)
+    assert any("left out: 1." in text for text in data["not_carried"])
+
+
 def test_the_epoch_goes_along_into_swf(run: Callable[..., Any], log: Path, tmp_path: Path) -> None:
     out = tmp_path / "log.out"
     ran = run("convert", log, out, "--to", "swf", "--zone", "Europe/Berlin")
@@ -67,7 +112,14 @@ def test_standard_input_and_a_named_format(run: Callable[..., Any], tmp_path: Pa
         (SACCT, "o.parquet.gz", [], "take the .gz off"),
         (SACCT, "nowhere/o.csv", [], "folder that exists"),
         (SACCT, "log.txt", ["--to", "csv"], "the trace itself"),
-        (SACCT, "o.csv", ["--to", "xml"], "csv or parquet or swf"),
+        (SACCT, "o.csv", ["--to", "xml"], "csv or parquet or swf or batsim or opendc"),
+        (SACCT, "log.txt", ["--to", "opendc"], "expected a folder in a folder that exists"),
+        (SACCT, "nowhere/o", ["--to", "opendc"], "expected a folder in a folder that exists"),
+        (SACCT, "o.opendc", [], "--to"),
+        ("submit_time,job_id,duration,num_gpus\n0,a,1,0.5\n", "o.csv",
+         ["--format", "native", "--to", "batsim"], "Batsim counts resources"),
+        ("submit_time,job_id,duration,num_gpus\n,a,1,0.5\n", "o",
+         ["--format", "native", "--to", "opendc"], "OpenDC needs both"),
         (SACCT, "o.csv", ["--zone", "Atlantis/Capital"], "unknown time zone"),
         (SACCT, "o.csv", ["--format", "swf", "--zone", "UTC"], "zone"),
         (SACCT, "o.csv", ["--format", "sact"], "Did you mean 'sacct'?"),

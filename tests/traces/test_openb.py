@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 
+from windtunnel.companions import NODE_COLUMNS
 from windtunnel.errors import SpecError, TraceError
 from windtunnel.traces import open_trace
 from windtunnel.traces.openb import read_nodes, read_openb
@@ -73,7 +74,10 @@ def test_nodes_keep_their_order(tmp_path: Path) -> None:
         (1, 0, None, 32.0),
     ]
     assert trace.nodes is not None
-    assert trace.nodes["node_id"].to_pylist() == ["n0", "n1", "n2", "n3"]
+    assert trace.nodes.column_names == [column.name for column in NODE_COLUMNS]
+    assert trace.nodes["node"].to_pylist() == ["n0", "n1", "n2", "n3"]
+    assert trace.nodes["num_gpus"].to_pylist() == [0.0, 2.0, 2.0, 0.0]
+    assert trace.nodes["num_cpus"].to_pylist() == [32.0, 64.0, 64.0, 32.0]
     assert trace.nodes["mem_gib"].to_pylist() == [256.0] * 4
 
 
@@ -104,6 +108,8 @@ def test_bad_pods(tmp_path: Path, text: str, message: str) -> None:
     [
         ("sn,cpu_milli,memory_mib,gpu\nn,1,1,1\n", TraceError, "a column 'model'"),
         (NODES.replace("262144,2,", "262144,,"), TraceError, "line 3, column 'gpu'"),
+        (NODES.replace("n2,", "n1,"), TraceError, "line 4, column 'sn': found 'n1'"),
+        (NODES.replace("n2,", ","), TraceError, "line 4, column 'sn': expected a name"),
         (NODES.replace("262144,2,", "262144,-2,"), SpecError, "expected 0 or more GPUs"),
         (NODES.replace("262144,2,", "262144,0,"), SpecError, "no GPU"),
     ],

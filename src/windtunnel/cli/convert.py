@@ -12,17 +12,19 @@ from windtunnel.cli.options import OneOf, output_options
 if TYPE_CHECKING:
     from windtunnel.traces.trace import Trace
 
-_FORMATS = ("csv", "parquet", "swf")
+_FORMATS = ("csv", "parquet", "swf", "batsim", "opendc")
+#: Formats that the ending of a file's name tells.
+_BY_ENDING = ("csv", "parquet", "swf")
 
 
-@click.command(short_help="Convert a trace to CSV, Parquet or SWF.")
+@click.command(short_help="Convert a trace to CSV, Parquet, SWF, Batsim or OpenDC.")
 @click.argument("trace", metavar="IN")
 @click.argument("out", metavar="OUT", type=click.Path(path_type=Path))
 @click.option(
     "--to",
     type=OneOf(*_FORMATS),
-    metavar="csv|parquet|swf",
-    help="What to write.  [default: by the ending of OUT]",
+    metavar="csv|parquet|swf|batsim|opendc",
+    help="What to write: batsim is a jobs.csv, opendc a folder.  [default: by the ending of OUT]",
 )
 @click.option(
     "--format",
@@ -47,7 +49,8 @@ def convert(
 ) -> None:
     """Read the trace IN and write its jobs to OUT, whole or not at all.
 
-    IN is a name (`windtunnel traces`), a file, or - for standard input. What was left out of IN,
+    IN is a name (`windtunnel traces`), a file, or - for standard input. OUT is a file; for OpenDC
+    a folder, in which tasks.parquet and fragments.parquet are written. What was left out of IN,
     and what OUT cannot hold, is told.
     """
     from windtunnel.cli.screen import progress, shows_progress
@@ -59,14 +62,13 @@ def convert(
     with progress(f"Reading {source}", show=show):
         opened = open_trace(trace, format=reader, **({} if zone is None else {"zone": zone}))
     with progress(f"Writing {out}", show=show):
-        losses = _write(opened, out, kind)
+        rows, losses = _write(opened, out, kind)
     about = opened.metadata
-    rows = opened.jobs.num_rows
     data = {
         "source": about.source,
         "out": str(out),
         "to": kind,
-        "rows_in": about.rows_read or rows,
+        "rows_in": about.rows_read or opened.jobs.num_rows,
         "rows_out": rows,
         "dropped": about.dropped,
         "not_carried": losses,
@@ -90,31 +92,48 @@ def _checked(trace: str, out: Path, to: str | None) -> str:
 
     ending = out.name.lower().removesuffix(".gz").rpartition(".")[2]
     kind = to or ending
-    if kind not in _FORMATS:
+    if to is None and kind not in _BY_ENDING:
         raise SpecError(
             "OUT",
             f"cannot tell the format of {quote(out.name)}; expected an ending .csv, .csv.gz, "
             ".parquet, .swf or .swf.gz, or --to.",
         )
-    if out.is_dir() or not out.parent.is_dir():
-        raise SpecError("OUT", f"expected a file in a folder that exists, found {quote(str(out))}.")
+    wrong = out.is_file() if kind == "opendc" else out.is_dir()
+    if wrong or not out.parent.is_dir():
+        thing = "folder" if kind == "opendc" else "file"
+        raise SpecError(
+            "OUT", f"expected a {thing} in a folder that exists, found {quote(str(out))}."
+        )
     if kind == "parquet" and out.name.lower().endswith(".gz"):
         raise SpecError("OUT", "Parquet is packed already; take the .gz off its name.")
-    if out.exists() and Path(trace).exists() and out.samefile(trace):
+    written = (out, out / "tasks.parquet", out / "fragments.parquet")
+    if Path(trace).exists() and any(path.exists() and path.samefile(trace) for path in written):
         raise SpecError("OUT", "is the trace itself; expected another file.")
     return kind
 
 
-def _write(trace: Trace, out: Path, kind: str) -> tuple[str, ...]:
-    """Write the jobs; return what the format does not hold."""
+def _write(trace: Trace, out: Path, kind: str) -> tuple[int, tuple[str, ...]]:
+    """Write the jobs; return how many were written, and what the format does not hold."""
     from windtunnel.traces.native import write_csv, write_parquet
-    from windtunnel.traces.swf_writer import swf_losses, write_swf
 
+    jobs, rows = trace.jobs, trace.jobs.num_rows
     if kind == "swf":
-        write_swf(trace.jobs, out, metadata=trace.metadata, cluster=trace.cluster)
-        return swf_losses(trace.jobs)
-    (write_csv if kind == "csv" else write_parquet)(trace.jobs, out)
-    return ()
+        from windtunnel.traces.swf_writer import swf_losses, write_swf
+
+        write_swf(jobs, out, metadata=trace.metadata, cluster=trace.cluster)
+        return rows, swf_losses(jobs)
+    if kind == "batsim":
+        from windtunnel.traces.batsim_writer import batsim_losses, write_batsim
+
+        write_batsim(jobs, out)
+        return rows, batsim_losses(jobs)
+    if kind == "opendc":
+        from windtunnel.traces.opendc_writer import opendc_losses, write_opendc
+
+        written = write_opendc(jobs, out, metadata=trace.metadata)
+        return written, opendc_losses(jobs, metadata=trace.metadata)
+    (write_csv if kind == "csv" else write_parquet)(jobs, out)
+    return rows, ()
 
 
 def _print(data: dict[str, Any]) -> None:

@@ -8,22 +8,23 @@ are null, so they serve for packing, not for a replay in time.
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windtunnel.cluster.spec import ClusterSpec, NodeType
-from windtunnel.errors import TraceError
 from windtunnel.schema import conform
+from windtunnel.traces.node_table import beside, node_table
 from windtunnel.traces.order import by_submission
 from windtunnel.traces.readers import reader
-from windtunnel.traces.source import STDIN, read_bytes, short_name, source_name
+from windtunnel.traces.source import read_bytes, short_name, source_name
 from windtunnel.traces.tabular import TextTable, parse_text
 from windtunnel.traces.trace import Trace, TraceMetadata
+
+if TYPE_CHECKING:
+    from windtunnel.cluster.spec import ClusterSpec
 
 LICENCE = (
     "none in the folder itself; the repository's v2020 folder carries CC BY 4.0 "
@@ -76,8 +77,8 @@ def read_openb(path: str | Path, *, nodes: str | Path | None = None) -> Trace:
         )
     if moved:
         notes += ("Pods were sorted by creation, ties in the file's order.",)
-    found = nodes if nodes is not None else _sibling(path)
-    node_table, cluster = read_nodes(found) if found is not None else (None, None)
+    found = nodes if nodes is not None else beside(path, *_NODE_FILES)
+    table_of_nodes, cluster = read_nodes(found) if found is not None else (None, None)
     if found is not None:
         notes += (f"Nodes are from {Path(found).name}.",)
     return Trace(
@@ -90,7 +91,7 @@ def read_openb(path: str | Path, *, nodes: str | Path | None = None) -> Trace:
             notes=notes,
         ),
         cluster=cluster,
-        nodes=node_table,
+        nodes=table_of_nodes,
     )
 
 
@@ -124,14 +125,6 @@ def _pods(text: TextTable, *, timed: bool) -> pa.Table:
     return pa.table(columns)
 
 
-def _sibling(path: str | Path) -> Path | None:
-    """Return the published list of nodes in the pods' folder, if it is there."""
-    if str(path) == STDIN:
-        return None
-    candidates = (Path(path).with_name(name) for name in _NODE_FILES)
-    return next((found for found in candidates if found.is_file()), None)
-
-
 def read_nodes(path: str | Path) -> tuple[pa.Table, ClusterSpec]:
     """Read a list of nodes.
 
@@ -139,9 +132,8 @@ def read_nodes(path: str | Path) -> tuple[pa.Table, ClusterSpec]:
         path: plain or gzip CSV with sn, cpu_milli, memory_mib, gpu, model.
 
     Returns:
-        A table with columns node_id (string), gpus (int64), gpu_type (string, null = no GPU),
-        cpus and mem_gib (float64), one row a node in the file's order; and the cluster, nodes
-        numbered in that order.
+        A table with the columns of `windtunnel.companions.NODE_COLUMNS`, one row a node in the
+        file's order; and the cluster, nodes numbered in that order.
 
     Raises:
         TraceError: the file is not such a table; names line and column.
@@ -149,22 +141,12 @@ def read_nodes(path: str | Path) -> tuple[pa.Table, ClusterSpec]:
     """
     text = parse_text(read_bytes(path), source_name(path))
     text.require("sn", "cpu_milli", "memory_mib", "gpu", "model")
-    for name in ("sn", "gpu"):
-        if text.text(name).null_count:
-            row = pc.index(pc.is_null(text.text(name)), True).as_py()
-            line = int(text.lines[row])
-            raise TraceError(text.file, "a value in every row", row=line, column=name)
-    table = pa.table(
-        {
-            "node_id": text.text("sn"),
-            "gpus": text.integers("gpu", what="a whole number of GPUs"),
-            "gpu_type": text.text("model"),
-            "cpus": pc.divide(text.floats("cpu_milli"), 1000.0),
-            "mem_gib": pc.divide(text.floats("memory_mib"), 1024.0),
-        }
-    )
-    kinds = [tuple(row.values())[1:] for row in table.to_pylist()]
-    node_types = tuple(
-        NodeType(sum(1 for _ in alike), *kind) for kind, alike in itertools.groupby(kinds)
-    )
-    return table, ClusterSpec(node_types, short_name(path))
+    columns = {
+        "node": text.text("sn"),
+        "gpu_type": text.text("model"),
+        "num_gpus": text.integers("gpu", what="a whole number of GPUs"),
+        "num_cpus": pc.divide(text.floats("cpu_milli"), 1000.0),
+        "mem_gib": pc.divide(text.floats("memory_mib"), 1024.0),
+    }
+    spelt = {"node": "sn", "num_gpus": "gpu"}
+    return node_table(text, columns, short_name(path), spelt=spelt)

@@ -1,0 +1,363 @@
+"""Batsim: its workloads (JSON), and the ``jobs.csv`` of its results, which evalys reads too.
+
+Formats: batsim.readthedocs.io/en/latest/input-workload.html and .../output-jobs.html. A resource
+is taken as one GPU.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windtunnel.cluster.spec import ClusterSpec
+from windtunnel.companions import HOLDING_COLUMNS, companion
+from windtunnel.errors import SpecError, TraceError, nearest, quote
+from windtunnel.schema import conform_rows
+from windtunnel.traces.fields import header_has, numbers_if_there, states, words_if_there
+from windtunnel.traces.interval_set import MAX_RESOURCES, count_of, parse_intervals
+from windtunnel.traces.json_text import json_value
+from windtunnel.traces.order import by_submission
+from windtunnel.traces.readers import reader
+from windtunnel.traces.source import read_bytes, short_name, source_name
+from windtunnel.traces.tabular import TextTable, parse_text
+from windtunnel.traces.trace import Trace, TraceMetadata
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+#: Batsim's word for how a job ended -> ours.
+FINAL_STATES = {
+    "COMPLETED_SUCCESSFULLY": "completed",
+    "COMPLETED_FAILED": "failed",
+    "COMPLETED_WALLTIME_REACHED": "timeout",
+    "COMPLETED_KILLED": "cancelled",
+    "REJECTED": "cancelled",
+    "RUNNING": "running",
+    "SUBMITTED": "pending",
+    "NOT_SUBMITTED": "pending",
+}
+#: Profiles that say how long they run: before version 5 of Batsim, and since.
+_DELAYS = ("delay", "DelayProfile")
+_ONE_GPU = "A resource of Batsim is taken as one GPU."
+_SHOWN = 5
+#: Holdings are one row a job and resource; beyond this many they are left out, which is told.
+_MAX_HOLDINGS = 20_000_000
+_READ = frozenset(
+    {"job_id", "workload_name", "profile", "submission_time", "requested_number_of_resources"}
+    | {"requested_time", "success", "final_state", "starting_time", "execution_time"}
+    | {"finish_time", "allocated_resources", "consumed_energy", "metadata"}
+    | {"waiting_time", "turnaround_time", "stretch"}
+)
+
+
+def _looks_batsim(head: bytes) -> bool:
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start.startswith(b"{"):
+        return b'"nb_res"' in start or b'"subtime"' in start
+    return header_has(start, "job_id", "submission_time", "requested_number_of_resources")
+
+
+@reader("batsim", extensions=(".json", ".csv"), sniff=_looks_batsim)
+def read_batsim(path: str | Path, *, bad_rows: str = "raise") -> Trace:
+    """Read a workload of Batsim, or the jobs that a run of Batsim wrote.
+
+    Of a workload, ``duration`` is the delay of the job's profile; of other profiles only a
+    simulation of the platform tells it, so it is unknown. ``estimate`` is the walltime, the cluster
+    a pool of ``nb_res`` resources. The profile's name is kept as ``profile``.
+
+    Of ``jobs.csv``, ``num_gpus`` counts the allocated resources (before allocation: the requested
+    ones), which are the ``holdings`` of the trace with the resource's number as node. A rejected
+    job is ``cancelled`` and has no times; ``final_state`` keeps Batsim's word. Further columns:
+    ``profile``, ``workload_name``, ``allocated_resources``, ``consumed_energy`` (J), ``metadata``.
+
+    Args:
+        path: plain or gzip, JSON or CSV; ``-`` = standard input.
+        bad_rows: ``raise``, or ``drop``: leave out, counted, rows that break a rule.
+
+    Raises:
+        TraceError: neither of the two; names line and column, or the path in the JSON.
+        SchemaError: rules of the schema are broken; rows of a workload are jobs of its list.
+    """
+    file = source_name(path)
+    data = read_bytes(path)
+    if data.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"[")):
+        return _workload(data, path, bad_rows)
+    text = parse_text(data, file)
+    columns, notes = _results(text)
+    table, lines, moved = by_submission(pa.table(columns), text.lines)
+    jobs, dropped = conform_rows(table, bad_rows=bad_rows, source=file, lines=lines)
+    unread = [quote(name) for name in text.table.column_names if name not in _READ]
+    if unread:
+        notes.append(f"Columns of the file that were not read: {', '.join(unread)}.")
+    if moved:
+        notes.append("Rows were sorted by submission, ties in the file's order.")
+    holdings = _holdings(jobs)
+    if holdings is None and (pc.sum(jobs["num_gpus"]).as_py() or 0) > _MAX_HOLDINGS:
+        notes.append(f"More than {_MAX_HOLDINGS:,} allocated resources: no table of holdings.")
+    about = TraceMetadata(
+        name=short_name(path),
+        source=file,
+        rows_read=text.num_rows,
+        dropped=dropped,
+        notes=(_ONE_GPU, *notes),
+    )
+    return Trace(jobs, about, holdings=holdings)
+
+
+class _Job(msgspec.Struct):
+    id: str | int
+    subtime: float
+    res: int
+    profile: str | int
+    walltime: float | None = None
+
+
+class _Profile(msgspec.Struct):
+    type: str
+    delay: float | None = None
+
+
+class _Workload(msgspec.Struct):
+    jobs: list[_Job]
+    profiles: dict[str, _Profile]
+    nb_res: int | None = None
+
+
+def _workload(data: bytes, path: str | Path, bad_rows: str) -> Trace:
+    """Return the trace of a workload.
+
+    Raises:
+        TraceError: broken JSON, or another shape.
+    """
+    file = source_name(path)
+    plain = json_value(data, file)
+    try:
+        workload = msgspec.convert(plain, _Workload)
+    except msgspec.ValidationError as error:
+        raise TraceError(
+            file,
+            "a Batsim workload: {nb_res, jobs: [{id, subtime, res, profile}], profiles}",
+            hint=f"{error}.",
+        ) from error
+    if not workload.jobs:
+        raise TraceError(file, "at least one job", hint="The list of jobs is empty.")
+    delays = [_delay(workload, job, number, file) for number, job in enumerate(workload.jobs, 1)]
+    columns = {
+        "job_id": pa.array([str(job.id) for job in workload.jobs]),
+        "submit_time": pa.array([job.subtime for job in workload.jobs], pa.float64()),
+        "duration": pa.array(delays, pa.float64()),
+        "estimate": pa.array([_limit(job.walltime) for job in workload.jobs], pa.float64()),
+        "num_gpus": pa.array([float(job.res) for job in workload.jobs], pa.float64()),
+        "profile": pa.array([str(job.profile) for job in workload.jobs]),
+    }
+    rows = range(1, len(workload.jobs) + 1)
+    table, lines, moved = by_submission(pa.table(columns), rows)
+    source = f"{file} (rows are jobs of the list)"
+    jobs, dropped = conform_rows(table, bad_rows=bad_rows, source=source, lines=lines)
+    notes = [_ONE_GPU, *_workload_notes(workload, delays), *_unread(plain["jobs"])]
+    if moved:
+        notes.append("Jobs were sorted by submission, ties in the file's order.")
+    cluster, doubts = _platform(workload.nb_res, short_name(path))
+    return Trace(
+        jobs,
+        TraceMetadata(
+            name=short_name(path),
+            source=file,
+            rows_read=len(workload.jobs),
+            dropped=dropped,
+            notes=(*notes, *doubts),
+        ),
+        cluster=cluster,
+    )
+
+
+def _delay(workload: _Workload, job: _Job, number: int, file: str) -> float | None:
+    """Return how long a job's profile runs, None where only a simulation tells.
+
+    Raises:
+        TraceError: there is no such profile, or it is a delay without its length.
+    """
+    name = str(job.profile)
+    profile = workload.profiles.get(name)
+    if profile is None:
+        raise TraceError(
+            file,
+            "the name of one of the profiles",
+            column="profile",
+            value=name,
+            hint=f"It is in job {number:,} of the list.{nearest(name, workload.profiles)}",
+        )
+    if profile.type not in _DELAYS:
+        return None
+    if profile.delay is None:
+        raise TraceError(
+            file, "a delay in seconds", column=f"profiles[{name}]", hint="It has no delay."
+        )
+    return profile.delay
+
+
+def _limit(walltime: float | None) -> float | None:
+    return None if walltime == -1 else walltime
+
+
+def _workload_notes(workload: _Workload, delays: list[float | None]) -> list[str]:
+    kinds: dict[str, int] = {}
+    longer = 0
+    for job, delay in zip(workload.jobs, delays, strict=True):
+        limit = _limit(job.walltime)
+        if delay is None:
+            kind = workload.profiles[str(job.profile)].type
+            kinds[kind] = kinds.get(kind, 0) + 1
+        elif limit is not None and delay > limit:
+            longer += 1
+    notes = []
+    if kinds:
+        most = sorted(kinds.items(), key=lambda item: (-item[1], item[0]))
+        shown = ", ".join(f"{quote(kind)} ({count:,})" for kind, count in most[:_SHOWN])
+        notes.append(f"Jobs whose profile is no delay, so that their run time is unknown: {shown}.")
+    if longer:
+        notes.append(
+            f"Jobs whose delay is longer than their walltime, at which Batsim stops them: "
+            f"{longer:,} (duration is the delay)."
+        )
+    return notes
+
+
+def _unread(jobs: list[dict[str, Any]]) -> list[str]:
+    names = {name: None for job in jobs for name in job if name not in _Job.__struct_fields__}
+    if not names:
+        return []
+    return [f"Fields of jobs that were not read: {', '.join(map(quote, list(names)[:_SHOWN]))}."]
+
+
+def _platform(resources: int | None, name: str) -> tuple[ClusterSpec | None, tuple[str, ...]]:
+    if resources is None:
+        return None, ()
+    try:
+        return ClusterSpec.pool(resources, name=name), ()
+    except SpecError:
+        return None, (f"nb_res {resources:,} is not a number of resources: cluster unknown.",)
+
+
+def _results(text: TextTable) -> tuple[dict[str, Any], list[str]]:
+    """Return the schema's columns of a ``jobs.csv`` and what to tell about them.
+
+    Raises:
+        TraceError: a column is missing, or a cell is not what it should be.
+    """
+    seconds = "a number of seconds"
+    requested = text.floats("requested_number_of_resources", what="a number of resources")
+    sets = words_if_there(text, "allocated_resources")
+    counts = _counted(text, sets)
+    limit = numbers_if_there(text, "requested_time", what=seconds)
+    status, notes = (
+        states(text, "final_state", FINAL_STATES)
+        if "final_state" in text.table.column_names
+        else _successes(text)
+    )
+    differing = int(pc.sum(pc.not_equal(counts, requested)).as_py() or 0)
+    workloads = words_if_there(text, "workload_name")
+    columns = {
+        "job_id": _ids(text, workloads),
+        "submit_time": text.floats("submission_time", what=seconds),
+        "start_time": text.floats("starting_time", what=seconds),
+        "end_time": text.floats("finish_time", what=seconds),
+        "duration": text.floats("execution_time", what=seconds),
+        "estimate": pc.if_else(pc.equal(limit, -1), pa.scalar(None, pa.float64()), limit),
+        "num_gpus": pc.coalesce(counts, requested),
+        "status": status,
+        "profile": words_if_there(text, "profile"),
+        "workload_name": workloads,
+        "final_state": words_if_there(text, "final_state"),
+        "allocated_resources": sets,
+        "consumed_energy": _energy(text),
+        "metadata": words_if_there(text, "metadata"),
+    }
+    told = list(notes)
+    if differing:
+        told.append(
+            f"Jobs that were allocated another number of resources than they requested: "
+            f"{differing:,} (num_gpus is the allocated)."
+        )
+    return columns, told
+
+
+def _ids(text: TextTable, workloads: Any) -> Any:
+    """Return the ids; behind their workload's name, as in Batsim, where there are several."""
+    ids = text.text("job_id")
+    if pc.count_distinct(workloads, mode="all").as_py() < 2:  # noqa: PLR2004 - several
+        return ids
+    return pc.if_else(pc.is_valid(workloads), pc.binary_join_element_wise(workloads, ids, "!"), ids)
+
+
+def _successes(text: TextTable) -> tuple[Any, tuple[str, ...]]:
+    """Return the status where the file has no final states, as before version 2 of Batsim."""
+    return states(text, "success", {"1": "completed", "0": "failed"})
+
+
+def _energy(text: TextTable) -> Any:
+    energy = numbers_if_there(text, "consumed_energy", what="a number of joules")
+    return pc.if_else(pc.equal(energy, -1), pa.scalar(None, pa.float64()), energy)
+
+
+def _counted(text: TextTable, sets: Any) -> pa.Array:
+    """Return how many resources each set has, float64, null = none is told.
+
+    Raises:
+        TraceError: a cell is no interval set.
+    """
+    known: dict[str, int] = {}
+    counts: list[int | None] = []
+    for row, cell in enumerate(sets.to_pylist()):
+        if cell is None or not cell.strip():
+            counts.append(None)
+            continue
+        if cell not in known:
+            try:
+                known[cell] = count_of(parse_intervals(cell))
+            except ValueError as error:
+                raise TraceError(
+                    text.file,
+                    f"an interval set such as 0-7 12, of at most {MAX_RESOURCES:,} resources",
+                    row=int(text.lines[row]),
+                    column="allocated_resources",
+                    value=cell,
+                ) from error
+        counts.append(known[cell])
+    return pa.array(counts, pa.float64())
+
+
+def _holdings(jobs: pa.Table) -> pa.Table | None:
+    """Return which job had which resource when, None where nothing is told or far too much."""
+    names = ("allocated_resources", "job_id", "start_time", "end_time")
+    known = [
+        (parse_intervals(cell), job, start, end)
+        for cell, job, start, end in zip(*(jobs[n].to_pylist() for n in names), strict=True)
+        if cell is not None and cell.strip() and start is not None
+    ]
+    counts = [count_of(spans) for spans, *_ in known]
+    if not known or sum(counts) > _MAX_HOLDINGS:
+        return None
+    numbers = np.concatenate(
+        [np.arange(low, high + 1) for spans, *_ in known for low, high in spans]
+    )
+    columns: dict[str, Any] = {
+        "job_id": np.repeat(np.array([job for _, job, *_ in known], dtype=object), counts),
+        "start_time": np.repeat(np.array([start for *_, start, _ in known], np.float64), counts),
+        "end_time": np.repeat(
+            np.array([np.nan if end is None else end for *_, end in known], np.float64), counts
+        ),
+    }
+    return companion(
+        HOLDING_COLUMNS,
+        {
+            "job_id": pa.array(columns["job_id"], pa.string()),
+            "node": pa.array(numbers).cast(pa.string()),
+            "start_time": pa.array(columns["start_time"]),
+            "end_time": pa.array(columns["end_time"], from_pandas=True),
+        },
+    )

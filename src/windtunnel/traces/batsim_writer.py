@@ -1,0 +1,326 @@
+"""Write a jobs table as Batsim's ``jobs.csv``, which our reader reads back, and evalys.
+
+Format: batsim.readthedocs.io/en/latest/output-jobs.html. One GPU is written as one resource.
+"""
+
+from __future__ import annotations
+
+import gzip
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windtunnel.errors import SchemaError, Violation, quote
+from windtunnel.schema import as_jobs, source_of
+from windtunnel.traces.batsim import FINAL_STATES
+from windtunnel.traces.interval_set import format_intervals, parse_intervals
+from windtunnel.traces.native import in_one_piece
+from windtunnel.traces.order import by_submission
+from windtunnel.traces.resource_numbers import number_resources
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+COLUMNS: tuple[str, ...] = (
+    *("job_id", "workload_name", "profile", "submission_time", "requested_number_of_resources"),
+    *("requested_time", "success", "final_state", "starting_time", "execution_time"),
+    *("finish_time", "waiting_time", "turnaround_time", "stretch", "allocated_resources"),
+    *("consumed_energy", "metadata"),
+)
+_STATES = {
+    "completed": "COMPLETED_SUCCESSFULLY",
+    "failed": "COMPLETED_FAILED",
+    "node_fail": "COMPLETED_FAILED",
+    "out_of_memory": "COMPLETED_FAILED",
+    "timeout": "COMPLETED_WALLTIME_REACHED",
+    "cancelled": "COMPLETED_KILLED",
+    "preempted": "COMPLETED_KILLED",
+    "running": "RUNNING",
+    "pending": "SUBMITTED",
+}
+_MERGED = ("node_fail", "out_of_memory", "preempted", "unknown")
+_OVER = ("completed", "failed", "node_fail", "out_of_memory", "timeout", "cancelled", "preempted")
+_CARRIED = {
+    *("job_id", "submit_time", "start_time", "end_time", "duration", "estimate", "num_gpus"),
+    *("status", "profile", "workload_name", "final_state", "allocated_resources"),
+    *("consumed_energy", "metadata"),
+}
+#: What a run of the simulator says of a job -> our status, and Batsim's word.
+_FLOWN = {
+    "finished": ("completed", "COMPLETED_SUCCESSFULLY"),
+    "running": ("running", "RUNNING"),
+    "waiting": ("pending", "SUBMITTED"),
+    "not_submitted": ("pending", "NOT_SUBMITTED"),
+    "rejected": ("cancelled", "REJECTED"),
+}
+_WORKLOAD = "w0"
+_MUST_QUOTE = frozenset(',"\r\n')
+
+
+def write_batsim(jobs: Any, path: str | Path, *, holdings: pa.Table | None = None) -> None:
+    """Write a jobs table as ``jobs.csv``, gzipped where the name ends in ``.gz``.
+
+    Rows are written in order of submission. Where neither ``holdings`` nor a column
+    ``allocated_resources`` says which resources a job had, each job gets the lowest numbers that
+    are free from its start to its end (`batsim_losses` tells).
+
+    Args:
+        jobs: anything `windtunnel.schema.as_jobs` takes: recorded times, or those of a run
+            (`flown`). Needed are start_time, end_time (or duration) and num_gpus of each job that
+            ran; columns of `windtunnel.traces.batsim.read_batsim` are taken over.
+        path: the file; it appears whole or not at all.
+        holdings: table of `windtunnel.companions.HOLDING_COLUMNS`, ``node`` the resource's
+            number; of a job with several stays the last one counts.
+
+    Raises:
+        SchemaError: the table breaks the schema, or has a fraction of a GPU.
+        TraceError: the file cannot be written.
+    """
+    table = as_jobs(jobs)
+    _refuse(table)
+    table, _, _ = by_submission(table, range(table.num_rows))
+    columns = _columns(table, holdings)
+    rows = zip(*(columns[name] for name in COLUMNS), strict=True)
+    lines = [",".join(COLUMNS), *(",".join(map(_cell, row)) for row in rows)]
+    data = ("\n".join(lines) + "\n").encode()
+    packed = gzip.compress(data, 6, mtime=0) if str(path).endswith(".gz") else data
+
+    def write(temporary: Path) -> None:
+        temporary.write_bytes(packed)
+
+    in_one_piece(path, write)
+
+
+def flown(jobs: Any, outcome: pa.Table) -> pa.Table:
+    """Return a jobs table with the times of a run in place of the recorded ones.
+
+    Args:
+        jobs: the jobs that were flown.
+        outcome: ``job_id``, ``start_time``, ``end_time``, ``run_time`` and ``status`` of each job
+            (`windtunnel.sim.outcome.Outcome.table`), in the same order.
+
+    Returns:
+        The jobs; ``duration`` is the time on GPUs. ``final_state`` holds Batsim's word, and
+        columns of the recorded run that no longer hold are gone.
+
+    Raises:
+        SchemaError: the two tables are not of the same jobs.
+    """
+    table = as_jobs(jobs)
+    if not table["job_id"].equals(outcome["job_id"].cast(pa.string())):
+        raise SchemaError("outcome", [Violation("job_id", "the ids of the jobs, in their order")])
+    status = outcome["status"].to_pylist()
+    ran = pc.is_valid(outcome["start_time"])
+    nothing = pa.scalar(None, pa.float64())
+    values = {
+        "start_time": outcome["start_time"],
+        "end_time": outcome["end_time"],
+        "duration": pc.if_else(ran, outcome["run_time"], nothing),
+        "status": pa.array([_FLOWN[word][0] for word in status], pa.string()),
+    }
+    for name, column in values.items():
+        table = table.set_column(table.column_names.index(name), name, column)
+    gone = {"final_state", "allocated_resources", "consumed_energy"} & set(table.column_names)
+    table = table.drop_columns(sorted(gone))
+    words = pa.array([_FLOWN[word][1] for word in status], pa.string())
+    return as_jobs(table.append_column("final_state", words))
+
+
+def batsim_losses(jobs: pa.Table, *, holdings: pa.Table | None = None) -> tuple[str, ...]:
+    """Return what of a jobs table ``jobs.csv`` cannot hold, one sentence each."""
+    losses = []
+    left_out = [
+        field.name
+        for field in jobs.schema
+        if field.name not in _CARRIED and jobs[field.name].null_count < jobs.num_rows
+    ]
+    if left_out:
+        losses.append(f"Columns that Batsim does not have: {', '.join(map(quote, left_out))}.")
+    ran = jobs["start_time"].null_count < jobs.num_rows
+    if ran and holdings is None and not _has(jobs, "allocated_resources"):
+        losses.append(
+            "Which GPUs a job had is not known: resources are numbered here, the lowest that are "
+            "free from its start to its end."
+        )
+    status = jobs["status"].to_pylist()
+    merged = sum(word in _MERGED for word in status)
+    if merged:
+        losses.append(
+            "Jobs that ended by node failure or lack of memory (failed), by preemption (killed), "
+            f"or in an unknown state (no state): {merged:,}."
+        )
+    start = jobs["start_time"].to_pylist()
+    unstarted = sum(
+        word not in {"cancelled", "pending"} and begin is None
+        for word, begin in zip(status, start, strict=True)
+    )
+    if unstarted:
+        losses.append(
+            f"Jobs without a recorded start, which evalys cannot draw: {unstarted:,} (simulate "
+            "the trace to give them one)."
+        )
+    return tuple(losses)
+
+
+def _has(jobs: pa.Table, name: str) -> bool:
+    return name in jobs.column_names and jobs[name].null_count < jobs.num_rows
+
+
+def _refuse(jobs: pa.Table) -> None:
+    """Refuse fractions of a GPU.
+
+    Raises:
+        SchemaError: counts them.
+    """
+    gpus = np.asarray(jobs["num_gpus"].to_numpy(), dtype=np.float64)
+    broken = np.isfinite(gpus) & (gpus != np.rint(gpus))
+    if broken.any():
+        row = int(broken.argmax())
+        rule = "a whole number: Batsim counts resources"
+        found = Violation(
+            "num_gpus", rule, int(broken.sum()), row + 1, float(gpus[row]), unit="row"
+        )
+        raise SchemaError(f"{source_of(jobs)} as Batsim", [found])
+
+
+def _columns(jobs: pa.Table, holdings: pa.Table | None) -> dict[str, Sequence[Any]]:
+    """Return the columns of the file, None = an empty cell."""
+    plain = {name: jobs[name].to_pylist() for name in jobs.column_names if name in _CARRIED}
+    submit, start, run = plain["submit_time"], plain["start_time"], plain["duration"]
+    end = [
+        begin + length if last is None and None not in {begin, length} and state in _OVER else last
+        for begin, length, last, state in zip(
+            start, run, plain["end_time"], plain["status"], strict=True
+        )
+    ]
+    state = [_state(*row) for row in zip(
+        plain["status"], start, plain.get("final_state", [None] * len(run)), strict=True
+    )]  # fmt: skip
+    turnaround = [_minus(a, b) for a, b in zip(end, submit, strict=True)]
+    workload = [w or _WORKLOAD for w in plain.get("workload_name", [None] * len(run))]
+    return {
+        "job_id": _ids(plain["job_id"], workload),
+        "workload_name": workload,
+        "profile": [
+            _number(length) if name is None else name
+            for name, length in zip(plain.get("profile", [None] * len(run)), run, strict=True)
+        ],
+        "submission_time": submit,
+        "requested_number_of_resources": plain["num_gpus"],
+        "requested_time": [-1.0 if limit is None else limit for limit in plain["estimate"]],
+        "success": [None if not s else float(s == "COMPLETED_SUCCESSFULLY") for s in state],
+        "final_state": state,
+        "starting_time": start,
+        "execution_time": run,
+        "finish_time": end,
+        "waiting_time": [_minus(a, b) for a, b in zip(start, submit, strict=True)],
+        "turnaround_time": turnaround,
+        "stretch": [
+            None if whole is None or not length else whole / length
+            for whole, length in zip(turnaround, run, strict=True)
+        ],
+        "allocated_resources": _resources(jobs, start, end, holdings),
+        "consumed_energy": [
+            -1.0 if joules is None else joules
+            for joules in plain.get("consumed_energy", [None] * len(run))
+        ],
+        "metadata": plain.get("metadata", [None] * len(run)),
+    }
+
+
+def _state(status: str | None, start: float | None, told: str | None) -> str | None:
+    """Return Batsim's word; the one that a file of Batsim had where it still means the same."""
+    if told is not None and FINAL_STATES.get(told) == status:
+        return told
+    if status == "cancelled" and start is None:
+        return "REJECTED"
+    return _STATES.get(status or "")
+
+
+def _minus(later: float | None, earlier: float | None) -> float | None:
+    return None if later is None or earlier is None else later - earlier
+
+
+def _ids(ids: list[str], workloads: list[str]) -> list[str]:
+    """Return the ids; without the workload's name where the reader put it before them."""
+    if len(set(workloads)) == 1:
+        return ids
+    pairs = zip(ids, workloads, strict=True)
+    return [name.removeprefix(f"{workload}!") for name, workload in pairs]
+
+
+def _resources(
+    jobs: pa.Table, start: list[Any], end: list[Any], holdings: pa.Table | None
+) -> list[str | None]:
+    """Return each job's interval set."""
+    if holdings is not None:
+        held = _last_stays(holdings)
+        return [
+            format_intervals(held[job]) if job in held else None
+            for job in jobs["job_id"].to_pylist()
+        ]
+    if _has(jobs, "allocated_resources"):
+        cells = jobs["allocated_resources"].cast(pa.string()).to_pylist()
+        return [None if cell is None else _canonical(cell) for cell in cells]
+    gpus = jobs["num_gpus"].to_pylist()
+    ran = [
+        row
+        for row, (begin, count) in enumerate(zip(start, gpus, strict=True))
+        if begin is not None and count
+    ]
+    stays = [
+        (start[row], np.inf if end[row] is None else end[row], [(0, int(gpus[row]))]) for row in ran
+    ]
+    sets: list[str | None] = [None] * len(gpus)
+    for row, numbers in zip(ran, number_resources(stays, None), strict=True):
+        sets[row] = format_intervals(numbers)
+    return sets
+
+
+def _canonical(cell: str) -> str:
+    """Return an interval set in its canonical form; what is none stays as it is."""
+    try:
+        spans = parse_intervals(cell)
+    except ValueError:
+        return cell
+    return " ".join(str(low) if low == high else f"{low}-{high}" for low, high in spans)
+
+
+def _last_stays(holdings: pa.Table) -> dict[str, list[int]]:
+    """Return the resources of each job's last stay.
+
+    Raises:
+        SchemaError: a node is not a resource's number.
+    """
+    found: dict[str, list[int]] = {}
+    since: dict[str, float] = {}
+    for job, node, start in zip(
+        *(holdings[name].to_pylist() for name in ("job_id", "node", "start_time")), strict=True
+    ):
+        if not (node.isascii() and node.isdigit()):
+            rule = "numbers of resources in the holdings"
+            raise SchemaError("holdings", [Violation("node", rule, 1, value=node)])
+        if start > since.get(job, -np.inf):
+            since[job], found[job] = start, []
+        if start == since[job]:
+            found[job].append(int(node))
+    return found
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        return _number(value) or ""
+    if value and not _MUST_QUOTE.intersection(value):
+        return value
+    doubled = value.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def _number(value: float | None) -> str | None:
+    """Return a number so that it reads back exactly, ``3600`` rather than ``3600.0``."""
+    return None if value is None else repr(float(value)).removesuffix(".0")

@@ -1,0 +1,1 @@
+"""Workloads, jobs and pods of Kubernetes, Kueue and Volcano, as their API prints them."""
