@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from windtunnel.traces.open import open_trace
     from windtunnel.traces.readers import reader
     from windtunnel.traces.trace import Trace, TraceMetadata
+    from windtunnel.traces.twin import Twin, fit
 
 __version__ = "0.1.0"
 
@@ -56,8 +57,10 @@ _HOME = {
     "Trace": "windtunnel.traces.trace",
     "TraceError": "windtunnel.errors",
     "TraceMetadata": "windtunnel.traces.trace",
+    "Twin": "windtunnel.traces.twin",
     "WindtunnelError": "windtunnel.errors",
     "compare": "windtunnel.study.compare",
+    "fit": "windtunnel.traces.twin",
     "open_trace": "windtunnel.traces.open",
     "policy": "windtunnel.policies.catalogue",
     "reader": "windtunnel.traces.readers",
@@ -81,9 +84,11 @@ __all__ = [
     "Trace",
     "TraceError",
     "TraceMetadata",
+    "Twin",
     "WindtunnelError",
     "__version__",
     "compare",
+    "fit",
     "open_trace",
     "policy",
     "reader",

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from windtunnel.traces.trace import Trace
 
 _SYNTHETIC = "synthetic:"
+#: Endings of files that `windtunnel fit` writes.
+_TWINS = ("twin.toml", "twin.json")
 #: The options of a flight whose default says nothing, with that default.
 _QUIET: dict[str, Any] = {
     "queueing": None,
@@ -57,8 +59,9 @@ class TraceWish:
 
     @property
     def is_synthetic(self) -> bool:
-        """Whether the trace is made here."""
-        return self.spec.lower().startswith(_SYNTHETIC)
+        """Whether the trace is made here, from published statistics or from a twin's."""
+        name = self.spec.lower()
+        return name.startswith(_SYNTHETIC) or name.endswith(_TWINS) or self.reader == "twin"
 
     def options(self, *, seed_is_for_trace: bool = False) -> dict[str, Any]:
         """Return the options that `windtunnel.open_trace` is to get.
@@ -67,7 +70,8 @@ class TraceWish:
             seed_is_for_trace: the command has no other use for a seed.
 
         Raises:
-            SpecError: an option of synthetic traces is given for one that is read, or the reverse.
+            SpecError: an option of traces that are made is given for one that is read, or the
+                reverse.
         """
         from windtunnel.errors import SpecError, quote
 
@@ -80,7 +84,7 @@ class TraceWish:
         }
         for name, value in (read if self.is_synthetic else made).items():
             if value is not None and (name != "seed" or seed_is_for_trace):
-                kind = "traces that are read" if self.is_synthetic else "synthetic traces"
+                kind = "traces that are read" if self.is_synthetic else "synthetic traces and twins"
                 raise SpecError(
                     f"--{name.replace('_', '-')}",
                     f"only {kind} take it; {quote(self.spec)} is not one of them.",

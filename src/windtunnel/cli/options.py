@@ -108,9 +108,15 @@ def trace_options(command: Command) -> Command:
             "--load",
             type=float,
             metavar="X",
-            help="Synthetic traces: GPU time wanted, as a share of what the cluster has.",
+            help="Synthetic traces: GPU time wanted, as a share of what the cluster has; "
+            "twins: submissions, 1 = as many a day as the source had.",
         ),
-        click.option("--jobs", type=int, metavar="N", help="Synthetic traces: number of GPU jobs."),
+        click.option(
+            "--jobs",
+            type=int,
+            metavar="N",
+            help="Synthetic traces and twins: number of jobs (GPU jobs, where synthetic).",
+        ),
         click.option(
             "--bad-rows",
             type=OneOf(*BAD_ROWS),

@@ -14,6 +14,7 @@ COMMANDS: dict[str, str] = {
     "fetch": "windtunnel.cli.traces",
     "describe": "windtunnel.cli.describe",
     "convert": "windtunnel.cli.convert",
+    "fit": "windtunnel.cli.fit",
     "simulate": "windtunnel.cli.simulate",
     "compare": "windtunnel.cli.compare",
     "demo": "windtunnel.cli.demo",

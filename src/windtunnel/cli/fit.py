@@ -1,0 +1,176 @@
+"""``windtunnel fit``: a private twin of a trace, and how like it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from windtunnel.cli.options import out_option, output_options, seed_option, trace_options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from windtunnel.traces.twin import Twin
+
+_TOML, _JSON = ".toml", ".twin.json"
+
+
+@click.command(short_help="Learn a private twin of a trace: its statistics, without its names.")
+@trace_options
+@out_option("FILE", "Where to write the twin: NAME.twin.toml or NAME.twin.json.  [required]")
+@click.option(
+    "--min-count",
+    type=click.IntRange(min=2),
+    default=5,
+    show_default=True,
+    metavar="K",
+    help="No published number rests on fewer jobs.",
+)
+@click.option(
+    "--bins",
+    type=click.IntRange(min=2, max=1000),
+    default=32,
+    show_default=True,
+    metavar="N",
+    help="Groups of jobs in which a distribution is told.",
+)
+@click.option("--keep-workloads", is_flag=True, help="Keep the names of workloads.")
+@click.option("--keep-gpu-types", is_flag=True, help="Keep the names of GPU types.")
+@seed_option("Deals the generated names; seed of a synthetic trace, too.  [default: 0]")
+@output_options
+def fit(
+    *,
+    trace: str,
+    out: Path | None,
+    min_count: int,
+    bins: int,
+    keep_workloads: bool,
+    keep_gpu_types: bool,
+    as_json: bool,
+    **asked: Any,
+) -> None:
+    """Learn the statistics of TRACE, write them to a file, and show how like a twin is.
+
+    The file holds no id, no name, no date and no single job's numbers: every number in it rests on
+    at least K jobs. Where TRACE has too few jobs for that, nothing is written. The twin is opened
+    like any trace: windtunnel simulate NAME.twin.toml --cluster ...
+    """
+    from windtunnel.cli.opening import TraceWish, open_wish
+    from windtunnel.cli.screen import progress, shows_progress
+    from windtunnel.traces.twin import fit as learn
+    from windtunnel.traces.twin.fidelity import fidelity
+
+    target = _checked(out, trace)
+    show = shows_progress(as_json=as_json)
+    opened = open_wish(TraceWish(trace, **asked), show=show)
+    with progress("Learning", show=show):
+        twin = learn(
+            opened,
+            seed=asked["seed"] or 0,
+            min_count=min_count,
+            bins=bins,
+            keep_workloads=keep_workloads,
+            keep_gpu_types=keep_gpu_types,
+        )
+        rows = fidelity(opened.jobs, twin.generate(seed=asked["seed"] or 0).jobs).to_pylist()
+    twin.save(target)
+    if as_json:
+        from windtunnel.cli.machine import print_json
+
+        print_json({**_facts(twin, target), "fidelity": rows})
+        return
+    _print(twin, target, rows)
+
+
+def _checked(out: Path | None, trace: str) -> Path:
+    """Return where to write.
+
+    Raises:
+        SpecError: no name, another ending, no such folder, or the trace itself.
+    """
+    from windtunnel.cli.opening import check_out
+    from windtunnel.errors import SpecError, quote
+
+    if out is None:
+        raise SpecError("--out", "expected a file to write, such as NAME.twin.toml.")
+    check_out(out, (_TOML, ".json"), trace)
+    if out.suffix.lower() == ".json" and not out.name.lower().endswith(_JSON):
+        raise SpecError(
+            f"--out {out}",
+            f"expected the ending {_JSON}, by which a twin in JSON is known; "
+            f"call it {quote(out.stem + _JSON)}.",
+        )
+    return out
+
+
+def _facts(twin: Twin, out: Path) -> dict[str, Any]:
+    """Return what was written, as plain data."""
+    return {
+        "out": str(out),
+        "bytes": out.stat().st_size,
+        "jobs": twin.jobs,
+        "min_count": twin.min_count,
+        "strata": len(twin.strata),
+        "users": sum(people.users for people in twin.users),
+        "kept": list(twin.kept),
+    }
+
+
+def _print(twin: Twin, out: Path, rows: list[dict[str, Any]]) -> None:
+    from windtunnel.cli.screen import bullets, facts, heading, line, plain_table, screen
+    from windtunnel.report.format import count
+
+    console = screen()
+    told = _facts(twin, out)
+    facts(
+        console,
+        [
+            ("written to", told["out"]),
+            ("size", f"{count(told['bytes'])} bytes"),
+            ("jobs", count(twin.jobs)),
+            ("strata", f"{count(len(twin.strata))} of workload and GPU count"),
+            ("smallest group", f"{count(twin.min_count)} jobs"),
+        ],
+    )
+    heading(console, "How like the source a twin is")
+    cells = [
+        (row["measure"], _cell(row["source"], row["unit"]), _cell(row["twin"], row["unit"]))
+        for row in rows
+    ]
+    console.print(plain_table(("measure", "source", "twin"), cells, numbers=2))
+    bullets(console, "What is in the file", _contents(twin))
+    console.print()
+    console.print(line(f"Next: windtunnel simulate {out} --cluster 64x8:A100 --policy fifo"))
+
+
+def _contents(twin: Twin) -> tuple[str, ...]:
+    """Return what leaves and what does not, in sentences."""
+    kept = " and ".join(name.replace("_", " ") for name in twin.kept)
+    names = f"names but those of {kept}" if kept else "names of workloads and GPU types"
+    return (
+        (
+            "Counts of jobs and means over groups of jobs, by workload and GPU count: sizes, run "
+            "times, waits, states, requests; jobs by day and by hour of the week; how unequal "
+            "users, virtual clusters and templates are."
+        ),
+        f"Not in it: ids, users, virtual clusters, templates, dates, single jobs, {names}.",
+        (
+            f"It hides each job among {twin.min_count}; it is not differential privacy: look "
+            "through the file before you share it."
+        ),
+    )
+
+
+def _cell(value: float | None, unit: str) -> str:
+    from windtunnel.report import format as texts
+
+    write: dict[str, Callable[[float | None], str]] = {
+        "jobs": texts.count,
+        "s": texts.duration,
+        "GPU s": texts.gpu_time,
+        "share": texts.percent,
+        "distance": lambda number: "" if number is None else f"{number:.4f}",
+    }
+    return write.get(unit, texts.number)(value)

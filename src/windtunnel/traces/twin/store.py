@@ -1,0 +1,155 @@
+"""A twin as a file: TOML or JSON, readable, the same bytes for the same twin; and its reader."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+import tomllib
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from windtunnel.errors import SpecError, TraceError
+from windtunnel.traces.native import in_one_piece
+from windtunnel.traces.readers import reader
+from windtunnel.traces.source import read_bytes, short_name, source_name
+from windtunnel.traces.twin.model import Twin
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from windtunnel.traces.trace import Trace
+
+#: Endings of a twin's file, by which it is recognised.
+ENDINGS: tuple[str, ...] = (".twin.toml", ".twin.json")
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_WIDTH = 100
+_HEAD = """\
+# A twin of a trace: statistics from which windtunnel generates jobs like those of the source.
+# No number rests on fewer than min_count jobs. Of the source's names only those of the columns
+# listed as `kept` are in it.
+"""
+
+
+def save(twin: Twin, path: str | Path) -> None:
+    """Write a twin as TOML, or as JSON where the name ends in ``.json``.
+
+    Raises:
+        TraceError: the file cannot be written; it appears whole or not at all.
+    """
+    text = to_json(twin) if str(path).endswith(".json") else to_toml(twin)
+
+    def write(temporary: Path) -> None:
+        temporary.write_bytes(text.encode())
+
+    in_one_piece(path, write)
+
+
+def load(path: str | Path) -> Twin:
+    """Read a twin.
+
+    Raises:
+        TraceError: the file cannot be read, is neither TOML nor JSON, has a key that twins do not
+            have or lacks one, or its numbers contradict each other.
+    """
+    file = source_name(path)
+    try:
+        text = read_bytes(path).decode()
+        is_json = text.lstrip().startswith("{")
+        data = json.loads(text) if is_json else tomllib.loads(text)
+        return msgspec.convert(data, Twin)
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, json.JSONDecodeError) as error:
+        raise TraceError(file, "a twin as TOML or JSON", hint=f"{error}.") from error
+    except (msgspec.ValidationError, SpecError, RecursionError) as error:
+        raise TraceError(file, "a twin as `windtunnel fit` writes it", hint=f"{error}") from error
+
+
+def _looks_like_twin(head: bytes) -> bool:
+    return b'"windtunnel-twin-' in head
+
+
+@reader("twin", extensions=ENDINGS, sniff=_looks_like_twin)
+def read_twin(
+    path: str | Path, *, jobs: int | None = None, load: float = 1.0, seed: int = 0
+) -> Trace:
+    """Generate a trace from a twin's file.
+
+    Args:
+        path: what `Twin.save` wrote; ``-`` = standard input.
+        jobs: how many; None = as many as the source.
+        load: submissions a second over the source's.
+        seed: same seed, same bytes.
+
+    Raises:
+        TraceError: the file is no twin.
+        SpecError: an option is out of range.
+    """
+    trace = _load(path).generate(jobs, load, seed)
+    name = short_name(path).removesuffix(".toml").removesuffix(".twin")
+    return replace(
+        trace, metadata=replace(trace.metadata, name=f"{name} (twin)", source=source_name(path))
+    )
+
+
+_load = load  # `read_twin` has an option of that name
+
+
+def to_json(twin: Twin) -> str:
+    """Return a twin as JSON text."""
+    plain = msgspec.to_builtins(twin)
+    return (
+        json.dumps(plain, separators=(",", ":"), allow_nan=False).replace('{"gpus":', '\n{"gpus":')
+        + "\n"
+    )
+
+
+def to_toml(twin: Twin) -> str:
+    """Return a twin as TOML text."""
+    lines: list[str] = []
+    _table(msgspec.to_builtins(twin), (), lines)
+    return _HEAD + "\n".join(lines) + "\n"
+
+
+def _table(data: dict[str, Any], path: tuple[str, ...], lines: list[str]) -> None:
+    """Add a table: its values first, then the tables in it."""
+    inner: dict[str, Any] = {}
+    for key, value in data.items():
+        is_tables = isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+        if isinstance(value, dict) or is_tables:
+            inner[key] = value
+        else:
+            lines.append(f"{_key(key)} = {_value(value)}")
+    for key, value in inner.items():
+        here = (*path, _key(key))
+        for part in value if isinstance(value, list) else [value]:
+            title = ".".join(here)
+            lines.extend(("", f"[[{title}]]" if isinstance(value, list) else f"[{title}]"))
+            _table(part, here, lines)
+
+
+def _key(key: str) -> str:
+    return key if _BARE_KEY.fullmatch(key) else _text(key)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, int | float):
+        return repr(value)
+    if value and isinstance(value[0], list):
+        return "[\n" + "".join(f"    {_value(item)},\n" for item in value) + "]"
+    flat = ", ".join(_value(item) for item in value)
+    if len(flat) < _WIDTH - 20 or any(isinstance(item, str) for item in value):
+        return f"[{flat}]"
+    return f"[\n{textwrap.fill(flat, _WIDTH, initial_indent='    ', subsequent_indent='    ')},\n]"
+
+
+def _text(text: str) -> str:
+    """Return a TOML basic string; what JSON leaves as it is and TOML forbids is escaped."""
+    quoted = json.dumps(text, ensure_ascii=False)
+    return "".join(f"\\u{ord(c):04x}" if ord(c) == 0x7F else c for c in quoted)  # noqa: PLR2004
