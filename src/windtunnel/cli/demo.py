@@ -87,6 +87,8 @@ def _wish(trace: str, seed: int | None) -> Any:
     is_philly = trace == PHILLY
     asked = {
         "reader": None,
+        "cpu_jobs": False,
+        "tasks": False,
         "zone": None,
         "bad_rows": None,
         "jobs": None,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from windtunnel.traces.trace import Trace
 
 #: Options of a command that say how to read or make the trace; the others are the flight's.
-_TRACE_OPTIONS = ("reader", "jobs", "load", "zone", "bad_rows")
+_TRACE_OPTIONS = ("reader", "jobs", "load", "cpu_jobs", "tasks", "zone", "bad_rows")
 
 
 @dataclass(frozen=True)

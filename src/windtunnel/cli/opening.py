@@ -45,12 +45,16 @@ class TraceWish:
         jobs: ``--jobs``; None = not given, as for the others.
         load: ``--load``.
         seed: ``--seed``.
+        cpu_jobs: ``--cpu-jobs``.
+        tasks: ``--tasks``.
         zone: ``--zone``.
         bad_rows: ``--bad-rows``.
     """
 
     spec: str
     reader: str | None = None
+    cpu_jobs: bool = False
+    tasks: bool = False
     zone: str | None = None
     bad_rows: str | None = None
     jobs: int | None = None
@@ -75,7 +79,13 @@ class TraceWish:
         """
         from windtunnel.errors import SpecError, quote
 
-        made = {"jobs": self.jobs, "load": self.load, "seed": self.seed}
+        made = {
+            "jobs": self.jobs,
+            "load": self.load,
+            "seed": self.seed,
+            "cpu_jobs": self.cpu_jobs or None,
+            "tasks": self.tasks or None,
+        }
         read = {"zone": self.zone, "bad_rows": self.bad_rows}
         given = {
             name: value
@@ -102,6 +112,7 @@ class TraceWish:
             ("--bad-rows", self.bad_rows),
         ):
             words += [] if value is None else [option, str(value)]
+        words += ["--cpu-jobs"] * self.cpu_jobs + ["--tasks"] * self.tasks
         return words
 
 

@@ -118,6 +118,12 @@ def trace_options(command: Command) -> Command:
             help="Synthetic traces and twins: number of jobs (GPU jobs, where synthetic).",
         ),
         click.option(
+            "--tasks", is_flag=True, help="Synthetic traces that have them: the tasks of the jobs."
+        ),
+        click.option(
+            "--cpu-jobs", is_flag=True, help="Synthetic traces: the jobs without GPUs, too."
+        ),
+        click.option(
             "--bad-rows",
             type=OneOf(*BAD_ROWS),
             metavar="raise|drop",

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from windtunnel.traces.synthetic import generate
-from windtunnel.traces.synthetic.published import Published, published
+from windtunnel.traces.synthetic.published import published
+from windtunnel.traces.synthetic.workload_facts import WorkloadFacts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +28,7 @@ class Columns:
     """The columns of a trace that the tests compare, as numpy arrays of shape (jobs,)."""
 
     trace: Trace
-    facts: Published
+    facts: WorkloadFacts
     workload: NDArray[np.object_]
     duration: NDArray[np.float64]
     queue: NDArray[np.float64]
@@ -40,11 +41,12 @@ class Columns:
 
 
 def columns(trace: Trace, name: str) -> Columns:
-    jobs = trace.jobs
+    jobs, facts = trace.jobs, published(name)
+    assert isinstance(facts, WorkloadFacts)
     submit, start = (jobs[c].to_numpy() for c in ("submit_time", "start_time"))
     return Columns(
         trace,
-        published(name),
+        facts,
         np.array(jobs["workload"].to_pylist(), dtype=object),
         jobs["duration"].to_numpy(),
         start - submit,
@@ -64,15 +66,25 @@ def full(request: pytest.FixtureRequest) -> Columns:
     return _full(*request.param)
 
 
-@pytest.fixture(scope="session")
-def acme_rows(data_dir: Path) -> Callable[[str], list[dict[str, str]]]:
-    """Read a table of the published Acme figures as rows."""
-    folder = data_dir / "acme"
+def reader_of(folder: Path) -> Callable[[str], list[dict[str, str]]]:
+    """Return what reads a table of a folder as rows; the test is skipped without the folder."""
     if not (folder / "figure_cdf_points.csv").is_file():
-        pytest.skip("WINDTUNNEL_DATA has no acme/figure_cdf_points.csv")
+        pytest.skip(f"WINDTUNNEL_DATA has no {folder.name}/figure_cdf_points.csv")
 
     def rows(name: str) -> list[dict[str, str]]:
         with (folder / name).open(newline="", encoding="utf-8") as file:
             return list(csv.DictReader(file))
 
     return rows
+
+
+@pytest.fixture(scope="session")
+def acme_rows(data_dir: Path) -> Callable[[str], list[dict[str, str]]]:
+    """Read a table of the published Acme figures as rows."""
+    return reader_of(data_dir / "acme")
+
+
+@pytest.fixture(scope="session")
+def helios_rows(data_dir: Path) -> Callable[[str], list[dict[str, str]]]:
+    """Read a table of the published Helios figures as rows."""
+    return reader_of(data_dir / "helios")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,7 +13,11 @@ from windtunnel.cluster import preset
 from windtunnel.errors import SpecError
 from windtunnel.schema import JOBS
 from windtunnel.traces.synthetic import NAMES, generate
+from windtunnel.traces.synthetic.arrivals import _local_hours
 from windtunnel.traces.synthetic.published import published
+from windtunnel.traces.synthetic.workload_facts import WorkloadFacts
+
+WORKLOADS = [name for name in NAMES if isinstance(published(name), WorkloadFacts)]
 
 
 def as_bytes(table: pa.Table) -> bytes:
@@ -21,7 +28,9 @@ def as_bytes(table: pa.Table) -> bytes:
 
 
 def test_names_are_sorted_and_known() -> None:
-    assert {"kalos", "seren"} <= set(NAMES)
+    clusters = ("venus", "earth", "saturn", "uranus")
+    helios = {"helios", *(f"helios-{cluster}" for cluster in clusters)}
+    assert set(NAMES) == {"kalos", "seren", "philly", "pai"} | helios
     assert list(NAMES) == sorted(NAMES)
 
 
@@ -35,16 +44,18 @@ def test_same_arguments_same_bytes(name: str, cpu_jobs: bool) -> None:  # noqa: 
     assert first.metadata == second.metadata
 
 
-def test_seeds_differ() -> None:
-    first, second = (generate("kalos", jobs=500, seed=seed).jobs for seed in (0, 1))
+@pytest.mark.parametrize("name", NAMES)
+def test_seeds_differ(name: str) -> None:
+    first, second = (generate(name, jobs=500, seed=seed).jobs for seed in (0, 1))
     assert first["duration"].to_pylist() != second["duration"].to_pylist()
     assert first["submit_time"].to_pylist() != second["submit_time"].to_pylist()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WORKLOADS)
 @pytest.mark.parametrize("jobs", [1, 2, 3, 17, 400, 12_345])
 def test_scaled_counts_are_within_one_of_their_share(name: str, jobs: int) -> None:
     facts = published(name)
+    assert isinstance(facts, WorkloadFacts)
     table = generate(name, jobs=jobs, seed=2).jobs
     assert table.num_rows == jobs
     workload = np.array(table["workload"].to_pylist())
@@ -60,9 +71,10 @@ def test_scaled_counts_are_within_one_of_their_share(name: str, jobs: int) -> No
             assert abs(inside - expected / total * len(mine)) < 1
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WORKLOADS)
 def test_scaled_gpu_time_stays_near_the_shares(name: str) -> None:
     facts = published(name)
+    assert isinstance(facts, WorkloadFacts)
     table = generate(name, jobs=100_000, seed=1).jobs
     weight = table["duration"].to_numpy() * table["num_gpus"].to_numpy()
     workload = np.array(table["workload"].to_pylist())
@@ -75,7 +87,7 @@ def test_scaled_gpu_time_stays_near_the_shares(name: str) -> None:
 def test_load_sets_the_span(name: str, load: float) -> None:
     trace = generate(name, jobs=2000, load=load, seed=3)
     jobs = trace.jobs
-    gpu_time = float((jobs["duration"].to_numpy() * jobs["num_gpus"].to_numpy()).sum())
+    gpu_time = float(np.nansum(jobs["duration"].to_numpy() * jobs["num_gpus"].to_numpy()))
     span = float(jobs["submit_time"].to_numpy().max())
     assert gpu_time / (span * preset(name).num_gpus) == pytest.approx(load, rel=1e-3)
 
@@ -97,8 +109,8 @@ def test_arrivals_follow_the_day_and_the_week() -> None:
     assert by_day[[3, 4]].mean() < 0.85 * by_day[[0, 1, 2, 5, 6]].mean()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_columns(name: str) -> None:
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_columns_of_a_trace_by_workload(name: str) -> None:
     trace = generate(name, jobs=20_000, seed=4)
     jobs = trace.jobs
     assert jobs.schema.names == JOBS.names
@@ -118,6 +130,49 @@ def test_columns(name: str) -> None:
     users = jobs["user"].value_counts().to_pylist()
     assert max(row["counts"] for row in users) > 5 * jobs.num_rows / len(users)
     assert len(jobs["template"].unique()) < jobs.num_rows / 2
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in WORKLOADS])
+@pytest.mark.parametrize("cpu_jobs", [False, True])
+def test_columns_of_the_other_traces(name: str, cpu_jobs: bool) -> None:  # noqa: FBT001
+    trace = generate(name, jobs=20_000, seed=4, cpu_jobs=cpu_jobs)
+    jobs, metadata = trace.jobs, trace.metadata
+    assert jobs.schema.names[: len(JOBS.names)] == JOBS.names
+    assert (jobs.num_rows > 20_000) == (cpu_jobs and name != "philly")
+    assert metadata.rows_read == jobs.num_rows
+    assert metadata.name == f"synthetic:{name}"
+    assert "CC BY 4.0" in metadata.licence
+    for column in ("submit_time", "user", "template", "status", "num_cpus", "num_tasks"):
+        assert jobs[column].null_count == 0, column
+    for column in ("estimate", "workload", "priority"):
+        assert jobs[column].null_count == jobs.num_rows, column
+    assert len(jobs["job_id"].unique()) == jobs.num_rows
+    submit = jobs["submit_time"].to_numpy()
+    assert (np.diff(submit) >= 0).all()
+    known = jobs.filter(jobs["duration"].is_valid())
+    start, end = known["start_time"].to_numpy(), known["end_time"].to_numpy()
+    assert end - start == pytest.approx(known["duration"].to_numpy(), abs=1e-6)
+    gpus, tasks = jobs["num_gpus"].to_numpy(), jobs["num_tasks"].to_numpy()
+    assert (gpus / tasks <= 8).all()
+    assert (gpus <= preset(name).num_gpus).all()
+    users = jobs["user"].value_counts().to_pylist()
+    assert max(row["counts"] for row in users) > 5 * jobs.num_rows / len(users)
+    assert len(jobs["template"].unique()) < jobs.num_rows / 2
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "pai"])
+def test_only_pai_has_tasks(name: str) -> None:
+    assert generate(name, jobs=5).tasks is None
+    with pytest.raises(SpecError, match="tasks: only synthetic:pai has tasks"):
+        generate(name, jobs=5, tasks=True)
+
+
+def test_the_clock_goes_back_in_autumn() -> None:
+    # 5 November 2017, 02:00 in Los Angeles: the hour from 1 to 2 comes twice.
+    start = datetime(2017, 11, 4, tzinfo=ZoneInfo("America/Los_Angeles"))
+    hours = _local_hours(start, 60)
+    assert hours[:26].tolist() == list(range(26))
+    assert hours[26:].tolist() == list(range(25, 59))
 
 
 def test_cores_a_gpu() -> None:

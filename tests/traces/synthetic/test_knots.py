@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windtunnel.traces.synthetic.coupling import joint
-from windtunnel.traces.synthetic.knots import draw, largest_remainder, settle, spread
-from windtunnel.traces.synthetic.published import bins_from_knots
+from windtunnel.traces.synthetic.bins import bins_from_knots, bins_from_points
+from windtunnel.traces.synthetic.coupling import joint, whole_table
+from windtunnel.traces.synthetic.knots import draw, largest_remainder, onto, settle, spread
 
 weights = st.lists(st.integers(0, 10**6), min_size=1, max_size=40).filter(any)
 
@@ -70,6 +70,7 @@ def test_settle_stays_inside_and_reaches_what_can_be_reached(
     assert ((low <= exact) & (exact <= high)).all()
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.integers(0, 60), min_size=4, max_size=12).filter(any),
     st.lists(st.integers(0, 1000), min_size=1, max_size=8).filter(any),
@@ -89,3 +90,52 @@ def test_the_table_between_durations_and_sizes_keeps_both_margins(
     assert (table >= 0).all()
     assert table.sum(axis=1).tolist() == bins.jobs.tolist()
     assert table.sum(axis=0).tolist() == columns.tolist()
+
+
+@given(
+    st.dictionaries(st.integers(1, 5000), st.integers(0, 60), min_size=1, max_size=12),
+    st.integers(0, 20),
+    st.integers(0, 2**32),
+)
+def test_drawn_values_keep_points_anywhere(steps: dict[int, int], above: int, seed: int) -> None:
+    knots = sorted(steps)
+    cumulative = np.cumsum([steps[k] for k in knots]).tolist()
+    total = cumulative[-1] + above
+    points = dict(zip(knots, cumulative, strict=True))
+    bins = bins_from_points(points, total, first=1, maximum=6000)
+    assert (bins.low <= bins.high).all()
+    index = np.repeat(np.arange(len(bins.jobs)), bins.jobs)
+    values = draw(bins, index, np.random.default_rng(seed))
+    assert len(values) == total
+    assert [int((values <= k).sum()) for k in knots] == cumulative
+
+
+@given(bounded, st.integers(-(10**6), 10**7))
+def test_onto_reaches_every_sum_that_the_bounds_allow(
+    triples: list[tuple[int, int, float]], total: int
+) -> None:
+    low = np.array([a for a, _, _ in triples])
+    high = low + np.array([b for _, b, _ in triples])
+    values = low + np.floor((high - low) * np.array([f for *_, f in triples])).astype(np.int64)
+    moved = onto(values, low, high, total)
+    assert ((low <= moved) & (moved <= high)).all()
+    assert moved.sum() == min(max(total, low.sum()), high.sum())
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.lists(st.floats(0.1, 50), min_size=3, max_size=3), min_size=1, max_size=8),
+    st.data(),
+)
+def test_a_whole_table_has_its_margins(table: list[list[float]], data: st.DataObject) -> None:
+    counts = st.lists(st.integers(0, 99), min_size=len(table), max_size=len(table))
+    rows = np.array(data.draw(counts, label="rows"))
+    columns = largest_remainder([3, 1, 2], int(rows.sum()))
+    fitted = np.array(table)
+    for _ in range(200):
+        fitted *= columns / np.maximum(fitted.sum(axis=0), 1e-12)
+        fitted *= (rows / np.maximum(fitted.sum(axis=1), 1e-12))[:, None]
+    whole = whole_table(fitted, rows, columns)
+    assert (whole >= 0).all()
+    assert whole.sum(axis=1).tolist() == rows.tolist()
+    assert whole.sum(axis=0).tolist() == columns.tolist()

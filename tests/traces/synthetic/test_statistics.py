@@ -1,4 +1,4 @@
-"""A full-size synthetic trace meets what was published, for any seed."""
+"""A full-size synthetic trace of Seren or Kalos meets what was published, for any seed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from windtunnel.traces.synthetic import generate
+from windtunnel.traces.synthetic.published import published
+from windtunnel.traces.synthetic.workload_facts import WorkloadFacts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,9 +110,8 @@ def test_cpu_jobs_meet_their_knots_and_leave_gpu_jobs_alone(name: str) -> None:
     both, alone = generate(name, cpu_jobs=True).jobs, generate(name).jobs
     cpu = both.filter(both["num_gpus"].to_numpy() == 0)
     gpu = both.filter(both["num_gpus"].to_numpy() > 0)
-    from windtunnel.traces.synthetic.published import published
-
     facts = published(name)
+    assert isinstance(facts, WorkloadFacts)
     assert cpu.num_rows == facts.trace.cpu_jobs
     assert counts_up_to(cpu["duration"].to_numpy(), 16) == facts.cpu.duration
     assert cpu["workload"].null_count == cpu.num_rows

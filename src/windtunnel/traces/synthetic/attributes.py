@@ -12,7 +12,7 @@ from windtunnel.traces.synthetic.knots import largest_remainder
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from windtunnel.traces.synthetic.published import Published
+    from windtunnel.traces.synthetic.workload_facts import WorkloadFacts
 
 #: Virtual clusters: pretraining has its reserved nodes, users share the others.
 PRETRAIN_VC = "pretrain"
@@ -26,9 +26,18 @@ _NOISE_OCTAVES = 1.0
 _TILTS = (-3.0, 4.0)
 _BISECTIONS = 18
 
+#: Cores of a CPU job and how often (modelled; not published).
+_CPU_JOB_CORES = (1, 2, 4, 8, 16, 32)
+_CPU_JOB_WEIGHTS = (0.35, 0.2, 0.2, 0.15, 0.07, 0.03)
+
+
+def cpu_job_cores(jobs: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return the cores of jobs without a GPU, shape (jobs,)."""
+    return rng.choice(np.array(_CPU_JOB_CORES), size=jobs, p=_CPU_JOB_WEIGHTS)
+
 
 def users(
-    facts: Published, jobs: int, rng: np.random.Generator
+    facts: WorkloadFacts, jobs: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], list[str]]:
     """Return each job's user as an index, shape (jobs,), and the users' names.
 

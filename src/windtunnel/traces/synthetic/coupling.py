@@ -19,7 +19,7 @@ from windtunnel.traces.synthetic.knots import draw, settle, spread
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from windtunnel.traces.synthetic.published import Bins
+    from windtunnel.traces.synthetic.bins import Bins
 
 _FITTING_ROUNDS = 300
 _MAX_TILT = 6.0
@@ -52,7 +52,7 @@ def joint(
         return table
     means = _bin_means(bins, rows, float(seconds[c].sum()))[r]
     fitted = _fit(means, rows[r], columns[c], seconds[c] / columns[c])
-    whole = _round(fitted, rows[r], columns[c])
+    whole = whole_table(fitted, rows[r], columns[c])
     bounds = (bins.low[r].astype(np.float64), means, bins.high[r].astype(np.float64))
     _exchange(whole, bounds, gpus[c].astype(np.float64), seconds[c])
     table[np.ix_(r, c)] = whole
@@ -98,11 +98,17 @@ def _fit(
     return np.asarray(table * correction[:, None])
 
 
-def _round(
+def whole_table(
     table: NDArray[np.float64], rows: NDArray[np.int64], columns: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return whole numbers near ``table`` with exactly these margins."""
-    scaled = table * np.minimum(1.0, columns / table.sum(axis=0))
+    """Return whole numbers near a table with exactly these margins.
+
+    Args:
+        table: numbers >= 0 whose margins are nearly these, shape (rows, columns).
+        rows: sums of the rows, shape (rows,).
+        columns: sums of the columns, shape (columns,); the same sum.
+    """
+    scaled = table * np.minimum(1.0, columns / np.maximum(table.sum(axis=0), 1e-300))
     whole: NDArray[np.int64] = np.floor(scaled).astype(np.int64)
     row_left, column_left = rows - whole.sum(axis=1), columns - whole.sum(axis=0)
     fraction = scaled - whole

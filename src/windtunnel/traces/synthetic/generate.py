@@ -1,71 +1,28 @@
-"""`generate`: a synthetic trace that meets a cluster's published statistics.
-
-Streams: every subject (durations, waits, arrivals, people, states, CPU jobs) has its own child of
-the seed, so that a change to one leaves the others as they are.
-"""
+"""`generate`: a synthetic trace that meets a cluster's published statistics."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from windtunnel.cluster import preset
-from windtunnel.errors import SpecError, quote
-from windtunnel.schema import conform
-from windtunnel.traces.synthetic.arrivals import submit_times
-from windtunnel.traces.synthetic.attributes import statuses, templates, users, virtual_clusters
-from windtunnel.traces.synthetic.coupling import durations, joint
-from windtunnel.traces.synthetic.knots import apportion_bins, draw, largest_remainder, settle
-from windtunnel.traces.synthetic.published import bins_from_knots, published
+from windtunnel.errors import SpecError
+from windtunnel.traces.synthetic.by_request import jobs_by_request, request_notes
+from windtunnel.traces.synthetic.by_size import jobs_by_size, size_notes
+from windtunnel.traces.synthetic.by_workload import jobs_by_workload, workload_notes
+from windtunnel.traces.synthetic.joined import jobs_of_parts, joined_notes
+from windtunnel.traces.synthetic.published import published
+from windtunnel.traces.synthetic.request_facts import RequestFacts
+from windtunnel.traces.synthetic.size_facts import JoinedFacts, SizeFacts
+from windtunnel.traces.synthetic.task_use import tasks_of
+from windtunnel.traces.synthetic.wish import checked_wish
+from windtunnel.traces.synthetic.workload_facts import WorkloadFacts
 from windtunnel.traces.trace import Trace, TraceMetadata
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    import pyarrow as pa
 
     from windtunnel.traces.synthetic.published import Published
-
-_DAY = 86_400
-_MAX_JOBS = 10_000_000
-_GPUS_PER_NODE = 8
-_STREAMS = ("duration", "queue", "order", "arrivals", "people", "status", "cpu")
-_PRETRAIN = "Pretrain"
-#: Cores of a CPU job and how often (modelled; not published).
-_CPU_JOB_CORES = (1, 2, 4, 8, 16, 32)
-_CPU_JOB_WEIGHTS = (0.35, 0.2, 0.2, 0.15, 0.07, 0.03)
-
-
-@dataclass(frozen=True)
-class _Jobs:
-    """Jobs before they have a place in time; every array has shape (jobs,).
-
-    Attributes:
-        kind: index of the type in `Published.types`; -1 for CPU jobs.
-        gpus: GPUs.
-        duration: s.
-        queue: s.
-        cores: CPU cores.
-    """
-
-    kind: NDArray[np.int64]
-    gpus: NDArray[np.int64]
-    duration: NDArray[np.int64]
-    queue: NDArray[np.int64]
-    cores: NDArray[np.int64]
-
-    def take(self, order: NDArray[np.int64]) -> _Jobs:
-        """Return the jobs in another order."""
-        return _Jobs(
-            self.kind[order],
-            self.gpus[order],
-            self.duration[order],
-            self.queue[order],
-            self.cores[order],
-        )
+    from windtunnel.traces.synthetic.wish import Wish
 
 
 def generate(
@@ -75,13 +32,14 @@ def generate(
     load: float | None = None,
     seed: int = 0,
     cpu_jobs: bool = False,
+    tasks: bool = False,
 ) -> Trace:
     """Return a synthetic trace that meets the published statistics of a cluster.
 
     With the real number of jobs every published knot of run time and wait is met to the job, for
-    any seed, and so are the box plots of GPU counts; GPU time by type and by size is met to the
-    published digits wherever whole seconds allow. With another number of jobs all counts are scaled
-    by largest remainders.
+    any seed; GPU time by type, size and final state is met to the published digits wherever whole
+    seconds allow. With another number of jobs all counts are scaled by largest remainders. What
+    is exact, fitted and modelled in a trace is in its notes.
 
     Args:
         name: one of `NAMES`.
@@ -90,31 +48,20 @@ def generate(
             Default: the real span, scaled with the number of jobs.
         seed: same seed, same bytes; >= 0.
         cpu_jobs: add the jobs that ask for no GPU, in the real proportion.
+        tasks: add the table of the jobs' tasks with what they used (PAI only; 7.4 million rows at
+            the real size with CPU jobs).
 
     Raises:
-        SpecError: an unknown name, ``jobs < 1``, ``load <= 0`` or not finite, ``seed < 0``.
+        SpecError: an unknown name, ``jobs < 1``, ``load <= 0`` or not finite, ``seed < 0``;
+            ``tasks`` where nothing is known of them.
     """
     facts = published(name)
     key = str(name).lower()
-    count = _checked_jobs(jobs, facts.trace.gpu_jobs)
-    _check_load(load)
-    _check_seed(seed)
-    sequences = np.random.SeedSequence(seed).spawn(len(_STREAMS))
-    streams = {
-        stream: np.random.Generator(np.random.PCG64(sequence))
-        for stream, sequence in zip(_STREAMS, sequences, strict=True)
-    }
-    parts = [_gpu_jobs(facts, count, streams)]
-    gpu_time = int(parts[0].duration @ parts[0].gpus)
-    if cpu_jobs:
-        scaled = round(facts.trace.cpu_jobs * count / facts.trace.gpu_jobs)
-        parts.append(_cpu_only_jobs(facts, scaled, streams["cpu"]))
-    cluster = preset(facts.trace.cluster)
-    if load is None:
-        span = round(facts.trace.span_days * _DAY * count / facts.trace.gpu_jobs)
-    else:
-        span = round(gpu_time / (load * cluster.num_gpus))
-    table = _table(key, facts, parts, max(span, 1), streams)
+    wish = checked_wish(jobs, load, seed, cpu_jobs=cpu_jobs, real=facts.trace.gpu_jobs)
+    if tasks and not isinstance(facts, RequestFacts):
+        raise SpecError("tasks", f"only synthetic:pai has tasks, synthetic:{key} has none.")
+    table, notes = _made(key, facts, wish)
+    settings = {"jobs": wish.jobs, "load": load, "seed": wish.seed, "cpu_jobs": cpu_jobs}
     metadata = TraceMetadata(
         name=f"synthetic:{key}",
         source=f"windtunnel.traces.synthetic, from {facts.trace.source}",
@@ -122,239 +69,27 @@ def generate(
         epoch=facts.trace.epoch,
         zone=facts.trace.zone,
         rows_read=table.num_rows,
-        notes=_notes(facts, count),
-        settings={"jobs": count, "load": load, "seed": int(seed), "cpu_jobs": cpu_jobs},
+        notes=notes,
+        settings=settings | {"tasks": True} if tasks else settings,
     )
-    return Trace(jobs=table, metadata=metadata, cluster=cluster)
-
-
-def _checked_jobs(jobs: int | None, real: int) -> int:
-    if jobs is None:
-        return real
-    whole = isinstance(jobs, int | np.integer) and not isinstance(jobs, bool)
-    if not whole or not 1 <= jobs <= _MAX_JOBS:
-        raise SpecError(
-            "jobs", f"expected a whole number from 1 to {_MAX_JOBS}, not {quote(jobs)}."
-        )
-    return int(jobs)
-
-
-def _check_load(load: float | None) -> None:
-    if load is None:
-        return
-    number = isinstance(load, int | float) and not isinstance(load, bool)
-    if not number or not math.isfinite(load) or load <= 0:
-        raise SpecError("load", f"expected a finite number > 0, not {quote(load)}.")
-
-
-def _check_seed(seed: int) -> None:
-    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
-    if not whole or seed < 0:
-        raise SpecError("seed", f"expected a whole number >= 0, not {quote(seed)}.")
-
-
-def _gpu_jobs(facts: Published, count: int, streams: dict[str, np.random.Generator]) -> _Jobs:
-    """Draw the GPU jobs, in random order."""
-    limit = facts.trace.max_duration
-    types = facts.types
-    per_type = largest_remainder(facts.type_jobs(), count)
-    columns = [
-        largest_remainder(facts.sizes[t].jobs, int(n)) for t, n in zip(types, per_type, strict=True)
-    ]
-    wanted = _type_gpu_time(facts, count, columns)
-    parts: dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
-    carried = 0
-    # Types whose smallest job is large cannot hit their GPU time to the second: first, so that
-    # the next type can make up for what they miss and the total is right.
-    order = sorted(
-        range(len(types)), key=lambda i: (-min(facts.sizes[types[i]].gpus), per_type[i], i)
+    return Trace(
+        jobs=table,
+        metadata=metadata,
+        cluster=preset(facts.trace.cluster),
+        tasks=tasks_of(table, facts.use, wish)
+        if tasks and isinstance(facts, RequestFacts)
+        else None,
     )
-    for i in order:
-        counts = facts.duration_counts(types[i])
-        bins = bins_from_knots(counts, int(counts[-1]), first=1, maximum=limit)
-        gpus = np.array(facts.sizes[types[i]].gpus, dtype=np.int64)
-        seconds = columns[i] * np.array(facts.sizes[types[i]].mean_duration)
-        modelled = float(gpus @ seconds)
-        if modelled > 0:
-            seconds *= wanted[i] / modelled
-        table = joint(bins, apportion_bins(bins, int(per_type[i])), columns[i], gpus, seconds)
-        target = wanted[i] + carried
-        parts[i] = durations(
-            bins, table, gpus, seconds=seconds, gpu_time=target, rng=streams["duration"]
-        )
-        carried = target - int(parts[i][0] @ parts[i][1])
-        if count != facts.trace.gpu_jobs:
-            carried = 0  # a small sample misses by more than its neighbour should make up
-    kind = np.repeat(np.arange(len(types)), per_type)
-    duration = np.concatenate([parts[i][0] for i in range(len(types))])
-    gpus = np.concatenate([parts[i][1] for i in range(len(types))])
-    queue = _queues(facts, per_type, count, streams["queue"])
-    cores = np.maximum(facts.cpus.minimum, facts.cpus.per_gpu * gpus)
-    shuffled = streams["order"].permutation(count)
-    return _Jobs(kind, gpus, duration, queue, cores).take(shuffled)
 
 
-def _type_gpu_time(facts: Published, count: int, columns: list[NDArray[np.int64]]) -> list[int]:
-    """Return the wanted GPU seconds of each type.
-
-    At the real size the published shares of the published total (types without a share keep their
-    modelled GPU time); otherwise each type's real GPU time scaled with its jobs, size by size.
-    """
-    modelled = {
-        t: sum(n * g * m for n, g, m in zip(s.jobs, s.gpus, s.mean_duration, strict=True))
-        for t, s in facts.sizes.items()
-    }
-    listed = facts.trace.gpu_time - sum(
-        round(modelled[t]) for t in facts.types if t not in facts.gpu_time_share
-    )
-    # Rounded shares do not add up to 100: the same correction for each keeps all of them within
-    # half a unit of the last published digit, scaling would not.
-    excess = (sum(facts.gpu_time_share.values()) - 100.0) / len(facts.gpu_time_share)
-    shares = [max(facts.gpu_time_share.get(t, excess) - excess, 0.0) for t in facts.types]
-    parts = largest_remainder(shares, listed).tolist()
-    real = [
-        parts[i] if t in facts.gpu_time_share else round(modelled[t])
-        for i, t in enumerate(facts.types)
-    ]
-    if count == facts.trace.gpu_jobs:
-        return real
-    scaled = []
-    for i, (t, s) in enumerate(facts.sizes.items()):
-        mine = float(columns[i] @ (np.array(s.gpus) * np.array(s.mean_duration)))
-        scaled.append(round(mine * real[i] / modelled[t]))
-    return scaled
-
-
-def _queues(
-    facts: Published, per_type: NDArray[np.int64], count: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """Draw the waits of the GPU jobs, type after type, in random order within each, s."""
-    values, low, high = [], [], []
-    for t, n in zip(facts.types, per_type.tolist(), strict=True):
-        bins = bins_from_knots(
-            facts.queue_counts(t), facts.queue_jobs(t), first=0, maximum=facts.trace.max_queue
-        )
-        index = np.repeat(np.arange(len(bins.jobs)), apportion_bins(bins, n))
-        rng.shuffle(index)
-        values.append(draw(bins, index, rng))
-        low.append(bins.low[index])
-        high.append(bins.high[index])
-    queue = np.concatenate(values)
-    if facts.trace.mean_queue is not None and count == facts.trace.gpu_jobs:
-        total = round(facts.trace.mean_queue * count)
-        queue = settle(queue, np.concatenate(low), np.concatenate(high), total)
-    return queue
-
-
-def _cpu_only_jobs(facts: Published, count: int, rng: np.random.Generator) -> _Jobs:
-    """Draw the jobs without a GPU: exact run-time knots, log-normal waits, modelled cores."""
-    cpu = facts.cpu
-    bins = bins_from_knots(
-        np.array(cpu.duration), facts.trace.cpu_jobs, first=1, maximum=cpu.max_duration
-    )
-    index = np.repeat(np.arange(len(bins.jobs)), apportion_bins(bins, count))
-    duration = draw(bins, index, rng)
-    # A log-normal law with this median and mean has sigma^2 = 2 log(mean / median).
-    sigma = math.sqrt(2.0 * math.log(cpu.mean_queue / cpu.median_queue))
-    waits = np.exp(rng.normal(math.log(cpu.median_queue), sigma, count))
-    queue = np.minimum(np.rint(waits), facts.trace.max_queue).astype(np.int64)
-    cores = rng.choice(np.array(_CPU_JOB_CORES), size=count, p=_CPU_JOB_WEIGHTS)
-    none = np.zeros(count, dtype=np.int64)
-    shuffled = rng.permutation(count)
-    return _Jobs(none - 1, none, duration, queue, cores).take(shuffled)
-
-
-def _table(
-    name: str,
-    facts: Published,
-    parts: list[_Jobs],
-    span: int,
-    streams: dict[str, np.random.Generator],
-) -> pa.Table:
-    """Place the jobs in time and return the jobs table, ordered by submit time."""
-    rng = streams["arrivals"]
-    submits = [submit_times(facts, len(part.kind), span, rng) for part in parts if len(part.kind)]
-    submit = np.concatenate(submits)
-    order = np.argsort(submit, kind="stable")
-    states = [
-        statuses(
-            facts.status.jobs if part.kind[0] >= 0 else facts.status.cpu_jobs,
-            facts.status.gpu_time if part.kind[0] >= 0 else None,
-            (part.duration * part.gpus).astype(np.float64),
-            streams["status"],
-        )
-        for part in parts
-        if len(part.kind)
-    ]
-    status = pa.concat_arrays(states).take(pa.array(order))
-    jobs = _Jobs(
-        *(
-            np.concatenate([getattr(part, column) for part in parts])
-            for column in ("kind", "gpus", "duration", "queue", "cores")
-        )
-    ).take(order)
-    submit = submit[order]
-    user, user_names = users(facts, len(submit), streams["people"])
-    kinds = [*facts.types, "CPU"]  # index -1 is the last
-    pretrain = np.array([t == _PRETRAIN for t in kinds])[jobs.kind]
-    digits = len(str(len(submit)))
-    numbers = pc.utf8_lpad(pa.array(np.arange(1, len(submit) + 1)).cast(pa.string()), digits, "0")
-    start = submit + jobs.queue
-    priority = np.array([*(facts.model.priority.get(t, 0.0) for t in facts.types), 0.0])
-    table = pa.table(
-        {
-            "job_id": pc.binary_join_element_wise(f"{name}-", numbers, ""),
-            "submit_time": submit.astype(np.float64),
-            "start_time": start.astype(np.float64),
-            "end_time": (start + jobs.duration).astype(np.float64),
-            "duration": jobs.duration.astype(np.float64),
-            "num_gpus": jobs.gpus.astype(np.float64),
-            "num_tasks": np.maximum(-(-jobs.gpus // _GPUS_PER_NODE), 1).astype(np.int32),
-            "num_cpus": jobs.cores.astype(np.float64),
-            "user": pa.array(user_names).take(pa.array(user)),
-            "vc": virtual_clusters(user, pretrain),
-            "workload": pa.array([*facts.types, None]).take(pa.array(jobs.kind % len(kinds))),
-            "template": templates(
-                kinds,
-                jobs.kind % len(kinds),
-                user,
-                user_names,
-                gpus=jobs.gpus,
-                duration=jobs.duration,
-                rng=streams["people"],
-            ),
-            "status": status,
-            "priority": priority[jobs.kind],
-        }
-    )
-    return conform(table, source=f"synthetic:{name}")
-
-
-def _notes(facts: Published, count: int) -> tuple[str, ...]:
-    """Return what a reader must know: what is exact, what is modelled."""
-    if count == facts.trace.gpu_jobs:
-        exact = (
-            "Exact for any seed: jobs at every published knot of run time and wait by type, "
-            "box plots of GPU counts, number of jobs in each final state."
-        )
-    else:
-        exact = (
-            f"Scaled from {facts.trace.gpu_jobs} to {count} GPU jobs: counts by type, knot, GPU "
-            "count and final state are nearest whole numbers (largest remainders)."
-        )
-    priorities = ", ".join(f"{t} {p:g}" for t, p in facts.model.priority.items())
-    return (
-        "Synthetic: no row is a real job.",
-        exact,
-        "Fitted: GPU time by type and by GPU count, through the mean run time of each GPU count.",
-        (
-            "Modelled: values between knots (log-uniform), arrivals, users, virtual clusters, "
-            f"templates, priorities ({priorities}: pretraining holds reserved nodes, evaluation "
-            "runs on spare ones)."
-        ),
-        (
-            f"No wait is longer than {facts.trace.max_queue} s and no GPU job than "
-            f"{facts.trace.max_duration} s."
-        ),
-        *facts.trace.notes,
-    )
+def _made(name: str, facts: Published, wish: Wish) -> tuple[pa.Table, tuple[str, ...]]:
+    """Return a trace's jobs and notes."""
+    if isinstance(facts, WorkloadFacts):
+        return jobs_by_workload(name, facts, wish), workload_notes(facts, wish.jobs)
+    if isinstance(facts, SizeFacts):
+        return jobs_by_size(name, facts, wish), size_notes(facts, wish)
+    if isinstance(facts, JoinedFacts):
+        parts = {part: published(part) for part in facts.parts}
+        sized = {part: f for part, f in parts.items() if isinstance(f, SizeFacts)}
+        return jobs_of_parts(name, sized, facts, wish), joined_notes(sized, facts, wish)
+    return jobs_by_request(name, facts, wish), request_notes(facts, wish)

@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from windtunnel.traces.synthetic.published import Bins
+    from windtunnel.traces.synthetic.bins import Bins
 
 
 def largest_remainder(weights: ArrayLike, total: int) -> NDArray[np.int64]:
@@ -103,3 +103,11 @@ def spread(
         return np.asarray(values + np.clip(amount - (np.cumsum(room) - room), 0, room))
     room = values - low
     return np.asarray(values - np.clip(-amount - (np.cumsum(room) - room), 0, room))
+
+
+def onto(
+    values: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64], total: int
+) -> NDArray[np.int64]:
+    """Move whole values inside their bounds onto a sum, exactly where the bounds allow it."""
+    moved = settle(values, low, high, float(total))
+    return spread(moved, low, high, total - int(moved.sum()))

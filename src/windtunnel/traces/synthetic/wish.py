@@ -1,0 +1,101 @@
+"""What is asked of a generator: how many jobs, how dense, which seed; checked."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from windtunnel.cluster import preset
+from windtunnel.errors import SpecError, quote
+
+if TYPE_CHECKING:
+    from windtunnel.traces.synthetic.trace_facts import TraceFacts
+
+_DAY = 86_400
+_MAX_JOBS = 10_000_000
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is asked for.
+
+    Attributes:
+        jobs: GPU jobs.
+        load: wanted GPU time over (span x the cluster's GPUs); None = the real span, scaled.
+        seed: the root of all randomness.
+        cpu_jobs: whether jobs without a GPU are wanted.
+    """
+
+    jobs: int
+    load: float | None
+    seed: int
+    cpu_jobs: bool
+
+    def streams(self, names: tuple[str, ...], skip: int = 0) -> dict[str, np.random.Generator]:
+        """Return a generator a name, each a child of the seed, in order.
+
+        Args:
+            names: what they are for.
+            skip: how many of the seed's children are others'.
+        """
+        sequences = np.random.SeedSequence(self.seed).spawn(skip + len(names))[skip:]
+        return {
+            name: np.random.Generator(np.random.PCG64(sequence))
+            for name, sequence in zip(names, sequences, strict=True)
+        }
+
+    def scaled(self, real: int, trace: TraceFacts) -> int:
+        """Return how many of ``real`` things the wanted jobs stand for."""
+        return round(real * self.jobs / trace.gpu_jobs)
+
+    def is_real(self, trace: TraceFacts) -> bool:
+        """Whether as many jobs are wanted as the real trace has."""
+        return self.jobs == trace.gpu_jobs
+
+    def span(self, trace: TraceFacts, gpu_time: int) -> int:
+        """Return the seconds from the first submission to the last, at least 1.
+
+        Args:
+            trace: the real trace.
+            gpu_time: GPU seconds of the wanted jobs.
+        """
+        if self.load is None:
+            span = round(trace.span_days * _DAY * self.jobs / trace.gpu_jobs)
+        else:
+            span = round(gpu_time / (self.load * preset(trace.cluster).num_gpus))
+        return max(span, 1)
+
+
+def checked_wish(
+    jobs: int | None, load: float | None, seed: int, *, cpu_jobs: bool, real: int
+) -> Wish:
+    """Return a wish.
+
+    Args:
+        jobs: GPU jobs; None = ``real``.
+        load: see `Wish`.
+        seed: see `Wish`.
+        cpu_jobs: see `Wish`.
+        real: GPU jobs of the real trace.
+
+    Raises:
+        SpecError: ``jobs < 1``, ``load <= 0`` or not finite, ``seed < 0``.
+    """
+    if jobs is not None and (not _is_whole(jobs) or not 1 <= jobs <= _MAX_JOBS):
+        raise SpecError(
+            "jobs", f"expected a whole number from 1 to {_MAX_JOBS}, not {quote(jobs)}."
+        )
+    if load is not None:
+        number = isinstance(load, int | float) and not isinstance(load, bool)
+        if not number or not math.isfinite(load) or load <= 0:
+            raise SpecError("load", f"expected a finite number > 0, not {quote(load)}.")
+    if not _is_whole(seed) or seed < 0:
+        raise SpecError("seed", f"expected a whole number >= 0, not {quote(seed)}.")
+    return Wish(real if jobs is None else int(jobs), load, int(seed), cpu_jobs)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
