@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from windtunnel.sim.outcome import Outcome
     from windtunnel.study.compare import Comparison, compare
     from windtunnel.study.simulate import simulate
+    from windtunnel.telemetry import Telemetry, open_telemetry
     from windtunnel.traces.open import open_trace
     from windtunnel.traces.readers import reader
     from windtunnel.traces.trace import Trace, TraceMetadata
@@ -54,6 +55,7 @@ _HOME = {
     "SchemaError": "windtunnel.errors",
     "SpecError": "windtunnel.errors",
     "Start": "windtunnel.sim.contract",
+    "Telemetry": "windtunnel.telemetry",
     "Trace": "windtunnel.traces.trace",
     "TraceError": "windtunnel.errors",
     "TraceMetadata": "windtunnel.traces.trace",
@@ -61,6 +63,7 @@ _HOME = {
     "WindtunnelError": "windtunnel.errors",
     "compare": "windtunnel.study.compare",
     "fit": "windtunnel.traces.twin",
+    "open_telemetry": "windtunnel.telemetry",
     "open_trace": "windtunnel.traces.open",
     "policy": "windtunnel.policies.catalogue",
     "reader": "windtunnel.traces.readers",
@@ -81,6 +84,7 @@ __all__ = [
     "SchemaError",
     "SpecError",
     "Start",
+    "Telemetry",
     "Trace",
     "TraceError",
     "TraceMetadata",
@@ -89,6 +93,7 @@ __all__ = [
     "__version__",
     "compare",
     "fit",
+    "open_telemetry",
     "open_trace",
     "policy",
     "reader",

@@ -9,7 +9,6 @@ attempt to the end of its last.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,20 +18,20 @@ import pyarrow.compute as pc
 
 from windtunnel.errors import TraceError
 from windtunnel.schema import conform
-from windtunnel.traces.header import not_utf8
+from windtunnel.traces.json_text import broken_json, json_bytes
 from windtunnel.traces.order import by_submission
 from windtunnel.traces.philly import ZONE, repeated_hour_note
+from windtunnel.traces.philly_holdings import UNKNOWN, attempt_holdings, clock, not_before
 from windtunnel.traces.readers import reader
 from windtunnel.traces.source import read_bytes, short_name, source_name
 from windtunnel.traces.trace import Trace, TraceMetadata
-from windtunnel.traces.wallclock import named_epoch, second_pass, to_utc
+from windtunnel.traces.wallclock import named_epoch, to_utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
 _STATUS = {"Pass": "completed", "Killed": "cancelled", "Failed": "failed"}
-_UNKNOWN = ("", "None")
 
 
 class _Node(msgspec.Struct):
@@ -64,7 +63,8 @@ def _looks_raw(head: bytes) -> bool:
 def read_philly_raw(path: str | Path, *, zone: str = ZONE) -> Trace:
     """Read the original Philly job log.
 
-    A job whose last attempt has no end is ``running``. A job without attempts keeps its status
+    ``holdings`` has every attempt's GPUs, with the attempt's number (`philly_holdings`). A job
+    whose last attempt has no end is ``running``. A job without attempts keeps its status
     and has no GPUs, start or duration. ``num_attempts`` and ``num_nodes`` (nodes of the first
     attempt) are kept as further columns. A time in autumn's repeated hour is read as the first
     pass, or as the second where the first would lie before the job's preceding time.
@@ -80,7 +80,8 @@ def read_philly_raw(path: str | Path, *, zone: str = ZONE) -> Trace:
     """
     file = source_name(path)
     jobs = _decoded(read_bytes(path), file)
-    table, epoch, ambiguous = _columns(jobs, file, zone)
+    table, epoch, submit, ambiguous = _columns(jobs, file, zone)
+    holdings, lost = attempt_holdings(jobs, submit, epoch or 0.0, zone, file)
     rows = range(1, len(jobs) + 1)
     table, lines, moved = by_submission(table, rows)
     notes = [repeated_hour_note(ambiguous, zone)]
@@ -101,8 +102,9 @@ def read_philly_raw(path: str | Path, *, zone: str = ZONE) -> Trace:
             epoch=named_epoch(file, epoch),
             zone=zone,
             rows_read=len(jobs),
-            notes=tuple(notes),
+            notes=(*notes, *lost),
         ),
+        holdings=holdings,
     )
 
 
@@ -112,11 +114,7 @@ def _decoded(data: bytes, file: str) -> list[_Job]:
     Raises:
         TraceError: broken JSON, with line and column; or another shape, with the path in it.
     """
-    data = data.removeprefix(b"\xef\xbb\xbf")
-    try:
-        data.decode()  # the parser does not look into fields that it skips
-    except UnicodeDecodeError as error:
-        raise not_utf8(data, file, 0, error) from error
+    data = json_bytes(data, file)
     try:
         jobs = msgspec.json.decode(data, type=list[_Job])
     except msgspec.ValidationError as error:
@@ -126,40 +124,27 @@ def _decoded(data: bytes, file: str) -> list[_Job]:
             hint=f"{error}.",
         ) from error
     except (msgspec.DecodeError, RecursionError) as error:
-        raise _broken_json(data, file, error) from error
+        raise broken_json(data, file, error) from error
     if not jobs:
         raise TraceError(file, "at least one job", hint="The list is empty.")
     return jobs
 
 
-def _broken_json(data: bytes, file: str, error: Exception) -> TraceError:
-    """Return the error that says where JSON breaks off; the standard parser knows."""
-    try:
-        json.loads(data.decode())  # as text: from bytes it would guess another encoding
-    except json.JSONDecodeError as bad:
-        end = bad.pos >= len(bad.doc.rstrip()) or "Unterminated" in bad.msg
-        cut = " The file seems to be cut." if end else ""
-        return TraceError(
-            file,
-            "valid JSON",
-            row=bad.lineno,
-            hint=f"{bad.msg} at column {bad.colno}.{cut}",
-        )
-    except RecursionError:
-        pass
-    return TraceError(file, "valid JSON", hint=f"{error}.")
+def _columns(
+    jobs: Sequence[_Job], file: str, zone: str
+) -> tuple[pa.Table, float | None, np.ndarray, int]:
+    """Return the schema's columns, epoch and submissions in UTC seconds, and ambiguous times.
 
-
-def _columns(jobs: Sequence[_Job], file: str, zone: str) -> tuple[pa.Table, float | None, int]:
-    """Return the schema's columns, the epoch in UTC seconds, and how many times are ambiguous."""
+    The last is how many of submissions, first starts and last ends stand in the repeated hour.
+    """
     firsts = [job.attempts[0] if job.attempts else _Attempt() for job in jobs]
     lasts = [job.attempts[-1] if job.attempts else _Attempt() for job in jobs]
-    submit_local = _clock([job.submitted_time for job in jobs], "submitted_time", file)
-    start_local = _clock([a.start_time for a in firsts], "start_time", file)
-    end_local = _clock([a.end_time for a in lasts], "end_time", file)
+    submit_local = clock([job.submitted_time for job in jobs], "submitted_time", file)
+    start_local = clock([a.start_time for a in firsts], "start_time", file)
+    end_local = clock([a.end_time for a in lasts], "end_time", file)
     submit, in_submit = to_utc(submit_local, zone)
-    start, in_start = _not_before(start_local, submit, zone)
-    end, in_end = _not_before(end_local, np.fmax(start, submit), zone)
+    start, in_start = not_before(start_local, submit, zone)
+    end, in_end = not_before(end_local, np.fmax(start, submit), zone)
     known = submit[np.isfinite(submit)]
     epoch = float(known.min()) if len(known) else None
     zero = epoch or 0.0
@@ -189,48 +174,11 @@ def _columns(jobs: Sequence[_Job], file: str, zone: str) -> tuple[pa.Table, floa
             ),
         }
     )
-    return table, epoch, int(in_submit.sum() + in_start.sum() + in_end.sum())
-
-
-def _clock(texts: list[str | None], column: str, file: str) -> np.ndarray:
-    """Return wall-clock times as seconds since 1970 of that clock, NaN = unknown.
-
-    Raises:
-        TraceError: one is not a time; names the record.
-    """
-    cells = [None if t is None or t in _UNKNOWN else t for t in texts]
-    try:
-        moments = pa.array(cells, pa.string()).cast(pa.timestamp("us"))
-    except pa.ArrowInvalid as error:
-        row = next(i for i, cell in enumerate(cells) if not _is_time(cell))
-        raise TraceError(
-            file,
-            "a time as YYYY-MM-DD HH:MM:SS without a zone",
-            column=column,
-            value=cells[row],
-            hint=f"It is in record {row + 1:,} of the list.",
-        ) from error
-    seconds = moments.cast(pa.int64()).cast(pa.float64(), safe=False)
-    return np.asarray(seconds.to_numpy(zero_copy_only=False)) / 1e6
-
-
-def _is_time(cell: str | None) -> bool:
-    try:
-        pa.array([cell], pa.string()).cast(pa.timestamp("us"))
-    except pa.ArrowInvalid:
-        return False
-    return True
-
-
-def _not_before(local: np.ndarray, earlier: np.ndarray, zone: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return UTC instants of ``local``, in the second pass where the first precedes ``earlier``."""
-    instants, ambiguous = to_utc(local, zone)
-    late = ambiguous & (instants < earlier)
-    return np.where(late, second_pass(local, zone), instants), ambiguous
+    return table, epoch, submit, int(in_submit.sum() + in_start.sum() + in_end.sum())
 
 
 def _status(job: _Job, row: int, file: str) -> str | None:
-    if job.status is None or job.status in _UNKNOWN:
+    if job.status is None or job.status in UNKNOWN:
         return None
     if job.status not in _STATUS:
         raise TraceError(
@@ -245,5 +193,5 @@ def _status(job: _Job, row: int, file: str) -> str | None:
 
 def _words(jobs: Sequence[_Job], get: Callable[[Any], str | None]) -> pa.Array:
     words = pa.array([get(job) for job in jobs], pa.string())
-    unknown = pc.is_in(words, value_set=pa.array(_UNKNOWN))
+    unknown = pc.is_in(words, value_set=pa.array(UNKNOWN))
     return pc.if_else(unknown, pa.scalar(None, pa.string()), words)

@@ -1,0 +1,149 @@
+"""Times of telemetry as UTC seconds since 1970: seconds, ISO text, or a wall clock.
+
+Exporters write all three, and the published files differ from the raw ones in exactly this, so the
+form is read from the cells of each block: numbers are seconds since 1970, text with an offset is
+an instant, text without one is the wall clock of a zone.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windtunnel.errors import SpecError, TraceError, quote
+from windtunnel.traces.wallclock import to_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: Seconds since 1970 beyond this (year 5138) are milliseconds.
+LAST_SECOND = 1e11
+_INSTANT = pa.timestamp("us", "UTC")
+_WALL = pa.timestamp("us")
+
+
+def moments(
+    cells: pa.ChunkedArray, zone: str, *, file: str, column: str, line: Callable[[int], int]
+) -> np.ndarray:
+    """Return times as UTC seconds since 1970.
+
+    Args:
+        cells: strings, shape (rows,), all of one form.
+        zone: IANA zone of times without an offset.
+        file: what to call the file in messages.
+        column: the column's name.
+        line: row in ``cells`` -> line of the file.
+
+    Returns:
+        float64, shape (rows,). A time in autumn's repeated hour is read as its first pass.
+
+    Raises:
+        TraceError: a cell is empty or none of the three; names line, column and value.
+        SpecError: no such zone.
+    """
+    cells = pc.utf8_trim_whitespace(cells)
+    if cells.null_count:
+        row = pc.index(pc.is_null(cells), True).as_py()
+        raise TraceError(file, "a time", row=line(row), column=column, value="")
+    for form in (_seconds, _instants):
+        found = form(cells)
+        if found is not None:
+            return _checked(found, cells, file, column, line)
+    wall = _cast(cells, _WALL)
+    if wall is not None:
+        return _checked(to_utc(wall, zone)[0], cells, file, column, line)
+    row = _odd_one(cells)
+    raise TraceError(
+        file,
+        "times of one form: YYYY-MM-DD HH:MM:SS, with or without an offset, or seconds since 1970",
+        row=line(row),
+        column=column,
+        value=cells[row].as_py(),
+    )
+
+
+def epoch_seconds(epoch: str | float | None, name: str = "epoch") -> float:
+    """Return an instant that the user named as UTC seconds since 1970; None = 0.
+
+    Args:
+        epoch: ISO 8601 text with an offset (without one it is UTC), or seconds since 1970.
+        name: the option's name, for the message.
+
+    Raises:
+        SpecError: it is neither.
+
+    >>> epoch_seconds("2023-03-01T00:00:00+08:00")
+    1677600000.0
+    """
+    if epoch is None:
+        return 0.0
+    try:
+        if isinstance(epoch, str):
+            moment = datetime.fromisoformat(epoch)
+            aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+            return aware.timestamp()
+        seconds = float(epoch)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise SpecError(
+            name, f"found {quote(epoch)}; expected ISO 8601 text or seconds since 1970"
+        ) from error
+    if not abs(seconds) < LAST_SECOND:
+        raise SpecError(name, f"found {quote(epoch)}; expected seconds since 1970")
+    return seconds
+
+
+def _checked(
+    seconds: np.ndarray, cells: pa.ChunkedArray, file: str, column: str, line: Callable[[int], int]
+) -> np.ndarray:
+    odd = np.flatnonzero(~(np.abs(seconds) < LAST_SECOND))
+    if len(odd):
+        row = int(odd[0])
+        raise TraceError(
+            file,
+            "seconds since 1970, not milliseconds",
+            row=line(row),
+            column=column,
+            value=cells[row].as_py(),
+        )
+    return seconds
+
+
+def _seconds(cells: pa.ChunkedArray) -> np.ndarray | None:
+    try:
+        return np.asarray(cells.cast(pa.float64()).to_numpy(), np.float64)
+    except pa.ArrowInvalid:
+        return None
+
+
+def _instants(cells: pa.ChunkedArray) -> np.ndarray | None:
+    return _cast(cells, _INSTANT)
+
+
+def _cast(cells: pa.ChunkedArray, kind: pa.DataType) -> np.ndarray | None:
+    try:
+        return np.asarray(cells.cast(kind).cast(pa.int64()).to_numpy()) / 1e6
+    except pa.ArrowInvalid:
+        return None
+
+
+def _odd_one(cells: pa.ChunkedArray) -> int:
+    """Return the first row that is not a time of the form that the rows before it have."""
+    forms = [pa.float64(), _INSTANT, _WALL]
+    for row, cell in enumerate(cells):
+        fitting = [kind for kind in forms if _fits(cell, kind)]
+        if not fitting:
+            return row
+        forms = fitting
+    return 0
+
+
+def _fits(cell: pa.Scalar, kind: pa.DataType) -> bool:
+    try:
+        cell.cast(kind)
+    except pa.ArrowInvalid:
+        return False
+    return True

@@ -1,0 +1,155 @@
+"""Alibaba GenTD26's telemetry of serving containers: one file a metric, Parquet or CSV.
+
+alibaba/clusterdata ``cluster-trace-v2026-GenAI`` (SoCC'25): ``timestamp_anon`` (s),
+``container_ip``, ``value``, in ``qps`` also ``request_type``. The metric is the file's name
+without ``_anon``; the unit is that of the source (percent, bytes, ms, requests per second).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windtunnel.errors import SpecError, TraceError
+from windtunnel.telemetry.blocks import Meter, after_header, file_size, line_blocks
+from windtunnel.telemetry.rows import RowParser
+from windtunnel.telemetry.sample_batches import BATCH_ROWS, batch, repeated
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from windtunnel.telemetry.sample_batches import Tally
+
+TIME, NODE, VALUE, KIND = "timestamp_anon", "container_ip", "value", "request_type"
+#: Documented as percent by its authors; the values are a fraction.
+FRACTIONS = ("pod_memory_util",)
+_MAGIC = b"PAR1"
+
+
+class GenaiTelemetry:
+    """Reads one metric's file.
+
+    Args:
+        path: the file, Parquet or CSV.
+        metric: read only these; None = all. ``qps`` is split by type of request:
+            ``qps[API Requests]``.
+
+    Raises:
+        SpecError: an unknown metric, where the file's name tells it.
+    """
+
+    def __init__(self, path: str | Path, *, metric: Collection[str] | None = None) -> None:
+        self._path = Path(path)
+        stem = self._path.name.removesuffix(".gz").removesuffix(".csv").removesuffix(".parquet")
+        self._name = stem.removesuffix("_anon")
+        for name in metric or ():
+            if name.partition("[")[0] != self._name:
+                raise SpecError.unknown("metric", name, (self._name,))
+        self._metric = metric
+        self.size = file_size(path)
+        self.metrics: tuple[str, ...] | None = None if metric is None else tuple(sorted(metric))
+
+    def batches(self, tally: Tally, meter: Meter) -> Iterator[pa.RecordBatch]:
+        """Yield the samples in the order of the rows."""
+        largest = 0.0
+        for table, rows in self._tables(meter):
+            found = self._samples(table, rows, tally)
+            if found.num_rows:
+                largest = max(largest, pc.max(found.column("value")).as_py())
+            yield found
+        if self._name in FRACTIONS:
+            tally.notes.append(
+                f"{self._name} is documented as percent; its largest value is {largest:g}: "
+                f"{'a fraction' if largest <= 1 else 'not a fraction'}. Values are the file's own."
+            )
+
+    def _tables(self, meter: Meter) -> Iterator[tuple[pa.Table, int]]:
+        """Yield tables of the columns, each with the number of its first row, from 1."""
+        with_magic = self._path.is_file() and _head(self._path) == _MAGIC
+        yield from self._parquet(meter) if with_magic else self._text(meter)
+
+    def _parquet(self, meter: Meter) -> Iterator[tuple[pa.Table, int]]:
+        import pyarrow.parquet as pq
+
+        first = 1
+        try:
+            with pq.ParquetFile(self._path) as opened:
+                self._check(opened.schema_arrow.names)
+                share = self.size / max(1, opened.metadata.num_rows)
+                told = 0
+                for rows in opened.iter_batches(BATCH_ROWS):
+                    yield pa.Table.from_batches([rows]), first
+                    first += rows.num_rows
+                    meter.advance(round(share * (first - 1)) - told)
+                    told = round(share * (first - 1))
+        except (pa.ArrowException, OSError) as error:
+            reason = str(error).partition("\n")[0]
+            raise TraceError(
+                str(self._path), "a whole Parquet file", hint=f"It cannot be read ({reason})."
+            ) from error
+
+    def _text(self, meter: Meter) -> Iterator[tuple[pa.Table, int]]:
+        header, blocks = after_header(line_blocks(self._path, meter), str(self._path))
+        self._check(header.names)
+        parser = RowParser(str(self._path), header.names, [TIME, VALUE])
+        for block in blocks:
+            table = parser.parse(block)
+            if table.num_rows:
+                yield table, block.line
+
+    def _check(self, names: list[str]) -> None:
+        for name in (TIME, NODE, VALUE):
+            if name not in names:
+                raise TraceError.missing_column(str(self._path), name, names)
+
+    def _samples(self, table: pa.Table, first: int, tally: Tally) -> pa.RecordBatch:
+        time, value = self._numbers(table, TIME), self._numbers(table, VALUE)
+        if np.isnan(time).any():
+            row = int(np.flatnonzero(np.isnan(time))[0])
+            raise TraceError(str(self._path), "a time", row=first + row, column=TIME, value="")
+        names = table[NODE]
+        if pa.types.is_floating(names.type) and names.null_count == len(names):
+            names = pa.nulls(len(names), pa.string())
+        node = names.cast(pa.string())
+        node = node.combine_chunks() if isinstance(node, pa.ChunkedArray) else node
+        metric = repeated(self._name, len(time))
+        if KIND in table.column_names:
+            kinds = table[KIND].cast(pa.string()).combine_chunks()
+            joined = pc.binary_join_element_wise(self._name + "[", kinds, "]", "")
+            metric = pc.coalesce(joined, metric)
+        if self._metric is None:
+            chosen = pa.array(np.ones(len(time), bool))
+        else:
+            chosen = pc.is_in(metric, value_set=pa.array(list(self._metric), pa.string()))
+        other = len(time) - int(pc.sum(chosen).as_py() or 0)
+        tally.rows_read += other
+        tally.drop("of a metric that was not asked for", other)
+        kept = chosen.to_numpy(zero_copy_only=False)
+        count = int(kept.sum())
+        return batch(
+            tally,
+            time=time[kept],
+            value=value[kept],
+            node=node.filter(chosen),
+            gpu=repeated(None, count),
+            job_id=repeated(None, count),
+            metric=metric.filter(chosen),
+        )
+
+    def _numbers(self, table: pa.Table, name: str) -> np.ndarray:
+        try:
+            cells = table[name].cast(pa.float64())
+        except (pa.ArrowException, NotImplementedError) as error:
+            raise TraceError(
+                str(self._path), "a column of numbers", column=name, value=str(table[name].type)
+            ) from error
+        return np.asarray(cells.to_numpy(), np.float64)
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as raw:
+        return raw.read(len(_MAGIC))

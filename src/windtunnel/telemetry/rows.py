@@ -1,0 +1,158 @@
+"""Rows of a block of delimited text, and precise words for those that cannot be read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pcsv
+
+from windtunnel.errors import TraceError
+from windtunnel.traces.header import MAX_LINE, not_utf8
+from windtunnel.traces.records import field_counts, line_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from windtunnel.telemetry.blocks import Block
+
+#: What exporters write where there is no measurement.
+BLANKS: tuple[str, ...] = ("", "NaN", "nan", "NA", "N/A", "null", "None", "-")
+
+
+class RowParser:
+    """Parses blocks of one file.
+
+    Args:
+        file: what to call it in messages.
+        names: its columns, in order.
+        numbers: columns of numbers (float64, `BLANKS` = null); the others stay text.
+    """
+
+    def __init__(self, file: str, names: Sequence[str], numbers: Sequence[str]) -> None:
+        self.file = file
+        self.names = list(names)
+        self.numbers = list(numbers)
+        kinds = dict.fromkeys(self.names, pa.string()) | dict.fromkeys(numbers, pa.float64())
+        self._convert = pcsv.ConvertOptions(
+            column_types=kinds,
+            null_values=list(BLANKS),
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=True,
+        )
+        self._read = pcsv.ReadOptions(column_names=self.names, block_size=4 * MAX_LINE)
+
+    def parse(self, block: Block, odd: Callable[[int, int], str] | None = None) -> pa.Table:
+        """Return a block's rows.
+
+        Args:
+            block: whole lines behind the header.
+            odd: is asked what to do with a row of another number of fields, with the number that
+                it should have and the one it has; ``"skip"`` or ``"error"``. None = error.
+
+        Raises:
+            TraceError: a row has another number of fields, a number is none, or bytes are no
+                UTF-8; names line, column and value.
+        """
+        skipped: list[int] = []
+        handler = None if odd is None else _asking(odd, skipped)
+        parse = pcsv.ParseOptions(newlines_in_values=False, invalid_row_handler=handler)
+        try:
+            table = pcsv.read_csv(
+                pa.BufferReader(pa.py_buffer(block.data)),
+                read_options=self._read,
+                parse_options=parse,
+                convert_options=self._convert,
+            )
+        except pa.ArrowInvalid as error:
+            if not block.data.strip():
+                return self.empty()
+            raise self._explained(block, error, odd) from error
+        if b'"' in block.data:
+            self._check_quotes(block, table.num_rows + len(skipped))
+        return table
+
+    def _check_quotes(self, block: Block, rows: int) -> None:
+        """Check that no quote swallowed the end of a line, and so a row."""
+        lines = line_numbers(block.data, self.file, first_line=block.line, quoted=False)
+        if len(lines) != rows:
+            odd = [text.count(b'"') % 2 for text in block.data.splitlines()]
+            raise TraceError(
+                self.file,
+                "every opened double quote closed on its line",
+                row=block.line + odd.index(1) if 1 in odd else None,
+            )
+
+    def empty(self) -> pa.Table:
+        """Return no rows."""
+        kinds = {n: pa.float64() if n in self.numbers else pa.string() for n in self.names}
+        return pa.table({name: pa.array([], kind) for name, kind in kinds.items()})
+
+    def line(self, block: Block, row: int) -> int:
+        """Return the 1-based line of a row, counted from 0 in its block."""
+        return int(line_numbers(block.data, self.file, first_line=block.line, quoted=False)[row])
+
+    def _explained(
+        self, block: Block, error: pa.ArrowInvalid, odd: Callable[[int, int], str] | None
+    ) -> TraceError:
+        """Return the error that says what is wrong in a block that Arrow refused."""
+        try:
+            block.data.decode()
+        except UnicodeDecodeError as bad:
+            return not_utf8(block.data, self.file, block.line - 1, bad)
+        lines = line_numbers(block.data, self.file, first_line=block.line, quoted=False)
+        counts = field_counts(block.data, ",", quoted=True)
+        wrong = np.flatnonzero(counts != len(self.names))
+        if len(wrong) and odd is None:
+            first = int(wrong[0])
+            last = first == len(counts) - 1 and counts[first] < len(self.names)
+            return TraceError(
+                self.file,
+                f"{len(self.names)} fields, found {int(counts[first])}",
+                row=int(lines[first]),
+                hint="It is the last line: the file seems to be cut." if last else "",
+            )
+        if not self.numbers:  # it is not the numbers that cannot be read
+            return TraceError(
+                self.file,
+                "well-formed delimited text",
+                row=block.line,
+                hint=f"From that line on: {error}.",
+            )
+        texts = RowParser(self.file, self.names, ()).parse(block, odd)
+        for name in self.numbers:
+            row = _first_no_number(texts[name])
+            if row is not None:
+                return TraceError(
+                    self.file,
+                    "a number",
+                    row=int(lines[row]) if len(lines) == texts.num_rows else None,
+                    column=name,
+                    value=texts[name][row].as_py(),
+                )
+        return TraceError(self.file, "well-formed delimited text", hint=f"({error})")
+
+
+def _asking(odd: Callable[[int, int], str], skipped: list[int]) -> Callable[[pcsv.InvalidRow], str]:
+    def asked(row: pcsv.InvalidRow) -> str:
+        answer = odd(row.expected_columns, row.actual_columns)
+        if answer == "skip":
+            skipped.append(row.actual_columns)
+        return answer
+
+    return asked
+
+
+def _first_no_number(cells: pa.ChunkedArray) -> int | None:
+    trimmed = pc.utf8_trim_whitespace(cells)
+    try:
+        trimmed.cast(pa.float64())
+    except pa.ArrowInvalid:
+        for row, cell in enumerate(trimmed):
+            try:
+                cell.cast(pa.float64())
+            except pa.ArrowInvalid:
+                return row
+    return None
