@@ -5,26 +5,33 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+SPARK_STAMP := $(VENV)/.installed-spark
+# Some systems ship python3 without ensurepip: then the outer pip installs into a bare environment.
+INSTALL = $(BIN)/python -m pip --version >/dev/null 2>&1 && pip="$(BIN)/python -m pip" || \
+  pip="$(PYTHON) -m pip --python $(BIN)/python"; \
+  $$pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint bench clean lock help
+.PHONY: demo test test-spark lint bench clean lock help java
 
 help:
 	@echo "make demo   fly a real trace under four policies; page in build/demo/report.html"
 	@echo "make test   run the tests"
+	@echo "make test-spark  the tests of the analyses once more, on Spark (needs Java 17)"
 	@echo "make lint   formatting, style, types, import directions"
 	@echo "make bench  speed and memory figures"
 	@echo "make lock   resolve requirements.lock again (needs network)"
 
-# Some systems ship python3 without ensurepip: then the outer pip installs into a bare environment.
 $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "windtunnel needs Python >= 3.11; found $$($(PYTHON) --version)."; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) 2>/dev/null || \
 	  $(PYTHON) -m venv --without-pip $(VENV)
-	$(BIN)/python -m pip --version >/dev/null 2>&1 && pip="$(BIN)/python -m pip" || \
-	  pip="$(PYTHON) -m pip --python $(BIN)/python"; \
-	$$pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock && \
-	$$pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(INSTALL) --require-hashes -r requirements.lock
+	$(INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(SPARK_STAMP): $(STAMP) requirements-spark.lock
+	$(INSTALL) --require-hashes -r requirements-spark.lock
 	@touch $@
 
 demo: $(STAMP)
@@ -32,6 +39,16 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist loadscope
+
+# The same test bodies as on DuckDB, over the same tables.
+test-spark: java $(SPARK_STAMP)
+	WINDTUNNEL_BACKENDS=spark $(BIN)/python -m pytest -m spark tests/spark tests/characterize
+
+java:
+	@java="$${JAVA_HOME:+$$JAVA_HOME/bin/}java"; \
+	found=$$("$$java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | head -n 1); \
+	test "$${found:-0}" -ge 17 || \
+	  { echo "make test-spark needs Java 17 or later, which Spark 4 runs on; found $${found:-none}."; exit 1; }
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .

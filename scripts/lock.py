@@ -1,6 +1,8 @@
-"""Write requirements.lock: every package windtunnel, its tests and its linters need, with hashes.
+"""Write the locks: every package windtunnel, its tests and its linters need, with hashes.
 
-The file holds no URLs and no index, so that it installs from whichever mirror pip is set up with.
+``requirements.lock`` is what every target installs; ``requirements-spark.lock`` what ``make
+test-spark`` adds to it, at the same versions. The files hold no URLs and no index, so that they
+install from whichever mirror pip is set up with.
 """
 
 from __future__ import annotations
@@ -10,15 +12,31 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-COMMAND = [
-    "uv", "pip", "compile", "pyproject.toml", "scripts/build.in", "--extra", "test",
-    "--extra", "lint", "--universal", "--python-version", "3.11", "--generate-hashes",
-    "--no-emit-index-url", "--no-emit-find-links", "--no-annotate", "--no-header", "--upgrade",
-    "--output-file", "requirements.lock",
+MAIN, SPARK = "requirements.lock", "requirements-spark.lock"
+COMPILE = ["uv", "pip", "compile", "pyproject.toml"]
+OPTIONS = [
+    "--universal", "--python-version", "3.11", "--generate-hashes", "--no-emit-index-url",
+    "--no-emit-find-links", "--no-annotate", "--no-header", "--upgrade",
 ]  # fmt: skip
+WHAT = {
+    MAIN: ["scripts/build.in", "--extra", "test", "--extra", "lint"],
+    SPARK: ["--extra", "spark", "--constraint", MAIN],
+}
+
+
+def lock(name: str) -> None:
+    """Resolve one lock and write it.
+
+    Raises:
+        SystemExit: it names a URL.
+        subprocess.CalledProcessError: there is no solution; uv has said why.
+    """
+    command = [*COMPILE, *WHAT[name], *OPTIONS, "--output-file", name]
+    subprocess.run([sys.executable, "-m", *command], cwd=ROOT, check=True)  # noqa: S603 - fixed words
+    if "://" in (ROOT / name).read_text():
+        sys.exit(f"{name} names a URL; resolve it from an index instead")
+
 
 if __name__ == "__main__":
-    subprocess.run([sys.executable, "-m", *COMMAND], cwd=ROOT, check=True)  # noqa: S603 - fixed words
-    text = (ROOT / "requirements.lock").read_text()
-    if "://" in text:
-        sys.exit("requirements.lock names a URL; resolve it from an index instead")
+    for wanted in sys.argv[1:] or WHAT:
+        lock(wanted)

@@ -32,11 +32,13 @@ if TYPE_CHECKING:
     from windtunnel.sim.outcome import Outcome
     from windtunnel.study.compare import Comparison, compare
     from windtunnel.study.simulate import simulate
-    from windtunnel.telemetry import Telemetry, open_telemetry
+    from windtunnel.telemetry.open import open_telemetry
+    from windtunnel.telemetry.stream import Telemetry
     from windtunnel.traces.open import open_trace
     from windtunnel.traces.readers import reader
     from windtunnel.traces.trace import Trace, TraceMetadata
-    from windtunnel.traces.twin import Twin, fit
+    from windtunnel.traces.twin.fit import fit
+    from windtunnel.traces.twin.model import Twin
 
 __version__ = "0.1.0"
 
@@ -55,15 +57,15 @@ _HOME = {
     "SchemaError": "windtunnel.errors",
     "SpecError": "windtunnel.errors",
     "Start": "windtunnel.sim.contract",
-    "Telemetry": "windtunnel.telemetry",
+    "Telemetry": "windtunnel.telemetry.stream",
     "Trace": "windtunnel.traces.trace",
     "TraceError": "windtunnel.errors",
     "TraceMetadata": "windtunnel.traces.trace",
-    "Twin": "windtunnel.traces.twin",
+    "Twin": "windtunnel.traces.twin.model",
     "WindtunnelError": "windtunnel.errors",
     "compare": "windtunnel.study.compare",
-    "fit": "windtunnel.traces.twin",
-    "open_telemetry": "windtunnel.telemetry",
+    "fit": "windtunnel.traces.twin.fit",
+    "open_telemetry": "windtunnel.telemetry.open",
     "open_trace": "windtunnel.traces.open",
     "policy": "windtunnel.policies.catalogue",
     "reader": "windtunnel.traces.readers",

@@ -127,7 +127,7 @@ def test_shares_work_by_every_property_and_on_no_jobs(by: str) -> None:
 
 
 def test_unknown_names_are_refused_with_what_is_known(jobs: pa.Table) -> None:
-    with pytest.raises(SpecError, match="Known: duration"):
+    with pytest.raises(SpecError, match="Known: cpu_time, duration"):
         distribution(jobs, "durations")
     with pytest.raises(SpecError, match="workload"):
         shares(jobs, "workloads")

@@ -8,19 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.characterize.facts import columns_for, value_of
 from windtunnel.characterize.relation import relation, rows
-from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
     from windtunnel.companions import Relation
 
 #: Percentiles of every distribution.
 PERCENTS: tuple[int, ...] = (50, 90, 95, 99)
-#: What can be asked about: a column of the jobs table, or ``wait`` (start - submit as recorded).
-FACTS: tuple[str, ...] = (
-    *("duration", "wait", "num_gpus", "estimate", "num_cpus", "mem_gib", "num_tasks"),
-    "priority",
-)
 
 Distribution = dict[str, float | int | None]
 
@@ -30,14 +25,14 @@ def distribution(jobs: Relation, fact: str) -> Distribution:
 
     Args:
         jobs: a jobs table (`windtunnel.schema`).
-        fact: one of `FACTS`.
+        fact: one of `windtunnel.characterize.facts.FACTS`, or another number that the table has.
 
     Returns:
         ``n`` (jobs that have the fact), ``left_out`` (jobs that lack it), then ``avg``, ``p50``,
         ``p90``, ``p95``, ``p99``, ``max`` in the column's unit; None where n is 0.
 
     Raises:
-        SpecError: ``fact`` is none of `FACTS`.
+        SpecError: ``fact`` is none of these.
     """
     return distributions(jobs, (fact,))[fact]
 
@@ -46,13 +41,9 @@ def distributions(jobs: Relation, facts: tuple[str, ...]) -> dict[str, Distribut
     """Return several distributions in one pass; see `distribution`.
 
     Raises:
-        SpecError: a fact is none of `FACTS`.
+        SpecError: a fact is none of the table's.
     """
-    for fact in facts:
-        if fact not in FACTS:
-            raise SpecError.unknown("fact", fact, FACTS)
-    names = sorted({column for fact in facts for column in columns_of(fact)})
-    table = relation(jobs, names)
+    table = relation(jobs, columns_for(facts, jobs))
     asked: dict[str, Any] = {"rows": table.count()}
     for fact in facts:
         values = value_of(table, fact)
@@ -71,15 +62,3 @@ def distributions(jobs: Relation, facts: tuple[str, ...]) -> dict[str, Distribut
         }
         for fact in facts
     }
-
-
-def columns_of(fact: str) -> tuple[str, ...]:
-    """Return the columns that a fact is computed from."""
-    return ("submit_time", "start_time") if fact == "wait" else (fact,)
-
-
-def value_of(table: Any, fact: str) -> Any:
-    """Return a fact of a jobs table as an Ibis float column, null where it is unknown."""
-    if fact == "wait":
-        return table.start_time - table.submit_time
-    return table[fact].cast("float64")

@@ -30,7 +30,7 @@ def relation(table: Relation, columns: Iterable[str]) -> Any:
     import pyarrow as pa
 
     names = list(dict.fromkeys(columns))
-    has = list(table.column_names) if isinstance(table, pa.Table) else list(table.columns)
+    has = column_names(table)
     lacking = [name for name in names if name not in has]
     if lacking:
         raise SchemaError(
@@ -38,6 +38,13 @@ def relation(table: Relation, columns: Iterable[str]) -> Any:
             [Violation(name, f"a column of this name.{nearest(name, has)}") for name in lacking],
         )
     return ibis.memtable(table.select(names)) if isinstance(table, pa.Table) else table[names]
+
+
+def column_names(table: Relation) -> list[str]:
+    """Return the names of a table's columns, in order."""
+    import pyarrow as pa
+
+    return list(table.column_names) if isinstance(table, pa.Table) else list(table.columns)
 
 
 def rows(expression: Any) -> list[dict[str, Any]]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
+from windtunnel.characterize.groups import NONE, size_class, size_labels
 from windtunnel.characterize.relation import relation
 from windtunnel.errors import SpecError
-from windtunnel.sim.metrics import SIZE_BOUNDS, size_classes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,8 +17,6 @@ if TYPE_CHECKING:
 SHARES_BY: tuple[str, ...] = (
     *("num_gpus", "vc", "user", "workload", "template", "status", "gpu_type"),
 )
-#: The label of jobs that lack the property.
-NONE = "(none)"
 
 
 def shares(jobs: Relation, by: str) -> pa.Table:
@@ -44,8 +40,7 @@ def shares(jobs: Relation, by: str) -> pa.Table:
     if by not in SHARES_BY:
         raise SpecError.unknown("by", by, SHARES_BY)
     table = relation(jobs, ("num_gpus", "duration", by))
-    labels = size_classes(np.empty(0))[1]
-    place = _size_class(table.num_gpus) if by == "num_gpus" else ibis.literal(0)
+    place = size_class(table.num_gpus) if by == "num_gpus" else ibis.literal(0)
     group = ibis.literal(NONE) if by == "num_gpus" else table[by].fill_null(NONE)
     keyed = table.select(place=place, label=group, gpu_time=table.num_gpus * table.duration)
     sums = keyed.group_by(["place", "label"]).aggregate(
@@ -54,10 +49,7 @@ def shares(jobs: Relation, by: str) -> pa.Table:
         left_out=keyed.gpu_time.isnull().sum(),
     )
     if by == "num_gpus":
-        named = ibis.array([*labels[:-1], NONE])[
-            sums.place
-        ]  # NONE, not "unknown", as elsewhere here
-        sums = sums.mutate(label=named)
+        sums = sums.mutate(label=ibis.array(list(size_labels()))[sums.place])
     total = sums.gpu_time.sum().over(ibis.window())
     shared = sums.mutate(
         job_share=sums.num_jobs / sums.num_jobs.sum().over(ibis.window()),
@@ -73,18 +65,3 @@ def shares(jobs: Relation, by: str) -> pa.Table:
         "left_out": ordered.left_out,
     }
     return ordered.select(**columns).to_pyarrow()
-
-
-def _size_class(num_gpus: Any) -> Any:
-    """Return the place of each job's size class in the labels of `size_classes`, as Ibis."""
-    import ibis
-
-    bounds = [(num_gpus <= bound, place) for place, bound in enumerate(SIZE_BOUNDS, start=2)]
-    last = 2 + len(SIZE_BOUNDS)
-    return ibis.cases(
-        (num_gpus.isnull(), last + 1),
-        (num_gpus == 0, 0),
-        (num_gpus < 1, 1),
-        *bounds,
-        else_=last,
-    )

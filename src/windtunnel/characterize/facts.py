@@ -1,0 +1,133 @@
+"""What can be asked about a job: columns of the jobs table, and what follows from them.
+
+Names of facts. A column keeps its name. A source's own figure, where a reader keeps one beside the
+recomputed one, has ``source_`` before it (``source_duration``, ``source_queue``), so that both can
+be asked: AcmeTrace's figures are drawn from the source's columns. `source_fact` says which of the
+two a published figure was drawn from.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.characterize.relation import column_names, relation, rows
+from windtunnel.errors import SpecError
+from windtunnel.schema import BY_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from windtunnel.companions import Relation
+
+#: Facts that are columns of the jobs table.
+_RECORDED: tuple[str, ...] = (
+    *("duration", "num_gpus", "estimate", "num_cpus", "mem_gib", "num_tasks", "priority"),
+)
+#: Facts that follow from others: the columns they need, and how.
+_DERIVED: dict[str, tuple[tuple[str, ...], Callable[[Any], Any]]] = {
+    "wait": (("submit_time", "start_time"), lambda t: t.start_time - t.submit_time),
+    "jct": (("submit_time", "end_time"), lambda t: t.end_time - t.submit_time),
+    "slowdown": (
+        ("submit_time", "end_time", "duration"),
+        lambda t: (t.end_time - t.submit_time) / t.duration.nullif(0.0),
+    ),
+    "wait_share": (
+        ("submit_time", "start_time", "end_time"),
+        lambda t: (t.start_time - t.submit_time) / (t.end_time - t.submit_time).nullif(0.0),
+    ),
+    "gpu_time": (("num_gpus", "duration"), lambda t: t.num_gpus * t.duration),
+    "cpu_time": (("num_cpus", "duration"), lambda t: t.num_cpus * t.duration),
+    "source_gpu_time": (
+        ("num_gpus", "source_duration"),
+        lambda t: t.num_gpus * t.source_duration,
+    ),
+}
+#: Facts of every jobs table: its numbers; ``wait`` (start - submit as recorded), ``jct`` (end -
+#: submit), ``slowdown`` (jct / duration), ``wait_share`` (wait / jct), all s or ratios;
+#: ``gpu_time`` and ``cpu_time`` (GPU- and core-seconds: number x duration). A number that the
+#: source gives beyond the schema is a fact under its column's name; ``source_gpu_time`` is
+#: ``source_duration`` x GPUs.
+FACTS: tuple[str, ...] = (
+    *_RECORDED,
+    *(name for name in _DERIVED if not name.startswith("source_")),
+)
+#: The source's own figure of a fact.
+_SOURCES = {
+    "duration": "source_duration",
+    "wait": "source_queue",
+    "gpu_time": "source_gpu_time",
+}
+
+
+def columns_of(fact: str, jobs: Relation) -> tuple[str, ...]:
+    """Return the columns of a jobs table that a fact is computed from.
+
+    Raises:
+        SpecError: ``fact`` is none of `FACTS` and no other number that the table has.
+    """
+    has = column_names(jobs)
+    if fact in _RECORDED or (fact in has and fact not in BY_NAME and _is_number(jobs, fact)):
+        return (fact,)
+    if fact in _DERIVED and (fact in FACTS or set(_DERIVED[fact][0]) <= set(has)):
+        return _DERIVED[fact][0]
+    known = [name for name in has if name not in BY_NAME and _is_number(jobs, name)]
+    if {"num_gpus", "source_duration"} <= set(has):
+        known.append("source_gpu_time")
+    raise SpecError.unknown("fact", fact, {*FACTS, *known})
+
+
+def value_of(table: Any, fact: str) -> Any:
+    """Return a fact of a jobs table as an Ibis float column, null where it is unknown.
+
+    Args:
+        table: an Ibis table with the columns that `columns_of` names.
+        fact: the fact.
+    """
+    import ibis
+
+    if fact in _DERIVED and fact not in table.columns:
+        return _DERIVED[fact][1](table)
+    number = table[fact].cast("float64")
+    if fact in BY_NAME:
+        return number
+    return ibis.ifelse(number.isnan(), ibis.null("float64"), number)
+
+
+def source_fact(jobs: Relation, fact: str) -> str:
+    """Return the name of the source's own figure of a fact, where the source gives one.
+
+    AcmeTrace's notebook reads the columns duration, queue and gpu_time of the source, which are
+    not always end - start, start - submit and the product (traces of Kalos).
+
+    Args:
+        jobs: a jobs table.
+        fact: ``duration``, ``wait`` or ``gpu_time``; any other is its own source.
+
+    Returns:
+        ``source_duration``, ``source_queue`` or ``source_gpu_time`` where a job of the table has
+        it, else ``fact``.
+    """
+    wanted = _SOURCES.get(fact, fact)
+    column = "source_duration" if wanted == "source_gpu_time" else wanted
+    if wanted == fact or column not in column_names(jobs):
+        return fact
+    table = relation(jobs, (column,))
+    (row,) = rows(table.aggregate(known=table[column].count()))
+    return wanted if row["known"] else fact
+
+
+def columns_for(facts: Sequence[str], jobs: Relation) -> tuple[str, ...]:
+    """Return the columns that several facts are computed from, each once; see `columns_of`."""
+    return tuple(dict.fromkeys(name for fact in facts for name in columns_of(fact, jobs)))
+
+
+def _is_number(jobs: Relation, column: str) -> bool:
+    """Return whether a column holds numbers; one without any value may do."""
+    import pyarrow as pa
+
+    if not isinstance(jobs, pa.Table):
+        return bool(jobs.schema()[column].is_numeric())
+    kind = jobs.schema.field(column).type
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )

@@ -1,0 +1,341 @@
+"""How full is the cluster? Running and waiting jobs and GPUs over time, and throughput.
+
+Two ways to count. Exactly: each bin holds the average over its length. ``compat="helios"``: the
+derived series of HeliosArtifact (``trace_parser.py``, Hu et al., SC'21): times are cut to the step
+(there a minute), a job runs in every step from that of its start to that of its end, both included,
+running GPUs are no more than there are, and utilisation is rounded to three digits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from windtunnel.characterize.clock import epoch_seconds
+from windtunnel.characterize.groups import group_label, group_order
+from windtunnel.characterize.instants import MAX_CELLS
+from windtunnel.characterize.population import population
+from windtunnel.characterize.relation import rows
+from windtunnel.errors import SpecError, quote
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from windtunnel.companions import Relation
+
+#: Ways to count beside the exact one.
+COMPATS: tuple[str, ...] = ("helios",)
+_TIMES = ("submit_time", "start_time", "end_time")
+_EVENTS = ("submitted", "started", "ended")
+_LEVELS = ("running_jobs", "running_gpus", "waiting_jobs", "waiting_gpus")
+_KEYS = ("place", "label", "cell", "last")
+#: Sums smaller than this, of numbers of jobs and GPUs, are the rounding of their parts.
+_ROUNDING = 1e-9
+
+
+def usage_series(
+    jobs: Relation,
+    total_gpus: float | Mapping[str, float] | None = None,
+    *,
+    step: float = 60,
+    by: str | None = None,
+    compat: str | None = None,
+    epoch: str | None = None,
+    where: str = "all",
+) -> pa.Table:
+    """Return the jobs and GPUs that run and wait in each step of time.
+
+    A job waits from submission to start (to its end where it never started) and runs from start
+    to end.
+
+    Args:
+        jobs: a jobs table (`windtunnel.schema`).
+        total_gpus: GPUs there are: a number, or with ``by`` a number for each group's name; None =
+            not known.
+        step: length of a step, s. Steps begin at multiples of it since 1970-01-01 UTC.
+        by: a property (`windtunnel.characterize.groups`), ``vc`` for one: one series a group.
+        compat: None = averages over each step, exact; ``helios`` = as HeliosArtifact counts.
+        epoch: UTC instant of time 0 (`TraceMetadata.epoch`), where the steps are counted from.
+        where: ``gpu``, ``cpu`` or ``all`` jobs.
+
+    Returns:
+        One row a group and step, from the first to the last instant of all groups: the column
+        named as ``by`` (absent without ``by``), ``time`` (where the step begins, s since the
+        epoch), ``running_jobs``, ``running_gpus``, ``waiting_jobs``, ``waiting_gpus``,
+        ``idle_gpus`` and ``utilization`` (0..1; both null where the total is not known; the latter
+        where it is 0), ``n`` (jobs that run in the series), ``left_out`` (jobs whose start or end
+        is not known), ``unsized`` (jobs of unknown GPU count, which are in no number of GPUs).
+        No row where no instant is known.
+
+    Raises:
+        SpecError: an argument names nothing known, ``step`` is no length, there would be too many
+            steps, or ``total_gpus`` is not of the form that ``by`` needs.
+    """
+    if compat is not None and compat not in COMPATS:
+        raise SpecError.unknown("compat", compat, COMPATS)
+    _check_totals(total_gpus, by)
+    grid = _Grid(step, epoch)
+    table = population(jobs, ("num_gpus",), where=where, by=by, columns=_TIMES)
+    events = _usage_events(table, grid, compat)
+    groups, first, size = _summed(events, table, by)
+    parts = []
+    for group in groups:
+        group["unsized"] += group["no_size"]
+        levels = _levels(group)
+        parts.append(_with_total(levels, _total_of(total_gpus, group["name"]), compat))
+    names = (*_LEVELS, "idle_gpus", "utilization")
+    return _table(
+        by, groups, grid.times(first, size), parts, names=names, counts=("n", "left_out", "unsized")
+    )
+
+
+def throughput_series(
+    jobs: Relation, *, step: float = 600, by: str | None = None, epoch: str | None = None
+) -> pa.Table:
+    """Return how many jobs and GPUs are submitted, started and ended in each step of time.
+
+    Args:
+        jobs: a jobs table (`windtunnel.schema`).
+        step: length of a step, s. Steps begin at multiples of it since 1970-01-01 UTC.
+        by: a property: one series a group.
+        epoch: UTC instant of time 0, where the steps are counted from.
+
+    Returns:
+        One row a group and step, from the first to the last instant of all groups: the column
+        named as ``by`` (absent without ``by``), ``time`` (s since the epoch), then for each of
+        submitted, started, ended: ``submitted_jobs`` (all jobs), ``submitted_gpu_jobs``,
+        ``submitted_gpus``; ``n`` (jobs), ``no_submit``, ``no_start``, ``no_end`` (jobs without
+        that instant, which are not in that count), ``unsized`` (jobs of unknown GPU count). No row
+        where no instant is known.
+
+    Raises:
+        SpecError: an argument names nothing known, ``step`` is no length, or there would be too
+            many steps.
+    """
+    import ibis
+
+    grid = _Grid(step, epoch)
+    table = population(jobs, ("num_gpus",), where="all", by=by, columns=_TIMES)
+    has_gpus = (table.fact_0 > 0).ifelse(1.0, 0.0).fill_null(0.0)
+    one = ibis.literal(1.0)
+    parts = []
+    for event, time in zip(_EVENTS, _TIMES, strict=True):
+        amounts = {f"{event}_jobs": one, f"{event}_gpu_jobs": has_gpus}
+        amounts[f"{event}_gpus"] = table.fact_0.fill_null(0.0)
+        parts.append((table[time], 0, amounts))
+    names = tuple(name for *_, amounts in parts for name in amounts)
+    groups, first, size = _summed(_events(table, grid, parts, names), table, by)
+    series = [{name: group[name] for name in names} for group in groups]
+    counts = ("n", "no_submit", "no_start", "no_end", "unsized")
+    for group in groups:
+        group["n"], group["unsized"] = group["jobs"], group["no_size"]
+    return _table(by, groups, grid.times(first, size), series, names=names, counts=counts)
+
+
+class _Grid:
+    """Steps of time, numbered from 1970-01-01 UTC.
+
+    Attributes:
+        step: length of a step, s.
+        zero: the epoch's place in its step, s.
+    """
+
+    def __init__(self, step: float, epoch: str | None) -> None:
+        number = isinstance(step, int | float) and not isinstance(step, bool)
+        if not number or not math.isfinite(step) or step <= 0:
+            raise SpecError("step", f"expected a number of seconds above 0, not {quote(step)}.")
+        self.step = float(step)
+        self.zero = math.fmod(epoch_seconds(epoch), self.step)
+
+    def of(self, time: Any) -> Any:
+        """Return the step of a time (s since the epoch), counted from the epoch's, as Ibis."""
+        return ((time + self.zero) / self.step).floor().cast("int64")
+
+    def left(self, time: Any) -> Any:
+        """Return what part of its step is left at a time, as Ibis: above 0, at most 1."""
+        place = (time + self.zero) / self.step
+        return place.floor() + 1.0 - place
+
+    def times(self, first: int, size: int) -> np.ndarray:
+        """Return where steps begin, s since the epoch, shape (size,)."""
+        begins: np.ndarray = np.arange(first, first + size) * self.step - self.zero
+        return begins
+
+
+def _usage_events(table: Any, grid: _Grid, compat: str | None) -> Any:
+    """Return the changes of the levels: rows of a group, a step, and amounts.
+
+    The columns of a level are ``L`` (its change from the step on) and ``L_in`` (how much of the
+    change is felt within the step).
+    """
+    import ibis
+
+    gpus = table.fact_0.fill_null(0.0)
+    gone = table.start_time.fill_null(table.end_time)
+    runs = table.start_time.notnull() & table.end_time.notnull()
+    waits = table.submit_time.notnull() & gone.notnull()
+    none = ibis.null("float64")
+    # The step of its end is the last that a job runs in: it is gone from the next one on.
+    last = 1 if compat == "helios" else 0
+    changes = [
+        ("running", ibis.ifelse(runs, table.start_time, none), 1.0, 0),
+        ("running", ibis.ifelse(runs, table.end_time, none), -1.0, last),
+        ("waiting", ibis.ifelse(waits, table.submit_time, none), 1.0, 0),
+        ("waiting", ibis.ifelse(waits, gone, none), -1.0, 0),
+    ]
+    parts = []
+    for level, time, sign, after in changes:
+        inside = ibis.literal(1.0) if compat == "helios" else grid.left(time)
+        amounts = {
+            f"{level}_jobs": ibis.literal(sign),
+            f"{level}_jobs_in": inside * sign,
+            f"{level}_gpus": gpus * sign,
+            f"{level}_gpus_in": gpus * inside * sign,
+        }
+        parts.append((time, after, amounts))
+    names = tuple(name for level in _LEVELS for name in (level, f"{level}_in"))
+    return _events(table, grid, parts, names)
+
+
+def _events(
+    table: Any, grid: _Grid, parts: list[tuple[Any, int, dict[str, Any]]], names: tuple[str, ...]
+) -> Any:
+    """Return what happens in each group and step (``cell``), added up, as an Ibis table.
+
+    ``last`` is the last step that an instant of these events lies in.
+
+    Args:
+        table: what `population` returned.
+        grid: the steps.
+        parts: (instant, steps later that it counts, amounts by name) of each kind of event.
+        names: every amount that there is; those that a kind lacks are 0.
+    """
+    import ibis
+
+    zero = ibis.literal(0.0)
+    tables = []
+    for time, later, amounts in parts:
+        columns = {name: amounts.get(name, zero) for name in names}
+        happened = table.filter(table.asked & time.notnull())
+        at = grid.of(time)
+        keys = {"place": table.place, "label": table.label, "at": at, "cell": at + later}
+        tables.append(happened.select(**keys, **columns))
+    events = ibis.union(*tables)
+    return events.group_by(["place", "label", "cell"]).aggregate(
+        last=events["at"].max(), **{name: events[name].sum() for name in names}
+    )
+
+
+def _summed(events: Any, table: Any, by: str | None) -> tuple[list[dict[str, Any]], int, int]:
+    """Return the groups in order, each with its sums as arrays, the first step and their number.
+
+    Raises:
+        SpecError: groups times steps are too many.
+    """
+    runs = table.start_time.notnull() & table.end_time.notnull()
+    counts = table.group_by(["place", "label"]).aggregate(
+        jobs=table.asked.sum(),
+        n=(table.asked & runs).sum(),
+        left_out=(table.asked & ~runs).sum(),
+        unsized=(~table.asked).sum(),
+        no_size=(table.asked & table.fact_0.isnull()).sum(),
+        no_submit=(table.asked & table.submit_time.isnull()).sum(),
+        no_start=(table.asked & table.start_time.isnull()).sum(),
+        no_end=(table.asked & table.end_time.isnull()).sum(),
+    )
+    groups = {(row["place"], row["label"]): row for row in sorted(rows(counts), key=group_order)}
+    found = events.to_pyarrow()
+    if found.num_rows == 0:
+        return [], 0, 0
+    cells = found["cell"].to_numpy()
+    first, size = int(cells.min()), int(cells.max() - cells.min()) + 1
+    shown = int(found["last"].to_numpy().max()) - first + 1
+    if size * len(groups) > MAX_CELLS:
+        raise SpecError("step", f"{size:,} steps for each of {len(groups):,} groups are too many.")
+    names = [name for name in found.column_names if name not in _KEYS]
+    for (place, label), group in groups.items():
+        group["name"] = group_label(by, place, label)
+        group |= {name: np.zeros(size) for name in names}
+    keys = list(zip(found["place"].to_pylist(), found["label"].to_pylist(), strict=True))
+    sums = {name: found[name].to_numpy() for name in names}
+    members: dict[tuple[float, str], list[int]] = {}
+    for i, key in enumerate(keys):
+        members.setdefault(key, []).append(i)
+    for key, of_group in members.items():
+        for name in names:
+            groups[key][name][cells[of_group] - first] = sums[name][of_group]
+    for group in groups.values():
+        group |= {name: group[name][:shown] for name in names}
+    return list(groups.values()), first, shown
+
+
+def _levels(group: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Return the average of each level in each step, from its changes."""
+    found = {}
+    for level in _LEVELS:
+        before = np.concatenate([[0.0], np.cumsum(group[level])[:-1]])
+        average = before + group[f"{level}_in"]
+        found[level] = np.where(np.abs(average) < _ROUNDING, 0.0, average)
+    return found
+
+
+def _with_total(
+    levels: dict[str, np.ndarray], total: float | None, compat: str | None
+) -> dict[str, np.ndarray]:
+    """Add idle GPUs and utilisation, NaN where they are not known."""
+    running = levels["running_gpus"]
+    unknown = np.full(len(running), np.nan)
+    if total is None:
+        return {**levels, "idle_gpus": unknown, "utilization": unknown}
+    if compat == "helios":
+        running = np.minimum(running, total)
+    used = running / total if total else unknown
+    if compat == "helios":
+        used = np.round(used, 3)
+    return {**levels, "running_gpus": running, "idle_gpus": total - running, "utilization": used}
+
+
+def _check_totals(total_gpus: float | Mapping[str, float] | None, by: str | None) -> None:
+    if total_gpus is None:
+        return
+    if isinstance(total_gpus, Mapping) != (by is not None):
+        form = "a number for each group's name" if by else "one number"
+        raise SpecError("total_gpus", f"expected {form}, not {quote(total_gpus)}.")
+    for total in total_gpus.values() if isinstance(total_gpus, Mapping) else (total_gpus,):
+        if not (math.isfinite(total) and total >= 0):
+            raise SpecError("total_gpus", f"expected GPUs, 0 or more, not {quote(total)}.")
+
+
+def _total_of(total_gpus: float | Mapping[str, float] | None, name: str) -> float | None:
+    if isinstance(total_gpus, Mapping):
+        return total_gpus.get(name)
+    return total_gpus
+
+
+def _table(
+    by: str | None,
+    groups: list[dict[str, Any]],
+    times: np.ndarray,
+    parts: list[dict[str, np.ndarray]],
+    *,
+    names: tuple[str, ...],
+    counts: tuple[str, ...],
+) -> pa.Table:
+    """Return the series of the groups below each other."""
+    import pyarrow as pa
+
+    size = len(times)
+    nothing = np.zeros(0)
+    labels = [group["name"] for group in groups for _ in range(size)]
+    first = {} if by is None else {by: pa.array(labels, pa.string())}
+    columns: dict[str, Any] = {"time": pa.array(np.tile(times, len(groups)), pa.float64())}
+    for name in names:
+        values = np.concatenate([nothing, *(part[name] for part in parts)])
+        columns[name] = pa.array(values, pa.float64(), from_pandas=True)
+    for name in counts:
+        values = np.repeat(np.array([group[name] for group in groups], dtype=np.int64), size)
+        columns[name] = pa.array(values, pa.int64())
+    return pa.table({**first, **columns})

@@ -1,0 +1,91 @@
+"""Facts and tables as they come in: what can be asked, and where the tables may lie."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import ibis
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from windtunnel.characterize import distribution, overview, shares
+from windtunnel.characterize.cdf import count_cdf
+from windtunnel.characterize.facts import FACTS, source_fact
+from windtunnel.characterize.spread import spread_by
+from windtunnel.characterize.states import states_by
+from windtunnel.schema import as_jobs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from backends import Backend
+
+_ROW = {"submit_time": [0], "start_time": [2], "end_time": [10], "duration": [8], "num_gpus": [4],
+        "num_cpus": [16]}  # fmt: skip
+
+
+def test_derived_facts_by_hand(backend: Backend) -> None:
+    jobs = backend(as_jobs({**_ROW, "source_duration": pa.array([10.0])}))
+    expected = {
+        "wait": 2.0,
+        "jct": 10.0,
+        "slowdown": 1.25,
+        "wait_share": 0.2,
+        "gpu_time": 32.0,
+        "cpu_time": 128.0,
+        "source_duration": 10.0,
+        "source_gpu_time": 40.0,
+    }
+    for fact, value in expected.items():
+        assert spread_by(jobs, fact)["avg"].to_pylist() == [value], fact
+
+
+def test_every_fact_can_be_asked(holed: pa.Table) -> None:
+    for fact in FACTS:
+        found = distribution(holed, fact)
+        assert found["n"] + found["left_out"] == holed.num_rows, fact
+
+
+def test_nan_in_a_sources_own_column_is_unknown(backend: Backend) -> None:
+    jobs = as_jobs(
+        {
+            "submit_time": [0, 0],
+            "duration": [1, 1],
+            "num_gpus": [1, 1],
+            "source_queue": pa.array([float("nan"), 3.0]),
+        }
+    )
+    (row,) = spread_by(backend(jobs), "source_queue").to_pylist()
+    assert (row["n"], row["left_out"], row["avg"]) == (1, 1, 3.0)
+
+
+def test_the_source_fact_is_the_sources_where_it_says_anything(backend: Backend) -> None:
+    plain = as_jobs(_ROW)
+    assert [source_fact(plain, fact) for fact in ("duration", "wait", "gpu_time")] == [
+        "duration",
+        "wait",
+        "gpu_time",
+    ]
+    empty = plain.append_column("source_duration", pa.array([None], pa.float64()))
+    assert source_fact(empty, "duration") == "duration"
+    said = backend(plain.append_column("source_duration", pa.array([10.0])))
+    assert source_fact(said, "duration") == "source_duration"
+    assert source_fact(said, "gpu_time") == "source_gpu_time"
+    assert source_fact(said, "wait") == "wait"
+    assert source_fact(said, "num_gpus") == "num_gpus"
+
+
+@pytest.mark.filterwarnings("ignore:fetch_arrow_table")  # Ibis calls DuckDB's old name
+def test_an_ibis_table_of_a_file_gives_the_same_as_arrow(holed: pa.Table, tmp_path: Path) -> None:
+    pq.write_table(holed, tmp_path / "jobs.parquet")
+    held = ibis.duckdb.connect().read_parquet(tmp_path / "jobs.parquet")
+    assert overview(held) == overview(holed)
+    assert shares(held, "vc").equals(shares(holed, "vc"))
+    assert states_by(held, "user").equals(states_by(holed, "user"))
+    at = [1.0, 100.0, 1e4]
+    for by in ("num_gpus", "workload", "num_attempts"):
+        mine, theirs = (count_cdf(t, "wait", at, by=by, where="all") for t in (held, holed))
+        assert mine.equals(theirs)
+    with pytest.raises(Exception, match="Did you mean 'source_queue'"):
+        count_cdf(held, "source_queues", at)

@@ -1,0 +1,193 @@
+"""Use against request: a hand-worked table, and plain Python on the same rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from windtunnel.characterize.overuse import SHARES, excess_cdfs, requests_against_use
+from windtunnel.characterize.requests import RESOURCES
+from windtunnel.companions import NODE_COLUMNS, TASK_COLUMNS, companion
+from windtunnel.errors import SchemaError, SpecError
+
+if TYPE_CHECKING:
+    from backends import Backend
+
+
+def _floats(*values: float | None) -> pa.Array:
+    return pa.array(values, pa.float64())
+
+
+@pytest.fixture
+def tasks() -> pa.Table:
+    return companion(
+        TASK_COLUMNS,
+        {
+            "task_id": pa.array(list("abcd")),
+            "job_id": pa.array(["j", "j", "k", "l"]),
+            "node": pa.array(["n", "n", "m", None]),
+            "num_gpus": _floats(0.5, 0.5, 2, None),
+            "gpus_used": _floats(0.75, 0.25, 0.125, 1),
+            "num_cpus": _floats(6, 6, 12, 4),
+            "cpus_used": _floats(7, 5.5, 13, None),
+            "mem_gib": _floats(10, 10, 20, 0),
+            "mem_used_gib": _floats(1, 1, 1, 2),
+        },
+    )
+
+
+@pytest.fixture
+def nodes() -> pa.Table:
+    return companion(
+        NODE_COLUMNS,
+        {
+            "node": pa.array(["n", "m"]),
+            "num_gpus": _floats(2, 8),
+            "num_cpus": _floats(10, 20),
+            "mem_gib": _floats(100, 100),
+        },
+    )
+
+
+def test_tasks_that_use_more_than_they_asked_for_by_hand(tasks: pa.Table, nodes: pa.Table) -> None:
+    cpu, gpu, mem = requests_against_use(tasks, nodes).to_pylist()
+    assert (cpu["n"], cpu["over"], cpu["under"]) == (3, 2, 1)
+    assert cpu["mean_excess"] == pytest.approx((0.1 - 0.05 + 0.05) / 3)
+    assert (cpu["left_out"], cpu["why"]) == (1, "no cpus_used: 1")
+    assert (gpu["n"], gpu["over"], gpu["under"], gpu["why"]) == (3, 1, 2, "no num_gpus: 1")
+    assert (mem["n"], mem["over_share"], mem["excess_n"]) == (4, 0.25, 3)
+
+
+def test_jobs_add_up_their_tasks_before_they_are_compared(
+    tasks: pa.Table, nodes: pa.Table, backend: Backend
+) -> None:
+    cpu, gpu, _ = requests_against_use(backend(tasks), backend(nodes), unit="job").to_pylist()
+    assert (cpu["n"], cpu["over"]) == (2, 2)
+    assert cpu["mean_excess"] == pytest.approx((0.5 / 20 + 1 / 20) / 2)
+    assert (gpu["n"], gpu["over"], gpu["under"]) == (2, 0, 1)  # j: 1 of 1, neither over nor under
+    without = requests_against_use(tasks, unit="job").to_pylist()
+    assert without[0]["mean_excess"] is None
+    assert without[0]["excess_n"] == 0
+    assert without[0]["over"] == 2
+
+
+def test_the_notebook_counts_what_is_unknown_as_nothing(
+    tasks: pa.Table, nodes: pa.Table, backend: Backend
+) -> None:
+    cpu, gpu, mem = requests_against_use(
+        backend(tasks), backend(nodes), unit="job", compat="pai"
+    ).to_pylist()
+    assert (cpu["n"], cpu["over"], cpu["under"]) == (3, 2, 1)  # l: 4 cores asked, 0 used
+    assert (gpu["n"], gpu["over"], gpu["under"]) == (3, 1, 1)
+    assert (mem["n"], mem["over"]) == (3, 1)
+    with pytest.raises(SpecError, match="nodes"):
+        requests_against_use(tasks, unit="job", compat="pai")
+
+
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "job_id": st.sampled_from("jkl"),
+            "node": st.sampled_from(["n", "m", "elsewhere", None]),
+            **{
+                name: st.sampled_from([None, 0.0, 1.0, 2.0, 3.5])
+                for r in RESOURCES
+                for name in (r.asked, r.used)
+            },
+        }
+    ),
+    min_size=1,
+    max_size=10,
+)
+CAPS = {"n": (10.0, 2.0, 100.0), "m": (20.0, 0.0, 100.0)}
+
+
+def _from(rows: list[dict[str, Any]]) -> tuple[pa.Table, pa.Table]:
+    kinds = {c.name: c.type for c in TASK_COLUMNS}
+    columns = {name: pa.array([row[name] for row in rows], kinds[name]) for name in rows[0]}
+    columns["task_id"] = pa.array([str(i) for i in range(len(rows))])
+    nodes = {"node": pa.array(list(CAPS))}
+    for i, name in enumerate(("num_cpus", "num_gpus", "mem_gib")):
+        nodes[name] = _floats(*(caps[i] for caps in CAPS.values()))
+    return companion(TASK_COLUMNS, columns), companion(NODE_COLUMNS, nodes)
+
+
+def _cap(row: dict[str, Any], i: int) -> float | None:
+    return CAPS[row["node"]][i] if row["node"] in CAPS else None
+
+
+@given(rows=ROWS, unit=st.sampled_from(["task", "job"]))
+@settings(max_examples=20, deadline=None)
+def test_overuse_equals_plain_python(rows: list[dict[str, Any]], unit: Any) -> None:
+    tasks, nodes = _from(rows)
+    for i, found in enumerate(requests_against_use(tasks, nodes, unit=unit).to_pylist()):
+        resource = RESOURCES[i]
+        both = [r for r in rows if r[resource.asked] is not None and r[resource.used] is not None]
+        assert found["left_out"] == len(rows) - len(both)
+        groups: dict[Any, list[dict[str, Any]]] = {}
+        for place, row in enumerate(both):
+            groups.setdefault(row["job_id"] if unit == "job" else place, []).append(row)
+        sums = [
+            (sum(r[resource.asked] for r in g), sum(r[resource.used] for r in g), g)
+            for g in groups.values()
+        ]
+        assert found["n"] == len(sums)
+        assert found["over"] == sum(used > asked for asked, used, _ in sums)
+        assert found["under"] == sum(used < asked for asked, used, _ in sums)
+        excess = [
+            (used - asked) / sum(_cap(r, i) for r in g)  # type: ignore[misc]
+            for asked, used, g in sums
+            if all(_cap(r, i) is not None for r in g) and sum(_cap(r, i) for r in g)  # type: ignore[misc]
+        ]
+        assert found["excess_n"] == len(excess)
+        if excess:
+            assert found["mean_excess"] == pytest.approx(np.mean(excess))
+        else:
+            assert found["mean_excess"] is None
+
+
+@given(rows=ROWS)
+@settings(max_examples=20, deadline=None)
+def test_the_notebooks_rule_equals_plain_python(rows: list[dict[str, Any]]) -> None:
+    tasks, nodes = _from(rows)
+    used = [r for r in rows if any(r[resource.used] is not None for resource in RESOURCES)]
+    table = requests_against_use(tasks, nodes, unit="job", compat="pai").to_pylist()
+    for i, found in enumerate(table):
+        resource = RESOURCES[i]
+        shares = []
+        for job in {r["job_id"] for r in used}:
+            mine = [r for r in used if r["job_id"] == job]
+            plan = sum(r[resource.asked] or 0 for r in mine)
+            use = sum(r[resource.used] or 0 for r in mine)
+            cap = sum(_cap(r, i) or 0 for r in mine)
+            with np.errstate(all="ignore"):
+                shares.append(float(np.float64(use - plan) / np.float64(cap)))
+        known = [s for s in shares if not np.isnan(s)]
+        assert found["n"] == len(known)
+        assert found["over"] == sum(s > 0 for s in known)
+        assert found["under"] == sum(s < 0 for s in known)
+
+
+def test_a_table_without_use_is_refused_by_name(tasks: pa.Table) -> None:
+    with pytest.raises(SchemaError, match="gpus_used"):
+        requests_against_use(tasks.drop_columns(["gpus_used"]))
+
+
+def test_curves_of_excess_by_hand(tasks: pa.Table, nodes: pa.Table, backend: Backend) -> None:
+    found = excess_cdfs(backend(tasks), backend(nodes), unit="task", at=(0.05, 0.1, 1.0))
+    curves = {
+        (row["resource"], row["side"]): (row["n"], row["left_out"], []) for row in found.to_pylist()
+    }
+    for row in found.to_pylist():
+        curves[row["resource"], row["side"]][2].append(row["count"])
+    assert curves["cpu", "over"] == (2, 1, [1, 2, 2])  # (7 - 6) / 10 and (13 - 12) / 20
+    assert curves["cpu", "under"] == (1, 2, [1, 1, 1])  # (6 - 5.5) / 10
+    assert curves["gpu", "over"] == (1, 2, [0, 0, 1])  # 0.25 / 2
+    assert curves["mem", "over"] == (0, 4, [0, 0, 0])  # the task that does is on no known node
+    assert curves["mem", "under"] == (3, 1, [0, 2, 3])
+    assert excess_cdfs(tasks, nodes).num_rows == 6 * len(SHARES)
