@@ -9,21 +9,33 @@ from typing import Any
 # Importing a reader's module registers it.
 import windtunnel.traces.acme
 import windtunnel.traces.acme_previous
+import windtunnel.traces.batsim
 import windtunnel.traces.dlrm
 import windtunnel.traces.genai
 import windtunnel.traces.helios
+import windtunnel.traces.kubernetes.reader
 import windtunnel.traces.native
 import windtunnel.traces.openb
+import windtunnel.traces.opendc
+import windtunnel.traces.pai.reader
 import windtunnel.traces.pai_simulator
 import windtunnel.traces.philly
 import windtunnel.traces.philly_raw
 import windtunnel.traces.sacct
-import windtunnel.traces.swf  # noqa: F401
+import windtunnel.traces.spot
+import windtunnel.traces.swf
+import windtunnel.traces.twin.store  # noqa: F401
 from windtunnel.cluster.presets import preset
-from windtunnel.errors import SpecError, TraceError, nearest, quote
+from windtunnel.errors import SpecError, nearest, quote
 from windtunnel.schema import as_jobs
 from windtunnel.traces.published import PUBLISHED, published
-from windtunnel.traces.readers import Reader, check_options, reader_for, reader_named
+from windtunnel.traces.readers import (
+    Reader,
+    check_options,
+    reader_for,
+    reader_for_folder,
+    reader_named,
+)
 from windtunnel.traces.registry import fetch, synthetic_titles
 from windtunnel.traces.source import STDIN, read_head, short_name, source_name
 from windtunnel.traces.trace import Trace, TraceMetadata
@@ -69,9 +81,7 @@ def open_trace(spec: str | Path, *, format: str | None = None, **options: Any) -
             f"Known: {', '.join(known)}.",
         )
     if path.is_dir():
-        raise TraceError(
-            text, "a file", hint="It is a folder: name one file in it, or name the format."
-        )
+        return _read(reader_for_folder(path), path, options)
     return _read(reader_for(path, read_head(path)), path, options)
 
 

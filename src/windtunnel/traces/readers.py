@@ -2,7 +2,8 @@
 
 A reader is a function ``read(path, **options) -> Trace`` under a name. It says which endings its
 files have and, where several formats share one, gives ``sniff``: a function of a file's first
-bytes. A site's own reader registers in the same way::
+bytes. One whose trace is a folder of files gives ``sniff_folder``, a function of the names in it.
+A site's own reader registers in the same way::
 
     @wt.reader("mysite", extensions=(".log",))
     def read(path): ...
@@ -14,7 +15,7 @@ import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.errors import SpecError, quote
+from windtunnel.errors import SpecError, TraceError, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,13 +31,17 @@ class Reader:
         read: ``read(path, **options)``; returns a `Trace`, or anything that exports Arrow.
         extensions: endings of its files, with the dot, without ``.gz``.
         sniff: whether a file's first bytes (decompressed) look like this format; None = its
-            extensions decide alone, after all readers that can tell were asked.
+            extensions decide alone, after all readers that can tell were asked; the longest
+            ending that fits goes first.
+        sniff_folder: whether a folder with files of these names is a trace of this format; None
+            = it reads no folders.
     """
 
     name: str
     read: Callable[..., Any]
     extensions: tuple[str, ...] = ()
     sniff: Callable[[bytes], bool] | None = None
+    sniff_folder: Callable[[frozenset[str]], bool] | None = None
 
     def check_options(self, options: dict[str, Any]) -> None:
         """Check that the reader knows every option.
@@ -56,6 +61,7 @@ def reader(
     extensions: tuple[str, ...] = (),
     *,
     sniff: Callable[[bytes], bool] | None = None,
+    sniff_folder: Callable[[frozenset[str]], bool] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated function as the reader ``name``.
 
@@ -63,6 +69,7 @@ def reader(
         name: what users pass as ``format=``; a second registration replaces the first.
         extensions: endings of its files, such as ``(".swf",)``; ``.gz`` behind them is implied.
         sniff: recognises the format by a file's first 4,096 bytes.
+        sniff_folder: recognises a folder by the names in it, for a trace of several files.
 
     >>> @reader("nothing")
     ... def read(path):
@@ -72,7 +79,7 @@ def reader(
     """
 
     def register(read: Callable[..., Any]) -> Callable[..., Any]:
-        READERS[name] = Reader(name, read, tuple(extensions), sniff)
+        READERS[name] = Reader(name, read, tuple(extensions), sniff, sniff_folder)
         return read
 
     return register
@@ -104,9 +111,9 @@ def reader_for(path: Path, head: bytes) -> Reader:
     for candidate in fits:
         if candidate.sniff is not None and candidate.sniff(head):
             return candidate
-    for candidate in fits:
-        if candidate.sniff is None:
-            return candidate
+    untold = [candidate for candidate in fits if candidate.sniff is None]
+    if untold:
+        return max(untold, key=lambda r: max(len(e) for e in r.extensions if ending.endswith(e)))
     for candidate in READERS.values():  # no ending that says anything: ask everyone
         if not fits and candidate.sniff is not None and candidate.sniff(head):
             return candidate
@@ -117,6 +124,26 @@ def reader_for(path: Path, head: bytes) -> Reader:
         str(path),
         f"cannot tell the format of {quote(path.name)}; "
         f"name it with format= (--format): one of {known}.",
+    )
+
+
+def reader_for_folder(path: Path) -> Reader:
+    """Return the reader for a folder, by the names of what lies in it.
+
+    Raises:
+        TraceError: the folder cannot be read, or no reader knows it.
+    """
+    try:
+        names = frozenset(entry.name for entry in path.iterdir())
+    except OSError as error:
+        raise TraceError(
+            str(path), "a folder that can be read", hint=f"The system says: {error.strerror}."
+        ) from error
+    for candidate in READERS.values():
+        if candidate.sniff_folder is not None and candidate.sniff_folder(names):
+            return candidate
+    raise TraceError(
+        str(path), "a file", hint="It is a folder: name one file in it, or name the format."
     )
 
 

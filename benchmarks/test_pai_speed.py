@@ -1,0 +1,81 @@
+"""Reading and characterising a PAI folder of the release's size, against pandas.
+
+``WINDTUNNEL_PAI_SCALE`` makes the folder smaller (0.1 = a tenth of the rows); at another scale
+than 1 the amounts are noted and not judged.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+_HERE = Path(__file__).parent
+sys.path.insert(0, str(_HERE))  # benchmarks are not a package
+
+from pai_instances import Size, write_folder  # noqa: E402 - found through the line above
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from conftest import Figures
+
+SCALE = float(os.environ.get("WINDTUNNEL_PAI_SCALE", "1"))
+
+
+class Measured(NamedTuple):
+    """What a process printed and what it took."""
+
+    found: dict[str, float]
+    cpu: float
+    wall: float
+    memory: float
+
+
+def measured(script: str, folder: Path) -> Measured:
+    """Run a script on a folder in a process of its own; CPU and wall in s, peak memory in GiB."""
+    begin = time.monotonic()
+    command = [sys.executable, str(_HERE / script), str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:  # noqa: S603 - our own
+        assert process.stdout is not None
+        printed = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    cpu = usage.ru_utime + usage.ru_stime
+    wall = time.monotonic() - begin
+    return Measured(json.loads(printed), cpu, wall, usage.ru_maxrss / 2**20)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    made = tmp_path_factory.mktemp("pai")
+    rows = write_folder(made, Size().scaled(SCALE))
+    print(f"\nPAI folder at scale {SCALE:g}: {rows}")
+    yield made
+    for path in made.iterdir():
+        path.unlink()
+
+
+def test_reading_and_characterising_against_pandas(folder: Path, figures: Figures) -> None:
+    pytest.importorskip("pandas")
+    ours = measured("pai_windtunnel.py", folder)
+    theirs = measured("pai_pandas.py", folder)
+    for run, name in ((ours, "windtunnel"), (theirs, "pandas")):
+        print(f"{name}: CPU {run.cpu:.1f} s, wall {run.wall:.1f} s, peak {run.memory:.2f} GiB")
+    assert ours.found == pytest.approx(theirs.found, rel=1e-9)
+    if SCALE == 1:
+        what = "PAI, 7.5 M instances, read and characterise"
+        figures.amount(f"{what}: wall", ours.wall, "s", 60)
+        figures.amount(f"{what}: CPU", ours.cpu, "CPU s", 60)
+        figures.amount(f"{what}: peak memory", ours.memory, "GiB", 2)
+        figures.amount(f"{what}: CPU against pandas", ours.cpu / theirs.cpu, "of it", 1)
+        figures.amount(
+            f"{what}: memory against pandas", ours.memory / theirs.memory, "of it", 1 / 3
+        )

@@ -1,0 +1,65 @@
+"""The machines of the PAI trace: its nodes, and the cluster that they make."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windtunnel.cluster.spec import ClusterSpec, NodeType
+from windtunnel.companions import NODE_COLUMNS, companion
+from windtunnel.errors import SpecError, TraceError
+
+if TYPE_CHECKING:
+    from windtunnel.traces.pai.joins import Unique
+
+#: How the table names the type of machines without GPUs.
+_NO_GPU = "CPU"
+
+
+def nodes_of(machines: Unique) -> pa.Table:
+    """Return the nodes (`NODE_COLUMNS`), in the file's order; machines without GPUs have no type.
+
+    Args:
+        machines: the machine table by machine.
+    """
+    rows = machines.table.order_by("row").to_pyarrow()
+    none = pc.or_(pc.equal(rows["cap_gpu"], 0.0), pc.equal(rows["gpu_type"], ""))
+    bare = pc.and_(pc.equal(rows["gpu_type"], _NO_GPU), pc.equal(rows["cap_gpu"], 0.0))
+    without = pc.fill_null(pc.or_kleene(none, bare), False)
+    return companion(
+        NODE_COLUMNS,
+        {
+            "node": rows["machine"],
+            "gpu_type": pc.if_else(without, pa.scalar(None, pa.string()), rows["gpu_type"]),
+            "num_gpus": rows["cap_gpu"],
+            "num_cpus": rows["cap_cpu"],
+            "mem_gib": rows["cap_mem"],
+        },
+    )
+
+
+def cluster_of(nodes: pa.Table, name: str, file: str) -> tuple[ClusterSpec | None, tuple[str, ...]]:
+    """Return the cluster, nodes numbered in the file's order, and notes: why there is none.
+
+    Args:
+        nodes: see `nodes_of`.
+        name: what to call the cluster.
+        file: the machine table, for messages.
+
+    Raises:
+        TraceError: the machines make no cluster (a type's name holds ``|``).
+    """
+    if not pc.sum(nodes["num_gpus"]).as_py():
+        return None, ("No machine has a GPU: there is no cluster to replay the trace on.",)
+    kinds = [tuple(row.values())[1:] for row in nodes.to_pylist()]
+    types = tuple(
+        NodeType(sum(1 for _ in alike), int(gpus), kind, cpus, mem)
+        for (kind, gpus, cpus, mem), alike in itertools.groupby(kinds)
+    )
+    try:
+        return ClusterSpec(types, name), ()
+    except SpecError as error:
+        raise TraceError(file, "machines that make a cluster", hint=f"({error})") from error
