@@ -13,6 +13,7 @@ COMMANDS: dict[str, str] = {
     "traces": "windtunnel.cli.traces",
     "fetch": "windtunnel.cli.traces",
     "describe": "windtunnel.cli.describe",
+    "figures": "windtunnel.cli.figures",
     "convert": "windtunnel.cli.convert",
     "fit": "windtunnel.cli.fit",
     "simulate": "windtunnel.cli.simulate",

@@ -1,0 +1,336 @@
+"""``windtunnel figures``: what traces look like, as figures for a paper, with their data."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from windtunnel.cli.options import BAD_ROWS, OneOf, output_options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from windtunnel.cli.opening import TraceWish
+    from windtunnel.report.figures.drawing import Collected
+    from windtunnel.report.figures.sources import Sources
+    from windtunnel.traces.trace import Trace
+
+    Command = TypeVar("Command", bound=Callable[..., Any])
+
+#: Options that only synthetic traces take, and that only traces which are read take.
+_MADE = ("jobs", "load", "seed")
+_READ = ("reader", "zone", "bad_rows")
+_SYNTHETIC = "Synthetic traces:"
+#: The synthetic trace that can have tasks.
+_WITH_TASKS = "synthetic:pai"
+
+
+def reading_options(command: Command) -> Command:
+    """Add TRACE, once or more often, and what says how to read or make them.
+
+    ``--format`` is what pictures are written as, as everywhere in drawing; a file's own format is
+    ``--reader`` here.
+    """
+    for add in (
+        click.option("--seed", type=click.IntRange(min=0), metavar="N", help=f"{_SYNTHETIC} seed."),
+        click.option("--load", type=float, metavar="X", help=f"{_SYNTHETIC} GPU time wanted."),
+        click.option("--jobs", type=int, metavar="N", help=f"{_SYNTHETIC} number of GPU jobs."),
+        click.option("--tasks", is_flag=True, help=f"{_SYNTHETIC} the tasks of PAI's jobs."),
+        click.option("--cpu-jobs", is_flag=True, help=f"{_SYNTHETIC} jobs without GPUs, too."),
+        click.option(
+            "--bad-rows",
+            type=OneOf(*BAD_ROWS),
+            metavar="raise|drop",
+            help="Rows that break a rule: refuse the file, or leave them out and count them.  "
+            "[default: raise]",
+        ),
+        click.option("--zone", metavar="ZONE", help="IANA time zone of the files' wall clock."),
+        click.option(
+            "--reader",
+            metavar="FORMAT",
+            help="The files' format, where name and content do not tell (`windtunnel traces`).",
+        ),
+        click.argument("traces", nargs=-1, required=True, metavar="TRACE..."),
+    ):
+        command = add(command)
+    return command
+
+
+@click.command(short_help="Draw what traces look like, as figures for a paper.")
+@reading_options
+@click.option(
+    "--set",
+    "set_",
+    metavar="acme|pai|all",
+    help="Figures of AcmeTrace's analysis, of the PAI analysis, or both.  [default: all]",
+)
+@click.option("--only", metavar="NAMES", help="Only these figures, separated by commas.")
+@click.option(
+    "--utilization",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="AcmeTrace's percentile files (an .npz, a pickle, or the folder of pickles): utilisation, "
+    "temperature and power.",
+)
+@click.option(
+    "--telemetry",
+    multiple=True,
+    metavar="[NAME=]PATH",
+    help="Telemetry that the same figures are drawn from, under a name; may be repeated.",
+)
+@click.option(
+    "--format",
+    "formats",
+    default="svg",
+    show_default=True,
+    metavar="FORMATS",
+    help="svg, pdf, png, html, separated by commas; html has Vega inside and loads nothing.",
+)
+@click.option(
+    "--width",
+    "paper",
+    default="column",
+    show_default=True,
+    metavar="column|page",
+    help="Width on paper: of a column (3.35 in) or of the page (7 in).",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="DIR",
+    help="Folder for the figures, their data as CSV and index.html; made where it is missing.",
+)
+@output_options
+def figures(*, traces: tuple[str, ...], as_json: bool, **asked: Any) -> None:
+    """Draw what one or several TRACEs look like.
+
+    Every figure comes with its data as CSV, and index.html shows them all. A figure that a trace
+    cannot support is drawn for the others; what is left out is told. --reader, --zone and
+    --bad-rows hold for the traces that are read, --jobs, --load and --seed for synthetic ones.
+    """
+    from windtunnel.cli.screen import progress, shows_progress
+    from windtunnel.report.figures.catalogue import chosen_figures
+    from windtunnel.report.figures.drawing import collect, look_of
+    from windtunnel.report.figures.writing import check_folder, checked_formats, write_figures
+
+    only = _words(asked["only"] or "", "--only" if asked["only"] is not None else "")
+    chosen = chosen_figures(asked["set_"], only)
+    formats = checked_formats(_words(asked["formats"], "--format"))
+    _check_width(asked["paper"])
+    wishes = _wishes(traces, asked)
+    out = asked["out"]
+    check_folder(out)
+    show = shows_progress(as_json=as_json)
+    sources = _sources(wishes, asked, show=show)
+    with progress("Counting", len(chosen), show=show) as done:
+        found = collect(sources, chosen, done)
+    command = shlex.join(_command(wishes, asked))
+    with progress("Drawing", len(chosen), show=show) as done:
+        files = write_figures(
+            found,
+            look_of(sources, asked["paper"]),
+            out,
+            formats=formats,
+            title=f"Figures of {', '.join(sources.traces)}",
+            command=command,
+            notes=sources.notes,
+            on_done=done,
+        )
+    if as_json:
+        from windtunnel.cli.machine import print_json
+
+        print_json(_data(sources, found, command, out, files))
+        return
+    _print(sources, found, command, out)
+
+
+def _words(text: str, option: str) -> list[str]:
+    """Return words separated by commas.
+
+    Raises:
+        SpecError: ``option`` was given and names nothing.
+    """
+    from windtunnel.errors import SpecError
+
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if option and not words:
+        raise SpecError(option, "expected at least one name.")
+    return words
+
+
+def _check_width(paper: str) -> None:
+    from windtunnel.errors import SpecError
+    from windtunnel.report.figures.look import WIDTHS
+
+    if paper not in WIDTHS:
+        raise SpecError.unknown("--width", paper, WIDTHS)
+
+
+def _wishes(specs: Sequence[str], asked: dict[str, Any]) -> list[TraceWish]:
+    """Return the traces as asked for, each with the options that hold for its kind.
+
+    Raises:
+        SpecError: there are none or too many, standard input twice, or an option for none of them.
+    """
+    from windtunnel.cli.opening import TraceWish
+    from windtunnel.errors import SpecError
+    from windtunnel.report.figures.sources import MAX_TRACES
+
+    if not 1 <= len(specs) <= MAX_TRACES:
+        raise SpecError("TRACE", f"expected 1 to {MAX_TRACES} traces, found {len(specs)}.")
+    if list(specs).count("-") > 1:
+        raise SpecError("TRACE", "standard input (-) can be read once only.")
+    wishes = []
+    for spec in specs:
+        kind = _MADE if TraceWish(spec).is_synthetic else _READ
+        wish = TraceWish(spec, **{name: asked[name] for name in kind})
+        if wish.is_synthetic:
+            tasks = asked["tasks"] and spec.lower() == _WITH_TASKS
+            wish = replace(wish, cpu_jobs=asked["cpu_jobs"], tasks=tasks)
+        wishes.append(wish)
+    for names, made in ((_MADE, True), (_READ, False)):
+        if all(wish.is_synthetic != made for wish in wishes):
+            for name in names:
+                if asked[name] is not None:
+                    option = f"--{name.replace('_', '-')}"
+                    kind_ = "synthetic" if made else "read"
+                    raise SpecError(option, f"no trace is {kind_}; only such traces take it.")
+    return wishes
+
+
+def _sources(wishes: Sequence[TraceWish], asked: dict[str, Any], *, show: bool) -> Sources:
+    """Open everything that the figures are drawn from.
+
+    Raises:
+        WindtunnelError: a trace or a file cannot be read.
+    """
+    from windtunnel.cli.opening import open_wish
+    from windtunnel.cli.screen import progress
+    from windtunnel.report.figures.curves_of_use import (
+        joined_curves,
+        measured_curves,
+        published_curves,
+    )
+    from windtunnel.report.figures.sources import Sources
+
+    curves: list[Any] = []
+    notes: list[str] = []
+    if asked["utilization"] is not None:
+        curves.append(published_curves(asked["utilization"]))
+    traces: list[Trace] = [open_wish(wish, show=show) for wish in wishes]
+    for text in asked["telemetry"]:
+        name, path = _named(text)
+        with progress(f"Reading {path}", show=show):
+            measured, told = measured_curves(path, name)
+        curves.append(measured)
+        notes += told
+    for opened in traces:
+        notes += [
+            f"{opened.name}: {number:,} of {opened.metadata.rows_read:,} records left out: {why}"
+            for why, number in opened.metadata.dropped.items()
+            if number
+        ]
+    return Sources.of(traces, joined_curves(curves), tuple(notes))
+
+
+def _named(text: str) -> tuple[str | None, str]:
+    """Return (name, path) of a ``--telemetry``; a path that exists as it stands has no name."""
+    name, equals, path = text.partition("=")
+    if not equals or Path(text).exists():
+        return None, text
+    return name, path
+
+
+def _command(wishes: Sequence[TraceWish], asked: dict[str, Any]) -> list[str]:
+    """Return the command line that makes the set again."""
+    words = ["windtunnel", "figures", *(wish.spec for wish in wishes)]
+    for option, name in (
+        ("--reader", "reader"),
+        ("--zone", "zone"),
+        ("--bad-rows", "bad_rows"),
+        ("--jobs", "jobs"),
+        ("--load", "load"),
+        ("--seed", "seed"),
+        ("--set", "set_"),
+        ("--only", "only"),
+        ("--utilization", "utilization"),
+    ):
+        if asked[name] is not None:
+            words += [option, str(asked[name])]
+    words += ["--cpu-jobs"] * asked["cpu_jobs"] + ["--tasks"] * asked["tasks"]
+    for text in asked["telemetry"]:
+        words += ["--telemetry", text]
+    return [
+        *words,
+        "--format",
+        asked["formats"],
+        "--width",
+        asked["paper"],
+        "--out",
+        str(asked["out"]),
+    ]
+
+
+def _data(
+    sources: Sources, found: Sequence[Collected], command: str, out: Path, files: Sequence[str]
+) -> dict[str, Any]:
+    """Return the run as plain data.
+
+    Keys: ``traces`` (list), ``figures`` (see `windtunnel.report.figures.drawing.report`),
+    ``notes``, ``folder``, ``files``, ``command``.
+    """
+    from windtunnel.cli.machine import trace_data
+    from windtunnel.report.figures.drawing import report
+
+    return {
+        "traces": [
+            {"label": series.label, **trace_data(series.trace)} for series in sources.series
+        ],
+        "figures": report(found),
+        "notes": sources.notes,
+        "folder": str(out),
+        "files": files,
+        "command": command,
+    }
+
+
+def _print(sources: Sources, found: Sequence[Collected], command: str, out: Path) -> None:
+    """Print who is in which figure, and what could not be drawn."""
+    from windtunnel.cli.screen import bullets, facts, heading, line, plain_table, screen
+    from windtunnel.report.format import count
+
+    console = screen()
+    rows = [
+        (
+            one.figure.name if i == 0 else "",
+            part.panel or "-",
+            part.trace,
+            "not told" if part.n is None else count(part.n),
+            count(part.left_out),
+            part.why,
+        )
+        for one in found
+        if one.data.table is not None
+        for i, part in enumerate(one.data.parts)
+    ]
+    heading(console, "Figures")
+    if rows:
+        columns = ("figure", "panel", "series", "n", "left out", "note")
+        console.print(plain_table(columns, rows))
+    undrawn = [one for one in found if one.data.table is None]
+    bullets(
+        console,
+        "Cannot be drawn",
+        [f"{one.figure.name}: {one.data.reason}" for one in undrawn],
+    )
+    notes = [f"{one.figure.name}: {note}" for one in found for note in one.data.notes]
+    bullets(console, "Notes", [*sources.notes, *notes])
+    drawn = len(found) - len(undrawn)
+    console.print()
+    console.print(line(f"{drawn} figures are in {out}; look at {out / 'index.html'}"))
+    facts(console, [("again with", command)])

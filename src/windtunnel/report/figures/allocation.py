@@ -1,0 +1,231 @@
+"""How full is each node, when? GPUs given away, by kind of node and node by node, as heat maps.
+
+With many nodes a row is a band of neighbours: the nodes of a type in order of the mean share that
+was given away, fullest first, cut into bands of as many nodes each. Rows and steps are few
+enough for a page; each cell is the exact mean over its time and nodes.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from windtunnel.characterize.allocation import NONE, allocation_over_time
+from windtunnel.report.curves import time_unit
+from windtunnel.report.figures.axes import MANY, texts_at
+from windtunnel.report.figures.collecting import Answer, Lacking, Measure, within
+from windtunnel.report.figures.gpus import span_of, step_for
+from windtunnel.report.figures.look import FONT, GAP
+from windtunnel.report.figures.panels import LINE, arranged, heading, panels_of
+from windtunnel.report.figures.requests import tasks_of
+from windtunnel.report.names import clean
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from windtunnel.report.figures.collecting import FigureData
+    from windtunnel.report.figures.look import Look
+    from windtunnel.report.figures.panels import Row
+    from windtunnel.report.figures.sources import Series, Sources
+
+#: Cells of one map.
+STEPS = 48
+BANDS = 60
+#: Room for the names of the rows, px.
+_NAMES = 66.0
+
+
+def allocation_maps(sources: Sources) -> FigureData:
+    """Return the share of GPUs given away, by kind of node and by node, over time."""
+    why = "no task is on a node with GPUs"
+    return within(
+        sources,
+        [
+            Measure("GPUs given away by kind of node", partial(_map, by="gpu_type"), why),
+            Measure("GPUs given away by node", partial(_map, by="node"), why),
+        ],
+    )
+
+
+def _map(series: Series, by: str) -> Answer:
+    """Return the cells of one map.
+
+    Raises:
+        Lacking: the trace has no tasks, no nodes, or none of them with GPUs and times.
+    """
+    tasks = tasks_of(series)
+    nodes = series.trace.nodes
+    if nodes is None or not nodes.num_rows:
+        raise Lacking("the trace has no nodes table")
+    span = span_of(tasks)
+    step = step_for(span, STEPS)
+    found = allocation_over_time(tasks, nodes, by=by, step=step)
+    if not found.num_rows:
+        return Answer(found, 0, 0)
+    times = list(dict.fromkeys(found["time"].to_pylist()))
+    names = found[by].to_pylist()[:: len(times)]
+    given = np.asarray(found["gpu"].to_numpy()).reshape(len(names), len(times))
+    capacity = _capacity(nodes, by)
+    held = [i for i, name in enumerate(names) if capacity.get(name, (NONE, 0.0))[1] > 0]
+    if not held:
+        return Answer(found, 0, 0)
+    n, left_out, reasons = (found[name][0].as_py() for name in ("n", "left_out", "why"))
+    # Nodes on which nothing ever ran are nodes, too: they were given to nobody.
+    idle = [name for name, (_, gpus) in capacity.items() if gpus > 0 and name not in set(names)]
+    given = np.concatenate([given[held], np.zeros((len(idle), len(times)))])
+    rows = [names[i] for i in held] + idle
+    bands = _bands(rows, given, capacity, by)
+    table = _cells(bands, np.array(times), step, span)
+    for name in ("n", "left_out"):
+        table = table.append_column(name, found[name].take([0] * table.num_rows))
+    return Answer(table, n, left_out, reasons)
+
+
+def _capacity(nodes: pa.Table, by: str) -> dict[str, tuple[str, float]]:
+    """Return name -> (GPU type, GPUs) of each kind of node, or of each node."""
+    sums: dict[str, tuple[str, float]] = {}
+    for node, kind, gpus in zip(
+        *(nodes[name].to_pylist() for name in ("node", "gpu_type", "num_gpus")), strict=True
+    ):
+        key = node if by == "node" else kind or NONE
+        sums[key] = (kind or NONE, sums.get(key, ("", 0.0))[1] + (gpus or 0.0))
+    return sums
+
+
+class Band(NamedTuple):
+    """A row of a map: what it is called, its nodes, and the share given away at each step."""
+
+    name: str
+    nodes: int
+    share: np.ndarray
+
+
+def _bands(
+    names: list[str], given: np.ndarray, capacity: dict[str, tuple[str, float]], by: str
+) -> list[Band]:
+    """Return the rows of a map from top to bottom; a band is of one kind of nodes."""
+    whole = np.array([capacity[name][1] for name in names])
+    mean = given.sum(axis=1) / whole
+    kinds = [capacity[name][0] for name in names]
+    order = sorted(range(len(names)), key=lambda i: (kinds[i], -mean[i], names[i]))
+    size = 1 if by != "node" else -(-len(names) // BANDS)
+    bands = []
+    for kind in sorted(set(kinds)):
+        mine = [i for i in order if kinds[i] == kind]
+        for first in range(0, len(mine), size):
+            part = mine[first : first + size]
+            share = given[part].sum(axis=0) / whole[part].sum()
+            bands.append(Band(clean(kind if size > 1 else names[part[0]], 12), len(part), share))
+    return bands
+
+
+def _cells(
+    bands: list[Band], times: np.ndarray, step: float, span: tuple[float, float]
+) -> pa.Table:
+    """Return a row a band and step, with its time since the span's beginning in a fit unit."""
+    import pyarrow as pa
+
+    unit, length = time_unit(span[1] - span[0])
+    zero = span[0]
+    rows, steps = len(bands), len(times)
+    cells = rows * steps
+    return pa.table(
+        {
+            "row": pa.array(np.repeat(np.arange(rows), steps), pa.int64()),
+            "name": pa.array([band.name for band in bands for _ in range(steps)], pa.string()),
+            "nodes": pa.array(np.repeat([band.nodes for band in bands], steps), pa.int64()),
+            "from": pa.array(np.tile((times - zero) / length, rows), pa.float64()),
+            "to": pa.array(np.tile((times + step - zero) / length, rows), pa.float64()),
+            "unit": pa.array([unit] * cells, pa.string()),
+            "share": pa.array(np.concatenate([band.share for band in bands]), pa.float64()),
+        }
+    )
+
+
+def draw_allocation(table: pa.Table, look: Look) -> Any:
+    """Return the chart of `allocation_maps`: dark is empty, bright is full."""
+    panels = panels_of(table)
+    beside = min(look.columns, len(panels))
+    width = look.panel_width(beside, _NAMES + 10)
+    top = max(1.0, *(row["share"] for row in table.to_pylist()))
+    room = look.width / beside - GAP / 2
+    drawn = []
+    for letter, title, rows in panels:
+        nodes = max(row["nodes"] for row in rows)
+        second = f"a row: up to {nodes:,} nodes" if nodes > 1 else ""
+        named = heading(letter, title, alone=len(panels) == 1, second=second, room=room)
+        drawn.append(_map_panel(rows, width, top, named))
+    return arranged(drawn, beside)
+
+
+def _map_panel(rows: list[Row], width: float, top: float, title: Any) -> Any:
+    import altair as alt
+
+    count = rows[-1]["row"] + 1
+    names = {row["row"]: row["name"] for row in rows}
+    line = LINE if count <= 12 else max(3.0, 180 / count)  # noqa: PLR2004 (rows with a name each)
+    shown = _named_rows(names, line)
+    values = [
+        {"a": r["from"], "b": r["to"], "row": r["row"], "end": r["row"] + 1, "share": r["share"]}
+        for r in rows
+    ]
+    y = alt.Y(
+        "row:Q",
+        title=None,
+        scale=alt.Scale(domain=[count, 0], nice=False),
+        axis=alt.Axis(
+            values=[i + 0.5 for i in shown],
+            tickCount=MANY,
+            labelExpr=texts_at({i + 0.5: names[i] for i in shown}),
+            ticks=False,
+            grid=False,
+            domain=False,
+            minExtent=_NAMES,
+            maxExtent=_NAMES,
+            labelLimit=_NAMES,
+            labelOverlap=False,
+        ),
+    )
+    domain = [max(min(r["from"] for r in rows), 0.0), max(r["to"] for r in rows)]
+    x = alt.X(
+        "a:Q",
+        title=f"Time since the first task, {rows[0]['unit']} (n = {rows[0]['n']:,} tasks)",
+        scale=alt.Scale(domain=domain, nice=False, clamp=True),
+        axis=alt.Axis(grid=False, tickCount=5),
+    )
+    scale = alt.Scale(scheme="cividis", domain=[0, top], clamp=True)
+    color = alt.Color(
+        "share:Q",
+        title="GPUs given away",
+        scale=scale,
+        legend=alt.Legend(
+            format=".0%",
+            orient="top",
+            direction="horizontal",
+            gradientLength=min(120.0, width / 2),
+            gradientThickness=8,
+            titleOrient="left",
+            tickCount=3,
+        ),
+    )
+    # A stroke of the same colour covers the seams that renderers leave between cells.
+    seam = alt.Stroke("share:Q", scale=scale, legend=None)
+    chart = alt.Chart(alt.Data(values=values)).mark_rect(strokeWidth=0.5, clip=True)
+    return chart.encode(x=x, x2="b:Q", y=y, y2="end:Q", color=color, stroke=seam).properties(
+        width=width,
+        height=line * count,
+        title=title,
+    )
+
+
+def _named_rows(names: dict[int, str], line: float) -> list[int]:
+    """Return the rows that carry their name: the first of each, as far apart as type is high."""
+    shown: list[int] = []
+    for row, name in names.items():
+        if row and names[row - 1] == name:
+            continue
+        if not shown or (row - shown[-1]) * line >= FONT + 1:
+            shown.append(row)
+    return shown

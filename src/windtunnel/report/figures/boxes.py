@@ -1,0 +1,113 @@
+"""Box plots: GPUs by workload (AcmeTrace figure 6), arrivals by hour of the day (PAI figure 3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.characterize.arrivals import hourly_boxes
+from windtunnel.characterize.boxes import box_statistics
+from windtunnel.report.figures.axes import numbers, powers
+from windtunnel.report.figures.collecting import Answer, Lacking, Measure, counted, within
+from windtunnel.report.figures.durations import in_order
+from windtunnel.report.figures.panels import boxes, framed, standing_boxes
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from windtunnel.report.figures.collecting import FigureData
+    from windtunnel.report.figures.look import Look
+    from windtunnel.report.figures.panels import Row
+    from windtunnel.report.figures.sources import Series, Sources
+
+
+def gpus_by_workload(sources: Sources) -> FigureData:
+    """Return AcmeTrace's figure 6: box plots of GPUs by workload, CPU jobs of it included."""
+    why = "no job with a workload tells its GPUs"
+    return within(sources, [Measure("GPUs by workload", _gpus, why)])
+
+
+def _gpus(series: Series) -> Answer:
+    chosen = series.chosen
+    if not chosen.jobs_of:
+        raise Lacking("no GPU job has a workload")
+    table = in_order(box_statistics(chosen.jobs, "num_gpus", by="workload"), series)
+    answer = counted(table, "workload")
+    beyond = sum(sum(answer.table[name].to_pylist()) for name in ("outliers_low", "outliers_high"))
+    notes = [*chosen.notes]
+    if beyond:
+        notes.append(
+            f"{beyond:,} jobs lie beyond the whiskers (1.5 interquartile ranges) and are not drawn."
+        )
+    return Answer(answer.table, answer.n, answer.left_out, answer.why, tuple(notes))
+
+
+def draw_gpus_by_workload(table: pa.Table, look: Look) -> Any:
+    """Return the chart of `gpus_by_workload`: one axis for all panels."""
+    rows = table.to_pylist()
+    low = min([row["whisker_low"] for row in rows if row["whisker_low"]] + [1.0])
+    high = max([row["whisker_high"] for row in rows] + [2.0])
+    value = powers("num_gpus", "GPUs of the job (log)", (low / 1.2, high * 1.2), 4)
+    room = [_entry(row) for row in rows]
+
+    def panel(rows: list[Row], *, width: float, title: Any) -> Any:
+        names = [row["workload"] for row in rows]
+        return boxes(
+            rows,
+            look,
+            value=value,
+            names=names,
+            entries=[_entry(row) for row in rows],
+            title=title,
+            width=width,
+            room=room,
+        )
+
+    return framed(table, look, panel)
+
+
+def _entry(row: Row) -> str:
+    return f"{row['workload']} (n = {row['n']:,})"
+
+
+def jobs_by_hour(sources: Sources) -> FigureData:
+    """Return how many jobs are submitted in each hour of the day, over the trace's days."""
+    why = "no job has a submission time"
+    return within(sources, [Measure("jobs by hour of the day", _by_hour, why)])
+
+
+def _by_hour(series: Series) -> Answer:
+    about = series.trace.metadata
+    table = hourly_boxes(series.trace.jobs, epoch=about.epoch, zone=about.zone)
+    if not table.num_rows:
+        raise Lacking("no job has a submission time")
+    days, jobs, left_out = (table[name][0].as_py() for name in ("n", "jobs", "left_out"))
+    notes = [f"hours of {clock_of(series)}; a box holds one value for each of {days:,} days."]
+    return Answer(table, jobs, left_out, "", tuple(notes))
+
+
+def clock_of(series: Series) -> str:
+    """Return whose clock the hours of a trace are of."""
+    about = series.trace.metadata
+    if about.epoch is None:
+        return "a clock that starts with the trace (its times are relative)"
+    return about.zone or "UTC"
+
+
+def draw_jobs_by_hour(table: pa.Table, look: Look) -> Any:
+    """Return the chart of `jobs_by_hour`."""
+
+    def panel(rows: list[Row], *, width: float, title: Any) -> Any:
+        high = 1.05 * max(row["whisker_high"] for row in rows)
+        return standing_boxes(
+            rows,
+            look,
+            value=numbers("jobs", "Jobs in the hour", (0.0, high or 1.0)),
+            name=rows[0]["trace"],
+            entries=[str(row["hour"]) for row in rows],
+            below=f"Hour of the day (n = {rows[0]['jobs']:,} jobs, {rows[0]['n']:,} days)",
+            every=3,
+            title=title,
+            width=width,
+        )
+
+    return framed(table, look, panel)

@@ -1,0 +1,195 @@
+"""Sharing GPUs: what it saves over time, and how many workers a GPU has (PAI talk)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.characterize.contention import colocation
+from windtunnel.characterize.intervals import run_intervals
+from windtunnel.characterize.relation import rows as rows_of
+from windtunnel.characterize.sharing import sharing_over_time
+from windtunnel.report.curves import time_unit
+from windtunnel.report.figures.axes import numbers
+from windtunnel.report.figures.collecting import Answer, Lacking, Measure, across, within
+from windtunnel.report.figures.panels import bars, curves, framed
+from windtunnel.report.figures.requests import tasks_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from windtunnel.report.figures.collecting import FigureData
+    from windtunnel.report.figures.look import Look
+    from windtunnel.report.figures.panels import Row
+    from windtunnel.report.figures.sources import Series, Sources
+
+#: Steps of a curve over time: whole hours where the trace is long enough.
+STEPS = 300
+_HOUR = 3600.0
+_CURVES = {
+    "gpus_unshared": "without sharing",
+    "gpus_occupied": "as it was",
+    "gpus_saved": "saved",
+}
+
+
+def span_of(tasks: Any) -> tuple[float, float]:
+    """Return the first beginning and the last end of the tasks, s.
+
+    Raises:
+        Lacking: no task has both.
+    """
+    ran, n, _ = run_intervals(tasks, ())
+    if not n:
+        raise Lacking("no task has both a start and an end")
+    (span,) = rows_of(ran.aggregate(first=ran.begin.min(), last=ran.end.max()))
+    return float(span["first"]), float(span["last"])
+
+
+def step_for(span: tuple[float, float], steps: int = STEPS) -> float:
+    """Return a step that divides a span into at most ``steps``: whole hours where it can.
+
+    >>> step_for((0.0, 600 * 3600.0), 300), step_for((0.0, 300.0), 300)
+    (7200.0, 1.0)
+    """
+    length = max(span[1] - span[0], 1.0)
+    for unit in (1.0, 10.0, 60.0, 600.0, _HOUR):
+        if length / unit <= steps:
+            return unit
+    return _HOUR * -(-length // (_HOUR * steps))
+
+
+def savings(sources: Sources) -> FigureData:
+    """Return the GPUs that running tasks occupy and would occupy without sharing, over time."""
+    why = "no task tells its node, GPU, request and times"
+    return within(sources, [Measure("GPUs with and without sharing", _savings, why)])
+
+
+def _savings(series: Series) -> Answer:
+    import pyarrow as pa
+
+    tasks = tasks_of(series)
+    span = span_of(tasks)
+    table = sharing_over_time(tasks, step=step_for(span), sample="mean")
+    if not table.num_rows:
+        return Answer(table, 0, 0)
+    n, left_out, reasons = (table[name][0].as_py() for name in ("n", "left_out", "why"))
+    unit, length = time_unit(span[1] - span[0])
+    since = [(time - span[0]) / length for time in table["time"].to_pylist()]
+    parts = [
+        pa.table(
+            {
+                "curve": pa.array([label] * table.num_rows, pa.string()),
+                "time": pa.array(since, pa.float64()),
+                "unit": pa.array([unit] * table.num_rows, pa.string()),
+                "gpus": table[name].cast(pa.float64()),
+                "n": table["n"].cast(pa.int64()),
+                "left_out": table["left_out"].cast(pa.int64()),
+            }
+        )
+        for name, label in _CURVES.items()
+    ]
+    saved, unshared = (sum(table[c].to_pylist()) for c in ("gpus_saved", "gpus_unshared"))
+    most = max(table["gpus_saved"].to_pylist())
+    note = (
+        f"sharing saves {100 * saved / unshared:.1f} % of the GPUs on average, "
+        f"{most:,.0f} at its peak."
+        if unshared
+        else "no GPU was ever held."
+    )
+    return Answer(pa.concat_tables(parts), n, left_out, reasons, (note,))
+
+
+def draw_savings(table: pa.Table, look: Look) -> Any:
+    """Return the chart of `savings`."""
+
+    def panel(rows: list[Row], **how: Any) -> Any:
+        last = max(row["time"] for row in rows)
+        x = numbers("time", f"Time since the first task, {rows[0]['unit']}", (0.0, last or 1.0))
+        low, high = (f(row["gpus"] for row in rows) for f in (min, max))
+        y = numbers("gpus", "GPUs", (min(low, 0.0), 1.05 * (high or 1.0)))
+        entries = {
+            row["curve"]: f"{row['curve']} (n = {row['n']:,} tasks)"
+            if row["curve"] == _CURVES["gpus_unshared"]
+            else row["curve"]
+            for row in rows
+        }
+        return curves(rows, look, x=x, y=y, series="curve", entries=entries, **how)
+
+    return framed(table, look, panel)
+
+
+def workers(sources: Sources) -> FigureData:
+    """Return the GPU time with one worker, two, ..., and that of GPUs at 95 % and above."""
+    return across(
+        sources,
+        [
+            Measure(
+                title,
+                partial(_workers, column=column),
+                "no task tells its node, GPU and GPU use"
+                if column == "gpu_time"
+                else "no GPU was ever at 95 % use",
+            )
+            for title, column in (
+                ("All GPU time", "gpu_time"),
+                ("GPU time at 95 % use and above", "busy_gpu_time"),
+            )
+        ],
+    )
+
+
+#: So many workers and more are drawn together.
+_MANY = 5
+
+
+def _workers(series: Series, column: str) -> Answer:
+    import pyarrow as pa
+
+    tasks = tasks_of(series)
+    table = series.answers.get("colocation")
+    if table is None:
+        table = series.answers["colocation"] = colocation(tasks)
+    found = table.to_pylist()
+    total = sum(row[column] for row in found)
+    if not total:
+        return Answer(table, 0, 0)
+    times = dict.fromkeys([*(str(i) for i in range(1, _MANY)), f"{_MANY}+"], 0.0)
+    for row in found:
+        times[str(row["workers"]) if row["workers"] < _MANY else f"{_MANY}+"] += row[column]
+    first = found[0]
+    size = len(times)
+    part = pa.table(
+        {
+            "workers": pa.array(times, pa.string()),
+            "gpu_time": pa.array(times.values(), pa.float64()),
+            "percent": pa.array([100 * t / total for t in times.values()], pa.float64()),
+            "n": pa.array([first["n"]] * size, pa.int64()),
+            "left_out": pa.array([first["left_out"]] * size, pa.int64()),
+        }
+    )
+    return Answer(part, first["n"], first["left_out"], first["why"])
+
+
+def draw_workers(table: pa.Table, look: Look) -> Any:
+    """Return the chart of `workers`; n counts tasks."""
+
+    def panel(rows: list[Row], **how: Any) -> Any:
+        named = [
+            {**row, "line": "1 worker" if row["workers"] == "1" else f"{row['workers']} workers"}
+            for row in rows
+        ]
+        entries = {row["trace"]: f"{row['trace']} (n = {row['n']:,} tasks)" for row in rows}
+        named.sort(key=lambda row: row["workers"])
+        return bars(
+            named,
+            look,
+            value=numbers("percent", "% of the GPU time"),
+            line="line",
+            series="trace",
+            text=lambda v: f"{v:.1f}",
+            entries=entries,
+            **how,
+        )
+
+    return framed(table, look, panel)

@@ -1,0 +1,222 @@
+"""Asked for and used: PAI figure 6, the tasks that use more than they asked for, and figure 8."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.characterize.columns import known_columns
+from windtunnel.characterize.overuse import requests_against_use
+from windtunnel.characterize.requests import request_use_cdfs
+from windtunnel.characterize.slowdown import node_load_cdfs
+from windtunnel.report.figures.axes import AxisOf, numbers, percent, powers
+from windtunnel.report.figures.collecting import Answer, Lacking, Measure, across, within
+from windtunnel.report.figures.panels import bars, curves, framed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from windtunnel.report.figures.collecting import FigureData
+    from windtunnel.report.figures.look import Look
+    from windtunnel.report.figures.panels import Row
+    from windtunnel.report.figures.sources import Series, Sources
+
+#: resource -> what it is called, and the unit of its axis.
+_RESOURCES = {
+    "cpu": ("CPU", "CPU cores of the task (log)"),
+    "gpu": ("GPU", "GPUs of the task (log)"),
+    "mem": ("memory", "Memory of the task, GiB (log)"),
+}
+_LOADS = {
+    "machine_cpu": "CPU, all",
+    "machine_cpu_usr": "CPU, user",
+    "machine_cpu_kernel": "CPU, kernel",
+    "machine_cpu_iowait": "CPU, I/O wait",
+    "machine_gpu": "GPU",
+}
+_NO_TASKS = "the trace has no tasks table"
+
+
+def tasks_of(series: Series) -> Any:
+    """Return a trace's tasks table.
+
+    Raises:
+        Lacking: it has none.
+    """
+    if series.trace.tasks is None:
+        raise Lacking(_NO_TASKS)
+    return series.trace.tasks
+
+
+def asked_and_used(sources: Sources) -> FigureData:
+    """Return CDFs of what tasks ask for and of what they use, a panel a resource."""
+    return within(
+        sources,
+        [
+            Measure(
+                f"{name} asked and used",
+                partial(_asked_and_used, resource=resource),
+                f"no task tells {name} asked for or used",
+            )
+            for resource, (name, _) in _RESOURCES.items()
+        ],
+    )
+
+
+def _asked_and_used(series: Series, resource: str) -> Answer:
+    import pyarrow.compute as pc
+
+    table = _request_use(series)
+    mine = [resource, "gpu_mem"] if resource == "mem" else [resource]
+    part = table.filter(pc.is_in(table["resource"], value_set=_texts(mine)))
+    part = part.filter(pc.greater(part["n"], 0))
+    if not part.num_rows:
+        return Answer(part, 0, 0)
+    firsts = {(row["resource"], row["kind"]): row for row in part.to_pylist()}
+    n = max(row["n"] for row in firsts.values())
+    return Answer(part, n, min(row["left_out"] for row in firsts.values()))
+
+
+def _request_use(series: Series) -> pa.Table:
+    """Return the curves of all resources, computed once a trace."""
+    tasks = tasks_of(series)
+    found = series.answers.get("request_use")
+    if found is None:
+        found = series.answers["request_use"] = request_use_cdfs(tasks)
+    return found
+
+
+def _texts(words: list[str]) -> Any:
+    import pyarrow as pa
+
+    return pa.array(words, pa.string())
+
+
+def draw_asked_and_used(table: pa.Table, look: Look) -> Any:
+    """Return the chart of `asked_and_used`."""
+    names = {"request": "asked", "use": "used"}
+
+    def panel(rows: list[Row], **how: Any) -> Any:
+        resource = next(row["resource"] for row in rows)
+        first = _RESOURCES.get(resource, _RESOURCES["mem"])
+        named = [
+            {
+                **row,
+                "kind": "GPU memory used" if row["resource"] == "gpu_mem" else names[row["kind"]],
+            }
+            for row in rows
+        ]
+        moving = [row["x"] for row in rows if 0.5 < row["percent"] < 99.9 and row["x"] > 0]  # noqa: PLR2004 (percent)
+        low, high = min(moving, default=0.5), max(moving, default=2.0)
+        x = powers("x", first[1], (low / 2, high * 2), 10)
+        shown = [row for row in named if row["x"] >= low / 2]
+        return curves(shown, look, x=x, y=percent(title="CDF, % of tasks"), series="kind", **how)
+
+    return framed(table, look, panel)
+
+
+def overuse(sources: Sources) -> FigureData:
+    """Return the share of tasks, and of jobs, that use more than they asked for."""
+    return across(
+        sources,
+        [
+            Measure(
+                f"{noun}s that use more than they ask for",
+                partial(_overuse, unit=noun.lower()),
+                f"no {noun.lower()} tells both what it asked for and what it used",
+            )
+            for noun in ("Task", "Job")
+        ],
+    )
+
+
+def _overuse(series: Series, unit: Any) -> Answer:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    table = requests_against_use(tasks_of(series), unit=unit)
+    table = table.filter(pc.greater(table["n"], 0))
+    found = table.to_pylist()
+    if not found:
+        return Answer(table, 0, 0)
+    names = [_RESOURCES[row["resource"]][0] for row in found]
+    part = pa.table(
+        {
+            "resource": pa.array(names, pa.string()),
+            **{name: table[name] for name in ("over", "under")},
+            "percent": pc.multiply(table["over_share"], 100.0),
+            **{name: table[name] for name in ("n", "left_out")},
+        }
+    )
+    reasons = "; ".join(dict.fromkeys(row["why"] for row in found if row["why"]))
+    return Answer(part, max(row["n"] for row in found), found[0]["left_out"], reasons)
+
+
+def draw_overuse(table: pa.Table, look: Look) -> Any:
+    """Return the chart of `overuse`."""
+    found = [{**row, "line": f"{row['resource']} (n = {row['n']:,})"} for row in table.to_pylist()]
+    lone = len({row["trace"] for row in found}) == 1
+    line = "line" if lone else "resource"
+    order = [name for name, _ in _RESOURCES.values()]
+
+    def panel(rows: list[Row], **how: Any) -> Any:
+        noun = "tasks" if rows[0]["title"].startswith("Task") else "jobs"
+        named = [row for row in found if row["panel"] == rows[0]["panel"]]
+        named.sort(key=lambda row: order.index(row["resource"]))
+        return bars(
+            named,
+            look,
+            value=numbers("percent", f"% of {noun} that use more than asked"),
+            line=line,
+            series="trace",
+            text=lambda v: f"{v:.2f}",
+            room=[row[line] for row in found],
+            **how,
+        )
+
+    return framed(table, look, panel)
+
+
+def node_load(sources: Sources) -> FigureData:
+    """Return what tasks read over the network, and how busy the nodes were that they ran on."""
+    return within(
+        sources,
+        [
+            Measure("network", partial(_loads, network=True), "no task tells what it read"),
+            Measure("load of the nodes", partial(_loads, network=False), "no task tells a load"),
+        ],
+    )
+
+
+def _loads(series: Series, *, network: bool) -> Answer:
+    import pyarrow.compute as pc
+
+    tasks = tasks_of(series)
+    if not known_columns(tasks, ("read", *_LOADS)):
+        raise Lacking("the tasks table has no measurements of nodes and network")
+    table = series.answers.get("node_load")
+    if table is None:
+        table = series.answers["node_load"] = node_load_cdfs(tasks)
+    is_network = pc.equal(table["value"], "network")
+    part = table.filter(is_network if network else pc.invert(is_network))
+    part = part.filter(pc.greater(part["n"], 0)).rename_columns({"value": "metric"})
+    if not part.num_rows:
+        return Answer(part, 0, 0)
+    return Answer(part, max(part["n"].to_pylist()), min(part["left_out"].to_pylist()))
+
+
+def draw_node_load(table: pa.Table, look: Look) -> Any:
+    """Return the chart of `node_load`."""
+
+    def panel(rows: list[Row], **how: Any) -> Any:
+        if rows[0]["metric"] == "network":
+            moving = [row["x"] for row in rows if row["percent"] < 99.9 and row["x"] > 0]  # noqa: PLR2004 (percent)
+            low, high = min(moving, default=0.5), max(moving, default=2.0)
+            x = powers("x", "Network read, Gbit/s (log)", (low, high * 2), 10)
+            shown = [{**row, "metric": "read"} for row in rows if row["x"] >= low]
+        else:
+            x = AxisOf("x", "Load of the node, %", "linear", (0.0, 100.0))
+            shown = [{**row, "metric": _LOADS[row["metric"]]} for row in rows]
+        return curves(shown, look, x=x, y=percent(title="CDF, % of tasks"), series="metric", **how)
+
+    return framed(table, look, panel)

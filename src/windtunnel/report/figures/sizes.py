@@ -1,0 +1,104 @@
+"""How many GPUs, and how many tasks at once: AcmeTrace figure 2, PAI figure 2."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from windtunnel.characterize.cdf import GPU_GRID, count_cdf, sum_cdf
+from windtunnel.characterize.gangs import gang_sizes
+from windtunnel.report.figures.axes import percent, powers
+from windtunnel.report.figures.collecting import Answer, Measure, across, counted
+from windtunnel.report.figures.panels import curves, framed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from windtunnel.report.figures.collecting import FigureData
+    from windtunnel.report.figures.look import Look
+    from windtunnel.report.figures.panels import Row
+    from windtunnel.report.figures.sources import Series, Sources
+
+
+def gpus_of_jobs(sources: Sources) -> FigureData:
+    """Return AcmeTrace's figure 2: CDFs of jobs and of GPU time by the GPUs of the job."""
+    return across(
+        sources,
+        [
+            Measure("Jobs by GPUs of the job", _jobs, "no job asks for a GPU"),
+            Measure("GPU time by GPUs of the job", _gpu_time, "no GPU job has a run time"),
+        ],
+    )
+
+
+def _jobs(series: Series) -> Answer:
+    table = count_cdf(series.trace.jobs, "num_gpus", GPU_GRID)
+    return _thinned(counted(table), "count")
+
+
+def _gpu_time(series: Series) -> Answer:
+    table = sum_cdf(series.trace.jobs, "num_gpus", "duration", GPU_GRID)
+    return _thinned(counted(table), "sum")
+
+
+def _thinned(answer: Answer, column: str) -> Answer:
+    """Return a step curve without the points at which it neither steps nor has a tick."""
+    import pyarrow as pa
+
+    table = answer.table
+    reached = np.asarray(table[column].to_numpy(), dtype=float)
+    x = np.asarray(table["x"].to_numpy())
+    steps = np.diff(reached, prepend=np.nan) != 0
+    kept = steps | (x == x[-1]) | np.isin(x, 2.0 ** np.arange(0, 11))
+    notes = []
+    last = table["percent"][-1].as_py()
+    if last is not None and last < 100:  # noqa: PLR2004 (percent)
+        noun = "jobs" if column == "count" else "GPU time"
+        notes.append(f"{100 - last:.3g} % of the {noun} is of jobs with more than 1,024 GPUs.")
+    return Answer(table.filter(pa.array(kept)), answer.n, answer.left_out, answer.why, tuple(notes))
+
+
+def draw_gpus_of_jobs(table: pa.Table, look: Look) -> Any:
+    """Return the chart of `gpus_of_jobs`."""
+
+    def panel(rows: list[Row], **how: Any) -> Any:
+        x = powers("x", "GPUs of the job (log)", (1.0, 1100.0), 4)
+        noun = "GPU time" if rows[0]["title"].startswith("GPU time") else "jobs"
+        shown = [row for row in rows if row["x"] >= 1]
+        y = percent(title=f"CDF, % of {noun}")
+        return curves(shown, look, x=x, y=y, series="trace", step=True, **how)
+
+    return framed(table, look, panel)
+
+
+def gangs(sources: Sources) -> FigureData:
+    """Return the share of jobs and of tasks in gangs of at least so many tasks."""
+    return across(
+        sources,
+        [
+            Measure(
+                "Gangs of at least so many tasks",
+                lambda s: counted(gang_sizes(s.trace.jobs)),
+                "no job tells how many tasks it has",
+            )
+        ],
+    )
+
+
+def draw_gangs(table: pa.Table, look: Look) -> Any:
+    """Return the chart of `gangs`."""
+    rows = [
+        {**row, "percent": 100 * row["task_share"]}
+        for row in table.to_pylist()
+        if row["task_share"] is not None
+    ]
+    last = max((row["size"] for row in rows if row["percent"] > 0), default=2)
+    x = powers("size", "Tasks of the gang (log)", (1.0, 2.0 ** max(np.ceil(np.log2(last)), 1)))
+    y = percent(title="CCDF, % of tasks")
+
+    def panel(_: list[Row], **how: Any) -> Any:
+        entries = {row["trace"]: f"{row['trace']} (n = {row['n']:,} jobs)" for row in rows}
+        return curves(rows, look, x=x, y=y, series="trace", entries=entries, **how)
+
+    return framed(table, look, panel)

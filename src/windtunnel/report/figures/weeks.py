@@ -1,0 +1,109 @@
+"""The week's rhythm: jobs, tasks and what they ask for, by hour of the week (PAI figure 3)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.characterize.arrivals import arrivals_by
+from windtunnel.characterize.tasks import requests_over_week
+from windtunnel.report.figures.axes import AxisOf, numbers
+from windtunnel.report.figures.boxes import clock_of
+from windtunnel.report.figures.collecting import Answer, Lacking, Measure, across, counted
+from windtunnel.report.figures.panels import curves, framed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from windtunnel.report.figures.collecting import FigureData
+    from windtunnel.report.figures.look import Look
+    from windtunnel.report.figures.panels import Row
+    from windtunnel.report.figures.sources import Series, Sources
+
+#: Hours at which a day begins, Monday first, and a Vega expression for their names.
+_DAYS = tuple(float(hour) for hour in range(0, 168, 24))
+_NAMES = "['Mon','Tue','Wed','Thu','Fri','Sat','Sun'][floor(datum.value / 24)]"
+_RESOURCES = {"gpu": "GPUs", "cpu": "CPU cores", "mem": "GiB of memory"}
+
+
+def arrivals_over_week(sources: Sources) -> FigureData:
+    """Return jobs submitted, and tasks started, per hour, by hour of the week."""
+    return across(
+        sources,
+        [
+            Measure("Jobs submitted per hour", _jobs, "no job has a submission time"),
+            Measure("Tasks started per hour", _tasks, "no task has a start"),
+        ],
+    )
+
+
+def _jobs(series: Series) -> Answer:
+    about = series.trace.metadata
+    table = arrivals_by(
+        series.trace.jobs, "hour_of_week", epoch=about.epoch, zone=about.zone
+    ).rename_columns({"per_hour": "rate"})
+    answer = counted(table)
+    note = f"hours of {clock_of(series)}."
+    return Answer(table, answer.n, answer.left_out, answer.why, (note,))
+
+
+def _tasks(series: Series) -> Answer:
+    if series.trace.tasks is None:
+        raise Lacking("the trace has no tasks table")
+    return _asked(series, series.trace.tasks, "start_time")
+
+
+def _asked(series: Series, asking: Any, time: str) -> Answer:
+    """Return what is asked for by hour of the week, with the reasons for rows left out."""
+    about = series.trace.metadata
+    table = requests_over_week(asking, epoch=about.epoch, zone=about.zone, time=time)
+    if not table.num_rows:
+        return Answer(table, 0, 0)
+    answer = counted(table)
+    reasons = table["why"][0].as_py()
+    return Answer(table.drop_columns(["why"]), answer.n, answer.left_out, reasons)
+
+
+def requests_by_week(sources: Sources) -> FigureData:
+    """Return the GPUs, cores and memory that jobs ask for per hour, by hour of the week."""
+    return across(
+        sources,
+        [
+            Measure(
+                f"{unit} asked for per hour",
+                partial(_requests, resource=resource),
+                f"no job tells the {unit} that it asks for",
+            )
+            for resource, unit in _RESOURCES.items()
+        ],
+    )
+
+
+def _requests(series: Series, resource: str) -> Answer:
+    """Return the requests of one resource as ``rate``.
+
+    Raises:
+        Lacking: nothing is known of the resource.
+    """
+    answer = _asked(series, series.trace.jobs, "submit_time")
+    if not answer.table.num_rows or not sum(answer.table[resource].to_pylist()):
+        raise Lacking(f"no job tells the {_RESOURCES[resource]} that it asks for")
+    kept = ["hour_of_week", "hours", resource, "n", "left_out"]
+    table = answer.table.select(kept).rename_columns({resource: "rate"})
+    return Answer(table, answer.n, answer.left_out, answer.why, answer.notes)
+
+
+def draw_weeks(table: pa.Table, look: Look) -> Any:
+    """Return the chart of rates by hour of the week."""
+
+    def panel(rows: list[Row], **how: Any) -> Any:
+        x = AxisOf("hour_of_week", "Hour of the week", "linear", (0.0, 168.0), _DAYS, _NAMES)
+        most = max((row["rate"] for row in rows if row["rate"] is not None), default=1.0)
+        noun = (
+            rows[0]["title"].removesuffix(" submitted per hour").removesuffix(" asked for per hour")
+        )
+        noun = noun.removesuffix(" started per hour").removesuffix(" of memory")
+        y = numbers("rate", f"{noun} per hour", (0.0, 1.05 * (most or 1.0)))
+        return curves(rows, look, x=x, y=y, series="trace", **how)
+
+    return framed(table, look, panel)

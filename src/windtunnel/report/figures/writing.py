@@ -1,0 +1,295 @@
+"""Figures as files: pictures at their exact width, the data beside them, and a page of all.
+
+A set appears whole or not at all: everything is written into a folder beside the one asked for,
+which is then moved into place.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import windtunnel
+from windtunnel.errors import SpecError, quote
+from windtunnel.report.names import MAX_TEXT, clean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from windtunnel.report.figures.drawing import Collected
+    from windtunnel.report.figures.look import Look
+
+#: Formats of pictures.
+FORMATS: tuple[str, ...] = ("svg", "pdf", "png", "html")
+#: Points of an inch, and pixels of a PNG an inch of paper.
+_POINTS = 72.0
+_PNG_DPI = 300.0
+_ROOT = re.compile(r'(<svg\b[^>]*?) width="([\d.]+)" height="([\d.]+)"')
+_LOCAL_ID = re.compile(r'(\bid="|url\(#|href="#)([\w-]+)')
+_MAX_COMMAND = 2000
+
+
+def checked_formats(words: Sequence[str]) -> tuple[str, ...]:
+    """Return formats, each once, in the order of `FORMATS`.
+
+    Raises:
+        SpecError: there is none, or one is unknown.
+    """
+    if not words:
+        raise SpecError("--format", f"expected one or more of {', '.join(FORMATS)}.")
+    for word in words:
+        if word not in FORMATS:
+            raise SpecError.unknown("--format", word, FORMATS)
+    return tuple(name for name in FORMATS if name in words)
+
+
+def check_folder(out: Path) -> None:
+    """Check that a folder can be made or written to, before anything is computed.
+
+    Raises:
+        SpecError: it is a file, or lies in no folder that can be written to.
+    """
+    where = f"--out {out}"
+    if out.exists() and not out.is_dir():
+        raise SpecError(where, "expected a folder; it is a file.")
+    nearest = next((p for p in (out, *out.absolute().parents) if p.exists()), Path())
+    if not nearest.is_dir():
+        raise SpecError(where, f"expected a folder; {quote(str(nearest))} is a file.")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise SpecError(where, f"expected a folder that can be written to; {nearest} cannot.")
+
+
+def write_figures(
+    found: Sequence[Collected],
+    look: Look,
+    out: Path,
+    *,
+    formats: Sequence[str] = ("svg",),
+    title: str = "Figures",
+    command: str = "",
+    notes: Sequence[str] = (),
+    on_done: Callable[[str], None] = lambda _: None,
+) -> list[str]:
+    """Write every figure that has data: pictures, CSV, and ``index.html`` with all of them.
+
+    Args:
+        found: what `windtunnel.report.figures.drawing.collect` returned.
+        look: how they look.
+        out: the folder; made where it is missing. Files of the same names in it are replaced, each
+            whole; others stay.
+        formats: of `FORMATS`.
+        title: the page's heading.
+        command: what makes the set again.
+        notes: what a reader of all of it must know.
+        on_done: called with a figure's name when its files are there.
+
+    Returns:
+        The names of the files, sorted.
+
+    Raises:
+        OSError: they cannot be written; nothing is left behind.
+    """
+    out.parent.mkdir(parents=True, exist_ok=True)
+    temporary = out.with_name(f".{out.name}.{os.getpid()}.part")
+    temporary.mkdir()
+    try:
+        pictures = {}
+        for one in found:
+            if one.data.table is not None:
+                pictures[one.figure.name] = _write_one(one, look, temporary, formats)
+            on_done(one.figure.name)
+        page = _page(found, pictures, formats, title=title, command=command, notes=notes)
+        (temporary / "index.html").write_text(page, encoding="utf-8", newline="\n")
+        names = sorted(path.name for path in temporary.iterdir())
+        _move(temporary, out)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return names
+
+
+def _move(temporary: Path, out: Path) -> None:
+    """Put a whole folder in its place; into one that is there, file by file."""
+    if not out.exists():
+        temporary.rename(out)
+        return
+    for path in sorted(temporary.iterdir()):
+        path.replace(out / path.name)
+
+
+def _write_one(one: Collected, look: Look, folder: Path, formats: Sequence[str]) -> str:
+    """Write the files of one figure and return its picture as SVG."""
+    import pyarrow.csv as pcsv
+
+    assert one.data.table is not None  # noqa: S101 (the caller's condition, for the type checker)
+    name = one.figure.name
+    pcsv.write_csv(one.data.table, folder / f"{name}.csv")
+    spec = one.figure.draw(one.data.table, look).to_dict(validate=False)
+    svg = to_paper_svg(spec, look)
+    if "svg" in formats:
+        (folder / f"{name}.svg").write_text(svg, encoding="utf-8", newline="\n")
+    if "pdf" in formats:
+        (folder / f"{name}.pdf").write_bytes(to_pdf(svg, look))
+    if "png" in formats:
+        (folder / f"{name}.png").write_bytes(to_png(svg, look))
+    if "html" in formats:
+        (folder / f"{name}.html").write_text(
+            interactive(spec, one.figure.title), encoding="utf-8", newline="\n"
+        )
+    return svg
+
+
+def to_paper_svg(spec: dict[str, Any], look: Look) -> str:
+    """Return a chart as SVG of the look's width on paper; its drawing scales with it.
+
+    Args:
+        spec: Vega-Lite.
+        look: whose ``paper`` is the width in inch.
+    """
+    import vl_convert
+
+    svg = _numbered(str(vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])))
+
+    def fit(match: re.Match[str]) -> str:
+        height = look.paper * float(match[3]) / float(match[2])
+        return f'{match[1]} width="{look.paper:g}in" height="{height:.4f}in"'
+
+    return _ROOT.sub(fit, svg, count=1)
+
+
+def _numbered(svg: str) -> str:
+    """Return a picture with its ids counted from 1 (Vega's count goes on over a process)."""
+    numbers: dict[str, int] = {}
+
+    def rename(match: re.Match[str]) -> str:
+        return f"{match[1]}part-{numbers.setdefault(match[2], len(numbers) + 1)}"
+
+    return _LOCAL_ID.sub(rename, svg)
+
+
+def drawn_width(svg: str) -> float:
+    """Return how wide a picture was drawn, px: its type has its full size at the look's width."""
+    found = re.search(r'viewBox="[-\d.]+ [-\d.]+ ([\d.]+) ', svg)
+    if found is None:
+        raise ValueError("an SVG without a viewBox")
+    return float(found[1])
+
+
+def _sized(svg: str, look: Look, per_inch: float) -> str:
+    """Return an SVG whose size is written in units of which so many make an inch."""
+    width, height = map(float, re.findall(r'viewBox="[-\d.]+ [-\d.]+ ([\d.]+) ([\d.]+)"', svg)[0])
+    wide = look.paper * per_inch
+    size = f'width="{wide:.4f}" height="{wide * height / width:.4f}"'
+    return re.sub(r'width="[\d.]+in" height="[\d.]+in"', size, svg, count=1)
+
+
+def to_pdf(svg: str, look: Look) -> bytes:
+    """Return a picture as PDF of the look's width."""
+    import vl_convert
+
+    return bytes(vl_convert.svg_to_pdf(_sized(svg, look, _POINTS)))
+
+
+def to_png(svg: str, look: Look, dpi: float = _PNG_DPI) -> bytes:
+    """Return a picture as PNG of so many pixels an inch of the look's width."""
+    import vl_convert
+
+    return bytes(vl_convert.svg_to_png(_sized(svg, look, dpi)))
+
+
+_START = """\
+const spec = JSON.parse(document.getElementById("spec").textContent);
+drawChart("#chart", spec, {renderer: "svg", ast: true, mode: "vega-lite"});
+"""
+
+
+@functools.cache
+def _vega() -> str:
+    """Return Vega, Vega-Lite and vegaEmbed as one script that may stand in a page."""
+    import vl_convert
+
+    bundle = vl_convert.javascript_bundle("window.drawChart = vegaEmbed;")
+    return bundle.replace("</script", "<\\/script")
+
+
+def interactive(spec: dict[str, Any], title: str) -> str:
+    """Return a chart as one page with Vega inside: it can be inspected, and loads nothing.
+
+    Names in the data cannot leave their place: the specification stands in it as JSON without an
+    angle bracket.
+
+    Args:
+        spec: Vega-Lite.
+        title: of the page.
+    """
+    from markupsafe import escape
+
+    text = json.dumps(spec, allow_nan=False).replace("<", "\\u003c").replace("&", "\\u0026")
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f"<title>{escape(title)}</title>\n</head>\n<body>\n"
+        '<div id="chart"></div>\n'
+        f'<script type="application/json" id="spec">{text}</script>\n'
+        f"<script>{_vega()}</script>\n<script>\n{_START}</script>\n</body>\n</html>\n"
+    )
+
+
+def _shown(name: str, svg: str | None, formats: Sequence[str]) -> str:
+    """Return the address of a figure's picture: its file, or all of it where there is none."""
+    for ending in ("svg", "png"):
+        if ending in formats:
+            return f"{name}.{ending}"
+    if svg is None:
+        return ""
+    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode("ascii")
+
+
+def _page(
+    found: Sequence[Collected],
+    pictures: dict[str, str],
+    formats: Sequence[str],
+    *,
+    title: str,
+    command: str,
+    notes: Sequence[str],
+) -> str:
+    """Return the page with every figure, its caption, who is in it, and its files."""
+    import jinja2
+
+    from windtunnel.report.figures.drawing import report
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("windtunnel.report", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    entries = []
+    for one, told in zip(found, report(found), strict=True):
+        name = one.figure.name
+        entries.append(
+            {
+                **told,
+                "question": one.figure.question,
+                "needs": one.figure.needs,
+                "picture": _shown(name, pictures.get(name), formats),
+                "files": [f"{name}.{ending}" for ending in ("csv", *formats)],
+            }
+        )
+    return str(
+        environment.get_template("figures.html.j2").render(
+            title=clean(title, 160),
+            command=clean(command, _MAX_COMMAND),
+            notes=[clean(note, MAX_TEXT) for note in notes],
+            drawn=[entry for entry in entries if entry["drawn"]],
+            undrawn=[entry for entry in entries if not entry["drawn"]],
+            version=windtunnel.__version__,
+        )
+    )
