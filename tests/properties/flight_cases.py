@@ -12,6 +12,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 import windtunnel as wt
+from windtunnel.policies.service_order import Gittins, Las, Srsf, Tiresias
 from windtunnel.sim.contract import FunctionPolicy
 
 Jobs = dict[str, list[Any]]
@@ -168,6 +169,18 @@ def pool_clusters() -> st.SearchStrategy[wt.ClusterSpec]:
         )
     )
     return st.one_of(one, one, several)
+
+
+def service_cases() -> st.SearchStrategy[Case]:
+    """Runs under orders by service, where changing over costs less than a turn."""
+    kinds = (Las(1.0), Las(2.75), Tiresias(1.0, (2.0, 8.0)), Tiresias(3.0, 5.0), Srsf())
+    policy = st.sampled_from((*kinds, Gittins([1.0, 2.0, 5.0, 9.0, 30.0], 1.0)))
+    return st.builds(
+        replace,
+        cases(policy=policy),
+        save_time=st.just(0.25),
+        restore_time=st.sampled_from((0, 0.5)),
+    )
 
 
 def policies() -> st.SearchStrategy[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flight_cases import MORE, Case, backfilling_cases, cases, policies
+from flight_cases import MORE, Case, backfilling_cases, cases, policies, service_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,4 +28,10 @@ def test_preemption(case: Case) -> None:
 @settings(max_examples=500 * MORE)
 @given(backfilling_cases())
 def test_backfilling(case: Case) -> None:
+    assert_outcomes_equal(case.fly("reference"), case.fly("compiled"))
+
+
+@settings(max_examples=300 * MORE)
+@given(service_cases())
+def test_orders_by_service(case: Case) -> None:
     assert_outcomes_equal(case.fly("reference"), case.fly("compiled"))

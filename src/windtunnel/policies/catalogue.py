@@ -1,7 +1,8 @@
 """The policies by name, and how a user's own is found.
 
 A policy is given as an object (`Policy` instance or class, or a function of one, two or three
-arguments), as ``package.module:name``, by a built-in name, or by a name that an installed package
+arguments), as ``package.module:name``, by a built-in name, with its parameters behind it where it
+takes any (``las:quantum=30``, ``tiresias:bounds=600/6000``), or by a name that an installed package
 registers in the entry-point group ``windtunnel.policies``.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import inspect
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +26,7 @@ from windtunnel.policies.queue_order import (
     SjfPreemptive,
     Srtf,
 )
+from windtunnel.policies.service_order import Las, Srsf, Tiresias
 from windtunnel.sim.contract import FunctionPolicy, Policy
 
 if TYPE_CHECKING:
@@ -35,7 +38,7 @@ POLICIES: dict[str, Policy] = {
     kind.name: kind()
     for kind in (
         *(Fifo, Sjf, SjfEstimate, SjfPreemptive, Srtf, Priority, PriorityPreemptive),
-        *(Easy, EasySjbf, EasyPerfect, Conservative),
+        *(Easy, EasySjbf, EasyPerfect, Conservative, Las, Tiresias, Srsf),
     )
 }
 #: Other names of the field for the same policies.
@@ -109,6 +112,8 @@ def _checked(made: Policy) -> Policy:
 
 
 def _by_name(name: str) -> Policy:
+    if "=" in name:
+        return _with_parameters(name)
     key = ALIASES.get(name.lower(), name.lower())
     if key in POLICIES:
         return POLICIES[key]
@@ -120,6 +125,40 @@ def _by_name(name: str) -> Policy:
     if name in installed:
         return resolve_policy(installed[name].load())
     raise SpecError.unknown("policy", name, [*POLICIES, *ALIASES, *installed])
+
+
+def _with_parameters(text: str) -> Policy:
+    """Return the policy that ``name:parameter=value:...`` asks for; its label is the whole text.
+
+    Raises:
+        SpecError: the policy takes no such parameter, or the value is none for it.
+    """
+    words = text.split(":")
+    named = [word for word in words if "=" not in word]
+    policy_of = _by_name(":".join(named))
+    kind = type(policy_of)
+    known = [] if kind is FunctionPolicy else list(inspect.signature(kind).parameters)
+    given: dict[str, Any] = {}
+    for word in words[len(named) :]:
+        name, equals, value = word.partition("=")
+        if not equals or name not in known:
+            raise SpecError.unknown(f"policy {text}", name, known or ["(it takes none)"])
+        given[name] = _value(value)
+    try:
+        made = kind(**given)
+    except (TypeError, ValueError) as error:
+        raise SpecError(f"policy {text}", f"the parameters do not fit: {error}.") from error
+    made.name = text  # type: ignore[misc] # of this one alone: two settings have two labels
+    return _checked(made)
+
+
+def _value(text: str) -> float | str | tuple[float, ...]:
+    """Return a parameter's value: a number, numbers joined by ``/``, or the text itself."""
+    try:
+        numbers = tuple(float(part) for part in text.split("/"))
+    except ValueError:
+        return text
+    return numbers if len(numbers) > 1 else numbers[0]
 
 
 def _imported(path: str) -> Any:

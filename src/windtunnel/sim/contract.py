@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import inspect
 import math
+from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
@@ -58,6 +60,34 @@ class Preempt:
     job: JobView
 
 
+@dataclass(frozen=True)
+class Levels:
+    """What a job's attained service (GPUs x seconds) is worth in an order: lower goes first.
+
+    Attributes:
+        bounds: service at which the next level begins, ascending; empty with no keys = the service
+            itself is the key.
+        keys: the key of each level, one more than bounds; empty = 0, 1, 2 ...
+    """
+
+    bounds: tuple[float, ...] = ()
+    keys: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        rising = all(a < b for a, b in pairwise(self.bounds))
+        if not rising or not all(0 <= bound < math.inf for bound in self.bounds):
+            raise SpecError("bounds", f"found {self.bounds}; expected seconds that rise from 0.")
+        if self.bounds and not self.keys:
+            levels = tuple(float(level) for level in range(len(self.bounds) + 1))
+            object.__setattr__(self, "keys", levels)
+        if self.keys and len(self.keys) != len(self.bounds) + 1:
+            raise SpecError("keys", f"expected {len(self.bounds) + 1} keys, one a level.")
+
+    def key(self, service: float) -> float:
+        """Return the key of an attained service."""
+        return self.keys[bisect_right(self.bounds, service)] if self.keys else service
+
+
 class Policy:
     """Who runs next. Subclasses define exactly one of ``rank``, ``key`` or ``decide``.
 
@@ -68,6 +98,9 @@ class Policy:
         preemptive: running jobs are ranked with the waiting ones at every instant and give way to
             better ones (quota walk, DESIGN "preemptive policies").
         by_remaining: the order is by remaining time, which falls while a job runs.
+        by_service: the remaining time counts once for each GPU of the job.
+        levels: the order is by attained service; what it is worth. ``key`` must agree with it; it
+            is what the compiled engine goes by.
         every: seconds between rounds; a ``key`` is asked again at each round, a ``decide`` is asked
             at rounds only. None = no rounds.
     """
@@ -77,6 +110,8 @@ class Policy:
     estimates: str = "recorded"
     preemptive: bool = False
     by_remaining: bool = False
+    by_service: bool = False
+    levels: Levels | None = None
     every: float | None = None
     #: The column the order cannot do without, for the message where a job has none.
     needs: ClassVar[str] = ""
@@ -119,7 +154,8 @@ class Policy:
         """What an engine must offer to run this policy."""
         needs = {f"tier{self.tier}"}
         needs |= {"preemption"} if self.preemptive else set()
-        needs |= {"rounds"} if self.every is not None else set()
+        needs |= {"rounds"} if self.every is not None and self.levels is None else set()
+        needs |= {"levels"} if self.levels is not None else set()
         return frozenset(needs)
 
 

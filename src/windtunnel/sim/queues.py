@@ -115,13 +115,18 @@ class QuotaWalk:
         key: (job, now) -> key; asked when a job arrives and at rounds.
         strict: stop at the first job beyond the quota.
         by_remaining: the key is the time left to run, which falls while a job runs.
+        by_service: that time counts once for each GPU of the job.
     """
 
-    def __init__(self, ledger: Ledger, key: Key, *, strict: bool, by_remaining: bool) -> None:
+    def __init__(
+        self, ledger: Ledger, key: Key, *, strict: bool, by_remaining: bool, by_service: bool
+    ) -> None:
         self.ledger = ledger
         self.key = key
         self.strict = strict
         self.by_remaining = by_remaining
+        problem = ledger.problem
+        self.weight = problem.jobs.num_gpus[problem.rows].tolist() if by_service else None
         self.waiting: set[int] = set()
         self.keys: dict[int, float] = {}
 
@@ -174,8 +179,10 @@ class QuotaWalk:
             return self.keys[job]
         ledger = self.ledger
         if job in ledger.running:
-            return ledger.projected_end[job] - now
-        return ledger.remaining[job] + (ledger.overhead if ledger.preemptions[job] else 0.0)
+            left = ledger.projected_end[job] - now
+        else:
+            left = ledger.remaining[job] + (ledger.overhead if ledger.preemptions[job] else 0.0)
+        return left if self.weight is None else left * self.weight[job]
 
     def __len__(self) -> int:
         return len(self.waiting)

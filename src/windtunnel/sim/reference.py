@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 NAME = "reference"
 #: What this engine can run.
 FEATURES: frozenset[str] = frozenset(
-    {"tier1", "tier2", "tier3", "preemption", "rounds", "event order", *BACKFILLING}
+    {"tier1", "tier2", "tier3", "preemption", "rounds", "levels", "event order", *BACKFILLING}
 )
 #: Rounds in a row in which nothing runs, nothing arrives and the policy starts nothing.
 MAX_IDLE_ROUNDS = 10_000
@@ -234,7 +234,13 @@ def _scheduler(ledger: Ledger, policy: Policy, queueing: str) -> Scheduler:
         return EasyQueue(ledger, key, shortest_first=queueing == "easy_sjbf")
     if policy.preemptive:
         strict = queueing == "strict"
-        return QuotaWalk(ledger, key, strict=strict, by_remaining=policy.by_remaining)
+        return QuotaWalk(
+            ledger,
+            key,
+            strict=strict,
+            by_remaining=policy.by_remaining,
+            by_service=policy.by_service,
+        )
     return StrictQueue(ledger, key) if queueing == "strict" else SkipQueue(ledger, key)
 
 

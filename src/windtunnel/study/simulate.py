@@ -126,6 +126,7 @@ def fly(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: FlightOp
     save_time = _seconds("save_time", options.save_time)
     restore_time = _seconds("restore_time", options.restore_time)
     until = math.inf if options.until is None else _seconds("until", options.until)
+    _check_turns(policy, save_time + restore_time)
     plans = queueing in BACKFILLING and policy.tier < 3  # noqa: PLR2004 - the tier's name
     estimates = checked_estimates(options.estimates, policy)
     checked_events(options.events, policy)
@@ -156,6 +157,20 @@ def fly(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: FlightOp
         "engine": engine.NAME,
     }
     return Outcome(table, cluster, flight, settings, problem.reasons, problem.notes)
+
+
+def _check_turns(policy: Policy, overhead: float) -> None:
+    """Check that jobs that take turns get on.
+
+    Raises:
+        SpecError: a turn is not longer than what changing over costs, so that none ever would.
+    """
+    if policy.levels is not None and policy.every is not None and overhead >= policy.every:
+        raise SpecError(
+            "save_time + restore_time",
+            f"found {overhead:g} s; policy {policy.label!r} lets jobs take turns of "
+            f"{policy.every:g} s, in which none would get on. Expected less than that.",
+        )
 
 
 def _seconds(name: str, value: float) -> float:

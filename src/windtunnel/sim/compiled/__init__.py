@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.sim.compiled.loading import load_kernels
-from windtunnel.sim.contract import BACKFILLING, checked_key, static_rank
+from windtunnel.sim.contract import BACKFILLING, Levels, checked_key, static_rank
 from windtunnel.sim.flight import FINISHED, NOT_SUBMITTED, REJECTED, RUNNING, WAITING, Flight
 from windtunnel.sim.jobs import JobView
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 NAME = "compiled"
 #: What this engine can run.
-FEATURES: frozenset[str] = frozenset({"tier1", "tier2", "preemption", *BACKFILLING})
+FEATURES: frozenset[str] = frozenset({"tier1", "tier2", "preemption", "levels", *BACKFILLING})
 
 
 def run(
@@ -42,18 +42,27 @@ def run(
     """
     kernels = load_kernels()
     nodes = kernels["nodes"]
-    order, position = _order(problem, policy)
+    by_service = policy.levels is not None or (policy.by_remaining and policy.by_service)
+    order, position = (None, None) if by_service else _order(problem, policy)
     tables = nodes.tables(problem)
     sizes = np.bincount(problem.demand_of, minlength=len(problem.demands))
     class_start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     code = nodes.CODES[placement.name]
     strict = queueing == "strict"
     if policy.preemptive:
-        progress, record, points = kernels["quota_kernel"].fly(
-            problem, position, class_start, tables, placement=code, strict=strict,
-            by_remaining=policy.by_remaining, overhead=float(overhead),
-            until=until,
-        )  # fmt: skip
+        if by_service:
+            levels = policy.levels or Levels()
+            progress, record, points = kernels["service_kernel"].fly(
+                problem, tables, bounds=np.array(levels.bounds, dtype=np.float64),
+                values=np.array(levels.keys, dtype=np.float64),
+                attained=policy.levels is not None, every=float(policy.every or 0.0),
+                placement=code, strict=strict, overhead=float(overhead), until=until,
+            )  # fmt: skip
+        else:
+            progress, record, points = kernels["quota_kernel"].fly(
+                problem, position, class_start, tables, placement=code, strict=strict,
+                by_remaining=policy.by_remaining, overhead=float(overhead), until=until,
+            )  # fmt: skip
         # Summed in the order of the segments, as the reference engine does.
         stays = np.where(np.isnan(record.end), until, record.end) - record.start
         run_time = np.bincount(record.job, weights=stays, minlength=len(problem.rows)) + 0.0

@@ -34,10 +34,14 @@ def load_kernels() -> dict[str, ModuleType]:
             nodes,
             queue_kernel,
             quota_kernel,
+            service_kernel,
         )
     finally:
         numba.config.CACHE_DIR = before
-    modules = (nodes, queue_kernel, quota_kernel, easy_kernel, conservative_kernel)
+    modules = (
+        *(nodes, queue_kernel, quota_kernel, service_kernel),
+        *(easy_kernel, conservative_kernel),
+    )
     return {module.__name__.rpartition(".")[2]: module for module in modules}
 
 

@@ -37,17 +37,15 @@ from windtunnel.sim.compiled.ranked import (
     ranked,
     remove,
 )
+from windtunnel.sim.compiled.records import (
+    Progress,
+    Record,
+    cut,
+    empty_record,
+    fresh_progress,
+    larger_record,
+)
 
-#: Per job, by arrival number (m,): first start, end, completion time while it runs, work left;
-#: preemptions; its segment while it runs, else -1.
-Progress = namedtuple(  # noqa: PYI024 - numba needs the untyped kind
-    "Progress", "start end projected remaining preemptions segment_of"
-)
-#: The growing record of segments; see `Flight`. ``ends`` and ``ending`` are the heap of completions
-#: (time, segment) of a static order, stale ones included.
-Record = namedtuple(  # noqa: PYI024 - numba needs the untyped kind
-    "Record", "job start end offsets nodes gpus ends ending"
-)
 #: Waiting jobs: per class a heap of (key, job) from ``class_start`` on, and ``waiting`` in it;
 #: ``queued``: the classes that have some. ``chosen`` and ``dropped``: results of the walk.
 Queues = namedtuple(  # noqa: PYI024 - numba needs the untyped kind
@@ -360,14 +358,7 @@ def fly(
     """
     count, kinds = len(problem.submit), len(class_start) - 1
     num_nodes = len(problem.sizes)
-    progress = Progress(
-        np.full(count, np.nan),
-        np.full(count, np.nan),
-        np.empty(count),
-        problem.duration.copy(),
-        np.zeros(count, dtype=np.int64),
-        np.full(count, -1, dtype=np.int64),
-    )
+    progress = fresh_progress(problem.duration)
     queues = Queues(
         np.empty(count),
         np.empty(count, dtype=np.int64),
@@ -381,38 +372,12 @@ def fly(
     )
     running = ranked(count)
     counters, clock = np.zeros(8, dtype=np.int64), np.zeros(1)
-    record = _empty_record(count + count // 4 + 64, 2 * (count + num_nodes) + 64)
+    record = empty_record(count + count // 4 + 64, 2 * (count + num_nodes) + 64)
     while not _advance(
         problem.submit, problem.duration, position, problem.demand_of, class_start, *tables,
         *running, progress, record, queues, counters, clock,
         placement, strict, by_remaining, overhead, until,
     ):  # fmt: skip
-        record = _larger(record)
+        record = larger_record(record)
     segments = int(counters[SEGMENTS])
-    used = int(record.offsets[segments])
-    record = record._replace(
-        job=record.job[:segments], start=record.start[:segments], end=record.end[:segments],
-        offsets=record.offsets[: segments + 1], nodes=record.nodes[:used], gpus=record.gpus[:used],
-    )  # fmt: skip
-    return progress, record, int(counters[POINTS])
-
-
-def _empty_record(segments: int, places: int) -> Record:
-    return Record(
-        np.empty(segments, dtype=np.int64),
-        np.empty(segments),
-        np.empty(segments),
-        np.zeros(segments + 1, dtype=np.int64),
-        np.empty(places, dtype=np.int32),
-        np.empty(places, dtype=np.int64),
-        np.empty(segments),
-        np.empty(segments, dtype=np.int64),
-    )
-
-
-def _larger(record: Record) -> Record:
-    """Return the record with twice the room."""
-    larger = _empty_record(2 * len(record.job), 2 * len(record.nodes))
-    for old, new in zip(record, larger, strict=True):
-        new[: len(old)] = old
-    return larger
+    return progress, cut(record, segments), int(counters[POINTS])
