@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 import windtunnel as wt
 from windtunnel.placements.best_fit import BestFit
 from windtunnel.policies import resolve_policy
+from windtunnel.schema import as_jobs
 from windtunnel.sim import compiled, reference
 
 if TYPE_CHECKING:
@@ -74,3 +76,38 @@ def test_python_policy(
         lambda: reference.run(hundred_thousand, chosen, BestFit(), queueing="strict"), rounds=3
     )
     figures.rate("reference, 100 k jobs, tier-3 Python policy", 200_000, seconds, 0.1e6)
+
+
+def queued_workload(count: int) -> dict[str, np.ndarray]:
+    """Return jobs of up to 64 GPUs that offer 95 % of 512 GPUs, and ask for up to ten times more."""
+    rng = np.random.default_rng(0)
+    shares = [0.40, 0.15, 0.15, 0.20, 0.05, 0.03, 0.02]
+    num_gpus = rng.choice([1, 2, 4, 8, 16, 32, 64], p=shares, size=count).astype(float)
+    duration = np.ceil(rng.lognormal(6.0, 1.7, count))
+    between = (num_gpus * duration).mean() / (0.95 * 512)
+    return {
+        "submit_time": np.cumsum(rng.exponential(between, count)).round(),
+        "duration": duration,
+        "num_gpus": num_gpus,
+        "estimate": duration * rng.choice([1, 2, 5, 10], count),
+    }
+
+
+@pytest.mark.parametrize(
+    ("policy", "cluster", "target"),
+    [("easy", "pool:512", 1e5), ("easy", "64x8", 1e5), ("easy-sjbf", "64x8", 1e5)],
+)
+def test_backfilling(
+    figures: Figures, cpu_seconds: Callable[..., float], policy: str, cluster: str, target: float
+) -> None:
+    jobs = as_jobs(queued_workload(20_000))
+    wt.simulate(jobs, cluster, policy, until=0.0)  # load the kernel
+    seconds = cpu_seconds(lambda: wt.simulate(jobs, cluster, policy), rounds=3)
+    figures.rate(f"{policy}, 20,000 jobs on {cluster}, whole call", 20_000, seconds, target)
+
+
+def test_las_million_jobs(figures: Figures, cpu_seconds: Callable[..., float]) -> None:
+    jobs = as_jobs(queued_workload(1_000_000))
+    wt.simulate(jobs, "64x8", "las", until=0.0)  # load the kernel
+    seconds = cpu_seconds(lambda: wt.simulate(jobs, "64x8", "las"), rounds=1)
+    figures.amount("las, 1 M jobs on 64x8, rounds of 60 s", seconds, "CPU s", 60)
