@@ -79,7 +79,7 @@ def test_python_policy(
 
 
 def queued_workload(count: int) -> dict[str, np.ndarray]:
-    """Return jobs of up to 64 GPUs that offer 95 % of 512 GPUs, and ask for up to ten times more."""
+    """Return jobs that offer 95 % of 512 GPUs and ask for up to ten times their run time."""
     rng = np.random.default_rng(0)
     shares = [0.40, 0.15, 0.15, 0.20, 0.05, 0.03, 0.02]
     num_gpus = rng.choice([1, 2, 4, 8, 16, 32, 64], p=shares, size=count).astype(float)
