@@ -331,8 +331,8 @@ def fly(
     record = empty_record(count + count // 4 + 64, 2 * (count + num_nodes) + 64)
     while not _advance(
         problem.submit, gpus, problem.demand_of, *tables, progress, run_before, record, *lists,
-        key_of, starting, dropped, stopped, is_stopped, counters, clock, bounds, values, attained, every, placement,
-        strict, overhead, until,
+        key_of, starting, dropped, stopped, is_stopped, counters, clock, bounds, values, attained,
+        every, placement, strict, overhead, until,
     ):  # fmt: skip
         record = larger_record(record)
     segments = int(counters[SEGMENTS])
