@@ -18,6 +18,7 @@ COMMANDS: dict[str, str] = {
     "fit": "windtunnel.cli.fit",
     "simulate": "windtunnel.cli.simulate",
     "compare": "windtunnel.cli.compare",
+    "pack": "windtunnel.cli.pack",
     "demo": "windtunnel.cli.demo",
 }
 

@@ -8,6 +8,7 @@ it lies in the user's cache, which is writable where site-packages may not be.
 from __future__ import annotations
 
 import hashlib
+import importlib
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,33 +17,28 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
-@cache
-def load_kernels() -> dict[str, ModuleType]:
-    """Return the modules that hold kernels, by name.
+#: Modules of the engine's kernels.
+ENGINE = (
+    *("nodes", "queue_kernel", "quota_kernel", "service_kernel"),
+    *("easy_kernel", "conservative_kernel"),
+)
+#: Modules of the kernels for real devices.
+DEVICES = ("arrivals_kernel", "device_tables", "devices")
 
-    ``NUMBA_CACHE_DIR``, where the user set it, is left alone.
-    """
+
+@cache
+def load_kernels(names: tuple[str, ...] = ENGINE) -> dict[str, ModuleType]:
+    """Return modules that hold kernels, by name; ``NUMBA_CACHE_DIR``, where set, is left alone."""
     import numba
 
     before = numba.config.CACHE_DIR
     if not before:
         numba.config.CACHE_DIR = str(_cache_folder())
     try:
-        from windtunnel.sim.compiled import (
-            conservative_kernel,
-            easy_kernel,
-            nodes,
-            queue_kernel,
-            quota_kernel,
-            service_kernel,
-        )
+        package = __name__.rpartition(".")[0]
+        return {name: importlib.import_module(f"{package}.{name}") for name in names}
     finally:
         numba.config.CACHE_DIR = before
-    modules = (
-        *(nodes, queue_kernel, quota_kernel, service_kernel),
-        *(easy_kernel, conservative_kernel),
-    )
-    return {module.__name__.rpartition(".")[2]: module for module in modules}
 
 
 def _cache_folder() -> Path:

@@ -1,0 +1,292 @@
+"""``windtunnel pack``: fill nodes with a trace's jobs; how much of the GPUs is left over."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from windtunnel.cli.options import OneOf, out_option, output_options, seed_option
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.study.pack import PackResult
+    from windtunnel.traces.trace import Trace
+
+#: What `--out` may end in.
+_ENDINGS = (".html", ".svg", ".csv", ".parquet")
+#: Where the ratio of fragments is told, percent of arrived demand.
+_MARKS = (40, 60, 80, 90)
+
+
+@click.command(short_help="Fill nodes with GPU-sharing jobs; allocation and fragmentation.")
+@click.argument("nodes", metavar="NODES")
+@click.argument("pods", metavar="PODS")
+@click.option(
+    "--placement",
+    "placements",
+    default="fgd",
+    show_default=True,
+    metavar="NAMES",
+    help="fgd, openb_best_fit, dot_prod, gpu_packing, gpu_clustering, random, best_fit, worst_fit, "
+    "first_fit, least_idle, most_idle, lowest_utilization; several joined by commas.",
+)
+@click.option(
+    "--target",
+    type=float,
+    default=1.3,
+    show_default=True,
+    metavar="X",
+    help="GPU demand that arrives, as a share of the cluster's GPUs.",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1, max=10_000),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Runs of each placement, a seed each.",
+)
+@seed_option("The first seed.  [default: 42]")
+@click.option(
+    "--processes",
+    "--jobs-processes",
+    "processes",
+    type=click.IntRange(min=1, max=1024),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Processes that share the runs; the result is the same.",
+)
+@click.option(
+    "--node-order",
+    type=OneOf("shuffled", "name", "index"),
+    default="shuffled",
+    show_default=True,
+    metavar="ORDER",
+    help="Which of several nodes with the best score: the first in a random order drawn for each "
+    "seed (shuffled), the smallest name (name) or the first (index).",
+)
+@click.option(
+    "--scores",
+    type=OneOf("integer", "float"),
+    default="integer",
+    show_default=True,
+    metavar="integer|float",
+    help="Cut scores to whole numbers, as Kubernetes does, or not.",
+)
+@click.option("--all-nodes", is_flag=True, help="Fill nodes without GPUs, too.")
+@click.option(
+    "--incomplete",
+    type=OneOf("raise", "reject"),
+    default="raise",
+    show_default=True,
+    metavar="raise|reject",
+    help="A job whose number of GPUs is unknown: refuse the run, or leave the job out.",
+)
+@click.option("--format", "reader", metavar="FORMAT", help="The format of PODS.")
+@out_option("FILE", "Write curves (.html, .svg) or their numbers by seed (.csv, .parquet).")
+@output_options
+def pack(
+    *, nodes: str, pods: str, placements: str, out: Path | None, as_json: bool, **asked: Any
+) -> None:
+    """Fill NODES with the jobs of PODS, in random order, until more has arrived than fits.
+
+    NODES is a list of nodes (openb's CSV), 64x8:A100, FILE.toml or a published cluster's name; PODS
+    is any trace, such as openb's list of pods. Every job stays where the placement put it; what is
+    told is how many GPUs are allocated at last, and which share of the free ones is fragments that
+    the trace's jobs can hardly use. The defaults are the experiment of the FGD paper (ATC'23).
+    """
+    from windtunnel.cli.opening import TraceWish, check_out, open_wish
+    from windtunnel.cli.screen import progress, shows_progress
+    from windtunnel.study.pack import FIRST_SEED
+    from windtunnel.study.pack import pack as fill
+
+    names = _names(placements)
+    check_out(out, _ENDINGS, pods)
+    show = shows_progress(as_json=as_json)
+    cluster, node_names = _nodes(nodes)
+    trace = open_wish(TraceWish(pods, reader=asked["reader"]), show=show)
+    first = FIRST_SEED if asked["seed"] is None else asked["seed"]
+    with progress("Filling", len(names) * asked["seeds"], show=show) as done:
+        result = fill(
+            trace.jobs,
+            cluster,
+            names,
+            seeds=range(first, first + asked["seeds"]),
+            names=node_names,
+            processes=asked["processes"],
+            on_done=done,
+            target=asked["target"],
+            only_gpu_nodes=not asked["all_nodes"],
+            node_order=asked["node_order"],
+            scores=asked["scores"],
+            incomplete=asked["incomplete"],
+        )
+    command = _command((nodes, pods), names, first, asked, out)
+    if out is not None:
+        _write(result, out, f"{trace.name} on {nodes}")
+    if as_json:
+        from windtunnel.cli.machine import print_json
+
+        print_json(_data(result, trace, cluster, command, out))
+        return
+    _print(result, trace, command, out)
+
+
+def _names(text: str) -> list[str]:
+    """Return the placements, checked before anything is read.
+
+    Raises:
+        SpecError: an unknown name, none, or one twice.
+    """
+    from windtunnel.errors import SpecError, quote
+    from windtunnel.placements.scored_catalogue import SCORED
+
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in SCORED:
+            raise SpecError.unknown("--placement", name, SCORED)
+    if not names or len(set(names)) < len(names):
+        raise SpecError("--placement", f"found {quote(text)}; expected names, each once.")
+    return names
+
+
+def _nodes(text: str) -> tuple[ClusterSpec, list[str] | None]:
+    """Return the cluster that the user typed, and its nodes' names where a file has them.
+
+    Raises:
+        TraceError: a list of nodes cannot be read.
+        SpecError: it is no cluster, or one without nodes.
+    """
+    if text.lower().removesuffix(".gz").endswith(".csv"):
+        from windtunnel.traces.openb import read_nodes
+
+        table, cluster = read_nodes(text)
+        return cluster, table["node"].to_pylist()
+    from windtunnel.cluster.parse import parse_cluster
+
+    return parse_cluster(text), None
+
+
+def _write(result: PackResult, out: Path, title: str) -> None:
+    """Write what the ending of the file's name asks for."""
+    from windtunnel.report.pack_chart import pack_page, pack_svg
+    from windtunnel.report.page import write_page
+
+    ending = out.suffix.lower()
+    if ending == ".html":
+        write_page(out, pack_page(result, title))
+    elif ending == ".svg":
+        write_page(out, pack_svg(result))
+    else:
+        from windtunnel.cli.saving import save_table
+
+        save_table(result.table, out)
+
+
+def _command(
+    inputs: tuple[str, str],
+    names: Sequence[str],
+    first: int,
+    asked: dict[str, Any],
+    out: Path | None,
+) -> str:
+    """Return the command that gives the same again."""
+    words = ["windtunnel", "pack", *inputs, "--placement", ",".join(names)]
+    words += ["--target", f"{asked['target']:g}", "--seeds", str(asked["seeds"])]
+    words += ["--seed", str(first), "--node-order", asked["node_order"]]
+    words += ["--scores", asked["scores"]] + ["--all-nodes"] * asked["all_nodes"]
+    words += ["--incomplete", "reject"] * (asked["incomplete"] == "reject")
+    words += [] if asked["reader"] is None else ["--format", asked["reader"]]
+    words += ["--processes", str(asked["processes"])] * (asked["processes"] > 1)
+    return shlex.join(words + ([] if out is None else ["--out", str(out)]))
+
+
+def _ends(result: PackResult) -> list[dict[str, Any]]:
+    """Return each placement's row of the summary at the last percent that every seed reached."""
+    rows = result.summary().to_pylist()
+    ends: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        before = ends.get(row["placement"])
+        if before is None or row["num_seeds"] >= before["num_seeds"]:
+            ends[row["placement"]] = row
+    for end in ends.values():
+        mine = {r["arrived_percent"]: r for r in rows if r["placement"] == end["placement"]}
+        end["frag_ratio_at"] = {
+            str(mark): mine[mark]["frag_ratio_percent"] if mark in mine else None for mark in _MARKS
+        }
+    return list(ends.values())
+
+
+def _data(
+    result: PackResult, trace: Trace, cluster: ClusterSpec, command: str, out: Path | None
+) -> dict[str, Any]:
+    """Return an experiment as plain data.
+
+    Keys: ``trace``, ``cluster``, ``settings``, ``placements`` (list: the summary's row at the last
+    percent, and ``frag_ratio_at``: percent -> ratio), ``runs``, ``curves`` (the whole summary),
+    ``rejected`` (reason -> jobs), ``notes``, ``command``, ``out``.
+    """
+    from windtunnel.cli.machine import cluster_data, trace_data
+
+    return {
+        "trace": trace_data(trace),
+        "cluster": cluster_data(cluster),
+        "settings": result.settings,
+        "placements": _ends(result),
+        "runs": result.runs.to_pylist(),
+        "curves": result.summary().to_pylist(),
+        "rejected": result.rejected,
+        "notes": [*trace.metadata.notes, *result.notes],
+        "command": command,
+        "out": None if out is None else str(out),
+    }
+
+
+def _print(result: PackResult, trace: Trace, command: str, out: Path | None) -> None:
+    from windtunnel.cli.screen import bullets, heading, line, plain_table, screen
+    from windtunnel.report.format import count
+
+    console = screen()
+    told = result.settings
+    heading(
+        console,
+        f"{trace.name} on {count(told['num_gpus'])} GPUs of {count(told['num_nodes'])} nodes, "
+        f"{len(told['seeds'])} seeds",
+    )
+    headings = ["placement", "arrived", "allocated %", "GPUs left"]
+    headings += [f"frag@{mark}" for mark in _MARKS]
+    cells = []
+    for end in _ends(result):
+        row = [end["placement"], str(end["arrived_percent"])]
+        row.append(_with_spread(end, "allocation_percent", 2))
+        row.append(_with_spread(end, "unallocated_gpus", 1))
+        marks = end["frag_ratio_at"].values()
+        cells.append([*row, *("" if mark is None else f"{mark:.2f}" for mark in marks)])
+    console.print(plain_table(headings, cells, numbers=len(headings) - 1))
+    rejected = [f"{count(jobs)} jobs left out: {why}." for why, jobs in result.rejected.items()]
+    bullets(console, "Mind", [*rejected, *result.notes, *_meaning()])
+    bullets(console, "The same again", [command])
+    if out is not None:
+        console.print()
+        console.print(line(f"The result is in {out}"))
+
+
+def _with_spread(end: dict[str, Any], measure: str, digits: int) -> str:
+    spread = end[f"{measure}_sd"]
+    return f"{end[measure]:.{digits}f}" + ("" if spread is None else f" ± {spread:.{digits}f}")
+
+
+def _meaning() -> tuple[str, ...]:
+    return (
+        (
+            "Arrived: GPU demand in percent of the GPUs; ± is a standard deviation over seeds. "
+            "frag@80: fragments in percent of the free GPUs when 80 % had arrived; a fragment is "
+            "free room that a job drawn from the trace could not use."
+        ),
+    )

@@ -1,0 +1,175 @@
+"""The tables of free devices that the kernels work on, with nothing running.
+
+Three integer tables, as in `windtunnel.sim.compiled.nodes`:
+
+* ``node`` (nodes, ...): columns `TOTAL` ... `FRAGS_AT`, then from `DEVICES` on the free thousandths
+  of each device (one column of all on pooled nodes), then, from column ``rows[0, HELD]`` on, how
+  many tasks of each group (a share, one GPU, two ...) the node runs.
+* ``rows``: row 0 has the settings, columns `DRAWS` ... `CACHE`; row `STEPS` the least gain of each
+  integer score of FGD; rows `LEFT` and `CHOSEN` are scratch paper; from row `SHAPES` on one shape
+  of the target workload a row; from row ``rows[0, CACHE]`` on two rows a score class: at which
+  version of a node it was scored, plus 1, and the score.
+* ``classes`` (classes, ...): one demand class a row, columns `COUNT` ... `MASKED`, then the allowed
+  nodes as bits (where `MASKED`; else all are).
+
+A node's version counts its changes, so that only nodes that changed are scored again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from windtunnel.cluster.devices import MILLI, largest_node, name_ranks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from windtunnel.cluster.devices import DeviceDemand, DeviceNode
+
+#: Placement codes.
+FIRST_FIT, BEST_FIT, WORST_FIT, LEAST_IDLE, MOST_IDLE, LOWEST_UTILIZATION = range(6)
+OPENB_BEST_FIT, DOT_PROD, GPU_PACKING, GPU_CLUSTERING, FGD, RANDOM = range(6, 12)
+CODES = {
+    "first_fit": FIRST_FIT,
+    "best_fit": BEST_FIT,
+    "worst_fit": WORST_FIT,
+    "spread": WORST_FIT,
+    "least_idle": LEAST_IDLE,
+    "most_idle": MOST_IDLE,
+    "lowest_utilization": LOWEST_UTILIZATION,
+    "openb_best_fit": OPENB_BEST_FIT,
+    "dot_prod": DOT_PROD,
+    "gpu_packing": GPU_PACKING,
+    "gpu_clustering": GPU_CLUSTERING,
+    "fgd": FGD,
+    "random": RANDOM,
+}
+#: Columns of ``node``; sizes are -1 where not constrained.
+TOTAL, IDLE, CORES, MEM, VERSION, TASKS, GPUS, SIZE_CORES, SIZE_MEM = range(9)
+RANK, FRAGS, FRAGS_AT, DEVICES = range(9, 13)
+#: Columns of row 0 of ``rows``; `SCALE` = steps of a score of 1; `EACH` = devices of a node.
+DRAWS, SEED, SCALE, TIES, FILL, POOLED, MAX_CORES, MAX_MILLI, EACH, HELD, NUM_SHAPES, CACHE = range(
+    12
+)
+#: Rows of ``rows``.
+STEPS, LEFT, CHOSEN, SHAPES = range(1, 5)
+#: Columns of a shape's row.
+S_COUNT, S_CORES, S_MILLI, S_GPUS, S_MASKED, S_ALLOWED = range(6)
+#: Columns of ``classes``; `CHUNK` = tasks that are scored together, `SCORED` = the score class.
+COUNT, WHOLE, PART, WANT_CORES, WANT_MEM, LARGEST, CAPACITY, GROUP = range(8)
+CHUNK, SCORED, MASKED, ALLOWED = range(8, 12)
+#: Tie codes.
+BY_INDEX, BY_NAME, BY_DRAW = range(3)
+TIE_CODES = {"index": BY_INDEX, "name": BY_NAME, "random": BY_DRAW}
+#: Integer scores of FGD above 0.
+STEP_COUNT = 99
+
+
+class Scored(Protocol):
+    """What `tables` reads off a `windtunnel.placements.scored.ScoredPlacement`."""
+
+    name: Any
+    scale: int
+    ties: str
+    gang: str
+    seed: int
+    workload: Any
+    steps: Any
+
+
+def tables(
+    cluster: Sequence[DeviceNode],
+    demands: Sequence[DeviceDemand],
+    placement: Scored,
+    *,
+    pooled: bool = False,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return ``node``, ``rows`` and ``classes`` with nothing running.
+
+    Args:
+        cluster: the nodes.
+        demands: the demand classes.
+        placement: how nodes are scored; its target workload is measured where it has one.
+        pooled: a node's GPUs are one pool.
+    """
+    node = _node_table(cluster, pooled=pooled)
+    words = (len(cluster) + 63) // 64
+    classes, scored = _class_table(demands, words, len(cluster), fill=placement.gang == "fill")
+    shapes = _shape_table(cluster, placement.workload, words)
+    each = 1 if pooled else max((n.gpus for n in cluster), default=0)
+    width = max(len(cluster), STEP_COUNT, shapes.shape[1], each, CACHE + 1)
+    first = SHAPES + len(shapes)
+    rows = np.zeros((first + 2 * scored, width), dtype=np.int64)
+    rows[0, : CACHE + 1] = (
+        *(0, placement.seed, placement.scale, TIE_CODES[placement.ties], placement.gang == "fill"),
+        *(pooled, *largest_node(cluster), each, DEVICES + each, len(shapes), first),
+    )
+    rows[STEPS, : len(placement.steps)] = placement.steps
+    rows[SHAPES:first, : shapes.shape[1]] = shapes
+    return node, rows, classes
+
+
+def _node_table(cluster: Sequence[DeviceNode], *, pooled: bool) -> np.ndarray:
+    top = max((n.gpus for n in cluster), default=0)
+    each = 1 if pooled else top
+    node = np.zeros((len(cluster), DEVICES + each + top + 1), dtype=np.int64)
+    gpus = np.array([n.gpus for n in cluster], dtype=np.int64)
+    node[:, GPUS] = gpus
+    node[:, TOTAL] = gpus * MILLI
+    node[:, IDLE] = gpus
+    node[:, SIZE_CORES] = [-1 if n.cores is None else n.cores for n in cluster]
+    node[:, SIZE_MEM] = [-1 if n.mem is None else n.mem for n in cluster]
+    node[:, CORES] = np.maximum(node[:, SIZE_CORES], 0)
+    node[:, MEM] = np.maximum(node[:, SIZE_MEM], 0)
+    node[:, RANK] = name_ranks(cluster)
+    if pooled:
+        node[:, DEVICES] = gpus * MILLI
+    else:
+        node[:, DEVICES : DEVICES + each] = MILLI * (np.arange(each) < gpus[:, None])
+    return node
+
+
+def _class_table(
+    demands: Sequence[DeviceDemand], words: int, nodes: int, *, fill: bool
+) -> tuple[np.ndarray, int]:
+    """Return ``classes``, and how many score classes there are."""
+    classes = np.zeros((len(demands), ALLOWED + words), dtype=np.int64)
+    scored: dict[tuple[int, ...], int] = {}
+    everywhere = (1 << nodes) - 1
+    for kind, demand in enumerate(demands):
+        chunk = 1 if fill else demand.count
+        key = (chunk, demand.gpus, demand.milli, demand.cores)
+        masked = demand.allowed & everywhere != everywhere
+        classes[kind, :ALLOWED] = (
+            *(demand.count, demand.gpus, demand.milli, demand.cores, demand.mem),
+            *(demand.largest, demand.capacity, demand.group, chunk),
+            *(scored.setdefault(key, len(scored)), masked),
+        )
+        classes[kind, ALLOWED:] = _words(demand.allowed & everywhere, words)
+    return classes, len(scored)
+
+
+def _shape_table(cluster: Sequence[DeviceNode], workload: Any, words: int) -> np.ndarray:
+    """Return the target workload, one shape a row, sorted by the size of a GPU's share."""
+    if workload is None:
+        return np.zeros((0, 0), dtype=np.int64)
+    table = np.zeros((len(workload.shapes), S_ALLOWED + words), dtype=np.int64)
+    for row, (shape, count) in enumerate(zip(workload.shapes, workload.counts, strict=True)):
+        milli = shape.milli if shape.gpus else 0
+        fits = [shape.accepts(n.gpu_type) for n in cluster]
+        bits = sum(1 << index for index, yes in enumerate(fits) if yes)
+        table[row, :S_ALLOWED] = (count, shape.cores, milli, shape.gpus, not all(fits))
+        table[row, S_ALLOWED:] = _words(bits, words)
+    return table[np.argsort(table[:, S_MILLI], kind="stable")]
+
+
+def _words(bits: int, words: int) -> np.ndarray:
+    return np.frombuffer(bits.to_bytes(words * 8, "little"), "<i8")
+
+
+def slots(demands: Sequence[DeviceDemand], demand_of: np.ndarray) -> np.ndarray:
+    """Return where each job's grants begin in an array with room for all jobs', shape (m + 1,)."""
+    most = np.array([demand.count for demand in demands], dtype=np.int64)
+    return np.concatenate([[0], np.cumsum(most[demand_of])]).astype(np.int64)
