@@ -1,0 +1,345 @@
+"""Figures of one trace beside those of `windtunnel.report.figures`: each a table, then its chart.
+
+Waits and failures by size, concentration on users, the cluster over time, and measured use.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from windtunnel.characterize.boxes import box_statistics
+from windtunnel.characterize.concentration import concentration
+from windtunnel.characterize.failures import failures_by
+from windtunnel.characterize.groups import NONE
+from windtunnel.characterize.series import usage_series
+from windtunnel.report.figures.axes import AxisOf, numbers, percent, seconds
+from windtunnel.report.figures.collecting import (
+    Answer,
+    FigureData,
+    Lacking,
+    Measure,
+    Part,
+    across,
+    counted,
+    within,
+)
+from windtunnel.report.figures.panels import bars, boxes, curves, framed
+from windtunnel.report.names import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+    from windtunnel.report.figures.look import Look
+    from windtunnel.report.figures.panels import Row
+    from windtunnel.report.figures.sources import Series, Sources
+    from windtunnel.report.measured_use import MeasuredUse
+
+#: Averages of a curve over time, and points of a curve over users, at most.
+_MOST_STEPS, _MOST_POINTS = 300, 400
+_DAY, _HOUR = 86_400.0, 3600.0
+#: Metrics of one source of telemetry that are drawn.
+_MOST_METRICS = 12
+_WHOLE = 100.0
+
+
+def waits_by_size(sources: Sources) -> FigureData:
+    """Return box plots of the waits of GPU jobs, by their GPUs."""
+    return within(sources, [Measure("waits by GPUs of the job", _waits, "no GPU job has a wait")])
+
+
+def _waits(series: Series) -> Answer:
+    table = box_statistics(series.trace.jobs, "wait", by="num_gpus", where="gpu")
+    answer = counted(table, "num_gpus", lacking="a number of GPUs")
+    filled = _with_n(answer.table)
+    beyond = sum(filled["outliers_high"].to_pylist()) + sum(filled["outliers_low"].to_pylist())
+    share = beyond / answer.n if answer.n else 0.0
+    notes = (
+        (f"{beyond:,} jobs ({share:.1%}) lie beyond the whiskers and are not drawn.",)
+        if beyond
+        else ()
+    )
+    return Answer(filled, answer.n, answer.left_out, answer.why, notes)
+
+
+def draw_waits_by_size(table: pa.Table, look: Look) -> Any:
+    """Return the chart of `waits_by_size`; waits up to a second lie on the edge."""
+    high = max([row["whisker_high"] for row in table.to_pylist()] + [60.0])
+    axis = seconds("wait", "Wait (log; up to 1 s on the edge)", (1.0, 1.3 * high))
+
+    def panel(rows: list[Row], **how: Any) -> Any:
+        entries = [f"{_size(row['num_gpus'])} GPU (n = {row['n']:,})" for row in rows]
+        names = [row["trace"] for row in rows]
+        return boxes(rows, look, value=axis, names=names, entries=entries, **how)
+
+    return framed(table, look, panel)
+
+
+def failures_by_size(sources: Sources) -> FigureData:
+    """Return the share of jobs that fail, and of GPU time that goes with them, by GPUs."""
+    return across(
+        sources,
+        [
+            Measure("Jobs that fail", partial(_failures, of="failed_share"), "no GPU job"),
+            Measure(
+                "GPU time that goes with them",
+                partial(_failures, of="lost_share"),
+                "no GPU job has a run time",
+            ),
+        ],
+    )
+
+
+def _failures(series: Series, of: str) -> Answer:
+    """Return the shares of one kind by class of size, in percent.
+
+    Raises:
+        Lacking: no job tells how it ended.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    jobs = series.trace.jobs
+    if jobs["status"].null_count == jobs.num_rows:
+        raise Lacking("the trace tells no status")
+    table = failures_by(jobs, "num_gpus")
+    known = pc.and_(pc.not_equal(table["num_gpus"], NONE), pc.is_valid(table[of]))
+    table = table.filter(known)
+    sized = pc.fill_null(pc.greater(jobs["num_gpus"], 0), fill_value=False)
+    total = pc.sum(sized).as_py() or 0
+    timed = pc.sum(pc.and_(sized, pc.is_valid(jobs["duration"]))).as_py() or 0
+    n = total if of == "failed_share" else timed
+    unknown = sum(table["no_status"].to_pylist())
+    shares = pc.multiply(table[of], _WHOLE)
+    each = pa.array(table["num_jobs"].to_pylist(), pa.int64())
+    drawn = pa.table(
+        {"num_gpus": table["num_gpus"], "percent": shares, "num_jobs": each}
+        | {"num_failed": table["num_failed"]}
+        | {"n": pa.array([n] * table.num_rows, pa.int64())}
+        | {"left_out": pa.array([total - n] * table.num_rows, pa.int64())}
+    )
+    notes = (f"{unknown:,} jobs of unknown end count as not failed.",) if unknown else ()
+    return Answer(drawn, n, total - n, "", notes)
+
+
+def draw_failures_by_size(table: pa.Table, look: Look) -> Any:
+    """Return the chart of `failures_by_size`."""
+    room = [f"{_size(row['num_gpus'])} GPU" for row in table.to_pylist()]
+
+    def panel(rows: list[Row], **how: Any) -> Any:
+        shown = [{**row, "size": f"{_size(row['num_gpus'])} GPU"} for row in rows]
+        noun = "GPU time of the class" if "GPU time" in rows[0]["title"] else "jobs of the class"
+        return bars(
+            shown,
+            look,
+            value=numbers("percent", f"% of {noun}"),
+            line="size",
+            series="trace",
+            text=lambda value: f"{value:.1f}",
+            room=room,
+            **how,
+        )
+
+    return framed(table, look, panel)
+
+
+def user_concentration(sources: Sources) -> FigureData:
+    """Return what the users with most of it have of the GPU time, and of the jobs."""
+    return across(
+        sources,
+        [
+            Measure(
+                "GPU time", partial(_users, of="gpu_time"), "no GPU job has a user and GPU time"
+            ),
+            Measure("Jobs", partial(_users, of="jobs"), "no GPU job has a user"),
+        ],
+    )
+
+
+def _users(series: Series, of: str) -> Answer:
+    """Return the curve over users, thinned.
+
+    Raises:
+        Lacking: no job tells its user.
+    """
+    import pyarrow as pa
+
+    jobs = series.trace.jobs
+    if jobs["user"].null_count == jobs.num_rows:
+        raise Lacking("no job tells its user")
+    table = concentration(jobs, of)
+    if not table.num_rows or table["percent"][-1].as_py() is None:
+        return Answer(table, 0, 0)
+    last = table.num_rows - 1
+    # Few users have most of it: the points lie dense where the curve is steep.
+    at = np.unique(np.geomspace(1, last + 1, _MOST_POINTS).round().astype(np.int64)) - 1
+    thin = table.take(pa.array(at))
+    origin = pa.table(
+        {
+            "rank": pa.array([0], pa.int64()),
+            "user_percent": pa.array([0.0], pa.float64()),
+            "percent": pa.array([0.0], pa.float64()),
+        }
+    )
+    points = pa.concat_tables(
+        [origin, thin.select(["rank", "user_percent", "percent"]).cast(origin.schema)]
+    )
+    n, left_out, unnamed = (int(table[name][0].as_py()) for name in ("n", "left_out", "unnamed"))
+    users = pa.array([last + 1] * points.num_rows, pa.int64())
+    counts = {"users": users, "n": pa.array([n] * points.num_rows, pa.int64())}
+    counts["left_out"] = pa.array([left_out] * points.num_rows, pa.int64())
+    for name, values in counts.items():
+        points = points.append_column(name, values)
+    why = f"{unnamed:,} jobs without a user" if unnamed else ""
+    return Answer(points, n - unnamed, left_out + unnamed, why)
+
+
+def draw_user_concentration(table: pa.Table, look: Look) -> Any:
+    """Return the chart of `user_concentration`, with a line at 5 % of the users."""
+
+    def panel(rows: list[Row], **how: Any) -> Any:
+        noun = "GPU time" if rows[0]["title"].startswith("GPU time") else "jobs"
+        entries = {row["trace"]: f"{row['trace']} (n = {row['users']:,} users)" for row in rows}
+        x = replace(percent("user_percent", "Users, most first, % (line: 5 %)"), domain=(0, 100.8))
+        return curves(
+            rows,
+            look,
+            x=x,
+            y=percent(title=f"% of the {noun}"),
+            series="trace",
+            entries=entries,
+            guides=(5.0,),
+            **how,
+        )
+
+    return framed(table, look, panel)
+
+
+def gpus_over_time(sources: Sources) -> FigureData:
+    """Return the GPUs that jobs hold, and those that they wait for, over the trace's time."""
+    return across(
+        sources,
+        [
+            Measure("GPUs held", partial(_levels, of="running_gpus"), _NO_TIMES),
+            Measure("GPUs waited for", partial(_levels, of="waiting_gpus"), _NO_TIMES),
+        ],
+    )
+
+
+_NO_TIMES = "no GPU job has a submission, a start and an end"
+
+
+def _levels(series: Series, of: str) -> Answer:
+    if "levels" not in series.answers:
+        series.answers["levels"] = _usage(series)
+    table = series.answers["levels"]
+    if not table.num_rows:
+        return Answer(table, 0, 0)
+    import pyarrow as pa
+
+    times = np.asarray(table["time"].to_numpy(), dtype=np.float64)
+    span = times[-1] - times[0]
+    unit, name = next(
+        (u, n) for u, n in ((_DAY, "days"), (_HOUR, "hours"), (1.0, "s")) if span >= 3 * u or u == 1
+    )
+    drawn = pa.table(
+        {
+            "at": pa.array((times - times[0]) / unit, pa.float64()),
+            "unit": pa.array([name] * table.num_rows, pa.string()),
+            "gpus": table[of],
+            "n": table["n"],
+            "left_out": table["left_out"],
+        }
+    )
+    cluster = series.trace.cluster
+    notes = () if cluster is None else (f"The cluster has {cluster.num_gpus:,.15g} GPUs.",)
+    return Answer(drawn, table["n"][0].as_py(), table["left_out"][0].as_py(), "", notes)
+
+
+def _usage(series: Series) -> pa.Table:
+    """Return the levels of GPU jobs, in so many steps of time that a curve has pixels."""
+    jobs = series.trace.jobs
+    instants = [
+        value
+        for name, how in (("submit_time", min), ("start_time", min), ("end_time", max))
+        for value in [_extreme(jobs, name, how)]
+        if value is not None
+    ]
+    span = max(instants) - min(instants) if instants else 0.0
+    step = max(math.ceil(span / _MOST_STEPS), 1.0)
+    epoch = series.trace.metadata.epoch
+    return usage_series(jobs, step=step, epoch=epoch, where="gpu")
+
+
+def _extreme(jobs: pa.Table, name: str, how: Any) -> float | None:
+    import pyarrow.compute as pc
+
+    found = pc.min_max(jobs[name]).as_py()["min" if how is min else "max"]
+    return None if found is None else float(found)
+
+
+def draw_gpus_over_time(table: pa.Table, look: Look) -> Any:
+    """Return the chart of `gpus_over_time`: averages over each step."""
+
+    def panel(rows: list[Row], **how: Any) -> Any:
+        x = AxisOf("at", f"Time since the first submission, {rows[0]['unit']}")
+        noun = "held" if rows[0]["title"].endswith("held") else "waited for"
+        top = max(row["gpus"] for row in rows) or 1.0
+        y = numbers("gpus", f"GPUs {noun}", (0.0, 1.05 * top))
+        return curves(rows, look, x=x, y=y, series="trace", step=True, **how)
+
+    return framed(table, look, panel)
+
+
+def measured(uses: Sequence[MeasuredUse]) -> FigureData:
+    """Return the distribution of each metric of telemetry; a panel a metric, a series a source."""
+    import pyarrow as pa
+
+    metrics = list(dict.fromkeys(row["metric"] for use in uses for row in use.metrics))
+    parts: list[Part] = []
+    rows: list[Row] = []
+    for place, metric in enumerate(metrics):
+        title = clean(metric)
+        for number, use in enumerate(uses):
+            found = [row for row in use.curves if row["metric"] == metric]
+            if not found:
+                continue
+            n = found[0]["n"]
+            name = f"telemetry {number + 1}" if len(uses) > 1 else "telemetry"
+            if place >= _MOST_METRICS:
+                parts.append(Part("", title, name, n, 0, f"only {_MOST_METRICS} metrics are drawn"))
+                continue
+            letter = "abcdefghijklmnopqrstuvwxyz"[place]
+            parts.append(Part(letter, title, name, n, 0))
+            same = {"panel": letter, "title": title, "trace": name, "n": n, "left_out": 0}
+            rows += [{**same, "value": row["value"], "percent": row["percent"]} for row in found]
+    if not rows:
+        return FigureData(None, (Part("", "metrics", "telemetry", 0, 0, "there is no sample"),))
+    return FigureData(pa.Table.from_pylist(rows), tuple(parts))
+
+
+def draw_measured(table: pa.Table, look: Look) -> Any:
+    """Return the chart of `measured`."""
+
+    def panel(rows: list[Row], **how: Any) -> Any:
+        x = numbers("value", "value, in the metric's unit")
+        return curves(rows, look, x=x, y=percent(title="CDF, % of samples"), series="trace", **how)
+
+    return framed(table, look, panel)
+
+
+def _size(label: str) -> str:
+    return label.replace("-", "\u2013")
+
+
+def _with_n(table: pa.Table) -> pa.Table:
+    """Return the rows of groups that have any job."""
+    import pyarrow.compute as pc
+
+    return table.filter(pc.greater(table["n"], 0))

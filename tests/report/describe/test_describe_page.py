@@ -1,0 +1,206 @@
+"""The page of a trace: complete, self-contained, harmless."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+
+import pytest
+from described_traces import HELD_MINUTES, held, told, trace_of
+
+from windtunnel.report.describe_figures import FIGURES
+from windtunnel.report.describe_page import describe_page
+from windtunnel.report.description import Description, describe_trace
+from windtunnel.report.measured_use import measured_use
+from windtunnel.traces.trace import Trace, TraceMetadata
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COMMAND = "windtunnel describe by-hand.csv --html page.html"
+_VOID = {"meta", "br", "img", "input", "hr", "link"}
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "\x1b[31mred\x1b[0m",
+    "\u202eevil\u2066 \u200bname",
+    "x" * 100_000,
+    "]]><!-- ' \" & </svg>",
+    "{{ 7 * 7 }} {% raw %}",
+    "a\x00b\r\nc",
+    "</style><img src=x onerror=alert(1)>",
+)
+
+
+class Reader(HTMLParser):
+    """Collects tags, attributes and text; checks that every element is closed."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.open: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in _VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())
+
+
+def checked(html: str) -> Reader:
+    """Return a page read, which must need nothing from anywhere and run nothing."""
+    reader = Reader(html)
+    assert reader.open == []
+    for tag, attrs in reader.tags:
+        assert tag not in {"script", "img", "link", "iframe", "object", "a", "image"}
+        assert not {"src", "srcset", "href", "xlink:href", "action", "data"} & set(attrs)
+        assert not [name for name in attrs if name.startswith("on")]
+        for value in attrs.values():
+            for target in re.findall(r"url\(([^)]*)\)", value or ""):
+                assert target.startswith("#")
+    style = html[html.index("<style>") : html.index("</style>")]
+    assert "url(" not in style
+    assert "@import" not in style
+    ids = [attrs["id"] for _, attrs in reader.tags if attrs.get("id")]
+    assert len(ids) == len(set(ids))
+    return reader
+
+
+@pytest.fixture(scope="module")
+def page(told: Description) -> str:
+    done: list[str] = []
+    html = describe_page(told, command=COMMAND, on_done=done.append)
+    assert done == [figure.name for figure in FIGURES]
+    return html
+
+
+def test_the_page_stands_alone_and_tells_everything(page: str) -> None:
+    text = checked(page).text
+    for expected in (
+        "by-hand",
+        "10 jobs of 4 users",
+        "made by hand",
+        "CC0",
+        "64 GPUs: 8 nodes x 8 V100",
+        "no start 2 (17 % of 12 records)",
+        "Two clocks disagree.",
+        "How large jobs are",
+        "Whose jobs they are, and which come back",
+        "By virtual cluster",
+        "PAI, published",
+        "avg_run_time_gpu",
+        "Cannot be had, and why",
+        "The trace has no tasks table",
+        "Figures that cannot be drawn",
+        COMMAND,
+        "windtunnel 0.",
+    ):
+        assert expected in text, expected
+    assert "nan" not in text.lower().split()
+
+
+def test_exact_numbers_and_whole_claims_are_in_the_titles(page: str) -> None:
+    titles = {attrs.get("title") for _, attrs in checked(page).tags}
+    assert {"637,200 GPU s", "240 s", "1,170,000 GPU s"} <= titles
+    assert "jobs whose template ran five times or more" in titles
+
+
+def test_every_figure_is_drawn_or_says_why_not(page: str) -> None:
+    text = checked(page).text
+    parts = dict(
+        re.findall(r'<figure class="drawn figure-([\w-]+)">(.*?)</figure>', page, re.DOTALL)
+    )
+    for figure in FIGURES:
+        if figure.name in parts:
+            assert figure.title in parts[figure.name]
+            assert "n\u00a0=\u00a0" in parts[figure.name].partition("<figcaption>")[2]
+        else:
+            assert f"{figure.title} needs {figure.needs}; the trace has no tasks table" in text
+    missing = [figure.name for figure in FIGURES if figure.name not in parts]
+    assert missing == [
+        *("request-usage", "overuse", "network-cpu"),
+        *("sharing-savings", "colocation", "allocation-by-node"),
+    ]
+
+
+def test_pictures_have_no_paper_of_their_own(page: str) -> None:
+    assert page.count("<svg ") > 15
+    assert not re.search(r'<rect[^>]*fill="(white|#ffffff|#fff)"', page)
+
+
+def test_a_bare_trace_has_a_page_which_is_the_same_every_time(bare: Description) -> None:
+    page = describe_page(bare, command=COMMAND)
+    text = checked(page).text
+    assert "No record was left out." in text
+    assert "Waits by size needs GPUs and waits; no GPU job has a wait" in text
+    assert "nan" not in text.lower().split()
+    assert describe_page(bare, command=COMMAND) == page
+
+
+@pytest.mark.parametrize("gpus", [0.0, None])
+def test_a_single_job_has_a_page(gpus: float | None) -> None:
+    trace = trace_of(
+        {
+            "submit_time": [0.0], "start_time": [0.0], "end_time": [0.0], "duration": [0.0],
+            "num_gpus": [gpus], "user": ["u"], "status": ["completed"], "workload": ["w"],
+        }
+    )  # fmt: skip
+    checked(describe_page(describe_trace(trace), command=COMMAND))
+
+
+def test_hostile_names_stay_text() -> None:
+    count = 4 * len(HOSTILE)
+    names = [HOSTILE[i % len(HOSTILE)] for i in range(count)]
+    jobs = told().jobs
+    few = [i % jobs.num_rows for i in range(count)]
+    columns = {
+        **jobs.take(few).to_pydict(),
+        "job_id": [f"{i}{name}" for i, name in enumerate(names)],
+        **dict.fromkeys(("user", "vc", "workload", "template", "gpu_type"), names),
+    }
+    metadata = TraceMetadata(
+        name=HOSTILE[0],
+        source=HOSTILE[2],
+        licence=HOSTILE[4],
+        rows_read=count + len(HOSTILE),
+        dropped=dict.fromkeys(HOSTILE, 1),
+        notes=HOSTILE,
+        settings=dict.fromkeys(HOSTILE, HOSTILE[0]),
+    )
+    trace = Trace(trace_of(columns).jobs, metadata)
+    html = describe_page(describe_trace(trace), command=HOSTILE[0])
+    reader = checked(html)
+    assert "<script>alert(1)</script>" in reader.text
+    assert "{{ 7 * 7 }}" in reader.text
+    for char in "\x00\x07\x1b\u202e\u2066\u200b":
+        assert char not in html
+    assert "x" * 500 not in html
+
+
+def test_telemetry_stands_on_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("windtunnel.report.describe_page.draw_figures", lambda *_: [])
+    path = tmp_path / "minutes.csv"
+    path.write_text(HELD_MINUTES)
+    trace = held()
+    found = describe_trace(trace, telemetry=[measured_use(trace, path)])
+    text = checked(describe_page(found, command=COMMAND)).text
+    assert "9 samples (philly-gpu-util)" in text
+    assert "gpu_util 9 11 % 32.4" in text
+    assert "Samples by user ann 4 25.0 25.0 37.0 40.0 bob 2 90.0 90.0 98.0 100" in text
+    assert "1 measurement dropped" in text
+    assert "telemetry (n = 9)" in text

@@ -1,0 +1,107 @@
+"""A described trace on a terminal: short, whole, and never wider than the screen."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from described_traces import trace_of
+from rich.console import Console
+
+from windtunnel.characterize import shares
+from windtunnel.report import describe_terminal, share_rows
+from windtunnel.report.description import describe_trace, in_a_sentence
+from windtunnel.traces.open import open_trace
+
+if TYPE_CHECKING:
+    from windtunnel.report.description import Description
+
+
+def printed(renderable: Any, width: int = 80) -> str:
+    console = Console(file=io.StringIO(), width=width, markup=False, highlight=False)
+    console.print(renderable)
+    text: str = console.file.getvalue()  # type: ignore[attr-defined]
+    return text
+
+
+def tables_of(found: Description, *, whole: bool) -> list[Any]:
+    return [
+        describe_terminal.overview_table(found),
+        *describe_terminal.summary_tables(found, whole=whole),
+        describe_terminal.headline_table(found, whole=whole),
+        describe_terminal.shares_table(found, whole=whole),
+    ]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("whole", [False, True])
+def test_tables_fit_the_screen_without_a_wrapped_number(
+    told: Description, width: int, *, whole: bool
+) -> None:
+    for table in tables_of(told, whole=whole):
+        lines = printed(table, width).splitlines()
+        assert max(map(len, lines)) <= width
+    headlines = printed(describe_terminal.headline_table(told, whole=whole), width).splitlines()
+    assert len(headlines) == len({*headlines})  # no line is the rest of another
+    assert all(line.startswith("  ") or line[:1].isupper() for line in headlines[1:])
+
+
+def test_the_whole_row_names_the_columns_of_the_file(told: Description) -> None:
+    (table,) = describe_terminal.summary_tables(told, whole=True)
+    text = printed(table)
+    assert all(column in text for column in told.summary.row if column != "id")
+
+
+def test_published_numbers_stand_under_their_own_heading(told: Description) -> None:
+    lines = printed(describe_terminal.headline_table(told, whole=False)).splitlines()
+    assert lines[0].split() == ["this", "trace", "n", "PAI,", "published"]
+    (line,) = [line for line in lines if "gangs" in line]
+    assert line.split()[-4:] == ["%", "11", "85", "%"]
+
+
+def test_left_out_has_a_column_where_anything_was(bare: Description) -> None:
+    text = printed(describe_terminal.headline_table(bare, whole=True))
+    assert "left out" in text.splitlines()[0]
+
+
+def test_coarse_and_folded_shares_add_up_to_the_same() -> None:
+    jobs = open_trace("synthetic:kalos", jobs=2000, cpu_jobs=True).jobs
+    for by, shorter in (
+        ("num_gpus", share_rows.coarse),
+        ("workload", lambda rows: share_rows.folded(rows, "workload", 2)),
+    ):
+        rows = shares(jobs, by).to_pylist()
+        fewer = shorter(rows)
+        assert len(fewer) < len(rows)
+        for key in ("num_jobs", "job_share", "gpu_time", "gpu_time_share"):
+            whole = sum(row[key] or 0 for row in rows)
+            assert sum(row[key] for row in fewer) == pytest.approx(whole, rel=1e-12)
+
+
+def test_rows_are_folded_only_where_that_saves_one() -> None:
+    rows = [{"vc": str(i), **dict.fromkeys(("num_jobs", "gpu_time"), i)} for i in range(4)]
+    filled = [{**row, "job_share": 0.1, "gpu_time_share": 0.1} for row in rows]
+    assert share_rows.folded(filled, "vc", 3) == filled
+    (first, rest) = share_rows.folded(filled, "vc", 1)
+    assert (first["vc"], rest["vc"], rest["num_jobs"]) == ("0", "3 others", 6)
+
+
+def test_a_sentence_tells_what_the_trace_tells(told: Description, bare: Description) -> None:
+    assert in_a_sentence(told) == (
+        "10 jobs of 4 users in 1 h 30 m held 325 GPU h on 64 GPUs. "
+        "Half of them ran for 5 h 30 m or less, half waited for 4 m 30 s or less."
+    )
+    assert in_a_sentence(bare) == (
+        "3 jobs in 2 s held 0.01 GPU h. Half of them ran for 15 s or less."
+    )
+
+
+def test_a_job_of_which_nothing_is_known_is_described() -> None:
+    found = describe_trace(trace_of({"submit_time": [0.0], "duration": [None], "num_gpus": [None]}))
+    for whole in (False, True):
+        for table in tables_of(found, whole=whole):
+            if table is not None:
+                assert "nan" not in printed(table)
+        assert describe_terminal.cannot_be_had(found, whole=whole)
+    assert in_a_sentence(found) == "1 job."
