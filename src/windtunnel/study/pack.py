@@ -161,7 +161,7 @@ def pack(
         SchemaError: the jobs break the schema, or ask for what devices cannot give.
         SpecError: an option or name is unknown or out of range.
 
-    >>> jobs = {"submit_time": [0, 0], "duration": [1, 1], "num_gpus": [0.5, 1.0]}
+    >>> jobs = {"submit_time": [0, 0], "duration": [1, 1], "num_gpus": [1.0, 1.0]}
     >>> found = pack(jobs, "1x2", ["best_fit"], seeds=1, target=1.0)
     >>> found.runs["allocation_percent"].to_pylist()
     [100.0]
