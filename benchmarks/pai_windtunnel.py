@@ -34,9 +34,11 @@ def figures(folder: str) -> dict[str, float]:
         **{f"wait {p}": seen["wait"][p] for p in ("avg", "p50", "p90", "p99")},
         "largest user": by_user["gpu_time_share"][0].as_py(),
         "in size classes": sum(by_size["num_jobs"].to_pylist()),
-        **_row(gangs.aggregate(**{f"gang {k}": _in_gangs(gangs, k) for k in GANGS})),
-        **_row(per_user.aggregate(**{f"per user {q}": per_user.tasks.quantile(q) for q in LEVELS})),
-        **_row(
+        **one_row(gangs.aggregate(**{f"gang {k}": in_gangs(gangs, k) for k in GANGS})),
+        **one_row(
+            per_user.aggregate(**{f"per user {q}": per_user.tasks.quantile(q) for q in LEVELS})
+        ),
+        **one_row(
             tasks.aggregate(
                 instances=tasks.count(),
                 measured=tasks.cpus_used.count(),
@@ -45,24 +47,24 @@ def figures(folder: str) -> dict[str, float]:
                 **{"more memory": (tasks.mem_used_gib > tasks.mem_gib).mean()},
             )
         ),
-        **_levels(tasks.cpus_used, "cpus used"),
-        **_levels(tasks.num_cpus, "cpus asked"),
-        **_levels(tasks.machine_cpu, "machine cpu"),
+        **levels(tasks.cpus_used, "cpus used"),
+        **levels(tasks.num_cpus, "cpus asked"),
+        **levels(tasks.machine_cpu, "machine cpu"),
     }
 
 
-def _levels(column: ibis.Value, name: str) -> dict[str, float]:
+def levels(column: ibis.Value, name: str) -> dict[str, float]:
     """Return the quantiles of a column."""
     found = column.quantile(LEVELS).to_pyarrow().as_py()
     return {f"{name} {q}": value for q, value in zip(LEVELS, found, strict=True)}
 
 
-def _in_gangs(gangs: ibis.Table, size: int) -> ibis.Value:
+def in_gangs(gangs: ibis.Table, size: int) -> ibis.Value:
     """Return the share of the instances in gangs of at least this size."""
     return gangs.num_tasks.sum(where=gangs.num_tasks >= size) / gangs.num_tasks.sum()
 
 
-def _row(expression: ibis.Table) -> dict[str, float]:
+def one_row(expression: ibis.Table) -> dict[str, float]:
     (row,) = expression.to_pyarrow().to_pylist()
     return row
 

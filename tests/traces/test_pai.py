@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import gzip
 import io
@@ -23,7 +24,9 @@ from windtunnel.characterize.relation import relation, rows
 from windtunnel.companions import NODE_COLUMNS, TASK_COLUMNS
 from windtunnel.errors import SpecError, TraceError
 from windtunnel.traces import open_trace, source
+from windtunnel.traces.pai import instances, parse, spool, usage
 from windtunnel.traces.pai.reader import read_pai
+from windtunnel.traces.pai.store import Store
 
 sys.path.insert(0, str(Path(__file__).parent))  # tests are not a package
 
@@ -537,6 +540,21 @@ def test_the_temporary_database_goes_with_the_trace(
     assert list(room.iterdir()) == []
 
 
+@pytest.mark.parametrize("table", ["pai_instance_table", "pai_sensor_table"])
+def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str) -> None:
+    column = "end_time" if table == "pai_instance_table" else "read"
+    append = spool.Numbers.append
+
+    def full(self: spool.Numbers, values: Any) -> None:
+        if self.path.name.endswith(column):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        append(self, values)
+
+    monkeypatch.setattr(spool.Numbers, "append", full)
+    with pytest.raises(TraceError, match=r"room for its tables .*No space left .*TMPDIR"):
+        opened(tmp_path)
+
+
 # Bad input ---------------------------------------------------------------------------------------
 
 
@@ -698,6 +716,43 @@ FOLDERS = st.fixed_dictionaries(
 )
 @given(tables=FOLDERS)
 def test_joins_agree_with_plain_python(tmp_path: Path, tables: dict[str, list[str]]) -> None:
+    agrees_with_the_oracle(tmp_path, tables)
+
+
+@pytest.fixture
+def _small_pieces_and_equal_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let tables come in pieces of a few rows, and names of one length have one hash."""
+    monkeypatch.setattr(parse, "_BLOCK", 256)
+    for module in (spool, instances, usage):
+        monkeypatch.setattr(module, "_AT_ONCE", 3)
+    stream = Store.stream
+
+    def coarse(store: Store, query: str, **tables: Any) -> Any:
+        return stream(store, query.replace("hash(", "length("), **tables)
+
+    monkeypatch.setattr(Store, "stream", coarse)
+
+
+@pytest.mark.usefixtures("_small_pieces_and_equal_hashes")
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(tables=FOLDERS)
+def test_joins_agree_where_hashes_do_not_tell_names_apart(
+    tmp_path: Path, tables: dict[str, list[str]]
+) -> None:
+    agrees_with_the_oracle(tmp_path, tables)
+
+
+@pytest.mark.usefixtures("_small_pieces_and_equal_hashes")
+def test_numbered_ids_meet_none_of_the_files_own_where_hashes_are_equal(tmp_path: Path) -> None:
+    workers = ["i", "i", "k#2", "i#3", "k", "k", "m#2", "n"]
+    trace = opened(tmp_path, pai_instance_table=[instance(worker_name=w) for w in workers])
+    assert sorted(rows_of(trace)) == ["i", "i##2", "i#3", "k", "k##2", "k#2", "m#2", "n"]
+
+
+def agrees_with_the_oracle(tmp_path: Path, tables: dict[str, list[str]]) -> None:
+    """Open a folder and compare all of it with what plain Python makes of the same lines."""
     trace = open_trace(write(tmp_path / "pai", tables))
     parsed = {name: oracle.parse(name, lines) for name, lines in tables.items()}
     expected = oracle.jobs(parsed)

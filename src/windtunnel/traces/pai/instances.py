@@ -1,69 +1,151 @@
-"""The instances of the PAI trace, with what was measured of them: the tasks of the jobs."""
+"""The instances of the PAI trace as columns, and what they say together of their tasks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from windtunnel.companions import TASK_COLUMNS
-from windtunnel.traces.pai.joins import (
-    STATUS,
-    distinct_names,
-    last_of_each_worker,
-    status_word,
-    unique,
-)
-from windtunnel.traces.pai.tables import METRICS
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windtunnel.traces.pai.joins import STATUS, Alike, alike, among, numbered
+from windtunnel.traces.pai.spool import Codes, Numbers, Texts, as_floats
+from windtunnel.traces.pai.store import HASH
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from windtunnel.traces.pai.parse import Parsed
+    from windtunnel.traces.pai.spool import Coded, TextFile
     from windtunnel.traces.pai.store import Store
 
-#: What each row of the parsed instances becomes: names of the task only where it has none.
-LOAD_INSTANCES = """
-    SELECT batches.row, named.task,
-           CASE WHEN named.task IS NULL THEN batches.job_name END AS job_name,
-           CASE WHEN named.task IS NULL THEN batches.task_name END AS task_name,
-           inst_name, worker_name, batches.status, batches.start_time, batches.end_time, machine
-    FROM batches LEFT JOIN task_keys AS named USING (job_name, task_name)
-"""
-#: Sensor columns that have no place of their own among `TASK_COLUMNS`.
-_SENSOR_EXTRAS = ("max_mem", "max_gpu_wrk_mem", "read", "write", "read_count", "write_count")
+#: What the database adds to the rows: their task, the hash of their id, their names if no task's.
+_FOUND = f"""
+    SELECT rows.row, coalesce(keys.row, -1)::INTEGER AS task,
+           {HASH}(coalesce(worker_name, inst_name, 'instance ' || (rows.row + 1)))::UBIGINT AS hash,
+           CASE WHEN keys.row IS NULL
+                THEN coalesce(job_name, '') || '/' || coalesce(task_name, '') END AS job_id
+    FROM rows LEFT JOIN keys USING (job_name, task_name)
+"""  # noqa: S608 - both are constants
+_NAMES = ("worker_name", "inst_name")
+_ROWS = pa.schema(
+    [
+        ("row", pa.int32()),
+        *((name, pa.string()) for name in ("job_name", "task_name", *_NAMES)),
+    ]
+)
+#: Rows that are looked at at once where many columns come together.
+_AT_ONCE = 2**18
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What is left of a table of measurements when each instance has its row.
+class Instances:
+    """The instance table, in the file's order.
 
     Attributes:
-        repeats: rows left out because an earlier one has the same worker.
-        strays: rows whose worker is no instance's.
+        task: row of the first task of their two names, int32, shape (instances,); -1 = none.
+        job_ids: for those of no task, what their task would be called.
+        start: start, s; 0 and null = unknown.
+        end: end, s; 0 and null = unknown.
+        status: in the source's words.
+        machine: where they ran.
+        names: columns ``worker_name`` and ``inst_name``.
     """
 
-    repeats: int
-    strays: int
+    task: np.ndarray
+    job_ids: pa.Array
+    start: pa.Array
+    end: pa.Array
+    status: Coded
+    machine: Coded
+    names: TextFile
+
+    def __len__(self) -> int:
+        """Return how many instances."""
+        return len(self.task)
+
+    def workers(self, rows: np.ndarray) -> pa.Array:
+        """Return the worker names of some rows."""
+        return self.names.rows("worker_name", rows)
+
+    def ids(self, rows: np.ndarray) -> pa.Array:
+        """Return what some rows are called: worker, else instance, else place in the file.
+
+        Args:
+            rows: ascending.
+        """
+        places = pa.array(rows + 1).cast(pa.string())
+        named = (self.names.rows(name, rows) for name in _NAMES)
+        found: pa.Array = pc.coalesce(*named, pc.binary_join_element_wise("instance", places, " "))
+        return found
 
 
-def measured(store: Store, name: str, counted: Any) -> Measured:
-    """Give each row of ``sensor`` or ``metric`` to the instance of its worker.
-
-    What was measured then stands in ``sensor_of`` or ``metric_of``, with ``instance`` (its row).
+def load_instances(store: Store, parsed: Parsed, keys: pa.Table) -> tuple[Instances, np.ndarray]:
+    """Read the instance table and find the task of each row.
 
     Args:
-        store: has the table.
-        name: of the table.
-        counted: the instances that count, one a worker (`last_of_each_worker`).
+        store: where the columns go.
+        parsed: the table's rows.
+        keys: ``job_name``, ``task_name`` and ``row`` of the tasks, each two names once.
+
+    Returns:
+        The instances; and the hashes of their ids (`Instances.ids`), uint64, shape (instances,).
+
+    Raises:
+        TraceError: the table is not as it should be, or there is no room.
     """
-    table = store.table(name)
-    found = unique(store, table, f"{name}_repeats", "worker_name")
-    rows = found.table.select("worker_name", measured="row")
-    pairs = counted.inner_join(rows, "worker_name").select(instance="row", measured="measured")
-    # First the rows' numbers alone: names and measurements together would not fit in memory.
-    links = store.keep(f"{name}_links", pairs)
-    given = links.inner_join(table, links.measured == table.row)
-    store.keep(f"{name}_of", given.drop("measured", "row", "worker_name"))
-    alone = store.count(table) - found.count - store.count(links)
-    store.drop(name, f"{name}_links")
-    return Measured(found.count, alone)
+    with store.in_the_room():
+        names = Texts(store.path("instance.names"), _NAMES)
+        times = [Numbers(store.path(f"instance.{name}")) for name in ("start_time", "end_time")]
+    status, machine = Codes(), Codes()
+
+    def passing() -> Iterator[pa.RecordBatch]:
+        row = 0
+        for batch in parsed.batches():
+            names.append(batch)
+            times[0].append(batch["start_time"])
+            times[1].append(batch["end_time"])
+            status.append(batch["status"])
+            machine.append(batch["machine"])
+            numbers = pa.array(np.arange(row, row + batch.num_rows, dtype=np.int32))
+            row += batch.num_rows
+            columns = [batch[name] for name in _ROWS.names[1:]]
+            yield pa.RecordBatch.from_arrays([numbers, *columns], schema=_ROWS)
+
+    with parsed.explained():
+        rows = pa.RecordBatchReader.from_batches(_ROWS, passing())
+        found = list(store.stream(_FOUND, rows=rows, keys=keys))
+    task, hashes, job_ids = _in_order(found, parsed.rows)
+    pa.default_memory_pool().release_unused()
+    with store.in_the_room():
+        instances = Instances(
+            task,
+            job_ids,
+            times[0].mapped(),
+            times[1].mapped(),
+            status.coded(),
+            machine.coded(),
+            names.close(),
+        )
+    return instances, hashes
+
+
+def _in_order(found: list[pa.RecordBatch], count: int) -> tuple[np.ndarray, np.ndarray, pa.Array]:
+    """Return the columns of `_FOUND` in the order of the rows; ``job_id`` without its nulls."""
+    task, hashes = np.empty(count, np.int32), np.empty(count, np.uint64)
+    lone_rows = [np.empty(0, np.int32)]
+    lone_ids = [pa.array([], pa.string())]
+    while found:
+        batch = found.pop()
+        rows = batch["row"].to_numpy()
+        task[rows] = batch["task"].to_numpy()
+        hashes[rows] = batch["hash"].to_numpy()
+        if batch["job_id"].null_count < len(rows):
+            lone_rows.append(rows[batch["task"].to_numpy() < 0])
+            lone_ids.append(batch["job_id"].drop_null())
+    order = np.argsort(np.concatenate(lone_rows))
+    return task, hashes, pa.concat_arrays(lone_ids).take(pa.array(order))
 
 
 @dataclass(frozen=True)
@@ -71,102 +153,146 @@ class Workers:
     """The instances by their workers.
 
     Attributes:
-        counted: the instances that usage is counted for, one a worker.
+        counted: the instances that usage is counted for, one a worker: rows, int32, ascending.
         left_out: instances of a worker that has another one that counts.
-        renamed: instances whose task id was numbered, ``row`` and ``renamed``.
+        renamed: instances whose id an earlier one has.
+        new_ids: their numbered ids.
     """
 
-    counted: Any
+    counted: np.ndarray
     left_out: int
-    renamed: Any
+    renamed: Alike
+    new_ids: pa.Array
 
 
-def workers(store: Store) -> Workers:
+def workers(store: Store, instances: Instances, hashes: np.ndarray) -> Workers:
     """Find the workers of several instances, and which of the instances counts.
 
-    Args:
-        store: has the table ``instance``.
-    """
-    instances = store.table("instance")
-    named = instances.select("row", task_id=_task_id(instances))
-    renamed, count = distinct_names(store, named, "task_id", "instance_names")
-    if not count:
-        return Workers(instances, 0, renamed)
-    names = named.semi_join(renamed, "row").select(worker_name="task_id").distinct()
-    several = instances.semi_join(names, "worker_name")
-    losers = several.anti_join(last_of_each_worker(several), "row").select("row")
-    kept = store.keep("workers_left_out", losers)
-    return Workers(instances.anti_join(kept, "row"), store.count(kept), renamed)
-
-
-def _task_id(instances: Any) -> Any:
-    """Return the name of a task: worker, else instance, else its place in the file, from 1."""
-    place = (instances.row + 1).cast("string")
-    return instances.worker_name.coalesce(instances.inst_name, "instance " + place)
-
-
-def tasks_of(store: Store, named: Any, renamed: Any, machines: Any) -> Any:
-    """Return the tasks as a table of the database: `TASK_COLUMNS`, then the source's others.
-
-    It is a view: a query joins only rows, by their numbers, and reads only what it asks for.
+    Instances are sorted by (status, start_time, end_time), each ascending with unknown values
+    last, ties in the file's order; the last of each worker counts: the notebook's "dfw". So usage
+    is counted with the try that went furthest in the alphabet (Failed, Running, Terminated,
+    Waiting).
 
     Args:
-        store: has ``task``, ``instance``, ``sensor_of`` and ``metric_of``.
-        named: see `windtunnel.traces.pai.jobs.named_tasks`.
-        renamed: see `Workers`.
-        machines: the machine table, each machine once.
+        store: gives hashes.
+        instances: see `load_instances`.
+        hashes: see there.
     """
-    i = store.table("instance")
-    plans = store.table("task").select("row", "plan_cpu", "plan_gpu", "plan_mem")
-    asked = named.inner_join(plans, named.task == plans.row).drop("row", "leader")
-    i = i.left_join(store.keep("asked", asked), "task").drop("task_right")
-    i = i.left_join(renamed, "row").drop("row_right")
-    types = machines.select("machine", node_gpu_type="gpu_type")
-    i = i.left_join(types, "machine").drop("machine_right")
-    for name in ("sensor_of", "metric_of"):
-        rows = store.table(name)
-        i = i.left_join(rows, i.row == rows.instance).drop("instance")
-    ours = {
-        "task_id": i.renamed.coalesce(_task_id(i)),
-        "job_id": i.job_id.coalesce(i.job_name.coalesce("") + "/" + i.task_name.coalesce("")),
-        "node": i.machine,
-        "gpu": i.gpu_name,
-        "start_time": i.start_time.nullif(0),
-        "end_time": i.end_time.nullif(0),
-        "status": status_word(i.status),
-        "num_gpus": i.plan_gpu / 100,
-        "num_cpus": i.plan_cpu / 100,
-        "mem_gib": i.plan_mem,
-        "gpus_used": i.gpu_wrk_util / 100,
-        "cpus_used": i.cpu_usage / 100,
-        "mem_used_gib": i.avg_mem,
-        "gpu_mem_used_gib": i.avg_gpu_wrk_mem,
-    }
-    view = i.select(
-        **{column.name: ours[column.name] for column in TASK_COLUMNS},
-        **{name: i[name] for name in ("inst_name", "worker_name", "node_gpu_type")},
-        **{name: i[name] for name in (*_SENSOR_EXTRAS, *METRICS)},
-    )
-    return store.view("tasks", view)
+    same = alike(np.arange(len(instances), dtype=np.int32), hashes, instances.ids)
+    renamed = same.repeats()
+
+    def meets(names: pa.Array) -> bool:
+        suspects = np.flatnonzero(among(hashes, np.sort(store.hashes(names))))
+        return bool(pc.any(pc.is_in(instances.ids(suspects), value_set=names)).as_py())
+
+    new_ids = pa.array([], pa.string())
+    if len(renamed):
+        new_ids = numbered(instances.ids(renamed.rows), renamed.nth, meets)
+    counts = pc.is_valid(instances.names.mapped()["worker_name"]).to_numpy()
+    losers = _losers(instances, same)
+    counts[losers] = False
+    return Workers(np.flatnonzero(counts).astype(np.int32), len(losers), renamed, new_ids)
 
 
-def strays(store: Store, machines: Any | None) -> list[tuple[int, str]]:
+def _losers(instances: Instances, same: Alike) -> np.ndarray:
+    """Return the rows whose worker has another row that counts.
+
+    Args:
+        instances: see `load_instances`.
+        same: the rows that share an id.
+    """
+    named = instances.workers(same.rows).is_valid().to_numpy(zero_copy_only=False)
+    rows, groups = same.rows[named], same.first[named]
+    # numpy sorts NaN last, as the notebook does what is unknown.
+    times = [as_floats(column)[rows] for column in (instances.end, instances.start)]
+    rank = np.append(ranks(instances.status.words), len(instances.status.words))
+    order = np.lexsort([rows, *times, rank[instances.status.codes[rows]], groups])
+    grouped = groups[order]
+    losers: np.ndarray = rows[order][:-1][grouped[1:] == grouped[:-1]]
+    return losers
+
+
+def ranks(words: list[str]) -> np.ndarray:
+    """Return the place of each word in the alphabet, int32, shape (words,)."""
+    found = np.empty(len(words), np.int32)
+    found[sorted(range(len(words)), key=words.__getitem__)] = np.arange(len(words))
+    return found
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the instances of each task say together ("dfia"); shape (tasks,) each.
+
+    Attributes:
+        first_start: earliest start > 0, s; NaN = unknown.
+        last_end: latest end > 0, s; NaN = unknown.
+        mean_run: mean of end - start over instances that have both, s; NaN = none has. Times of
+            the release are whole seconds, so the order of adding up does not matter.
+        last_status: place in the instances' status words of the greatest one (Waiting,
+            Terminated, Running, Failed); -1 = none.
+    """
+
+    first_start: np.ndarray
+    last_end: np.ndarray
+    mean_run: np.ndarray
+    last_status: np.ndarray
+
+
+def told_of_tasks(instances: Instances, tasks: int) -> Told:
+    """Add up the instances of each task.
+
+    Args:
+        instances: see `load_instances`.
+        tasks: how many tasks there are.
+    """
+    first, last = np.full(tasks, np.inf), np.full(tasks, -np.inf)
+    total, runs = np.zeros(tasks), np.zeros(tasks, np.int32)
+    rank = np.append(ranks(instances.status.words), np.int32(-1))
+    status = np.full(tasks, -1, np.int32)
+    starts, ends = as_floats(instances.start), as_floats(instances.end)
+    for begin in range(0, len(instances), _AT_ONCE):
+        rows = slice(begin, begin + _AT_ONCE)
+        task, start, end = instances.task[rows], starts[rows], ends[rows]
+        there = task >= 0
+        began, ended = there & (start > 0), there & (end > 0)
+        both = began & ended
+        np.minimum.at(first, task[began], start[began])
+        np.maximum.at(last, task[ended], end[ended])
+        np.add.at(total, task[both], (end - start)[both])
+        np.add.at(runs, task[both], 1)
+        np.maximum.at(status, task[there], rank[instances.status.codes[rows][there]])
+    by_rank = np.append(np.argsort(rank[:-1]), -1).astype(np.int32)
+    mean = np.divide(total, runs, out=np.full(tasks, np.nan), where=runs > 0)
+    first[np.isinf(first)] = np.nan
+    last[np.isinf(last)] = np.nan
+    return Told(first, last, mean, by_rank[status])
+
+
+def strays(instances: Instances, machines: pa.Array | None) -> list[tuple[int, str]]:
     """Return how many instances lack what, and in words.
 
     Args:
-        store: has the table ``instance``.
-        machines: the machine table, each machine once; None where it is missing.
+        instances: see `load_instances`.
+        machines: the names of the machine table; None where it is missing.
     """
-    i = store.table("instance")
-    backwards = i.filter((i.end_time < i.start_time) & (i.end_time > 0))
-    odd = i.filter(i.status.notnull() & ~i.status.isin(list(STATUS)))
+    odd = _of_words(instances.status, [word not in STATUS for word in instances.status.words])
+    start, end = as_floats(instances.start), as_floats(instances.end)
     words = f"instances have a status other than {', '.join(STATUS)}: it is read as unknown."
     counts = [
-        (store.count(odd), words),
-        (store.count(i.filter(i.task.isnull())), "instances have no task in the task table."),
-        (store.count(backwards), "instances end before they start; they stay as they are."),
+        (odd, words),
+        (int((instances.task < 0).sum()), "instances have no task in the task table."),
+        (
+            int(((end < start) & (end > 0)).sum()),
+            "instances end before they start; they stay as they are.",
+        ),
     ]
     if machines is not None:
-        strange = i.filter(i.machine.notnull()).anti_join(machines, "machine")
-        counts.append((store.count(strange), "instances name a machine without specification."))
+        known = set(machines.to_pylist())
+        strange = _of_words(instances.machine, [m not in known for m in instances.machine.words])
+        counts.append((strange, "instances name a machine without specification."))
     return counts
+
+
+def _of_words(column: Coded, chosen: list[bool]) -> int:
+    """Return how many rows have one of the chosen words."""
+    return int(np.array([*chosen, False])[column.codes].sum())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -10,14 +11,17 @@ import pyarrow.compute as pc
 
 from windtunnel.traces.pai.joins import (
     STATUS,
-    distinct_names,
-    instances_of_tasks,
-    status_word,
-    unique,
+    alike,
+    numbered,
+    place_in,
+    status_words,
+    taken,
 )
+from windtunnel.traces.pai.spool import index_of, looked_up
 
 if TYPE_CHECKING:
-    from windtunnel.traces.pai.joins import Unique
+    from windtunnel.traces.pai.instances import Told
+    from windtunnel.traces.pai.joins import Alike
     from windtunnel.traces.pai.store import Store
 
 #: Columns behind the schema's own, in this order. Their meaning: `windtunnel.traces.pai`.
@@ -28,90 +32,188 @@ EXTRAS = (
 )
 
 
-def named_tasks(store: Store) -> tuple[Any, Unique, int]:
+def repeats_of(store: Store, keys: pa.Array) -> Alike:
+    """Return the rows whose key an earlier row has.
+
+    Args:
+        store: gives hashes.
+        keys: text; a row without one is nobody's repeat.
+    """
+    rows = np.flatnonzero(keys.is_valid().to_numpy(zero_copy_only=False))
+    known = keys.drop_null() if keys.null_count else keys
+    found = alike(rows, store.hashes(known), lambda some: keys.take(pa.array(some)))
+    return found.repeats()
+
+
+@dataclass(frozen=True)
+class Named:
+    """The tasks with their names; shape (tasks,) each.
+
+    Attributes:
+        tasks: the task table.
+        job_id: unique.
+        leader: row of the first task of the same two names, int64.
+        renumbered: how many job ids had to be numbered.
+    """
+
+    tasks: pa.Table
+    job_id: pa.Array
+    leader: np.ndarray
+    renumbered: int
+
+    def keys(self) -> pa.Table:
+        """Return ``job_name``, ``task_name`` and ``row`` of the leaders."""
+        rows = np.flatnonzero(self.leader == np.arange(len(self.leader)))
+        table = self.tasks.select(["job_name", "task_name"])
+        if len(rows) < len(self.leader):
+            table = table.take(pa.array(rows))
+        return table.append_column("row", pa.array(rows.astype(np.int32)))
+
+
+def named_tasks(store: Store, tasks: pa.Table) -> Named:
     """Give each task its job id and the task that its instances are counted for.
 
     Args:
-        store: has the table ``task``.
-
-    Returns:
-        The table ``named``: ``task`` (row of the task), ``job_id`` (unique), ``leader`` (row of
-        the first task of the same two names); the tasks by their names; and how many job ids
-        had to be numbered.
+        store: gives hashes.
+        tasks: the task table, each column in one piece.
     """
-    tasks = store.table("task")
-    pairs = unique(store, tasks, "task_pairs", "job_name", "task_name")
-    plain = tasks.select("row", job_id=tasks.job_name + "/" + tasks.task_name)
-    renamed, count = distinct_names(store, plain, "job_id", "task_names")
-    joined = plain.left_join(renamed, "row").drop("row_right")
-    joined = joined.left_join(pairs.repeats, "row")
-    named = joined.select(
-        task=joined.row,
-        job_id=joined.renamed.coalesce(joined.job_id),
-        leader=joined["first"].coalesce(joined.row),
-    )
-    return store.keep("named", named), pairs, count
+    job, task = (tasks[name].combine_chunks() for name in ("job_name", "task_name"))
+    plain = pc.binary_join_element_wise(job, task, "/")
+    repeats = repeats_of(store, plain)
+    leader = np.arange(len(plain))
+    if not len(repeats):
+        return Named(tasks, plain, leader, 0)
+    # Different pairs may make one id (a/b + c, a + b/c): only rows of one id can be of one pair.
+    rows = np.union1d(repeats.rows, repeats.first)
+    pairs = [column.take(pa.array(rows)) for column in (job, task)]
+    first: dict[tuple[str, str], int] = {}
+    for row, pair in zip(
+        rows.tolist(), zip(*(p.to_pylist() for p in pairs), strict=True), strict=True
+    ):
+        leader[row] = first.setdefault(pair, row)
+
+    def meets(names: pa.Array) -> bool:
+        return bool(pc.any(pc.is_in(plain, value_set=names)).as_py())
+
+    new = numbered(plain.take(pa.array(repeats.rows)), repeats.nth, meets)
+    renamed = np.zeros(len(plain), bool)
+    renamed[repeats.rows] = True
+    job_id = pc.replace_with_mask(plain, pa.array(renamed), new)
+    return Named(tasks, job_id, leader, len(repeats))
 
 
-def jobs_of(store: Store, named: Any, jobs: Unique, groups: Unique) -> pa.Table:
+@dataclass(frozen=True)
+class Links:
+    """Which rows of the job and the group tag table belong to which.
+
+    Attributes:
+        job: row of each task's job, int32, shape (tasks,); -1 = none.
+        group: row of each job's group, int32, shape (jobs,); -1 = none.
+        of_task: row of each task's group, int32, shape (tasks,); -1 = none.
+    """
+
+    job: np.ndarray
+    group: np.ndarray
+    of_task: np.ndarray
+
+
+def links_of(tasks: pa.Table, jobs: pa.Table, groups: pa.Table) -> Links:
+    """Find the job and the group of each task: the first row of their key.
+
+    Args:
+        tasks: the task table.
+        jobs: the job table, by ``job_name``.
+        groups: the group tag table, by ``inst_id``.
+    """
+    job = place_in(tasks["job_name"].combine_chunks(), jobs["job_name"].combine_chunks())
+    group = place_in(jobs["inst_id"].combine_chunks(), groups["inst_id"].combine_chunks())
+    return Links(job, group, np.append(group, np.int32(-1))[job])
+
+
+def jobs_of(  # noqa: PLR0917 - the tables that make it
+    named: Named, jobs: pa.Table, groups: pa.Table, links: Links, told: Told, words: list[str]
+) -> tuple[pa.Table, np.ndarray]:
     """Return the jobs in order of submission, unknown times last, ties in the file's order.
 
     Args:
-        store: has the tables ``task`` and ``instance``.
         named: see `named_tasks`.
-        jobs: the job table by job name.
-        groups: the group table by instance id.
+        jobs: the job table.
+        groups: the group tag table.
+        links: see `links_of`.
+        told: what the instances say, by the rows of the leaders.
+        words: the status words of the instances.
 
     Returns:
-        Columns of the schema that the source knows, `EXTRAS`, and ``row`` (int64, place of the
-        task in its file). ``start_time`` and ``end_time`` that contradict are not yet unknown.
+        Columns of the schema that the source knows, and `EXTRAS`; and the row of each job in the
+        task table, int64. ``start_time`` and ``end_time`` that contradict are not yet unknown.
     """
-    import ibis
+    tasks = named.tasks
+    submit = _past_zero(tasks, "start_time")
+    order = np.argsort(submit, kind="stable")  # NaN last
+    submit = submit[order]
+    job, group, leader = links.job[order], links.of_task[order], named.leader[order]
+    end = _past_zero(tasks, "end_time")[order]
+    gang = _past_zero(tasks, "inst_num")[order]
+    start = told.first_start[leader]
+    user = pc.coalesce(_taken(jobs, "user", job), _taken(groups, "user", group))
+    last = looked_up(index_of(told.last_status[leader]), pa.array(words, pa.string()))
+    word = pc.coalesce(_taken(tasks, "status", order), last.cast(pa.string()))
+    plans = {name: _taken(tasks, name, order) for name in ("plan_cpu", "plan_gpu", "plan_mem")}
+    columns = {
+        "job_id": named.job_id.take(pa.array(order)),
+        "submit_time": submit,
+        "start_time": start,
+        "end_time": end,
+        "duration": told.mean_run[leader],
+        "num_gpus": gang * _floats(plans["plan_gpu"]) / 100,
+        "num_tasks": pa.array(gang, from_pandas=True).cast(pa.int32()),
+        "num_cpus": gang * _floats(plans["plan_cpu"]) / 100,
+        "mem_gib": gang * _floats(plans["plan_mem"]),
+        "gpu_type": _taken(groups, "gpu_type_spec", group),
+        "user": user,
+        "workload": _taken(groups, "workload", group),
+        "template": pc.coalesce(_taken(groups, "group", group), user),
+        "status": _our_words(word),
+        "runtime": end - submit,
+        "wait_time": start - submit,
+        **plans,
+        "gpu_type_assigned": _taken(tasks, "gpu_type", order),
+        "pai_job": _taken(tasks, "job_name", order),
+        "inst_id": _taken(jobs, "inst_id", job),
+        "instance_start": start,
+        "instance_end": told.last_end[leader],
+        "task_end": end,
+        "source_status": word,
+    }
+    arrays = {
+        name: pa.array(values, from_pandas=True) if isinstance(values, np.ndarray) else values
+        for name, values in columns.items()
+    }
+    return pa.table(arrays), order
 
-    t = store.table("task")
-    t = t.left_join(named, t.row == named.task)
-    job = jobs.table.select("job_name", "inst_id", job_user="user", has_job=ibis.literal(True))
-    t = t.left_join(job, "job_name").drop("job_name_right")
-    group = groups.table.select("inst_id", "group", "workload", "gpu_type_spec", group_user="user")
-    t = t.left_join(group, "inst_id").drop("inst_id_right")
-    told = instances_of_tasks(store.table("instance"))
-    t = t.left_join(told, t.leader == told.task)
-    user = t.job_user.coalesce(t.group_user)
-    gang = t.inst_num.nullif(0)
-    submit, end = t.start_time.nullif(0), t.end_time.nullif(0)
-    word = t.status.coalesce(t.last_status)
-    wide = t.select(
-        row=t.row,
-        job_id=t.job_id,
-        submit_time=submit,
-        start_time=t.first_start,
-        end_time=end,
-        duration=t.mean_run,
-        num_gpus=gang * t.plan_gpu / 100,
-        num_tasks=gang.cast("int32"),
-        num_cpus=gang * t.plan_cpu / 100,
-        mem_gib=gang * t.plan_mem,
-        gpu_type=t.gpu_type_spec,
-        user=user,
-        workload=t.workload,
-        template=t.group.coalesce(user),
-        status=status_word(word),
-        runtime=end - submit,
-        wait_time=t.first_start - submit,
-        plan_cpu=t.plan_cpu,
-        plan_gpu=t.plan_gpu,
-        plan_mem=t.plan_mem,
-        gpu_type_assigned=t.gpu_type,
-        pai_job=t.job_name,
-        inst_id=t.inst_id,
-        instance_start=t.first_start,
-        instance_end=t.last_end,
-        task_end=end,
-        source_status=word,
-    )
-    with store.in_the_room():
-        table: pa.Table = wide.order_by([ibis.asc("submit_time"), "row"]).to_pyarrow()
-    return table
+
+def _past_zero(table: pa.Table, name: str) -> np.ndarray:
+    """Return a column as float64, shape (rows,); NaN = unknown, as 0 is."""
+    values = _floats(table[name])
+    return np.where(values == 0, np.nan, values)
+
+
+def _floats(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    """Return a column as float64, shape (rows,); NaN = unknown."""
+    values: np.ndarray = column.to_numpy(zero_copy_only=False)
+    return values
+
+
+def _taken(table: pa.Table, name: str, places: np.ndarray) -> pa.Array:
+    """Return a column at some rows; null where the row is -1."""
+    return taken(table[name].combine_chunks(), places)
+
+
+def _our_words(words: pa.Array) -> pa.Array:
+    """Return status words of the source in the schema's."""
+    coded = words.dictionary_encode()
+    ours = pa.array(status_words(coded.dictionary.to_pylist()), pa.string())
+    return ours.take(coded.indices)
 
 
 def consistent(table: pa.Table) -> tuple[pa.Table, tuple[str, ...]]:

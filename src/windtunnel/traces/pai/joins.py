@@ -1,20 +1,24 @@
-"""How the PAI tables come together, as Ibis expressions: keys, repeats, and what is left out.
+"""How the PAI tables come together: keys, rows that repeat one, and what belongs to what.
 
 The joins are those of the trace's own notebook (``analysis.ipynb``, "dfa" and "dfw"), with two
 differences: a task that has no job or no instance stays, and a key that stands in several rows
 never makes several rows of one: its first row counts, and the others are counted.
 
-Every table has a column ``row``, the place of the row in its file, from 0.
+Names are compared by a hash of theirs first, which is cheap; rows whose hashes are equal are then
+compared by the names themselves. A row is its place in its file, from 0.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 if TYPE_CHECKING:
-    from windtunnel.traces.pai.store import Store
+    from collections.abc import Callable
 
 #: The source's word for how something ended -> ours.
 STATUS = {
@@ -26,145 +30,103 @@ STATUS = {
 
 
 @dataclass(frozen=True)
-class Unique:
-    """A table without the rows whose key an earlier row has.
+class Alike:
+    """The rows whose key another row has too, in the file's order.
 
     Attributes:
-        table: the first row of each key, and the rows that lack it.
-        repeats: table of the others: ``row``, ``first`` (the row that counts) and ``nth`` (which
-            of the rows of its key it is, from 2).
-        count: how many others.
+        rows: int64, shape (alike,), ascending.
+        first: for each, the first row of its key, int64.
+        nth: which of the rows of its key it is, from 1, int64.
     """
 
-    table: Any
-    repeats: Any
-    count: int
+    rows: np.ndarray
+    first: np.ndarray
+    nth: np.ndarray
+
+    def repeats(self) -> Alike:
+        """Return only the rows whose key an earlier row has."""
+        later = self.nth > 1
+        return Alike(self.rows[later], self.first[later], self.nth[later])
+
+    def __len__(self) -> int:
+        """Return how many rows."""
+        return len(self.rows)
 
 
-def unique(store: Store, table: Any, name: str, *keys: str) -> Unique:
-    """Return a table reduced to the first row of each key.
-
-    Keys are grouped by their hash first, which is cheap; only rows of hashes that stand twice,
-    usually none, are compared by the keys themselves.
+def alike(rows: np.ndarray, hashes: np.ndarray, names: Callable[[np.ndarray], pa.Array]) -> Alike:
+    """Find the rows that have the same key.
 
     Args:
-        store: where to keep the repeats.
-        table: an Ibis table with ``row`` and the keys.
-        name: a name for the table of the repeats.
-        keys: columns that should be unique together; a row that lacks one is nobody's repeat.
+        rows: int64, shape (rows,), ascending: those to look at.
+        hashes: of their keys, uint64, shape (rows,).
+        names: gives the keys of some of the rows (ascending), any type, none null.
     """
-    import ibis
-
-    known = table.filter([table[key].notnull() for key in keys])
-    hashed = known.select("row", *keys, **{f"hash_{key}": _hash()(known[key]) for key in keys})
-    hashes = [f"hash_{key}" for key in keys]
-    twice = hashed.group_by(hashes).having(hashed.count() > 1).aggregate(count=hashed.count())
-    suspects = hashed.semi_join(twice, hashes)
-    alike = ibis.window(group_by=list(keys), order_by=suspects.row)
-    nth = suspects.select(
-        "row",
-        first=suspects.row.min().over(ibis.window(group_by=list(keys))),
-        nth=ibis.row_number().over(alike) + 1,
-    )
-    repeats = store.keep(name, nth.filter(nth.nth > 1))
-    count = store.count(repeats)
-    return Unique(table.anti_join(repeats, "row") if count else table, repeats, count)
-
-
-@cache
-def _hash() -> Any:
-    """Return the database's own hash as an Ibis function; Ibis's takes a way round."""
-    import ibis
-
-    def hash_of(text: str) -> int:
-        raise NotImplementedError(text)  # never called: the database has it
-
-    return ibis.udf.scalar.builtin(hash_of, name="hash", signature=(("string",), "uint64"))
+    ordered = np.sort(hashes)
+    twice = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    suspects = rows[among(hashes, twice)]
+    if not len(suspects):
+        return Alike(suspects, suspects, suspects)
+    codes = names(suspects).dictionary_encode().indices.to_numpy()
+    order = np.argsort(codes, kind="stable")
+    ranked = codes[order]
+    begins = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
+    sizes = np.diff(np.append(begins, len(ranked)))
+    begin = np.repeat(begins, sizes)
+    several = np.repeat(sizes, sizes) > 1
+    found, first = suspects[order], suspects[order][begin]
+    nth = np.arange(len(ranked)) - begin + 1
+    back = np.argsort(found[several])
+    return Alike(found[several][back], first[several][back], nth[several][back])
 
 
-def last_of_each_worker(instances: Any) -> Any:
-    """Return the one row of each worker that counts: the notebook's "dfw".
-
-    Instances are sorted by (status, start_time, end_time), each ascending with unknown values
-    last, ties in the file's order; the last row of each ``worker_name`` is kept. So a worker that
-    was tried several times is counted once, and its usage with the try that went furthest in the
-    alphabet (Failed, Running, Terminated, Waiting).
+def among(values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Return which values stand in ``wanted``, bool, shape (values,).
 
     Args:
-        instances: an Ibis table with ``row``, ``worker_name``, ``status``, ``start_time`` and
-            ``end_time``, the times as in the source (0 is not yet unknown). Rows without a
-            worker are left out, as in the notebook.
+        values: any numbers, shape (values,).
+        wanted: numbers of the same type, ascending, shape (wanted,).
     """
-    import ibis
-
-    named = instances.filter(instances.worker_name.notnull())
-    order = [
-        ibis.desc(named[key], nulls_first=True) for key in ("status", "start_time", "end_time")
-    ]
-    last_first = ibis.window(group_by="worker_name", order_by=[*order, ibis.desc("row")])
-    ranked = named.mutate(rank=ibis.row_number().over(last_first))
-    return ranked.filter(ranked["rank"] == 0).drop("rank")
+    if not len(wanted):
+        return np.zeros(len(values), bool)
+    places = np.searchsorted(wanted, values)
+    found: np.ndarray = wanted[np.minimum(places, len(wanted) - 1)] == values
+    return found
 
 
-def distinct_names(store: Store, table: Any, column: str, name: str) -> tuple[Any, int]:
-    """Return names that occur once each: repeats of a name are numbered behind a mark.
-
-    The second row of a name gets ``#2`` behind it, the third ``#3``; where such a name would
-    meet one of the file's own, the mark is ``##``, and so on.
+def place_in(keys: pa.Array, of: pa.Array) -> np.ndarray:
+    """Return the first place of each key in another column, int32, shape (keys,); -1 = nowhere.
 
     Args:
-        store: where to keep the repeats.
-        table: an Ibis table with ``row`` and the column, whose values are known.
-        column: the names.
-        name: a name for the table of the repeats.
-
-    Returns:
-        The table of the rows that were renamed, ``row`` and ``renamed``; and how many.
+        keys: text; null is nowhere.
+        of: text, whose nulls are nobody's key.
     """
-    import ibis
+    found = pc.index_in(keys, value_set=of, skip_nulls=True)
+    places: np.ndarray = found.fill_null(-1).to_numpy()
+    return places
 
-    found = unique(store, table, name, column)
-    repeats = found.repeats.inner_join(table.select("row", column), "row")
+
+def taken(values: pa.Array, places: np.ndarray) -> pa.Array:
+    """Return the values at some places; null where the place is -1."""
+    return values.take(pa.array(places, mask=places < 0))
+
+
+def numbered(names: pa.Array, nth: np.ndarray, meets: Callable[[pa.Array], bool]) -> pa.Array:
+    """Number names that repeat earlier ones: ``#2`` behind the second row of a name, and so on.
+
+    Where such a name would meet one of the file's own, the mark is ``##``, and so on.
+
+    Args:
+        names: text, shape (repeats,).
+        nth: which of the rows of its name each is.
+        meets: whether any of some new names is one of the file's own.
+    """
+    numbers = pa.array(nth).cast(pa.string())
     mark = "#"
-    while True:
-        numbered = repeats[column] + ibis.literal(mark) + repeats.nth.cast("string")
-        marked = repeats.select("row", renamed=numbered)
-        renamed = store.keep(f"{name}_renamed_{len(mark)}", marked)
-        if not found.count or not store.count(
-            renamed.semi_join(table.select(renamed=column), "renamed")
-        ):
-            return renamed, found.count
+    while meets(found := pc.binary_join_element_wise(names, numbers, mark)):
         mark += "#"
+    return found
 
 
-def instances_of_tasks(instances: Any) -> Any:
-    """Return what the instances of each task say together ("dfia").
-
-    Args:
-        instances: an Ibis table with ``task`` (row of the task, null where it has none),
-            ``status``, ``start_time`` and ``end_time``, times as in the source.
-
-    Returns:
-        One row a task: ``task``; ``first_start`` (earliest start > 0), ``last_end`` (latest end
-        > 0), ``mean_run`` (mean of end - start over instances that have both, s) and
-        ``last_status`` (the greatest word: Waiting, Terminated, Running, Failed). Times of the
-        release are whole seconds, so the mean does not depend on the order of adding up.
-    """
-    known = instances.filter(instances.task.notnull())
-    began, ended = known.start_time > 0, known.end_time > 0
-    return known.group_by("task").aggregate(
-        first_start=known.start_time.min(where=began),
-        last_end=known.end_time.max(where=ended),
-        mean_run=(known.end_time - known.start_time).mean(where=began & ended),
-        last_status=known.status.max(),
-    )
-
-
-def status_word(word: Any) -> Any:
-    """Return a status in the schema's words; another word is ``unknown``, none is null."""
-    import ibis
-
-    return ibis.cases(
-        *((word == theirs, ours) for theirs, ours in STATUS.items()),
-        (word.notnull(), "unknown"),
-    )
+def status_words(words: list[str]) -> list[str]:
+    """Return the schema's words for those of the source; another word is ``unknown``."""
+    return [STATUS.get(word, "unknown") for word in words]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,31 +11,27 @@ from windtunnel.cluster.spec import ClusterSpec, NodeType
 from windtunnel.companions import NODE_COLUMNS, companion
 from windtunnel.errors import SpecError, TraceError
 
-if TYPE_CHECKING:
-    from windtunnel.traces.pai.joins import Unique
-
 #: How the table names the type of machines without GPUs.
 _NO_GPU = "CPU"
 
 
-def nodes_of(machines: Unique) -> pa.Table:
+def nodes_of(machines: pa.Table) -> pa.Table:
     """Return the nodes (`NODE_COLUMNS`), in the file's order; machines without GPUs have no type.
 
     Args:
-        machines: the machine table by machine.
+        machines: the machine table, each machine once.
     """
-    rows = machines.table.order_by("row").to_pyarrow()
-    none = pc.or_(pc.equal(rows["cap_gpu"], 0.0), pc.equal(rows["gpu_type"], ""))
-    bare = pc.and_(pc.equal(rows["gpu_type"], _NO_GPU), pc.equal(rows["cap_gpu"], 0.0))
+    none = pc.or_(pc.equal(machines["cap_gpu"], 0.0), pc.equal(machines["gpu_type"], ""))
+    bare = pc.and_(pc.equal(machines["gpu_type"], _NO_GPU), pc.equal(machines["cap_gpu"], 0.0))
     without = pc.fill_null(pc.or_kleene(none, bare), False)
     return companion(
         NODE_COLUMNS,
         {
-            "node": rows["machine"],
-            "gpu_type": pc.if_else(without, pa.scalar(None, pa.string()), rows["gpu_type"]),
-            "num_gpus": rows["cap_gpu"],
-            "num_cpus": rows["cap_cpu"],
-            "mem_gib": rows["cap_mem"],
+            "node": machines["machine"],
+            "gpu_type": pc.if_else(without, pa.scalar(None, pa.string()), machines["gpu_type"]),
+            "num_gpus": machines["cap_gpu"],
+            "num_cpus": machines["cap_cpu"],
+            "mem_gib": machines["cap_mem"],
         },
     )
 

@@ -7,6 +7,7 @@ first wrong line, its column and its value, and how many rows are wrong in all.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,15 +27,14 @@ if TYPE_CHECKING:
 
 
 #: Bytes parsed at once; no record of a table is longer.
-_BLOCK = 2 * 2**20
+_BLOCK = 2**20
 
 
 class Parsed:
     """One pass over a table.
 
     Attributes:
-        schema: of the batches: ``row`` (int64, from 0 in the file's order), then the columns
-            that are kept: text, or float64.
+        schema: of the batches, the columns that are kept: text, or float64.
         rows: rows so far.
 
     Args:
@@ -50,16 +50,35 @@ class Parsed:
         self._one_line_each = True
         self._first_line = 1
         kept = [name for name in table.columns if name not in table.unread]
-        self.schema = pa.schema(
-            [("row", pa.int64()), *((name, _type(table.columns[name])) for name in kept)]
-        )
+        self.schema = pa.schema([(name, _type(table.columns[name])) for name in kept])
 
-    def batches(self) -> pa.RecordBatchReader:
-        """Return the rows as a stream to be read once.
+    def table(self) -> pa.Table:
+        """Return all the rows, each column in one piece.
 
-        What goes wrong ends the stream; `check` then says what it was.
+        Raises:
+            TraceError: the table is not as it should be; names file, line, column and value.
         """
-        return pa.RecordBatchReader.from_batches(self.schema, self._guarded())
+        with self.explained():
+            table = pa.Table.from_batches(self.batches(), self.schema).combine_chunks()
+        # The pieces lay as scattered as they came: what held them is of no use to anybody else.
+        pa.default_memory_pool().release_unused()
+        return table
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Say what went wrong with the `batches` that were read within.
+
+        Who reads them may hide the parser's error behind one of its own, which says less.
+
+        Raises:
+            TraceError: the table is not as it should be; names file, line, column and value.
+        """
+        try:
+            yield
+        except Exception:
+            self.check()
+            raise
+        self.check()
 
     def check(self) -> None:
         """Say what went wrong during the pass, if anything.
@@ -82,7 +101,11 @@ class Parsed:
         found = (line for line, _ in records(self._path, self._table))
         return np.fromiter(found, np.int64, self.rows)
 
-    def _guarded(self) -> Iterator[pa.RecordBatch]:
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in the file's order, once.
+
+        What goes wrong ends them; `check` then says what it was.
+        """
         if self._path is None:
             return
         try:
@@ -116,10 +139,8 @@ class Parsed:
                 for name, values in zip(batch.schema.names, batch.columns, strict=True):
                     if _breaks(values, self._table.columns[name]):
                         raise _BrokenRuleError
-                numbers = pa.array(np.arange(self.rows, self.rows + batch.num_rows))
                 self.rows += batch.num_rows
-                kept = [batch[name] for name in self.schema.names[1:]]
-                yield pa.RecordBatch.from_arrays([numbers, *kept], schema=self.schema)
+                yield batch.select(self.schema.names)
         except (pa.ArrowException, NotTextError, TraceError) as error:
             # As in `check`: the reader, which this error's frames refer to, holds the stream.
             problem, stream.problem = stream.problem, None

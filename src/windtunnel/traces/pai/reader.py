@@ -9,22 +9,24 @@ weekday are right and the date is not. A time of 0 is unknown.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from windtunnel.errors import TraceError
 from windtunnel.schema import conform
-from windtunnel.traces.pai.instances import (
-    LOAD_INSTANCES,
-    measured,
-    strays,
-    tasks_of,
-    workers,
+from windtunnel.traces.pai.instances import load_instances, strays, told_of_tasks, workers
+from windtunnel.traces.pai.jobs import (
+    consistent,
+    gaps,
+    jobs_of,
+    links_of,
+    named_tasks,
+    repeats_of,
 )
-from windtunnel.traces.pai.jobs import consistent, gaps, jobs_of, named_tasks
-from windtunnel.traces.pai.joins import unique
 from windtunnel.traces.pai.nodes import cluster_of, nodes_of
 from windtunnel.traces.pai.parse import Parsed
 from windtunnel.traces.pai.store import Store, checked_memory
@@ -42,18 +44,19 @@ from windtunnel.traces.pai.tables import (
     find,
     is_folder_of_tables,
 )
+from windtunnel.traces.pai.tasks import tasks_of
+from windtunnel.traces.pai.usage import ByWorker, load_usage
 from windtunnel.traces.readers import reader
 from windtunnel.traces.source import short_name, source_name
 from windtunnel.traces.trace import Trace, TraceMetadata
 from windtunnel.traces.wallclock import iso, zone_info
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from windtunnel.cluster.spec import ClusterSpec
-    from windtunnel.traces.pai.instances import Workers
-    from windtunnel.traces.pai.joins import Unique
+    from windtunnel.traces.pai.instances import Instances, Workers
+    from windtunnel.traces.pai.jobs import Links, Named
     from windtunnel.traces.pai.tables import Table
+    from windtunnel.traces.pai.usage import Usage
 
 ZONE = "Asia/Shanghai"
 LICENCE = "CC BY 4.0 (alibaba/clusterdata, cluster-trace-gpu-v2020; cite NSDI'22)"
@@ -63,6 +66,10 @@ _ABOUT = (
     "Times are the source's, less an unknown constant: hour and weekday are right, the date not.",
     "gpu_type is the group tag table's constraint; what a task got is gpu_type_assigned.",
 )
+
+
+#: Tables that others refer to, and by which of their columns.
+KEYS = {JOB: "job_name", GROUP: "inst_id", MACHINE: "machine"}
 
 
 @reader(
@@ -89,13 +96,13 @@ def read_pai(path: str | Path, *, zone: str = ZONE, memory: str = "768MiB") -> T
     job's), and ``instance_start``, ``instance_end``, ``task_end`` (s) and ``source_status`` as in
     the source.
 
-    ``tasks`` has one row an instance, as an Ibis table (a view in a temporary database that is
-    removed with the trace), in no order. ``task_id`` is the worker's name, which the other tables
-    refer to (else the instance's), numbered where it stands twice. What was measured of a worker
-    stands with one of its instances (`windtunnel.traces.pai.joins.last_of_each_worker`). Behind
-    its columns: ``inst_name``, ``worker_name``, ``node_gpu_type``, ``max_mem``,
-    ``max_gpu_wrk_mem`` (GB), ``read``, ``write`` (bytes), ``read_count``, ``write_count``, and
-    the ``machine_*`` means over the instance's life.
+    ``tasks`` has one row an instance, as an Ibis table over files in a temporary folder (about
+    half the size of the tables) that is removed with the trace, in no order. ``task_id`` is the
+    worker's name, which the other tables refer to (else the instance's), numbered where it stands
+    twice. What was measured of a worker stands with one of its instances
+    (`windtunnel.traces.pai.instances.workers`). Behind its columns: ``inst_name``,
+    ``worker_name``, ``node_gpu_type``, ``max_mem``, ``max_gpu_wrk_mem`` (GB), ``read``, ``write``
+    (bytes), ``read_count``, ``write_count``, and the ``machine_*`` means over the instance's life.
 
     Args:
         path: the folder.
@@ -114,34 +121,32 @@ def read_pai(path: str | Path, *, zone: str = ZONE, memory: str = "768MiB") -> T
     checked_memory(memory)
     tables = _Tables(_folder(path))
     store = tables.store
-    tables.load(TASK)
-    named, pairs, numbered = named_tasks(store)
-    store.keep("task_keys", pairs.table.select("job_name", "task_name", task="row"))
-    keyed = {
-        table: unique(store, tables.load(table), f"{table.short}_repeats", key)
-        for table, key in ((JOB, "job_name"), (GROUP, "inst_id"), (MACHINE, "machine"))
-    }
-    tables.load(INSTANCE, LOAD_INSTANCES)
-    found, usage_notes = _usage(tables)
-    jobs, job_notes = _jobs(tables, named, keyed)
-    nodes = nodes_of(keyed[MACHINE]) if MACHINE in tables.read else None
+    named = named_tasks(store, tables.load(TASK))
+    keyed = {table: tables.keyed(table, key) for table, key in KEYS.items()}
+    machines = keyed[MACHINE].firsts()
+    instances, found, usage, usage_notes = _instances(tables, named)
+    links = links_of(named.tasks, keyed[JOB].rows, keyed[GROUP].rows)
+    jobs, job_notes = _jobs(tables, named, keyed, links, instances)
+    nodes = nodes_of(machines) if MACHINE in tables.read else None
     name = short_name(Path(path).resolve())
     cluster: ClusterSpec | None = None
     cluster_notes: tuple[str, ...] = ()
     if nodes is not None:
         cluster, cluster_notes = cluster_of(nodes, name, str(tables.read[MACHINE]))
-    tasks = None
-    if INSTANCE in tables.read:
-        tasks = tasks_of(store, named, found.renamed, keyed[MACHINE].table)
     notes = (
         *_ABOUT,
         *tables.notes(),
         *job_notes,
-        *_numbered(numbered),
-        *_unmatched(tables, keyed),
+        *_numbered(named.renumbered),
+        *_unmatched(tables, keyed, links, instances),
         *usage_notes,
         *cluster_notes,
     )
+    del keyed, links  # long, and of no more use
+    pa.default_memory_pool().release_unused()
+    tasks = None
+    if INSTANCE in tables.read:
+        tasks = tasks_of(store, instances, found, named, usage, machines)
     store.open_for_questions(memory)
     metadata = TraceMetadata(
         name=name,
@@ -203,16 +208,27 @@ class _Tables:
                 self.read[table] = found
         self.store = Store(str(folder))
 
-    def load(self, table: Table, query: str = "SELECT * FROM batches") -> Any:
-        """Load a table, as an empty one where the folder lacks it; return it.
+    def parse(self, table: Table) -> Parsed:
+        """Return the rows of a table, not yet read; none where the folder lacks it."""
+        self.parsed[table] = Parsed(self.read.get(table), table)
+        return self.parsed[table]
+
+    def load(self, table: Table) -> pa.Table:
+        """Return a table, an empty one where the folder lacks it.
 
         Raises:
             TraceError: the table is not as it should be.
         """
-        parsed = Parsed(self.read.get(table), table)
-        self.store.load(table.short, parsed, query)
-        self.parsed[table] = parsed
-        return self.store.table(table.short)
+        return self.parse(table).table()
+
+    def keyed(self, table: Table, key: str) -> _Keyed:
+        """Return a table whose key should be unique.
+
+        Raises:
+            TraceError: the table is not as it should be.
+        """
+        rows = self.load(table)
+        return _Keyed(rows, repeats_of(self.store, rows[key].combine_chunks()).rows)
 
     def notes(self) -> tuple[str, ...]:
         """Return what was read, and what is missing."""
@@ -225,19 +241,47 @@ class _Tables:
         return (f"Rows read: {counts}.", *missing, *self._notes)
 
 
+@dataclass(frozen=True)
+class _Keyed:
+    """A table whose key should be unique.
+
+    Attributes:
+        rows: all its rows.
+        repeats: the rows whose key an earlier one has, ascending.
+    """
+
+    rows: pa.Table
+    repeats: np.ndarray
+
+    def firsts(self) -> pa.Table:
+        """Return the table without the rows that repeat a key."""
+        return self.rows.take(pa.array(np.delete(np.arange(len(self.rows)), self.repeats)))
+
+    def unused(self, used: np.ndarray) -> int:
+        """Return how many rows, repeats apart, are none of ``used``, where -1 is no row."""
+        idle = np.ones(len(self.rows), bool)
+        idle[used[used >= 0]] = False
+        return int(idle.sum()) - len(self.repeats)
+
+
 def _jobs(
-    tables: _Tables, named: Any, keyed: dict[Table, Unique]
+    tables: _Tables,
+    named: Named,
+    keyed: dict[Table, _Keyed],
+    links: Links,
+    instances: Instances,
 ) -> tuple[pa.Table, tuple[str, ...]]:
     """Return the jobs table and the notes that count what it lacks.
 
     Raises:
         SchemaError: rules of the schema are broken.
     """
-    wide = jobs_of(tables.store, named, keyed[JOB], keyed[GROUP])
+    told = told_of_tasks(instances, len(named.tasks))
+    words = instances.status.words
+    wide, rows = jobs_of(named, keyed[JOB].rows, keyed[GROUP].rows, links, told, words)
     wide, contradictions = consistent(wide)
-    rows = wide["row"].to_numpy()
     jobs = conform(
-        wide.drop_columns("row"),
+        wide,
         source=str(tables.read[TASK]),
         lines=np.asarray(tables.parsed[TASK].lines())[rows],
         ids_unique=True,
@@ -248,23 +292,30 @@ def _jobs(
     return jobs, notes
 
 
-def _usage(tables: _Tables) -> tuple[Workers, tuple[str, ...]]:
-    """Load the measurements, give each to an instance, and note what is nobody's."""
+def _instances(
+    tables: _Tables, named: Named
+) -> tuple[Instances, Workers, tuple[Usage, ...], tuple[str, ...]]:
+    """Load instances and measurements, give each of these to one of those, and note the rest."""
     store = tables.store
-    found = workers(store)
+    instances, hashes = load_instances(store, tables.parse(INSTANCE), named.keys())
+    found = workers(store, instances, hashes)
     shared = (
         f"{found.left_out:,} instances share their worker with another one, which counts for "
         "what was measured: the last by status, start and end."
     )
     notes = (shared,) * bool(found.left_out)
+    measured = {SENSOR, METRIC} & tables.read.keys()
+    counted = found.counted if measured else found.counted[:0]
+    by_worker = ByWorker.of(instances, hashes, counted)
+    usage: tuple[Usage, ...] = ()
     for table in (SENSOR, METRIC):
-        tables.load(table)
-        given = measured(store, table.short, found.counted)
+        given = load_usage(store, tables.parse(table), table.short, by_worker)
         if given.repeats:
             notes += (f"{given.repeats:,} rows of {table.name} repeat a worker: its first counts.",)
         if given.strays:
             notes += (f"{given.strays:,} rows of {table.name} belong to no instance.",)
-    return found, notes
+        usage += (given,)
+    return instances, found, usage, notes
 
 
 def _numbered(count: int) -> tuple[str, ...]:
@@ -275,23 +326,29 @@ def _numbered(count: int) -> tuple[str, ...]:
     return (note,) * bool(count)
 
 
-def _unmatched(tables: _Tables, keyed: dict[Table, Unique]) -> tuple[str, ...]:
+def _unmatched(
+    tables: _Tables, keyed: dict[Table, _Keyed], links: Links, instances: Instances
+) -> tuple[str, ...]:
     """Return notes that count rows of the keyed tables that repeat a key, or match nothing."""
-    count, there = tables.store.count, tables.read
-    tasks = tables.store.table(TASK.short)
-    jobs, groups = keyed[JOB].table, keyed[GROUP].table
+    there = tables.read
     counts = [
-        (found.count, f"rows of {table.name} repeat the key of an earlier one, which counts.")
+        (
+            len(found.repeats),
+            f"rows of {table.name} repeat the key of an earlier one, which counts.",
+        )
         for table, found in keyed.items()
     ]
     if JOB in there:
         counts += [
-            (count(tasks.anti_join(jobs, "job_name")), "tasks have no row in the job table."),
-            (count(jobs.anti_join(tasks, "job_name")), "rows of the job table have no task."),
+            (int((links.job < 0).sum()), "tasks have no row in the job table."),
+            (keyed[JOB].unused(links.job), "rows of the job table have no task."),
         ]
     if {JOB, GROUP} <= there.keys():
-        alone = count(groups.anti_join(jobs, "inst_id"))
-        counts.append((alone, "rows of the group tag table belong to no job."))
+        of_jobs = np.delete(links.group, keyed[JOB].repeats)
+        counts.append(
+            (keyed[GROUP].unused(of_jobs), "rows of the group tag table belong to no job.")
+        )
     if INSTANCE in there:
-        counts += strays(tables.store, keyed[MACHINE].table if MACHINE in there else None)
+        machines = keyed[MACHINE].rows["machine"] if MACHINE in there else None
+        counts += strays(instances, machines)
     return tuple(f"{number:,} {text}" for number, text in counts if number)

@@ -1,7 +1,8 @@
-"""The temporary database that a PAI trace lives in, gone when the trace goes.
+"""What a PAI trace lives in: a database in memory, and a folder that is gone when the trace goes.
 
-7.5 million instances do not belong in memory: the tables are parsed once into DuckDB on disk, and
-everything asked of them later is an Ibis expression.
+7.5 million instances do not belong in memory: the tables are parsed once, long columns go to files
+in the folder (`windtunnel.traces.pai.spool`), and everything asked of them later is an Ibis
+expression over the mapped files.
 """
 
 from __future__ import annotations
@@ -16,19 +17,25 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
+
 from windtunnel.errors import SpecError, TraceError, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from windtunnel.traces.pai.parse import Parsed
-
-#: What the database may keep in memory while it loads; beyond it, it spills into its folder.
+#: What the database may keep in memory while the trace is read; beyond it, it spills.
 _LOADING = "512MiB"
 _MAX_THREADS = 4
 _MEBIBYTES = {"MiB": 1, "GiB": 1024}
 #: With less than this (MiB) not even the tables of a small trace are joined.
 _LEAST = 256
+#: Rows that come out of the database at once.
+_AT_ONCE = 2**16
+#: The database's hash of a text. Nothing relies on it being different for different texts.
+HASH = "hash"
+_HASHED = f"SELECT row, {HASH}(text)::UBIGINT AS hash FROM texts"  # noqa: S608 - a constant
 
 
 def checked_memory(memory: str) -> str:
@@ -50,7 +57,7 @@ def checked_memory(memory: str) -> str:
 
 
 class Store:
-    """An on-disk database in a folder of its own.
+    """A database, and a folder of its own for long columns and for what the database spills.
 
     Attributes:
         backend: the Ibis backend. The folder is removed when nothing refers to it any more, at
@@ -62,111 +69,94 @@ class Store:
         import ibis
 
         self.file = file
-        folder = Path(tempfile.mkdtemp(prefix="windtunnel-pai-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="windtunnel-pai-"))
         try:
             self.backend: Any = ibis.duckdb.connect(
-                folder / "tables.duckdb",
                 memory_limit=_LOADING,
                 threads=min(_MAX_THREADS, os.cpu_count() or 1),
-                temp_directory=str(folder / "spill"),
+                temp_directory=str(self._folder / "spill"),
                 preserve_insertion_order=False,  # rows carry their numbers
             )
         except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(self._folder, ignore_errors=True)
             raise
         # The callback must not refer to the backend, or the backend would never go.
-        weakref.finalize(self.backend, _discard, self.backend.con, folder)
-        # Names are random and nothing is kept: packing them costs more than writing them.
-        self.run("PRAGMA force_compression='uncompressed'")
+        weakref.finalize(self.backend, _discard, self.backend.con, self._folder)
 
-    def run(self, statement: str) -> None:
-        """Execute a statement of the database's own.
-
-        Raises:
-            TraceError: there is no room for it.
-        """
-        with self.in_the_room():
-            self.backend.con.execute(statement)
+    def path(self, name: str) -> Path:
+        """Return a place for a file of this name, gone with the store."""
+        return self._folder / name
 
     def open_for_questions(self, memory: str) -> None:
         """Let the database keep as much in memory as `checked_memory` allows."""
-        self.run(f"SET memory_limit='{checked_memory(memory)}'")
+        with self.in_the_room():
+            self.backend.con.execute(f"SET memory_limit='{checked_memory(memory)}'")
 
-    def load(self, name: str, parsed: Parsed, query: str = "SELECT * FROM batches") -> None:
-        """Make a table of parsed rows.
+    def stream(
+        self, query: str, **tables: pa.Table | pa.RecordBatchReader
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield what a query says, in no order.
 
         Args:
-            name: the new table.
-            parsed: the rows.
-            query: what to take of them; they are the relation ``batches``.
-
-        Raises:
-            TraceError: a row is not as it should be, or there is no room.
-        """
-        self.backend.con.register("batches", parsed.batches())
-        try:
-            with self.in_the_room():
-                # A stream does not say how long it is: the other side of a join is the one to hash.
-                self.backend.con.execute("SET disabled_optimizers='build_side_probe_side'")
-                self.backend.con.execute(f"CREATE TABLE {name} AS {query}")
-        except TraceError:
-            parsed.check()  # the parser's own error says more than the database's
-            raise
-        finally:
-            self.backend.con.execute("SET disabled_optimizers=''")
-            self.backend.con.unregister("batches")
-        parsed.check()
-
-    def keep(self, name: str, expression: Any) -> Any:
-        """Compute an Ibis expression once; return the table that holds it.
+            query: in the database's own language.
+            tables: what it asks, by names; readers are read once, in passing.
 
         Raises:
             TraceError: there is no room for it.
         """
-        with self.in_the_room(), _ibis_at_work():
-            return self.backend.create_table(name, expression)
+        con = self.backend.con
+        for name, table in tables.items():
+            con.register(name, table)
+        try:
+            with self.in_the_room():
+                # A stream does not say how long it is: the other side of a join is the one to hash.
+                con.execute("SET disabled_optimizers='build_side_probe_side'")
+                yield from con.sql(query).to_arrow_reader(_AT_ONCE)
+        finally:
+            con.execute("SET disabled_optimizers=''")
+            for name in tables:
+                con.unregister(name)
 
-    def drop(self, *names: str) -> None:
-        """Drop tables that nothing asks for any more."""
-        for name in names:
-            self.run(f"DROP TABLE {name}")
+    def hashes(self, texts: pa.Array) -> np.ndarray:
+        """Return the database's hash of each text, uint64, shape (texts,).
+
+        Raises:
+            TraceError: there is no room for it.
+        """
+        table = pa.table({"row": np.arange(len(texts)), "text": texts})
+        found = np.empty(len(texts), np.uint64)
+        for batch in self.stream(_HASHED, texts=table):
+            found[batch["row"].to_numpy()] = batch["hash"].to_numpy()
+        return found
+
+    def table(self, name: str, rows: pa.Table) -> Any:
+        """Let the database look at an Arrow table; return it as an Ibis table."""
+        self.backend.con.register(name, rows)
+        with _ibis_at_work():
+            return self.backend.table(name)
 
     def view(self, name: str, expression: Any) -> Any:
         """Give an Ibis expression a name in the database; return it as a table of that name."""
         with self.in_the_room(), _ibis_at_work():
             return self.backend.create_view(name, expression)
 
-    def table(self, name: str) -> Any:
-        """Return a table of the database as an Ibis table."""
-        with _ibis_at_work():
-            return self.backend.table(name)
-
-    def count(self, expression: Any) -> int:
-        """Return the number of rows of an Ibis table.
-
-        Raises:
-            TraceError: there is no room to count them.
-        """
-        with self.in_the_room():
-            return int(expression.count().to_pyarrow().as_py())
-
     @contextmanager
     def in_the_room(self) -> Iterator[None]:
-        """Turn the database's errors into ours.
+        """Turn the errors of the database and of files that are written into ours.
 
         Raises:
-            TraceError: it ran out of memory or of disk space, or failed in another way.
+            TraceError: memory or disk space ran out, or the database failed in another way.
         """
         import duckdb
 
         try:
             yield
-        except duckdb.Error as error:
+        except (duckdb.Error, OSError) as error:
             said = str(error).partition("\n")[0]
             raise TraceError(
                 self.file,
                 "room for its tables in the folder for temporary files",
-                hint=f"The database says: {said} TMPDIR names another folder.",
+                hint=f"({said}) TMPDIR names another folder.",
             ) from error
 
 

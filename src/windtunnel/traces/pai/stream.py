@@ -18,6 +18,8 @@ from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import IO, TYPE_CHECKING
 
+import numpy as np
+
 from windtunnel.errors import TraceError
 from windtunnel.traces import source
 from windtunnel.traces.header import checked_text, first_text
@@ -29,11 +31,14 @@ if TYPE_CHECKING:
 
     from windtunnel.traces.pai.tables import Table
 
+_NEWLINE = ord("\n")
 _GZIP_MAGIC = b"\x1f\x8b"
 #: Bytes of an archive read at once.
 _BLOCK = 2**20
 #: What is read of a file before its rows, to look for a header line.
 _HEAD = 64 * 2**10
+#: Bytes looked at at once: as many as stay near the processor from one look to the next.
+_LOOK = 128 * 2**10
 #: No header line of the release is longer.
 _HEADER = 4096
 _DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, tarfile.TarError)
@@ -67,7 +72,8 @@ class RowStream(io.RawIOBase):
         self._content = content
         self._packed = packed
         self._read_bytes = 0
-        self._newlines = self._returns = self._pairs = self._quotes = 0
+        self._newlines = self._returns = self._pairs = 0
+        self._quoted = False
         self._last = b""
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._waiting, self.first_line = self._behind_header(table)
@@ -96,7 +102,8 @@ class RowStream(io.RawIOBase):
             else:
                 self._waiting = b""
             if self._checked:
-                self._look(chunk)
+                for begin in range(0, max(len(chunk), 1), _LOOK):
+                    self._look(chunk[begin : begin + _LOOK])
         except Exception as error:
             self.problem = error
             raise
@@ -108,7 +115,7 @@ class RowStream(io.RawIOBase):
         False means that it cannot be told without looking at the records one by one.
         """
         lines = self._newlines + bool(self._last and self._last != b"\n")
-        return lines == rows and self._quotes == 0 and self._returns == self._pairs
+        return lines == rows and not self._quoted and self._returns == self._pairs
 
     def _look(self, chunk: bytes) -> None:
         """Count what tells lines, and refuse what is not text."""
@@ -119,8 +126,9 @@ class RowStream(io.RawIOBase):
                 self._decoder.decode(chunk, final=not chunk)
             except UnicodeDecodeError as error:
                 raise NotTextError from error
-        self._newlines += chunk.count(b"\n")
-        self._quotes += chunk.count(b'"')
+        # Lines are many: to compare them all at once is cheaper than to find one after another.
+        self._newlines += int(np.count_nonzero(np.frombuffer(chunk, np.uint8) == _NEWLINE))
+        self._quoted |= b'"' in chunk
         if b"\r" in chunk:
             self._returns += chunk.count(b"\r")
             self._pairs += chunk.count(b"\r\n")

@@ -1,0 +1,128 @@
+"""The tasks of the PAI trace: its instances, with what was measured of them, to be asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windtunnel.companions import TASK_COLUMNS
+from windtunnel.traces.pai.joins import status_words
+from windtunnel.traces.pai.spool import index_of, looked_up
+from windtunnel.traces.pai.tables import METRICS
+
+if TYPE_CHECKING:
+    from windtunnel.traces.pai.instances import Instances, Workers
+    from windtunnel.traces.pai.jobs import Named
+    from windtunnel.traces.pai.store import Store
+    from windtunnel.traces.pai.usage import Usage
+
+#: Sensor columns that have no place of their own among `TASK_COLUMNS`.
+_SENSOR_EXTRAS = ("max_mem", "max_gpu_wrk_mem", "read", "write", "read_count", "write_count")
+
+
+def tasks_of(  # noqa: PLR0917 - the tables that make it
+    store: Store,
+    instances: Instances,
+    found: Workers,
+    named: Named,
+    usage: tuple[Usage, ...],
+    machines: pa.Table,
+) -> Any:
+    """Return the tasks as a table of the database: `TASK_COLUMNS`, then the source's others.
+
+    Nothing is joined or copied: a column is where it was read to, and each instance has its place
+    in it. A query reads the columns that it asks for.
+
+    Args:
+        store: where the table lives.
+        instances: see `windtunnel.traces.pai.instances.load_instances`.
+        found: see `windtunnel.traces.pai.instances.workers`.
+        named: the tasks that the instances name.
+        usage: what was measured: of the sensor and of the metric table.
+        machines: the machine table, each machine once.
+    """
+    names = instances.names.mapped()
+    task, machine = index_of(instances.task), index_of(instances.machine.codes)
+    columns = {
+        "given_id": _given_ids(instances, found, names),
+        "worker_name": names["worker_name"],
+        "inst_name": names["inst_name"],
+        "job_id": _job_ids(instances, named, task),
+        "start_time": instances.start,
+        "end_time": instances.end,
+        "status": _status(instances),
+        "node": looked_up(machine, pa.array(instances.machine.words, pa.string())),
+        "node_gpu_type": looked_up(machine, _node_types(instances, machines)),
+    }
+    for name in ("plan_gpu", "plan_cpu", "plan_mem"):
+        columns[name] = looked_up(task, named.tasks[name].combine_chunks())
+    for measured in usage:
+        row = index_of(measured.of)
+        for name, values in measured.numbers.items():
+            columns[name] = looked_up(row, values)
+        for name, coded in measured.texts.items():
+            codes = np.append(coded.codes, np.int32(-1))[measured.of]
+            columns[name] = looked_up(index_of(codes), pa.array(coded.words, pa.string()))
+    columns = {name: column for name, column in columns.items() if column is not None}
+    i = store.table("instances", pa.table(columns))
+    ids = [i[name] for name in ("given_id", "worker_name", "inst_name") if name in columns]
+    ours = {
+        "task_id": ids[0].coalesce(*ids[1:]),
+        "gpu": i.gpu_name,
+        "start_time": i.start_time.nullif(0),
+        "end_time": i.end_time.nullif(0),
+        "num_gpus": i.plan_gpu / 100,
+        "num_cpus": i.plan_cpu / 100,
+        "mem_gib": i.plan_mem,
+        "gpus_used": i.gpu_wrk_util / 100,
+        "cpus_used": i.cpu_usage / 100,
+        "mem_used_gib": i.avg_mem,
+        "gpu_mem_used_gib": i.avg_gpu_wrk_mem,
+    }
+    view = i.select(
+        **{c.name: ours[c.name] if c.name in ours else i[c.name] for c in TASK_COLUMNS},
+        **{name: i[name] for name in ("inst_name", "worker_name", "node_gpu_type")},
+        **{name: i[name] for name in (*_SENSOR_EXTRAS, *METRICS)},
+    )
+    return store.view("tasks", view)
+
+
+def _given_ids(instances: Instances, found: Workers, names: pa.Table) -> pa.Array | None:
+    """Return the ids that are not just a name of the file's; None = there are none."""
+    lacking = np.ones(len(instances), bool)
+    for name in ("worker_name", "inst_name"):
+        lacking &= pc.is_null(names[name]).to_numpy()
+    lacking[found.renamed.rows] = False
+    unnamed = np.flatnonzero(lacking)
+    if not len(unnamed) + len(found.renamed):
+        return None
+    places = np.full(len(instances), -1, np.int32)
+    places[found.renamed.rows] = np.arange(len(found.renamed))
+    places[unnamed] = np.arange(len(unnamed)) + len(found.renamed)
+    return looked_up(index_of(places), pa.concat_arrays([found.new_ids, instances.ids(unnamed)]))
+
+
+def _job_ids(instances: Instances, named: Named, task: pa.Array) -> pa.Array:
+    """Return the job of each instance, by the names it gives where no task has them."""
+    alone = instances.task < 0
+    if not alone.any():
+        return looked_up(task, named.job_id)
+    places = instances.task.copy()
+    places[alone] = np.arange(len(instances.job_ids)) + len(named.job_id)
+    return looked_up(index_of(places), pa.concat_arrays([named.job_id, instances.job_ids]))
+
+
+def _status(instances: Instances) -> pa.Array:
+    """Return how each instance ended, in the schema's words."""
+    words = pa.array(status_words(instances.status.words), pa.string())
+    return looked_up(index_of(instances.status.codes), words)
+
+
+def _node_types(instances: Instances, machines: pa.Table) -> pa.Array:
+    """Return the GPU type of each machine that the instances name."""
+    pairs = zip(machines["machine"].to_pylist(), machines["gpu_type"].to_pylist(), strict=True)
+    types = dict(pairs)
+    return pa.array([types.get(word) for word in instances.machine.words], pa.string())

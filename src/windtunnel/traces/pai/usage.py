@@ -1,0 +1,191 @@
+"""What was measured of PAI's workers, and to which instance each measurement belongs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windtunnel.traces.pai.joins import alike, among
+from windtunnel.traces.pai.spool import Codes, Numbers, Texts
+from windtunnel.traces.pai.store import HASH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from windtunnel.traces.pai.instances import Instances
+    from windtunnel.traces.pai.parse import Parsed
+    from windtunnel.traces.pai.spool import Coded, TextFile
+    from windtunnel.traces.pai.store import Store
+
+_WORKER = "worker_name"
+_HASHED = (
+    f"SELECT row, {HASH}(worker_name)::UBIGINT AS hash FROM rows WHERE worker_name IS NOT NULL"  # noqa: S608 - a constant
+)
+_ROWS = pa.schema([("row", pa.int32()), (_WORKER, pa.string())])
+#: Pairs whose names are compared at once.
+_AT_ONCE = 2**18
+
+
+@dataclass(frozen=True)
+class Usage:
+    """A table of measurements and the instances that they belong to.
+
+    Attributes:
+        of: the row of each instance in the table, integers, shape (instances,); -1 = none.
+        numbers: column -> its values, shape (rows,).
+        texts: column -> its values, shape (rows,).
+        repeats: rows left out because an earlier one has the same worker.
+        strays: rows whose worker is no instance's.
+    """
+
+    of: np.ndarray
+    numbers: dict[str, pa.Array]
+    texts: dict[str, Coded]
+    repeats: int
+    strays: int
+
+
+@dataclass(frozen=True)
+class ByWorker:
+    """The instances that usage is counted for, in the order of their hashes.
+
+    Attributes:
+        instances: all of them.
+        rows: those that count, int32, shape (counted,).
+        hashes: of their workers, uint64, ascending.
+    """
+
+    instances: Instances
+    rows: np.ndarray
+    hashes: np.ndarray
+
+    @classmethod
+    def of(cls, instances: Instances, hashes: np.ndarray, counted: np.ndarray) -> ByWorker:
+        """Sort the instances that count.
+
+        Args:
+            instances: all of them.
+            hashes: of all their ids.
+            counted: rows, one a worker.
+        """
+        hashes = hashes[counted]
+        order = np.argsort(hashes)
+        return cls(instances, counted[order], hashes[order])
+
+    def places(self, hashes: np.ndarray, workers: TextFile, rows: np.ndarray) -> np.ndarray:
+        """Return the instance of some rows of another table, int32, shape (rows,); -1 = none.
+
+        Args:
+            hashes: of the rows' workers, shape (rows,).
+            workers: the names of all the workers of that table.
+            rows: its rows, ascending.
+        """
+        if not len(self.rows):
+            return np.full(len(rows), -1, np.int32)
+        order = np.argsort(hashes)
+        near = np.empty(len(rows), np.int64)
+        near[order] = np.searchsorted(self.hashes, hashes[order])
+        near = np.minimum(near, len(self.rows) - 1)
+        found = np.where(self.hashes[near] == hashes, self.rows[near], -1)
+        wrong = self._other_names(found, workers, rows)
+        if len(wrong):  # another name has the same hash
+            found[wrong] = self._by_name(hashes[wrong], workers.rows(_WORKER, rows[wrong]))
+        return found
+
+    def _other_names(self, found: np.ndarray, workers: TextFile, rows: np.ndarray) -> np.ndarray:
+        """Return the places in ``rows`` whose worker is not that of the instance found."""
+        wrong = [np.empty(0, np.int64)]
+        some = np.flatnonzero(found >= 0)
+        for begin in range(0, len(some), _AT_ONCE):
+            part = some[begin : begin + _AT_ONCE]
+            theirs = workers.rows(_WORKER, rows[part])
+            equal = pc.equal(self.instances.workers(found[part]), theirs)
+            wrong.append(part[~equal.to_numpy(zero_copy_only=False)])
+        return np.concatenate(wrong)
+
+    def _by_name(self, hashes: np.ndarray, names: pa.Array) -> np.ndarray:
+        """Return the instances of some workers, looked up by name among those of their hashes."""
+        rows = np.sort(self.rows[among(self.hashes, np.sort(hashes))])
+        place = pc.index_in(names, value_set=self.instances.workers(rows)).fill_null(-1)
+        found: np.ndarray = np.append(rows, np.int32(-1))[place.to_numpy()]
+        return found
+
+
+def load_usage(store: Store, parsed: Parsed, short: str, by_worker: ByWorker) -> Usage:
+    """Read the sensor or the metric table and give each row to the instance of its worker.
+
+    Args:
+        store: where the columns go.
+        parsed: the table's rows.
+        short: what to call its files.
+        by_worker: the instances.
+
+    Raises:
+        TraceError: the table is not as it should be, or there is no room.
+    """
+    with store.in_the_room():
+        names = Texts(store.path(f"{short}.names"), (_WORKER,))
+        numbers = {
+            field.name: Numbers(store.path(f"{short}.{field.name}"))
+            for field in parsed.schema
+            if field.type == pa.float64()
+        }
+    texts: dict[str, Codes] = {
+        name: Codes() for name in parsed.schema.names if name not in {_WORKER, *numbers}
+    }
+
+    def passing() -> Iterator[pa.RecordBatch]:
+        row = 0
+        for batch in parsed.batches():
+            names.append(batch)
+            for name, number in numbers.items():
+                number.append(batch[name])
+            for name, text in texts.items():
+                text.append(batch[name])
+            places = pa.array(np.arange(row, row + batch.num_rows, dtype=np.int32))
+            row += batch.num_rows
+            yield pa.RecordBatch.from_arrays([places, batch[_WORKER]], schema=_ROWS)
+
+    with parsed.explained():
+        found = list(
+            store.stream(_HASHED, rows=pa.RecordBatchReader.from_batches(_ROWS, passing()))
+        )
+    with store.in_the_room():
+        workers = names.close()
+        mapped = {name: column.mapped() for name, column in numbers.items()}
+    rows, hashes = _in_order(found)
+    del found
+    pa.default_memory_pool().release_unused()
+    of, repeats = _given(by_worker, workers, rows, hashes)
+    strays = parsed.rows - repeats - int((of >= 0).sum())
+    coded = {name: column.coded() for name, column in texts.items()}
+    return Usage(of, mapped, coded, repeats, strays)
+
+
+def _in_order(found: list[pa.RecordBatch]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the columns of `_HASHED`, rows ascending."""
+    rows = np.concatenate([np.empty(0, np.int32), *(b["row"].to_numpy() for b in found)])
+    hashes = np.concatenate([np.empty(0, np.uint64), *(b["hash"].to_numpy() for b in found)])
+    if bool(np.any(rows[1:] < rows[:-1])):
+        order = np.argsort(rows)
+        return rows[order], hashes[order]
+    return rows, hashes
+
+
+def _given(
+    by_worker: ByWorker, workers: TextFile, rows: np.ndarray, hashes: np.ndarray
+) -> tuple[np.ndarray, int]:
+    """Return the row of each instance, -1 = none; and how many rows repeat a worker."""
+    repeats = alike(rows, hashes, lambda some: workers.rows(_WORKER, some)).repeats()
+    if len(repeats):
+        first = ~np.isin(rows, repeats.rows)
+        rows, hashes = rows[first], hashes[first]
+    places = by_worker.places(hashes, workers, rows)
+    given = places >= 0
+    of = np.full(len(by_worker.instances), -1, np.int32 if len(rows) else np.int8)
+    of[places[given]] = rows[given]
+    return of, len(repeats)
