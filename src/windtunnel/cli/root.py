@@ -19,6 +19,7 @@ COMMANDS: dict[str, str] = {
     "simulate": "windtunnel.cli.simulate",
     "compare": "windtunnel.cli.compare",
     "pack": "windtunnel.cli.pack",
+    "predict": "windtunnel.cli.predict",
     "demo": "windtunnel.cli.demo",
 }
 

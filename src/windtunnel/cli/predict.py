@@ -1,0 +1,311 @@
+"""``windtunnel predict``: how well what will happen could have been foretold."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from windtunnel.cli.group import LazyGroup
+from windtunnel.cli.options import (
+    OneOf,
+    Seconds,
+    debug_option,
+    out_option,
+    output_options,
+    seed_option,
+    trace_options,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from windtunnel.cli.opening import TraceWish
+    from windtunnel.predictors.backtest import Backtest
+    from windtunnel.predictors.convention import Predictor
+    from windtunnel.traces.trace import Trace
+
+#: `windtunnel.predictors.knowledge.KNOWN_AFTER`, which is not imported here: it needs Arrow.
+KNOWN_AFTER = ("recorded", "end", "submit+duration")
+_ABOUT = (
+    "Share of the predicted jobs whose run time was off by at most 25 % and 100 % of the truth; "
+    "median relative error; mean error."
+)
+_ABOUT_INTERVALS = "The last column: the share whose run time lies in the predicted interval."
+#: The options of a back-test whose default says nothing, with that default.
+_QUIET: dict[str, Any] = {
+    "refresh": None,
+    "refresh_jobs": None,
+    "min_history": None,
+    "train_last": None,
+    "known_after": "recorded",
+    "warm_up": None,
+    "horizon": None,
+    "interval": None,
+}
+
+
+@click.group(
+    cls=LazyGroup,
+    homes={"durations": "windtunnel.cli.predict"},
+    short_help="Back-test predictors on a trace.",
+)
+@debug_option
+def predict() -> None:
+    """Tell how well predictors would have done on a trace, each prediction from its past alone."""
+
+
+@click.command(short_help="How well could run times have been foretold?")
+@trace_options
+@click.option(
+    "--model",
+    "models",
+    default="rolling",
+    show_default=True,
+    metavar="NAMES",
+    help="Predictors, separated by commas: rolling, qssf-rolling, mean:user+template, sju, sjg, "
+    "sjgg, cart, gbdt, quantile, requested, column:NAME, oracle, noise. Parameters go behind "
+    "colons: rolling:last=20:statistic=median.",
+)
+@click.option(
+    "--refresh",
+    type=Seconds(),
+    metavar="TIME",
+    help="Train cart, gbdt and quantile anew each time so much has passed.  [default: 1d]",
+)
+@click.option(
+    "--refresh-jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Instead, each time N more jobs have ended.",
+)
+@click.option(
+    "--min-history",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Ended jobs before they are trained; until then they fall back on rolling means.  "
+    "[default: 100]",
+)
+@click.option(
+    "--train-last",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Train on the last N ended jobs.  [default: 10000]",
+)
+@click.option(
+    "--known-after",
+    type=OneOf(*KNOWN_AFTER),
+    default="recorded",
+    show_default=True,
+    metavar="|".join(KNOWN_AFTER),
+    help="When a run time is known: at the recorded end, and without one at submission + run "
+    "time; at the recorded end only; always at submission + run time.",
+)
+@click.option(
+    "--warm-up",
+    type=Seconds(),
+    metavar="TIME",
+    help="Learn from jobs submitted before this time of the trace, but do not judge them.",
+)
+@click.option(
+    "--horizon",
+    type=Seconds(),
+    metavar="TIME",
+    help="Judge no jobs submitted from this time of the trace on.",
+)
+@click.option(
+    "--interval",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="P",
+    help="Also predict intervals that hold the run time with this probability, such as 0.9.",
+)
+@seed_option("Seed of the models, and of a synthetic trace.  [default: 0]")
+@out_option("FILE", "Write every prediction of every model: a .parquet or .csv file.")
+@output_options
+def durations(*, trace: str, models: str, out: Path | None, as_json: bool, **asked: Any) -> None:
+    """Predict each run time of TRACE at its submission, from jobs that had ended, and compare.
+
+    TRACE is a name (`windtunnel traces`), a file, or - for standard input.
+    """
+    from windtunnel.cli.opening import TraceWish, check_out, open_wish
+    from windtunnel.cli.saving import ENDINGS, save_table
+    from windtunnel.cli.screen import progress, shows_progress
+    from windtunnel.predictors.backtest import backtest
+
+    check_out(out, ENDINGS, trace)
+    chosen = {name: asked.pop(name) for name in _QUIET}
+    predictors = _resolved(models, asked["seed"] or 0)
+    options = _options(chosen)
+    show = shows_progress(as_json=as_json)
+    wish = TraceWish(trace, **asked)
+    opened = open_wish(wish, show=show)
+    tests: list[Backtest] = []
+    with progress("Predicting", len(predictors), show=show) as done:
+        for predictor in predictors:
+            tests.append(backtest(opened.jobs, predictor, seed=asked["seed"] or 0, **options))
+            done(predictor.label)
+    command = _command(wish, models, chosen, out)
+    if out is not None:
+        save_table(_all_predictions(tests), out)
+    if as_json:
+        from windtunnel.cli.machine import print_json, trace_data
+
+        print_json(
+            {
+                "trace": trace_data(opened),
+                "models": [_data(test) for test in tests],
+                "notes": _notes(tests),
+                "command": command,
+                "out": None if out is None else str(out),
+            }
+        )
+        return
+    _print(opened, tests, command, out)
+
+
+def _resolved(models: str, seed: int) -> list[Predictor]:
+    """Return the predictors that were named.
+
+    Raises:
+        SpecError: none, an unknown one, or one twice.
+    """
+    from windtunnel.errors import SpecError, quote
+    from windtunnel.predictors.catalogue import resolve_predictor
+
+    names = [name.strip() for name in models.split(",") if name.strip()]
+    if not names:
+        raise SpecError("--model", "expected at least one predictor, such as rolling,cart.")
+    found: dict[str, Predictor] = {}
+    for name in names:
+        predictor = resolve_predictor(name, seed=seed)
+        if predictor.label in found:
+            raise SpecError("--model", f"found {quote(predictor.label)} twice; name each once.")
+        found[predictor.label] = predictor
+    return list(found.values())
+
+
+def _options(chosen: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of `backtest` that were given, checked before the trace is read.
+
+    Raises:
+        SpecError: two of them contradict each other.
+    """
+    from windtunnel.errors import SpecError
+    from windtunnel.predictors.refreshing import Refreshing
+
+    given = {name: value for name, value in chosen.items() if value is not None}
+    often = ("refresh", "refresh_jobs", "min_history", "train_last")
+    Refreshing.of(**{name: given[name] for name in often if name in given})
+    if given.get("warm_up", 0.0) >= given.get("horizon", float("inf")):
+        raise SpecError("--horizon", "expected a time after --warm-up.")
+    if "interval" in given:
+        given["coverage"] = given.pop("interval")
+    return given
+
+
+def _command(wish: TraceWish, models: str, chosen: dict[str, Any], out: Path | None) -> str:
+    """Return the command line that gives the result again."""
+    words = ["windtunnel", "predict", "durations", *wish.command_words(), "--model", models]
+    for name, quiet in _QUIET.items():
+        if chosen[name] != quiet:
+            value = chosen[name]
+            text = f"{value:.12g}" if isinstance(value, float) else str(value)
+            words += [f"--{name.replace('_', '-')}", text]
+    words += ["--seed", str(wish.seed or 0)] + ([] if out is None else ["--out", str(out)])
+    return shlex.join(words)
+
+
+def _data(test: Backtest) -> dict[str, Any]:
+    """Return a back-test as plain data."""
+    return {
+        **test.summary(),
+        "error_cdf": test.error_cdf().to_pylist(),
+        "by_size": test.by_size().to_pylist(),
+        "by_recurrence": test.by_recurrence().to_pylist(),
+        "by_source": test.by_source().to_pylist(),
+        "settings": test.settings,
+    }
+
+
+def _notes(tests: Sequence[Backtest]) -> list[str]:
+    """Return what a reader of the numbers must know, each sentence once."""
+    notes = dict.fromkeys(note for test in tests for note in test.notes)
+    peeking = [test.model for test in tests if test.peeks]
+    if peeking:
+        notes[f"{', '.join(peeking)}: knows the true run times; a bound, not a predictor."] = None
+    return list(notes)
+
+
+def _all_predictions(tests: Sequence[Backtest]) -> Any:
+    """Return the back-tests' tables one below the other, the model's name in front."""
+    import pyarrow as pa
+
+    named = [
+        test.table.add_column(0, "model", pa.array([test.model] * test.table.num_rows, pa.string()))
+        for test in tests
+    ]
+    return pa.concat_tables(named)
+
+
+def _print(trace: Trace, tests: Sequence[Backtest], command: str, out: Path | None) -> None:
+    from windtunnel.cli.screen import bullets, facts, heading, line, screen
+    from windtunnel.report.format import count
+
+    console = screen()
+    heading(console, trace.name)
+    console.print(line(_ABOUT))
+    if tests[0].settings["coverage"] is not None:
+        console.print(line(_ABOUT_INTERVALS))
+    console.print(_models_table(tests))
+    heading(console, "By GPUs of the job: within 25 %")
+    console.print(_parts_table("GPUs", tests, [test.by_size() for test in tests]))
+    heading(console, "By recurrence of the template: within 25 %")
+    console.print(_parts_table("template", tests, [test.by_recurrence() for test in tests]))
+    judged, jobs = tests[0].summary()["n"], tests[0].table.num_rows
+    told = f"{count(judged)} of {count(jobs)} jobs are judged."
+    bullets(console, "Notes", [told, *_notes(tests)])
+    console.print()
+    facts(console, [("again with", command)])
+    if out is not None:
+        console.print()
+        console.print(line(f"Every prediction is in {out}"))
+
+
+def _models_table(tests: Sequence[Backtest]) -> Any:
+    """Return the models with their errors, one a row."""
+    from windtunnel.cli.screen import plain_table
+    from windtunnel.report.format import count, duration, percent
+
+    nominal = tests[0].settings["coverage"]
+    columns = ["model", "predicted", "fell back", "\u2264 25 %", "\u2264 100 %", "median", "mean"]
+    columns += [] if nominal is None else [f"in {percent(nominal)}"]
+    rows = []
+    for test in tests:
+        told = test.summary()
+        cells = [test.model, count(told["num_predicted"]), count(told["num_fallback"])]
+        cells += [percent(told[key]) for key in ("within_25", "within_100", "median_error")]
+        cells += [duration(told["mae"])]
+        rows.append(cells + ([] if nominal is None else [percent(told["coverage"])]))
+    return plain_table(columns, rows, numbers=len(columns) - 1)
+
+
+def _parts_table(title: str, tests: Sequence[Backtest], tables: Sequence[Any]) -> Any:
+    """Return the share within 25 % of each part of the jobs, models across.
+
+    Args:
+        title: heading of the first column.
+        tests: the back-tests.
+        tables: a table of parts each, of the same parts: all judge the same jobs.
+    """
+    from windtunnel.cli.screen import plain_table
+    from windtunnel.report.format import count, percent
+
+    names = tables[0].column(0).to_pylist()
+    rows = [
+        [name, count(n), *(percent(table["within_25"][row].as_py()) for table in tables)]
+        for row, (name, n) in enumerate(zip(names, tables[0]["n"].to_pylist(), strict=True))
+    ]
+    headings = [title, "jobs", *(test.model for test in tests)]
+    return plain_table(headings, rows, numbers=len(headings) - 1)

@@ -1,0 +1,163 @@
+"""Predictors that learn at each completion: the runs of the finest key that has any decide.
+
+A `Recalling` predictor has a list of levels, from the finest to all jobs. A prediction is the mean
+or median over the runs of the first level at which the job's key has enough of them; each level
+says what a prediction from it rests on. `Recall` is its memory for one jobs table.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from windtunnel.errors import SpecError
+from windtunnel.predictors.convention import NONE, SIMILAR, TEMPLATE, Predicted, Predictor, paired
+from windtunnel.predictors.history import Total, Window, pooled
+from windtunnel.predictors.similar import Names
+from windtunnel.predictors.submission import Keys
+from windtunnel.schema import as_jobs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+    from windtunnel.predictors.submission import Level
+
+
+class Memory:
+    """The runs that a predictor has seen.
+
+    Args:
+        levels: from the finest to the coarsest.
+        statistic: one of `windtunnel.predictors.history.STATISTICS`.
+        min_runs: runs that a key needs to be asked.
+        similar: ask the templates with the closest names about a new one.
+    """
+
+    def __init__(
+        self, levels: Sequence[Level], statistic: str, *, min_runs: int = 1, similar: bool = False
+    ) -> None:
+        self.levels = tuple(levels)
+        self.statistic = statistic
+        self.min_runs = min_runs
+        self.keys = Keys([level.columns for level in levels])
+        self.names = Names() if similar else None
+        self.cells: list[dict[int, Total | Window]] = [{} for _ in levels]
+
+    def new_cell(self, level: int) -> Total | Window:
+        """Return an empty cell for a key of a level."""
+        last = self.levels[level].last
+        return Total() if last is None else Window(last, self.statistic)
+
+
+class Recall:
+    """A memory, asked and taught by rows of one jobs table.
+
+    Args:
+        memory: where runs are remembered.
+        jobs: a jobs table; only columns known at submission are read.
+    """
+
+    def __init__(self, memory: Memory, jobs: pa.Table) -> None:
+        self._memory = memory
+        self._keys: list[list[int]] = memory.keys.of(jobs).tolist()
+        self._sources = [level.source for level in memory.levels]
+        self._templates = None if memory.names is None else jobs["template"].to_pylist()
+        used = dict.fromkeys(name for level in memory.levels for name in level.columns)
+        self._values = (
+            {} if memory.names is None else {name: jobs[name].to_pylist() for name in used}
+        )
+
+    def observe(self, row: int, seconds: float) -> None:
+        """Remember that the job in ``row`` ran for ``seconds``."""
+        memory = self._memory
+        for level, cells in enumerate(memory.cells):
+            key = self._keys[level][row]
+            if key < 0:
+                continue
+            cell = cells.get(key)
+            if cell is None:
+                cell = cells[key] = memory.new_cell(level)
+            cell.add(seconds)
+        if memory.names is not None and self._templates is not None:
+            template = self._templates[row]
+            if template is not None:
+                memory.names.add(template)
+
+    def predict(self, row: int) -> tuple[float, int, int]:
+        """Return (seconds, source, runs) for the job in ``row``; (NaN, none, 0) without runs."""
+        memory = self._memory
+        similar = memory.names is not None
+        for level, cells in enumerate(memory.cells):
+            source = self._sources[level]
+            if similar and source != TEMPLATE:
+                similar = False
+                found = self._from_similar(row)
+                if found is not None:
+                    return found
+            cell = cells.get(self._keys[level][row])
+            if cell is not None and cell.count >= memory.min_runs:
+                return cell.value(), source, cell.count
+        return np.nan, NONE, 0
+
+    def _from_similar(self, row: int) -> tuple[float, int, int] | None:
+        """Return a prediction from the templates with the closest names, for a new name."""
+        memory = self._memory
+        if memory.names is None or self._templates is None:
+            return None
+        template = self._templates[row]
+        if template is None or template in memory.names:
+            return None
+        names = memory.names.close_to(template)
+        for level, cells in enumerate(memory.cells):
+            if not names or self._sources[level] != TEMPLATE:
+                break
+            columns = memory.levels[level].columns
+            keys = [memory.keys.number(level, self._values_with(row, columns, n)) for n in names]
+            there = [cells[key] for key in keys if key in cells]
+            if sum(cell.count for cell in there) >= memory.min_runs:
+                seconds, runs = pooled(there)
+                return seconds, SIMILAR, runs
+        return None
+
+    def _values_with(self, row: int, columns: tuple[str, ...], template: str) -> tuple[Any, ...]:
+        """Return the row's values with another template; a null GPU type is any type."""
+        found = [template if n == "template" else self._values[n][row] for n in columns]
+        return tuple(
+            "" if value is None and name == "gpu_type" else value
+            for name, value in zip(columns, found, strict=True)
+        )
+
+
+class Recalling(Predictor):
+    """A predictor that learns at each completion. Subclasses say at which levels."""
+
+    def memory(self) -> Memory:
+        """Return an empty memory with the predictor's levels."""
+        raise NotImplementedError
+
+    def fit(self, jobs: Any, durations: Any) -> Self:
+        """Remember runs, in row order, and forget those of earlier fits; see `Predictor.fit`."""
+        table, seconds = paired(jobs, durations)
+        self.memory_ = self.memory()
+        recall = Recall(self.memory_, table)
+        for row in np.flatnonzero(~np.isnan(seconds)).tolist():
+            recall.observe(row, float(seconds[row]))
+        return self
+
+    def explain(self, jobs: Any) -> Predicted:
+        """Return predictions from the runs that were fitted; see `Predictor.explain`."""
+        if not hasattr(self, "memory_"):
+            raise SpecError(f"predictor {self.name}", "has learnt nothing yet; call fit first.")
+        table = as_jobs(jobs)
+        return recalled(Recall(self.memory_, table), range(table.num_rows))
+
+
+def recalled(recall: Recall, rows: Sequence[int]) -> Predicted:
+    """Return what a memory says about rows, in their order."""
+    found = Predicted.nothing(len(rows))
+    for place, row in enumerate(rows):
+        found.seconds[place], found.source[place], found.runs[place] = recall.predict(row)
+    return found
