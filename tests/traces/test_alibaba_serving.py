@@ -131,13 +131,13 @@ def test_parquet_holds_the_same_requests(tmp_path: Path) -> None:
     pq.write_table(table, path)
     assert open_trace(path, format="genai").jobs.to_pydict() == read_genai(plain).jobs.to_pydict()
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(TraceError, match="a whole Parquet file of requests"):
+    with pytest.raises(TraceError, match="a whole Parquet file"):
         open_trace(path, format="genai")
     pq.write_table(table.slice(0, 0), path)
     with pytest.raises(TraceError, match="at least one row"):
         open_trace(path, format="genai")
     pq.write_table(pa.table({"gmt_create": [[1]]}), path)
-    with pytest.raises(TraceError, match="a whole Parquet file of requests"):
+    with pytest.raises(TraceError, match="a whole Parquet file"):
         open_trace(path, format="genai")
 
 

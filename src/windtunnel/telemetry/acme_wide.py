@@ -150,7 +150,9 @@ class _Meaning:
         values = rescaled(metric, values, self.steps)
         if self.gpu_mem_mib is None or metric != MEMORY:
             return values
-        return 100.0 * values / self.gpu_mem_mib
+        with np.errstate(over="ignore"):  # infinite then, and counted as such
+            percent: np.ndarray = 100.0 * values / self.gpu_mem_mib
+        return percent
 
 
 class _Sheet:
@@ -165,6 +167,13 @@ class _Sheet:
         self._devices = [name for name in header.names if name != TIME]
         if not self._devices:
             raise TraceError(self._file, f"a column for each device beside {TIME}")
+        if "" in self._devices:  # the index of a data frame, or a separator behind the rows
+            raise TraceError(
+                self._file,
+                "a name for each column",
+                row=header.line - 1,
+                hint=f"Column {header.names.index('') + 1} has none.",
+            )
         nodes, gpus = self._named(self._devices)
         self.width = len(self._devices)
         self._tiles = Tiles(meaning.name_of(metric), nodes, gpus)

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 #: Bytes of text parsed at once.
 BLOCK_BYTES = 16 * 2**20
+#: A gzip file that grows by more than this factor is refused as a bomb: blank cells by the million
+#: may reach some hundreds, the format's own limit is about 1,030 ...
+MAX_RATIO = 900
+#: ... once it has grown beyond this.
+RATIO_FLOOR = 64 * 2**20
 _GZIP_MAGIC = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
 
@@ -109,8 +114,11 @@ def line_blocks(
         packed = raw.read(2) == _GZIP_MAGIC
         raw.seek(0)
         stream: Any = gzip.GzipFile(fileobj=raw) if packed else raw
-        rest, line, offset, told = b"", 1, 0, 0
+        rest, line, offset, told, unpacked = b"", 1, 0, 0, 0
         while chunk := _chunk(stream, name, size):
+            if packed:
+                unpacked += len(chunk)
+                _check_growth(name, raw.tell(), unpacked)
             if meter is not None:
                 meter.advance(raw.tell() - told)
                 told = raw.tell()
@@ -120,11 +128,12 @@ def line_blocks(
             cut = data.rfind(b"\n") + 1
             rest = data[cut:]
             if len(rest) > MAX_LINE:
-                raise _too_long(name, line + data.count(b"\n"), rest)
-            if cut:
+                raise _too_long(name, line + _line_ends(data), rest)
+            # Blank lines by the million (a bomb) are counted, not parsed.
+            if cut and not (line > 1 and data[:cut].isspace()):
                 yield Block(_without_nul(data[:cut], name, line), line, offset)
-                line += data.count(b"\n")
-                offset += cut
+            line += _line_ends(data[:cut])
+            offset += cut
         if rest:
             yield Block(_without_nul(rest, name, line), line, offset)
         elif line == 1:
@@ -186,6 +195,15 @@ def _chunk(stream: Any, name: str, size: int) -> bytes:
     return data
 
 
+def _check_growth(name: str, packed: int, unpacked: int) -> None:
+    if unpacked > RATIO_FLOOR and unpacked > MAX_RATIO * packed:
+        raise TraceError(
+            name,
+            f"a gzip file that grows at most {MAX_RATIO} times",
+            hint="It grows far more than any telemetry does; if you trust it, gunzip it first.",
+        )
+
+
 def _unreadable(name: str, error: Exception) -> TraceError:
     reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
     return TraceError(name, "a file that can be read", hint=f"The system says: {reason}.")
@@ -205,11 +223,17 @@ def _without_nul(data: bytes, name: str, line: int) -> bytes:
         raise TraceError(
             name,
             "text without NUL bytes",
-            row=line + data.count(b"\n", 0, where),
+            row=line + _line_ends(data[:where]),
             value=data[max(0, where - 10) : where + 10],
             hint="The file is binary, UTF-16, or was damaged when it was written.",
         )
     return data
+
+
+def _line_ends(data: bytes) -> int:
+    """Return how many lines end in some text, at LF, CR LF, or CR alone."""
+    ends = data.count(b"\n")
+    return ends + data.count(b"\r") - data.count(b"\r\n") if b"\r" in data else ends
 
 
 def _too_long(name: str, line: int, rest: bytes) -> TraceError:

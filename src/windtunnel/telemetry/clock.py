@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windtunnel.errors import SpecError, TraceError, quote
-from windtunnel.traces.wallclock import to_utc
+from windtunnel.traces.wallclock import FIRST_SECOND, to_utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 LAST_SECOND = 1e11
 _INSTANT = pa.timestamp("us", "UTC")
 _WALL = pa.timestamp("us")
+#: Forms of a time; of two that fit as many rows the first counts.
+_FORMS = (_INSTANT, _WALL, pa.float64())
+#: Rows that are asked which form is the file's, where not all rows have one.
+_ASKED = 101
 
 
 def moments(
@@ -48,14 +52,15 @@ def moments(
     cells = pc.utf8_trim_whitespace(cells)
     if cells.null_count:
         row = pc.index(pc.is_null(cells), True).as_py()
-        raise TraceError(file, "a time", row=line(row), column=column, value="")
+        raise TraceError(file, "a time in every row", row=line(row), column=column)
     for form in (_seconds, _instants):
         found = form(cells)
         if found is not None:
             return _checked(found, cells, file, column, line)
     wall = _cast(cells, _WALL)
     if wall is not None:
-        return _checked(to_utc(wall, zone)[0], cells, file, column, line)
+        _checked(wall, cells, file, column, line)
+        return to_utc(wall, zone)[0]
     row = _odd_one(cells)
     raise TraceError(
         file,
@@ -99,12 +104,13 @@ def epoch_seconds(epoch: str | float | None, name: str = "epoch") -> float:
 def _checked(
     seconds: np.ndarray, cells: pa.ChunkedArray, file: str, column: str, line: Callable[[int], int]
 ) -> np.ndarray:
-    odd = np.flatnonzero(~(np.abs(seconds) < LAST_SECOND))
+    odd = np.flatnonzero(~((seconds >= FIRST_SECOND) & (seconds < LAST_SECOND)))
     if len(odd):
         row = int(odd[0])
         raise TraceError(
             file,
-            "seconds since 1970, not milliseconds",
+            "a time of the years 1 to 5138; if it is a number, seconds since 1970, not "
+            "milliseconds",
             row=line(row),
             column=column,
             value=cells[row].as_py(),
@@ -131,14 +137,11 @@ def _cast(cells: pa.ChunkedArray, kind: pa.DataType) -> np.ndarray | None:
 
 
 def _odd_one(cells: pa.ChunkedArray) -> int:
-    """Return the first row that is not a time of the form that the rows before it have."""
-    forms = [pa.float64(), _INSTANT, _WALL]
-    for row, cell in enumerate(cells):
-        fitting = [kind for kind in forms if _fits(cell, kind)]
-        if not fitting:
-            return row
-        forms = fitting
-    return 0
+    """Return the first row that is not a time of the form that most of the first rows have."""
+    asked = cells.slice(0, _ASKED)
+    counts = {kind: sum(_fits(cell, kind) for cell in asked) for kind in _FORMS}
+    usual = max(_FORMS, key=lambda kind: counts[kind])
+    return next(row for row, cell in enumerate(cells) if not _fits(cell, usual))
 
 
 def _fits(cell: pa.Scalar, kind: pa.DataType) -> bool:

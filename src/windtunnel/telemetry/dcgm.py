@@ -91,6 +91,8 @@ class Dcgm:
         metrics: list[str] = []
         places: list[Place] = []
         for number, text in enumerate(lines, block.line):
+            if "\r" in text.strip():
+                raise TraceError(file, "lines that end in LF, not in CR alone", row=number)
             reading = reading_of(text, file, number)
             if reading is None:
                 continue

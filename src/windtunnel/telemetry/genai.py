@@ -7,6 +7,8 @@ without ``_anon``; the unit is that of the source (percent, bytes, ms, requests 
 
 from __future__ import annotations
 
+import operator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,11 +20,16 @@ from windtunnel.errors import SpecError, TraceError
 from windtunnel.telemetry.blocks import Meter, after_header, file_size, line_blocks
 from windtunnel.telemetry.rows import RowParser
 from windtunnel.telemetry.sample_batches import BATCH_ROWS, batch, repeated
+from windtunnel.traces.parquet import check_columns, check_growth, damaged
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
+    from typing import TypeAlias
 
     from windtunnel.telemetry.sample_batches import Tally
+
+    #: Row of a table -> its line in the file, or its number, from 1.
+    Line: TypeAlias = Callable[[int], int]
 
 TIME, NODE, VALUE, KIND = "timestamp_anon", "container_ip", "value", "request_type"
 #: Documented as percent by its authors; the values are a fraction.
@@ -56,8 +63,8 @@ class GenaiTelemetry:
     def batches(self, tally: Tally, meter: Meter) -> Iterator[pa.RecordBatch]:
         """Yield the samples in the order of the rows."""
         largest = 0.0
-        for table, rows in self._tables(meter):
-            found = self._samples(table, rows, tally)
+        for table, line in self._tables(meter):
+            found = self._samples(table, line, tally)
             if found.num_rows:
                 largest = max(largest, pc.max(found.column("value")).as_py())
             yield found
@@ -67,58 +74,55 @@ class GenaiTelemetry:
                 f"{'a fraction' if largest <= 1 else 'not a fraction'}. Values are the file's own."
             )
 
-    def _tables(self, meter: Meter) -> Iterator[tuple[pa.Table, int]]:
-        """Yield tables of the columns, each with the number of its first row, from 1."""
+    def _tables(self, meter: Meter) -> Iterator[tuple[pa.Table, Line]]:
+        """Yield tables of the columns, each with what tells the place of a row in the file."""
         with_magic = self._path.is_file() and _head(self._path) == _MAGIC
         yield from self._parquet(meter) if with_magic else self._text(meter)
 
-    def _parquet(self, meter: Meter) -> Iterator[tuple[pa.Table, int]]:
+    def _parquet(self, meter: Meter) -> Iterator[tuple[pa.Table, Line]]:
         import pyarrow.parquet as pq
 
+        file = str(self._path)
         first = 1
         try:
             with pq.ParquetFile(self._path) as opened:
                 self._check(opened.schema_arrow.names)
+                check_columns(opened.schema_arrow.names, file)
+                check_growth(opened.metadata, self.size, file)
                 share = self.size / max(1, opened.metadata.num_rows)
                 told = 0
                 for rows in opened.iter_batches(BATCH_ROWS):
-                    yield pa.Table.from_batches([rows]), first
+                    rows.validate(full=True)
+                    yield pa.Table.from_batches([rows]), partial(operator.add, first)
                     first += rows.num_rows
                     meter.advance(round(share * (first - 1)) - told)
                     told = round(share * (first - 1))
-        except (pa.ArrowException, OSError) as error:
-            reason = str(error).partition("\n")[0]
-            raise TraceError(
-                str(self._path), "a whole Parquet file", hint=f"It cannot be read ({reason})."
-            ) from error
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise damaged(file, error) from error
 
-    def _text(self, meter: Meter) -> Iterator[tuple[pa.Table, int]]:
+    def _text(self, meter: Meter) -> Iterator[tuple[pa.Table, Line]]:
         header, blocks = after_header(line_blocks(self._path, meter), str(self._path))
         self._check(header.names)
         parser = RowParser(str(self._path), header.names, [TIME, VALUE])
         for block in blocks:
             table = parser.parse(block)
             if table.num_rows:
-                yield table, block.line
+                yield table, partial(parser.line, block)
 
     def _check(self, names: list[str]) -> None:
         for name in (TIME, NODE, VALUE):
             if name not in names:
                 raise TraceError.missing_column(str(self._path), name, names)
 
-    def _samples(self, table: pa.Table, first: int, tally: Tally) -> pa.RecordBatch:
+    def _samples(self, table: pa.Table, line: Line, tally: Tally) -> pa.RecordBatch:
         time, value = self._numbers(table, TIME), self._numbers(table, VALUE)
         if np.isnan(time).any():
             row = int(np.flatnonzero(np.isnan(time))[0])
-            raise TraceError(str(self._path), "a time", row=first + row, column=TIME, value="")
-        names = table[NODE]
-        if pa.types.is_floating(names.type) and names.null_count == len(names):
-            names = pa.nulls(len(names), pa.string())
-        node = names.cast(pa.string())
-        node = node.combine_chunks() if isinstance(node, pa.ChunkedArray) else node
+            raise TraceError(str(self._path), "a time in every row", row=line(row), column=TIME)
+        node = self._words(table, NODE)
         metric = repeated(self._name, len(time))
         if KIND in table.column_names:
-            kinds = table[KIND].cast(pa.string()).combine_chunks()
+            kinds = self._words(table, KIND)
             joined = pc.binary_join_element_wise(self._name + "[", kinds, "]", "")
             metric = pc.coalesce(joined, metric)
         if self._metric is None:
@@ -139,6 +143,17 @@ class GenaiTelemetry:
             job_id=repeated(None, count),
             metric=metric.filter(chosen),
         )
+
+    def _words(self, table: pa.Table, name: str) -> pa.Array:
+        names = table[name]
+        if pa.types.is_floating(names.type) and names.null_count == len(names):
+            return pa.nulls(len(names), pa.string())
+        try:
+            return names.cast(pa.string()).combine_chunks()
+        except (pa.ArrowException, NotImplementedError) as error:
+            raise TraceError(
+                str(self._path), "a column of text", column=name, value=str(names.type)
+            ) from error
 
     def _numbers(self, table: pa.Table, name: str) -> np.ndarray:
         try:

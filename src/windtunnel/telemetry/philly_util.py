@@ -10,6 +10,7 @@ own notebook (figure 7).
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,6 +36,10 @@ OFFSETS = {"PDT": -7 * 3600, "PST": -8 * 3600, "UTC": 0, "GMT": 0}
 NO_TOTAL = "a machine with no memory at all (mem_total 0)"
 ODD_ROW = "a row of another number of fields"
 GPU, CPU, MEM = "gpu_util", "cpu_util", "mem_util"
+
+
+#: What stands in place of a row in one of the two ways to write it.
+_TAIL = {True: rb"\1,", False: rb"\1"}
 
 
 class PhillyUtil:
@@ -183,7 +188,7 @@ class PhillyUtil:
         nothing = int((total == 0).sum())
         if nothing and NO_TOTAL not in tally.notes:
             tally.notes.append(f"{NO_TOTAL}: counted among those without a value.")
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             used: np.ndarray = np.where(total == 0, np.nan, 100.0 * (total - free) / total)
         return used
 
@@ -209,15 +214,7 @@ def _one_tail(block: Block, names: list[str]) -> Block:
         block.data.count(b"\n") + (not block.data.endswith(b"\n"))
     ):
         return block
-    other = commas - 1 if tailed else commas + 1
-
-    def mended(text: bytes) -> bytes:
-        bare = text.rstrip(b"\r")
-        if bare.count(b",") != other:
-            return text
-        if tailed:
-            return bare + b","
-        return bare.removesuffix(b",") if bare.endswith(b",") else text
-
-    lines = [mended(text) for text in block.data.split(b"\n")]
-    return Block(b"\n".join(lines), block.line, block.offset)
+    row = rb"(?m)^((?:[^,\r\n]*,){%d}[^,\r\n]*)" % (commas - 1 if tailed else commas)
+    # Not line by line in Python: a block may be sixteen million blank lines.
+    data = re.sub(row + (rb"(?=\r*$)" if tailed else rb",(?=\r*$)"), _TAIL[tailed], block.data)
+    return Block(data, block.line, block.offset)

@@ -9,6 +9,7 @@ the reading. Format: the Python standard library's ``pickletools``.
 from __future__ import annotations
 
 import pickletools
+import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -84,11 +85,21 @@ class _Reading:
 
     def run(self, data: bytes) -> Any:
         try:
-            for name, argument in self._opcodes(data):
-                if name == "STOP":
-                    return self._stack.pop()
-                self._take(name, argument)
-        except (IndexError, KeyError, TypeError, ValueError, AttributeError) as error:
+            with warnings.catch_warnings():
+                # An escape that Python's own texts do not have: nobody's pickle.
+                warnings.simplefilter("error", DeprecationWarning)
+                for name, argument in self._opcodes(data):
+                    if name == "STOP":
+                        return self._stack.pop()
+                    self._take(name, argument)
+        except (
+            DeprecationWarning,
+            IndexError,
+            KeyError,
+            TypeError,
+            ValueError,
+            AttributeError,
+        ) as error:
             raise self._refused("a whole pickle", "It is cut, damaged or made up.") from error
         raise self._refused("a whole pickle", "It has no end: it is cut.")
 

@@ -18,7 +18,7 @@ from windtunnel.telemetry.dcgm import OTHER_METRIC, batch_of
 from windtunnel.telemetry.labels import place_of
 from windtunnel.telemetry.sample_batches import BATCH_ROWS
 from windtunnel.traces.json_text import broken_json, json_bytes
-from windtunnel.traces.source import read_bytes
+from windtunnel.traces.source import read_bytes, said
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -122,7 +122,7 @@ class PrometheusJson:
             raise TraceError(
                 self._file,
                 "an answer of Prometheus: {status, data: {resultType, result: [...]}}",
-                hint=f"{error}.",
+                hint=f"{said(error)}.",
             ) from error
         except (msgspec.DecodeError, RecursionError) as error:
             raise broken_json(whole, self._file, error) from error

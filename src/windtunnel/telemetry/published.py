@@ -8,7 +8,9 @@ curves re-saved as one ``.npz`` are read too (keys ``SOURCE__METRIC__x`` and ``.
 from __future__ import annotations
 
 import io
+import tokenize
 import zipfile
+import zlib
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +18,7 @@ import pyarrow as pa
 
 from windtunnel.errors import TraceError, quote
 from windtunnel.telemetry.pickled_arrays import pickled_arrays
-from windtunnel.traces.source import read_bytes, short_name
+from windtunnel.traces.source import read_bytes, said, short_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 #: A larger file is no such curve: the published ones have at most 80 kB.
 MAX_BYTES = 64 * 2**20
+#: What the parts of an ``.npz`` raise where it is damaged, beside errors of values and types.
+_DAMAGED = (zipfile.BadZipFile, zlib.error, OSError, tokenize.TokenError)
 _ZIP = b"PK\x03\x04"
 _GPU_FULL = (
     *("gpu_util_pct", "gpu_mem_pct", "sm_activity_pct", "tc_or_occupancy_pct"),
@@ -100,15 +104,10 @@ def _pickled(data: bytes, file: str, path: str | Path) -> Iterator[_Curve]:
 
 def _saved(data: bytes, file: str) -> Iterator[_Curve]:
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as packed:
-            size = sum(entry.file_size for entry in packed.infolist())
-        if size > MAX_BYTES:
-            raise TraceError(file, f"at most {MAX_BYTES:,} bytes unpacked", value=size)
-        with np.load(io.BytesIO(data), allow_pickle=False) as saved:
-            arrays = {name: np.asarray(saved[name], np.float64) for name in saved.files}
-    except (zipfile.BadZipFile, ValueError, OSError, EOFError, NotImplementedError) as error:
+        arrays = _members(data, file)
+    except (*_DAMAGED, ValueError, TypeError, SyntaxError, RuntimeError, EOFError) as error:
         raise TraceError(
-            file, "a whole .npz file of numbers", hint=f"It cannot be read ({error})."
+            file, "a whole .npz file of numbers", hint=f"It cannot be read ({said(error)})."
         ) from error
     for name, value in arrays.items():
         stem, is_value, _ = name.rpartition("__x")
@@ -118,6 +117,39 @@ def _saved(data: bytes, file: str) -> Iterator[_Curve]:
         if not parted or f"{stem}__y" not in arrays:
             raise TraceError(file, "keys SOURCE__METRIC__x and SOURCE__METRIC__y", value=name)
         yield source, metric, value, arrays[f"{stem}__y"]
+
+
+def _members(data: bytes, file: str) -> dict[str, np.ndarray]:
+    """Return the arrays of an ``.npz`` by name, float64, each of shape (n,).
+
+    Raises:
+        TraceError: it would unpack to more than `MAX_BYTES`.
+        ValueError: a member is no such array; other errors: the archive is damaged.
+    """
+    with zipfile.ZipFile(io.BytesIO(data)) as packed:
+        size = sum(entry.file_size for entry in packed.infolist())
+        if size > MAX_BYTES:
+            raise TraceError(file, f"at most {MAX_BYTES:,} bytes unpacked", value=size)
+        names = [entry.filename for entry in packed.infolist()]
+        return {name.removesuffix(".npy"): _array(packed.read(name)) for name in names}
+
+
+def _array(raw: bytes) -> np.ndarray:
+    """Return the array of an ``.npy`` file; not by numpy, which makes room for any shape first."""
+    stream = io.BytesIO(raw)
+    version = np.lib.format.read_magic(stream)
+    read = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }.get(version)
+    if read is None:
+        raise ValueError("an unknown version of .npy")
+    shape, _, kind = read(stream)
+    if kind.kind not in "fiu" or len(shape) != 1:
+        raise ValueError(f"{kind} of shape {shape} is no row of numbers")
+    if shape[0] * kind.itemsize != len(raw) - stream.tell():
+        raise ValueError("an array of another length than its shape")
+    return np.frombuffer(raw, kind, offset=stream.tell()).astype(np.float64)
 
 
 def _none(file: str) -> pa.Table:

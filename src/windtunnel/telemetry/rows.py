@@ -12,6 +12,7 @@ import pyarrow.csv as pcsv
 from windtunnel.errors import TraceError
 from windtunnel.traces.header import MAX_LINE, not_utf8
 from windtunnel.traces.records import field_counts, line_numbers
+from windtunnel.traces.source import said
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,6 +43,8 @@ class RowParser:
             strings_can_be_null=True,
             quoted_strings_can_be_null=True,
         )
+        #: Whether rows of the block that was parsed last were left out.
+        self._has_gaps = False
         self._read = pcsv.ReadOptions(column_names=self.names, block_size=4 * MAX_LINE)
 
     def parse(self, block: Block, odd: Callable[[int, int], str] | None = None) -> pa.Table:
@@ -56,6 +59,8 @@ class RowParser:
             TraceError: a row has another number of fields, a number is none, or bytes are no
                 UTF-8; names line, column and value.
         """
+        if odd is not None:  # Arrow hands odd rows over as text, and loses those that are none
+            self._check_text(block)
         skipped: list[int] = []
         handler = None if odd is None else _asking(odd, skipped)
         parse = pcsv.ParseOptions(newlines_in_values=False, invalid_row_handler=handler)
@@ -70,9 +75,16 @@ class RowParser:
             if not block.data.strip():
                 return self.empty()
             raise self._explained(block, error, odd) from error
+        self._has_gaps = bool(skipped)
         if b'"' in block.data:
             self._check_quotes(block, table.num_rows + len(skipped))
         return table
+
+    def _check_text(self, block: Block) -> None:
+        try:
+            block.data.decode()
+        except UnicodeDecodeError as error:
+            raise not_utf8(block.data, self.file, block.line - 1, error) from error
 
     def _check_quotes(self, block: Block, rows: int) -> None:
         """Check that no quote swallowed the end of a line, and so a row."""
@@ -91,17 +103,22 @@ class RowParser:
         return pa.table({name: pa.array([], kind) for name, kind in kinds.items()})
 
     def line(self, block: Block, row: int) -> int:
-        """Return the 1-based line of a row, counted from 0 in its block."""
-        return int(line_numbers(block.data, self.file, first_line=block.line, quoted=False)[row])
+        """Return the 1-based line of a row, counted from 0 in the block that was parsed last."""
+        return int(self._lines(block)[row])
+
+    def _lines(self, block: Block) -> np.ndarray:
+        """Return the line of each row of the block that was parsed last."""
+        lines = line_numbers(block.data, self.file, first_line=block.line, quoted=False)
+        if not self._has_gaps:
+            return lines
+        counts = field_counts(block.data, ",", quoted=True)
+        return lines[counts == len(self.names)] if len(counts) == len(lines) else lines
 
     def _explained(
         self, block: Block, error: pa.ArrowInvalid, odd: Callable[[int, int], str] | None
     ) -> TraceError:
         """Return the error that says what is wrong in a block that Arrow refused."""
-        try:
-            block.data.decode()
-        except UnicodeDecodeError as bad:
-            return not_utf8(block.data, self.file, block.line - 1, bad)
+        self._check_text(block)
         lines = line_numbers(block.data, self.file, first_line=block.line, quoted=False)
         counts = field_counts(block.data, ",", quoted=True)
         wrong = np.flatnonzero(counts != len(self.names))
@@ -119,9 +136,11 @@ class RowParser:
                 self.file,
                 "well-formed delimited text",
                 row=block.line,
-                hint=f"From that line on: {error}.",
+                hint=f"From that line on: {said(error)}.",
             )
         texts = RowParser(self.file, self.names, ()).parse(block, odd)
+        self._has_gaps = texts.num_rows < len(lines)
+        lines = self._lines(block)
         for name in self.numbers:
             row = _first_no_number(texts[name])
             if row is not None:
@@ -132,7 +151,7 @@ class RowParser:
                     column=name,
                     value=texts[name][row].as_py(),
                 )
-        return TraceError(self.file, "well-formed delimited text", hint=f"({error})")
+        return TraceError(self.file, "well-formed delimited text", hint=f"({said(error)})")
 
 
 def _asking(odd: Callable[[int, int], str], skipped: list[int]) -> Callable[[pcsv.InvalidRow], str]:

@@ -22,7 +22,7 @@ from windtunnel.traces.interval_set import MAX_RESOURCES, count_of, parse_interv
 from windtunnel.traces.json_text import json_value
 from windtunnel.traces.order import by_submission
 from windtunnel.traces.readers import reader
-from windtunnel.traces.source import read_bytes, short_name, source_name
+from windtunnel.traces.source import read_bytes, said, short_name, source_name
 from windtunnel.traces.tabular import TextTable, parse_text
 from windtunnel.traces.trace import Trace, TraceMetadata
 
@@ -141,7 +141,7 @@ def _workload(data: bytes, path: str | Path, bad_rows: str) -> Trace:
         raise TraceError(
             file,
             "a Batsim workload: {nb_res, jobs: [{id, subtime, res, profile}], profiles}",
-            hint=f"{error}.",
+            hint=f"{said(error)}.",
         ) from error
     if not workload.jobs:
         raise TraceError(file, "at least one job", hint="The list of jobs is empty.")

@@ -18,6 +18,7 @@ from windtunnel.errors import TraceError, quote
 from windtunnel.schema import conform_rows
 from windtunnel.traces.order import by_submission
 from windtunnel.traces.source import short_name, source_name
+from windtunnel.traces.tabular import MAX_GANG
 from windtunnel.traces.trace import Trace, TraceMetadata
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def gang_size(text: TextTable, name: str) -> tuple[pa.ChunkedArray, tuple[str, .
     Raises:
         TraceError: there is no such column, or a cell is not a whole number of nodes.
     """
-    counts = text.integers(name, what="a whole number of nodes")
+    counts = text.integers(name, what="a whole number of nodes", largest=MAX_GANG)
     nowhere = pc.equal(counts, 0)
     zeros = int(pc.sum(nowhere).as_py() or 0)
     sizes = pc.if_else(nowhere, pa.scalar(None, pa.int64()), counts)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from windtunnel.errors import SpecError, TraceError, quote
 from windtunnel.traces.fields import (
@@ -25,6 +24,7 @@ from windtunnel.traces.fields import (
     trace_of,
     words_if_there,
 )
+from windtunnel.traces.parquet import MAGIC, read_parquet
 from windtunnel.traces.readers import reader
 from windtunnel.traces.source import read_bytes, source_name
 from windtunnel.traces.tabular import TextTable, parse_text
@@ -38,7 +38,7 @@ LICENCE = (
     "none in the folder itself; the repository's v2020 folder carries CC BY 4.0 "
     "(alibaba/clusterdata, cluster-trace-v2026-GenAI; cite SoCC'25)"
 )
-_PARQUET_MAGIC = b"PAR1"
+_WHOLE = "a whole Parquet file of requests"
 _STATUS = {
     "SUCCEED": "completed",
     "FAILED": "failed",
@@ -86,7 +86,7 @@ def read_genai(path: str | Path, *, gpus: float = 1.0, bad_rows: str = "raise") 
         raise SpecError("gpus", f"found {quote(gpus)}; expected a number above 0")
     file = source_name(path)
     data = read_bytes(path)
-    text = _from_parquet(data, file) if data.startswith(_PARQUET_MAGIC) else parse_text(data, file)
+    text = _from_parquet(data, file) if data.startswith(MAGIC) else parse_text(data, file)
     text.require(*_REQUIRED)
     created = text.clock("gmt_create")
     status, notes = states(text, "predict_status", _STATUS)
@@ -115,16 +115,17 @@ def _from_parquet(data: bytes, file: str) -> TextTable:
     Raises:
         TraceError: it is cut, empty, or holds columns that are no text or numbers.
     """
-    try:
-        with pq.ParquetFile(pa.BufferReader(data)) as opened:
-            table = opened.read()
-        names = table.column_names
-        texts = {name: table.column(i).cast(pa.string()) for i, name in enumerate(names)}
-    except (pa.ArrowException, OSError, ValueError) as error:
-        first = str(error).partition("\n")[0]
-        raise TraceError(
-            file, "a whole Parquet file of requests", hint=f"It cannot be read ({first})."
-        ) from error
-    if table.num_rows == 0:
-        raise TraceError(file, "at least one row", hint="The table has columns and no rows.")
+    table = read_parquet(pa.BufferReader(data), file, _WHOLE)
+    texts: dict[str, Any] = {}
+    for field, column in zip(table.schema, table.columns, strict=True):
+        try:
+            texts[field.name] = column.cast(pa.string())
+        except pa.ArrowException as error:
+            raise TraceError(
+                file,
+                _WHOLE,
+                column=field.name,
+                value=str(field.type),
+                hint="The column holds neither text nor numbers.",
+            ) from error
     return TextTable(file, pa.table(texts), range(1, table.num_rows + 1))

@@ -18,18 +18,17 @@ import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
-from windtunnel.errors import TraceError
+from windtunnel.errors import SchemaError, TraceError, Violation, quote
 from windtunnel.schema import BY_NAME, as_jobs, conform_rows
+from windtunnel.traces.parquet import MAGIC, read_parquet
 from windtunnel.traces.readers import reader
 from windtunnel.traces.source import STDIN, read_bytes, short_name, source_name
-from windtunnel.traces.tabular import parse_text
+from windtunnel.traces.tabular import MAX_GANG, parse_text
 from windtunnel.traces.trace import Trace, TraceMetadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
-
-_PARQUET_MAGIC = b"PAR1"
 
 
 @reader("native", extensions=(".csv", ".parquet"))
@@ -48,11 +47,11 @@ def read_native(path: str | Path, *, delimiter: str = ",", bad_rows: str = "rais
     """
     file = source_name(path)
     if str(path).endswith(".parquet"):
-        table, lines = _parquet(path, file), None
+        table, lines = _typed(read_parquet(path, file), file), None
     else:
         data = read_bytes(path)
-        if data.startswith(_PARQUET_MAGIC):
-            table, lines = _parquet(pa.BufferReader(data), file), None
+        if data.startswith(MAGIC):
+            table, lines = _typed(read_parquet(pa.BufferReader(data), file), file), None
         else:
             text = parse_text(data, file, delimiter=delimiter)
             columns = {n: _column(text, n) for n in text.table.column_names}
@@ -71,41 +70,46 @@ def _column(text: Any, name: str) -> pa.ChunkedArray:
         time = name.endswith("_time") or name in {"duration", "estimate"}
         return text.floats(name, what="a number of seconds" if time else "a number")
     if known.type == pa.int32():
-        return text.integers(name)
+        return text.integers(name, largest=MAX_GANG)
     cells = text.text(name)
     if name in {"job_id", "status", "gpu_type"}:  # where an empty text can mean nothing
         return pc.if_else(pc.equal(cells, ""), pa.scalar(None, pa.string()), cells)
     return cells
 
 
-def _parquet(source: Any, file: str) -> pa.Table:
-    """Read a Parquet file whole.
+def _typed(table: pa.Table, file: str) -> pa.Table:
+    """Return a table whose columns of the schema have the schema's types.
 
     Raises:
-        TraceError: it is missing, a folder, not Parquet, cut, empty, or has a column twice.
+        SchemaError: values have no such type; names each such column, and its first such row.
     """
-    if isinstance(source, str | Path):
-        path = Path(source)
-        if not path.exists():
-            raise TraceError(file, "a file that exists")
-        if path.is_dir():
-            raise TraceError(file, "a file", hint="It is a folder: name one file in it.")
-    try:
-        # Not read_table: that takes folder names such as vc=a on the way for columns.
-        with pq.ParquetFile(source) as opened:
-            table = opened.read()
-    except (pa.ArrowException, OSError, ValueError) as error:
-        first = str(error).partition("\n")[0]
-        raise TraceError(
-            file, "a whole Parquet file", hint=f"It is cut or of another format ({first})."
-        ) from error
-    names = table.column_names
-    for name in names:
-        if names.count(name) > 1:
-            raise TraceError(file, "each column name once", column=name)
-    if table.num_rows == 0:
-        raise TraceError(file, "at least one row", hint="The table has columns and no rows.")
+    violations = []
+    for place, field in enumerate(table.schema):
+        known = BY_NAME.get(field.name)
+        if known is None or field.type == known.type:
+            continue
+        values = table.column(place)
+        try:
+            table = table.set_column(place, field.name, values.cast(known.type))
+        except pa.ArrowException:
+            violations.append(
+                Violation(field.name, f"values of type {known.type}, {_odd(values, known.type)}")
+            )
+    if violations:
+        raise SchemaError(file, violations)
     return table
+
+
+def _odd(values: pa.ChunkedArray, kind: pa.DataType) -> str:
+    """Return which value is not of a type, or that all are of another."""
+    for row, value in enumerate(values, 1):
+        try:
+            value.cast(kind)
+        except pa.ArrowInvalid:
+            return f"not {quote(value.as_py())} in row {row:,}"
+        except pa.ArrowException:
+            break
+    return f"not {quote(str(values.type))}"
 
 
 def write_csv(jobs: Any, path: str | Path) -> None:

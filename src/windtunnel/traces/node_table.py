@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,15 @@ import pyarrow.compute as pc
 
 from windtunnel.cluster.spec import ClusterSpec, NodeType
 from windtunnel.companions import NODE_COLUMNS, companion
-from windtunnel.errors import TraceError
+from windtunnel.errors import SpecError, TraceError
 from windtunnel.traces.source import STDIN
 
 if TYPE_CHECKING:
     from windtunnel.traces.tabular import TextTable
+
+#: No node has more, and beyond it float64 rounds.
+_MAX_GPUS = 2**31 - 1
+_TYPE = re.compile(r"\$\.node_types\[(\d+)\]")
 
 
 def node_table(
@@ -38,16 +43,28 @@ def node_table(
         TraceError: a node without a name, named twice, or without a whole number of GPUs.
         SpecError: a number of GPUs, cores or memory is impossible.
     """
+    _refuse_fractions(text, values["num_gpus"], spelt["num_gpus"])
     table = companion(NODE_COLUMNS, values)
     _refuse_repeated(text, table["node"], spelt["node"])
-    _refuse_fractions(text, table["num_gpus"], spelt["num_gpus"])
     columns = ("num_gpus", "gpu_type", "num_cpus", "mem_gib")
     kinds = zip(*(table[column].to_pylist() for column in columns), strict=True)
     node_types = tuple(
         NodeType(sum(1 for _ in alike), int(gpus), gpu_type, cpus, mem)
         for (gpus, gpu_type, cpus, mem), alike in itertools.groupby(kinds)
     )
-    return table, ClusterSpec(node_types, name)
+    try:
+        return table, ClusterSpec(node_types, name)
+    except SpecError as error:
+        raise _in_file(text, node_types, error) from error
+
+
+def _in_file(text: TextTable, node_types: tuple[NodeType, ...], error: SpecError) -> SpecError:
+    """Return what is wrong with a cluster as what is wrong with the file, with the line."""
+    where, found = text.file, _TYPE.match(error.path)
+    if found is not None:
+        before = sum(kind.count for kind in node_types[: int(found[1])])
+        where += f", line {int(text.lines[before])}"
+    return SpecError(f"{where}: {error.path}", str(error).removeprefix(f"{error.path}: "))
 
 
 def _refuse_repeated(text: TextTable, names: pa.ChunkedArray, column: str) -> None:
@@ -65,12 +82,14 @@ def _refuse_repeated(text: TextTable, names: pa.ChunkedArray, column: str) -> No
 
 
 def _refuse_fractions(text: TextTable, gpus: pa.ChunkedArray, column: str) -> None:
-    whole = pc.fill_null(pc.and_(pc.is_finite(gpus), pc.equal(gpus, pc.floor(gpus))), False)
+    gpus = gpus.cast(pa.float64(), safe=False)
+    whole = pc.and_(pc.is_finite(gpus), pc.equal(gpus, pc.floor(gpus)))
+    whole = pc.fill_null(pc.and_(whole, pc.less_equal(pc.abs(gpus), _MAX_GPUS)), False)
     if not pc.all(whole).as_py():
         row = pc.index(whole, False).as_py()
         raise TraceError(
             text.file,
-            "a whole number of GPUs in every row",
+            f"a whole number of GPUs in every row, at most {_MAX_GPUS:,}",
             row=int(text.lines[row]),
             column=column,
             value=gpus[row].as_py(),

@@ -158,7 +158,7 @@ def _columns(tasks: MillisTable) -> tuple[dict[str, Any], float | None]:
     """
     tasks.require("id", "submission_time", "duration")
     submitted = tasks.numbers("submission_time", what="milliseconds since 1970")
-    first = pc.min(submitted).as_py()
+    first = pc.min(submitted.filter(pc.is_finite(submitted))).as_py()
     deadline = tasks.numbers("deadline", what="milliseconds since 1970")
     deadline = pc.if_else(pc.less(deadline, 0), pa.scalar(None, pa.float64()), deadline)
     gpus = tasks.numbers("gpu_count", what="a number of GPUs")

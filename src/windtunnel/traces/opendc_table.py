@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from windtunnel.errors import TraceError
 from windtunnel.traces.fields import words_if_there
-from windtunnel.traces.source import STDIN, read_bytes, read_head, source_name
+from windtunnel.traces.parquet import MAGIC, read_parquet
+from windtunnel.traces.source import STDIN, read_bytes, read_head, said, source_name
 from windtunnel.traces.tabular import TextTable, parse_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-_PARQUET_MAGIC = b"PAR1"
+    from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -88,7 +86,7 @@ class MillisTable:
             return values.cast(pa.float64())
         except pa.ArrowException as error:
             raise TraceError(
-                self.file, what, column=spelt, value=str(values.type), hint=f"({error})"
+                self.file, what, column=spelt, value=str(values.type), hint=f"({said(error)})"
             ) from error
 
     def words(self, name: str) -> Any:
@@ -128,29 +126,11 @@ def open_table(path: str | Path, known: dict[str, tuple[str, ...]]) -> MillisTab
         TraceError: it is neither, or empty, or has a column twice.
     """
     file = source_name(path)
-    if str(path) != STDIN and read_head(path, len(_PARQUET_MAGIC)) == _PARQUET_MAGIC:
-        table = _parquet(Path(path), file)
+    if str(path) != STDIN and read_head(path, len(MAGIC)) == MAGIC:
+        table = read_parquet(path, file)
         return MillisTable(file, table, None, known, range(1, table.num_rows + 1))
     if str(path).endswith(".parquet"):
         read_bytes(path)  # says what is wrong with the file, if it cannot be read at all
         raise TraceError(file, "a whole Parquet file", hint="It is cut or of another format.")
     text = parse_text(read_bytes(path), file)
     return MillisTable(file, text.table, text, known, text.lines)  # type: ignore[arg-type]
-
-
-def _parquet(path: Path, file: str) -> pa.Table:
-    try:
-        with pq.ParquetFile(path) as opened:
-            table = opened.read()
-    except (pa.ArrowException, OSError, ValueError) as error:
-        first = str(error).partition("\n")[0]
-        raise TraceError(
-            file, "a whole Parquet file", hint=f"It is cut or of another format ({first})."
-        ) from error
-    names = table.column_names
-    for name in names:
-        if names.count(name) > 1:
-            raise TraceError(file, "each column name once", column=name)
-    if table.num_rows == 0:
-        raise TraceError(file, "at least one row", hint="The table has columns and no rows.")
-    return table

@@ -23,7 +23,7 @@ from windtunnel.traces.order import by_submission
 from windtunnel.traces.philly import ZONE, repeated_hour_note
 from windtunnel.traces.philly_holdings import UNKNOWN, attempt_holdings, clock, not_before
 from windtunnel.traces.readers import reader
-from windtunnel.traces.source import read_bytes, short_name, source_name
+from windtunnel.traces.source import read_bytes, said, short_name, source_name
 from windtunnel.traces.trace import Trace, TraceMetadata
 from windtunnel.traces.wallclock import named_epoch, to_utc
 
@@ -121,7 +121,7 @@ def _decoded(data: bytes, file: str) -> list[_Job]:
         raise TraceError(
             file,
             "a Philly job log: a list of {jobid, submitted_time, attempts, ...}",
-            hint=f"{error}.",
+            hint=f"{said(error)}.",
         ) from error
     except (msgspec.DecodeError, RecursionError) as error:
         raise broken_json(data, file, error) from error

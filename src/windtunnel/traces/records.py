@@ -6,7 +6,7 @@ needed: for text with blank lines or line ends inside quotes, and to explain an 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _LF, _CR, _QUOTE = 10, 13, 34
 #: Bytes looked at together: bounds the index arrays that numpy makes of them.
-_CHUNK = 16 * 2**20
+_CHUNK = 4 * 2**20
 
 
 def locate(
@@ -89,8 +89,7 @@ def line_numbers(body: bytes, file: str, *, first_line: int, quoted: bool) -> np
         )
     if not spans:
         return np.empty(0, np.int64)
-    starts = np.concatenate([span.lines for span in spans])
-    lines: np.ndarray = starts[np.concatenate([span.kept for span in spans])] + first_line
+    lines: np.ndarray = np.concatenate([span.lines for span in spans]) + first_line
     return lines
 
 
@@ -99,21 +98,16 @@ def field_counts(body: bytes, delimiter: str, *, quoted: bool) -> np.ndarray:
     spans = list(_records(body, quoted=quoted, delimiter=delimiter))
     if not spans:
         return np.empty(0, np.int64)
-    counts = np.concatenate([span.delimiters for span in spans]) + 1
-    kept: np.ndarray = counts[np.concatenate([span.kept for span in spans])]
-    return kept
+    counts: np.ndarray = np.concatenate([span.delimiters for span in spans]) + 1
+    return counts
 
 
-class _Span:
-    """Records that end in one chunk: their first lines (from 0), delimiters, and not blank."""
+class _Span(NamedTuple):
+    """Records that end in one chunk: their first lines (from 0) and delimiters; no blank ones."""
 
-    def __init__(
-        self, lines: np.ndarray, delimiters: np.ndarray, kept: np.ndarray, *, open_quote: bool
-    ) -> None:
-        self.lines = lines
-        self.delimiters = delimiters
-        self.kept = kept
-        self.open_quote = open_quote
+    lines: np.ndarray
+    delimiters: np.ndarray
+    open_quote: bool
 
 
 def _records(body: bytes, *, quoted: bool, delimiter: str = "") -> Iterator[_Span]:
@@ -138,12 +132,8 @@ def _records(body: bytes, *, quoted: bool, delimiter: str = "") -> Iterator[_Spa
         lengths = record_ends + base - starts[:-1]
         carriage = (lengths == 1) & (data[np.minimum(starts[:-1], len(data) - 1)] == _CR)
         parity = (parity + len(quotes)) % 2
-        yield _Span(
-            lines[:-1],
-            np.diff(before, prepend=0),
-            (lengths > 0) & ~carriage,
-            open_quote=bool(parity),
-        )
+        kept = (lengths > 0) & ~carriage
+        yield _Span(lines[:-1][kept], np.diff(before, prepend=0)[kept], bool(parity))
         lines_before += len(ends)
         pending = len(marks) + pending - (int(before[-1]) if len(before) else 0)
         record_line, record_start = int(lines[-1]), int(starts[-1])

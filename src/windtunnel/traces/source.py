@@ -27,6 +27,8 @@ MAX_RATIO = 200
 RATIO_FLOOR = 64 * 2**20
 _CHUNK = 4 * 2**20
 _GZIP_MAGIC = b"\x1f\x8b"
+#: Characters of another library's message that are shown.
+_SAID = 160
 
 
 def source_name(path: str | Path) -> str:
@@ -46,6 +48,19 @@ def short_name(path: str | Path) -> str:
     for ending in (".gz", ".csv", ".parquet", ".swf", ".json", ".txt"):
         name = name.removesuffix(ending)
     return name or str(path)
+
+
+def said(error: Exception) -> str:
+    r"""Return another library's words as they may stand in a message: one line, plain, short.
+
+    They quote the file, and a file may hold anything.
+
+    >>> said(ValueError("bad\x1b[31m\nmore"))
+    'bad\\x1b[31m'
+    """
+    line = str(error).partition("\n")[0].rstrip(".")
+    plain = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line[: 2 * _SAID])
+    return plain if len(plain) <= _SAID else f"{plain[: _SAID - 3]}..."
 
 
 def read_bytes(path: str | Path) -> bytes:

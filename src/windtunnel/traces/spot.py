@@ -20,7 +20,7 @@ from windtunnel.traces.node_table import beside, node_table
 from windtunnel.traces.order import by_submission
 from windtunnel.traces.readers import reader
 from windtunnel.traces.source import read_bytes, short_name, source_name
-from windtunnel.traces.tabular import TextTable, parse_text
+from windtunnel.traces.tabular import MAX_GANG, TextTable, parse_text
 from windtunnel.traces.trace import Trace, TraceMetadata
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _jobs(text: TextTable) -> pa.Table:
         TraceError: a column is missing, or a cell is not what it should be.
     """
     text.require(*_COLUMNS)
-    workers = text.integers("worker_num", what="a whole number of workers")
+    workers = text.integers("worker_num", what="a whole number of workers", largest=MAX_GANG)
     _refuse_unknown(text, "worker_num", workers)
     priority = text.mapped("job_type", _PRIORITY)
     columns: dict[str, Any] = {

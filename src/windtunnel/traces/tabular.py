@@ -18,11 +18,15 @@ import pyarrow.csv as pcsv
 from windtunnel.errors import SpecError, TraceError, quote
 from windtunnel.traces.header import MAX_LINE, checked_text, first_text, not_utf8, read_header
 from windtunnel.traces.records import field_counts, line_numbers, locate
-from windtunnel.traces.source import read_bytes, source_name
+from windtunnel.traces.source import read_bytes, said, source_name
+from windtunnel.traces.wallclock import FIRST_SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+#: No gang has more tasks, as the jobs table counts them in 32 bits.
+MAX_GANG = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -75,21 +79,40 @@ class TextTable:
         """
         return self._cast(name, pa.float64(), what)
 
-    def integers(self, name: str, *, what: str = "a whole number") -> pa.ChunkedArray:
+    def integers(
+        self, name: str, *, what: str = "a whole number", largest: int | None = None
+    ) -> pa.ChunkedArray:
         """Return a column as int64; ``8.0`` counts as 8, an empty cell is null.
 
+        Args:
+            name: the column.
+            what: what its cells should be, for the message.
+            largest: bound of their size; None = that of 64 bits.
+
         Raises:
-            TraceError: there is no such column, or a cell is not a whole number.
+            TraceError: there is no such column, or a cell is not such a whole number.
         """
         cells = _trimmed(self.text(name))
         try:
-            return cells.cast(pa.int64())
+            numbers = cells.cast(pa.int64())
         except pa.ArrowInvalid:
-            numbers = self.floats(name, what=what)
-        try:
-            return numbers.cast(pa.int64())
-        except pa.ArrowInvalid as error:
-            raise self._bad_cell(name, cells, numbers, pa.int64(), what) from error
+            floats = self.floats(name, what=what)
+            try:
+                numbers = floats.cast(pa.int64())
+            except pa.ArrowInvalid as error:
+                raise self._bad_cell(name, cells, floats, pa.int64(), what) from error
+        if largest is not None:
+            beyond = pc.or_(pc.greater(numbers, largest), pc.less(numbers, -largest))
+            if pc.any(beyond).as_py():
+                row = pc.index(beyond, True).as_py()
+                raise TraceError(
+                    self.file,
+                    f"{what}, at most {largest:,}",
+                    row=int(self.lines[row]),
+                    column=name,
+                    value=cells[row].as_py(),
+                )
+        return numbers
 
     def clock(
         self, name: str, *, what: str = "a time as YYYY-MM-DD HH:MM:SS without a zone"
@@ -104,7 +127,16 @@ class TextTable:
             TraceError: there is no such column, or a cell is not such a time.
         """
         moments = self._cast(name, pa.timestamp("us"), what).cast(pa.int64())
-        return np.asarray(moments.cast(pa.float64(), safe=False).to_numpy()) / 1e6
+        seconds = np.asarray(moments.cast(pa.float64(), safe=False).to_numpy()) / 1e6
+        early = np.flatnonzero(seconds < FIRST_SECOND)
+        if len(early):
+            row = int(early[0])
+            value = self.text(name)[row].as_py()
+            raise TraceError(
+                self.file, f"{what}, not before year 1", row=int(self.lines[row]), column=name,
+                value=value,
+            )  # fmt: skip
+        return seconds
 
     def mapped(self, name: str, meaning: dict[str, str]) -> pa.ChunkedArray:
         """Return a column with each word replaced by its meaning; null stays null.
@@ -264,7 +296,7 @@ def _explain(
     found = field_counts(body, delimiter, quoted=quoted)
     wrong = np.flatnonzero(found != len(names))
     if len(wrong) == 0:
-        return TraceError(file, "well-formed delimited text", hint=f"({error})")
+        return TraceError(file, "well-formed delimited text", hint=f"({said(error)})")
     first = int(wrong[0])
     hint = f"{len(wrong):,} rows differ from the header." if len(wrong) > 1 else ""
     if first == len(found) - 1 and found[first] < len(names):

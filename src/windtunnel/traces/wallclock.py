@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 #: Offsets from UTC change on multiples of this, in every zone since 1970.
 _SLOT_S = 900
 _MICROSECONDS = 1_000_000
+#: The first second of year 1: before it no calendar of Python's reaches, but Arrow parses year 0.
+FIRST_SECOND = -62_135_596_800.0
 
 
 def zone_info(zone: str) -> ZoneInfo:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from windtunnel.errors import TraceError
+from windtunnel.traces.source import said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,7 +122,7 @@ class Place:
                 self.file,
                 f"a Kubernetes object of kind {what}",
                 row=self.line,
-                hint=f"{error}, in object {self.number:,} of the file.",
+                hint=f"{said(error)}, in object {self.number:,} of the file.",
             ) from error
 
     def instant(self, text: str | None, column: str) -> float | None:

@@ -14,7 +14,7 @@ import msgspec
 from windtunnel.errors import SpecError, TraceError
 from windtunnel.traces.native import in_one_piece
 from windtunnel.traces.readers import reader
-from windtunnel.traces.source import read_bytes, short_name, source_name
+from windtunnel.traces.source import read_bytes, said, short_name, source_name
 from windtunnel.traces.twin.model import Twin
 
 if TYPE_CHECKING:
@@ -57,14 +57,15 @@ def load(path: str | Path) -> Twin:
     """
     file = source_name(path)
     try:
-        text = read_bytes(path).decode()
+        text = read_bytes(path).decode("utf-8-sig")
         is_json = text.lstrip().startswith("{")
         data = json.loads(text) if is_json else tomllib.loads(text)
         return msgspec.convert(data, Twin)
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, json.JSONDecodeError) as error:
-        raise TraceError(file, "a twin as TOML or JSON", hint=f"{error}.") from error
     except (msgspec.ValidationError, SpecError, RecursionError) as error:
-        raise TraceError(file, "a twin as `windtunnel fit` writes it", hint=f"{error}") from error
+        expected = "a twin as `windtunnel fit` writes it"
+        raise TraceError(file, expected, hint=f"{said(error)}.") from error
+    except ValueError as error:  # of any of the parsers; half a surrogate pair; endless digits
+        raise TraceError(file, "a twin as TOML or JSON", hint=f"{said(error)}.") from error
 
 
 def _looks_like_twin(head: bytes) -> bool:
