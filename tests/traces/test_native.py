@@ -171,11 +171,11 @@ def test_parquet_columns_of_other_types_are_cast(tmp_path: Path) -> None:
     [
         (
             {"submit_time": [[1]]},
-            "column 'submit_time': found 'list.*expected values of type double",
+            "column 'submit_time': expected values of type double",
         ),
         (
             {"submit_time": ["noon"]},
-            "line 1, column 'submit_time': found 'noon'; expected values of",
+            "'submit_time': expected values of type double, not 'noon' in row 1",
         ),
         ({"num_tasks": [0]}, "whole number >= 1"),
     ],
@@ -186,7 +186,7 @@ def test_parquet_of_the_wrong_types(
     path = tmp_path / "t.parquet"
     good = {"job_id": ["a"], "submit_time": [0.0], "duration": [5.0], "num_gpus": [1.0]}
     pq.write_table(pa.table({**good, **columns}), path)
-    with pytest.raises((SchemaError, TraceError), match=message):
+    with pytest.raises(SchemaError, match=message):
         read_native(path)
 
 
