@@ -288,7 +288,9 @@ def _models_table(tests: Sequence[Backtest]) -> Any:
         cells += [percent(told[key]) for key in ("within_25", "within_100", "median_error")]
         cells += [duration(told["mae"])]
         rows.append(cells + ([] if nominal is None else [percent(told["coverage"])]))
-    return plain_table(columns, rows, numbers=len(columns) - 1)
+    table = plain_table(columns, rows, numbers=len(columns) - 1)
+    table.collapse_padding = True  # eight columns in a terminal of 80 characters
+    return table
 
 
 def _parts_table(title: str, tests: Sequence[Backtest], tables: Sequence[Any]) -> Any:
