@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from windtunnel.cluster.devices import DeviceNode, FreeDevices, device_demand, device_nodes
 from windtunnel.errors import SpecError
-from windtunnel.placements.fragmentation import (
+from windtunnel.sim.device_requests import device_requests
+from windtunnel.sim.fragmentation import (
     CAUSES,
     Shape,
     fragmentation,
     node_fragments,
     target_workload,
 )
-from windtunnel.study.device_requests import device_requests
 from windtunnel.traces.openb import read_nodes, read_openb
 
 if TYPE_CHECKING:

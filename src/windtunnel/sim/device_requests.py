@@ -9,8 +9,8 @@ import numpy as np
 
 from windtunnel.cluster.devices import CORE_UNITS, MIB, MILLI, device_demand
 from windtunnel.errors import SchemaError, SpecError, Violation, quote
-from windtunnel.placements.fragmentation import Shape, target_workload
 from windtunnel.schema import source_of
+from windtunnel.sim.fragmentation import Shape, target_workload
 from windtunnel.sim.jobs import Jobs
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windtunnel.cluster.devices import DeviceDemand, DeviceNode
-    from windtunnel.placements.fragmentation import TargetWorkload
+    from windtunnel.sim.fragmentation import TargetWorkload
 
 #: What to do with a job whose number of GPUs is unknown.
 INCOMPLETE: tuple[str, ...] = ("raise", "reject")

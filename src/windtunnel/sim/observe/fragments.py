@@ -1,0 +1,162 @@
+"""Fragmentation along a run: how much of the free GPUs the tasks to come could hardly use.
+
+The measure is FGD's (`windtunnel.sim.fragmentation`), taken after every instant at which anything
+starts or ends. Each node's share of it changes only as the node does, so that the sum over nodes is
+a step function with one step a change; all of it is whole numbers until the end, and exact.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from windtunnel.cluster.devices import MILLI
+from windtunnel.errors import SpecError
+from windtunnel.sim.device_requests import device_requests
+from windtunnel.sim.flight import REJECTED
+from windtunnel.sim.fragmentation import CAUSES
+from windtunnel.sim.metrics import horizon
+from windtunnel.sim.observe.holdings import has_nodes, holdings
+from windtunnel.sim.observe.node_states import node_states
+from windtunnel.sim.timeline import steps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.sim.fragmentation import TargetWorkload
+    from windtunnel.sim.observe.node_states import NodeStates
+    from windtunnel.sim.outcome import Outcome
+
+_LACK_BOTH, _LACK_GPU, _SERVED, _LACK_CPU, _CPU_ONLY, _CPU_ONLY_LACKS, _NO_ACCESS = range(7)
+
+
+def own_workload(outcome: Outcome) -> TargetWorkload:
+    """Return the target workload that a run's own jobs stand for, rejected ones left out.
+
+    Raises:
+        SpecError: there are no jobs.
+    """
+    flown = outcome.jobs.filter(pa.array(outcome.flight.status != REJECTED))
+    return device_requests(flown).workload()
+
+
+def fragmentation(
+    outcome: Outcome, workload: TargetWorkload | None = None, *, cores: bool | None = None
+) -> pa.Table:
+    """Return the fragmentation of the cluster over time.
+
+    Args:
+        outcome: a run on nodes.
+        workload: the tasks to be expected; None = those of the run's own jobs.
+        cores: whether cores count: what a node has, less what its jobs ask for. Where they do not,
+            every node has enough. None = where they bound the run: where it modelled devices.
+
+    Returns:
+        A row an instant at which the free GPUs change, the first not after the first submission:
+        ``time`` (s); from then on ``idle_gpus`` (free), ``frag_gpus`` (fragments F),
+        ``frag_ratio`` (F as a share of the free GPUs, null where none is free), ``frag_amount`` (F
+        as a share of all GPUs); and the free GPUs by cause, in GPUs, in the columns of
+        `windtunnel.sim.fragmentation.CAUSES`. ``q3`` is what is of use; the others are F.
+
+    Raises:
+        SpecError: the run was on a pool, which has no nodes to fragment; or there are no jobs.
+    """
+    if not has_nodes(outcome):
+        raise SpecError("placement", "the run was on a pool; only nodes fragment: expected nodes")
+    expected = own_workload(outcome) if workload is None else workload
+    flight, held = outcome.flight, holdings(outcome)
+    states = node_states(
+        outcome.cluster,
+        held,
+        flight.segment_start,
+        flight.segment_end,
+        cores=held.devices is not None if cores is None else cores,
+    )
+    time, idle, causes = along(outcome.cluster, states, expected, horizon(outcome)[0])
+    return _table(time, idle, causes / expected.total, outcome.cluster.num_gpus)
+
+
+def along(
+    cluster: ClusterSpec, states: Iterable[NodeStates], workload: TargetWorkload, first: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the measure of a whole cluster over time.
+
+    Args:
+        cluster: the nodes.
+        states: all states of all nodes with GPUs.
+        workload: the tasks to be expected.
+        first: when the empty cluster is told, s, at the latest.
+
+    Returns:
+        Float array (k,) of times, ascending, distinct; Int array (k,) of free milli from then on;
+        Int array (k, causes) of free milli by cause, times tasks of the target workload.
+    """
+    times = [np.array([first])]
+    changes = [np.zeros((1, len(CAUSES) + 1), dtype=np.int64)]
+    for some in states:
+        found = state_causes(some, cluster.node_types[some.kind].gpu_type, workload)
+        values = np.column_stack([found, some.free.sum(axis=1)])
+        before = np.isneginf(some.time)
+        changes[0] += values[before].sum(axis=0)
+        delta = np.diff(values, axis=0, prepend=values[:1])[~before]
+        times.append(some.time[~before])
+        changes.append(delta)
+    time, *curves = steps(np.concatenate(times), *np.concatenate(changes).T)
+    return time, curves[-1], np.stack(curves[:-1], axis=1)
+
+
+def state_causes(states: NodeStates, gpu_type: str | None, workload: TargetWorkload) -> np.ndarray:
+    """Return free milli by cause of each state, as `node_causes` does of one.
+
+    Args:
+        states: k states of nodes of one kind.
+        gpu_type: the type of their GPUs.
+        workload: the tasks to be expected.
+
+    Returns:
+        Int array (k, causes), times tasks of the target workload.
+    """
+    free = states.free
+    total = free.sum(axis=1)
+    causes = np.zeros((len(total), len(CAUSES)), dtype=np.int64)
+    fitting: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+    for shape, count in zip(workload.shapes, workload.counts, strict=True):
+        enough = states.cores >= shape.cores
+        amount = count * total
+        if shape.gpus == 0 or shape.milli == 0:
+            causes[:, _CPU_ONLY] += np.where(enough, amount, 0)
+            causes[:, _CPU_ONLY_LACKS] += np.where(enough, 0, amount)
+            continue
+        if not shape.accepts(gpu_type):
+            causes[:, _NO_ACCESS] += amount
+            continue
+        if shape.milli not in fitting:
+            fits = free >= shape.milli
+            fitting[shape.milli] = fits.sum(axis=1), (free * fits).sum(axis=1)
+        devices, useful = fitting[shape.milli]
+        has_gpus = devices >= shape.gpus
+        served = has_gpus & enough
+        causes[:, _SERVED] += np.where(served, count * useful, 0)
+        causes[:, _LACK_GPU] += np.where(served, amount - count * useful, 0)
+        causes[:, _LACK_GPU] += np.where(~has_gpus & enough, amount, 0)
+        causes[:, _LACK_BOTH] += np.where(~has_gpus & ~enough, amount, 0)
+        causes[:, _LACK_CPU] += np.where(has_gpus & ~enough, amount, 0)
+    return causes
+
+
+def _table(time: np.ndarray, idle: np.ndarray, causes: np.ndarray, num_gpus: int) -> pa.Table:
+    fragments = causes.sum(axis=1) - causes[:, _SERVED]
+    ratio = np.divide(fragments, idle, out=np.zeros(len(idle)), where=idle > 0)
+    return pa.table(
+        {
+            "time": time,
+            "idle_gpus": idle / MILLI,
+            "frag_gpus": fragments / MILLI,
+            "frag_ratio": pa.array(ratio, mask=idle == 0),
+            "frag_amount": fragments / (num_gpus * MILLI),
+            **{name: causes[:, at] / MILLI for at, name in enumerate(CAUSES)},
+        }
+    )

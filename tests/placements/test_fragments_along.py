@@ -1,0 +1,139 @@
+"""Fragmentation along a run: devices replayed, cores counted, and the published empty cluster."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from device_cases import cases
+from hypothesis import assume, given, settings
+
+import windtunnel as wt
+from windtunnel.cluster.devices import FreeDevices
+from windtunnel.errors import SpecError
+from windtunnel.placements.scored_catalogue import resolve_scored
+from windtunnel.schema import as_jobs
+from windtunnel.sim.device_requests import device_requests
+from windtunnel.sim.fragmentation import CAUSES, Shape, fragmentation, target_workload
+from windtunnel.sim.observe.fragments import along
+from windtunnel.sim.observe.holdings import Holdings
+from windtunnel.sim.observe.node_states import node_states
+from windtunnel.traces.openb import read_nodes, read_openb
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from device_cases import Case
+
+
+@settings(max_examples=150)
+@given(case=cases())
+def test_devices_replayed_are_the_state_that_was(case: Case) -> None:
+    assume(any(node.gpus for node in case.nodes))
+    spec = wt.ClusterSpec(
+        tuple(
+            wt.NodeType(1, n.gpus, n.gpu_type, None if n.cores is None else n.cores / 1000)
+            for n in case.nodes
+        )
+    )
+    free, placement = FreeDevices(case.nodes), resolve_scored("openb_best_fit")
+    running: list[tuple[int, list[tuple[int, int]], int]] = []
+    entries: list[tuple[int, int, int, int, int]] = []
+    start: list[float] = []
+    end: list[float] = []
+    expected = []
+    for step, event in enumerate(case.events):
+        now = float(step // 2)  # two events at every instant
+        if event < 0 and running:
+            stay, where, kind = running.pop(-1 - event if -1 - event < len(running) else 0)
+            free.give(where, case.demands[kind])
+            end[stay] = now
+        elif event >= 0:
+            demand = case.demands[event]
+            where = placement.place(free, demand)
+            if where is not None:
+                free.take(where, demand)
+                running.append((len(start), where, event))
+                for node, grant in where:
+                    tasks = demand.tasks(grant, pooled=False)
+                    held = tasks * demand.amount
+                    entries.append((len(start), node, held, tasks * demand.cores, grant))
+                start.append(now)
+                end.append(math.nan)
+        expected.append((now, fragmentation(free, case.workload)))
+    table = np.array(entries, dtype=np.int64).reshape(-1, 5).T
+    for batch in (4_000_000, 3):
+        states = node_states(
+            spec, Holdings(*table), np.array(start), np.array(end), cores=True, batch=batch
+        )
+        time, idle, causes = along(spec, states, case.workload, -1.0)
+        for now, measured in dict(expected).items():
+            at = int(np.searchsorted(time, now, side="right")) - 1
+            assert idle[at] == measured.idle
+            assert tuple(causes[at] / case.workload.total) == measured.causes
+        empty = fragmentation(FreeDevices(case.nodes), case.workload)
+        assert tuple(causes[0] / case.workload.total) == empty.causes
+
+
+@pytest.mark.data
+def test_the_published_empty_cluster(data_dir: Path) -> None:
+    pods = read_openb(data_dir / "openb" / "openb_pod_list_default.csv").jobs
+    _, cluster = read_nodes(data_dir / "openb" / "openb_node_list_gpu_node.csv")
+    workload = device_requests(pods).workload()
+    idle = as_jobs({"submit_time": [0.0], "duration": [1.0], "num_gpus": [0.0]})
+    found = wt.simulate(idle, cluster, "fifo").fragmentation(workload, cores=True)
+    assert found.num_rows == 1
+    (row,) = found.to_pylist()
+    assert row["frag_ratio"] == pytest.approx(0.139445034, abs=1e-9)
+    assert row["frag_gpus"] == pytest.approx(866.232552, abs=1e-6)
+    assert row["idle_gpus"] == 6212
+    # Where cores do not count, the CPU-only share is left.
+    (row,) = wt.simulate(idle, cluster, "fifo").fragmentation(workload).to_pylist()
+    assert row["frag_ratio"] == pytest.approx(0.135977, abs=1e-6)
+    assert row["xl"] == pytest.approx(row["frag_gpus"], rel=1e-12)
+
+
+def test_a_run_by_hand() -> None:
+    # Two nodes of 4 GPUs. Job 0 holds 3 of node 0 from 0 to 10, job 1 all of node 1 from 2 to 5.
+    # Three of four tasks to come want one GPU, and one wants two.
+    jobs = {"submit_time": [0, 2], "duration": [10, 3], "num_gpus": [3, 4], "num_cpus": [3, 8]}
+    workload = target_workload([(Shape(0, 1000, 1), 3), (Shape(2000, 1000, 2), 1)], popular=100)
+    cluster = wt.ClusterSpec.uniform(2, 4, cpus_per_node=8)
+    out = wt.simulate(jobs, cluster, "fifo")
+    found = out.fragmentation(workload)
+    assert found["time"].to_pylist() == [0, 2, 5, 10]
+    assert found["idle_gpus"].to_pylist() == [5, 1, 5, 8]
+    # One GPU free on node 0 does not serve two.
+    assert found["frag_gpus"].to_pylist() == [0.25, 0.25, 0.25, 0]
+    assert found["frag_ratio"].to_pylist() == [0.05, 0.25, 0.05, 0]
+    assert found["frag_amount"].to_pylist() == [0.25 / 8] * 3 + [0]
+    assert found["q2"].to_pylist() == [0.25, 0.25, 0.25, 0]
+    # Without cores on the nodes that are left, nothing of two GPUs serves.
+    small = wt.ClusterSpec.uniform(2, 4, cpus_per_node=3.5)
+    counted = wt.simulate(jobs, small, "fifo").fragmentation(workload, cores=True)
+    assert counted["q1"].to_pylist() == [0.25, 0.25, 0.25, 0]
+    assert counted["q4"].to_pylist() == [0, 0, 0, 0]
+
+
+def test_its_own_jobs_are_what_is_expected() -> None:
+    jobs = {"submit_time": [0, 0, 1], "duration": [9, 9, 9], "num_gpus": [1, 2, 64]}
+    out = wt.simulate({**jobs, "num_tasks": [1, 1, 1]}, "2x2", "fifo", oversize="reject")
+    found = out.fragmentation().to_pylist()
+    # One of two tasks wants a whole node; from 0 on one GPU is free beside the first job.
+    assert [(row["time"], row["frag_gpus"]) for row in found] == [(0, 0.5), (9, 0)]
+    assert all(math.isclose(sum(row[c] for c in CAUSES), row["idle_gpus"]) for row in found)
+
+
+def test_pools_and_runs_of_nothing_are_refused() -> None:
+    jobs = {"submit_time": [0], "duration": [1], "num_gpus": [1]}
+    for run in (
+        wt.simulate(jobs, "pool:2", "fifo"),
+        wt.simulate(jobs, "1x2", "fifo", placement="pool"),
+    ):
+        with pytest.raises(SpecError, match="on a pool"):
+            run.fragmentation()
+    nothing = wt.simulate({"submit_time": [], "duration": [], "num_gpus": []}, "1x2", "fifo")
+    with pytest.raises(SpecError, match="0 tasks"):
+        nothing.fragmentation()
