@@ -17,7 +17,7 @@ from windtunnel.placements.scored_catalogue import resolve_scored
 from windtunnel.schema import as_jobs
 from windtunnel.sim.device_requests import device_requests
 from windtunnel.sim.fragmentation import CAUSES, Shape, fragmentation, target_workload
-from windtunnel.sim.observe.fragments import along
+from windtunnel.sim.observe.fragments import along, own_workload
 from windtunnel.sim.observe.holdings import Holdings
 from windtunnel.sim.observe.node_states import node_states
 from windtunnel.traces.openb import read_nodes, read_openb
@@ -124,6 +124,47 @@ def test_its_own_jobs_are_what_is_expected() -> None:
     # One of two tasks wants a whole node; from 0 on one GPU is free beside the first job.
     assert [(row["time"], row["frag_gpus"]) for row in found] == [(0, 0.5), (9, 0)]
     assert all(math.isclose(sum(row[c] for c in CAUSES), row["idle_gpus"]) for row in found)
+
+
+def test_what_jobs_of_unknown_tasks_ask_of_nodes() -> None:
+    jobs = {
+        "submit_time": [0.0] * 6,
+        "duration": [1.0] * 6,
+        "num_gpus": [1, 4, 20, 20, 6, 0],
+        "num_tasks": [None, None, None, 5, None, 2],
+        "num_cpus": [None, 8, 40, 40, 6, 4],
+        "gpu_type": [None, None, "A", None, "B", None],
+    }
+    cluster = wt.ClusterSpec((wt.NodeType(4, 8, "A"), wt.NodeType(4, 4, "B")))
+    workload = own_workload(wt.simulate(jobs, cluster, "fifo"))
+    found = dict(zip(workload.shapes, workload.counts, strict=True))
+    assert found == {
+        Shape(8000, 1000, 4): 6,  # the second job, and the fourth's five tasks
+        Shape(16000, 1000, 8, "A"): 2,
+        Shape(8000, 1000, 4, "A"): 1,
+        Shape(4000, 1000, 4, "B"): 1,
+        Shape(2000, 1000, 2, "B"): 1,
+        Shape(2000, 0, 0): 2,
+        Shape(0, 1000, 1): 1,
+    }
+
+
+def test_gpu_time_weighs_gangs_by_what_they_ask_for() -> None:
+    # 99 small jobs of 10 s, one of 8 GPUs and 1000 s: 990 of 8990 GPU s.
+    jobs = {
+        "submit_time": [0.0] * 100,
+        "duration": [10.0] * 99 + [1000.0],
+        "num_gpus": [1.0] * 99 + [8.0],
+    }
+    out = wt.simulate(jobs, "2x8", "fifo", queueing="skip")
+    assert own_workload(out).shapes == (Shape(0, 1000, 1),)
+    weighed = own_workload(out, "gpu_time")
+    assert weighed.shapes == (Shape(0, 1000, 8), Shape(0, 1000, 1))
+    assert weighed.counts == (round(8000 / 8990 * 1e6), round(990 / 8990 * 1e6))
+    assert set(out.fragmentation()["frag_gpus"].to_pylist()) == {0}
+    assert max(out.fragmentation(weigh="gpu_time")["frag_gpus"].to_pylist()) > 0
+    with pytest.raises(SpecError, match="Did you mean 'tasks'"):
+        out.fragmentation(weigh="task")
 
 
 def test_pools_and_runs_of_nothing_are_refused() -> None:

@@ -178,10 +178,14 @@ class Outcome:
         return starvation.oldest_waiting(self)
 
     def fragmentation(
-        self, workload: TargetWorkload | None = None, *, cores: bool | None = None
+        self,
+        workload: TargetWorkload | None = None,
+        *,
+        weigh: str = "tasks",
+        cores: bool | None = None,
     ) -> pa.Table:
         """Return how fragmented the nodes are over time; see `windtunnel.sim.observe.fragments`."""
-        return fragments.fragmentation(self, workload, cores=cores)
+        return fragments.fragmentation(self, workload, weigh=weigh, cores=cores)
 
     def __repr__(self) -> str:
         done = int((self.flight.status == 0).sum())

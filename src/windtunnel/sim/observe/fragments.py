@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from windtunnel.cluster.devices import MILLI
+from windtunnel.cluster.devices import CORE_UNITS, MILLI
 from windtunnel.errors import SpecError
-from windtunnel.sim.device_requests import device_requests
 from windtunnel.sim.flight import REJECTED
-from windtunnel.sim.fragmentation import CAUSES
+from windtunnel.sim.fragmentation import CAUSES, Shape, target_workload
 from windtunnel.sim.metrics import horizon
 from windtunnel.sim.observe.holdings import has_nodes, holdings
 from windtunnel.sim.observe.node_states import node_states
@@ -30,27 +29,83 @@ if TYPE_CHECKING:
     from windtunnel.sim.observe.node_states import NodeStates
     from windtunnel.sim.outcome import Outcome
 
+#: What makes a task popular in a target workload: how many there are of it, as in the paper, or the
+#: GPU time that they ask for. Where most tasks are small, only the second sees that gangs lack room.
+WEIGHTS: tuple[str, ...] = ("tasks", "gpu_time")
+#: GPU time is weighed in so many equal parts of its total.
+_PARTS = 1_000_000
+
 _LACK_BOTH, _LACK_GPU, _SERVED, _LACK_CPU, _CPU_ONLY, _CPU_ONLY_LACKS, _NO_ACCESS = range(7)
 
 
-def own_workload(outcome: Outcome) -> TargetWorkload:
+def own_workload(outcome: Outcome, weigh: str = "tasks") -> TargetWorkload:
     """Return the target workload that a run's own jobs stand for, rejected ones left out.
 
+    A job's GPUs and cores are divided evenly among its tasks. Where the number of tasks is unknown,
+    GPUs are asked for as placements give them: on one node, as far as a node that may be used has
+    so many; a larger gang asks for whole such nodes, and a part of one.
+
+    Args:
+        outcome: the run.
+        weigh: what makes a task popular, one of `WEIGHTS`.
+
     Raises:
-        SpecError: there are no jobs.
+        SpecError: there are no jobs, none with GPU time where that weighs, or no such weight.
     """
+    if weigh not in WEIGHTS:
+        raise SpecError.unknown("weigh", weigh, WEIGHTS)
     flown = outcome.jobs.filter(pa.array(outcome.flight.status != REJECTED))
-    return device_requests(flown).workload()
+    columns = ["num_gpus", "num_tasks", "num_cpus", "gpu_type"]
+    kinds = flown.select([*columns, "duration"]).group_by(columns, use_threads=False)
+    shapes, weights = [], []
+    for row in kinds.aggregate([([], "count_all"), ("duration", "sum")]).to_pylist():
+        gpus, types = row["num_gpus"], row["gpu_type"] or ""
+        for each, count in _tasks(outcome.cluster, gpus, row["num_tasks"] or 0, types):
+            part = each / gpus if gpus else 1 / count
+            milli = round(min(each, 1.0) * MILLI)
+            cores = round((row["num_cpus"] or 0.0) * part * CORE_UNITS)
+            shapes.append(Shape(cores, milli, max(round(each), int(milli > 0)), types))
+            gpu_time = count * each * row["duration_sum"]
+            weights.append(gpu_time if weigh == "gpu_time" else count * row["count_all"])
+    if weigh == "gpu_time":
+        total = sum(weights)
+        weights = [round(weight / total * _PARTS) if total else 0 for weight in weights]
+    pairs = zip(shapes, weights, strict=True)
+    return target_workload((shape, weight) for shape, weight in pairs if weight)
+
+
+def _tasks(cluster: ClusterSpec, gpus: float, tasks: int, types: str) -> list[tuple[float, int]]:
+    """Return (GPUs of a task, how many such tasks) of a job; 0 tasks = it does not say."""
+    if tasks >= 1:
+        return [(gpus / tasks, tasks)]
+    most = _largest_node(cluster, types)
+    if gpus <= most:
+        return [(gpus, 1)]
+    left = gpus % most
+    return [(most, int(gpus // most)), *([(left, 1)] if left else [])]
+
+
+def _largest_node(cluster: ClusterSpec, types: str) -> int:
+    """Return the most GPUs of any node of acceptable type; of any node where none is."""
+    wanted = {part.strip() for part in types.split("|") if part.strip()}
+    kinds = cluster.node_types
+    serve = [kind.gpus for kind in kinds if not wanted or kind.gpu_type in wanted]
+    return max(serve, default=0) or max(kind.gpus for kind in kinds)
 
 
 def fragmentation(
-    outcome: Outcome, workload: TargetWorkload | None = None, *, cores: bool | None = None
+    outcome: Outcome,
+    workload: TargetWorkload | None = None,
+    *,
+    weigh: str = "tasks",
+    cores: bool | None = None,
 ) -> pa.Table:
     """Return the fragmentation of the cluster over time.
 
     Args:
         outcome: a run on nodes.
-        workload: the tasks to be expected; None = those of the run's own jobs.
+        workload: the tasks to be expected; None = those of the run's own jobs (`own_workload`).
+        weigh: what makes its own tasks popular: ``tasks`` or ``gpu_time``.
         cores: whether cores count: what a node has, less what its jobs ask for. Where they do not,
             every node has enough. None = where they bound the run: where it modelled devices.
 
@@ -62,11 +117,12 @@ def fragmentation(
         `windtunnel.sim.fragmentation.CAUSES`. ``q3`` is what is of use; the others are F.
 
     Raises:
-        SpecError: the run was on a pool, which has no nodes to fragment; or there are no jobs.
+        SpecError: the run was on a pool, which has no nodes to fragment; there are no jobs; or no
+            such weight.
     """
     if not has_nodes(outcome):
         raise SpecError("placement", "the run was on a pool; only nodes fragment: expected nodes")
-    expected = own_workload(outcome) if workload is None else workload
+    expected = own_workload(outcome, weigh) if workload is None else workload
     flight, held = outcome.flight, holdings(outcome)
     states = node_states(
         outcome.cluster,
