@@ -106,7 +106,14 @@ def test_fairness_has_bounds(case: Case) -> None:
         assert all(
             row["satisfaction"] is None or row["satisfaction"] <= 1 + 1e-12 for row in shared
         )
-    among_jobs, among_users = (out.finish_time_fairness(a).to_pylist() for a in ("jobs", "user"))
+    for over in ("lifetime", "running"):
+        _isolated_time_has_bounds(out, over)
+
+
+def _isolated_time_has_bounds(out: wt.Outcome, over: str) -> None:
+    among_jobs, among_users = (
+        out.finish_time_fairness(among, over=over).to_pylist() for among in ("jobs", "user")
+    )
     duration = out.jobs["duration"].to_pylist()
     for one, other, seconds in zip(among_jobs, among_users, duration, strict=True):
         assert (one["isolated_time"] is None) == (one["jct"] is None)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from windtunnel.sim.outcome import Outcome
 
 _RHO = (
-    "completion time / what an equal part of the cluster for itself would have taken, while as "
-    "many jobs compete as in this run; over finished jobs"
+    "completion time / what an equal part of the cluster for itself would have taken, with as many "
+    "jobs competing as there were on average of its lifetime; over finished jobs"
 )
 #: Numbers of `windtunnel.sim.observe.finish_time.summary` that are shown.
 FAIRNESS: tuple[Measure, ...] = (

@@ -179,7 +179,7 @@ def _figures_of_nodes(
         title = "GPUs in use by type"
         caption = "Share of the GPUs of each type held by jobs; the types with most GPUs."
         made["types"] = Figure(title, caption, _picture(types, "types", f"{title}: {names}"))
-    if started and all(has_nodes(outcome) for outcome in outcomes.values()):
+    if all(has_nodes(run) and run.metrics()["gpu_time"] > 0 for run in outcomes.values()):
         title = "Fragments over time"
         caption = (
             "Free GPUs that tasks like those of the run\u2019s own jobs could not use, on average "

@@ -157,13 +157,15 @@ class Outcome:
         """Return how evenly GPU time is shared; see `windtunnel.sim.observe.shares.jain_index`."""
         return shares.jain_index(self, by, per=per)
 
-    def finish_time_fairness(self, among: str = finish_time.JOBS) -> pa.Table:
+    def finish_time_fairness(
+        self, among: str = finish_time.JOBS, *, over: str = "lifetime"
+    ) -> pa.Table:
         """Return each job's rho; see `windtunnel.sim.observe.finish_time`."""
-        return finish_time.finish_time_fairness(self, among)
+        return finish_time.finish_time_fairness(self, among, over=over)
 
-    def fairness(self, among: str = finish_time.JOBS) -> dict[str, Any]:
+    def fairness(self, among: str = finish_time.JOBS, *, over: str = "lifetime") -> dict[str, Any]:
         """Return rho in numbers; see `windtunnel.sim.observe.finish_time.summary`."""
-        return finish_time.summary(self, among)
+        return finish_time.summary(self, among, over=over)
 
     def starvation(self, by: str = "size") -> pa.Table:
         """Return tails of waits, and who is overtaken; see `windtunnel.sim.observe.starvation`."""

@@ -20,20 +20,20 @@ JOBS = {
 }
 
 
-def column(out: wt.Outcome, name: str, among: str = "jobs") -> list[Any]:
-    return list(out.finish_time_fairness(among)[name].to_pylist())
+def column(out: wt.Outcome, name: str, among: str = "jobs", over: str = "lifetime") -> list[Any]:
+    return list(out.finish_time_fairness(among, over=over)[name].to_pylist())
 
 
-def test_by_hand_among_jobs() -> None:
+def test_by_hand_while_running() -> None:
     out = wt.simulate(JOBS, "pool:2", "fifo")
     # Active jobs: 2 to 1 s, 3 to 4 s, 4 to 10 s, 3 to 30 s, 2 to 35 s, then 1; so each GPU-second
     # takes 1, 1.5, 2, 1.5, 1 and 1 s on an equal part of two GPUs.
     isolated = [1 + 4.5 + 12 + 30, 1 + 4.5 + 12, 30 + 5, 40]
-    assert column(out, "isolated_time") == pytest.approx(isolated, rel=1e-12)
+    assert column(out, "isolated_time", over="running") == pytest.approx(isolated, rel=1e-12)
     assert column(out, "jct") == [30, 10, 34, 66]
     rho = [30 / 47.5, 10 / 17.5, 34 / 35, 66 / 40]
-    assert column(out, "rho") == pytest.approx(rho, rel=1e-12)
-    assert out.fairness() == {
+    assert column(out, "rho", over="running") == pytest.approx(rho, rel=1e-12)
+    assert out.fairness(over="running") == {
         "avg_rho": pytest.approx(np.mean(rho)),
         "p50_rho": pytest.approx(np.median(rho)),
         "p99_rho": pytest.approx(np.quantile(rho, 0.99)),
@@ -41,6 +41,19 @@ def test_by_hand_among_jobs() -> None:
         "share_rho_over_1": 0.25,
         "num_rho": 4,
     }
+
+
+def test_by_hand_over_lifetimes() -> None:
+    out = wt.simulate(JOBS, "pool:2", "fifo")
+    # The same seconds, now from submission to end, as a mean that multiplies the run time.
+    c, d = 4.5 + 12 + 30 + 5, 12 + 30 + 5 + 35
+    isolated = [47.5, 17.5, 25 * c / 34, 40 * d / 66]
+    assert column(out, "isolated_time") == pytest.approx(isolated, rel=1e-12)
+    rho = [30 / 47.5, 10 / 17.5, 34**2 / (25 * c), 66**2 / (40 * d)]
+    assert column(out, "rho") == pytest.approx(rho, rel=1e-12)
+    assert out.fairness()["max_rho"] == pytest.approx(66**2 / (40 * d))
+    with pytest.raises(SpecError, match="Did you mean 'lifetime'"):
+        out.fairness(over="life time")
 
 
 def test_by_hand_among_users() -> None:
@@ -57,8 +70,10 @@ def test_a_preempted_job_and_what_its_overhead_costs() -> None:
     # One GPU. A 0-4, B 4-6, A from 6: 1 s to restore, then its last 6 s, to 13.
     jobs = {"submit_time": [0, 4], "duration": [10, 2], "num_gpus": [1, 1]}
     out = wt.simulate(jobs, "pool:1", "srtf", restore_time=1)
-    assert column(out, "isolated_time") == [10, 4]
-    assert column(out, "rho") == [1.3, 0.5]
+    assert column(out, "isolated_time", over="running") == [10, 4]
+    assert column(out, "rho", over="running") == [1.3, 0.5]
+    # Two of A's 13 s there were two.
+    assert column(out, "isolated_time") == pytest.approx([10 * 15 / 13, 4])
 
 
 def test_who_is_alone_loses_nothing() -> None:
@@ -103,9 +118,14 @@ def test_it_is_the_sum_second_by_second() -> None:
     submit, end = out.submit_time, out.flight.end
     seconds = np.arange(int(end.max()))
     active = np.array([((submit <= t) & (t < end)).sum() for t in seconds])
-    isolated = np.zeros(count)
+    worked, lifetime = np.zeros(count), np.zeros(count)
+    stretch = np.maximum(1, np.outer(out.num_gpus, active) / gpus)
     for row in out.segments.to_pylist():
         here = slice(int(row["start"]), int(row["end"]))
-        isolated[row["row"]] += np.maximum(1, row["num_gpus"] * active[here] / gpus).sum()
-    assert column(out, "isolated_time") == pytest.approx(isolated, rel=1e-12)
+        worked[row["row"]] += stretch[row["row"], here].sum()
+    for job in range(count):
+        lifetime[job] = stretch[job, int(submit[job]) : int(end[job])].mean()
+    assert column(out, "isolated_time", over="running") == pytest.approx(worked, rel=1e-12)
+    expected = jobs["duration"] * lifetime
+    assert column(out, "isolated_time") == pytest.approx(expected, rel=1e-12)
     assert out.metrics()["num_preemptions"] > 5

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from windtunnel.sim.observe.node_states import NodeStates
     from windtunnel.sim.outcome import Outcome
 
-#: What makes a task popular in a target workload: how many there are of it, as in the paper, or the
-#: GPU time that they ask for. Where most tasks are small, only the second sees that gangs lack room.
+#: What makes a task popular in a target workload: how many there are of it, as in the paper, or
+#: the GPU time that they ask for. Where most are small, only the second sees that gangs lack room.
 WEIGHTS: tuple[str, ...] = ("tasks", "gpu_time")
 #: GPU time is weighed in so many equal parts of its total.
 _PARTS = 1_000_000
