@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +12,10 @@ from hypothesis import strategies as st
 
 import windtunnel as wt
 from windtunnel.sim.observe.starvation import smaller_after
+from windtunnel.traces.pai_simulator import read_pai_simulator
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: One GPU, shortest first: a 0-10, c 10-11, d 11-12, b 12-22.
 JOBS = {
@@ -78,6 +85,34 @@ def test_groups_without_submitted_jobs_have_no_row() -> None:
     assert [(row["vc"], row["num_jobs"]) for row in rows] == [("(none)", 1), ("x", 2)]
     nothing = wt.simulate({"submit_time": [], "duration": [], "num_gpus": []}, "pool:2", "fifo")
     assert nothing.starvation().num_rows == nothing.oldest_waiting().num_rows == 0
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("policy", "longest"), [("fifo", 45_699), ("sjf", 31_051)])
+def test_the_recorded_runs_of_another_simulator(data_dir: Path, policy: str, longest: int) -> None:
+    folder = data_dir / "pai_sim_reference"
+    jobs = read_pai_simulator(folder / "dev_jobs_2000.csv").jobs
+    with (folder / "per_job_dev_jobs_2000__pool_20gpu_464cpu.csv").open(encoding="utf-8") as file:
+        recorded = {row["job_id"]: row for row in csv.DictReader(file)}
+    column = f"jct__dev_one_20g_{policy.upper()}"
+    jct = np.array([float(recorded[job][column]) for job in jobs["job_id"].to_pylist()])
+    submit, duration, gpus = (
+        jobs[name].to_numpy() for name in ("submit_time", "duration", "num_gpus")
+    )
+    start = submit + jct - duration
+    out = wt.simulate(jobs, wt.ClusterSpec.pool(20, 464), policy, queueing="skip")
+    later = submit[None, :] > submit[:, None]
+    passed = (later & (start[None, :] < start[:, None])).sum(axis=1)
+    assert out.overtaken().tolist() == passed.tolist()
+    assert passed.max() > 100
+    rows = {row["size"]: row for row in out.starvation().to_pylist()}
+    for size, members in (("1", gpus == 1), ("5-8", (gpus > 4) & (gpus <= 8))):
+        wait = (jct - duration)[members]
+        assert rows[size]["num_jobs"] == members.sum()
+        assert rows[size]["max_wait"] == wait.max()
+        assert rows[size]["p99_wait"] == pytest.approx(np.quantile(wait, 0.99))
+        assert rows[size]["max_overtaken"] == passed[members].max()
+    assert max(row["max_wait"] for row in rows.values()) == longest  # as published
 
 
 @settings(max_examples=200)

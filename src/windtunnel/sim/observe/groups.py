@@ -82,7 +82,7 @@ def grouped_steps(
     return (group[changes], time[changes], *(curve[changes] for curve in curves))
 
 
-def labelled(codes: np.ndarray, labels: list[str]) -> pa.Array:
-    """Return the labels of group indices as text."""
-    indices = pa.array(codes.astype(np.int32))
+def labelled(codes: np.ndarray, labels: list[str], unknown: np.ndarray | None = None) -> pa.Array:
+    """Return the labels of group indices as text, null where ``unknown``."""
+    indices = pa.array(codes.astype(np.int32), mask=unknown)
     return pa.DictionaryArray.from_arrays(indices, pa.array(labels, pa.string())).cast(pa.string())

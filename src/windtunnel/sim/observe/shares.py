@@ -9,8 +9,7 @@ against decides what it says; `ENTITLEMENTS` names what we offer.
 With run_time_j the time a job was on its GPUs, and active_j the time from its submission to its end
 (or the horizon), a group holds H = sum_j num_gpus_j run_time_j GPU-seconds and asks for
 D = sum_j num_gpus_j active_j. H / D is the share of the GPUs it asked for that it had, averaged
-over the time for which it asked: 1 where none of its jobs ever waits, or saves or loads its state
-where that is done off its GPUs.
+over the time for which it asked: 1 where none of its jobs ever waits.
 
 Dominant share: the largest of a group's shares of GPUs, CPU cores and memory (Ghodsi et al.,
 "Dominant Resource Fairness", NSDI'11), each averaged over the run.
@@ -23,7 +22,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from windtunnel.errors import SpecError
 from windtunnel.sim.flight import NOT_SUBMITTED, REJECTED, RUNNING
@@ -189,13 +187,8 @@ def _dominant(outcome: Outcome, codes: np.ndarray, groups: int) -> tuple[pa.Arra
     table = np.stack(found)
     best = table.argmax(axis=0)
     share = table.max(axis=0)
-    names = labelled(best, list(_RESOURCES))
-    unknown = pa.array(share < 0)
-    null = pa.scalar(None, pa.float64())
-    return (
-        pc.if_else(unknown, null, pa.array(share)),
-        pc.if_else(unknown, pa.scalar(None, pa.string()), names),
-    )
+    unknown = share < 0
+    return pa.array(share, mask=unknown), labelled(best, list(_RESOURCES), unknown)
 
 
 def _capacity(node_types: tuple[NodeType, ...], resource: str) -> float:
