@@ -14,7 +14,7 @@ from windtunnel.report.format import DUST, FORMATTERS, exact_seconds, is_known, 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-Kind = Literal["duration", "count", "number", "percent", "gpu_time"]
+Kind = Literal["duration", "count", "number", "percent", "index", "gpu_time"]
 Verdict = Literal["better", "worse", "neutral", "same", "unknown"]
 
 #: Relative differences below this read as "no change".
@@ -101,12 +101,12 @@ MEASURES: tuple[Measure, ...] = (
         optional=True,
     ),
     Measure(
-        *("jain_user", "Jain\u2019s index over users", "number", "high", "Sharing"),
+        *("jain_user", "Jain\u2019s index over users", "index", "high", "Sharing"),
         doc=_JAIN.format("user"),
         optional=True,
     ),
     Measure(
-        *("jain_vc", "Jain\u2019s index over virtual clusters", "number", "high", "Sharing"),
+        *("jain_vc", "Jain\u2019s index over virtual clusters", "index", "high", "Sharing"),
         doc=_JAIN.format("virtual cluster"),
         optional=True,
     ),
