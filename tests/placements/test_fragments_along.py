@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -99,10 +100,11 @@ def test_a_run_by_hand() -> None:
     # Two nodes of 4 GPUs. Job 0 holds 3 of node 0 from 0 to 10, job 1 all of node 1 from 2 to 5.
     # Three of four tasks to come want one GPU, and one wants two.
     jobs = {"submit_time": [0, 2], "duration": [10, 3], "num_gpus": [3, 4], "num_cpus": [3, 8]}
+    jobs["num_tasks"] = [1, 1]
     workload = target_workload([(Shape(0, 1000, 1), 3), (Shape(2000, 1000, 2), 1)], popular=100)
     cluster = wt.ClusterSpec.uniform(2, 4, cpus_per_node=8)
     out = wt.simulate(jobs, cluster, "fifo")
-    found = out.fragmentation(workload)
+    found = out.fragmentation(workload, cores=False)
     assert found["time"].to_pylist() == [0, 2, 5, 10]
     assert found["idle_gpus"].to_pylist() == [5, 1, 5, 8]
     # One GPU free on node 0 does not serve two.
@@ -112,9 +114,51 @@ def test_a_run_by_hand() -> None:
     assert found["q2"].to_pylist() == [0.25, 0.25, 0.25, 0]
     # Without cores on the nodes that are left, nothing of two GPUs serves.
     small = wt.ClusterSpec.uniform(2, 4, cpus_per_node=3.5)
-    counted = wt.simulate(jobs, small, "fifo").fragmentation(workload, cores=True)
+    counted = replace(out, cluster=small).fragmentation(workload, cores=True)
     assert counted["q1"].to_pylist() == [0.25, 0.25, 0.25, 0]
     assert counted["q4"].to_pylist() == [0, 0, 0, 0]
+
+
+def test_a_flight_on_devices() -> None:
+    # One node of two GPUs and four cores; two tasks of 0.3 on device 1, each with half a core, and
+    # later half of device 0.
+    jobs = {
+        "submit_time": [0, 5],
+        "duration": [10, 10],
+        "num_gpus": [0.6, 0.5],
+        "num_tasks": [2, 1],
+        "num_cpus": [1, 3],
+    }
+    flown = wt.simulate(jobs, "pool:2", "fifo")
+    flight = replace(
+        flown.flight,
+        node_offset=np.array([0, 2, 3]),
+        nodes=np.zeros(3, dtype=np.int32),
+        node_gpus=np.array([0.3, 0.3, 0.5]),
+        node_tasks=np.ones(3, dtype=np.int32),
+        devices=np.array([0b10, 0b10, 0b01]),
+    )
+    cluster = wt.ClusterSpec.uniform(1, 2, cpus_per_node=4)
+    settings_ = {"policy": "fifo", "sharing": "devices", "resources": "all"}
+    out = wt.Outcome(flown.jobs, cluster, flight, settings_)
+    workload = target_workload([(Shape(1000, 500, 1), 1)])
+    found = out.fragmentation(workload)
+    assert found["time"].to_pylist() == [0, 5, 10, 15]
+    assert found["idle_gpus"].to_pylist() == [1.4, 0.9, 1.5, 2.0]
+    # From 5 on no core is left, until 10, when one is.
+    assert found["q4"].to_pylist() == [0, 0.9, 0, 0]
+    assert found["q2"].to_pylist() == [0.4, 0, 0, 0]
+    assert found["q3"].to_pylist() == [1.0, 0, 1.5, 2.0]
+    free = out.fragmentation(workload, cores=False)
+    assert free["q2"].to_pylist() == [0.4, 0.4, 0, 0]
+    both = own_workload(out)
+    assert dict(zip(both.shapes, both.counts, strict=True)) == {
+        Shape(500, 300, 1): 2,
+        Shape(3000, 500, 1): 1,
+    }
+    pooled = replace(out, settings={**settings_, "sharing": "pooled"})
+    with pytest.raises(SpecError, match="only devices fragment"):
+        pooled.fragmentation()
 
 
 def test_its_own_jobs_are_what_is_expected() -> None:

@@ -18,7 +18,7 @@ from windtunnel.report.curves import named
 from windtunnel.report.format import count, glue, plural
 from windtunnel.report.names import MAX_TEXT, clean
 from windtunnel.report.render import to_svg
-from windtunnel.sim.observe.holdings import has_nodes
+from windtunnel.sim.observe.holdings import can_fragment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -179,7 +179,7 @@ def _figures_of_nodes(
         title = "GPUs in use by type"
         caption = "Share of the GPUs of each type held by jobs; the types with most GPUs."
         made["types"] = Figure(title, caption, _picture(types, "types", f"{title}: {names}"))
-    if all(has_nodes(run) and run.metrics()["gpu_time"] > 0 for run in outcomes.values()):
+    if all(can_fragment(run) and run.metrics()["gpu_time"] > 0 for run in outcomes.values()):
         title = "Fragments over time"
         caption = (
             "Free GPUs that tasks like those of the run\u2019s own jobs could not use, on average "

@@ -123,10 +123,10 @@ def test_the_dominant_share_is_of_the_resource_that_is_scarcest() -> None:
         "duration": [10, 10, 5],
         "num_gpus": [2, 1, 1],
         "num_cpus": [2, 8, None],
-        "mem_gib": [1, 1, 9],
+        "mem_gib": [1, 1, 18],
         "vc": ["g", "c", "m"],
     }
-    cluster = wt.ClusterSpec.uniform(1, 4, cpus_per_node=10, mem_gib_per_node=10)
+    cluster = wt.ClusterSpec.uniform(1, 4, cpus_per_node=10, mem_gib_per_node=20)
     rows = wt.simulate(jobs, cluster, "fifo").shares().to_pylist()
     found = {row["vc"]: (row["dominant_share"], row["dominant_resource"]) for row in rows}
     assert found["g"] == (pytest.approx(0.5), "gpu")

@@ -17,7 +17,7 @@ from windtunnel.errors import SpecError
 from windtunnel.sim.flight import REJECTED
 from windtunnel.sim.fragmentation import CAUSES, Shape, target_workload
 from windtunnel.sim.metrics import horizon
-from windtunnel.sim.observe.holdings import has_nodes, holdings
+from windtunnel.sim.observe.holdings import bound_by_cores, has_nodes, holdings, models_devices
 from windtunnel.sim.observe.node_states import node_states
 from windtunnel.sim.timeline import steps
 
@@ -42,8 +42,9 @@ def own_workload(outcome: Outcome, weigh: str = "tasks") -> TargetWorkload:
     """Return the target workload that a run's own jobs stand for, rejected ones left out.
 
     A job's GPUs and cores are divided evenly among its tasks. Where the number of tasks is unknown,
-    GPUs are asked for as placements give them: on one node, as far as a node that may be used has
-    so many; a larger gang asks for whole such nodes, and a part of one.
+    GPUs are asked for as placements give them: on devices one by one; else on one node, as far as a
+    node that may be used has so many, and a larger gang asks for whole such nodes, and a part of
+    one.
 
     Args:
         outcome: the run.
@@ -57,10 +58,12 @@ def own_workload(outcome: Outcome, weigh: str = "tasks") -> TargetWorkload:
     flown = outcome.jobs.filter(pa.array(outcome.flight.status != REJECTED))
     columns = ["num_gpus", "num_tasks", "num_cpus", "gpu_type"]
     kinds = flown.select([*columns, "duration"]).group_by(columns, use_threads=False)
+    devices = models_devices(outcome)
     shapes, weights = [], []
     for row in kinds.aggregate([([], "count_all"), ("duration", "sum")]).to_pylist():
         gpus, types = row["num_gpus"], row["gpu_type"] or ""
-        for each, count in _tasks(outcome.cluster, gpus, row["num_tasks"] or 0, types):
+        known = row["num_tasks"] or (gpus if devices and gpus > 1 else 0)
+        for each, count in _tasks(outcome.cluster, gpus, int(known), types):
             part = each / gpus if gpus else 1 / count
             milli = round(min(each, 1.0) * MILLI)
             cores = round((row["num_cpus"] or 0.0) * part * CORE_UNITS)
@@ -107,7 +110,7 @@ def fragmentation(
         workload: the tasks to be expected; None = those of the run's own jobs (`own_workload`).
         weigh: what makes its own tasks popular: ``tasks`` or ``gpu_time``.
         cores: whether cores count: what a node has, less what its jobs ask for. Where they do not,
-            every node has enough. None = where they bound the run: where it modelled devices.
+            every node has enough. None = where they bound the run.
 
     Returns:
         A row an instant at which the free GPUs change, the first not after the first submission:
@@ -117,11 +120,13 @@ def fragmentation(
         `windtunnel.sim.fragmentation.CAUSES`. ``q3`` is what is of use; the others are F.
 
     Raises:
-        SpecError: the run was on a pool, which has no nodes to fragment; there are no jobs; or no
-            such weight.
+        SpecError: the run was on a pool, which has no nodes to fragment, or pooled the GPUs of each
+            node; there are no jobs; or no such weight.
     """
     if not has_nodes(outcome):
         raise SpecError("placement", "the run was on a pool; only nodes fragment: expected nodes")
+    if outcome.settings.get("sharing") == "pooled":
+        raise SpecError("sharing", "found 'pooled'; only devices fragment: expected 'devices'")
     expected = own_workload(outcome, weigh) if workload is None else workload
     flight, held = outcome.flight, holdings(outcome)
     states = node_states(
@@ -129,7 +134,7 @@ def fragmentation(
         held,
         flight.segment_start,
         flight.segment_end,
-        cores=held.devices is not None if cores is None else cores,
+        cores=bound_by_cores(outcome) if cores is None else cores,
     )
     time, idle, causes = along(outcome.cluster, states, expected, horizon(outcome)[0])
     return _table(time, idle, causes / expected.total, outcome.cluster.num_gpus)
