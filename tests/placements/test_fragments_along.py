@@ -15,8 +15,7 @@ import windtunnel as wt
 from windtunnel.cluster.devices import FreeDevices
 from windtunnel.errors import SpecError
 from windtunnel.placements.scored_catalogue import resolve_scored
-from windtunnel.schema import as_jobs
-from windtunnel.sim.device_requests import device_requests
+from windtunnel.sim.flight import WAITING, Flight
 from windtunnel.sim.fragmentation import CAUSES, Shape, fragmentation, target_workload
 from windtunnel.sim.observe.fragments import along, own_workload
 from windtunnel.sim.observe.holdings import Holdings
@@ -82,16 +81,34 @@ def test_devices_replayed_are_the_state_that_was(case: Case) -> None:
 def test_the_published_empty_cluster(data_dir: Path) -> None:
     pods = read_openb(data_dir / "openb" / "openb_pod_list_default.csv").jobs
     _, cluster = read_nodes(data_dir / "openb" / "openb_node_list_gpu_node.csv")
-    workload = device_requests(pods).workload()
-    idle = as_jobs({"submit_time": [0.0], "duration": [1.0], "num_gpus": [0.0]})
-    found = wt.simulate(idle, cluster, "fifo").fragmentation(workload, cores=True)
+    count = pods.num_rows
+    none, nothing = np.empty(0), np.empty(0, dtype=np.int64)
+    never = Flight(
+        start=np.full(count, np.nan),
+        end=np.full(count, np.nan),
+        run_time=np.zeros(count),
+        preemptions=np.zeros(count, dtype=np.int64),
+        status=np.full(count, WAITING, dtype=np.int8),
+        segment_job=nothing,
+        segment_start=none,
+        segment_end=none,
+        node_offset=np.zeros(1, dtype=np.int64),
+        nodes=nothing,
+        node_gpus=nothing,
+        scheduling_points=0,
+    )
+    out = wt.Outcome(pods, cluster, never, {"sharing": "devices", "resources": "all"})
+    workload = own_workload(out)
+    assert len(workload.shapes) == 35
+    assert workload.total / count == pytest.approx(0.9527, abs=1e-4)
+    found = out.fragmentation()
     assert found.num_rows == 1
     (row,) = found.to_pylist()
     assert row["frag_ratio"] == pytest.approx(0.139445034, abs=1e-9)
     assert row["frag_gpus"] == pytest.approx(866.232552, abs=1e-6)
     assert row["idle_gpus"] == 6212
     # Where cores do not count, the CPU-only share is left.
-    (row,) = wt.simulate(idle, cluster, "fifo").fragmentation(workload).to_pylist()
+    (row,) = out.fragmentation(cores=False).to_pylist()
     assert row["frag_ratio"] == pytest.approx(0.135977, abs=1e-6)
     assert row["xl"] == pytest.approx(row["frag_gpus"], rel=1e-12)
 
