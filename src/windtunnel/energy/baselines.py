@@ -82,4 +82,3 @@ class Grid(BatchSizeOptimizer):
             return
         self._left = [choice for choice in self._left if choice[0] != trial.batch_size]
         self._cost = {c: cost for c, cost in self._cost.items() if c[0] != trial.batch_size}
-

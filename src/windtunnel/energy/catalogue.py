@@ -79,7 +79,7 @@ def resolve_power_limits(given: Any) -> PowerLimitOptimizer:
 
 
 def _object(given: Any, kind: type[Kind]) -> Kind | None:
-    """Return an instance of its own for one simulation; None where the object is of no such kind."""
+    """Return an instance for one simulation alone; None where the object is of no such kind."""
     if isinstance(given, type) and issubclass(given, kind):
         try:
             made: Kind = given()

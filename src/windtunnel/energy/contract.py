@@ -8,7 +8,7 @@ A batch-size optimiser is asked before every run and told about every run that e
 
 A function ``(workload, trials) -> batch size`` does as well; ``trials`` are the runs that ended, in
 order. A power-limit optimiser is asked which limit to use at a batch size; it may ask for a profile
-first by returning None, which costs the first epoch of that run (Zeus, NSDI'23, section 4.2).
+first by returning None, which costs the first epoch of that run (Zeus, NSDI'23, section 4).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The cost of a run: energy and time to the target on one scale (Zeus, NSDI'23, equation 2).
+"""The cost of a run: energy and time to the target on one scale (Zeus, NSDI'23, section 2).
 
     C = eta * ETA + (1 - eta) * MAXPOWER * TTA        eta in [0, 1]; joules
 
@@ -39,10 +39,6 @@ class Objective:
         """Return the cost of some energy and time, J."""
         return self.eta * energy_j + (1.0 - self.eta) * self.max_power_w * time_s
 
-    def epoch_cost(self, power_w: float, epoch_time: float) -> float:
-        """Return the cost of an epoch, J."""
-        return (self.eta * power_w + (1.0 - self.eta) * self.max_power_w) * epoch_time
-
 
 @dataclass(frozen=True)
 class Epoch:
@@ -80,12 +76,15 @@ class Profile:
     @classmethod
     def of(cls, sweep: Sweep, objective: Objective) -> Profile:
         """Return what a sweep costs under an objective."""
-        epochs = {
-            limit: Epoch(limit, time, time * power, objective.epoch_cost(power, time))
-            for limit, time, power in zip(
-                sweep.power_limits, sweep.epoch_time, sweep.power_w, strict=True
-            )
-        }
+        epochs = {}
+        for limit, time_s, power_w in zip(
+            sweep.power_limits, sweep.epoch_time, sweep.power_w, strict=True
+        ):
+            energy_j = time_s * power_w
+            # The same arithmetic as for a whole run: thresholds are multiples of epochs' costs, and
+            # how many epochs fit must not hang on which of two formulas rounded how.
+            cost_j = objective.cost(energy_j, time_s)
+            epochs[limit] = Epoch(limit, time_s, energy_j, cost_j)
         n = len(epochs)
         return cls(
             epochs,

@@ -98,7 +98,7 @@ def groups_of_jobs(
 
     Groups are clustered by their mean run time (k-means, as many clusters as workloads), and the
     clusters matched to the workloads in order of run time, as the paper did with Alibaba's trace
-    (NSDI'23, section 6.3).
+    (NSDI'23, section 6).
 
     Args:
         jobs: a jobs table; jobs without template, start or run time are left out.

@@ -1,8 +1,8 @@
-"""Groups of recurring jobs whose runs may overlap (Zeus, NSDI'23, section 4.4 and its simulator).
+"""Groups of recurring jobs whose runs may overlap (Zeus, NSDI'23, section 4 and its simulator).
 
-When runs are in flight follows from the trace's start and end times alone; energy and time of a run
-are scaled by its job's ``runtime_ratio``. A run that fails is submitted again where it ended, for as
-long as it lasted.
+When runs are in flight follows from the trace's start and end times alone; energy and time of a
+run are scaled by its job's ``runtime_ratio``. A run that fails is submitted again where it ended,
+for as long as it lasted.
 
 The published simulator has three defects, which ``compat="zeus"`` brings back:
 
@@ -268,9 +268,7 @@ class _Overlapping:
             raise InfeasibleError(self._what, "the optimiser waits for a result before any run")
         return knobs
 
-    def _take_off(
-        self, job: Submission, knobs: Knobs, run: Run, tries: int, spent: float
-    ) -> None:
+    def _take_off(self, job: Submission, knobs: Knobs, run: Run, tries: int, spent: float) -> None:
         self._submitted += 1
         flight = _Flight(job.end_time, self._submitted, job, knobs, run, tries, spent)
         heapq.heappush(self._flying, flight)

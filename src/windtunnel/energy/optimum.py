@@ -1,7 +1,7 @@
 """The analytic optimum: what the measurements alone say, before any simulation.
 
 A batch size is feasible if every run of it reached the target within the allowed epochs; expected
-time and energy use the mean number of epochs (Zeus, NSDI'23, sections 2.3 and 4.1).
+time and energy use the mean number of epochs (Zeus, NSDI'23, section 2).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Power-limit optimisers: profile just in time and choose, or know, or never change.
 
-Choosing needs one profile a batch size (Zeus, NSDI'23, section 4.2). What to choose by is that of
+Choosing needs one profile a batch size (Zeus, NSDI'23, section 4). What to choose by is that of
 the current Zeus library: cost, energy, time, or the lowest limit whose slowdown is tolerable.
 """
 

@@ -1,4 +1,4 @@
-"""Which batch sizes are worth learning about: exploration with pruning (Zeus, NSDI'23, section 4.4).
+"""Which batch sizes are worth learning about: exploration with pruning (Zeus, NSDI'23).
 
 A round walks from the default downwards, then from the next larger size upwards; a run that fails
 ends its direction. Sizes that reached the target are the candidates of the next round, which starts

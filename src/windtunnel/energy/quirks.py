@@ -66,7 +66,9 @@ def quirks_of(
     failing = {size: int(np.sum(~(runs <= max_epochs))) for size, runs in epochs.items()}
     if any(failing.values()):
         told = ", ".join(f"{b} ({n} of {len(epochs[b])})" for b, n in failing.items() if n)
-        notes.append(f"Runs that miss the target within {max_epochs} epochs, by batch size: {told}.")
+        notes.append(
+            f"Runs that miss the target within {max_epochs} epochs, by batch size: {told}."
+        )
     every = {limit for sweep in sweeps.values() for limit in sweep.power_limits}
     missing = {size: len(every) - len(sweep.power_limits) for size, sweep in sweeps.items()}
     if any(missing.values()):

@@ -2,7 +2,7 @@
 
 A path fixes the number of epochs and nothing else. A run uses at most ``max_epochs`` epochs and at
 most as many as the threshold allows for; the first epoch of a run that profiles costs the mean over
-the power limits, but counts as any other against the threshold (Zeus, NSDI'23, section 4.4).
+the power limits, but counts as any other against the threshold (Zeus, NSDI'23, section 4).
 """
 
 from __future__ import annotations
@@ -64,9 +64,7 @@ class Runner:
         self._paths = {size: epochs.tolist() for size, epochs in workload.epochs.items()}
         self._max_epochs = workload.job.max_epochs
 
-    def run(
-        self, batch_size: int, power_limit: int, threshold: float, *, profiles: bool
-    ) -> Run:
+    def run(self, batch_size: int, power_limit: int, threshold: float, *, profiles: bool) -> Run:
         """Run once; a path is drawn even where the run may not start.
 
         Args:

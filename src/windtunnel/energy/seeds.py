@@ -1,20 +1,21 @@
 """Many seeds: what an optimiser saves, what it costs to learn, and when that has paid back.
 
-Regret after n recurrences is (cost of all runs, failed ones included, - n optimal expected costs) /
-optimal expected cost: how many optimal jobs the learning has cost so far (Zeus, NSDI'23, section
-6.2).
+Regret after n recurrences is (cost of all runs, failed ones included, - n optimal expected costs)
+/ optimal expected cost: how many optimal jobs the learning has cost so far (Zeus, NSDI'23, section
+6).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from windtunnel.energy.catalogue import resolve_optimizer
 from windtunnel.energy.optimum import Configuration, default_configuration, optimum
-from windtunnel.energy.recurring import simulate_recurrences
+from windtunnel.energy.recurring import Recurrences, simulate_recurrences
 from windtunnel.errors import InfeasibleError, SpecError, quote
 
 if TYPE_CHECKING:
@@ -37,24 +38,45 @@ class Replications:
 
     Attributes:
         optimizer: its name.
-        seeds: those that went through, in order.
-        values: ``energy_j``, ``time_s``, ``cost_j`` -> float64, shape (seeds, recurrences), failed
-            tries included.
-        num_runs: runs of each seed, shape (seeds,).
-        num_refused: runs that the threshold did not let start, of each seed.
-        settled: batch size and power limit of each seed's last run.
-        gave_up: seed -> why its simulation ended early; not among ``seeds``.
-        notes: what a reader of the numbers must know, and for how many seeds.
+        results: of the seeds that went through, in order.
+        gave_up: seed -> why its simulation could not go on.
     """
 
     optimizer: str
-    seeds: tuple[int, ...]
-    values: dict[str, np.ndarray]
-    num_runs: np.ndarray
-    num_refused: np.ndarray
-    settled: tuple[tuple[int, int], ...]
-    gave_up: dict[int, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    results: tuple[Recurrences, ...]
+    gave_up: dict[int, str]
+
+    @cached_property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds that went through."""
+        return tuple(int(result.settings["seed"]) for result in self.results)
+
+    @cached_property
+    def values(self) -> dict[str, np.ndarray]:
+        """`MEASURES` -> float64, shape (seeds, recurrences), failed tries included."""
+        return {
+            measure: np.array([result.by_recurrence(measure) for result in self.results])
+            for measure in MEASURES
+        }
+
+    @property
+    def settled(self) -> tuple[tuple[int, int], ...]:
+        """Batch size and power limit of each seed's last run."""
+        last = (result.runs[-1][1] for result in self.results)
+        return tuple((run.batch_size, run.power_limit) for run in last)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the numbers must know, and for how many seeds."""
+        counts: dict[str, int] = {}
+        for result in self.results:
+            for note in result.notes:
+                counts[note] = counts.get(note, 0) + 1
+        told = [f"{note} ({n} of {len(self.seeds)} seeds)" for note, n in counts.items()]
+        if self.gave_up:
+            reason = next(iter(self.gave_up.values()))
+            told.append(f"{len(self.gave_up)} seeds gave up and are left out: {reason}.")
+        return tuple(told)
 
     def rows_of(self, seeds: Sequence[int]) -> np.ndarray:
         """Return the places of some of its seeds."""
@@ -82,9 +104,8 @@ class EnergyStudy:
 
     def regret(self, optimizer: str) -> np.ndarray:
         """Return the regret after each recurrence, in optimal jobs, shape (seeds, recurrences)."""
-        spent = np.cumsum(self.replications[optimizer].values["cost_j"], axis=1)
-        count = np.arange(1, spent.shape[1] + 1)
-        return spent / self.best.cost_j - count
+        costs = self.replications[optimizer].values["cost_j"] / self.best.cost_j
+        return np.cumsum(costs - 1.0, axis=1)
 
     def savings(self, optimizer: str, measure: str = "energy_j", last: int = LAST) -> np.ndarray:
         """Return what each seed's last recurrences save, as a share of the default's mean.
@@ -98,13 +119,15 @@ class EnergyStudy:
             1 - mean of its last recurrences / mean of all of the default's, shape (seeds,), of the
             seeds that both went through.
         """
-        mine, base, _ = self._paired(optimizer, measure)
-        return 1.0 - mine[:, -last:].mean(axis=1) / base.mean(axis=1)
+        mine, base = self._paired(optimizer, measure)
+        share: np.ndarray = mine[:, -last:].mean(axis=1) / base.mean(axis=1)
+        return 1.0 - share
 
     def total_savings(self, optimizer: str, measure: str = "energy_j") -> np.ndarray:
         """Return what each seed saves over all recurrences, learning included, as a share."""
-        mine, base, _ = self._paired(optimizer, measure)
-        return 1.0 - mine.sum(axis=1) / base.sum(axis=1)
+        mine, base = self._paired(optimizer, measure)
+        share: np.ndarray = mine.sum(axis=1) / base.sum(axis=1)
+        return 1.0 - share
 
     def payback(self, optimizer: str) -> np.ndarray:
         """Return after how many recurrences learning has paid back for good, seed by seed.
@@ -113,7 +136,7 @@ class EnergyStudy:
             float64, shape (seeds,): the first recurrence from which on all it has cost stays at or
             below what the default has cost under the same seed; infinite = not within the study.
         """
-        mine, base, _ = self._paired(optimizer, "cost_j")
+        mine, base = self._paired(optimizer, "cost_j")
         ahead = np.cumsum(mine, axis=1) <= np.cumsum(base, axis=1)
         behind_last = ahead.shape[1] - np.argmin(ahead[:, ::-1], axis=1)
         first = np.where(ahead.all(axis=1), 1, behind_last + 1).astype(float)
@@ -134,13 +157,12 @@ class EnergyStudy:
         first = self.payback(optimizer)
         return float(np.mean(first <= recurrences)) if len(first) else float("nan")
 
-    def _paired(self, optimizer: str, measure: str) -> tuple[np.ndarray, np.ndarray, list[int]]:
+    def _paired(self, optimizer: str, measure: str) -> tuple[np.ndarray, np.ndarray]:
         mine, base = self.replications[optimizer], self.replications[BASELINE]
         both = [seed for seed in mine.seeds if seed in set(base.seeds)]
         return (
             mine.values[measure][mine.rows_of(both)],
             base.values[measure][base.rows_of(both)],
-            both,
         )
 
 
@@ -190,7 +212,7 @@ def study(
     }
     best, default = optimum(workload, eta), default_configuration(workload, eta)
     replications = {
-        name: _replicate(workload, given, name, chosen, options, on_done)
+        name: _replicate(workload, (name, given), chosen, options, on_done)
         for name, given in named.items()
     }
     return EnergyStudy(workload, {**options, "seeds": chosen}, best, default, replications)
@@ -198,42 +220,24 @@ def study(
 
 def _replicate(
     workload: Workload,
-    optimizer: Any,
-    name: str,
+    named: tuple[str, Any],
     seeds: Sequence[int],
     options: dict[str, Any],
     on_done: Callable[[str], None],
 ) -> Replications:
-    done, gave_up = {}, {}
-    notes: dict[str, int] = {}
+    name, optimizer = named
+    results, gave_up = [], {}
     for seed in seeds:
         try:
-            result = simulate_recurrences(workload, optimizer, seed=seed, **options)
+            results.append(simulate_recurrences(workload, optimizer, seed=seed, **options))
         except InfeasibleError as error:
             gave_up[seed] = error.status
-        else:
-            done[seed] = result
-            for note in result.notes:
-                notes[note] = notes.get(note, 0) + 1
         on_done(name)
-    if not done:
+    if not results:
         raise InfeasibleError(
             f"{workload.name}, {name}", f"under every seed: {next(iter(gave_up.values()))}"
         )
-    last = [result.runs[-1][1] for result in done.values()]
-    return Replications(
-        name,
-        tuple(done),
-        {
-            measure: np.array([result.by_recurrence(measure) for result in done.values()])
-            for measure in MEASURES
-        },
-        np.array([len(result.runs) for result in done.values()]),
-        np.array([len(result.refused) for result in done.values()]),
-        tuple((run.batch_size, run.power_limit) for run in last),
-        gave_up,
-        tuple(f"{note} ({count} of {len(done)} seeds)" for note, count in notes.items()),
-    )
+    return Replications(name, tuple(results), gave_up)
 
 
 def band(values: np.ndarray) -> dict[str, float]:
@@ -244,7 +248,5 @@ def band(values: np.ndarray) -> dict[str, float]:
     >>> band(np.array([1.0, 2.0, 3.0]))["p50"]
     2.0
     """
-    low, middle, high = (
-        float(np.quantile(values, share, method="inverted_cdf")) for share in BAND
-    )
+    low, middle, high = (float(np.quantile(values, share, method="inverted_cdf")) for share in BAND)
     return {"mean": float(np.mean(values)), "p10": low, "p50": middle, "p90": high}

@@ -1,4 +1,4 @@
-"""Gaussian Thompson sampling over batch sizes (Zeus, NSDI'23, section 4.3, algorithm 1).
+"""Gaussian Thompson sampling over batch sizes (Zeus, NSDI'23, section 4).
 
 An arm's reward is minus the cost of a run, r ~ N(theta, 1/lambda_r) with lambda_r known; the prior
 of theta is N(mu0, 1/lambda0), lambda0 = 0 being flat. After n rewards the posterior is
@@ -46,7 +46,7 @@ class GaussianThompson:
         self._rng = np.random.default_rng(seed)
         self._prior = (prior_mean, prior_precision)
         # Posterior mean and standard deviation, and rewards, of each arm.
-        self._posterior = {arm: (prior_mean, math.inf, 0) for arm in self.arms}
+        self._posterior = dict.fromkeys(self.arms, (prior_mean, math.inf, 0))
 
     def learn(self, arm: int, rewards: Sequence[float]) -> None:
         """Fit an arm's posterior anew, from all its rewards that count."""
@@ -71,9 +71,7 @@ class GaussianThompson:
         return best
 
     def _permutation(self) -> list[int]:
-        chosen: list[int] = self._rng.choice(
-            self._array, len(self._array), replace=False
-        ).tolist()
+        chosen: list[int] = self._rng.choice(self._array, len(self._array), replace=False).tolist()
         return chosen
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from windtunnel.energy.catalogue import resolve_optimizer, resolve_power_limits
 from windtunnel.energy.contract import Trial
 from windtunnel.energy.costs import Pricing
 from windtunnel.energy.runs import REFUSED_COST, Run, Runner
-from windtunnel.errors import PolicyError, SpecError
+from windtunnel.errors import PolicyError, SpecError, quote
 
 if TYPE_CHECKING:
     from windtunnel.energy.workload import Workload
@@ -86,13 +87,19 @@ class Tuning:
         proposed = self.optimizer.predict()
         if proposed is None:
             return None
-        size, limit = proposed if isinstance(proposed, tuple) else (proposed, None)
+        pair = proposed if isinstance(proposed, tuple) else (proposed, None)
+        if len(pair) != 2 or not isinstance(pair[0], Integral):  # noqa: PLR2004 - a pair
+            raise PolicyError(
+                self.optimizer.name,
+                f"proposed {quote(proposed)}; expected a batch size, or one and a power limit",
+            )
+        size, limit = int(pair[0]), pair[1]
         sweep = self._workload.sweeps.get(size)
         if sweep is None:
             self._refuse(f"proposed batch size {size}", self._workload.batch_sizes)
         elif limit is not None and limit not in sweep.power_limits:
             self._refuse(f"proposed {limit} W at batch size {size}", sweep.power_limits)
-        return int(size), limit
+        return size, limit
 
     def run(self, knobs: Knobs, *, refusal_profiles: bool = False) -> Run:
         """Run once, at a limit of the power-limit optimiser's where the knobs leave it open.
@@ -104,21 +111,25 @@ class Tuning:
         """
         size, limit = knobs
         if limit is None:
-            limit = self._limits.predict(size)
-            if limit is None:
-                self._limits.observe(size, self._pricing.profiles[size])
-                self._unpaid.add(size)
-                limit = self._limits.predict(size)
-            if limit not in self._pricing.profiles[size].epochs:
-                message = f"proposed {limit} W at batch size {size}"
-                self._refuse(message, self._workload.sweeps[size].power_limits, self._limits.name)
-            profiles = size in self._unpaid
+            limit, profiles = self._chosen_limit(size), size in self._unpaid
         else:
             profiles = False
-        run = self._runner.run(size, int(limit), self.threshold, profiles=profiles)
+        run = self._runner.run(size, limit, self.threshold, profiles=profiles)
         if profiles and (run.started or refusal_profiles):
             self._unpaid.discard(size)
         return run
+
+    def _chosen_limit(self, size: int) -> int:
+        """Return the power-limit optimiser's choice, after the profile that it may ask for."""
+        limit = self._limits.predict(size)
+        if limit is None:
+            self._limits.observe(size, self._pricing.profiles[size])
+            self._unpaid.add(size)
+            limit = self._limits.predict(size)
+        measured = self._workload.sweeps[size].power_limits
+        if limit is None or limit not in measured:
+            self._refuse(f"proposed {limit} W at batch size {size}", measured, self._limits.name)
+        return int(limit)
 
     def tell(self, run: Run, *, refused_cost: float | None = None) -> None:
         """Tell the batch-size optimiser how a run ended.
@@ -135,7 +146,7 @@ class Tuning:
             Trial(run.batch_size, run.power_limit, cost, run.reached, run.started)
         )
 
-    def _refuse(self, what: str, measured: tuple[int, ...], who: str | None = None) -> None:
+    def _refuse(self, what: str, measured: tuple[int, ...], who: str | None = None) -> NoReturn:
         known = ", ".join(map(str, measured))
         raise PolicyError(
             who or self.optimizer.name, f"{what}; {self._workload.name} was measured at {known}"

@@ -1,7 +1,7 @@
 """A workload: a training job and what was measured of it on one kind of GPU.
 
 The epochs that a run needs depend on the batch size alone, the time and the power of an epoch on
-batch size, power limit and GPU (Zeus, NSDI'23, section 4.1): the two files are joined here by what
+batch size, power limit and GPU (Zeus, NSDI'23, section 4): the two files are joined here by what
 is trained and the batch size, and nothing else.
 """
 
@@ -167,7 +167,8 @@ def join(train: pa.Table, power: pa.Table, job: TrainingJob, gpu: str) -> Worklo
     if not joint:
         raise SpecError(
             f"{job.dataset} on {gpu}",
-            f"no batch size is in both files: runs have {_listed(epochs)}, epochs {_listed(sweeps)}.",
+            f"no batch size is in both files: runs have {_listed(epochs)}, epochs "
+            f"{_listed(sweeps)}.",
         )
     dropped = sorted((set(sizes) | sweeps.keys()) - set(joint))
     notes = (
@@ -263,19 +264,8 @@ def job_named(
     known = sorted(set(train["dataset"].to_pylist()))
     if rows.num_rows == 0:
         raise SpecError.unknown("--workload", name, known)
-    identities = sorted(set(zip(*(rows[c].to_pylist() for c in IDENTITY), strict=True)))
-    if rest:
-        identities = [i for i in identities if "/".join(i[1:]) == rest]
     published = known_jobs.get(name)
-    if published is not None and len(identities) > 1:
-        wanted = (name, published.network, published.optimizer)
-        identities = [wanted] if wanted in identities else identities
-    if len(identities) != 1:
-        of = sorted(set(zip(*(rows[c].to_pylist() for c in IDENTITY), strict=True)))
-        raise SpecError(
-            "--workload",
-            f"found {quote(dataset)}; expected one of {', '.join('/'.join(i) for i in of)}.",
-        )
+    network, optimizer = _what_is_trained(name, rest, rows, published)
     given = {key: value for key, value in changes.items() if value is not None}
     if published is not None:
         given = {
@@ -292,8 +282,32 @@ def job_named(
         if key not in given:
             raise SpecError(option, f"is needed: {quote(name)} is none of {', '.join(known_jobs)}.")
     return TrainingJob(
-        *identities[0],
+        name,
+        network,
+        optimizer,
         float(given["target_metric"]),
         int(given["max_epochs"]),
         int(given["default_batch_size"]),
     )
+
+
+def _what_is_trained(
+    name: str, rest: str, rows: pa.Table, published: TrainingJob | None
+) -> tuple[str, str]:
+    """Return network and optimizer of a dataset's rows.
+
+    Args:
+        name: the dataset.
+        rest: ``NETWORK/OPTIMIZER`` or nothing; then the published job's count, or the only ones.
+        rows: the dataset's.
+        published: the published job of this dataset.
+    """
+    columns = (rows[column].to_pylist() for column in IDENTITY[1:])
+    known: list[tuple[str, str]] = sorted(set(zip(*columns, strict=True)))
+    chosen = [pair for pair in known if not rest or "/".join(pair) == rest]
+    if len(chosen) > 1 and published is not None:
+        chosen = [pair for pair in chosen if pair == (published.network, published.optimizer)]
+    if len(chosen) != 1:
+        words = ", ".join("/".join((name, *pair)) for pair in known)
+        raise SpecError("--workload", f"found {quote(name)}; expected one of {words}.")
+    return chosen[0]
