@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from numbers import Integral
+import operator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from windtunnel.energy.catalogue import resolve_optimizer, resolve_power_limits
@@ -87,13 +87,14 @@ class Tuning:
         proposed = self.optimizer.predict()
         if proposed is None:
             return None
-        pair = proposed if isinstance(proposed, tuple) else (proposed, None)
-        if len(pair) != 2 or not isinstance(pair[0], Integral):  # noqa: PLR2004 - a pair
-            raise PolicyError(
-                self.optimizer.name,
-                f"proposed {quote(proposed)}; expected a batch size, or one and a power limit",
-            )
-        size, limit = int(pair[0]), pair[1]
+        pair: tuple[Any, ...] = proposed if isinstance(proposed, tuple) else (proposed, None)
+        try:
+            size, limit = pair
+            size = operator.index(size)
+        except (TypeError, ValueError) as error:
+            expected = "expected a batch size, or one and a power limit"
+            message = f"proposed {quote(proposed)}; {expected}"
+            raise PolicyError(self.optimizer.name, message) from error
         sweep = self._workload.sweeps.get(size)
         if sweep is None:
             self._refuse(f"proposed batch size {size}", self._workload.batch_sizes)

@@ -162,7 +162,7 @@ def join(train: pa.Table, power: pa.Table, job: TrainingJob, gpu: str) -> Worklo
     sizes = sorted(set(runs["batch_size"].to_pylist()))
     runs = _at_target(runs, job)
     epochs = _by_size(runs)
-    sweeps = _sweeps(epochs_of_power)
+    sweeps = sweeps_of(epochs_of_power)
     joint = sorted(epochs.keys() & sweeps.keys())
     if not joint:
         raise SpecError(
@@ -226,8 +226,8 @@ def _by_size(runs: pa.Table) -> dict[int, np.ndarray]:
     return {int(size): epochs[sizes == size] for size in np.unique(sizes)}
 
 
-def _sweeps(rows: pa.Table) -> dict[int, Sweep]:
-    """Return batch size -> sweep, sizes ascending, limits descending."""
+def sweeps_of(rows: pa.Table) -> dict[int, Sweep]:
+    """Return batch size -> sweep of one workload's rows, sizes ascending, limits descending."""
     columns = ("batch_size", "power_limit", "time_per_epoch", "average_power")
     by_size: dict[int, list[tuple[int, float, float]]] = {}
     for size, *measured in sorted(

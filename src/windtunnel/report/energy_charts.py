@@ -6,6 +6,7 @@ cost varies over batch sizes and power limits (a map), and when learning pays ba
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,9 +19,14 @@ from windtunnel.energy.optimum import (
 )
 from windtunnel.energy.seeds import BASELINE
 from windtunnel.report.figures.look import themed
+from windtunnel.report.figures.writing import interactive
+from windtunnel.report.page import write_page
 from windtunnel.report.palette import INK, MUTED, SERIES, SHADE
+from windtunnel.report.render import to_png
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from windtunnel.energy.optimum import Configuration
     from windtunnel.energy.seeds import EnergyStudy
     from windtunnel.energy.workload import Workload
@@ -329,3 +335,31 @@ def _whole(study: EnergyStudy) -> Any:
     import altair as alt
 
     return alt.Scale(domain=[1, study.settings["recurrences"]], nice=False)
+
+
+def write_chart(out: Path, chart: Any, title: str) -> None:
+    """Write a chart as a page that loads nothing, a picture, or pixels, by the file's ending.
+
+    Args:
+        out: ends in ``.html``, ``.svg`` or ``.png``; appears whole or not at all.
+        chart: from this module.
+        title: of the page.
+
+    Raises:
+        OSError: the file cannot be written; nothing is left behind.
+    """
+    ending = out.suffix.lower()
+    if ending == ".png":
+        temporary = out.with_name(f".{out.name}.{os.getpid()}.part")
+        try:
+            temporary.write_bytes(to_png(chart))
+            temporary.replace(out)
+        finally:
+            temporary.unlink(missing_ok=True)
+        return
+    if ending == ".html":
+        write_page(out, interactive(chart.to_dict(), title))
+        return
+    import vl_convert
+
+    write_page(out, str(vl_convert.vegalite_to_svg(chart.to_dict(), allowed_base_urls=[])))

@@ -1,0 +1,188 @@
+"""``windtunnel energy optimum``: the best configuration, as the measurements alone say."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from windtunnel.cli.energy import (
+    CHARTS,
+    TABLES,
+    WORKLOAD_QUIET,
+    configuration_data,
+    eta_option,
+    joules,
+    opened,
+    option_words,
+    out_data,
+    workload_data,
+    workload_options,
+)
+from windtunnel.cli.options import out_option, output_options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from windtunnel.energy.workload import Workload
+
+
+@click.command(short_help="Best batch size and power limit, and the Pareto front.")
+@workload_options
+@eta_option
+@out_option("FILE", "Write the charts (.html, .svg, .png) or every configuration (.csv, .parquet).")
+@output_options
+def optimum(*, out: Path | None, as_json: bool, eta: float, **asked: Any) -> None:
+    """Compute the batch size and power limit of lowest expected cost, without any simulation.
+
+    A batch size counts if every recorded run of it reached the target; cost is eta x energy +
+    (1 - eta) x largest power x time. Beside the optimum: the default, the Pareto front of energy
+    and time, and what either knob alone could save.
+    """
+    from windtunnel.cli.opening import check_out
+
+    check_out(out, (*CHARTS, *TABLES), "")
+    words = ["windtunnel", "energy", "optimum", *option_words(asked, WORKLOAD_QUIET)]
+    words += ["--eta", f"{eta:g}"] + ([] if out is None else ["--out", str(out)])
+    workload = opened(asked)
+    data = {
+        "workload": workload_data(workload),
+        "eta": eta,
+        **_found(workload, eta),
+        "notes": list(workload.notes),
+        "command": shlex.join(words),
+        "out": out_data(out),
+    }
+    if out is not None:
+        _write(workload, eta, out)
+    if as_json:
+        from windtunnel.cli.machine import print_json
+
+        print_json(data)
+        return
+    _print(workload, data)
+
+
+def _found(workload: Workload, eta: float) -> dict[str, Any]:
+    """Return the optimum and what surrounds it as plain data.
+
+    Keys: ``optimum``, ``default`` and ``runner_up`` (configurations; ``runner_up`` with its
+    ``cost_gap_percent``, or null), ``reduction`` (per cent of the default's: ``eta``, ``cost``;
+    ``tta_change``), ``potential`` (shares of energy: ``batch_size``, ``power_limit``, ``both``),
+    ``pareto_front`` (configurations, time ascending), ``num_configurations``,
+    ``num_feasible_configurations``. Where the default is not feasible, ``reduction`` and
+    ``potential`` are null.
+    """
+    from windtunnel.energy.optimum import (
+        configurations,
+        default_configuration,
+        energy_potential,
+        pareto_front,
+        ranked,
+    )
+
+    every = configurations(workload, eta)
+    order = ranked(workload, eta)
+    best, default = order[0], default_configuration(workload, eta)
+    runner_up = None
+    if len(order) > 1:
+        gap = 100 * (order[1].cost_j / best.cost_j - 1)
+        runner_up = {**configuration_data(order[1]), "cost_gap_percent": gap}
+    reduction = None
+    if default.feasible:
+        reduction = {
+            "eta_percent": 100 * (1 - best.eta_j / default.eta_j),
+            "tta_change_percent": 100 * (best.tta_s / default.tta_s - 1),
+            "cost_percent": 100 * (1 - best.cost_j / default.cost_j),
+        }
+    potential = energy_potential(workload)
+    return {
+        "optimum": configuration_data(best),
+        "default": configuration_data(default),
+        "runner_up": runner_up,
+        "reduction": reduction,
+        "potential": None
+        if potential is None
+        else {
+            "batch_size": potential.batch_size,
+            "power_limit": potential.power_limit,
+            "both": potential.both,
+        },
+        "pareto_front": [configuration_data(one) for one in pareto_front(every)],
+        "num_configurations": len(every),
+        "num_feasible_configurations": len(order),
+    }
+
+
+def _write(workload: Workload, eta: float, out: Path) -> None:
+    if out.suffix.lower() in CHARTS:
+        from windtunnel.report.energy_charts import optimum_chart, title_of, write_chart
+
+        write_chart(out, optimum_chart(workload, eta), title_of(workload, eta))
+        return
+    import pyarrow as pa
+
+    from windtunnel.cli.saving import save_table
+    from windtunnel.energy.optimum import configurations
+
+    rows = [configuration_data(one) for one in configurations(workload, eta)]
+    save_table(pa.Table.from_pylist(rows), out)
+
+
+def _print(workload: Workload, data: dict[str, Any]) -> None:
+    from windtunnel.cli.screen import bullets, heading, line, plain_table, screen
+    from windtunnel.report.format import percent
+
+    console = screen()
+    job = workload.job
+    heading(console, f"{workload.name}, \u03b7 = {data['eta']:g}")
+    console.print(
+        line(
+            f"{job.network} trained with {job.optimizer} to {job.target_metric:g} within "
+            f"{job.max_epochs} epochs; {data['num_feasible_configurations']} of "
+            f"{data['num_configurations']} configurations are feasible."
+        )
+    )
+    rows = [_row("default", data["default"]), _row("optimum", data["optimum"])]
+    if data["runner_up"] is not None:
+        rows.append(_row("second best", data["runner_up"]))
+    columns = ("configuration", "batch size", "limit", "epochs", "time", "energy", "cost")
+    console.print(plain_table(columns, rows, numbers=len(columns) - 1))
+    told = []
+    if data["reduction"] is not None:
+        cut, change = data["reduction"], data["reduction"]["tta_change_percent"] / 100
+        told.append(
+            f"The optimum saves {percent(cut['eta_percent'] / 100)} of the energy and "
+            f"{percent(cut['cost_percent'] / 100)} of the cost; time changes by {percent(change)}."
+        )
+        knobs = data["potential"]
+        told.append(
+            f"Energy alone (\u03b7 = 1): the batch size could save {percent(knobs['batch_size'])}, "
+            f"the power limit {percent(knobs['power_limit'])}, both {percent(knobs['both'])}."
+        )
+    else:
+        told.append("The default misses the target in some runs: there is nothing to compare with.")
+    bullets(console, "What it means", told)
+    heading(console, "Pareto front, fastest first")
+    front = [_row("", one)[1:] for one in data["pareto_front"]]
+    console.print(plain_table(columns[1:], front, numbers=len(columns) - 1))
+    bullets(console, "Mind", data["notes"])
+    bullets(console, "The same again", [data["command"]])
+    if data["out"] is not None:
+        console.print()
+        console.print(line(f"The result is in {data['out']}"))
+
+
+def _row(name: str, one: dict[str, Any]) -> list[str]:
+    from windtunnel.report.format import duration, number
+
+    return [
+        name,
+        str(one["batch_size"]),
+        f"{one['power_limit']} W",
+        number(one["mean_epochs"]),
+        duration(one["tta_s"]),
+        joules(one["eta_j"]),
+        joules(one["cost_j"]),
+    ]
