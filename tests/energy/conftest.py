@@ -1,4 +1,4 @@
-"""This folder on the path: tests are no package, but share modules (`toy`, `published_simulator`)."""
+"""This folder on the path: tests are no package, but share modules (`toy` and others)."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ SINGLE: dict[tuple[str, str, int, float, float], tuple[int, float, float]] = {
     ("rtx6000", "sentiment140", 1, 0.5, 2.0): (80, 242158216.8534, 1112524.9828),
     ("rtx6000", "sentiment140", 3, 0.5, 1.5): (81, 239750252.3559, 1114267.1016),
 }
-#: (kind of fixture, dataset, beta) -> runs, scaled energy in J, scaled time in s on a V100, eta 0.5.
+#: (kind of fixture, dataset, beta) -> runs, scaled energy in J, scaled time in s; V100, eta 0.5.
 GROUPS: dict[tuple[str, str, float], tuple[int, float, float]] = {
     ("serial", "cifar100", 2.0): (63, 2119706.0764, 23198.5300),
     ("serial", "cifar100", 1.2): (79, 2706203.6395, 26037.2805),
