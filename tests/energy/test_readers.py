@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import gzip
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from windtunnel.energy import open_workload
+from windtunnel.energy import open_workload, study
 from windtunnel.energy.quirks import above_limit, bound_by_host, slower_at_more_power
 from windtunnel.energy.readers import IDENTITY, read_power, read_train
 from windtunnel.energy.workload import sweeps_of
-from windtunnel.errors import SpecError, TraceError
+from windtunnel.errors import SpecError, TraceError, WindtunnelError
+from windtunnel.traces.published import MEASUREMENTS, published
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
-
     import pyarrow as pa
 
     from windtunnel.energy import Sweep, Workload
@@ -77,6 +80,9 @@ def test_the_default_batch_size_is_cut_to_what_the_gpu_was_measured_with(folder:
     (folder / "summary_power_mygpu.csv.gz").unlink()
     workload = open_workload("mine", "mygpu", data=folder, **asked, default_batch_size=999)
     assert workload.default_batch_size == 32
+    assert "The default batch size 999 is cut to 32, the largest measured on mygpu." in (
+        workload.notes
+    )
 
 
 @pytest.mark.parametrize(
@@ -219,6 +225,16 @@ def test_the_published_workloads(measured: Callable[[str, str], Workload]) -> No
     assert 8 in bound_by_host(measured("v100", "cifar100").sweeps)
 
 
+def test_the_registry_entry_is_whole() -> None:
+    entry = MEASUREMENTS["zeus"]
+    assert published("Zeus") is entry
+    assert [file.role for file in entry.files] == ["train", "v100", "a40", "p100", "rtx6000"]
+    for file in entry.files:
+        assert file.url.startswith("https://raw.githubusercontent.com/ml-energy/zeus/")
+        assert (len(file.sha256), file.size > 0) == (64, True)
+    assert "Apache-2.0" in entry.licence
+
+
 @pytest.mark.data
 def test_the_registry_has_them(zeus_dir: Path) -> None:
     from windtunnel.traces import fetch, list_traces, open_trace
@@ -229,3 +245,52 @@ def test_the_registry_has_them(zeus_dir: Path) -> None:
     with pytest.raises(SpecError, match=r"measurements, not jobs; `windtunnel energy` reads them"):
         open_trace("zeus")
     assert open_workload("squad").notes == open_workload("squad", data=zeus_dir).notes
+
+
+CELLS = (
+    "",
+    "nan",
+    "inf",
+    "-1",
+    "0",
+    "1e308",
+    "1e-308",
+    "9" * 21,
+    "x",
+    '"',
+    "1,2",
+    "\x00",
+    "\u00e9",
+)
+
+
+@given(
+    file=st.sampled_from(["train", "power"]),
+    row=st.integers(0, 5),
+    column=st.integers(0, 6),
+    cell=st.sampled_from(CELLS),
+)
+def test_any_damaged_cell_is_one_clear_error_or_a_whole_workload(
+    file: str, row: int, column: int, cell: str
+) -> None:
+    texts = {"train": TRAIN, "power": POWER}
+    lines = [line.split(",") for line in texts[file].splitlines()]
+    lines[row % len(lines)][column] = cell
+    texts[file] = "\n".join(",".join(cells) for cells in lines) + "\n"
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "summary_train.csv").write_text(texts["train"], encoding="utf-8")
+        (folder / "summary_power_g.csv").write_text(texts["power"], encoding="utf-8")
+        try:
+            workload = open_workload(
+                *("mine", "g"),
+                data=folder,
+                target_metric=0.5,
+                max_epochs=20,
+                default_batch_size=32,
+            )
+            study(workload, ["zeus", "grid"], seeds=[1], recurrences=10)
+        except WindtunnelError as error:
+            assert "\x00" not in str(error)
+        else:
+            assert set(workload.batch_sizes) <= {16, 32}

@@ -160,7 +160,7 @@ def opened(asked: dict[str, Any]) -> Workload:
 
     return open_workload(
         asked.pop("workload"),
-        asked.pop("gpu").lower(),
+        asked.pop("gpu"),
         data=asked.pop("data"),
         target_metric=asked.pop("target"),
         max_epochs=asked.pop("max_epochs"),

@@ -112,10 +112,9 @@ def _workloads(asked: dict[str, Any]) -> dict[str, Workload]:
     """Return what the groups may train: dataset -> workload."""
     from windtunnel.energy.open import open_published, open_workload
 
-    gpu = asked["gpu"].lower()
     if asked["workload"] is None:
-        return open_published(gpu, data=asked["data"])
-    workload = open_workload(asked["workload"], gpu, data=asked["data"])
+        return open_published(asked["gpu"], data=asked["data"])
+    workload = open_workload(asked["workload"], asked["gpu"], data=asked["data"])
     return {workload.job.dataset: workload}
 
 

@@ -244,7 +244,7 @@ def _print(result: EnergyStudy, data: dict[str, Any]) -> None:
                 name,
                 number(sum(row["num_runs"] for row in told["runs"]) / len(energy)),
                 joules(sum(energy) / len(energy)),
-                "" if name == "default" else percent(told["savings_last_5"]["mean"]),
+                "" if name == "default" else _saving(told["savings_last_5"]),
                 "" if name == "default" else percent(told["savings_total"]["mean"]),
                 number(told["regret"]["mean"]),
                 "" if name == "default" else _payback(told["payback"]),
@@ -257,6 +257,14 @@ def _print(result: EnergyStudy, data: dict[str, Any]) -> None:
     if data["out"] is not None:
         console.print()
         console.print(line(f"The result is in {data['out']}"))
+
+
+def _saving(band: dict[str, float]) -> str:
+    from windtunnel.report.format import percent
+
+    low, high = percent(band["p10"]), percent(band["p90"])
+    mean = percent(band["mean"])
+    return mean if low == high else f"{mean} ({low.removesuffix(' %')}\u2013{high})"
 
 
 def _payback(band: dict[str, float]) -> str:
@@ -282,9 +290,9 @@ def _meaning(result: EnergyStudy, data: dict[str, Any]) -> list[str]:
         if name not in {"default", "oracle"}
     ]
     told.append(
-        "Runs, energy, savings and regret are means over seeds. Savings are of energy, against the "
-        "default under the same seed; regret is the cost "
-        "beyond always running the optimum, in optimal jobs. Paid back: the recurrence from which "
-        "on all costs so far stay below the default's; median, 10th to 90th percentile of seeds."
+        "Runs, energy, savings and regret are means over seeds, in brackets their 10th to 90th "
+        "percentile. Savings are of energy, against the default under the same seed; regret is the "
+        "cost beyond always running the optimum, in optimal jobs. Paid back: the median recurrence "
+        "from which on all costs so far stay below the default's."
     )
     return told

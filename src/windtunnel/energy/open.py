@@ -13,6 +13,8 @@ from windtunnel.energy.workload import PUBLISHED_JOBS, Workload, job_named, join
 from windtunnel.errors import SpecError, quote
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import pyarrow as pa
 
 #: The published measurements' name in the registry, and what they ask for.
@@ -50,9 +52,10 @@ def open_workload(
     """
     made_up = name == SYNTHETIC and data is None
     if made_up:
+        gpu = _spelt(gpu, synthetic.GPUS)
         train, power = synthetic.train_table(), synthetic.power_table(gpu)
     else:
-        train, power = _tables(gpu, data)
+        gpu, train, power = _tables(gpu, data)
     job = job_named(
         name,
         train,
@@ -76,7 +79,7 @@ def open_published(gpu: str, *, data: str | Path | None = None) -> dict[str, Wor
         SpecError: there is no such GPU, or none of the workloads.
         TraceError: see `open_workload`.
     """
-    train, power = _tables(gpu, data)
+    gpu, train, power = _tables(gpu, data)
     measured = set(power["dataset"].to_pylist()) & set(train["dataset"].to_pylist())
     found = {
         name: join(train, power, job_named(name, train), gpu)
@@ -88,13 +91,25 @@ def open_published(gpu: str, *, data: str | Path | None = None) -> dict[str, Wor
     return found
 
 
-def _tables(gpu: str, data: str | Path | None) -> tuple[pa.Table, pa.Table]:
-    """Return training runs and one GPU's epochs."""
+def _tables(gpu: str, data: str | Path | None) -> tuple[str, pa.Table, pa.Table]:
+    """Return a GPU's name as it is spelt, training runs, and that GPU's epochs."""
     paths = _published_paths() if data is None else _paths_in(Path(data))
-    gpus = sorted(set(paths) - {"train"})
-    if gpu not in gpus:
-        raise SpecError.unknown("--gpu", gpu, gpus)
-    return read_train(paths["train"]), read_power(paths[gpu])
+    gpu = _spelt(gpu, sorted(set(paths) - {"train"}))
+    return gpu, read_train(paths["train"]), read_power(paths[gpu])
+
+
+def _spelt(gpu: str, known: Collection[str]) -> str:
+    """Return a GPU's name as it is known, whatever its case.
+
+    Raises:
+        SpecError: there is none; the nearest is suggested.
+    """
+    if gpu in known:
+        return gpu
+    for name in known:
+        if name.lower() == gpu.lower():
+            return name
+    raise SpecError.unknown("--gpu", gpu, known)
 
 
 def _published_paths() -> dict[str, Path]:

@@ -243,10 +243,13 @@ def _replicate(
 def band(values: np.ndarray) -> dict[str, float]:
     """Return mean and `BAND` of values over seeds: ``mean``, ``p10``, ``p50``, ``p90``.
 
-    Infinite values count as largest: a quantile that falls among them is infinite.
+    Infinite values count as largest: a quantile that falls among them is infinite. Of no values,
+    everything is NaN.
 
     >>> band(np.array([1.0, 2.0, 3.0]))["p50"]
     2.0
     """
+    if len(values) == 0:
+        return dict.fromkeys(("mean", "p10", "p50", "p90"), float("nan"))
     low, middle, high = (float(np.quantile(values, share, method="inverted_cdf")) for share in BAND)
     return {"mean": float(np.mean(values)), "p10": low, "p50": middle, "p90": high}

@@ -171,20 +171,22 @@ def join(train: pa.Table, power: pa.Table, job: TrainingJob, gpu: str) -> Worklo
             f"{_listed(sweeps)}.",
         )
     dropped = sorted((set(sizes) | sweeps.keys()) - set(joint))
-    notes = (
-        (f"Batch sizes in one of the two files only are left out: {_listed(dropped)}.",)
-        if dropped
-        else ()
-    )
+    largest = pc.max(epochs_of_power["batch_size"]).as_py()
+    notes = []
+    if largest < job.default_batch_size:
+        notes.append(
+            f"The default batch size {job.default_batch_size} is cut to {largest}, the largest "
+            f"measured on {gpu}."
+        )
+    if dropped:
+        notes.append(f"Batch sizes in one of the two files only are left out: {_listed(dropped)}.")
     sweeps = {size: sweeps[size] for size in joint}
     epochs = {size: epochs[size] for size in joint}
     return Workload(
         job=job,
         gpu=gpu,
         max_power_w=float(pc.max(power["power_limit"]).as_py()),
-        default_batch_size=min(
-            job.default_batch_size, pc.max(epochs_of_power["batch_size"]).as_py()
-        ),
+        default_batch_size=min(job.default_batch_size, largest),
         epochs=epochs,
         sweeps=sweeps,
         notes=(*notes, *quirks_of(epochs, sweeps, job.max_epochs)),
