@@ -59,6 +59,31 @@ def test_the_published_sequence(run: Run, data_dir: Path) -> None:
     assert [run["batch_size"] for run in zeus["history"][:4]] == [1024, 512, 256, 128]
 
 
+@pytest.mark.data
+def test_all_pairs(run: Run, data_dir: Path, tmp_path: Path) -> None:
+    out = tmp_path / "pairs.csv"
+    words = ("energy", "optimum", "--workload", "all", "--gpu", "all", "--out", out)
+    pairs = run(*words, "--json").json["pairs"]
+    names = [(pair["workload"]["gpu"], pair["workload"]["dataset"]) for pair in pairs]
+    assert len(set(names)) == 24
+    one = run("energy", "optimum", "--workload", "squad", "--gpu", "rtx6000", "--json").json
+    (same,) = (pair for pair in pairs if pair["workload"] == one["workload"])
+    assert same.items() <= one.items()
+    rows = pcsv.read_csv(out).to_pylist()
+    assert [(row["gpu"], row["dataset"]) for row in rows] == names
+    printed = run(*words)
+    assert printed.code == 0
+    assert "24 pairs of workload and GPU" in printed.out
+
+
+def test_one_workload_on_all_gpus(run: Run, refused: Callable[..., str]) -> None:
+    words = ("energy", "optimum", "--workload", "synthetic", "--gpu", "all")
+    pairs = run(*words, "--json").json["pairs"]
+    assert [pair["workload"]["gpu"] for pair in pairs] == ["v100", "a40", "p100", "rtx6000"]
+    assert "--target: goes with one workload" in refused(*words, "--target", 0.6)
+    assert "expected .csv or .parquet" in refused(*words, "--out", "x.svg")
+
+
 def test_optimum_in_words(run: Run) -> None:
     ran = run("energy", "optimum", "--workload", "synthetic", "--gpu", "a40")
     assert (ran.code, ran.err) == (0, "")

@@ -21,6 +21,7 @@ from windtunnel.traces.published import MEASUREMENTS, published
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
     import pyarrow as pa
 
     from windtunnel.energy import Sweep, Workload
@@ -291,6 +292,7 @@ def test_any_damaged_cell_is_one_clear_error_or_a_whole_workload(
             )
             study(workload, ["zeus", "grid"], seeds=[1], recurrences=10)
         except WindtunnelError as error:
-            assert "\x00" not in str(error)
+            told = str(error)
         else:
-            assert set(workload.batch_sizes) <= {16, 32}
+            told = workload.name
+    assert told.isprintable()

@@ -215,7 +215,9 @@ def test_accounts_close(beta: float, eta: float, seed: int, spread: list[int]) -
     try:
         result = simulate_recurrences(noisy, recurrences=25, eta=eta, beta=beta, seed=seed)
     except InfeasibleError as error:
-        assert "failed 20 times" in str(error)  # noqa: PT017 - one of two allowed outcomes
+        result, told = None, str(error)
+    if result is None:
+        assert "failed 20 times" in told
         return
     ends = [at for at, run in result.runs if run.reached]
     assert ends == list(range(1, 26))

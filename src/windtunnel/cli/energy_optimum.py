@@ -38,19 +38,21 @@ def optimum(*, out: Path | None, as_json: bool, eta: float, **asked: Any) -> Non
 
     A batch size counts if every recorded run of it reached the target; cost is eta x energy +
     (1 - eta) x largest power x time. Beside the optimum: the default, the Pareto front of energy
-    and time, and what either knob alone could save.
+    and time, and what either knob alone could save. With --workload all, --gpu all or both: a row a
+    pair of workload and GPU.
     """
     from windtunnel.cli.opening import check_out
 
-    check_out(out, (*CHARTS, *TABLES), "")
+    every = "all" in {asked["workload"].lower(), asked["gpu"].lower()}
+    check_out(out, TABLES if every else (*CHARTS, *TABLES), "")
     words = ["windtunnel", "energy", "optimum", *option_words(asked, WORKLOAD_QUIET)]
     words += ["--eta", f"{eta:g}"] + ([] if out is None else ["--out", str(out)])
+    if every:
+        _tell_all(_all_opened(asked), eta, out, as_json=as_json, command=shlex.join(words))
+        return
     workload = opened(asked)
     data = {
-        "workload": workload_data(workload),
-        "eta": eta,
-        **_found(workload, eta),
-        "notes": list(workload.notes),
+        **_data(workload, eta),
         "command": shlex.join(words),
         "out": out_data(out),
     }
@@ -62,6 +64,113 @@ def optimum(*, out: Path | None, as_json: bool, eta: float, **asked: Any) -> Non
         print_json(data)
         return
     _print(workload, data)
+
+
+def _data(workload: Workload, eta: float) -> dict[str, Any]:
+    """Return what is told of a workload: `workload_data`, ``eta``, `_found`, ``notes``."""
+    return {
+        "workload": workload_data(workload),
+        "eta": eta,
+        **_found(workload, eta),
+        "notes": list(workload.notes),
+    }
+
+
+def _all_opened(asked: dict[str, Any]) -> list[Workload]:
+    """Return every pair of workload and GPU where one or the other is ``all``, GPUs first.
+
+    Raises:
+        SpecError: options that go with one workload only.
+    """
+    from windtunnel.energy.open import PUBLISHED_GPUS, known_gpus, open_published
+    from windtunnel.errors import SpecError
+
+    for name in ("target", "max_epochs", "default_batch_size"):
+        if asked[name] is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise SpecError(option, "goes with one workload on one GPU, not with all.")
+    if asked["gpu"].lower() != "all":
+        gpus: tuple[str, ...] = (asked["gpu"],)
+    elif asked["data"] is None:
+        gpus = PUBLISHED_GPUS
+    else:
+        gpus = known_gpus(asked["data"])
+    if asked["workload"].lower() == "all":
+        return [w for gpu in gpus for w in open_published(gpu, data=asked["data"]).values()]
+    return [opened({**asked, "gpu": gpu}) for gpu in gpus]
+
+
+def _tell_all(
+    workloads: list[Workload], eta: float, out: Path | None, *, as_json: bool, command: str
+) -> None:
+    """Tell of many workloads: a row each."""
+    pairs = [_data(workload, eta) for workload in workloads]
+    if out is not None:
+        import pyarrow as pa
+
+        from windtunnel.cli.saving import save_table
+
+        save_table(pa.Table.from_pylist([_flat(pair) for pair in pairs]), out)
+    if as_json:
+        from windtunnel.cli.machine import print_json
+
+        print_json({"eta": eta, "pairs": pairs, "command": command, "out": out_data(out)})
+        return
+    _print_all(pairs, eta, command, out)
+
+
+def _flat(pair: dict[str, Any]) -> dict[str, Any]:
+    """Return a pair as a row of a table: ``opt_*``, ``default_*`` and what is saved."""
+    about = pair["workload"]
+    row = {name: about[name] for name in ("gpu", "dataset", "network", "optimizer")}
+    row |= {name: about[name] for name in ("target_metric", "max_epochs", "max_power_w")}
+    row["eta"] = pair["eta"]
+    for short, name in (("opt", "optimum"), ("default", "default")):
+        row |= {f"{short}_{key}": value for key, value in pair[name].items()}
+    reduction = pair["reduction"] or {}
+    for name in ("eta_percent", "tta_change_percent", "cost_percent"):
+        row[f"reduction_{name}"] = reduction.get(name)
+    return row
+
+
+def _print_all(pairs: list[dict[str, Any]], eta: float, command: str, out: Path | None) -> None:
+    from windtunnel.cli.screen import bullets, heading, line, plain_table, screen
+    from windtunnel.report.format import percent
+
+    console = screen()
+    heading(console, f"{len(pairs)} pairs of workload and GPU, \u03b7 = {eta:g}")
+    rows = []
+    for pair in pairs:
+        one = pair["reduction"] or dict.fromkeys(
+            ("eta_percent", "tta_change_percent", "cost_percent"), float("nan")
+        )
+        best, default = pair["optimum"], pair["default"]
+        saved = (one["eta_percent"], one["tta_change_percent"], one["cost_percent"])
+        rows.append(
+            [
+                *(pair["workload"][name] for name in ("gpu", "dataset")),
+                *(f"{c['batch_size']} @ {c['power_limit']} W" for c in (default, best)),
+                *(percent(value / 100) for value in saved),
+                "\u2013" if pair["potential"] is None else percent(pair["potential"]["both"]),
+            ]
+        )
+    columns = (
+        "GPU",
+        "workload",
+        "default",
+        "optimum",
+        "energy saved",
+        "time",
+        "cost saved",
+        "\u03b7 = 1",
+    )
+    console.print(plain_table(columns, rows, numbers=6))
+    meaning = "The last column: energy that could be saved where only energy counts."
+    bullets(console, "What it means", [meaning])
+    bullets(console, "The same again", [command])
+    if out is not None:
+        console.print()
+        console.print(line(f"The result is in {out}"))
 
 
 def _found(workload: Workload, eta: float) -> dict[str, Any]:

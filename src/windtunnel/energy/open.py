@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 #: The published measurements' name in the registry, and what they ask for.
 PUBLISHED = "zeus"
 SYNTHETIC = "synthetic"
+#: The GPUs of the published measurements, and of the made-up ones.
+PUBLISHED_GPUS = tuple(synthetic.GPUS)
 _FILE = re.compile(r"summary_(?:train|power_(?P<gpu>[\w.-]+?))\.csv(?:\.gz)?")
 _MADE_UP = "The measurements are made up: they demonstrate, and prove nothing."
 
@@ -91,10 +93,24 @@ def open_published(gpu: str, *, data: str | Path | None = None) -> dict[str, Wor
     return found
 
 
+def known_gpus(data: str | Path | None = None) -> tuple[str, ...]:
+    """Return the kinds of GPU that there are measurements of, sorted.
+
+    Args:
+        data: see `open_workload`.
+
+    Raises:
+        SpecError: the folder holds no measurements.
+        TraceError: the published ones cannot be downloaded.
+    """
+    paths = _published_paths() if data is None else _paths_in(Path(data))
+    return tuple(sorted(set(paths) - {"train"}))
+
+
 def _tables(gpu: str, data: str | Path | None) -> tuple[str, pa.Table, pa.Table]:
     """Return a GPU's name as it is spelt, training runs, and that GPU's epochs."""
     paths = _published_paths() if data is None else _paths_in(Path(data))
-    gpu = _spelt(gpu, sorted(set(paths) - {"train"}))
+    gpu = _spelt(gpu, known_gpus(data))
     return gpu, read_train(paths["train"]), read_power(paths[gpu])
 
 
