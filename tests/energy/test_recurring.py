@@ -14,6 +14,7 @@ from published_simulator import SINGLE
 from toy import JOB, SCRIPTS, SLOW_8, TOY, Script
 
 from windtunnel.energy import Workload, default_configuration, simulate_recurrences
+from windtunnel.energy.workload import PUBLISHED_JOBS
 from windtunnel.errors import InfeasibleError, PolicyError, SpecError
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ def test_a_proposal_that_was_not_measured_is_refused() -> None:
         ({"optimizer": "zues"}, "Did you mean 'zeus'"),
         ({"optimizer": "zeus:windov=3"}, "Did you mean 'window'"),
         ({"optimizer": "zeus:window=-1"}, "zeus: window: found -1"),
+        ({"optimizer": "zeus:window=inf"}, "zeus: window: found inf; expected a whole number"),
         ({"optimizer": "no.such.module:x"}, "cannot import"),
         ({"power_limits": "jat"}, "Did you mean 'jit'"),
         ({"power_limits": "jit:by=cosst"}, "Did you mean 'cost'"),
@@ -278,14 +280,15 @@ def test_run_for_run_as_the_published_simulator(
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("dataset", ["cifar100", "librispeech", "squad", "sentiment140"])
+@pytest.mark.parametrize("gpu", ["v100", "a40", "p100", "rtx6000"])
 def test_default_totals_meet_their_expectation(
-    measured: Callable[[str, str], Workload], dataset: str
+    measured: Callable[[str, str], Workload], gpu: str
 ) -> None:
-    workload = measured("v100", dataset)
-    totals = [simulate_recurrences(workload, "default", seed=seed).energy_j for seed in range(50)]
-    expected = workload.paper_recurrences * default_configuration(workload, 0.5).eta_j
-    assert float(np.mean(totals)) == pytest.approx(expected, rel=0.01)
+    for dataset in PUBLISHED_JOBS:
+        workload = measured(gpu, dataset)
+        totals = [simulate_recurrences(workload, "default", seed=s).energy_j for s in range(50)]
+        expected = workload.paper_recurrences * default_configuration(workload, 0.5).eta_j
+        assert float(np.mean(totals)) == pytest.approx(expected, rel=0.01)
 
 
 @pytest.mark.data

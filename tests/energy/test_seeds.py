@@ -103,6 +103,22 @@ def test_published_savings(measured: Callable[[str, str], Workload]) -> None:
 
 
 @pytest.mark.data
+@pytest.mark.parametrize("gpu", ["v100", "a40", "p100", "rtx6000"])
+def test_zeus_settles_at_the_optimum_or_a_near_tie(
+    measured: Callable[[str, str], Workload], gpu: str
+) -> None:
+    for name in NAMES:
+        result = study(measured(gpu, name), ["zeus"], seeds=range(10))
+        last = result.replications["zeus"].values["cost_j"][:, -10:]
+        assert float(last.mean()) == pytest.approx(result.best.cost_j, rel=0.04), name
+    # The published ones: (128, 100 W) on cifar100 and (48, 150 W) on librispeech.
+    if gpu == "v100":
+        for name, best in (("cifar100", (128, 100)), ("librispeech", (48, 150))):
+            settled = study(measured(gpu, name), ["zeus"], seeds=range(10)).replications["zeus"]
+            assert settled.settled.count(best) >= 8
+
+
+@pytest.mark.data
 def test_zeus_against_grid_search(measured: Callable[[str, str], Workload]) -> None:
     regret, payback = {}, {}
     for name in ("cifar100", "librispeech", "movielens-1m", "imagenet"):

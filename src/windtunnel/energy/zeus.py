@@ -42,8 +42,10 @@ class Zeus(BatchSizeOptimizer):
     ) -> None:
         super().__init__()
         for what, value, least in (("window", window, 0), ("rounds", rounds, 1)):
-            if value != int(value) or value < least:
-                raise SpecError(f"zeus: {what}", f"found {value}; expected a number >= {least}.")
+            if not math.isfinite(value) or value != int(value) or value < least:
+                raise SpecError(
+                    f"zeus: {what}", f"found {value}; expected a whole number >= {least}."
+                )
         if not (prior_precision >= 0 and math.isfinite(prior_mean)):
             raise SpecError("zeus: prior", "expected a finite mean and a precision >= 0.")
         self.window, self.rounds = int(window), int(rounds)

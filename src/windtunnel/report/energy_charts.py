@@ -112,7 +112,12 @@ def pareto_chart(workload: Workload, eta: float) -> Any:
     for row in rows:
         row["time"], row["energy"] = row["tta_s"] / second, row["eta_j"] / joule
     scale = alt.Scale(zero=False, nice=True, padding=8)
-    x = alt.X("time:Q", title=f"Time to target, {time_name}", scale=scale)
+    x = alt.X(
+        "time:Q",
+        title=f"Time to target, {time_name}",
+        scale=scale,
+        axis=alt.Axis(tickCount=7),
+    )
     y = alt.Y("energy:Q", title=f"Energy to target, {energy_name}", scale=scale)
     kinds = ["optimum", "default", "front", "other"]
     color = alt.Color(
