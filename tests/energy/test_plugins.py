@@ -76,7 +76,6 @@ class Counting(BatchSizeOptimizer):
     """Counts what it hears."""
 
     def __init__(self, start: int = 32) -> None:
-        super().__init__()
         self.start, self.heard = start, 0
 
     def predict(self) -> int:
@@ -97,7 +96,7 @@ def test_an_object_serves_any_number_of_simulations() -> None:
 
 class Needy(BatchSizeOptimizer):
     def __init__(self, what: int) -> None:
-        super().__init__()
+        self.what = what
 
 
 class Undecided(PowerLimitOptimizer):

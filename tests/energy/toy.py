@@ -45,7 +45,6 @@ class Script(BatchSizeOptimizer):
     name = "script"
 
     def __init__(self, proposals: Sequence[int | tuple[int, int] | None]) -> None:
-        super().__init__()
         self.left = list(proposals)
         self.heard: list[Trial] = []
         SCRIPTS.append(self)

@@ -55,12 +55,10 @@ class BatchSizeOptimizer:
 
     name: str = ""
     early_stop: bool = True
+    notes: tuple[str, ...] = ()
     workload: Workload
     pricing: Pricing
     seed: int
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
 
     def begin(self, workload: Workload, pricing: Pricing, seed: int) -> None:
         """Get ready for a simulation; called once, before anything else."""
@@ -114,7 +112,6 @@ class FunctionOptimizer(BatchSizeOptimizer):
     def __init__(
         self, function: Callable[[Workload, Sequence[Trial]], int | tuple[int, int]]
     ) -> None:
-        super().__init__()
         self.function = function
         self.name = getattr(function, "__name__", type(function).__name__)
         self.trials: list[Trial] = []

@@ -189,7 +189,7 @@ def simulate_group(
         len(jobs),
         tuple(flights.runs),
         flights.refused,
-        tuple(tuning.optimizer.notes),
+        tuning.optimizer.notes,
     )
 
 

@@ -123,9 +123,7 @@ def simulate_recurrences(
         "seed": seed,
         "recurrences": count,
     }
-    return Recurrences(
-        workload, settings, tuple(runs), tuple(refused), tuple(tuning.optimizer.notes)
-    )
+    return Recurrences(workload, settings, tuple(runs), tuple(refused), tuning.optimizer.notes)
 
 
 def _recur(

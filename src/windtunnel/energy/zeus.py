@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from windtunnel.energy.costs import Pricing
     from windtunnel.energy.workload import Workload
 
+_ALL_PRUNED = (
+    "Early stopping pruned every batch size: the best one known is used from then on, and not "
+    "stopped early. A larger beta prunes less."
+)
+
 
 class Zeus(BatchSizeOptimizer):
     """Two rounds of exploration with pruning, then Thompson sampling among the survivors.
@@ -40,7 +45,6 @@ class Zeus(BatchSizeOptimizer):
         prior_mean: float = 0.0,
         prior_precision: float = 0.0,
     ) -> None:
-        super().__init__()
         for what, value, least in (("window", window, 0), ("rounds", rounds, 1)):
             if not math.isfinite(value) or value != int(value) or value < least:
                 raise SpecError(
@@ -54,7 +58,7 @@ class Zeus(BatchSizeOptimizer):
     def begin(self, workload: Workload, pricing: Pricing, seed: int) -> None:
         """Start exploring at the default batch size."""
         super().begin(workload, pricing, seed)
-        self.early_stop = True
+        self.early_stop, self.notes = True, ()
         self._explorer = PruningExplorer(
             workload.batch_sizes, workload.default_batch_size, self.rounds
         )
@@ -94,10 +98,7 @@ class Zeus(BatchSizeOptimizer):
         if not arms:
             arms = [self._best[1]]
             self.early_stop = False
-            self.notes.append(
-                "Early stopping pruned every batch size: the best one known is used from then on, "
-                "and not stopped early. A larger beta prunes less."
-            )
+            self.notes = (_ALL_PRUNED,)
         bandit = GaussianThompson(arms, self.seed, **self._prior)
         for arm in arms:
             if rewards := self._counted(arm):
