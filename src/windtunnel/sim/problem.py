@@ -105,8 +105,8 @@ def build(
         table: jobs table.
         cluster: the cluster.
         as_pool: ignore node boundaries.
-        estimates: ``recorded`` or ``perfect`` where the run plans with expected ends; None = it
-            does not.
+        estimates: ``recorded``, ``perfect`` or a column of the table (s, known for every job) where
+            the run plans with expected ends; None = it does not.
         oversize: what to do with a job larger than the cluster: ``raise``, or ``reject`` it into
             the outcome.
         incomplete: the same for a job whose submit time, duration or GPUs are unknown.
@@ -181,6 +181,9 @@ def _estimates(jobs: Jobs, rows: np.ndarray, estimates: str | None, notes: list[
     if estimates == "perfect":
         durations: np.ndarray = jobs.duration[rows]
         return durations
+    if estimates != "recorded":
+        planned: np.ndarray = getattr(jobs, estimates)[rows]
+        return planned
     estimate: np.ndarray = jobs.estimate[rows]
     unknown = rows[np.isnan(estimate)]
     if len(unknown):

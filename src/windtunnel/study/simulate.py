@@ -14,12 +14,12 @@ from windtunnel.policies import resolve_policy
 from windtunnel.sim import problem as problems
 from windtunnel.sim.contract import (
     BACKFILLING,
-    checked_estimates,
     checked_events,
     checked_queueing,
 )
 from windtunnel.sim.engines import choose_engine
 from windtunnel.sim.outcome import Outcome
+from windtunnel.study.foresight import Foresight, checked_estimates
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,8 +55,9 @@ def simulate(
         queueing: ``strict``, ``skip``, or backfilling: ``easy``, ``easy_sjbf``, ``conservative``;
             None = the policy's own default.
         placement: ``best_fit``, ``spread`` or ``pool``; None = ``best_fit``, on a pool ``pool``.
-        estimates: what backfilling expects a job to take: ``recorded`` (the requested wall time)
-            or ``perfect`` (its true duration); None = the policy's own default.
+        estimates: what backfilling expects a job to take: ``recorded`` (the requested wall time),
+            ``perfect`` (its true duration) or a predictor's name, which predicts each job at its
+            submission (`windtunnel.study.foresight`); None = the policy's own default.
         events: what happens at one instant: ``batch`` (all completions, all arrivals, one
             decision), or one at a time with a decision after each, ``submissions_first`` or
             ``completions_first``, as some published simulators do.
@@ -115,8 +116,21 @@ class FlightOptions:
     incomplete: str = "raise"
 
 
-def fly(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: FlightOptions) -> Outcome:
+def fly(
+    table: pa.Table,
+    cluster: ClusterSpec,
+    policy: Policy,
+    options: FlightOptions,
+    foresight: Foresight | None = None,
+) -> Outcome:
     """Fly a validated jobs table; what `simulate` and `compare` share.
+
+    Args:
+        table: jobs table.
+        cluster: where.
+        policy: who runs next.
+        options: see `simulate`.
+        foresight: of this table and the options' seed, so that several runs predict once.
 
     Raises:
         SchemaError, SpecError, PolicyError: as `simulate`.
@@ -131,17 +145,19 @@ def fly(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: FlightOp
     estimates = checked_estimates(options.estimates, policy)
     checked_events(options.events, policy)
     engine = choose_engine(options.engine, policy, queueing=queueing, events=options.events)
+    told = (foresight or Foresight(table, options.seed)).tell(policy, estimates if plans else None)
     problem = problems.build(
-        table,
+        told.table,
         cluster,
         as_pool=cluster.is_pool or where.name == "pool",
-        estimates=estimates if plans else None,
+        estimates=told.estimates,
         oversize=options.oversize,
         incomplete=options.incomplete,
     )
+    flown = policy.for_run(problem)
     flight = engine.run(
         problem,
-        policy,
+        flown,
         where,
         queueing=queueing,
         overhead=save_time + restore_time,
@@ -156,7 +172,12 @@ def fly(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: FlightOp
         "estimates": estimates if plans else None,
         "engine": engine.NAME,
     }
-    return Outcome(table, cluster, flight, settings, problem.reasons, problem.notes)
+    if flown.parameters:
+        settings["parameters"] = dict(flown.parameters)
+    if told.order_by:
+        settings["order_by"] = told.order_by
+    notes = (*problem.notes, *flown.notes, *told.notes)
+    return Outcome(table, cluster, flight, settings, problem.reasons, notes)
 
 
 def _check_turns(policy: Policy, overhead: float) -> None:
