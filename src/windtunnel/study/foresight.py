@@ -120,15 +120,15 @@ class Foresight:
             values = self._stood_in(predicted, 0.0)
             table = table.append_column(name, pa.array(values))
             order_by = f"predictor {predictor.label}"
-            stand_ins = ("are ordered by the wall time asked for", "go first")
-            notes += self._silent(policy, predicted, *stand_ins)
+            what = ("go", "by the wall time asked for", "first")
+            notes += self._silent(policy, predicted, *what)
         if estimates is not None and estimates not in ESTIMATES:
             predicted, _, more = self._predicted(estimates, policy)
             values = np.maximum(self._stood_in(predicted, UNKNOWN_LENGTH), 0.0)
             estimates = f"expected by {estimates}"
             table = table.append_column(estimates, pa.array(values))
-            stand_ins = ("are expected to take what they asked for", "to take a day")
-            notes += [*more, *self._silent(policy, predicted, *stand_ins)]
+            what = ("are expected to take", "the wall time asked for", "a day")
+            notes += [*more, *self._silent(policy, predicted, *what)]
         return Told(table, order_by, estimates, tuple(dict.fromkeys(notes)))
 
     def _predicted(self, name: str, policy: Policy) -> tuple[np.ndarray, Predictor, list[str]]:
@@ -152,18 +152,18 @@ class Foresight:
         return known
 
     def _silent(
-        self, policy: Policy, predicted: np.ndarray, asked_for: str, unknown: str
+        self, policy: Policy, predicted: np.ndarray, do: str, asked_for: str, unknown: str
     ) -> list[str]:
         """Return how many submitted jobs have no prediction, and what stands in for it."""
         silent = np.isnan(predicted) & ~np.isnan(numbers(self.table, "submit_time"))
         bare = int((silent & np.isnan(numbers(self.table, "estimate"))).sum())
         asked = int(silent.sum()) - bare
-        parts = [f"{asked:,} {asked_for}"] if asked else []
-        parts += [f"{bare:,} {unknown}"] if bare else []
+        parts = [f"{asked_for} ({asked:,})"] if asked else []
+        parts += [f"{unknown} ({bare:,})"] if bare else []
         if not parts:
             return []
-        total = f"{policy.label}: of {asked + bare:,} jobs without a prediction"
-        return [f"{total} {', '.join(parts)}."]
+        total = f"{policy.label}: {asked + bare:,} job(s) have no prediction"
+        return [f"{total} and {do} {', '.join(parts)}."]
 
     def _check_numbers(self, policy: Policy, name: str) -> None:
         kind = self.table.schema.field(name).type
