@@ -203,6 +203,16 @@ def test_settings_tell_the_parameters() -> None:
     assert out.settings["parameters"]["shares"] == {"a": 1, "b": 2}
 
 
+def test_those_without_a_user_share_as_one() -> None:
+    jobs = two_users(90.0)
+    assert wt.simulate(jobs, "pool:2", "fair-share").notes == ()
+    jobs["user"] = ["a", None, "a", None]
+    policy = FairShare(half_life=100, every=10)
+    out = wt.simulate(jobs, "pool:2", policy)
+    assert out.notes == ("fair-share: 2 job(s) without a user share as one user.",)
+    assert out.table["start_time"].to_pylist() == [0, 100, 200, 190]  # as if they were one b's
+
+
 def test_runs_keep_their_own_accounts() -> None:
     policy = resolve_policy("fair-share")
     first = wt.simulate(two_users(90.0), "pool:2", policy)

@@ -72,6 +72,8 @@ def test_backfilling_with_a_predictor_is_as_with_such_estimates(engine: str, que
     ours = wt.simulate(jobs, "pool:3", "fifo", estimates="rolling", **options)
     same(ours, wt.simulate(told, "pool:3", "fifo", **options))
     assert ours.settings["estimates"] == "rolling"
+    longer = int((jobs["duration"] > told["estimate"]).sum())
+    assert f"fifo: {longer} job(s) run longer than expected; they are not killed." in ours.notes
     assert ours.notes[-1] == "fifo: 6 job(s) have no prediction and are expected to take a day (6)."
     asked = {**jobs, "estimate": jobs["duration"] * 2}
     told["estimate"] = np.where(predicted(jobs, "rolling", -1.0) < 0, asked["estimate"],

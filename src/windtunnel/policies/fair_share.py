@@ -146,6 +146,10 @@ class Multifactor(Policy):
         """
         flown = copy(self)
         flown.accounts = Accounts(self, problem)
+        nobody = sum(name is None for name in getattr(problem.jobs, self.per))
+        if nobody:
+            told = f"{self.label}: {nobody:,} job(s) without a {self.per} share as one {self.per}."
+            flown.notes = (told,)
         return flown
 
     def started(self, job: JobView, now: float) -> None:

@@ -127,6 +127,10 @@ class Foresight:
             values = np.maximum(self._stood_in(predicted, UNKNOWN_LENGTH), 0.0)
             estimates = f"expected by {estimates}"
             table = table.append_column(estimates, pa.array(values))
+            overruns = int((numbers(table, "duration") > values).sum())
+            if overruns:
+                told = f"{policy.label}: {overruns:,} job(s) run longer than expected"
+                notes.append(f"{told}; they are not killed.")
             what = ("are expected to take", "the wall time asked for", "a day")
             notes += [*more, *self._silent(policy, predicted, *what)]
         return Told(table, order_by, estimates, tuple(dict.fromkeys(notes)))
