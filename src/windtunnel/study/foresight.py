@@ -50,16 +50,22 @@ class Told(NamedTuple):
     """What one run goes by.
 
     Attributes:
-        table: the jobs table, with the predictions that the run needs as columns behind it.
+        columns: what the run needs on top of the jobs table's columns: name -> Float array (n,).
         order_by: what the policy orders by, in words; empty where it does not say.
         estimates: ``recorded``, ``perfect``, the column that backfilling plans with, or None.
         notes: what a reader of the numbers must know, one sentence each.
     """
 
-    table: pa.Table
+    columns: dict[str, np.ndarray]
     order_by: str
     estimates: str | None
     notes: tuple[str, ...]
+
+    def onto(self, table: pa.Table) -> pa.Table:
+        """Return a jobs table of the same rows with these columns behind its own."""
+        for name, values in self.columns.items():
+            table = table.append_column(name, pa.array(values))
+        return table
 
 
 class Foresight:
@@ -110,15 +116,15 @@ class Foresight:
         Raises:
             SpecError: as `column_of`; or a predictor needs something that is missing.
         """
-        table, order_by = self.table, ""
+        columns: dict[str, np.ndarray] = {}
+        order_by = ""
         notes: list[str] = []
         name = self.column_of(policy)
-        if name in table.column_names:
+        if name in self.table.column_names:
             order_by = f"column {name}"
         elif name is not None:
             predicted, predictor, notes = self._predicted(name, policy)
-            values = self._stood_in(predicted, 0.0)
-            table = table.append_column(name, pa.array(values))
+            columns[name] = self._stood_in(predicted, 0.0)
             order_by = f"predictor {predictor.label}"
             what = ("go", "by the wall time asked for", "first")
             notes += self._silent(policy, predicted, *what)
@@ -126,14 +132,14 @@ class Foresight:
             predicted, _, more = self._predicted(estimates, policy)
             values = np.maximum(self._stood_in(predicted, UNKNOWN_LENGTH), 0.0)
             estimates = f"expected by {estimates}"
-            table = table.append_column(estimates, pa.array(values))
-            overruns = int((numbers(table, "duration") > values).sum())
+            columns[estimates] = values
+            overruns = int((numbers(self.table, "duration") > values).sum())
             if overruns:
                 told = f"{policy.label}: {overruns:,} job(s) run longer than expected"
                 notes.append(f"{told}; they are not killed.")
             what = ("are expected to take", "the wall time asked for", "a day")
             notes += [*more, *self._silent(policy, predicted, *what)]
-        return Told(table, order_by, estimates, tuple(dict.fromkeys(notes)))
+        return Told(columns, order_by, estimates, tuple(dict.fromkeys(notes)))
 
     def _predicted(self, name: str, policy: Policy) -> tuple[np.ndarray, Predictor, list[str]]:
         """Return what a predictor says of each job (s, shape (n,), NaN = nothing), and notes."""
