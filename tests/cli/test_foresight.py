@@ -41,6 +41,29 @@ def test_fair_share_says_how(run: Callable[..., Any], lecture: Path) -> None:
     assert ran.json["settings"]["engine"] == "reference"
 
 
+def test_further_columns_of_a_csv_file_are_text_and_still_numbers(
+    run: Callable[..., Any], refused: Callable[..., str], tmp_path: Path
+) -> None:
+    path = tmp_path / "due.csv"
+    path.write_text(
+        "job_id,submit_time,duration,num_gpus,deadline,votes,shell\n"
+        "a,0,30,1,20,3,sh\nb,1,10,1,90,-2.5e0,sh\nc,1,25,1,,1,7\nd,4,40,1,80,2,8\n"
+    )
+    words = ("simulate", path, "--cluster", "pool:1", "--json", "--policy")
+    data = run(*words, "edf").json
+    # d to 70, b to 80, c last: only a, which ends at 30, is late, by 10 s.
+    assert (data["num_deadlines"], data["num_missed_deadlines"]) == (3, 1)
+    assert data["avg_tardiness"] == 10 / 3
+    assert data["max_wait"] == 79.0
+    assert run(*words, "sjf:by=votes").json["settings"]["order_by"] == "column votes"
+    assert run(*words, "easy", "--estimates", "column:votes").code == 0
+    words = ("simulate", path, "--cluster", "pool:1")
+    assert "'shell' holds 'sh' in row 1" in refused(*words, "--policy", "sjf:by=shell")
+    told = run(*words, "--policy", "edf").out
+    assert "Deadlines missed" in told
+    assert "Tardiness, mean" in told
+
+
 def test_wrong_names(refused: Callable[..., str], lecture: Path) -> None:
     words = ("simulate", lecture, "--cluster", "pool:2")
     assert "Did you mean 'cart'?" in refused(*words, "--policy", "sjf:by=crat")

@@ -60,7 +60,7 @@ def test_without_deadlines_there_is_nothing_to_meet() -> None:
             wt.simulate(without, "pool:1", "edf", engine=engine)
     words = {**JOBS, "deadline": ["soon"] * 4}
     assert "num_deadlines" not in wt.simulate(words, "pool:1").metrics()
-    with pytest.raises(wt.PolicyError, match="'deadline' holds string; expected numbers"):
+    with pytest.raises(wt.SpecError, match="'deadline' holds 'soon' in row 1; expected numbers"):
         wt.simulate(words, "pool:1", "edf")
     for bad, said in (("slack=0", "found 0.0"), ("slack=much", "found 'much'"), ("by=x", "slack")):
         with pytest.raises(wt.SpecError, match=said):

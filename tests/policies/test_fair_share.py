@@ -251,7 +251,6 @@ def test_wrong_parameters(given: dict[str, Any], said: str) -> None:
         ({"a": 1.0}, "user 'b' has no share above 0"),
         ({"a": 1.0, "b": 0.0}, "user 'b' has no share above 0"),
         ("dues", "no column 'dues' of shares. Did you mean 'due'?"),
-        ("user", "the column 'user' holds string"),
         ("due", "job '0': user 'a' has not one known share in 'due'"),
     ],
 )
@@ -260,3 +259,5 @@ def test_wrong_shares(shares: Any, said: str) -> None:
     with pytest.raises(wt.PolicyError) as error:
         wt.simulate(jobs, "pool:2", FairShare(shares=shares))
     assert said in str(error.value)
+    with pytest.raises(wt.SpecError, match="the column 'user' holds 'a' in row 1"):
+        wt.simulate(jobs, "pool:2", FairShare(shares="user"))

@@ -118,7 +118,10 @@ def test_a_predictors_parameters_stand_behind_its_name() -> None:
         ("sjf:by=crat", "policy sjf:by=crat: found 'crat', which is neither a column of the jobs"),
         ("sjf:by=crat", "Did you mean 'cart'?"),
         ("sjf:by=usr_dur", "Did you mean 'user_dur'?"),
-        ("sjf:by=user", "the column 'user' holds string; expected numbers to order by"),
+        (
+            "sjf:by=user",
+            "policy sjf:by=user: the column 'user' holds 'a' in row 1; expected numbers.",
+        ),
         ("sjf:by=rolling:lsat=3", "predictor rolling: unknown name 'lsat'. Did you mean 'last'?"),
         ("sjf:by=3", "policy sjf, by: found 3.0; expected a column"),
         ("sjf:bye=user_dur", "policy sjf:bye=user_dur: unknown name 'bye'. Did you mean 'by'?"),

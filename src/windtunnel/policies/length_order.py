@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
 from windtunnel.errors import PolicyError, SpecError, quote
 from windtunnel.policies.aging import aged, checked_aging
+from windtunnel.sim.columns import numeric_column
 from windtunnel.sim.contract import Policy
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from windtunnel.sim.jobs import Jobs
 
 
@@ -41,7 +42,8 @@ def lengths(jobs: Jobs, policy: Policy) -> np.ndarray:
     """Return the first column of the policy's ``by`` that the jobs have, shape (n,).
 
     Raises:
-        PolicyError: they have none of them, or it does not hold numbers.
+        PolicyError: they have none of them.
+        SpecError: the column does not hold numbers.
     """
     for name in policy.by:
         if name in jobs.table.column_names:
@@ -54,14 +56,9 @@ def numbers(jobs: Jobs, name: str, policy: Policy) -> np.ndarray:
     """Return a numeric column of the jobs, shape (n,), NaN where unknown.
 
     Raises:
-        PolicyError: it does not hold numbers.
+        SpecError: it does not hold numbers.
     """
-    column: np.ndarray = getattr(jobs, name)
-    if column.dtype != np.float64:
-        kind = jobs.table.schema.field(name).type
-        message = f"the column {quote(name)} holds {kind}; expected numbers to order by"
-        raise PolicyError(policy.label, message)
-    return column
+    return numeric_column(jobs.table, name, f"policy {policy.label}")
 
 
 class Sjf(Policy):

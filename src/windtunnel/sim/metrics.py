@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from windtunnel.errors import SpecError
 from windtunnel.quantiles import quantiles
+from windtunnel.sim.columns import numeric_column
 from windtunnel.sim.flight import FINISHED, NOT_SUBMITTED, REJECTED, RUNNING, STATUS_NAMES, WAITING
 
 if TYPE_CHECKING:
@@ -105,11 +107,11 @@ def deadlines(outcome: Outcome) -> dict[str, float | int | None]:
     """
     if "deadline" not in outcome.jobs.column_names:
         return {}
-    column = outcome.jobs["deadline"]
-    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
-        return {}
+    try:
+        deadline = numeric_column(outcome.jobs, "deadline", "deadlines")
+    except SpecError:
+        return {}  # a source's own column of this name, which holds something else
     flight = outcome.flight
-    deadline = np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
     concerned = ~np.isnan(deadline) & (flight.status != REJECTED)
     done = flight.status == FINISHED
     last = horizon(outcome)[1]

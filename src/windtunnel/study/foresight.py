@@ -21,6 +21,7 @@ from windtunnel.errors import SpecError, nearest, quote
 from windtunnel.predictors import PREDICTORS, predict_along, resolve_predictor
 from windtunnel.predictors.knowledge import past_of
 from windtunnel.predictors.submission import numbers
+from windtunnel.sim.columns import numeric_column
 from windtunnel.sim.contract import ESTIMATES
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class Foresight:
         """
         for name in policy.by:
             if name in self.table.column_names:
-                self._check_numbers(policy, name)
+                numeric_column(self.table, name, f"policy {policy.label}")
                 return name
         for name in policy.by:
             if _names_predictor(name):
@@ -174,14 +175,6 @@ class Foresight:
             return []
         total = f"{policy.label}: {asked + bare:,} job(s) have no prediction"
         return [f"{total} and {do} {', '.join(parts)}."]
-
-    def _check_numbers(self, policy: Policy, name: str) -> None:
-        kind = self.table.schema.field(name).type
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-            raise SpecError(
-                f"policy {policy.label}",
-                f"the column {quote(name)} holds {kind}; expected numbers to order by.",
-            )
 
 
 def _names_predictor(text: str) -> bool:
