@@ -53,7 +53,7 @@ class Column(Given):
         """Return the column.
 
         Raises:
-            SpecError: there is no such column, or it holds no numbers (nor text that reads as such).
+            SpecError: there is no such column, or it holds no numbers (or text that reads so).
         """
         if self.column not in jobs.column_names:
             has = ", ".join(quote(name) for name in jobs.column_names)
@@ -62,7 +62,7 @@ class Column(Given):
                 f"the jobs have no column {quote(self.column)}."
                 f"{nearest(self.column, jobs.column_names)} They have: {has}.",
             )
-        return numeric_column(jobs, self.column, f"predictor {self.label}")
+        return numeric_column(jobs, self.column, f"predictor {self.label}", "numbers of seconds")
 
 
 class Requested(Given):

@@ -8,7 +8,7 @@ import pyarrow as pa
 from windtunnel.errors import SpecError, quote
 
 
-def numeric_column(table: pa.Table, name: str, where: str) -> np.ndarray:
+def numeric_column(table: pa.Table, name: str, where: str, what: str = "numbers") -> np.ndarray:
     """Return a column as float64, shape (rows,), NaN where it is null.
 
     Text that reads as numbers throughout counts as numbers: further columns of a CSV file are kept
@@ -18,6 +18,7 @@ def numeric_column(table: pa.Table, name: str, where: str) -> np.ndarray:
         table: a jobs table that has the column.
         name: the column.
         where: who asks, for the message.
+        what: what is expected, for the message.
 
     Raises:
         SpecError: the column holds something else; names the first row of text that is no number.
@@ -32,8 +33,8 @@ def numeric_column(table: pa.Table, name: str, where: str) -> np.ndarray:
         except pa.ArrowInvalid:
             row, value = _first_word(column)
             found = f"the column {quote(name)} holds {quote(value)} in row {row:,}"
-            raise SpecError(where, f"{found}; expected numbers.") from None
-    raise SpecError(where, f"the column {quote(name)} holds {kind}; expected numbers.")
+            raise SpecError(where, f"{found}; expected {what}.") from None
+    raise SpecError(where, f"the column {quote(name)} holds {kind}; expected {what}.")
 
 
 def _first_word(column: pa.ChunkedArray) -> tuple[int, str]:
