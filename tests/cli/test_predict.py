@@ -160,7 +160,7 @@ WRONG = {
     ("--model", "rolling,rolling:last=10"): ["twice"],
     ("--model", ","): ["at least one predictor"],
     ("--model", "column:nope"): ["'nope'", "no column"],
-    ("--model", "column:user"): ["string", "numbers of seconds"],
+    ("--model", "column:user"): ["'u0' in row 1", "numbers of seconds"],
     ("--refresh", "soon"): ["--refresh", "'soon'"],
     ("--refresh", "0"): ["refresh", "> 0"],
     ("--refresh", "1d", "--refresh-jobs", "5"): ["refresh", "one of them"],

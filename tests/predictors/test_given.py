@@ -49,7 +49,7 @@ def test_columns_and_estimates_are_read_as_they_stand() -> None:
     assert resolve_predictor("oracle").predict(jobs).tolist() == [5.0, 6.0]
     with pytest.raises(SpecError, match="Did you mean 'group_dur'"):
         resolve_predictor("column:grup_dur").predict(jobs)
-    with pytest.raises(SpecError, match="holds string; expected numbers"):
+    with pytest.raises(SpecError, match="holds 'sh' in row 1; expected numbers"):
         resolve_predictor("column:shell").predict(jobs)
 
 

@@ -9,14 +9,16 @@ import hashlib
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import pyarrow as pa
 
 from windtunnel.errors import SpecError, nearest, quote
 from windtunnel.predictors.convention import Given, checked_choice, checked_count
 from windtunnel.predictors.submission import numbers
+from windtunnel.sim.columns import numeric_column
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    import pyarrow as pa
 
 #: Upper end of a band's cumulative share of jobs, and the band's relative errors from, to.
 BANDS: tuple[tuple[float, float, float], ...] = (
@@ -51,7 +53,7 @@ class Column(Given):
         """Return the column.
 
         Raises:
-            SpecError: there is no such column, or it holds no numbers.
+            SpecError: there is no such column, or it holds no numbers (or text that reads so).
         """
         if self.column not in jobs.column_names:
             has = ", ".join(quote(name) for name in jobs.column_names)
@@ -60,12 +62,7 @@ class Column(Given):
                 f"the jobs have no column {quote(self.column)}."
                 f"{nearest(self.column, jobs.column_names)} They have: {has}.",
             )
-        kind = jobs.schema.field(self.column).type
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-            raise SpecError(
-                f"predictor {self.label}", f"the column holds {kind}; expected numbers of seconds."
-            )
-        return numbers(jobs, self.column)
+        return numeric_column(jobs, self.column, f"predictor {self.label}", "numbers of seconds")
 
 
 class Requested(Given):

@@ -1,0 +1,47 @@
+"""Any column of a jobs table as numbers: what orders, deadlines and shares are read from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from windtunnel.errors import SpecError, quote
+
+
+def numeric_column(table: pa.Table, name: str, where: str, what: str = "numbers") -> np.ndarray:
+    """Return a column as float64, shape (rows,), NaN where it is null.
+
+    Text that reads as numbers throughout counts as numbers: further columns of a CSV file are kept
+    as text (`windtunnel.traces.native`).
+
+    Args:
+        table: a jobs table that has the column.
+        name: the column.
+        where: who asks, for the message.
+        what: what is expected, for the message.
+
+    Raises:
+        SpecError: the column holds something else; names the first row of text that is no number.
+    """
+    column = table[name]
+    kind = column.type
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        try:
+            return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
+        except pa.ArrowInvalid:
+            row, value = _first_word(column)
+            found = f"the column {quote(name)} holds {quote(value)} in row {row:,}"
+            raise SpecError(where, f"{found}; expected {what}.") from None
+    raise SpecError(where, f"the column {quote(name)} holds {kind}; expected {what}.")
+
+
+def _first_word(column: pa.ChunkedArray) -> tuple[int, str]:
+    """Return the first row, from 1, whose text is no number, and the text."""
+    for row, value in enumerate(column, 1):
+        try:
+            value.cast(pa.float64())
+        except pa.ArrowInvalid:
+            return row, str(value.as_py())
+    raise AssertionError  # the whole column did not cast
