@@ -4,7 +4,7 @@ A user writes the smallest that suffices:
 
 1. ``rank(jobs) -> float array (n,)``: a static order, lower first;
 2. ``key(job, now) -> float``: lower first, asked when a job is queued (and at rounds);
-3. ``decide(now, queue, cluster) -> iterable of Start | Preempt``: anything.
+3. ``decide(now, queue, cluster) -> iterable of Start | Preempt | Wake``: anything.
 
 A function of one, two or three arguments is one of these; a `Policy` subclass with one of the
 methods says more (its default head of line, whether it preempts).
@@ -17,6 +17,7 @@ import math
 from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
@@ -24,10 +25,11 @@ import numpy as np
 from windtunnel.errors import PolicyError, SpecError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from windtunnel.cluster.free import Demand, Where
     from windtunnel.sim.jobs import Jobs, JobView
+    from windtunnel.sim.problem import Problem
 
 #: Rules that plan with expected ends (`windtunnel.sim.backfill`).
 BACKFILLING: tuple[str, ...] = ("conservative", "easy", "easy_sjbf")
@@ -58,6 +60,17 @@ class Preempt:
     """Stop a running job; it waits again with the work it has left."""
 
     job: JobView
+
+
+@dataclass(frozen=True)
+class Wake:
+    """Ask to decide at a later instant, even if nothing else happens then.
+
+    Attributes:
+        at: when, s; later than now.
+    """
+
+    at: float
 
 
 @dataclass(frozen=True)
@@ -115,6 +128,21 @@ class Policy:
     every: float | None = None
     #: The column the order cannot do without, for the message where a job has none.
     needs: ClassVar[str] = ""
+    #: What decides the policy's decisions besides the trace, for settings and reports.
+    parameters: Mapping[str, Any] = MappingProxyType({})
+    #: What a reader of the numbers must know, one sentence each; read after the run.
+    notes: tuple[str, ...] = ()
+
+    def for_run(self, problem: Problem) -> Policy:  # noqa: ARG002 - for policies that look at it
+        """Return the policy for one run: itself, or a copy that remembers things during the run.
+
+        Args:
+            problem: the jobs and the cluster of the run.
+
+        Raises:
+            PolicyError: the policy cannot run these jobs.
+        """
+        return self
 
     def rank(self, jobs: Jobs) -> np.ndarray:
         """Return the static order, lower first: float array of shape (n,), row order."""
@@ -124,15 +152,17 @@ class Policy:
         """Return the job's key at ``now`` (s), lower first."""
         raise NotImplementedError
 
-    def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Start | Preempt]:
+    def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Start | Preempt | Wake]:
         """Yield decisions at ``now`` (s); each is applied before the next is asked for.
 
         Args:
             now: the instant, s.
-            queue: waiting jobs in order of arrival: iterable of `JobView`, ``len``, and the columns
-                as arrays (``queue.num_gpus``, ``queue.submit_time`` ...).
-            cluster: ``num_gpus``, ``free_gpus``, ``running`` (list of `JobView` in order of start),
-                ``fit(job)`` -> where it would go, or None.
+            queue: waiting jobs (`windtunnel.sim.decisions.QueueView`): an iterable of `JobView` in
+                order of arrival, ``len``, the columns as arrays (``queue.num_gpus``,
+                ``queue.submit_time`` ...), and ``queue.arrived``.
+            cluster: what runs and what is free (`windtunnel.sim.decisions.ClusterView`):
+                ``num_gpus``, ``free_gpus``, ``running`` (list of `JobView` in order of start),
+                ``fit(job)`` -> where it would go, or None ...
         """
         raise NotImplementedError
 
@@ -211,9 +241,9 @@ class FunctionPolicy(Policy):
         result: float = self.function(job, now)
         return result
 
-    def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Start | Preempt]:
+    def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Start | Preempt | Wake]:
         """Return the function's decisions."""
-        result: Iterable[Start | Preempt] = self.function(now, queue, cluster)
+        result: Iterable[Start | Preempt | Wake] = self.function(now, queue, cluster)
         return result
 
     @property

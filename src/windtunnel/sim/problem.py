@@ -42,6 +42,7 @@ class Problem:
         demand_of: Int array (m,), class of each job.
         demands: the classes.
         sizes: Int array (nodes,), GPU units of each node (or pool).
+        types: GPU type of each node (or pool); None = not told apart.
         cpu_limits: thousandths of cores of each pool, None = not constrained.
         units: GPU units a GPU (1, or `SHARE_UNITS` on a pool with fractional requests).
         is_pool: no node boundaries.
@@ -58,6 +59,7 @@ class Problem:
     demand_of: np.ndarray
     demands: tuple[Demand, ...]
     sizes: np.ndarray
+    types: tuple[str | None, ...]
     cpu_limits: tuple[int | None, ...]
     units: int
     is_pool: bool
@@ -148,6 +150,7 @@ def build(
         demand_of=demand_of,
         demands=demands,
         sizes=nodes.sizes,
+        types=tuple(nodes.types),
         cpu_limits=nodes.cpu_limits,
         units=units,
         is_pool=as_pool,

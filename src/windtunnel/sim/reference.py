@@ -86,6 +86,7 @@ def _fly(ledger: Ledger, policy: Policy, scheduler: Scheduler, events: str, unti
     submit = [*problem.submit.tolist(), math.inf]
     in_turn = None if events == "batch" else _InTurn(ledger, scheduler, events)
     rounds = None if policy.every is None else _Rounds(policy, ledger, scheduler)
+    alarms = scheduler.alarms if isinstance(scheduler, Decider) else ()
     ends = ledger.ends
     arrived, points = 0, 0
     while True:
@@ -94,11 +95,15 @@ def _fly(ledger: Ledger, policy: Policy, scheduler: Scheduler, events: str, unti
             now = submit[arrived]
         if rounds is not None:
             now = min(now, rounds.next_before(now))
+        if alarms and alarms[0] < now:
+            now = alarms[0]
         if now > until or now == math.inf:
             break
         if in_turn is not None:
             arrived, decided = in_turn.handle(now, submit, arrived)
-            points += decided
+            if not decided:  # nothing but an alarm
+                scheduler.decide(now)
+            points += max(decided, 1)
             continue
         while ends[0][0] == now:
             scheduler.finished(ledger.finish_next(now))

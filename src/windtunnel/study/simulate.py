@@ -139,9 +139,10 @@ def fly(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: FlightOp
         oversize=options.oversize,
         incomplete=options.incomplete,
     )
+    flown = policy.for_run(problem)
     flight = engine.run(
         problem,
-        policy,
+        flown,
         where,
         queueing=queueing,
         overhead=save_time + restore_time,
@@ -156,7 +157,10 @@ def fly(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: FlightOp
         "estimates": estimates if plans else None,
         "engine": engine.NAME,
     }
-    return Outcome(table, cluster, flight, settings, problem.reasons, problem.notes)
+    if flown.parameters:
+        settings["parameters"] = dict(flown.parameters)
+    notes = (*problem.notes, *flown.notes)
+    return Outcome(table, cluster, flight, settings, problem.reasons, notes)
 
 
 def _check_turns(policy: Policy, overhead: float) -> None:
