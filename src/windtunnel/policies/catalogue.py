@@ -26,6 +26,7 @@ from windtunnel.policies.queue_order import (
     SjfPreemptive,
     Srtf,
 )
+from windtunnel.policies.quota import Quota
 from windtunnel.policies.service_order import Las, Srsf, Tiresias
 from windtunnel.sim.contract import FunctionPolicy, Policy
 
@@ -38,7 +39,7 @@ POLICIES: dict[str, Policy] = {
     kind.name: kind()
     for kind in (
         *(Fifo, Sjf, SjfEstimate, SjfPreemptive, Srtf, Priority, PriorityPreemptive),
-        *(Easy, EasySjbf, EasyPerfect, Conservative, Las, Tiresias, Srsf),
+        *(Easy, EasySjbf, EasyPerfect, Conservative, Las, Tiresias, Srsf, Quota),
     )
 }
 #: Other names of the field for the same policies.
