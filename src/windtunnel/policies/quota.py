@@ -87,6 +87,8 @@ class Quota(Policy):
     ) -> None:
         if quotas is not None and file is not None:
             raise SpecError("file", "quotas are given twice; give a file or a mapping.")
+        if isinstance(quotas, str | int | float):
+            raise SpecError("quotas", f"found {quote(quotas)}; a file is given as file=FILE.toml.")
         self.words = {
             "borrowing": borrowing,
             "queueing_strategy": queueing_strategy,
@@ -109,8 +111,12 @@ class Quota(Policy):
             self.quotas = given
 
     def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Start | Preempt | Wake]:
-        """Refuse to: what it decides depends on the run (`for_run`)."""
-        raise NotImplementedError
+        """Refuse to: what it decides depends on the run.
+
+        Raises:
+            PolicyError: always; `for_run` returns the policy that decides.
+        """
+        raise PolicyError(self.label, "decides within a run only: see for_run(problem)")
 
     def for_run(self, problem: Problem) -> Policy:
         """Return the quotas at work on these jobs.
