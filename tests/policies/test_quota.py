@@ -125,16 +125,20 @@ def test_lower_priorities_of_other_queues_go_before_those_of_ones_own() -> None:
 
 
 def test_a_queue_that_no_longer_borrows_loses_nobody() -> None:
-    # a holds 3 + 3 of 4, and with one of them gone 3: the other one is safe, and b1 must wait.
-    table = jobs(("a1", 0, 50, 3, "a"), ("a2", 1, 50, 3, "a"), ("b1", 2, 10, 4, "b"))
-    out = flown(table, TWO, cluster="2x4", reclaim_within_cohort="Any")
-    assert preempted(out) == ["a2"]
+    """More is promised than there is: without a2, a holds 3 of its 4, and b's 8 are not free."""
+    table = jobs(("a1", 0, 50, 3, "a"), ("a2", 1, 50, 3, "a"), ("b1", 2, 10, 8, "b"))
+    out = flown(table, {"a": 4, "b": 8}, reclaim_within_cohort="Any")
+    assert preempted(out) == []  # and a2 does not go in vain
+    assert times(out)["b1"] == (51, 61)
+
+
+def test_only_those_that_borrow_give_way() -> None:
     three = {"a": 4, "b": 4, "c": 0}
     table = jobs(("a1", 0, 50, 3, "a"), ("c1", 0, 50, 1, "c"), ("b1", 2, 10, 4, "b"))
     out = flown(table, three, cluster="pool:7", reclaim_within_cohort="Any")
     assert preempted(out) == ["c1"]
     out = flown(table, three, cluster="pool:6", reclaim_within_cohort="Any")
-    assert preempted(out) == []  # 2 GPUs are free, and c1's one would not do: nobody goes in vain
+    assert preempted(out) == []  # 2 GPUs are free, and c1's one would not do
     assert times(out)["b1"] == (50, 60)
 
 

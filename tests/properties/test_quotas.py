@@ -77,10 +77,12 @@ def quotas(draw: st.DrawFn) -> Quotas:
     return Quotas.from_mapping({"queues": queues})
 
 
-def tables(sizes: tuple[float, ...] = (0.0, 1.0, 2.0, 3.0, 4.0)) -> st.SearchStrategy[Any]:
+def tables(
+    sizes: tuple[float, ...] = (0.0, 1.0, 2.0, 3.0, 4.0), *, crowded: bool = False
+) -> st.SearchStrategy[Any]:
     row = st.tuples(
-        st.integers(0, 12).map(float),
-        st.integers(0, 9).map(float),
+        st.integers(0, 4 if crowded else 12).map(float),
+        st.integers(5 if crowded else 0, 9).map(float),
         st.sampled_from(sizes),
         st.sampled_from(VCS),
         st.sampled_from((None, 0.0, 1.0, 2.0)),
@@ -108,7 +110,7 @@ CLUSTERS = st.sampled_from(("pool:8", "pool:20", "4x4", "2x8", "5x4"))
 
 
 @FEW
-@given(tables(), quotas(), options(), CLUSTERS)
+@given(st.one_of(tables(), tables((1.0, 2.0, 4.0), crowded=True)), quotas(), options(), CLUSTERS)
 def test_limits_hold_and_nobody_within_quota_is_preempted_by_others(
     table: Any, given_quotas: Quotas, rules: dict[str, Any], cluster: str
 ) -> None:
