@@ -70,6 +70,23 @@ def _restricted_devices(demand: DeviceDemand, free: FreeDevices, allowed: int) -
     return replace(alone, allowed=allowed)
 
 
+def holding_types(demand: Any, free: Any, types: Sequence[str | None]) -> frozenset[str | None]:
+    """Return the GPU types of which the empty cluster has enough for a demand, each type alone.
+
+    Args:
+        demand: a demand of the free state's own kind.
+        free: the free state; only its nodes' sizes are looked at.
+        types: GPU type of each node, shape (nodes,).
+    """
+    found = set()
+    for kind in dict.fromkeys(types):
+        bound = restricted(demand, free, nodes_of_types(types, frozenset({kind})))
+        wanted = bound.count if isinstance(bound, DeviceDemand) else bound.gpus
+        if wanted <= bound.capacity:
+            found.add(kind)
+    return frozenset(found)
+
+
 def free_units(free: Any) -> list[int]:
     """Return the free GPU units of each node (or pool), shape (nodes,)."""
     if isinstance(free, FreeDevices):

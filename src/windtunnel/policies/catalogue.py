@@ -27,6 +27,7 @@ from windtunnel.policies.queue_order import (
     Srtf,
 )
 from windtunnel.policies.quota import Quota
+from windtunnel.policies.reserving_packing import ReservingPacking
 from windtunnel.policies.service_order import Las, Srsf, Tiresias
 from windtunnel.sim.contract import FunctionPolicy, Policy
 
@@ -39,7 +40,8 @@ POLICIES: dict[str, Policy] = {
     kind.name: kind()
     for kind in (
         *(Fifo, Sjf, SjfEstimate, SjfPreemptive, Srtf, Priority, PriorityPreemptive),
-        *(Easy, EasySjbf, EasyPerfect, Conservative, Las, Tiresias, Srsf, Quota),
+        *(Easy, EasySjbf, EasyPerfect, Conservative, Las, Tiresias, Srsf),
+        *(Quota, ReservingPacking),
     )
 }
 #: Other names of the field for the same policies.

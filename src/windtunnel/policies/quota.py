@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.cluster.parts import holding_types
 from windtunnel.errors import PolicyError, SpecError, quote
 from windtunnel.policies.quota_books import PARTS, Held, open_accounts, parts
 from windtunnel.policies.quota_reclaim import Preemptor, Reclaimed, reclaim
@@ -334,9 +335,16 @@ class QuotaRun(Policy):
                     f"or give one queue to all others with vc = {quote(REST)}"
                 )
                 raise PolicyError(self.label, message, job=jobs.job_id[row])
-        for view in (jobs.views[row] for row in problem.rows.tolist()):
+        free = problem.free_state()
+        holding = [holding_types(d, free, problem.types) for d in problem.demands]
+        for row, kind in zip(problem.rows.tolist(), problem.demand_of.tolist(), strict=True):
+            view = jobs.views[row]
             account = self._account_for(view.vc)
-            flavors = self._flavors(view, account)
+            flavors = [
+                f
+                for f in self._flavors(view, account)
+                if f == ANY_TYPE or not view.num_gpus or f in holding[kind]
+            ]
             limit = max((most[account.index][f] for f in flavors), default=0)
             if parts(view.num_gpus) > limit or not flavors:
                 of_type = f" of type {view.gpu_type}" if view.gpu_type else ""
