@@ -106,7 +106,8 @@ def test_estimates_order_by_what_was_asked_for(engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_default_heads_of_line(engine: str) -> None:
-    defaults = {name: wt.simulate(JOBS, "pool:2", name, engine=engine) for name in POLICIES}
+    ordered = [name for name, policy in POLICIES.items() if policy.tier < 3]
+    defaults = {name: wt.simulate(JOBS, "pool:2", name, engine=engine) for name in ordered}
     assert {name: out.settings["queueing"] for name, out in defaults.items()} == {
         "fifo": "strict",
         "easy": "easy",
@@ -124,6 +125,13 @@ def test_default_heads_of_line(engine: str) -> None:
         "priority-preemptive": "skip",
     }
     assert set(ALIASES.values()) <= set(POLICIES)
+
+
+@pytest.mark.parametrize("name", ["quota", "reserving-packing"])
+def test_policies_that_decide_for_themselves(name: str) -> None:
+    assert POLICIES[name].tier == 3
+    out = wt.simulate(JOBS, "1x2:V100", name)
+    assert (out.settings["queueing"], out.settings["engine"]) == ("policy", "reference")
 
 
 def test_a_function_may_be_named_by_its_path(module: str) -> None:

@@ -158,7 +158,7 @@ def test_reclaim_makes_room_on_nodes_not_only_in_the_books() -> None:
 
 
 def test_fair_sharing_halves_what_is_lent() -> None:
-    """c lends 4; a borrows all of it; b gets one job's worth, and then their shares are equal."""
+    """All that c lends, a borrows; b gets one job's worth, and then their shares are equal."""
     rows = [(f"a{i}", 0.0, 100.0, 2.0, "a") for i in range(3)]
     rows += [(f"b{i}", 10.0 + i, 100.0, 2.0, "b") for i in range(3)]
     rules = {"reclaim_within_cohort": "Any", "fair_sharing": "yes"}
@@ -180,9 +180,7 @@ def test_weights_of_fair_sharing() -> None:
         {"vc": "b", "nominal_quota": 2, "cohort": "c", "weight": 4},
         {"vc": "c", "nominal_quota": 4, "cohort": "c"},
     ]
-    out = flown(
-        jobs(*rows), {"queues": queues}, reclaim_within_cohort="Any", fair_sharing="yes"
-    )
+    out = flown(jobs(*rows), {"queues": queues}, reclaim_within_cohort="Any", fair_sharing="yes")
     assert preempted(out) == ["a1", "a2"]  # b2: 4/8/4 against a's 2/8 as it is
 
 
@@ -271,7 +269,11 @@ def test_the_rest_has_one_queue() -> None:
     [
         (BORROWED, {"a": 8}, "virtual cluster 'b' has no quota"),
         (jobs(("x", 0, 1, 1, "a"), vc=[None]), {"a": 8}, r"virtual cluster '\(none\)' has no"),
-        (jobs(("x", 0, 1, 8, "a")), {"a": 4}, "job 'x': asks for 8 GPUs; the quota of 'a' allows 4"),
+        (
+            jobs(("x", 0, 1, 8, "a")),
+            {"a": 4},
+            "job 'x': asks for 8 GPUs; the quota of 'a' allows 4",
+        ),
         (jobs(("x", 0, 1, 1, "a")), {"a": {"T4": 1}}, "is of GPU type 'T4'; the cluster has no"),
     ],
 )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +11,9 @@ from hypothesis import strategies as st
 import windtunnel as wt
 from windtunnel.policies.quota import Quota
 from windtunnel.policies.quotas import Quotas
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 FEW = settings(max_examples=150)
 VCS = ("a", "b", "c", "d")
@@ -109,48 +111,59 @@ def options() -> st.SearchStrategy[dict[str, Any]]:
 CLUSTERS = st.sampled_from(("pool:8", "pool:20", "4x4", "2x8", "5x4"))
 
 
+def check_limits(queues: dict[str, Any], use: dict[str, float]) -> None:
+    """Nobody is above nominal quota and borrowing limit, no cohort above what it has."""
+    for vc, queue in queues.items():
+        over = use[vc] - queue.nominal_quota
+        if queue.cohort is None:
+            assert over <= 0
+        elif queue.borrowing_limit is not None:
+            assert over <= queue.borrowing_limit
+    for cohort in ("one", "two"):
+        inside = [vc for vc, queue in queues.items() if queue.cohort == cohort]
+        total = sum(queues[vc].nominal_quota for vc in inside)
+        assert sum(use[vc] for vc in inside) <= total
+        for vc in inside:  # what a queue does not lend stays its own
+            limit = queues[vc].lending_limit
+            if limit is not None:
+                own = max(queues[vc].nominal_quota - limit, 0.0)
+                assert sum(use[other] for other in inside if other != vc) <= total - own
+
+
+def check_victim(
+    queues: dict[str, Any], rules: dict[str, Any], victim: Any, job: Any, before: float
+) -> None:
+    """A job gave way to another one by the rules; ``before``: use of its queue until then."""
+    if victim.vc == job.vc:
+        assert rules["within_cluster_queue"] == "LowerPriority"
+        assert priority(victim) < priority(job)
+        return
+    assert before > queues[victim.vc].nominal_quota
+    assert queues[victim.vc].cohort == queues[job.vc].cohort
+    assert rules["reclaim_within_cohort"] != "Never"
+    if rules["reclaim_within_cohort"] == "LowerPriority":
+        assert priority(victim) < priority(job)
+
+
 @FEW
 @given(st.one_of(tables(), tables((1.0, 2.0, 4.0), crowded=True)), quotas(), options(), CLUSTERS)
 def test_limits_hold_and_nobody_within_quota_is_preempted_by_others(
     table: Any, given_quotas: Quotas, rules: dict[str, Any], cluster: str
 ) -> None:
     queues = {queue.vc: queue for queue in given_quotas.queues}
-    gone: list[tuple[Any, float, float]] = []  # victims of this decision, with their use before
+    gone: list[tuple[Any, float]] = []  # victims of the next start, with their queue's use before
 
     def witness(now: float, decision: Any, cluster: Any, queue: Any) -> None:
         use = used(cluster)
-        for vc, quota in queues.items():
-            over = use[vc] - quota.nominal_quota
-            assert over <= (0 if quota.cohort is None else quota.borrowing_limit or 0) or (
-                quota.cohort is not None and quota.borrowing_limit is None
-            )
-        for cohort in ("one", "two"):
-            inside = [vc for vc, quota in queues.items() if quota.cohort == cohort]
-            total = sum(float(queues[vc].nominal_quota) for vc in inside)  # type: ignore[arg-type]
-            assert sum(use[vc] for vc in inside) <= total
-            for vc in inside:  # what a queue does not lend stays its own
-                kept = queues[vc].lending_limit
-                if kept is not None:
-                    own = max(float(queues[vc].nominal_quota) - float(kept), 0.0)  # type: ignore[arg-type]
-                    others = sum(use[o] for o in inside if o != vc)
-                    assert others <= total - own
+        check_limits(queues, use)
         if isinstance(decision, wt.Preempt):
-            vc = decision.job.vc
-            gone.append((decision.job, use[vc], float(queues[vc].nominal_quota)))  # type: ignore[arg-type]
+            gone.append((decision.job, use[decision.job.vc]))
         elif isinstance(decision, wt.Start):
             job = decision.job
-            for victim, before, nominal in gone:
-                if victim.vc == job.vc:
-                    assert priority(victim) < priority(job)
-                    assert rules["within_cluster_queue"] == "LowerPriority"
-                    continue
-                assert before > nominal
-                assert queues[victim.vc].cohort == queues[job.vc].cohort
-                assert rules["reclaim_within_cohort"] != "Never"
-                if rules["reclaim_within_cohort"] == "LowerPriority":
-                    assert priority(victim) < priority(job)
-                if rules["fair_sharing"] == "no":
-                    assert use[job.vc] + job.num_gpus <= queues[job.vc].nominal_quota
+            for victim, before in gone:
+                check_victim(queues, rules, victim, job, before)
+            if rules["fair_sharing"] == "no" and any(v.vc != job.vc for v, _ in gone):
+                assert use[job.vc] + job.num_gpus <= queues[job.vc].nominal_quota
             gone.clear()
         elif decision is None:
             assert not gone  # nobody goes in vain
@@ -163,7 +176,10 @@ def test_limits_hold_and_nobody_within_quota_is_preempted_by_others(
 @FEW
 @given(tables((1.0,)), quotas(), st.sampled_from(("StrictFIFO", "BestEffortFIFO")), st.booleans())
 def test_with_reclaim_a_queue_has_its_nominal_quota_back_at_once(
-    table: Any, given_quotas: Quotas, strategy: str, fair: bool  # noqa: FBT001 - drawn
+    table: Any,
+    given_quotas: Quotas,
+    strategy: str,
+    fair: bool,  # noqa: FBT001 - drawn
 ) -> None:
     """On GPUs that do not fragment, and enough of them for everybody's nominal quota."""
     queues = {queue.vc: queue for queue in given_quotas.queues}

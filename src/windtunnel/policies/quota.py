@@ -111,7 +111,12 @@ class Quota(Policy):
             given = quotas if isinstance(quotas, Quotas) else Quotas.from_mapping(quotas)
             self.quotas = given
 
-    def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Start | Preempt | Wake]:
+    def decide(
+        self,
+        now: float,  # noqa: ARG002 - one contract
+        queue: Any,  # noqa: ARG002 - ditto
+        cluster: Any,  # noqa: ARG002 - ditto
+    ) -> Iterator[Start | Preempt | Wake]:
         """Refuse to: what it decides depends on the run.
 
         Raises:
@@ -177,14 +182,7 @@ class QuotaRun(Policy):
 
     def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Start | Preempt | Wake]:
         """Yield who starts and who gives way."""
-        self._unfit.clear()
-        for job in cluster.finished:
-            self._release(job)
-        for line in self._lines:
-            line.open(now)
-        for job in queue.arrived:
-            account = self._account_for(job.vc)
-            self._lines[account.index].add(job, cluster.demand_class(job))
+        self._note_changes(now, queue, cluster)
         alarms: set[float] = set()
         firsts = [line.first() for line in self._lines]
         while (turn := self._next(firsts)) is not None:
@@ -204,18 +202,33 @@ class QuotaRun(Policy):
             yield Start(job, where)
             self._admit(job, account, flavor)
             if targets:
-                self._unfit.clear()
-                for other in self._lines:
-                    other.reopen()
-                firsts = [other.first() for other in self._lines]
+                firsts = self._reopened()
             else:
                 firsts[account.index] = line.first()
         for at in sorted(alarms):
             if now < at < math.inf:
                 yield Wake(at)
 
+    def _note_changes(self, now: float, queue: Any, cluster: Any) -> None:
+        """Book what completed and what arrived since the last decision."""
+        self._unfit.clear()
+        for job in cluster.finished:
+            self._release(job)
+        for line in self._lines:
+            line.open(now)
+        for job in queue.arrived:
+            account = self._account_for(job.vc)
+            self._lines[account.index].add(job, cluster.demand_class(job))
+
+    def _reopened(self) -> list[Any]:
+        """Return the first of every line, once somebody was preempted: all may try again."""
+        self._unfit.clear()
+        for line in self._lines:
+            line.reopen()
+        return [line.first() for line in self._lines]
+
     def _next(self, firsts: list[Any]) -> tuple[Account, JobView] | None:
-        """Return the queue and the job to try next, of each queue's first; None if there is none."""
+        """Return the queue and the job to try next, of each queue's first, or None."""
         best = None
         for account, first in zip(self._accounts, firsts, strict=True):
             if first is None:

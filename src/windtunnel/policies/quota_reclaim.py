@@ -1,7 +1,7 @@
 """Whom to preempt for a job that cannot start: Kueue's rules ("Preemption", classic and fair).
 
 Candidates are jobs of the same queue with a lower priority, where ``within_cluster_queue`` says so,
-and jobs of queues of the cohort that borrow, where ``reclaim_within_cohort`` says so. Those of other
+and jobs of queues of the cohort that borrow, where ``reclaim_within_cohort`` does. Those of other
 queues come first, then those with a lower priority, then those admitted last. They are taken one by
 one until the job fits, in quota and on the nodes; then, in reverse, whoever need not go stays. A
 queue that no longer borrows loses no more jobs to others. If the job would not fit even so, nobody
@@ -183,7 +183,8 @@ def fair_targets(preemptor: Preemptor, candidates: Sequence[Held]) -> Reclaimed 
     for held in candidates:
         waiting.setdefault(held.account.index, []).append(held)
     for final in (True, False):
-        queues, later = waiting, {}
+        queues: dict[int, list[Held]] = waiting
+        later: dict[int, list[Held]] = {}
         while queues and trial.where is None:
             jobs = max(queues.values(), key=_by_share)
             other = jobs[0].account

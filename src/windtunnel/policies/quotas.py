@@ -245,16 +245,16 @@ def _with_our_keys(raw: Mapping[str, Any], source: str) -> dict[str, Any]:
     queues = raw.get("queues", [])
     if not isinstance(queues, list | tuple):
         return dict(raw)
-    known = {_camel(name): name for name in QueueQuota.__struct_fields__}
+    known: dict[Any, str] = {_camel(name): name for name in QueueQuota.__struct_fields__}
     renamed = []
     for index, queue in enumerate(queues):
         if not isinstance(queue, dict):
             return dict(raw)
         ours = {known.get(key, key): value for key, value in queue.items()}
-        for key in ours:
-            if key not in QueueQuota.__struct_fields__:
-                where = f"{source}: $.queues[{index}].{key}"
-                raise SpecError.unknown(where, key, QueueQuota.__struct_fields__)
+        for name in map(str, ours):
+            if name not in QueueQuota.__struct_fields__:
+                where = f"{source}: $.queues[{index}].{name}"
+                raise SpecError.unknown(where, name, QueueQuota.__struct_fields__)
         if len(ours) < len(queue):
             raise SpecError(f"{source}: $.queues[{index}]", "a key is given in both spellings.")
         renamed.append(ours)

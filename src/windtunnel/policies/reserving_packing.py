@@ -85,7 +85,12 @@ class ReservingPacking(Policy):
         if not self.attempts or min(self.attempts) < 0:
             raise SpecError("attempt", f"found {quote(attempt)}; expected seconds >= 0.")
 
-    def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Start | Wake]:
+    def decide(
+        self,
+        now: float,  # noqa: ARG002 - one contract
+        queue: Any,  # noqa: ARG002 - ditto
+        cluster: Any,  # noqa: ARG002 - ditto
+    ) -> Iterator[Start | Wake]:
         """Refuse to: what it decides depends on the run.
 
         Raises:
@@ -171,7 +176,9 @@ class _Packing(Policy):
         scores: Float array (n,), efficiency score of each job of the table; NaN = unknown.
     """
 
-    def __init__(self, policy: ReservingPacking, order: tuple[str, ...], scores: np.ndarray) -> None:
+    def __init__(
+        self, policy: ReservingPacking, order: tuple[str, ...], scores: np.ndarray
+    ) -> None:
         self.name = policy.label  # type: ignore[misc] # two settings have two labels
         self._policy = policy
         self._plans = {HIGH: order, LOW: order[::-1]}
@@ -190,11 +197,12 @@ class _Packing(Policy):
         """What a reader of the numbers must know."""
         high, low = self._counts[HIGH], self._counts[LOW]
         given = self.parameters
-        return (
+        note = (
             f"{self.label}: {high:,} high-GPU jobs ({given['score']} above {given['threshold']:g}) "
             f"and {low:,} others; GPU types from strong to weak {given['types']}, each tried for "
-            f"{given['attempt']} s before the next.",
+            f"{given['attempt']} s before the next."
         )
+        return (note,)
 
     def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Start | Wake]:
         """Yield who starts: high-GPU jobs first, then by arrival; who does not fit is passed by."""

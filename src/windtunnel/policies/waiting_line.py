@@ -108,7 +108,9 @@ class WaitingLine:
         if self._closed:
             return None
         heads = [
-            places[0] for kind, places in self._classes.items() if places and kind not in self._tried
+            places[0]
+            for kind, places in self._classes.items()
+            if places and kind not in self._tried
         ]
         if not heads:
             return None

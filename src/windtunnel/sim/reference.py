@@ -101,9 +101,7 @@ def _fly(ledger: Ledger, policy: Policy, scheduler: Scheduler, events: str, unti
             break
         if in_turn is not None:
             arrived, decided = in_turn.handle(now, submit, arrived)
-            if not decided:  # nothing but an alarm
-                scheduler.decide(now)
-            points += max(decided, 1)
+            points += decided
             continue
         while ends[0][0] == now:
             scheduler.finished(ledger.finish_next(now))
@@ -167,6 +165,9 @@ class _InTurn:
         if not self.submissions_first:
             arrived, more = self._arrivals(now, submit, arrived)
             points += more
+        if not points:  # the policy asked to be woken
+            scheduler.decide(now)
+            points = 1
         return arrived, points
 
     def _arrivals(self, now: float, submit: list[float], arrived: int) -> tuple[int, int]:

@@ -29,9 +29,11 @@ from windtunnel.sim.compiled.device_tables import (
     IDLE,
     LEAST_IDLE,
     LEFT,
+    LOAD_RATE,
     LOWEST_UTILIZATION,
     MAX_CORES,
     MAX_MILLI,
+    MEM,
     MOST_IDLE,
     NUM_SHAPES,
     OPENB_BEST_FIT,
@@ -48,10 +50,14 @@ from windtunnel.sim.compiled.device_tables import (
     SEED,
     SHAPES,
     SIZE_CORES,
+    SIZE_MEM,
     STEP_COUNT,
     STEPS,
     TOTAL,
     VERSION,
+    W_CORES,
+    W_GPUS,
+    W_MEM,
     WANT_CORES,
     WHOLE,
     WORST_FIT,
@@ -301,6 +307,26 @@ def _utilization_score(node, rows, which):
 
 
 @njit(cache=True)
+def _load_score(node, rows, which):
+    value = 0.0
+    weight = np.int64(0)
+    total = node[which, GPUS] * MILLI
+    if total > 0:
+        value += rows[0, W_GPUS] * ((total - node[which, TOTAL]) / total)
+        weight += rows[0, W_GPUS]
+    cores = node[which, SIZE_CORES]
+    if cores > 0:
+        value += rows[0, W_CORES] * ((cores - node[which, CORES]) / cores)
+        weight += rows[0, W_CORES]
+    mem = node[which, SIZE_MEM]
+    if mem > 0:
+        value += rows[0, W_MEM] * ((mem - node[which, MEM]) / mem)
+        weight += rows[0, W_MEM]
+    rate = value / weight if weight > 0 else 0.0
+    return np.int64(math.floor((1.0 - rate) * 100 * rows[0, SCALE]))
+
+
+@njit(cache=True)
 def _leftover_score(node, rows, classes, kind, placement, which, tasks):
     """Score of `OPENB_BEST_FIT` and `DOT_PROD`."""
     free = node[which, TOTAL]
@@ -334,6 +360,8 @@ def score_of(node, rows, classes, kind, placement, which, tasks):
         return _leftover_score(node, rows, classes, kind, placement, which, tasks)
     if placement == LOWEST_UTILIZATION:
         return _utilization_score(node, rows, which)
+    if placement == LOAD_RATE:
+        return _load_score(node, rows, which)
     if placement == BEST_FIT:
         return -node[which, TOTAL]
     if placement == WORST_FIT:

@@ -5,7 +5,7 @@ Three integer tables, as in `windtunnel.sim.compiled.nodes`:
 * ``node`` (nodes, ...): columns `TOTAL` ... `FRAGS_AT`, then from `DEVICES` on the free thousandths
   of each device (one column of all on pooled nodes), then, from column ``rows[0, HELD]`` on, how
   many tasks of each group (a share, one GPU, two ...) the node runs.
-* ``rows``: row 0 has the settings, columns `DRAWS` ... `CACHE`; row `STEPS` the least gain of each
+* ``rows``: row 0 has the settings, columns `DRAWS` ... `W_GPUS`; row `STEPS` the least gain of each
   integer score of FGD; rows `LEFT` and `CHOSEN` are scratch paper; from row `SHAPES` on one shape
   of the target workload a row; from row ``rows[0, CACHE]`` on two rows a score class: at which
   version of a node it was scored, plus 1, and the score.
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 #: Placement codes.
 FIRST_FIT, BEST_FIT, WORST_FIT, LEAST_IDLE, MOST_IDLE, LOWEST_UTILIZATION = range(6)
 OPENB_BEST_FIT, DOT_PROD, GPU_PACKING, GPU_CLUSTERING, FGD, RANDOM = range(6, 12)
+LOAD_RATE = 12
 CODES = {
     "first_fit": FIRST_FIT,
     "best_fit": BEST_FIT,
@@ -45,6 +46,7 @@ CODES = {
     "gpu_clustering": GPU_CLUSTERING,
     "fgd": FGD,
     "random": RANDOM,
+    "load_rate": LOAD_RATE,
 }
 #: Columns of ``node``; sizes are -1 where not constrained.
 TOTAL, IDLE, CORES, MEM, VERSION, TASKS, GPUS, SIZE_CORES, SIZE_MEM = range(9)
@@ -53,6 +55,8 @@ RANK, FRAGS, FRAGS_AT, DEVICES = range(9, 13)
 DRAWS, SEED, SCALE, TIES, FILL, POOLED, MAX_CORES, MAX_MILLI, EACH, HELD, NUM_SHAPES, CACHE = range(
     12
 )
+#: Further columns of row 0: thousandths that cores, memory and GPUs count for.
+W_CORES, W_MEM, W_GPUS = range(12, 15)
 #: Rows of ``rows``.
 STEPS, LEFT, CHOSEN, SHAPES = range(1, 5)
 #: Columns of a shape's row.
@@ -77,6 +81,7 @@ class Scored(Protocol):
     seed: int
     workload: Any
     steps: Any
+    weights: Any
 
 
 def tables(
@@ -99,13 +104,14 @@ def tables(
     classes, scored = _class_table(demands, words, len(cluster), fill=placement.gang == "fill")
     shapes = _shape_table(cluster, placement.workload, words)
     each = 1 if pooled else max((n.gpus for n in cluster), default=0)
-    width = max(len(cluster), STEP_COUNT, shapes.shape[1], each, CACHE + 1)
+    width = max(len(cluster), STEP_COUNT, shapes.shape[1], each, W_GPUS + 1)
     first = SHAPES + len(shapes)
     rows = np.zeros((first + 2 * scored, width), dtype=np.int64)
     rows[0, : CACHE + 1] = (
         *(0, placement.seed, placement.scale, TIE_CODES[placement.ties], placement.gang == "fill"),
         *(pooled, *largest_node(cluster), each, DEVICES + each, len(shapes), first),
     )
+    rows[0, W_CORES : W_GPUS + 1] = placement.weights
     rows[STEPS, : len(placement.steps)] = placement.steps
     rows[SHAPES:first, : shapes.shape[1]] = shapes
     return node, rows, classes
