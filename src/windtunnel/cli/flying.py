@@ -162,6 +162,7 @@ def with_notes(trace: Trace, notes: tuple[str, ...]) -> Trace:
 def print_notes(console: Console, flown: Flown, command: str) -> None:
     """Print what a reader of the numbers must know, and how to get them again."""
     from windtunnel.report.format import count
+    from windtunnel.report.sections import parameters_text
 
     dropped = [
         f"Of {count(flown.trace.metadata.rows_read)} records {count(number)} are left out: {reason}"
@@ -171,7 +172,11 @@ def print_notes(console: Console, flown: Flown, command: str) -> None:
     bullets(console, "Notes", [*flown.notes, *dropped])
     queueing = {name: o.settings["queueing"] for name, o in flown.outcomes.items()}
     engines = {name: o.settings["engine"] for name, o in flown.outcomes.items()}
-    chosen = [(f"parameters of {n}", _parameters(o)) for n, o in flown.outcomes.items()]
+    chosen = [
+        ("parameters", f"{name.split(':')[0]}: {parameters_text(o.settings['parameters'])}")
+        for name, o in flown.outcomes.items()
+        if "parameters" in o.settings
+    ]
     console.print()
     facts(
         console,
@@ -179,19 +184,9 @@ def print_notes(console: Console, flown: Flown, command: str) -> None:
             ("queueing", _told(queueing)),
             ("placement", next(iter(flown.outcomes.values())).settings["placement"]),
             ("engine", _told(engines)),
-            *((label, words) for label, words in chosen if words),
+            *chosen,
             ("again with", command),
         ],
-    )
-
-
-def _parameters(outcome: Outcome) -> str:
-    """Return a policy's parameters in words, long lists as their lengths."""
-    given = outcome.settings.get("parameters", {})
-    return ", ".join(
-        f"{name} {len(value)} given" if isinstance(value, list | tuple) else f"{name} {value}"
-        for name, value in given.items()
-        if value is not None
     )
 
 
