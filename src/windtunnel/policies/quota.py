@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from windtunnel.sim.jobs import JobView
     from windtunnel.sim.problem import Problem
 
+#: When a queue's first job is tried: whether it would borrow, its share, its place, its queue.
+Turn = tuple[float, ...]
+#: The turn of a queue of which nobody is to be tried.
+_NOBODY: Turn = (math.inf,)
 _WORDS: dict[str, tuple[str, ...]] = {
     "borrowing": ("cohort", "none"),
     "queueing_strategy": ("BestEffortFIFO", "StrictFIFO"),
@@ -161,6 +165,8 @@ class QuotaRun(Policy):
         ]
         self._admissions = 0
         self._running: dict[int, Held] = {}
+        #: What each active job asks for: millionths of GPUs, and the GPU types to try.
+        self._asked: dict[int, tuple[int, tuple[str, ...]]] = {}
         self._unfit: set[tuple[int, str]] = set()
         self._refuse_types(problem)
         self._refuse_jobs(problem)
@@ -184,14 +190,15 @@ class QuotaRun(Policy):
         """Yield who starts and who gives way."""
         self._note_changes(now, queue, cluster)
         alarms: set[float] = set()
-        firsts = [line.first() for line in self._lines]
-        while (turn := self._next(firsts)) is not None:
-            account, job = turn
+        turns = [self._turn(account) for account in self._accounts]
+        while (turn := min(turns)) is not _NOBODY:
+            account = self._accounts[turn[-1]]
             line = self._lines[account.index]
+            job = line.jobs[turn[-2]]
             found = self._room_for(job, account, cluster)
             if found is None:
                 alarms.add(line.refuse(job, now))
-                firsts[account.index] = line.first()
+                turns[account.index] = self._turn(account)
                 continue
             flavor, where, targets = found
             line.remove(job)
@@ -202,9 +209,9 @@ class QuotaRun(Policy):
             yield Start(job, where)
             self._admit(job, account, flavor)
             if targets:
-                firsts = self._reopened()
+                turns = self._reopened()
             else:
-                firsts[account.index] = line.first()
+                turns[account.index] = self._turn(account)
         for at in sorted(alarms):
             if now < at < math.inf:
                 yield Wake(at)
@@ -214,41 +221,36 @@ class QuotaRun(Policy):
         self._unfit.clear()
         for job in cluster.finished:
             self._release(job)
+            del self._asked[job.number]
         for line in self._lines:
             line.open(now)
         for job in queue.arrived:
             account = self._account_for(job.vc)
+            self._asked[job.number] = parts(job.num_gpus), self._flavors(job, account)
             self._lines[account.index].add(job, cluster.demand_class(job))
 
-    def _reopened(self) -> list[Any]:
-        """Return the first of every line, once somebody was preempted: all may try again."""
+    def _reopened(self) -> list[Turn]:
+        """Return every line's turn, once somebody was preempted: all may try again."""
         self._unfit.clear()
         for line in self._lines:
             line.reopen()
-        return [line.first() for line in self._lines]
+        return [self._turn(account) for account in self._accounts]
 
-    def _next(self, firsts: list[Any]) -> tuple[Account, JobView] | None:
-        """Return the queue and the job to try next, of each queue's first, or None."""
-        best = None
-        for account, first in zip(self._accounts, firsts, strict=True):
-            if first is None:
-                continue
-            place, job = first
-            amount = parts(job.num_gpus)
-            flavors = self._flavors(job, account)
-            borrows = not any(account.within_nominal(f, amount) for f in flavors)
-            share = min(account.share({f: amount}) for f in flavors) if self._fair else 0.0
-            key = (borrows, share, *place)
-            if best is None or key < best[0]:
-                best = (key, account, job)
-        return None if best is None else best[1:]
+    def _turn(self, account: Account) -> Turn:
+        """Return when the first job of a queue is to be tried: the least turn is next."""
+        place = self._lines[account.index].first()
+        if place is None:
+            return _NOBODY
+        amount, flavors = self._asked[place[-1]]
+        borrows = not any(account.within_nominal(f, amount) for f in flavors)
+        share = min(account.share({f: amount}) for f in flavors) if self._fair else 0.0
+        return (borrows, share, *place, account.index)
 
     def _room_for(
         self, job: JobView, account: Account, cluster: Any
     ) -> tuple[str, Where, tuple[Held, ...]] | None:
         """Return on which GPU type a job starts, where, and who gives way; None if it cannot."""
-        amount = parts(job.num_gpus)
-        flavors = self._flavors(job, account)
+        amount, flavors = self._asked[job.number]
         for flavor in flavors:
             if amount <= account.available(flavor):
                 where = self._fit(job, flavor, cluster)
@@ -279,7 +281,7 @@ class QuotaRun(Policy):
         preemptor = Preemptor(
             account,
             flavor,
-            parts(job.num_gpus),
+            self._asked[job.number][0],
             priority_of(job),
             reclaim_word,
             within_word,
@@ -288,7 +290,7 @@ class QuotaRun(Policy):
         return reclaim(preemptor, fair=self._fair)
 
     def _admit(self, job: JobView, account: Account, flavor: str) -> None:
-        amount = parts(job.num_gpus)
+        amount = self._asked[job.number][0]
         held = Held(job, amount, account, flavor, priority_of(job), self._admissions)
         self._admissions += 1
         account.take(held)

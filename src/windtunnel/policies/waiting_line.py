@@ -103,19 +103,15 @@ class WaitingLine:
         self._tried.clear()
         self._closed = False
 
-    def first(self) -> tuple[Place, JobView] | None:
-        """Return the first job that has not been refused in this decision, with its place."""
+    def first(self) -> Place | None:
+        """Return the place of the first job that has not been refused in this decision."""
         if self._closed:
             return None
-        heads = [
-            places[0]
-            for kind, places in self._classes.items()
-            if places and kind not in self._tried
-        ]
-        if not heads:
-            return None
-        place = min(heads)
-        return place, self.jobs[place[2]]
+        tried = self._tried
+        return min(
+            (places[0] for kind, places in self._classes.items() if places and kind not in tried),
+            default=None,
+        )
 
     def remove(self, job: JobView) -> None:
         """Forget the first job, which starts."""
