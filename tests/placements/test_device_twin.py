@@ -59,12 +59,12 @@ class Twin:
         node, rows, _ = self.tables
         held = int(rows[0, TABLES.HELD])
         return {
-            "total": node[:, TABLES.TOTAL].tolist(),
-            "devices": node[:, TABLES.DEVICES : held].tolist(),
-            "tasks": node[:, TABLES.TASKS].tolist(),
-            "held": node[:, held : held + top + 1].tolist(),
-            "cores": np.where(node[:, TABLES.SIZE_CORES] >= 0, node[:, TABLES.CORES], -1).tolist(),
-            "mem": np.where(node[:, TABLES.SIZE_MEM] >= 0, node[:, TABLES.MEM], -1).tolist(),
+            "total": node[TABLES.TOTAL].tolist(),
+            "devices": node[TABLES.DEVICES : held].T.tolist(),
+            "tasks": node[TABLES.TASKS].tolist(),
+            "held": node[held : held + top + 1].T.tolist(),
+            "cores": np.where(node[TABLES.SIZE_CORES] >= 0, node[TABLES.CORES], -1).tolist(),
+            "mem": np.where(node[TABLES.SIZE_MEM] >= 0, node[TABLES.MEM], -1).tolist(),
             "draws": int(rows[0, TABLES.DRAWS]),
         }
 

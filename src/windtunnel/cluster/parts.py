@@ -70,14 +70,20 @@ def _restricted_devices(demand: DeviceDemand, free: FreeDevices, allowed: int) -
     return replace(alone, allowed=allowed)
 
 
-def holding_types(demand: Any, free: Any, types: Sequence[str | None]) -> frozenset[str | None]:
+def holding_types(
+    demand: Any, free: Any, types: Sequence[str | None]
+) -> frozenset[str | None] | None:
     """Return the GPU types of which the empty cluster has enough for a demand, each type alone.
+
+    None where it needs no GPU.
 
     Args:
         demand: a demand of the free state's own kind.
         free: the free state; only its nodes' sizes are looked at.
         types: GPU type of each node, shape (nodes,).
     """
+    if not (demand.amount if isinstance(demand, DeviceDemand) else demand.gpus):
+        return None
     found = set()
     for kind in dict.fromkeys(types):
         bound = restricted(demand, free, nodes_of_types(types, frozenset({kind})))

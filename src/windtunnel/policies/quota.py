@@ -168,6 +168,9 @@ class QuotaRun(Policy):
         #: What each active job asks for: millionths of GPUs, and the GPU types to try.
         self._asked: dict[int, tuple[int, tuple[str, ...]]] = {}
         self._unfit: set[tuple[int, str]] = set()
+        free = problem.free_state()
+        #: GPU types that hold jobs of each demand class, each type alone; None = without GPUs.
+        self._holding = [holding_types(demand, free, problem.types) for demand in problem.demands]
         self._refuse_types(problem)
         self._refuse_jobs(problem)
         self._note = note
@@ -192,9 +195,9 @@ class QuotaRun(Policy):
         alarms: set[float] = set()
         turns = [self._turn(account) for account in self._accounts]
         while (turn := min(turns)) is not _NOBODY:
-            account = self._accounts[turn[-1]]
-            line = self._lines[account.index]
-            job = line.jobs[turn[-2]]
+            *_, number, index = turn
+            account, line = self._accounts[int(index)], self._lines[int(index)]
+            job = line.jobs[int(number)]
             found = self._room_for(job, account, cluster)
             if found is None:
                 alarms.add(line.refuse(job, now))
@@ -226,8 +229,9 @@ class QuotaRun(Policy):
             line.open(now)
         for job in queue.arrived:
             account = self._account_for(job.vc)
-            self._asked[job.number] = parts(job.num_gpus), self._flavors(job, account)
-            self._lines[account.index].add(job, cluster.demand_class(job))
+            kind = cluster.demand_class(job)
+            self._asked[job.number] = parts(job.num_gpus), self._flavors(kind, account)
+            self._lines[account.index].add(job, kind)
 
     def _reopened(self) -> list[Turn]:
         """Return every line's turn, once somebody was preempted: all may try again."""
@@ -308,13 +312,12 @@ class QuotaRun(Policy):
         found = self._account_of.get(NO_VC if vc is None else vc)
         return self._account_of[REST] if found is None else found
 
-    @staticmethod
-    def _flavors(job: JobView, account: Account) -> tuple[str, ...]:
-        """Return the GPU types of the queue's quota that a job accepts, all if it needs none."""
-        if job.gpu_type is None or account.flavors == (ANY_TYPE,) or not job.num_gpus:
+    def _flavors(self, kind: int, account: Account) -> tuple[str, ...]:
+        """Return the GPU types of the queue's quota that hold a job of a class, all if any does."""
+        holding = self._holding[kind]
+        if holding is None or account.flavors == (ANY_TYPE,):
             return account.flavors
-        accepted = [part.strip() for part in job.gpu_type.split("|")]
-        return tuple(f for f in account.flavors if f in accepted)
+        return tuple(f for f in account.flavors if f in holding)
 
     def _refuse_types(self, problem: Problem) -> None:
         """Check the GPU types of the quotas against the cluster's.
@@ -350,16 +353,10 @@ class QuotaRun(Policy):
                     f"or give one queue to all others with vc = {quote(REST)}"
                 )
                 raise PolicyError(self.label, message, job=jobs.job_id[row])
-        free = problem.free_state()
-        holding = [holding_types(d, free, problem.types) for d in problem.demands]
         for row, kind in zip(problem.rows.tolist(), problem.demand_of.tolist(), strict=True):
             view = jobs.views[row]
             account = self._account_for(view.vc)
-            flavors = [
-                f
-                for f in self._flavors(view, account)
-                if f == ANY_TYPE or not view.num_gpus or f in holding[kind]
-            ]
+            flavors = self._flavors(kind, account)
             limit = max((most[account.index][f] for f in flavors), default=0)
             if parts(view.num_gpus) > limit or not flavors:
                 of_type = f" of type {view.gpu_type}" if view.gpu_type else ""

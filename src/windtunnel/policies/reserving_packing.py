@@ -107,8 +107,7 @@ class ReservingPacking(Policy):
                 several types together.
         """
         order = self._order(problem)
-        self._refuse_jobs(problem)
-        return _Packing(self, order, self._scores(problem))
+        return _Packing(self, order, self._types_of(problem), self._scores(problem))
 
     def opens(self, step: int) -> float:
         """Return the seconds after arrival at which a job's plan of this number is open."""
@@ -139,24 +138,25 @@ class ReservingPacking(Policy):
                 raise PolicyError(self.label, message)
         return tuple(kind for kind in self.types if kind in present)
 
-    def _refuse_jobs(self, problem: Problem) -> None:
-        """Check that every job fits on one GPU type alone.
+    def _types_of(self, problem: Problem) -> list[frozenset[str | None] | None]:
+        """Return the GPU types that hold jobs of each demand class; None = it needs no GPU.
 
         Raises:
-            PolicyError: one does not.
+            PolicyError: a job fits on no GPU type alone.
         """
         free = problem.free_state()
+        found: list[frozenset[str | None] | None] = []
         for kind, demand in enumerate(problem.demands):
+            found.append(holding_types(demand, free, problem.types))
             jobs = np.flatnonzero(problem.demand_of == kind)
-            if not len(jobs) or not problem.gpus[jobs[0]]:
-                continue
-            if not holding_types(demand, free, problem.types):
+            if len(jobs) and found[-1] == frozenset():
                 row = problem.rows[jobs[0]]
                 message = (
                     f"asks for {problem.jobs.num_gpus[row]:g} GPUs; a plan has one GPU type, and "
                     "no type that it accepts has so many"
                 )
                 raise PolicyError(self.label, message, job=problem.jobs.job_id[row])
+        return found
 
     def _scores(self, problem: Problem) -> np.ndarray:
         try:
@@ -173,15 +173,25 @@ class _Packing(Policy):
     Args:
         policy: the parameters.
         order: the cluster's GPU types from strong to weak.
+        types_of: GPU types that hold jobs of each demand class; None = it needs no GPU.
         scores: Float array (n,), efficiency score of each job of the table; NaN = unknown.
     """
 
     def __init__(
-        self, policy: ReservingPacking, order: tuple[str, ...], scores: np.ndarray
+        self,
+        policy: ReservingPacking,
+        order: tuple[str, ...],
+        types_of: Sequence[frozenset[str | None] | None],
+        scores: np.ndarray,
     ) -> None:
         self.name = policy.label  # type: ignore[misc] # two settings have two labels
         self._policy = policy
-        self._plans = {HIGH: order, LOW: order[::-1]}
+        #: GPU types to try, in order, for high-GPU jobs and others, by demand class.
+        self._plans = {
+            kind: [None if held is None else [t for t in types if t in held] for held in types_of]
+            for kind, types in ((HIGH, order), (LOW, order[::-1]))
+        }
+        self._most_steps = len(order)
         self._scores = scores
         self._waiting: dict[tuple[int, int], list[tuple[int, JobView]]] = {}
         self._counts = {HIGH: 0, LOW: 0}
@@ -216,7 +226,7 @@ class _Packing(Policy):
         heapq.heapify(heads)
         while heads:
             kind, _, job, key = heapq.heappop(heads)
-            where = self._place(job, kind, now, cluster)
+            where = self._place(job, kind, key, now, cluster)
             if where is None:
                 alarm = self._next_opening(job, now)
                 if alarm < math.inf:
@@ -228,11 +238,15 @@ class _Packing(Policy):
             if line:
                 heapq.heappush(heads, (kind, *line[0], key))
 
-    def _place(self, job: JobView, kind: int, now: float, cluster: Any) -> Where | None:
-        if not job.num_gpus:
-            found: Where | None = cluster.fit(job)
+    def _place(
+        self, job: JobView, kind: int, demand_class: int, now: float, cluster: Any
+    ) -> Where | None:
+        found: Where | None
+        plan = self._plans[kind][demand_class]
+        if plan is None:
+            found = cluster.fit(job)
             return found
-        for step, gpu_type in enumerate(self._plan(job, kind)):
+        for step, gpu_type in enumerate(plan):
             if job.submit_time + self._policy.opens(step) > now:
                 return None
             found = cluster.fit(job, (gpu_type,))
@@ -240,18 +254,10 @@ class _Packing(Policy):
                 return found
         return None
 
-    def _plan(self, job: JobView, kind: int) -> tuple[str, ...]:
-        """Return the GPU types that a job accepts, in the order in which they are tried."""
-        plans = self._plans[kind]
-        if job.gpu_type is None:
-            return plans
-        accepted = {part.strip() for part in job.gpu_type.split("|")}
-        return tuple(gpu_type for gpu_type in plans if gpu_type in accepted)
-
     def _next_opening(self, job: JobView, after: float) -> float:
         """Return when a further plan of the job opens, inf if none does."""
         openings = (
-            job.submit_time + self._policy.opens(step) for step in range(1, len(self._plans[HIGH]))
+            job.submit_time + self._policy.opens(step) for step in range(1, self._most_steps)
         )
         return min((at for at in openings if at > after), default=math.inf)
 

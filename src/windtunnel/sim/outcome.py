@@ -77,20 +77,25 @@ class Outcome:
 
         Columns: ``row`` int64 (row in the jobs table), ``start`` and ``end`` float64 s (end null
         where still running at the horizon), ``num_gpus`` float64, ``nodes`` and ``node_gpus``
-        (lists of int32: where, and how many GPUs there).
+        (lists of int32: where, and how many GPUs there). Where devices are modelled, ``node_gpus``
+        is float64, and there are ``node_tasks`` (lists of int32: tasks on each node) and, unless a
+        node's GPUs are one pool, ``devices`` (for each node the list of its devices that are held).
         """
         flight = self.flight
         offsets = pa.array(flight.node_offset.astype(np.int64)).cast(pa.int32())
-        return pa.table(
-            {
-                "row": pa.array(flight.segment_job.astype(np.int64)),
-                "start": pa.array(flight.segment_start),
-                "end": _nullable(flight.segment_end),
-                "num_gpus": pa.array(self.num_gpus[flight.segment_job]),
-                "nodes": pa.ListArray.from_arrays(offsets, pa.array(flight.nodes)),
-                "node_gpus": pa.ListArray.from_arrays(offsets, pa.array(flight.node_gpus)),
-            }
-        )
+        columns = {
+            "row": pa.array(flight.segment_job.astype(np.int64)),
+            "start": pa.array(flight.segment_start),
+            "end": _nullable(flight.segment_end),
+            "num_gpus": pa.array(self.num_gpus[flight.segment_job]),
+            "nodes": pa.ListArray.from_arrays(offsets, pa.array(flight.nodes)),
+            "node_gpus": pa.ListArray.from_arrays(offsets, pa.array(flight.node_gpus)),
+        }
+        if len(flight.node_tasks):
+            columns["node_tasks"] = pa.ListArray.from_arrays(offsets, pa.array(flight.node_tasks))
+        if len(flight.devices):
+            columns["devices"] = pa.ListArray.from_arrays(offsets, _bits(flight.devices))
+        return pa.table(columns)
 
     @cached_property
     def submit_time(self) -> np.ndarray:
@@ -144,6 +149,14 @@ class Outcome:
         return pa.ListArray.from_arrays(
             pa.array(offsets), pa.array(flight.nodes[indices], pa.int32())
         )
+
+
+def _bits(sets: np.ndarray) -> pa.Array:
+    """Return the bits set in each integer, ascending, as lists of int32."""
+    width = int(sets.max(initial=0)).bit_length()
+    held = (sets[:, None] >> np.arange(width)) & 1 == 1
+    offsets = np.concatenate([[0], np.cumsum(held.sum(axis=1))]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(np.nonzero(held)[1], pa.int32()))
 
 
 def _nullable(values: np.ndarray) -> pa.Array:

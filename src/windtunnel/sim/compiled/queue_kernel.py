@@ -12,8 +12,9 @@ import numpy as np
 from numba import njit
 
 from windtunnel.sim.compiled.borrow import borrowed
+from windtunnel.sim.compiled.devices import may_fit
 from windtunnel.sim.compiled.heaps import pop_int, pop_time, push_int, push_time
-from windtunnel.sim.compiled.nodes import give, take
+from windtunnel.sim.compiled.room import ON_DEVICES, give, take
 
 
 @njit(cache=True)
@@ -58,6 +59,8 @@ def fly(
     blocked = np.zeros(kinds, dtype=np.bool_)
     queued = np.empty(kinds, dtype=np.int64)  # the classes that have waiting jobs
     num_queued = 0
+    owned_freed = np.empty(64, dtype=np.int64)  # nodes on which room was given back
+    freed = borrowed(owned_freed)
     num_strict = 0
     refused = -1
     arrived = 0
@@ -72,6 +75,7 @@ def fly(
             break
         points += 1
         completed = False
+        num_freed = 0
         while num_running > 0 and ends[0] == now:
             slot = ending[0]
             num_running = pop_time(ends, ending, num_running)
@@ -82,6 +86,11 @@ def fly(
                 nodes, gpus, slot_begin[slot], slot_stop[slot],
             )  # fmt: skip
             completed = True
+            if placement >= ON_DEVICES:
+                for entry in range(slot_begin[slot], slot_stop[slot]):
+                    if num_freed < len(freed):
+                        freed[num_freed] = nodes[entry]
+                        num_freed += 1
         while arrived < count and submit[arrived] == now:
             if strict:
                 num_strict = push_int(heap, 0, num_strict, position[arrived])
@@ -94,8 +103,16 @@ def fly(
                 waiting[kind] = push_int(heap, class_start[kind], waiting[kind], position[arrived])
             arrived += 1
         if completed:
+            # More nodes freed than are noted: whatever waits is tried again.
+            noted = num_freed < len(freed)
             for index in range(num_queued):
-                blocked[queued[index]] = False
+                kind = queued[index]
+                if placement < ON_DEVICES:
+                    blocked[kind] = False
+                elif blocked[kind]:
+                    blocked[kind] = noted and not may_fit(
+                        node, rows, classes, kind, freed, num_freed
+                    )
         while True:
             # The next candidate: the head of the queue, or the best head of an unblocked class.
             place = -1
@@ -146,7 +163,7 @@ def fly(
             slot_stop[slot] = offset + taken
             num_running = push_time(ends, ending, num_running, now + duration[job], slot)
     used = offsets[segments]
-    owners = len(owned_heap) + len(owned_ends) + len(owned_ending)  # alive to the last line
+    owners = len(owned_heap) + len(owned_ends) + len(owned_ending) + len(owned_freed)  # still alive
     return (
         start, segment_job[:segments], offsets[: segments + 1],
         owned_nodes[:used], owned_gpus[:used], points, owners,
