@@ -73,13 +73,26 @@ def pai_like(seed: int) -> tuple[dict[str, Any], wt.ClusterSpec]:
     return jobs, wt.ClusterSpec(nodes, "pai-like")
 
 
+def sharing(jobs: dict[str, Any], cluster: wt.ClusterSpec) -> tuple[dict[str, Any], Any]:
+    """The same, with jobs of low efficiency on shares of GPUs, and 12 cores a GPU to share out."""
+    shares = np.random.default_rng(0).choice([0.25, 0.5, 0.75], len(jobs["num_gpus"]))
+    num_gpus = np.where(jobs["efficiency"] < 0.5, shares, jobs["num_gpus"])
+    nodes = tuple(
+        wt.NodeType(n.count, n.gpus, n.gpu_type, 12.0 * n.gpus) for n in cluster.node_types
+    )
+    return jobs | {"num_gpus": num_gpus, "num_cpus": 8 * num_gpus}, wt.ClusterSpec(nodes, "shared")
+
+
+@pytest.mark.parametrize("placement", ["spread", "load_rate:weights=1/0/2"])
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_what_it_brings(seed: int) -> None:
+def test_what_it_brings(seed: int, placement: str) -> None:
     """High-GPU jobs wait less for V100, low ones use weak nodes more, and the work is the same."""
     jobs, cluster = pai_like(seed)
+    if placement != "spread":
+        jobs, cluster = sharing(jobs, cluster)
     policy = "reserving-packing:score=efficiency:threshold=0.5:attempt=600"
-    before = wt.simulate(jobs, cluster, "fifo", queueing="skip", placement="spread")
-    after = wt.simulate(jobs, cluster, policy, placement="spread")
+    before = wt.simulate(jobs, cluster, "fifo", queueing="skip", placement=placement)
+    after = wt.simulate(jobs, cluster, policy, placement=placement)
     asks_v100 = np.array([kind == "V100" for kind in jobs["gpu_type"]])
     low = jobs["efficiency"] < 0.5
     num_weak = 14  # nodes of the two weaker types come first
@@ -87,14 +100,14 @@ def test_what_it_brings(seed: int) -> None:
     def wait(outcome: wt.Outcome) -> float:
         return float(outcome.table["wait"].to_numpy()[asks_v100].mean())
 
-    def weak_share(outcome: wt.Outcome) -> float:
+    def strong_share(outcome: wt.Outcome) -> float:
         table = outcome.table
         gpu_time = table["run_time"].to_numpy() * jobs["num_gpus"]
-        weak = np.array([held[0] < num_weak for held in table["nodes"].to_pylist()])
-        return float(gpu_time[low & weak].sum() / gpu_time[low].sum())
+        strong = np.array([held[0] >= num_weak for held in table["nodes"].to_pylist()])
+        return float(gpu_time[low & strong].sum() / gpu_time[low].sum())
 
     assert wait(after) < 0.9 * wait(before)
-    assert weak_share(after) > weak_share(before) + 0.05
+    assert strong_share(after) < 0.75 * strong_share(before)
     for outcome in (before, after):
         assert set(outcome.table["status"].to_pylist()) == {"finished"}
         assert outcome.table["run_time"].to_pylist() == jobs["duration"].tolist()

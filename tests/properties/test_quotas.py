@@ -146,10 +146,13 @@ def check_victim(
 
 
 @FEW
-@given(st.one_of(tables(), tables((1.0, 2.0, 4.0), crowded=True)), quotas(), options(), CLUSTERS)
+@given(
+    st.one_of(tables(), tables((0.25, 1.0, 2.0, 4.0), crowded=True)), quotas(), options(), CLUSTERS
+)
 def test_limits_hold_and_nobody_within_quota_is_preempted_by_others(
     table: Any, given_quotas: Quotas, rules: dict[str, Any], cluster: str
 ) -> None:
+    """On pools, on whole GPUs of nodes, and, where a job asks for a share, on devices."""
     queues = {queue.vc: queue for queue in given_quotas.queues}
     gone: list[tuple[Any, float]] = []  # victims of the next start, with their queue's use before
 
