@@ -224,3 +224,70 @@ def test_hard_quotas_are_clusters_of_their_own(table: Any, strategy: str) -> Non
         apart = wt.simulate(alone, "pool:5", "priority", queueing=queueing).table
         starts = [together[row]["start_time"] for row in rows]
         assert starts == apart["start_time"].to_pylist()
+
+
+TYPES = ("T4", "V100")
+MIXED = wt.ClusterSpec(tuple(wt.NodeType(2, 4, kind) for kind in TYPES), "mixed")
+
+
+@st.composite
+def typed_quotas(draw: st.DrawFn) -> Quotas:
+    queues = []
+    for vc in VCS:
+        order = draw(st.permutations(TYPES))
+        limits = st.one_of(
+            st.none(), st.fixed_dictionaries(dict.fromkeys(TYPES, st.integers(0, 3)))
+        )
+        queues.append(
+            {
+                "vc": vc,
+                "nominal_quota": {kind: draw(st.integers(2, 3)) for kind in order},
+                "cohort": "one",
+                "borrowing_limit": draw(limits),
+            }
+        )
+    return Quotas.from_mapping({"queues": queues})
+
+
+@FEW
+@given(
+    tables((0.0, 1.0, 2.0), crowded=True),
+    st.lists(st.sampled_from((None, "V100", "T4", "T4|V100")), min_size=24, max_size=24),
+    typed_quotas(),
+    options(),
+)
+def test_quotas_hold_for_each_gpu_type(
+    table: Any, kinds: list[str | None], given_quotas: Quotas, rules: dict[str, Any]
+) -> None:
+    queues: dict[str, Any] = {queue.vc: queue for queue in given_quotas.queues}
+    table |= {"gpu_type": kinds[: len(table["vc"])]}
+
+    def witness(now: float, decision: Any, cluster: Any, queue: Any) -> None:
+        use = {(vc, kind): 0.0 for vc in VCS for kind in TYPES}
+        for job in cluster.running:
+            held = {TYPES[node // 2] for node, _ in cluster.where(job)}
+            if job.num_gpus:
+                (kind,) = held  # a gang has one type, which it accepts
+                assert job.gpu_type is None or kind in job.gpu_type.split("|")
+                use[job.vc, kind] += job.num_gpus
+        for kind in TYPES:
+            total = sum(quota.nominal_quota[kind] for quota in queues.values())
+            assert sum(use[vc, kind] for vc in VCS) <= total
+            for vc, quota in queues.items():
+                if quota.borrowing_limit is not None:
+                    limit = quota.nominal_quota[kind] + quota.borrowing_limit[kind]
+                    assert use[vc, kind] <= limit
+        if isinstance(decision, wt.Start) and decision.job.num_gpus:
+            job = decision.job
+            (kind,) = {TYPES[node // 2] for node, _ in decision.where or []}
+            for better in queues[job.vc].flavors:  # the first type with quota and room
+                if better == kind:
+                    break
+                within = use[job.vc, better] + job.num_gpus <= queues[job.vc].nominal_quota[better]
+                lent = sum(quota.nominal_quota[better] for quota in queues.values())
+                free = sum(use[vc, better] for vc in VCS) + job.num_gpus <= lent
+                assert not (within and free and cluster.fit(job, (better,)) is not None)
+
+    policy = Watched(Quota(given_quotas, **rules), witness)
+    out = wt.simulate(table, MIXED, policy)
+    assert set(out.table["status"].to_pylist()) == {"finished"}
