@@ -168,6 +168,8 @@ class QuotaRun(Policy):
         #: What each active job asks for: millionths of GPUs, and the GPU types to try.
         self._asked: dict[int, tuple[int, tuple[str, ...]]] = {}
         self._unfit: set[tuple[int, str]] = set()
+        #: Jobs preempted in this decision. They preempt nobody in it, or it might never end.
+        self._gave_way: set[int] = set()
         free = problem.free_state()
         #: GPU types that hold jobs of each demand class, each type alone; None = without GPUs.
         self._holding = [holding_types(demand, free, problem.types) for demand in problem.demands]
@@ -208,6 +210,7 @@ class QuotaRun(Policy):
             for held in targets:
                 yield Preempt(held.job)
                 self._release(held.job)
+                self._gave_way.add(held.job.number)
                 self._lines[held.account.index].add(held.job, cluster.demand_class(held.job))
             yield Start(job, where)
             self._admit(job, account, flavor)
@@ -222,6 +225,7 @@ class QuotaRun(Policy):
     def _note_changes(self, now: float, queue: Any, cluster: Any) -> None:
         """Book what completed and what arrived since the last decision."""
         self._unfit.clear()
+        self._gave_way.clear()
         for job in cluster.finished:
             self._release(job)
             del self._asked[job.number]
@@ -280,7 +284,7 @@ class QuotaRun(Policy):
     ) -> Reclaimed | None:
         reclaim_word = self._word(account, "reclaim_within_cohort")
         within_word = self._word(account, "within_cluster_queue")
-        if reclaim_word == within_word == "Never":
+        if reclaim_word == within_word == "Never" or job.number in self._gave_way:
             return None
         preemptor = Preemptor(
             account,
