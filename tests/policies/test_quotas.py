@@ -189,6 +189,5 @@ def test_proportional_gives_out_every_gpu_once(
     given_out = {q.vc: q.nominal_quota for q in quotas.queues}
     assert all(given_out[vc] >= least[vc] for vc in use)
     floors = sum(least.values())
-    if any(used > 0 and not least[vc] for vc, (used, _) in use.items()) or floors >= num_gpus:
-        assert sum(given_out.values()) == max(floors, num_gpus)  # type: ignore[arg-type]
+    assert sum(given_out.values()) == max(floors, num_gpus)  # type: ignore[arg-type]
     assert ("more than there are" in note) == (sum(given_out.values()) > num_gpus)  # type: ignore[arg-type]

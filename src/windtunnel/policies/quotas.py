@@ -163,7 +163,8 @@ def proportional(
     """Return quotas in proportion to past use, all in one cohort without limits.
 
     A virtual cluster whose share is smaller than its largest job gets that job's GPUs, and the
-    others share the rest. Shares are rounded to whole GPUs by largest remainders.
+    others share the rest. Shares are rounded to whole GPUs by largest remainders. Where nobody used
+    anything, all count alike.
 
     Args:
         usage: GPU-seconds of each virtual cluster.
@@ -173,6 +174,8 @@ def proportional(
     Returns:
         The quotas, by name, and a sentence that says how they were made.
     """
+    if not any(usage.values()):
+        usage = dict.fromkeys(usage, 1.0)
     floor = {vc: int(np.ceil(least[vc])) for vc in sorted(usage)}
     raised: set[str] = set()
     while True:
