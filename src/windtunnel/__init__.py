@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         WindtunnelError,
     )
     from windtunnel.policies.catalogue import policy
-    from windtunnel.sim.contract import Policy, Preempt, Start
+    from windtunnel.sim.contract import Policy, Preempt, Start, Wake
     from windtunnel.sim.jobs import Jobs, JobView
     from windtunnel.sim.outcome import Outcome
     from windtunnel.study.compare import Comparison, compare
@@ -62,6 +62,7 @@ _HOME = {
     "TraceError": "windtunnel.errors",
     "TraceMetadata": "windtunnel.traces.trace",
     "Twin": "windtunnel.traces.twin.model",
+    "Wake": "windtunnel.sim.contract",
     "WindtunnelError": "windtunnel.errors",
     "compare": "windtunnel.study.compare",
     "fit": "windtunnel.traces.twin.fit",
@@ -91,6 +92,7 @@ __all__ = [
     "TraceError",
     "TraceMetadata",
     "Twin",
+    "Wake",
     "WindtunnelError",
     "__version__",
     "compare",

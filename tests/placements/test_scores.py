@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import windtunnel as wt
 from windtunnel.cluster.devices import DeviceNode, FreeDevices, device_demand
 from windtunnel.placements.draws import below, draw
 from windtunnel.placements.fgd import steps
@@ -58,6 +59,8 @@ PAIR = {"gpus": 2, "cores": 16_000}
         ("worst_fit", PAIR, [8000, None, 2700]),
         ("most_idle", HALF, [8, 1, 2]),
         ("least_idle", PAIR, [-8, None, -2]),
+        # GPUs taken: 0, 600 of 2000, 1300 of 4000; cores: 0, 4 of 64, 8 of 32.
+        ("load_rate", HALF, [100, 81, 71]),  # 1 - (0.3 + 0.0625) / 2, 1 - (0.325 + 0.25) / 2
         # Node 1: GPUs 600/2000, cores 4/64; node 2: GPUs 1300/4000, cores 8/32.
         ("lowest_utilization", HALF, [0, -round(100 * (0.3 + 0.0625) / 2), -29]),
         # Left over: of node 0, 120 of 128 cores and 7500 of 8000 milli; of node 1, 52 and 900; ..
@@ -181,3 +184,41 @@ def test_filling_walks_the_nodes_in_the_order_of_their_scores() -> None:
 
 def test_a_job_that_asks_for_nothing_runs_nowhere() -> None:
     assert resolve_scored("worst_fit").place(state(), ask(count=4)) == []
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        ("1/0/0", [100, 93, 75]),  # cores alone
+        ((0, 0, 1), [100, 70, 67]),  # GPUs alone
+        ("1/5/3", [100, 75, 69]),  # no node says what memory it has: 1 - (0.0625 + 0.9) / 4 ...
+        ((0.0, 1.0, 0.0), [100, 100, 100]),
+    ],
+)
+def test_weights_of_the_load_rate(weights: Any, expected: list[int]) -> None:
+    assert scores("load_rate", state(), ask(**HALF), weights=weights) == expected
+
+
+def test_memory_counts_where_it_is_limited() -> None:
+    nodes = (DeviceNode("a", 1, mem=1000), DeviceNode("b", 1, mem=100))
+    free = FreeDevices(nodes)
+    placement = resolve_scored("load_rate", weights="0/1/0", scores="float")
+    demand = device_demand(nodes, milli=100, mem=40)
+    found = []
+    for _ in range(3):
+        where = placement.place(free, demand)
+        assert where is not None
+        free.take(where, demand)
+        found.append(where[0][0])
+    assert found == [0, 1, 0]  # rates 0 and 0; 0.04 and 0; 0.04 and 0.4
+
+
+@pytest.mark.parametrize("weights", ["1/1", "a/b/c", (0, 0, 0), (-1, 1, 1), (1, 1, float("nan"))])
+def test_weights_that_are_refused(weights: Any) -> None:
+    with pytest.raises(wt.SpecError, match="expected three numbers from 0 to 1000"):
+        resolve_scored("load_rate", weights=weights)
+
+
+def test_only_the_load_rate_weighs() -> None:
+    with pytest.raises(wt.SpecError, match="weighs nothing"):
+        resolve_scored("first_fit", weights="1/1/1")

@@ -110,7 +110,8 @@ def test_estimates_order_by_what_was_asked_for(engine: str) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_default_heads_of_line(engine: str) -> None:
     jobs = {**JOBS, "deadline": [1.0] * 4}
-    chosen = set(POLICIES) - {"qssf"}  # whose predictor is of the extra ml
+    chosen = {name for name, policy in POLICIES.items() if policy.tier < 3}
+    chosen -= {"qssf"}  # whose predictor is of the extra ml
     if engine == "compiled":
         chosen -= {"fair-share", "multifactor"}  # which keep accounts along the run
     defaults = {name: wt.simulate(jobs, "pool:2", name, engine=engine) for name in chosen}
@@ -141,6 +142,13 @@ def test_default_heads_of_line(engine: str) -> None:
     }
     assert set(POLICIES) == {*expected, "qssf"}
     assert set(ALIASES.values()) <= set(POLICIES)
+
+
+@pytest.mark.parametrize("name", ["quota", "reserving-packing"])
+def test_policies_that_decide_for_themselves(name: str) -> None:
+    assert POLICIES[name].tier == 3
+    out = wt.simulate(JOBS, "1x2:V100", name)
+    assert (out.settings["queueing"], out.settings["engine"]) == ("policy", "reference")
 
 
 def test_a_function_may_be_named_by_its_path(module: str) -> None:

@@ -246,7 +246,7 @@ def yields_nonsense(now: float, queue: Any, cluster: Any) -> Iterator[Any]:
         (preempts_a_waiting_job, 0, "a", "preempts a job that does not run"),
         (starts_a_finished_job, 6, "a", "names a job that is neither waiting nor running"),
         (starts_a_number, 0, None, "names a job that is neither waiting nor running"),
-        (yields_nonsense, 0, None, "yielded 'start a'; expected Start or Preempt"),
+        (yields_nonsense, 0, None, "yielded 'start a'; expected Start, Preempt or Wake"),
     ],
 )
 def test_impossible_decisions_name_the_time_and_the_job(

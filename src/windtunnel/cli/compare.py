@@ -39,8 +39,9 @@ def compare(*, trace: str, policies: str, out: Path | None, as_json: bool, **ask
 
     check_out(out, PAGE_ENDINGS, trace)
     names = [name.strip() for name in policies.split(",") if name.strip()]
-    flown = fly(Wish.of(trace, names, asked), as_json=as_json)
-    words = ["windtunnel", "compare", *flown.trace_words, "--policies", ",".join(names)]
+    wish = Wish.of(trace, names, asked)
+    flown = fly(wish, as_json=as_json)
+    words = ["windtunnel", "compare", *flown.trace_words, "--policies", ",".join(wish.policies)]
     words += [*flown.words, *([] if out is None else ["--out", str(out)])]
     command = shlex.join(words)
     if out is not None:

@@ -56,8 +56,33 @@ class Wish:
         reading = {name: settings.pop(name) for name in _TRACE_OPTIONS}
         wanted = TraceWish(trace, seed=settings["seed"], **reading)
         cluster = settings.pop("cluster")
+        policies = _with_quotas(policies, settings.pop("quotas", None))
         settings["seed"] = settings["seed"] or 0
         return cls(wanted, policies, cluster, settings)
+
+
+def _with_quotas(policies: Sequence[str], file: str | None) -> Sequence[str]:
+    """Return the policies, those that go by quotas with their file.
+
+    Raises:
+        SpecError: none of them does, or the file's name cannot stand behind a policy's.
+    """
+    from windtunnel.errors import SpecError, quote
+
+    if file is None:
+        return policies
+    if ":" in file or "," in file:
+        message = f"found {quote(file)}; expected a path without ':' and ','."
+        raise SpecError("--quotas", message)
+    named = [name.split(":")[0].lower() == "quota" for name in policies]
+    if not any(named):
+        raise SpecError("--quotas", f"none of {', '.join(policies)} goes by quotas; name 'quota'.")
+    if any(":file=" in name for name in policies):
+        raise SpecError("--quotas", "a policy names a file of its own; give one or the other.")
+    return [
+        f"{name}:file={file}" if is_quota else name
+        for name, is_quota in zip(policies, named, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -137,6 +162,7 @@ def with_notes(trace: Trace, notes: tuple[str, ...]) -> Trace:
 def print_notes(console: Console, flown: Flown, command: str) -> None:
     """Print what a reader of the numbers must know, and how to get them again."""
     from windtunnel.report.format import count
+    from windtunnel.report.sections import parameters_text
 
     dropped = [
         f"Of {count(flown.trace.metadata.rows_read)} records {count(number)} are left out: {reason}"
@@ -146,6 +172,11 @@ def print_notes(console: Console, flown: Flown, command: str) -> None:
     bullets(console, "Notes", [*flown.notes, *dropped])
     queueing = {name: o.settings["queueing"] for name, o in flown.outcomes.items()}
     engines = {name: o.settings["engine"] for name, o in flown.outcomes.items()}
+    chosen = [
+        ("parameters", f"{name.split(':')[0]}: {parameters_text(o.settings['parameters'])}")
+        for name, o in flown.outcomes.items()
+        if "parameters" in o.settings
+    ]
     console.print()
     facts(
         console,
@@ -154,6 +185,7 @@ def print_notes(console: Console, flown: Flown, command: str) -> None:
             ("placement", next(iter(flown.outcomes.values())).settings["placement"]),
             ("GPU sharing", next(iter(flown.outcomes.values())).settings["sharing"]),
             ("engine", _told(engines)),
+            *chosen,
             ("again with", command),
         ],
     )

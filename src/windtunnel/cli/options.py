@@ -225,6 +225,11 @@ def flight_options(command: Command) -> Command:
             "completions_first.",
         ),
         click.option(
+            "--quotas",
+            metavar="FILE.toml",
+            help="Quotas of virtual clusters for policy quota.  [default: by past use]",
+        ),
+        click.option(
             "--estimates",
             metavar="SOURCE",
             help="What backfilling expects a job to take: recorded (asked for), perfect, or a "

@@ -33,7 +33,7 @@ _MARKS = (40, 60, 80, 90)
     show_default=True,
     metavar="NAMES",
     help="fgd, openb_best_fit, dot_prod, gpu_packing, gpu_clustering, random, best_fit, worst_fit, "
-    "first_fit, least_idle, most_idle, lowest_utilization; several joined by commas.",
+    "first_fit, least_idle, most_idle, lowest_utilization, load_rate; several joined by commas.",
 )
 @click.option(
     "--target",

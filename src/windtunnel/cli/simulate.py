@@ -38,9 +38,11 @@ def simulate(*, trace: str, policy: str, out: Path | None, as_json: bool, **aske
     from windtunnel.cli.saving import ENDINGS, save_table
 
     check_out(out, ENDINGS, trace)
-    flown = fly(Wish.of(trace, [policy], asked), as_json=as_json)
+    wish = Wish.of(trace, [policy], asked)
+    flown = fly(wish, as_json=as_json)
     (outcome,) = flown.outcomes.values()
-    words = ["windtunnel", "simulate", *flown.trace_words, "--policy", policy, *flown.words]
+    words = ["windtunnel", "simulate", *flown.trace_words, "--policy", *wish.policies]
+    words += flown.words
     words += [] if out is None else ["--out", str(out)]
     if out is not None:
         save_table(outcome.table, out)

@@ -27,7 +27,7 @@ WHOLE: dict[str, type[Placement]] = {p.name: p for p in (BestFit, Pool, Spread)}
 #: Every placement's name.
 PLACEMENTS: tuple[str, ...] = tuple(sorted({*WHOLE, *SCORED}))
 #: Options of scored placements; see `windtunnel.placements.scored`.
-OPTIONS: tuple[str, ...] = ("scores", "ties", "gang")
+OPTIONS: tuple[str, ...] = ("scores", "ties", "gang", "weights")
 
 
 def split_placement(text: str | None) -> tuple[str | None, dict[str, str]]:

@@ -71,6 +71,8 @@ class ScoredPlacement:
     own_ties: ClassVar[str] = "index"
     needs_devices: ClassVar[bool] = False
     needs_workload: ClassVar[bool] = False
+    #: Thousandths that cores, memory and GPUs count for, for placements that weigh them.
+    weights: tuple[int, int, int] = (0, 0, 0)
 
     def __init__(
         self,

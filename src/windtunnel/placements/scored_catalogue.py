@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import SpecError
 from windtunnel.placements.fgd import Fgd
@@ -10,6 +10,7 @@ from windtunnel.placements.load import (
     BestFitDevices,
     FirstFit,
     LeastIdle,
+    LoadRate,
     LowestUtilization,
     MostIdle,
     Random,
@@ -19,6 +20,8 @@ from windtunnel.placements.load import (
 from windtunnel.placements.packing import DotProd, GpuClustering, GpuPacking, OpenbBestFit
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from windtunnel.placements.scored import ScoredPlacement
     from windtunnel.sim.fragmentation import TargetWorkload
 
@@ -26,7 +29,16 @@ SCORED: dict[str, type[ScoredPlacement]] = {
     placement.name: placement
     for placement in (
         *(BestFitDevices, FirstFit, WorstFit, SpreadDevices, LeastIdle, MostIdle),
-        *(LowestUtilization, OpenbBestFit, DotProd, GpuPacking, GpuClustering, Fgd, Random),
+        *(
+            LoadRate,
+            LowestUtilization,
+            OpenbBestFit,
+            DotProd,
+            GpuPacking,
+            GpuClustering,
+            Fgd,
+            Random,
+        ),
     )
 }
 
@@ -39,12 +51,21 @@ def resolve_scored(
     gang: str = "node",
     seed: int = 0,
     workload: TargetWorkload | None = None,
+    weights: str | Sequence[float] | None = None,
 ) -> ScoredPlacement:
     """Return a scored placement by name; options as in `windtunnel.placements.scored`.
+
+    ``weights`` is for `LoadRate` alone.
 
     Raises:
         SpecError: unknown name (the nearest is suggested), or an option is wrong.
     """
     if name not in SCORED:
         raise SpecError.unknown("placement", name, SCORED)
-    return SCORED[name](scores=scores, ties=ties, gang=gang, seed=seed, workload=workload)
+    kind = SCORED[name]
+    own: dict[str, Any] = {}
+    if weights is not None:
+        if kind is not LoadRate:
+            raise SpecError("weights", f"placement {name!r} weighs nothing; 'load_rate' does.")
+        own = {"weights": weights}
+    return kind(scores=scores, ties=ties, gang=gang, seed=seed, workload=workload, **own)

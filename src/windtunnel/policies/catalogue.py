@@ -29,6 +29,8 @@ from windtunnel.policies.length_order import (
     Sju,
 )
 from windtunnel.policies.queue_order import Fifo, Priority, PriorityPreemptive, Srtf
+from windtunnel.policies.quota import Quota
+from windtunnel.policies.reserving_packing import ReservingPacking
 from windtunnel.policies.service_order import Las, Srsf, Tiresias
 from windtunnel.sim.contract import FunctionPolicy, Policy
 
@@ -43,6 +45,7 @@ POLICIES: dict[str, Policy] = {
         *(Fifo, Sjf, SjfEstimate, SjfPreemptive, Srtf, Priority, PriorityPreemptive),
         *(Easy, EasySjbf, EasyPerfect, Conservative, Las, Tiresias, Srsf),
         *(Sju, Sjg, Sjgg, Qssf, Edf, FairShare, Multifactor),
+        *(Quota, ReservingPacking),
     )
 }
 #: Other names of the field for the same policies.

@@ -222,7 +222,19 @@ def setting_text(value: Any) -> str:
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, dict):
+        return parameters_text(value)
     return clean(value, 200)
+
+
+def parameters_text(given: Mapping[str, Any]) -> str:
+    """Return a policy's parameters for people: those that are set, long lists as their lengths."""
+    words = [
+        f"{name} {len(value)} given" if isinstance(value, list | tuple) else f"{name} {value}"
+        for name, value in given.items()
+        if value is not None
+    ]
+    return clean(", ".join(words), MAX_TEXT)
 
 
 @dataclass(frozen=True)

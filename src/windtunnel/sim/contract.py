@@ -4,7 +4,7 @@ A user writes the smallest that suffices:
 
 1. ``rank(jobs) -> float array (n,)``: a static order, lower first;
 2. ``key(job, now) -> float``: lower first, asked when a job is queued (and at rounds);
-3. ``decide(now, queue, cluster) -> iterable of Start | Preempt``: anything.
+3. ``decide(now, queue, cluster) -> iterable of Start | Preempt | Wake``: anything.
 
 A function of one, two or three arguments is one of these; a `Policy` subclass with one of the
 methods says more (its default head of line, whether it preempts).
@@ -60,6 +60,17 @@ class Preempt:
     """Stop a running job; it waits again with the work it has left."""
 
     job: JobView
+
+
+@dataclass(frozen=True)
+class Wake:
+    """Ask to decide at a later instant, even if nothing else happens then.
+
+    Attributes:
+        at: when, s; later than now.
+    """
+
+    at: float
 
 
 @dataclass(frozen=True)
@@ -146,15 +157,17 @@ class Policy:
         """Return the job's key at ``now`` (s), lower first."""
         raise NotImplementedError
 
-    def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Start | Preempt]:
+    def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Start | Preempt | Wake]:
         """Yield decisions at ``now`` (s); each is applied before the next is asked for.
 
         Args:
             now: the instant, s.
-            queue: waiting jobs in order of arrival: iterable of `JobView`, ``len``, and the columns
-                as arrays (``queue.num_gpus``, ``queue.submit_time`` ...).
-            cluster: ``num_gpus``, ``free_gpus``, ``running`` (list of `JobView` in order of start),
-                ``fit(job)`` -> where it would go, or None.
+            queue: waiting jobs (`windtunnel.sim.decisions.QueueView`): an iterable of `JobView` in
+                order of arrival, ``len``, the columns as arrays (``queue.num_gpus``,
+                ``queue.submit_time`` ...), and ``queue.arrived``.
+            cluster: what runs and what is free (`windtunnel.sim.decisions.ClusterView`):
+                ``num_gpus``, ``free_gpus``, ``running`` (list of `JobView` in order of start),
+                ``fit(job)`` -> where it would go, or None ...
         """
         raise NotImplementedError
 
@@ -246,9 +259,9 @@ class FunctionPolicy(Policy):
         result: float = self.function(job, now)
         return result
 
-    def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Start | Preempt]:
+    def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Start | Preempt | Wake]:
         """Return the function's decisions."""
-        result: Iterable[Start | Preempt] = self.function(now, queue, cluster)
+        result: Iterable[Start | Preempt | Wake] = self.function(now, queue, cluster)
         return result
 
     @property

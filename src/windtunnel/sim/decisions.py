@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import bisect
+import heapq
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.errors import PolicyError
-from windtunnel.sim.contract import Preempt, Start
+from windtunnel.cluster.parts import free_units, nodes_of_types, restricted
+from windtunnel.errors import PolicyError, SpecError
+from windtunnel.sim.contract import Preempt, Start, Wake
 from windtunnel.sim.jobs import JobView
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import numpy as np
 
     from windtunnel.cluster.free import Where
     from windtunnel.sim.contract import Policy
     from windtunnel.sim.ledger import Ledger
+
+
+#: Decisions in a row in which nothing runs, arrives or is started.
+MAX_IDLE_DECISIONS = 10_000
 
 
 class QueueView:
@@ -29,6 +36,11 @@ class QueueView:
 
     def __init__(self, decider: Decider) -> None:
         self._decider = decider
+
+    @property
+    def arrived(self) -> list[JobView]:
+        """Jobs that arrived since the policy was last asked, in order of arrival."""
+        return list(self._decider.arrived)
 
     def __len__(self) -> int:
         return len(self._decider.waiting)
@@ -56,8 +68,11 @@ class ClusterView:
         self._decider = decider
         problem = decider.ledger.problem
         self._units = problem.units
+        self._restricted: dict[tuple[int, frozenset[str | None]], Any] = {}
         #: GPUs of the whole cluster.
         self.num_gpus = problem.quota / problem.units
+        #: Distinct GPU types in node order; None = not told apart.
+        self.gpu_types: tuple[str | None, ...] = tuple(dict.fromkeys(problem.types))
 
     @property
     def free_gpus(self) -> float:
@@ -65,18 +80,114 @@ class ClusterView:
         return self._decider.ledger.free.total / self._units
 
     @property
+    def free_by_node(self) -> list[float]:
+        """GPUs nobody holds, by node (on a pool, by GPU type), in node order."""
+        return [units / self._units for units in free_units(self._decider.ledger.free)]
+
+    @property
+    def free_by_type(self) -> dict[str | None, float]:
+        """GPUs nobody holds, by GPU type."""
+        return self._by_type(free_units(self._decider.ledger.free))
+
+    @property
+    def gpus_by_type(self) -> dict[str | None, float]:
+        """GPUs of the whole cluster, by GPU type."""
+        return self._by_type(self._decider.ledger.problem.sizes.tolist())
+
+    @property
+    def usage_by_vc(self) -> dict[str | None, float]:
+        """GPUs that running jobs asked for, by virtual cluster; None = jobs without one."""
+        usage: dict[str | None, int] = {}
+        ledger = self._decider.ledger
+        for job in ledger.running:
+            vc = self._decider.views[job].vc
+            usage[vc] = usage.get(vc, 0) + ledger.gpus[job]
+        return {vc: units / self._units for vc, units in usage.items()}
+
+    @property
     def running(self) -> list[JobView]:
         """Running jobs in order of start, with ``remaining`` and ``run_time`` of this instant."""
         return [self._decider.refreshed(job) for job in self._decider.ledger.running]
 
-    def fit(self, job: JobView | float) -> Where | None:
-        """Return where a job (or so many GPUs, of any type) would go now, or None."""
+    @property
+    def finished(self) -> list[JobView]:
+        """Jobs that completed since the policy was last asked, in order of completion."""
+        return list(self._decider.done)
+
+    def where(self, job: JobView) -> Where | None:
+        """Return where a job runs, or None if it waits."""
+        stay = self._decider.ledger.running.get(self._decider.number(job))
+        return None if stay is None else stay.where
+
+    def demand_class(self, job: JobView) -> int:
+        """Return the number of the job's class: jobs of one class fit in the same places."""
+        return int(self._decider.ledger.problem.demand_of[self._decider.number(job)])
+
+    def fit(
+        self,
+        job: JobView | float,
+        gpu_types: Iterable[str | None] | None = None,
+        without: Sequence[JobView] = (),
+    ) -> Where | None:
+        """Return where a job (or so many GPUs, of any type) would go, or None.
+
+        Args:
+            job: an active job, or a number of GPUs.
+            gpu_types: only on nodes with these GPU types, of those that the job accepts; None =
+                wherever it accepts.
+            without: running jobs whose places count as free: where would it go if they were
+                preempted?
+
+        Raises:
+            SpecError: the cluster has no such GPU type.
+        """
         decider = self._decider
+        ledger = decider.ledger
+        demand: Any
         if isinstance(job, JobView):
-            decider.offered = decider.ledger.fit(decider.number(job))
-            return decider.offered
-        demand = decider.ledger.problem.plain_demand(job)
-        return decider.ledger.placement.place(decider.ledger.free, demand)
+            number = decider.number(job)
+            if gpu_types is None and not without:
+                decider.offered = ledger.fit(number)
+                return decider.offered
+            demand = ledger.demand[number]
+            key = int(ledger.problem.demand_of[number])
+        else:
+            demand, key = ledger.problem.plain_demand(job), None
+        if gpu_types is not None:
+            demand = self._on_types(demand, key, frozenset(gpu_types))
+        where = ledger.placement.place(self._free_without(without), demand)
+        if isinstance(job, JobView) and not without:
+            decider.offered = where
+        return where
+
+    def _free_without(self, jobs: Sequence[JobView]) -> Any:
+        ledger = self._decider.ledger
+        if not jobs:
+            return ledger.free
+        free = ledger.free.copy()
+        for job in jobs:
+            number = self._decider.number(job)
+            free.give(ledger.running[number].where, ledger.demand[number])
+        return free
+
+    def _on_types(self, demand: Any, key: int | None, types: frozenset[str | None]) -> Any:
+        for name in types:
+            if name not in self.gpu_types:
+                known = [kind for kind in self.gpu_types if kind is not None]
+                raise SpecError.unknown("gpu_types", str(name), known)
+        if key is not None and (key, types) in self._restricted:
+            return self._restricted[key, types]
+        nodes = nodes_of_types(self._decider.ledger.problem.types, types)
+        bound = restricted(demand, self._decider.ledger.free, nodes)
+        if key is not None:
+            self._restricted[key, types] = bound
+        return bound
+
+    def _by_type(self, units: Sequence[int]) -> dict[str | None, float]:
+        found = dict.fromkeys(self.gpu_types, 0)
+        for kind, number in zip(self._decider.ledger.problem.types, units, strict=True):
+            found[kind] += number
+        return {kind: number / self._units for kind, number in found.items()}
 
 
 class Decider:
@@ -93,6 +204,12 @@ class Decider:
         self.views: dict[int, JobView] = {}
         #: What `ClusterView.fit` said last; nothing has changed since, so it still fits.
         self.offered: Where | None = None
+        #: Jobs that arrived, and that completed, since the policy was last asked.
+        self.arrived: list[JobView] = []
+        self.done: list[JobView] = []
+        #: Heap of instants at which the policy wants to be asked, s.
+        self.alarms: list[float] = []
+        self._idle = 0
         self._now = 0.0
         self._rows: list[int] = ledger.problem.rows.tolist()
         self._queue = QueueView(self)
@@ -104,12 +221,14 @@ class Decider:
         view = JobView(self.ledger.problem.jobs, self._rows[job])
         view.number = job
         self.views[job] = view
+        self.arrived.append(view)
 
     def finished(self, job: int) -> None:
         """Forget a job that completed."""
         view = self.views.pop(job)
         view.running = False
         view.remaining = 0.0
+        self.done.append(view)
 
     def rekey(self, now: float) -> None:
         """Do nothing: a tier-3 policy keeps no keys here."""
@@ -138,17 +257,46 @@ class Decider:
         """Ask the policy and apply its decisions."""
         self._now = now
         self.offered = None
+        while self.alarms and self.alarms[0] <= now:
+            heapq.heappop(self.alarms)
+        self._refuse_idling()
         decisions: Any = self.policy.decide(now, self._queue, self._cluster)
         if not isinstance(decisions, Iterable):
-            message = f"decide returned {decisions!r}; expected to yield Start and Preempt"
+            message = f"decide returned {decisions!r}; expected to yield Start, Preempt or Wake"
             raise self._impossible(message, None)
         for decision in decisions:
             if isinstance(decision, Start):
                 self._start(decision)
             elif isinstance(decision, Preempt):
                 self._preempt(decision)
+            elif isinstance(decision, Wake):
+                self._set_alarm(decision.at)
             else:
-                raise self._impossible(f"yielded {decision!r}; expected Start or Preempt", None)
+                message = f"yielded {decision!r}; expected Start, Preempt or Wake"
+                raise self._impossible(message, None)
+        self.arrived.clear()
+        self.done.clear()
+
+    def _set_alarm(self, at: float) -> None:
+        if self.policy.every is not None:
+            raise self._impossible("decides in rounds; it cannot ask for another instant", None)
+        if not self._now < at < math.inf:
+            message = f"asks to decide at {at!r}; expected a later time, in seconds"
+            raise self._impossible(message, None)
+        if at not in self.alarms[:1]:
+            heapq.heappush(self.alarms, at)
+
+    def _refuse_idling(self) -> None:
+        """Stop a policy that asks again and again to decide on an idle cluster, and starts nobody.
+
+        Raises:
+            PolicyError: it did so too many times in a row.
+        """
+        idle = not (self.ledger.running or self.arrived or self.done)
+        self._idle = self._idle + 1 if idle else 0
+        if self._idle > MAX_IDLE_DECISIONS:
+            message = f"starts none of {len(self)} waiting jobs on an idle cluster"
+            raise self._impossible(message, None)
 
     def _start(self, decision: Start) -> None:
         view, ledger = decision.job, self.ledger

@@ -47,6 +47,7 @@ class Problem:
         demand_of: Int array (m,), class of each job.
         demands: the classes: `Demand`, or `DeviceDemand` where devices are modelled.
         sizes: Int array (nodes,), GPU units of each node (or pool).
+        types: GPU type of each node (or pool); None = not told apart.
         cpu_limits: thousandths of cores of each pool, None = not constrained.
         units: GPU units a GPU (1; `SHARE_UNITS` on a pool with fractional requests; `MILLI` on
             devices).
@@ -66,6 +67,7 @@ class Problem:
     demand_of: np.ndarray
     demands: tuple[Any, ...]
     sizes: np.ndarray
+    types: tuple[str | None, ...]
     cpu_limits: tuple[int | None, ...]
     units: int
     is_pool: bool
@@ -167,6 +169,7 @@ def build(
         demand_of=demand_of,
         demands=demands,
         sizes=room.sizes,
+        types=room.types,
         cpu_limits=room.cpu_limits,
         units=room.units,
         is_pool=as_pool,

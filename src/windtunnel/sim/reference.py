@@ -90,6 +90,7 @@ def _fly(ledger: Ledger, policy: Policy, scheduler: Scheduler, events: str, unti
     submit = [*problem.submit.tolist(), math.inf]
     in_turn = None if events == "batch" else _InTurn(ledger, scheduler, events)
     rounds = None if policy.every is None else _Rounds(policy, ledger, scheduler)
+    alarms = scheduler.alarms if isinstance(scheduler, Decider) else ()
     ends = ledger.ends
     arrived, points = 0, 0
     while True:
@@ -98,6 +99,8 @@ def _fly(ledger: Ledger, policy: Policy, scheduler: Scheduler, events: str, unti
             now = submit[arrived]
         if rounds is not None:
             now = min(now, rounds.next_before(now))
+        if alarms and alarms[0] < now:
+            now = alarms[0]
         if now > until or now == math.inf:
             break
         if in_turn is not None:
@@ -166,6 +169,9 @@ class _InTurn:
         if not self.submissions_first:
             arrived, more = self._arrivals(now, submit, arrived)
             points += more
+        if not points:  # the policy asked to be woken
+            scheduler.decide(now)
+            points = 1
         return arrived, points
 
     def _arrivals(self, now: float, submit: list[float], arrived: int) -> tuple[int, int]:

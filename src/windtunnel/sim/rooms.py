@@ -69,6 +69,7 @@ class Room:
     gpus: list[int]
     too_large: np.ndarray
     sizes: np.ndarray
+    types: tuple[str | None, ...]
     cpu_limits: tuple[int | None, ...]
     units: int
     devices: tuple[DeviceNode, ...] = ()
@@ -167,6 +168,7 @@ def device_room(
         gpus=[d.count * d.amount for d in demands],
         too_large=np.array(too_large, dtype=bool),
         sizes=np.array([node.gpus for node in nodes], dtype=np.int64) * MILLI,
+        types=tuple(node.gpu_type for node in nodes),
         cpu_limits=(None,) * len(nodes),
         units=MILLI,
         devices=nodes,
@@ -213,6 +215,7 @@ def plain_room(
         gpus=[d.gpus for d in demands],
         too_large=np.array(too_large, dtype=bool),
         sizes=nodes.sizes,
+        types=tuple(nodes.types),
         cpu_limits=nodes.cpu_limits,
         units=units,
         notes=notes,

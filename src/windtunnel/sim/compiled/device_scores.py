@@ -29,9 +29,11 @@ from windtunnel.sim.compiled.device_tables import (
     IDLE,
     LEAST_IDLE,
     LEFT,
+    LOAD_RATE,
     LOWEST_UTILIZATION,
     MAX_CORES,
     MAX_MILLI,
+    MEM,
     MOST_IDLE,
     NUM_SHAPES,
     OPENB_BEST_FIT,
@@ -48,10 +50,14 @@ from windtunnel.sim.compiled.device_tables import (
     SEED,
     SHAPES,
     SIZE_CORES,
+    SIZE_MEM,
     STEP_COUNT,
     STEPS,
     TOTAL,
     VERSION,
+    W_CORES,
+    W_GPUS,
+    W_MEM,
     WANT_CORES,
     WHOLE,
     WORST_FIT,
@@ -292,6 +298,26 @@ def _utilization_score(node, rows, which):
 
 
 @njit(cache=True)
+def _load_score(node, rows, which):
+    value = 0.0
+    weight = np.int64(0)
+    total = node[GPUS, which] * MILLI
+    if total > 0:
+        value += rows[0, W_GPUS] * ((total - node[TOTAL, which]) / total)
+        weight += rows[0, W_GPUS]
+    cores = node[SIZE_CORES, which]
+    if cores > 0:
+        value += rows[0, W_CORES] * ((cores - node[CORES, which]) / cores)
+        weight += rows[0, W_CORES]
+    mem = node[SIZE_MEM, which]
+    if mem > 0:
+        value += rows[0, W_MEM] * ((mem - node[MEM, which]) / mem)
+        weight += rows[0, W_MEM]
+    rate = value / weight if weight > 0 else 0.0
+    return np.int64(math.floor((1.0 - rate) * 100 * rows[0, SCALE]))
+
+
+@njit(cache=True)
 def _leftover_score(node, rows, classes, kind, placement, which, tasks):
     """Score of `OPENB_BEST_FIT` and `DOT_PROD`."""
     free = node[TOTAL, which]
@@ -325,6 +351,8 @@ def score_of(node, rows, classes, kind, placement, which, tasks):
         return _leftover_score(node, rows, classes, kind, placement, which, tasks)
     if placement == LOWEST_UTILIZATION:
         return _utilization_score(node, rows, which)
+    if placement == LOAD_RATE:
+        return _load_score(node, rows, which)
     if placement == BEST_FIT:
         return -node[TOTAL, which]
     if placement == WORST_FIT:

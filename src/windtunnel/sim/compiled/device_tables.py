@@ -6,7 +6,7 @@ Three integer tables, as in `windtunnel.sim.compiled.nodes`:
   Rows `TOTAL` ... `ROOMIEST`, then from `DEVICES` on the free thousandths of each device (one row
   of all on pooled nodes), then, from row ``rows[0, HELD]`` on, how many tasks of each group (a
   share, one GPU, two ...) the node runs.
-* ``rows``: row 0 has the settings, columns `DRAWS` ... `CACHE`; row `STEPS` the least gain of each
+* ``rows``: row 0 has the settings, columns `DRAWS` ... `W_GPUS`; row `STEPS` the least gain of each
   integer score of FGD; rows `LEFT` and `CHOSEN` are scratch paper; from row `SHAPES` on one shape
   of the target workload a row; from row ``rows[0, CACHE]`` on (where it is not 0) two rows a score
   class: at which version of a node it was scored, plus 1, and the score.
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 #: Placement codes.
 FIRST_FIT, BEST_FIT, WORST_FIT, LEAST_IDLE, MOST_IDLE, LOWEST_UTILIZATION = range(6)
 OPENB_BEST_FIT, DOT_PROD, GPU_PACKING, GPU_CLUSTERING, FGD, RANDOM = range(6, 12)
+LOAD_RATE = 12
 CODES = {
     "first_fit": FIRST_FIT,
     "best_fit": BEST_FIT,
@@ -46,6 +47,7 @@ CODES = {
     "gpu_clustering": GPU_CLUSTERING,
     "fgd": FGD,
     "random": RANDOM,
+    "load_rate": LOAD_RATE,
 }
 #: Placements whose scores take so long that they are kept from one job to the next, as long as they
 #: fit into so many numbers.
@@ -61,6 +63,8 @@ DRAWS, SEED, SCALE, TIES, FILL, POOLED, MAX_CORES, MAX_MILLI, EACH, HELD, NUM_SH
     12
 )
 IDLERS, FREE = range(12, 14)
+#: Further columns of row 0: thousandths that cores, memory and GPUs count for.
+W_CORES, W_MEM, W_GPUS = range(14, 17)
 #: Rows of ``rows``.
 STEPS, LEFT, CHOSEN, SHAPES = range(1, 5)
 #: Columns of a shape's row.
@@ -87,6 +91,7 @@ class Scored(Protocol):
     seed: int
     workload: Any
     steps: Any
+    weights: Any
 
 
 def tables(
@@ -109,7 +114,7 @@ def tables(
     classes, scored = _class_table(demands, words, len(cluster), fill=placement.gang == "fill")
     shapes = _shape_table(cluster, placement.workload, words)
     each = 1 if pooled else max((n.gpus for n in cluster), default=0)
-    width = max(len(cluster), STEP_COUNT, shapes.shape[1], each, FREE + 1)
+    width = max(len(cluster), STEP_COUNT, shapes.shape[1], each, W_GPUS + 1)
     first = SHAPES + len(shapes)
     kept = 2 * scored if CODES[placement.name] in KEPT else 0
     if kept * width > MOST_KEPT:
@@ -120,6 +125,7 @@ def tables(
         *(pooled, *largest_node(cluster), each, DEVICES + each, len(shapes), first if kept else 0),
         *(len(cluster), sum(node.gpus for node in cluster) * MILLI),
     )
+    rows[0, W_CORES : W_GPUS + 1] = placement.weights
     rows[STEPS, : len(placement.steps)] = placement.steps
     rows[SHAPES:first, : shapes.shape[1]] = shapes
     return node, rows, classes

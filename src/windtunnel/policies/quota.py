@@ -1,0 +1,399 @@
+"""Quotas of virtual clusters with borrowing and reclaim, as Kueue's cohorts have them.
+
+A job starts when its queue's quota allows it *and* the placement finds room; Kueue itself looks at
+the quota alone, and lets the pods of an admitted job wait for nodes. Every decision goes on as
+follows until nobody else can start. Of each queue the first job that was not refused in this
+decision stands; the next to be tried is one that stays within its queue's nominal quota before one
+that borrows (with fair sharing, then, whose queue would have the smallest share), then the largest
+priority, then the longest in the queue. It starts on the first GPU type of its queue's quota that
+it accepts and where quota and room suffice; if there is none, `windtunnel.policies.quota_reclaim`
+says who gives way.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.cluster.parts import holding_types
+from windtunnel.errors import PolicyError, SpecError, quote
+from windtunnel.policies.quota_books import PARTS, Held, open_accounts, parts
+from windtunnel.policies.quota_reclaim import Preemptor, Reclaimed, reclaim
+from windtunnel.policies.quotas import ANY_TYPE, NO_VC, REST, Quotas, proportional
+from windtunnel.policies.waiting_line import (
+    REQUEUING_TIMESTAMPS,
+    GangWait,
+    WaitingLine,
+    priority_of,
+)
+from windtunnel.sim.contract import Policy, Preempt, Start, Wake
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from windtunnel.cluster.free import Where
+    from windtunnel.policies.quota_books import Account
+    from windtunnel.sim.jobs import JobView
+    from windtunnel.sim.problem import Problem
+
+#: When a queue's first job is tried: whether it would borrow, its share, its place, its queue.
+Turn = tuple[float, ...]
+#: The turn of a queue of which nobody is to be tried.
+_NOBODY: Turn = (math.inf,)
+_WORDS: dict[str, tuple[str, ...]] = {
+    "borrowing": ("cohort", "none"),
+    "queueing_strategy": ("BestEffortFIFO", "StrictFIFO"),
+    "reclaim_within_cohort": ("Never", "LowerPriority", "Any"),
+    "within_cluster_queue": ("Never", "LowerPriority"),
+    "fair_sharing": ("no", "yes"),
+    "requeuing_timestamp": REQUEUING_TIMESTAMPS,
+}
+
+
+class Quota(Policy):
+    """Each virtual cluster has a quota of GPUs; unused quota may be lent and reclaimed.
+
+    Args:
+        quotas: the quotas, or a mapping (`Quotas.from_mapping`); None = in proportion to the GPU
+            time of each virtual cluster's jobs in the trace.
+        file: a TOML file with the quotas (`Quotas.from_toml`).
+        borrowing: ``cohort`` (as the quotas say), or ``none``: hard quotas, nothing is shared.
+        queueing_strategy: ``BestEffortFIFO`` or ``StrictFIFO``, where a queue does not say.
+        reclaim_within_cohort: ``Never``, ``LowerPriority`` or ``Any``, where a queue does not say.
+        within_cluster_queue: ``Never`` or ``LowerPriority``, where a queue does not say.
+        fair_sharing: ``yes``: the queue that borrows least, by weight, goes first, and may preempt
+            jobs of those that borrow more.
+        gang_timeout: seconds that a job may wait at the head of its queue; inf = no limit.
+        backoff: seconds for which it is put aside then; see `windtunnel.policies.waiting_line`.
+        backoff_max: most seconds, as backoff doubles each further time; None = it does not double.
+        requeuing_timestamp: ``Eviction`` (back to the end of the queue) or ``Creation``.
+
+    Raises:
+        SpecError: an option or a quota is wrong.
+    """
+
+    name = "quota"
+
+    def __init__(
+        self,
+        quotas: Quotas | Mapping[str, Any] | None = None,
+        *,
+        file: str | Path | None = None,
+        borrowing: str = "cohort",
+        queueing_strategy: str = "BestEffortFIFO",
+        reclaim_within_cohort: str = "Never",
+        within_cluster_queue: str = "Never",
+        fair_sharing: str = "no",
+        gang_timeout: float = math.inf,
+        backoff: float = 60.0,
+        backoff_max: float | None = None,
+        requeuing_timestamp: str = "Eviction",
+    ) -> None:
+        if quotas is not None and file is not None:
+            raise SpecError("file", "quotas are given twice; give a file or a mapping.")
+        if isinstance(quotas, str | int | float):
+            raise SpecError("quotas", f"found {quote(quotas)}; a file is given as file=FILE.toml.")
+        self.words = {
+            "borrowing": borrowing,
+            "queueing_strategy": queueing_strategy,
+            "reclaim_within_cohort": reclaim_within_cohort,
+            "within_cluster_queue": within_cluster_queue,
+            "fair_sharing": fair_sharing,
+            "requeuing_timestamp": requeuing_timestamp,
+        }
+        for option, word in self.words.items():
+            if word not in _WORDS[option]:
+                raise SpecError.unknown(option, str(word), _WORDS[option])
+        longest = backoff if backoff_max is None else backoff_max
+        _check_seconds(gang_timeout=gang_timeout, backoff=backoff, backoff_max=longest)
+        self.wait = GangWait(gang_timeout, backoff, longest, requeuing_timestamp)
+        self.quotas: Quotas | None = None
+        if file is not None:
+            self.quotas = Quotas.from_toml(file)
+        elif quotas is not None:
+            given = quotas if isinstance(quotas, Quotas) else Quotas.from_mapping(quotas)
+            self.quotas = given
+
+    def decide(
+        self,
+        now: float,  # noqa: ARG002 - one contract
+        queue: Any,  # noqa: ARG002 - ditto
+        cluster: Any,  # noqa: ARG002 - ditto
+    ) -> Iterator[Start | Preempt | Wake]:
+        """Refuse to: what it decides depends on the run.
+
+        Raises:
+            PolicyError: always; `for_run` returns the policy that decides.
+        """
+        raise PolicyError(self.label, "decides within a run only: see for_run(problem)")
+
+    def for_run(self, problem: Problem) -> Policy:
+        """Return the quotas at work on these jobs.
+
+        Raises:
+            PolicyError: a job's virtual cluster has no quota, or never enough of it; or the quotas
+                are by GPU types that the cluster does not have.
+        """
+        quotas, note = self.quotas, ""
+        if quotas is None:
+            quotas, note = _from_past_use(problem)
+        if self.words["borrowing"] == "none":
+            quotas = quotas.alone()
+        return QuotaRun(self, quotas, problem, note)
+
+
+class QuotaRun(Policy):
+    """Quotas at work: one run's accounts and waiting lines.
+
+    Args:
+        policy: the options.
+        quotas: the quotas.
+        problem: the run.
+        note: how the quotas were made, if they were not given.
+    """
+
+    def __init__(self, policy: Quota, quotas: Quotas, problem: Problem, note: str) -> None:
+        self.name = policy.label  # type: ignore[misc] # two settings have two labels
+        self._words = policy.words
+        self._fair = policy.words["fair_sharing"] == "yes"
+        self._accounts = open_accounts(quotas)
+        self._account_of = {account.name: account for account in self._accounts}
+        self._lines = [
+            WaitingLine(policy.wait, strict=self._word(a, "queueing_strategy") == "StrictFIFO")
+            for a in self._accounts
+        ]
+        self._admissions = 0
+        self._running: dict[int, Held] = {}
+        #: What each active job asks for: millionths of GPUs, and the GPU types to try.
+        self._asked: dict[int, tuple[int, tuple[str, ...]]] = {}
+        self._unfit: set[tuple[int, str]] = set()
+        #: Jobs preempted in this decision. They preempt nobody in it, or it might never end.
+        self._gave_way: set[int] = set()
+        free = problem.free_state()
+        #: GPU types that hold jobs of each demand class, each type alone; None = without GPUs.
+        self._holding = [holding_types(demand, free, problem.types) for demand in problem.demands]
+        self._refuse_types(problem)
+        self._refuse_jobs(problem)
+        self._note = note
+        self.parameters = {
+            **policy.words,
+            "gang_timeout": policy.wait.timeout if policy.wait.timeout < math.inf else None,
+            "backoff": policy.wait.backoff,
+            "backoff_max": policy.wait.backoff_max,
+            "quotas": quotas.to_mapping()["queues"],
+        }
+
+    @property
+    def notes(self) -> tuple[str, ...]:  # type: ignore[override] # known after the run
+        """What a reader of the numbers must know."""
+        put_back = sum(line.num_timeouts for line in self._lines)
+        late = f"{put_back:,} times a job was put back because it waited at the head for too long."
+        return (*([self._note] if self._note else []), *([late] if put_back else []))
+
+    def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Start | Preempt | Wake]:
+        """Yield who starts and who gives way."""
+        self._note_changes(now, queue, cluster)
+        alarms: set[float] = set()
+        turns = [self._turn(account) for account in self._accounts]
+        while (turn := min(turns)) is not _NOBODY:
+            *_, number, index = turn
+            account, line = self._accounts[int(index)], self._lines[int(index)]
+            job = line.jobs[int(number)]
+            found = self._room_for(job, account, cluster)
+            if found is None:
+                alarms.add(line.refuse(job, now))
+                turns[account.index] = self._turn(account)
+                continue
+            flavor, where, targets = found
+            line.remove(job)
+            for held in targets:
+                yield Preempt(held.job)
+                self._release(held.job)
+                self._gave_way.add(held.job.number)
+                self._lines[held.account.index].add(held.job, cluster.demand_class(held.job))
+            yield Start(job, where)
+            self._admit(job, account, flavor)
+            if targets:
+                turns = self._reopened()
+            else:
+                turns[account.index] = self._turn(account)
+        for at in sorted(alarms):
+            if now < at < math.inf:
+                yield Wake(at)
+
+    def _note_changes(self, now: float, queue: Any, cluster: Any) -> None:
+        """Book what completed and what arrived since the last decision."""
+        self._unfit.clear()
+        self._gave_way.clear()
+        for job in cluster.finished:
+            self._release(job)
+            del self._asked[job.number]
+        for line in self._lines:
+            line.open(now)
+        for job in queue.arrived:
+            account = self._account_for(job.vc)
+            kind = cluster.demand_class(job)
+            self._asked[job.number] = parts(job.num_gpus), self._flavors(kind, account)
+            self._lines[account.index].add(job, kind)
+
+    def _reopened(self) -> list[Turn]:
+        """Return every line's turn, once somebody was preempted: all may try again."""
+        self._unfit.clear()
+        for line in self._lines:
+            line.reopen()
+        return [self._turn(account) for account in self._accounts]
+
+    def _turn(self, account: Account) -> Turn:
+        """Return when the first job of a queue is to be tried: the least turn is next."""
+        place = self._lines[account.index].first()
+        if place is None:
+            return _NOBODY
+        amount, flavors = self._asked[place[-1]]
+        borrows = not any(account.within_nominal(f, amount) for f in flavors)
+        share = min(account.share({f: amount}) for f in flavors) if self._fair else 0.0
+        return (borrows, share, *place, account.index)
+
+    def _room_for(
+        self, job: JobView, account: Account, cluster: Any
+    ) -> tuple[str, Where, tuple[Held, ...]] | None:
+        """Return on which GPU type a job starts, where, and who gives way; None if it cannot."""
+        amount, flavors = self._asked[job.number]
+        for flavor in flavors:
+            if amount <= account.available(flavor):
+                where = self._fit(job, flavor, cluster)
+                if where is not None:
+                    return flavor, where, ()
+        for flavor in flavors:
+            found = self._reclaim(job, account, flavor, cluster)
+            if found is not None:
+                return flavor, found.where, found.targets
+        return None
+
+    def _fit(self, job: JobView, flavor: str, cluster: Any) -> Where | None:
+        kind = (cluster.demand_class(job), flavor)
+        if kind in self._unfit:
+            return None
+        where: Where | None = cluster.fit(job, _types(job, flavor))
+        if where is None:
+            self._unfit.add(kind)
+        return where
+
+    def _reclaim(
+        self, job: JobView, account: Account, flavor: str, cluster: Any
+    ) -> Reclaimed | None:
+        reclaim_word = self._word(account, "reclaim_within_cohort")
+        within_word = self._word(account, "within_cluster_queue")
+        if reclaim_word == within_word == "Never" or job.number in self._gave_way:
+            return None
+        preemptor = Preemptor(
+            account,
+            flavor,
+            self._asked[job.number][0],
+            priority_of(job),
+            reclaim_word,
+            within_word,
+            lambda gone: cluster.fit(job, _types(job, flavor), [held.job for held in gone]),
+        )
+        return reclaim(preemptor, fair=self._fair)
+
+    def _admit(self, job: JobView, account: Account, flavor: str) -> None:
+        amount = self._asked[job.number][0]
+        held = Held(job, amount, account, flavor, priority_of(job), self._admissions)
+        self._admissions += 1
+        account.take(held)
+        self._running[job.number] = held
+
+    def _release(self, job: JobView) -> None:
+        held = self._running.pop(job.number)
+        held.account.give(held)
+
+    def _word(self, account: Account, option: str) -> str:
+        """Return a queue's own word for an option, or else the policy's."""
+        return getattr(account.quota, option) or self._words[option]
+
+    def _account_for(self, vc: str | None) -> Account:
+        found = self._account_of.get(NO_VC if vc is None else vc)
+        return self._account_of[REST] if found is None else found
+
+    def _flavors(self, kind: int, account: Account) -> tuple[str, ...]:
+        """Return the GPU types of the queue's quota that hold a job of a class, all if any does."""
+        holding = self._holding[kind]
+        if holding is None or account.flavors == (ANY_TYPE,):
+            return account.flavors
+        return tuple(f for f in account.flavors if f in holding)
+
+    def _refuse_types(self, problem: Problem) -> None:
+        """Check the GPU types of the quotas against the cluster's.
+
+        Raises:
+            PolicyError: the cluster has no such type.
+        """
+        known = {kind for kind in problem.types if kind is not None}
+        for account in self._accounts:
+            unknown = [f for f in account.flavors if f != ANY_TYPE and f not in known]
+            if unknown:
+                message = (
+                    f"the quota of {quote(account.name)} is of GPU type {quote(unknown[0])}; the "
+                    f"cluster has {', '.join(sorted(known)) or 'no types that it tells apart'}"
+                )
+                raise PolicyError(self.label, message)
+
+    def _refuse_jobs(self, problem: Problem) -> None:
+        """Check that every job could start if nobody else were there.
+
+        Raises:
+            PolicyError: a job has no queue, or asks for more than its queue can ever use.
+        """
+        most = [{f: a.most(f) for f in a.flavors} for a in self._accounts]
+        jobs = problem.jobs
+        for row in problem.rows.tolist():
+            vc = jobs.vc[row]
+            if (NO_VC if vc is None else vc) not in self._account_of:
+                if REST in self._account_of:
+                    continue
+                message = (
+                    f"virtual cluster {quote(NO_VC if vc is None else vc)} has no quota; name it, "
+                    f"or give one queue to all others with vc = {quote(REST)}"
+                )
+                raise PolicyError(self.label, message, job=jobs.job_id[row])
+        for row, kind in zip(problem.rows.tolist(), problem.demand_of.tolist(), strict=True):
+            view = jobs.views[row]
+            account = self._account_for(view.vc)
+            flavors = self._flavors(kind, account)
+            limit = max((most[account.index][f] for f in flavors), default=0)
+            if parts(view.num_gpus) > limit or not flavors:
+                of_type = f" of type {view.gpu_type}" if view.gpu_type else ""
+                message = (
+                    f"asks for {view.num_gpus:g} GPUs{of_type}; the quota of {quote(account.name)} "
+                    f"allows {limit / PARTS:g} at most, whoever else runs"
+                )
+                raise PolicyError(self.label, message, job=view.job_id)
+
+
+def _types(job: JobView, flavor: str) -> tuple[str, ...] | None:
+    """Return the GPU types that a job on a flavor is bound to; None = those it accepts."""
+    return None if flavor == ANY_TYPE or not job.num_gpus else (flavor,)
+
+
+def _from_past_use(problem: Problem) -> tuple[Quotas, str]:
+    usage: dict[str, float] = {NO_VC: 0.0} if not len(problem.rows) else {}
+    least: dict[str, float] = dict.fromkeys(usage, 0.0)
+    jobs = problem.jobs
+    vcs, num_gpus = jobs.vc, jobs.num_gpus
+    for row, duration in zip(problem.rows.tolist(), problem.duration.tolist(), strict=True):
+        vc = NO_VC if vcs[row] is None else vcs[row]
+        gpus = float(num_gpus[row])
+        usage[vc] = usage.get(vc, 0.0) + gpus * duration
+        least[vc] = max(least.get(vc, 0.0), gpus)
+    return proportional(usage, least, problem.quota / problem.units)
+
+
+def _check_seconds(**seconds: float) -> None:
+    for name, value in seconds.items():
+        low = 0 if name != "gang_timeout" else math.ulp(0.0)
+        if not (isinstance(value, int | float) and low <= value) or (
+            name != "gang_timeout" and value == math.inf
+        ):
+            least = "above 0" if low else ">= 0"
+            raise SpecError(name, f"found {quote(value)}; expected seconds {least}.")

@@ -1,0 +1,95 @@
+"""``--quotas`` on simulate and compare, and the parameters of quotas in what is printed."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+JOBS = """\
+job_id,submit_time,duration,num_gpus,vc
+a1,0,100,4,a
+a2,1,100,4,a
+b1,10,10,4,b
+"""
+QUOTAS = """\
+[[queues]]
+vc = "a"
+nominal_quota = 4
+cohort = "c"
+
+[[queues]]
+vc = "b"
+nominal_quota = 4
+cohort = "c"
+reclaim_within_cohort = "Any"
+"""
+
+
+@pytest.fixture
+def jobs(tmp_path: Path) -> Path:
+    path = tmp_path / "jobs.csv"
+    path.write_text(JOBS, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def quotas(tmp_path: Path) -> Path:
+    path = tmp_path / "quotas.toml"
+    path.write_text(QUOTAS, encoding="utf-8")
+    return path
+
+
+def test_simulate(run: Callable[..., Any], jobs: Path, quotas: Path) -> None:
+    words = ["simulate", jobs, "--cluster", "pool:8", "--policy", "quota"]
+    told = run(*words, "--quotas", quotas, "--json").json
+    assert told["num_preemptions"] == 1
+    assert told["settings"]["parameters"]["quotas"][1]["reclaim_within_cohort"] == "Any"
+    again = run(*shlex.split(told["command"])[1:], "--json").json
+    assert again == told
+    behind = run(*words[:-1], f"quota:file={quotas}", "--json").json
+    assert behind["num_preemptions"] == 1
+
+
+def test_what_is_printed(run: Callable[..., Any], jobs: Path, quotas: Path) -> None:
+    words = ["simulate", jobs, "--cluster", "pool:8", "--policy", "quota:gang_timeout=60"]
+    printed = " ".join(run(*words, "--quotas", quotas).out.split())
+    assert "gang_timeout 60.0" in printed
+    assert "quotas 2 given" in printed
+    assert "No quotas were given" in " ".join(run(*words).out.split())
+
+
+def test_compare(run: Callable[..., Any], jobs: Path, quotas: Path) -> None:
+    words = ["compare", jobs, "--cluster", "pool:8", "--policies", "fifo,quota"]
+    told = run(*words, "--quotas", quotas, "--json").json
+    assert [r["num_preemptions"] for r in told["runs"]] == [0, 1]
+    assert told["runs"][1]["policy"] == f"quota:file={quotas}"
+
+
+@pytest.mark.parametrize(
+    ("policy", "file", "message"),
+    [
+        ("fifo", "{}", "none of fifo goes by quotas; name 'quota'"),
+        ("quota:file=x.toml", "{}", "names a file of its own"),
+        ("quota", "no:where.toml", "expected a path without ':' and ','"),
+        ("quota", "nowhere.toml", "nowhere.toml: cannot be read as TOML"),
+    ],
+)
+def test_refusals(
+    refused: Callable[..., str], jobs: Path, quotas: Path, policy: str, file: str, message: str
+) -> None:
+    words = ["simulate", jobs, "--cluster", "pool:8", "--policy", policy]
+    assert message in refused(*words, "--quotas", file.format(quotas))
+
+
+def test_a_broken_file_names_the_key(refused: Callable[..., str], jobs: Path, quotas: Path) -> None:
+    quotas.write_text(QUOTAS.replace("nominal_quota", "nominal_quta"), encoding="utf-8")
+    words = ["simulate", jobs, "--cluster", "pool:8", "--policy", "quota"]
+    told = refused(*words, "--quotas", quotas)
+    assert "$.queues[0].nominal_quta: unknown name" in told
+    assert "Did you mean 'nominal_quota'?" in told
