@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 
 ENGINES = ("reference", "compiled")
+#: Policies of tier 3.
+DECIDERS = ("quota", "reserving-packing")
 JOBS = {
     "submit_time": [0.0, 1.0, 2.0, 3.0],
     "duration": [6.0, 3.0, 1.0, 2.0],
@@ -140,11 +142,11 @@ def test_default_heads_of_line(engine: str) -> None:
     assert {name: out.settings["queueing"] for name, out in defaults.items()} == {
         name: queueing for name, queueing in expected.items() if name in chosen
     }
-    assert set(POLICIES) == {*expected, "qssf"}
+    assert set(POLICIES) == {*expected, "qssf", *DECIDERS}
     assert set(ALIASES.values()) <= set(POLICIES)
 
 
-@pytest.mark.parametrize("name", ["quota", "reserving-packing"])
+@pytest.mark.parametrize("name", DECIDERS)
 def test_policies_that_decide_for_themselves(name: str) -> None:
     assert POLICIES[name].tier == 3
     out = wt.simulate(JOBS, "1x2:V100", name)
@@ -317,8 +319,12 @@ def test_the_reference_names_every_policy_with_its_parameters_and_default() -> N
     text = page.read_text(encoding="utf-8")
     lines = text[: text.index("\n## ")].splitlines()  # the table before the first heading
     for name, made in POLICIES.items():
+        decides = name in DECIDERS  # for itself; the guide has its parameters
         (row,) = [line for line in lines if line.startswith(f"| `{name}`")]
         cells = [cell.strip() for cell in row.strip("|").split("|")]
+        if decides:
+            assert cells[3:] == ["its own", "[quotas](../guides/quotas.md)", "reference"], name
+            continue
         assert cells[2] == ("yes" if made.preemptive else ""), name
         assert cells[3] == made.queueing, name
         parameters = list(inspect.signature(type(made)).parameters)
