@@ -10,7 +10,7 @@ import numpy as np
 from windtunnel.errors import InfeasibleError
 
 #: The duality gap at which the method stops, in units of the logarithm.
-GAP = 1e-11
+GAP = 1e-10
 _GROWTH = 10.0
 _MAX_NEWTON = 60
 
@@ -67,7 +67,9 @@ def _centred(
         hessian = (gains.T * (pull / got)) @ gains + (rows.T / room**2) @ rows
         # In units of x the matrix is well scaled: near a bound x is small, 1/x^2 large.
         scaled = hessian * np.outer(x, x) + np.eye(len(x))
-        step = -x * np.linalg.solve(scaled, gradient * x)
+        # Where the best point is not the only one the matrix is singular to rounding: the
+        # shortest of the equal steps is as good as any.
+        step = -x * np.linalg.lstsq(scaled, gradient * x)[0]
         decrease = -float(gradient @ step)
         if decrease < 1e-12:  # noqa: PLR2004 - half the squared Newton decrement
             break

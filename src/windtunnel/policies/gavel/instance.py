@@ -56,6 +56,8 @@ class Instance:
         pairs: rows of the two jobs that may share GPUs; shape (pairs, 2).
         pair_throughputs: steps per second of the first and the second; shape (pairs, types, 2).
         costs: dollars per GPU hour of each type, NaN = unknown; shape (types,).
+        largest_gangs: GPUs of each type that one gang can span: those of the whole cluster, also
+            in a part of it; shape (types,).
         entities: tenants, empty = none.
         job_entities: index of each job's tenant, -1 = none; shape (jobs,).
     """
@@ -73,6 +75,7 @@ class Instance:
     pairs: np.ndarray
     pair_throughputs: np.ndarray
     costs: np.ndarray
+    largest_gangs: np.ndarray
     entities: tuple[Entity, ...] = ()
     job_entities: np.ndarray = field(default_factory=lambda: np.empty(0, int))
 
@@ -84,7 +87,7 @@ class Instance:
     @property
     def runnable(self) -> np.ndarray:
         """Where a job can run at all: it has a speed there and its gang fits; (jobs, types)."""
-        fits = self.scale_factors[:, None] <= self.num_gpus[None, :]
+        fits = self.scale_factors[:, None] <= self.largest_gangs[None, :]
         mask: np.ndarray = (self.throughputs > 0) & fits
         return mask
 
@@ -193,6 +196,7 @@ def as_instance(source: Instance | Mapping[str, Any]) -> Instance:
         pairs=pairs,
         pair_throughputs=pair_speeds,
         costs=np.full(len(types), np.nan),
+        largest_gangs=gpus,
         entities=entities,
         job_entities=_job_entities(jobs, entities),
     )
