@@ -12,7 +12,7 @@ complementary slackness: Mangasarian, "Uniqueness of solution in linear programm
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
@@ -50,13 +50,23 @@ class Solution:
     iterations: int
 
 
+class Labels(Protocol):
+    """What tells the columns or rows of a block apart; read only where an error names one."""
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+
+    def __getitem__(self, at: int, /) -> object:
+        """Return one."""
+
+
 @dataclass(frozen=True)
 class _Block:
     """Rows or columns that were added together under one name."""
 
     name: str
     first: int
-    labels: Sequence[object]
+    labels: Labels
 
 
 class LinearProgram:
@@ -82,6 +92,7 @@ class LinearProgram:
         self._costs = self._lower = self._upper = np.empty(0)
         self._row_lower = self._row_upper = np.empty(0)
         self._triplets: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self._places: dict[tuple[int, int], tuple[np.ndarray, int]] = {}
         self._highs: Any = None
 
     @property
@@ -97,7 +108,7 @@ class LinearProgram:
     def add_columns(
         self,
         name: str,
-        labels: Sequence[object],
+        labels: Labels,
         *,
         lower: ArrayLike = 0.0,
         upper: ArrayLike = np.inf,
@@ -123,7 +134,7 @@ class LinearProgram:
     def add_rows(
         self,
         name: str,
-        labels: Sequence[object],
+        labels: Labels,
         *,
         lower: ArrayLike = -np.inf,
         upper: ArrayLike = np.inf,
@@ -141,7 +152,9 @@ class LinearProgram:
         spread = np.broadcast_arrays(
             np.asarray(rows, np.int32), np.asarray(columns, np.int32), np.asarray(values, float)
         )
-        self._triplets.append((spread[0].ravel(), spread[1].ravel(), spread[2].ravel()))
+        # Copies: a broadcast view has one value behind many entries, which may change later.
+        self._triplets.append((spread[0].flatten(), spread[1].flatten(), spread[2].flatten()))
+        self._places = {}
         self._highs = None
 
     def set_costs(self, columns: ArrayLike, costs: ArrayLike) -> None:
@@ -171,15 +184,16 @@ class LinearProgram:
         Raises:
             KeyError: there is no such entry.
         """
-        wanted = zip(*(a.ravel() for a in np.broadcast_arrays(rows, columns, values)), strict=True)
-        places = {}
-        for r, c, v in self._triplets:
-            places |= {(int(i), int(j)): (v, at) for at, (i, j) in enumerate(zip(r, c, strict=True))}
-        for row, column, value in wanted:
-            held, at = places[int(row), int(column)]
-            held[at] = value
+        if not self._places:
+            for held in self._triplets:
+                spots = enumerate(zip(held[0].tolist(), held[1].tolist(), strict=True))
+                self._places |= {spot: (held[2], at) for at, spot in spots}
+        changed = (np.ravel(a).tolist() for a in np.broadcast_arrays(rows, columns, values))
+        for row, column, value in zip(*changed, strict=True):
+            held_values, at = self._places[row, column]
+            held_values[at] = value
             if self._highs is not None:
-                self._highs.changeCoeff(int(row), int(column), float(value))
+                self._highs.changeCoeff(row, column, float(value))
 
     def row_name(self, row: int) -> str:
         """Return a row's name in the model's words."""
@@ -334,18 +348,20 @@ class LinearProgram:
         row is part of a contradiction (Farkas).
         """
         crossed = [self.column_name(int(c)) for c in np.flatnonzero(self._lower > self._upper)]
-        crossed += [self.row_name(int(r)) for r in np.flatnonzero(self._row_lower > self._row_upper)]
+        crossed += [
+            self.row_name(int(r)) for r in np.flatnonzero(self._row_lower > self._row_upper)
+        ]
         if crossed:
             return f"{crossed[0]} has a lower bound above its upper one"
         softened = LinearProgram(f"{self.name}: conflict")
         softened.add_columns("as in the model", range(self.num_columns))
-        softened._lower, softened._upper = self._lower.copy(), self._upper.copy()  # noqa: SLF001
+        softened._lower, softened._upper = self._lower.copy(), self._upper.copy()
         rows = softened.add_rows("as in the model", range(self.num_rows))
-        softened._row_lower = self._row_lower.copy()  # noqa: SLF001
-        softened._row_upper = self._row_upper.copy()  # noqa: SLF001
-        softened._triplets = list(self._triplets)  # noqa: SLF001
+        softened._row_lower = self._row_lower.copy()
+        softened._row_upper = self._row_upper.copy()
+        softened._triplets = list(self._triplets)
         for sign in (1.0, -1.0):
-            slack = softened.add_columns("violation", rows, cost=1.0)
+            slack = softened.add_columns("violation", rows.tolist(), cost=1.0)
             softened.add_coefficients(rows, slack, sign)
         prices = softened.solve(method="simplex").duals
         guilty = [self.row_name(int(row)) for row in np.flatnonzero(np.abs(prices) > TOLERANCE)]

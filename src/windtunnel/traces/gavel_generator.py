@@ -77,9 +77,7 @@ def generate_gavel(
         raise SpecError("gap", f"expected a finite number of seconds >= 0, not {quote(gap)}.")
     if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
         raise SpecError("seed", f"expected a whole number >= 0, not {quote(seed)}.")
-    drawn = list(
-        _drawn(jobs, gap, seed, multi_gpu=multi_gpu, priorities=priorities, slos=slos)
-    )
+    drawn = list(_drawn(jobs, gap, seed, multi_gpu=multi_gpu, priorities=priorities, slos=slos))
     table = conform(pa.table(_columns(drawn)), source="synthetic:gavel")
     settings = {
         "jobs": jobs,
@@ -168,14 +166,13 @@ def gavel_text(trace: Trace) -> str:
     >>> print(gavel_text(generate_gavel(jobs=1)).split(chr(9))[5])
     17484476
     """
-    needed = ("template", "command", "working_directory", "steps_argument", "needs_data")
-    needed += ("total_steps", "priority", "slo")
-    for name in needed:
+    started = ("template", "command", "working_directory", "steps_argument")
+    for name in (*started, "needs_data", "total_steps", "priority", "slo"):
         if name not in trace.jobs.column_names:
             raise SpecError("trace", f"{trace.name} has no column {quote(name)}.")
     lines = []
     for job in trace.jobs.to_pylist():
-        fields = [job[name] for name in needed[:4]]
+        fields = [job[name] for name in started]
         fields += ["1" if job["needs_data"] == "yes" else "0", str(job["total_steps"])]
         fields += [f"{job['num_gpus']:.0f}", f"{job['priority']:g}"]
         fields += [f"{-1.0 if job['slo'] is None else job['slo']:f}", f"{job['submit_time']:f}"]

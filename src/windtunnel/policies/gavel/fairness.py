@@ -32,7 +32,12 @@ def normalised(instance: Instance) -> np.ndarray:
 
 
 def max_min(
-    name: str, instance: Instance, factors: np.ndarray, *, usable: np.ndarray, packed: bool,
+    name: str,
+    instance: Instance,
+    factors: np.ndarray,
+    *,
+    usable: np.ndarray,
+    packed: bool,
     merge: bool,
 ) -> tuple[float, ShareModel, np.ndarray]:
     """Maximise the smallest ``factor x throughput`` over the jobs.
@@ -108,7 +113,10 @@ def finish_time(
         if solution.objective >= 1 - _RHO or count == _MAX_STEPS:
             break
         prices = np.maximum(-solution.duals[rows], 0.0) / unit
-        rho = _paid_rho(prices, steps, since, due, going, solution.objective, rho)
+        on = going & (prices > 0)
+        rho = _paid_rho(
+            prices[on] * steps[on], due[on], since[on], worth=solution.objective, rho=rho
+        )
     solution = model.lp.solve(then=model.tie_breaks(weights))
     speeds = model.class_throughputs(solution.values)
     reached = (since + steps / speeds)[going] / due[going]
@@ -123,7 +131,7 @@ def _best_alone(model: ShareModel) -> np.ndarray:
     best = np.zeros(len(model.classes.counts))
     of, kind = model.single[:, 0], model.single[:, 1]
     np.maximum.at(best, of, model.instance.throughputs[model.classes.first[of], kind])
-    of, columns = model.entries[len(model.single) :].T
+    of = model.entries[len(model.single) :, 0]
     # Time in pairs of all jobs of a class together is at most their number.
     counts = model.classes.counts[of]
     np.maximum.at(best, of, model.speeds[len(model.single) :] * counts)
@@ -131,22 +139,15 @@ def _best_alone(model: ShareModel) -> np.ndarray:
 
 
 def _paid_rho(
-    prices: np.ndarray,
-    steps: np.ndarray,
-    since: np.ndarray,
-    due: np.ndarray,
-    going: np.ndarray,
-    worth: float,
-    rho: float,
+    costs: np.ndarray, due: np.ndarray, since: np.ndarray, *, worth: float, rho: float
 ) -> float:
-    """Return the rho at which the prices of the needs sum to what the GPUs are worth.
+    """Return the rho at which sum costs / (rho due - since) falls to what the GPUs are worth.
 
-    At the present rho they sum to 1, and the GPUs are worth ``worth`` < 1.
+    At the present rho the sum is 1, and the GPUs are worth ``worth`` < 1.
     """
-    on = going & (prices > 0)
 
     def total(guess: float) -> float:
-        return float((prices[on] * steps[on] / (guess * due[on] - since[on])).sum())
+        return float((costs / (guess * due - since)).sum())
 
     low, high = rho, rho * 2
     while total(high) > worth:

@@ -186,7 +186,9 @@ def as_instance(source: Instance | Mapping[str, Any]) -> Instance:
         gpu_types=types,
         num_gpus=gpus,
         job_ids=ids,
-        throughputs=np.array([_speeds(j, types, k) for k, j in enumerate(jobs)]).reshape(-1, len(types)),
+        throughputs=np.array([_speeds(j, types, k) for k, j in enumerate(jobs)]).reshape(
+            -1, len(types)
+        ),
         scale_factors=_each(jobs, "scale_factor", 1.0, above=0),
         weights=_each(jobs, "priority_weight", 1.0, above=0),
         steps_left=_each(jobs, "num_steps_remaining", np.nan, least=0),

@@ -61,8 +61,8 @@ def solve_in_parts(
     rows = list(range(instance.num_jobs))
     random.Random(asked.seed).shuffle(rows)  # noqa: S311 - a split, not a secret
     solved = []
-    for part in range(parts):
-        mine = np.array(sorted(rows[part::parts]))
+    for number in range(parts):
+        mine = np.array(sorted(rows[number::parts]))
         solved.append(compute(replace(instance.keep(mine), num_gpus=instance.num_gpus / parts)))
     reached = [part.objective for part in solved if part.objective is not None]
     if asked.policy.startswith(_SUMS):

@@ -140,7 +140,9 @@ def allox(
     shares, free = _kept(instance, previous)
     waiting = np.flatnonzero(~shares.any(axis=1))
     number = max(math.ceil(alpha * instance.num_jobs), int(free.sum()))
-    waiting = np.sort(waiting[np.argsort(-instance.time_since_start[waiting], kind="stable")][:number])
+    waiting = np.sort(
+        waiting[np.argsort(-instance.time_since_start[waiting], kind="stable")][:number]
+    )
     slots = [
         (kind, k)
         for kind, count in enumerate(free)
@@ -151,8 +153,10 @@ def allox(
     total, chosen = _assigned(instance, waiting, slots, free)
     for kind, count in enumerate(free):
         # The queues as long as the longest have their front at its place; the others one behind.
-        queues = [[row for row, (t, k) in chosen.items() if (t, k) == (kind, depth)]
-                  for depth in range(len(waiting), 0, -1)]
+        queues = [
+            [row for row, (t, k) in chosen.items() if (t, k) == (kind, depth)]
+            for depth in range(len(waiting), 0, -1)
+        ]
         fronts = [row for queue in queues for row in queue][: int(count)]
         shares[fronts, kind] = 1.0
     return total, shares, 1
@@ -180,7 +184,8 @@ def _assigned(
     lp.add_coefficients(room[where], columns, 1.0)
     solution = lp.solve(method="simplex", then=[distinct_costs(len(who))])
     chosen = {
-        int(waiting[who[c]]): slots[where[c]] for c in np.flatnonzero(solution.values > 0.5)  # noqa: PLR2004
+        int(waiting[who[c]]): slots[where[c]]
+        for c in np.flatnonzero(solution.values > 0.5)  # noqa: PLR2004
     }
     since = float(instance.time_since_start[waiting].sum())
     return solution.objective * unit + since, chosen

@@ -103,8 +103,7 @@ class ShareModel:
         return [self.throughput_costs(weights), spread]
 
     def shares(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return a solution as shares of the jobs, (jobs, types), and of the pairs, (pairs, types).
-        """
+        """Return a solution as shares of jobs, (jobs, types), and of pairs, (pairs, types)."""
         num_types = len(self.instance.gpu_types)
         alone = np.zeros((len(self.classes.counts), num_types))
         alone[self.single[:, 0], self.single[:, 1]] = values[self.single[:, 2]]
@@ -144,7 +143,7 @@ def share_model(
     """
     mask = (instance.throughputs > 0 if usable is None else usable) & (instance.num_gpus > 0)
     useful = _useful_pairs(instance) if packed else np.zeros((len(instance.pairs), 0), bool)
-    kept = useful.any(axis=1)
+    kept = np.asarray(useful.any(axis=1))
     classes = _classes(instance, (*told_apart, *mask.T), merge=merge)
     pair_classes, pair_of, first_pair = _class_pairs(instance, classes, kept)
     if merge and not _interchangeable(instance, classes, pair_classes, pair_of):
@@ -158,11 +157,16 @@ def share_model(
     pair_rows = np.argwhere(useful[first_pair]) if packed else np.empty((0, 2), int)
     columns = lp.add_columns("share of pair", _Labels(pair_rows, first_pair, instance.pairs, types))
     paired = np.column_stack([pair_rows, columns])
-    entries, speeds = _entries(instance, classes, single, paired, pair_classes, first_pair)
-    _add_limits(lp, instance, classes, single, paired, pair_classes)
-    return ShareModel(
-        lp, instance, classes, single, paired, pair_classes, pair_of, entries, speeds
+    entries, speeds = _entries(
+        instance,
+        classes,
+        single=single,
+        paired=paired,
+        pair_classes=pair_classes,
+        first_pair=first_pair,
     )
+    _add_limits(lp, instance, classes, single=single, paired=paired, pair_classes=pair_classes)
+    return ShareModel(lp, instance, classes, single, paired, pair_classes, pair_of, entries, speeds)
 
 
 class _Labels:
@@ -196,8 +200,8 @@ def _useful_pairs(instance: Instance) -> np.ndarray:
     # A speed together without one alone is worth keeping: it counts as infinitely good.
     ratio = np.where(together > 0, together / np.where(alone > 0, alone, np.nan), 0.0)
     normalised = np.nan_to_num(ratio, nan=np.inf).sum(axis=2)
-    useful: np.ndarray = (normalised > 1 + _GAIN) & (instance.num_gpus > 0) & ~uneven[:, None]
-    return useful
+    useful = (normalised > 1 + _GAIN) & (instance.num_gpus > 0) & ~uneven[:, None]
+    return np.asarray(useful)
 
 
 def _classes(instance: Instance, told_apart: tuple[np.ndarray, ...], *, merge: bool) -> Classes:
@@ -229,7 +233,8 @@ def _ordered_speeds(instance: Instance, classes: Classes, rows: np.ndarray) -> n
     """Return the speeds of pairs, the job of the lower class first; shape (rows, types, 2)."""
     of = classes.of[instance.pairs[rows]]
     speeds = instance.pair_throughputs[rows]
-    return np.where((of[:, 0] > of[:, 1])[:, None, None], speeds[:, :, ::-1], speeds)
+    swapped: np.ndarray = np.where((of[:, 0] > of[:, 1])[:, None, None], speeds[:, :, ::-1], speeds)
+    return swapped
 
 
 def _interchangeable(
@@ -256,6 +261,7 @@ def _interchangeable(
 def _entries(
     instance: Instance,
     classes: Classes,
+    *,
     single: np.ndarray,
     paired: np.ndarray,
     pair_classes: np.ndarray,
@@ -282,6 +288,7 @@ def _add_limits(
     lp: LinearProgram,
     instance: Instance,
     classes: Classes,
+    *,
     single: np.ndarray,
     paired: np.ndarray,
     pair_classes: np.ndarray,
@@ -299,6 +306,4 @@ def _add_limits(
     lp.add_coefficients(gpus[kind], column, gang[one])
     inner = one == other
     lp.add_coefficients(time[one], column, np.where(inner, 2.0, 1.0) / classes.counts[one])
-    lp.add_coefficients(
-        time[other[~inner]], column[~inner], 1.0 / classes.counts[other[~inner]]
-    )
+    lp.add_coefficients(time[other[~inner]], column[~inner], 1.0 / classes.counts[other[~inner]])

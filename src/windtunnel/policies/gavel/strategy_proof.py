@@ -68,6 +68,6 @@ def _proportionally_fair(
     start = 0.5 * split[model.single[:, 0], model.single[:, 1]]
     held = upper > 0
     values = largest_product(
-        name, gains, counts.astype(float), matrix[held], upper[held], start
+        name, gains, counts.astype(float), rows=matrix[held], upper=upper[held], start=start
     )
     return model.shares(values)[0], model.classes.of

@@ -77,9 +77,7 @@ def total_throughput(
         InfeasibleError: the deadlines cannot be met; names the jobs.
     """
     apart = (instance.steps_left, instance.slo_seconds_left) if slos else ()
-    model = share_model(
-        name, instance, told_apart=apart, usable=usable, packed=packed, merge=merge
-    )
+    model = share_model(name, instance, told_apart=apart, usable=usable, packed=packed, merge=merge)
     ones = np.ones(len(model.classes.counts))
     worth = model.throughput_costs(ones)
     if costs is not None:

@@ -98,9 +98,7 @@ def fill(
         heights.append(height)
         levels = levels + weights * height
         frozen |= stuck
-    return Filled(
-        heights[0], levels[model.classes.of], model, basin.settled(levels), len(heights)
-    )
+    return Filled(heights[0], levels[model.classes.of], model, basin.settled(levels), len(heights))
 
 
 class _Basin:
