@@ -118,8 +118,8 @@ def finish_time(
             prices[on] * steps[on], due[on], since[on], worth=solution.objective, rho=rho
         )
     solution = model.lp.solve(then=model.tie_breaks(weights))
-    speeds = model.class_throughputs(solution.values)
-    reached = (since + steps / speeds)[going] / due[going]
+    speeds = model.class_throughputs(solution.values)[going]
+    reached = (since[going] + steps[going] / speeds) / due[going]
     return float(reached.max()), model, solution.values, count + 1
 
 

@@ -242,9 +242,10 @@ def with_slos(instance: Instance, seconds_left: Mapping[Any, float]) -> Instance
 def _ids(jobs: Sequence[Any]) -> tuple[JobId, ...]:
     ids: list[JobId] = []
     for row, job in enumerate(jobs):
-        if not isinstance(job, Mapping) or not isinstance(job.get("id"), Hashable):
+        named = isinstance(job, Mapping) and job.get("id") is not None
+        if not named or not isinstance(job["id"], Hashable):
             raise SpecError(f"instance.jobs[{row}]", "expected a mapping with an 'id'.")
-        ids.append(job.get("id", row))
+        ids.append(job["id"])
     if len(set(ids)) < len(ids):
         twice = next(i for i in ids if ids.count(i) > 1)
         raise SpecError("instance.jobs", f"the id {quote(twice)} appears twice.")

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: A pair must beat running one after the other by more than rounding.
 _GAIN = 1e-12
+#: Jobs of a class named in an error.
+_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,18 @@ class Classes:
     of: np.ndarray
     counts: np.ndarray
     first: np.ndarray
+
+
+class Alike:
+    """The names of a class' jobs, spelt only when an error needs them."""
+
+    def __init__(self, ids: tuple[JobId, ...], classes: Classes, number: int) -> None:
+        self._ids, self._classes, self._number = ids, classes, number
+
+    def __repr__(self) -> str:
+        rows = np.flatnonzero(self._classes.of == self._number)
+        more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
+        return ", ".join(ascii(self._ids[row]) for row in rows[:_NAMED]) + more
 
 
 @dataclass(frozen=True)
@@ -71,9 +85,9 @@ class ShareModel:
     entries: np.ndarray
     speeds: np.ndarray
 
-    def labels(self) -> list[JobId]:
-        """Return what to call each class in errors: its first job."""
-        return [self.instance.job_ids[row] for row in self.classes.first]
+    def labels(self) -> list[Alike]:
+        """Return what to call each class in errors: its jobs."""
+        return _names(self.instance, self.classes)
 
     def per_class(self, values: np.ndarray) -> np.ndarray:
         """Return a per-job array at the first job of each class."""
@@ -181,6 +195,10 @@ class _Labels:
     def __getitem__(self, at: int) -> str:
         row, kind = self._rows[at]
         return f"{self._names[self._of[row]]} on {self._types[kind]}"  # type: ignore[index]
+
+
+def _names(instance: Instance, classes: Classes) -> list[Alike]:
+    return [Alike(instance.job_ids, classes, number) for number in range(len(classes.counts))]
 
 
 def _useful_pairs(instance: Instance) -> np.ndarray:
@@ -295,8 +313,7 @@ def _add_limits(
 ) -> None:
     """Add the rows: GPUs of a type, and the time of a job."""
     gpus = lp.add_rows("GPUs of type", instance.gpu_types, upper=instance.num_gpus)
-    names = [instance.job_ids[row] for row in classes.first]
-    time = lp.add_rows("time of job", names, upper=1.0)
+    time = lp.add_rows("time of job", _names(instance, classes), upper=1.0)
     gang = instance.scale_factors[classes.first]
     of, kind, column = single.T
     lp.add_coefficients(gpus[kind], column, gang[of] * classes.counts[of])
