@@ -10,6 +10,7 @@ from windtunnel.policies.gavel import (
     Instance,
     allocate,
     as_instance,
+    instance_of,
 )
 
-__all__ = ["POLICIES", "Allocation", "Entity", "Instance", "allocate", "as_instance"]
+__all__ = ["POLICIES", "Allocation", "Entity", "Instance", "allocate", "as_instance", "instance_of"]

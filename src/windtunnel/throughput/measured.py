@@ -11,7 +11,7 @@ import ast
 import json
 import math
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -86,7 +86,12 @@ class ThroughputTable:
     @property
     def job_types(self) -> tuple[JobType, ...]:
         """The job types known on at least one GPU type, sorted."""
-        return tuple(sorted({job for speeds in self.alone.values() for job in speeds}))
+        return tuple(sorted(self.job_types_known))
+
+    @cached_property
+    def job_types_known(self) -> frozenset[JobType]:
+        """The job types known on at least one GPU type."""
+        return frozenset(job for speeds in self.alone.values() for job in speeds)
 
     def speed(self, model: str, num_gpus: float, gpu_type: str) -> float | None:
         """Return steps per second of a job alone; None where it was not measured."""
