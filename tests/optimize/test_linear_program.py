@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from windtunnel.errors import InfeasibleError, SpecError
 from windtunnel.optimize import LinearProgram
+from windtunnel.optimize.linear_program import distinct_costs
 
 
 def bakery() -> tuple[LinearProgram, np.ndarray, np.ndarray]:
@@ -132,3 +133,12 @@ def test_crossed_bounds_and_no_bound_are_told() -> None:
 def test_unknown_method() -> None:
     with pytest.raises(SpecError, match="Did you mean 'simplex'"):
         bakery()[0].solve(method="simplx")  # type: ignore[arg-type]
+
+
+def test_distinct_costs_are_splitmix64_and_have_no_equal_sums() -> None:
+    costs = distinct_costs(300)
+    # The generator's first published output from seed 0.
+    assert costs[0] == 1 + (0xE220A8397B1DCDAF >> 11) / 2**53
+    assert ((costs >= 1) & (costs < 2)).all()
+    sums = np.add.outer(costs, costs)[np.triu_indices(300)]
+    assert np.diff(np.sort(sums)).min() > 0

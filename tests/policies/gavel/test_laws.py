@@ -198,3 +198,35 @@ def test_whole_gangs_have_no_share_of_a_type_too_small(problem: dict[str, Any]) 
             for name, gpus in problem["cluster"].items():
                 if job["scale_factor"] > gpus:
                     assert decided.shares[job["id"]][name] == 0
+
+
+@pytest.mark.parametrize("policy", LINEAR)
+def test_shares_do_not_depend_on_the_solver(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simplex and interior point find other vertices; the further objectives leave only one."""
+    rng = np.random.default_rng(4)
+    kinds = rng.uniform(0.5, 8, (6, 3)).round(1)
+    jobs = [
+        {
+            "id": number,
+            "throughputs": dict(zip(("v100", "p100", "k80"), kinds[kind], strict=True)),
+            "scale_factor": int(gang),
+            "num_steps_remaining": int(steps),
+            "time_since_start": 100.0,
+        }
+        for number, (kind, gang, steps) in enumerate(
+            zip(
+                rng.integers(0, 6, 40),
+                rng.choice([1, 1, 2, 4], 40),
+                rng.integers(100, 9_999, 40),
+                strict=True,
+            )
+        )
+    ]
+    problem = {"cluster": {"v100": 8, "p100": 8, "k80": 8}, "jobs": jobs}
+    for merge in (True, False):
+        usual = gavel.allocate(policy, problem, merge=merge)
+        with monkeypatch.context() as patch:
+            patch.setattr("windtunnel.optimize.linear_program.INTERIOR_POINT_COLUMNS", 0)
+            other = gavel.allocate(policy, problem, merge=merge)
+        for job, row in usual.shares.items():
+            assert other.shares[job] == pytest.approx(row, abs=1e-7)
