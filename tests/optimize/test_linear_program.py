@@ -142,3 +142,13 @@ def test_distinct_costs_are_splitmix64_and_have_no_equal_sums() -> None:
     assert ((costs >= 1) & (costs < 2)).all()
     sums = np.add.outer(costs, costs)[np.triu_indices(300)]
     assert np.diff(np.sort(sums)).min() > 0
+
+
+def test_a_program_without_columns() -> None:
+    lp = LinearProgram("nothing")
+    rows = lp.add_rows("row", ["a", "b"], lower=-1, upper=1)
+    solution = lp.solve(then=[[]])
+    assert (solution.objective, len(solution.values), len(solution.duals)) == (0, 0, 2)
+    lp.set_row_bounds(rows[1:], 1, 2)
+    with pytest.raises(InfeasibleError, match="row 'b' is 0"):
+        lp.solve()

@@ -241,7 +241,7 @@ class LinearProgram:
         else:
             chosen = "simplex" if method == "auto" else method
         solution = self._run(chosen)
-        if then:
+        if then and self.num_columns:
             solution = self._continued(solution, then)
         return solution
 
@@ -255,6 +255,11 @@ class LinearProgram:
         highs.run()
         status = highs.getModelStatus()
         found = highspy.HighsModelStatus
+        if status == found.kModelEmpty:  # no column: the rows are 0, which their bounds may forbid
+            barred = np.flatnonzero((self._row_lower > 0) | (self._row_upper < 0))
+            if len(barred):
+                raise InfeasibleError(self.name, f"{self.row_name(int(barred[0]))} is 0")
+            return Solution(0.0, np.empty(0), np.zeros(self.num_rows), 0)
         if status in {found.kInfeasible, found.kUnboundedOrInfeasible}:
             raise InfeasibleError(self.name, self._conflict())
         if status == found.kUnbounded:

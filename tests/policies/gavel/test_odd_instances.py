@@ -177,3 +177,20 @@ def test_wrong_options_say_which() -> None:
 
 def test_public_name() -> None:
     assert wt.gavel.allocate is gavel.allocate
+
+
+def test_needs_far_below_a_solvers_tolerance_are_met() -> None:
+    steps = [1, 10**12]
+    problem = instance(
+        {"v100": 1}, [[1], [1]], num_steps_remaining=steps, time_since_start=[1e7, 0]
+    )
+    decided = gavel.allocate("makespan", problem)
+    assert decided.objective == pytest.approx(10**12 + 1, rel=1e-9)
+    for job, speed in decided.throughputs.items():
+        assert steps[job] / speed <= decided.objective * (1 + 1e-7)
+    decided = gavel.allocate("finish_time_fairness_perf", problem)
+    # Job 0 has waited 10^7 s for what takes 2 s of its own half: it has the GPU all but always.
+    assert decided.objective == pytest.approx((1e7 + 1) / 2, rel=1e-6)
+    assert decided.throughputs[1] > 0
+    rho = steps[1] / decided.throughputs[1] / (steps[1] / 0.5)
+    assert rho <= decided.objective * (1 + 1e-6)

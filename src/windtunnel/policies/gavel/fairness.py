@@ -118,9 +118,10 @@ def finish_time(
             prices[on] * steps[on], due[on], since[on], worth=solution.objective, rho=rho
         )
     solution = model.lp.solve(then=model.tie_breaks(weights))
-    speeds = model.class_throughputs(solution.values)[going]
+    values = model.topped_up(solution.values, need)
+    speeds = model.class_throughputs(values)[going]
     reached = (since[going] + steps[going] / speeds) / due[going]
-    return float(reached.max()), model, solution.values, count + 1
+    return float(reached.max()), model, values, count + 1
 
 
 def _best_alone(model: ShareModel) -> np.ndarray:

@@ -18,6 +18,7 @@ import numpy as np
 from windtunnel.errors import SpecError, quote
 from windtunnel.optimize import LinearProgram
 from windtunnel.optimize.linear_program import distinct_costs
+from windtunnel.policies.gavel.closed_forms import equal_split
 
 if TYPE_CHECKING:
     from windtunnel.policies.gavel.instance import Instance, JobId
@@ -126,6 +127,25 @@ class ShareModel:
         sizes = np.bincount(self.pair_of[self.pair_of >= 0], minlength=len(self.pair_classes))
         together[:-1] /= np.maximum(sizes, 1)[:, None]
         return np.maximum(alone[self.classes.of], 0.0), np.maximum(together[self.pair_of], 0.0)
+
+    def topped_up(self, values: np.ndarray, need: np.ndarray) -> np.ndarray:
+        """Return a solution in which rounding leaves no job below its need.
+
+        A need far below the solver's tolerance can come out as no share at all. Mixing in just
+        enough of the equal split costs the others as little.
+
+        Args:
+            values: a solution, shape (columns,).
+            need: steps per second that each class' jobs must have, shape (classes,).
+        """
+        gangs = self.instance.scale_factors
+        equal = equal_split(self.instance.num_gpus, gangs)[self.classes.first]
+        split = np.zeros_like(values)
+        split[self.single[:, 2]] = equal[self.single[:, 0], self.single[:, 1]]
+        missing = need - self.class_throughputs(values)
+        short = missing > 0
+        part = (missing[short] / self.class_throughputs(split)[short]).max(initial=0.0)
+        return np.asarray(values + min(part, 1.0) * (split - values))
 
     def class_throughputs(self, values: np.ndarray) -> np.ndarray:
         """Return steps per second of one job of each class, shape (classes,)."""

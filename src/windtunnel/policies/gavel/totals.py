@@ -49,7 +49,8 @@ def makespan(
     model.lp.add_coefficients(rows[of], columns, model.speeds / fastest[of])
     model.lp.add_coefficients(rows, pace, -alone / unit)
     solution = model.lp.solve(then=model.tie_breaks(1 / fastest))
-    return unit / solution.objective, model, solution.values
+    best = unit / solution.objective
+    return best, model, model.topped_up(solution.values, steps / best)
 
 
 def total_throughput(
