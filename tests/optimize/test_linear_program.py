@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from windtunnel.errors import InfeasibleError, SpecError
 from windtunnel.optimize import LinearProgram
-from windtunnel.optimize.linear_program import distinct_costs
+from windtunnel.optimize.tie_breaking import distinct_costs
 
 
 def bakery() -> tuple[LinearProgram, np.ndarray, np.ndarray]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from windtunnel.errors import SpecError, quote
 from windtunnel.optimize import LinearProgram
-from windtunnel.optimize.linear_program import distinct_costs
+from windtunnel.optimize.tie_breaking import distinct_costs
 from windtunnel.policies.gavel.closed_forms import equal_split
 
 if TYPE_CHECKING:
