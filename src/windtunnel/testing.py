@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 PER_JOB: tuple[str, ...] = ("status", "start", "end", "run_time", "preemptions")
 #: Fields of `Flight` with one value a segment.
 PER_SEGMENT: tuple[str, ...] = ("segment_job", "segment_start", "segment_end")
+#: Where a segment's nodes begin, and fields with one value a node of a segment.
+PER_NODE: tuple[str, ...] = ("node_offset", "nodes", "node_gpus", "node_tasks", "devices")
 
 
 def assert_outcomes_equal(a: Outcome, b: Outcome) -> None:
@@ -46,7 +48,7 @@ def assert_outcomes_equal(a: Outcome, b: Outcome) -> None:
     """
     _same_inputs(a, b)
     _same_settings(a.settings, b.settings)
-    for name in (*PER_JOB, *PER_SEGMENT, "node_offset", "nodes", "node_gpus"):
+    for name in (*PER_JOB, *PER_SEGMENT, *PER_NODE):
         _same_type(name, getattr(a.flight, name), getattr(b.flight, name))
     _same_jobs(a, b)
     for row in sorted({*a.reasons, *b.reasons}):
@@ -126,19 +128,21 @@ def _same_segments(a: Outcome, b: Outcome) -> None:
         what = f"segment {segment}, {_job(a, row)}: {name}"
         _same(what, getattr(one, name)[segment].item(), getattr(other, name)[segment].item())
     _same("number of segments", len(one.segment_job), len(other.segment_job))
-    for name in ("node_offset", "nodes", "node_gpus"):
+    for name in PER_NODE:
         left, right = getattr(one, name), getattr(other, name)
         if left.shape == right.shape and not _differ(left, right).any():
             continue
         for segment, row in enumerate(one.segment_job.tolist()):
-            what = f"segment {segment}, {_job(a, row)}: (node, GPUs)"
+            more = ", tasks, devices" if len(one.node_tasks) else ""
+            what = f"segment {segment}, {_job(a, row)}: (node, GPUs{more})"
             _same(what, _where(one, segment), _where(other, segment))
         raise AssertionError(f"flight.{name} differs: {left!r} != {right!r}")
 
 
-def _where(flight: Any, segment: int) -> list[tuple[int, int]]:
+def _where(flight: Any, segment: int) -> list[tuple[Any, ...]]:
     part = slice(flight.node_offset[segment], flight.node_offset[segment + 1])
-    return list(zip(flight.nodes[part].tolist(), flight.node_gpus[part].tolist(), strict=True))
+    told = [getattr(flight, name) for name in PER_NODE[1:]]
+    return list(zip(*(array[part].tolist() for array in told if len(array)), strict=True))
 
 
 def _differ(left: np.ndarray, right: np.ndarray) -> np.ndarray:

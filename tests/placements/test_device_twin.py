@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windtunnel.cluster.devices import FreeDevices
-from windtunnel.placements.fragmentation import fragmentation
 from windtunnel.placements.scored import GANGS, SCORES, TIES
 from windtunnel.placements.scored_catalogue import SCORED, resolve_scored
 from windtunnel.sim.compiled.loading import DEVICES as DEVICE_KERNELS
 from windtunnel.sim.compiled.loading import load_kernels
+from windtunnel.sim.fragmentation import fragmentation
 
 if TYPE_CHECKING:
     from device_cases import Case
@@ -59,12 +59,12 @@ class Twin:
         node, rows, _ = self.tables
         held = int(rows[0, TABLES.HELD])
         return {
-            "total": node[:, TABLES.TOTAL].tolist(),
-            "devices": node[:, TABLES.DEVICES : held].tolist(),
-            "tasks": node[:, TABLES.TASKS].tolist(),
-            "held": node[:, held : held + top + 1].tolist(),
-            "cores": np.where(node[:, TABLES.SIZE_CORES] >= 0, node[:, TABLES.CORES], -1).tolist(),
-            "mem": np.where(node[:, TABLES.SIZE_MEM] >= 0, node[:, TABLES.MEM], -1).tolist(),
+            "total": node[TABLES.TOTAL].tolist(),
+            "devices": node[TABLES.DEVICES : held].T.tolist(),
+            "tasks": node[TABLES.TASKS].tolist(),
+            "held": node[held : held + top + 1].T.tolist(),
+            "cores": np.where(node[TABLES.SIZE_CORES] >= 0, node[TABLES.CORES], -1).tolist(),
+            "mem": np.where(node[TABLES.SIZE_MEM] >= 0, node[TABLES.MEM], -1).tolist(),
             "draws": int(rows[0, TABLES.DRAWS]),
         }
 

@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 
 from windtunnel.cluster.devices import DeviceNode, FreeDevices, device_demand, device_nodes
 from windtunnel.errors import SpecError
-from windtunnel.placements.fragmentation import (
+from windtunnel.sim.device_requests import device_requests
+from windtunnel.sim.fragmentation import (
     CAUSES,
     Shape,
     fragmentation,
     node_fragments,
     target_workload,
+    workload_of,
 )
-from windtunnel.study.device_requests import device_requests
 from windtunnel.traces.openb import read_nodes, read_openb
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def test_it_is_the_formula_of_the_paper(case: Case, left: list[int], cores: int)
 def test_the_published_empty_cluster(data_dir: Path) -> None:
     pods = read_openb(data_dir / "openb" / "openb_pod_list_default.csv").jobs
     _, cluster = read_nodes(data_dir / "openb" / "openb_node_list_gpu_node.csv")
-    workload = device_requests(pods).workload()
+    workload = workload_of(device_requests(pods))
     assert len(workload.shapes) == 35
     assert workload.total / pods.num_rows == pytest.approx(0.9527, abs=1e-4)
     empty = fragmentation(FreeDevices(device_nodes(cluster)), workload)

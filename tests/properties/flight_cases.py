@@ -12,6 +12,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 import windtunnel as wt
+from windtunnel.placements.scored_catalogue import SCORED
 from windtunnel.policies.service_order import Gittins, Las, Srsf, Tiresias
 from windtunnel.sim.contract import FunctionPolicy
 
@@ -55,6 +56,8 @@ class Case:
     save_time: float
     restore_time: float
     until: float | None
+    sharing: str | None = None
+    resources: str = "all"
 
     def fly(self, engine: str, **changes: Any) -> wt.Outcome:
         """Run it on an engine."""
@@ -65,6 +68,8 @@ class Case:
             case.policy,
             queueing=case.queueing,
             placement=case.placement,
+            sharing=case.sharing,
+            resources=case.resources,
             engine=engine,
             save_time=case.save_time,
             restore_time=case.restore_time,
@@ -169,6 +174,70 @@ def pool_clusters() -> st.SearchStrategy[wt.ClusterSpec]:
         )
     )
     return st.one_of(one, one, several)
+
+
+def device_clusters() -> st.SearchStrategy[wt.ClusterSpec]:
+    """Clusters whose nodes have cores and memory, here and there; some without GPUs."""
+    node_type = st.builds(
+        wt.NodeType,
+        count=st.integers(1, 3),
+        gpus=st.integers(0, 4),
+        gpu_type=st.sampled_from((None, "A", "B")),
+        cpus=st.sampled_from((None, 2.0, 4.0, 9.5)),
+        mem_gib=st.sampled_from((None, 4.0, 10.0)),
+    )
+    some = st.lists(node_type, min_size=1, max_size=4)
+    narrow = some.filter(lambda types: any(t.gpus for t in types))
+    filler = wt.NodeType(61, 1, "filler", 1.0, 1.0)  # pushes the others behind the first 64
+    wide = narrow.map(lambda types: [filler, *types])
+    return st.one_of(narrow, narrow, wide).map(lambda ts: wt.ClusterSpec(tuple(ts), "devices"))
+
+
+@st.composite
+def device_jobs(draw: st.DrawFn, *, pooled: bool) -> Jobs:
+    """Jobs that ask for whole GPUs or shares, cores and memory, in one task or several."""
+    each = st.one_of(
+        st.integers(0, 4).map(float), st.sampled_from((0.1, 0.25, 0.3, 0.5, 0.7, 0.999))
+    )
+    if pooled:
+        each = st.one_of(each, st.sampled_from((1.5, 2.25)))
+    row = st.tuples(each, st.sampled_from((None, 1, 1, 2, 3, 5)), st.sampled_from((0.0, 0.5, 2.0)),
+                    st.sampled_from((None, 0.0, 1.0, 3.5)))  # fmt: skip
+    jobs = draw(job_lists(whole=True))
+    rows = draw(st.lists(row, min_size=len(jobs["submit_time"]), max_size=20))
+    rows = rows[: len(jobs["submit_time"])]
+    jobs["num_gpus"] = [gpus * (tasks or 1) for gpus, tasks, _, _ in rows]
+    jobs["num_tasks"] = [tasks for _, tasks, _, _ in rows]
+    jobs["num_cpus"] = [cores * (tasks or 1) for _, tasks, cores, _ in rows]
+    jobs["mem_gib"] = [None if mem is None else mem * (tasks or 1) for _, tasks, _, mem in rows]
+    return jobs
+
+
+@st.composite
+def device_cases(draw: st.DrawFn, *, policy: Any = None, conservative: bool = True) -> Case:
+    """Runs on nodes with devices, cores and memory, under every placement that there is."""
+    sharing = draw(st.sampled_from(("devices", "devices", "pooled")))
+    names = [
+        name for name, kind in SCORED.items() if sharing == "devices" or not kind.needs_devices
+    ]
+    options = st.sampled_from(
+        ("", "", ":ties=name", ":ties=random", ":gang=fill", ":scores=float:gang=fill")
+    )
+    rules = (None, "strict", "skip", "easy", "easy_sjbf", *("conservative",) * conservative)
+    chosen = draw(st.sampled_from(POLICIES) if policy is None else policy)
+    preempts = chosen in POLICIES[4:] or not isinstance(chosen, str)
+    return Case(
+        jobs=draw(device_jobs(pooled=sharing == "pooled")),
+        cluster=draw(device_clusters()),
+        policy=chosen,
+        queueing=draw(st.sampled_from(rules[:3] if preempts else rules)),
+        placement=draw(st.sampled_from(names)) + draw(options),
+        save_time=draw(st.sampled_from((0.0, 0.25))),
+        restore_time=0.0,
+        until=draw(st.one_of(st.none(), st.none(), quarters(0, 25))),
+        sharing=sharing,
+        resources=draw(st.sampled_from(("all", "all", "gpus"))),
+    )
 
 
 def service_cases() -> st.SearchStrategy[Case]:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from flight_cases import MORE, Case, backfilling_cases, cases, policies, service_cases
+from flight_cases import (
+    MORE,
+    Case,
+    backfilling_cases,
+    cases,
+    device_cases,
+    policies,
+    service_cases,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from windtunnel.policies.service_order import Las, Srsf, Tiresias
 from windtunnel.testing import assert_outcomes_equal
 
+SERVICE = (Las(1.0), Las(2.75), Tiresias(1.0, (2.0, 8.0)), Srsf())
 PREEMPTIVE = st.one_of(
     st.just("srtf"), policies().filter(lambda p: getattr(p, "preemptive", False))
 )
@@ -34,4 +44,16 @@ def test_backfilling(case: Case) -> None:
 @settings(max_examples=300 * MORE)
 @given(service_cases())
 def test_orders_by_service(case: Case) -> None:
+    assert_outcomes_equal(case.fly("reference"), case.fly("compiled"))
+
+
+@settings(max_examples=500 * MORE)
+@given(device_cases(conservative=False))
+def test_devices(case: Case) -> None:
+    assert_outcomes_equal(case.fly("reference"), case.fly("compiled"))
+
+
+@settings(max_examples=200 * MORE)
+@given(device_cases(policy=st.sampled_from(SERVICE)))
+def test_devices_under_orders_by_service(case: Case) -> None:
     assert_outcomes_equal(case.fly("reference"), case.fly("compiled"))

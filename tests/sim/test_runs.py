@@ -203,12 +203,24 @@ def test_all_that_is_incomplete_is_reported_at_once() -> None:
 
 
 @engines
-def test_shares_of_a_gpu_live_on_pools(engine: str) -> None:
+def test_shares_of_a_gpu(engine: str) -> None:
     jobs = {"submit_time": [0.0] * 4, "duration": [2.0] * 4, "num_gpus": [0.3, 0.7, 0.1, 1 / 3]}
     out = wt.simulate(jobs, "pool:1", engine=engine)
     assert out.table["start_time"].to_pylist() == [0, 0, 2, 2]  # 0.3 + 0.7 is exactly a GPU
-    with pytest.raises(wt.SchemaError, match="Share GPUs with placement='pool'"):
-        wt.simulate(jobs, "1x8", engine=engine)
+    # On one device 0.3 + 0.7 are a GPU, too, and two more shares go to the other one.
+    shared = wt.simulate({**jobs, "num_gpus": [0.3, 0.7, 0.1, 0.5]}, "1x2", engine=engine)
+    assert shared.table["start_time"].to_pylist() == [0, 0, 0, 0]
+    assert shared.segments["devices"].to_pylist() == [[[0]], [[0]], [[1]], [[1]]]
+    assert shared.segments["node_gpus"].to_pylist() == [[0.3], [0.7], [0.1], [0.5]]
+    assert shared.settings["sharing"] == "devices"
+    # Half of one device and half of another are no GPU, unless a node's GPUs are one pool.
+    halves = {**jobs, "num_gpus": [0.6, 0.6, 0.8, 0.0]}
+    apart = wt.simulate(halves, "1x2", engine=engine)
+    assert apart.table["start_time"].to_pylist() == [0, 0, 2, 2]
+    pooled = wt.simulate(halves, "1x2", sharing="pooled", engine=engine)
+    assert pooled.table["start_time"].to_pylist() == [0, 0, 0, 0]
+    with pytest.raises(wt.SchemaError, match="cannot put GPUs together"):
+        wt.simulate({**jobs, "num_gpus": [1.5, 1, 1, 1]}, "1x8", engine=engine)
     assert wt.simulate(jobs, "1x8", placement="pool", engine=engine).metrics()["max_wait"] == 0
     with pytest.raises(wt.SchemaError, match="a share of at least 1e-06 GPU; job '0' asks"):
         wt.simulate({**jobs, "num_gpus": [1e-7, 1, 1, 1]}, "pool:1", engine=engine)
@@ -326,6 +338,11 @@ def test_settings_are_enough_to_run_it_again() -> None:
         "policy": "srtf",
         "queueing": "skip",
         "placement": "best_fit",
+        "sharing": None,
+        "resources": "all",
+        "bind_types": None,
+        "arrivals": None,
+        "compat": None,
         "estimates": None,
         "events": "batch",
         "engine": "compiled",

@@ -10,10 +10,10 @@ import pytest
 from windtunnel.cluster import ClusterSpec, NodeType
 from windtunnel.cluster.devices import FreeDevices, device_nodes
 from windtunnel.errors import SchemaError, SpecError
-from windtunnel.placements.fragmentation import fragmentation
 from windtunnel.placements.scored_catalogue import resolve_scored
 from windtunnel.schema import as_jobs
-from windtunnel.study.device_requests import device_requests
+from windtunnel.sim.device_requests import device_requests
+from windtunnel.sim.fragmentation import fragmentation, workload_of
 from windtunnel.study.pack import arrivals, pack
 from windtunnel.traces.openb import read_nodes, read_openb
 
@@ -88,7 +88,7 @@ def test_a_small_cluster_is_filled_as_plain_python_fills_it(name: str, order: st
     free = FreeDevices(nodes)
     free.ranks = ranks.tolist() if order == "shuffled" else [0, 1, 2]
     ties = "random" if name == "random" else {"index": "index"}.get(order, "name")
-    placement = resolve_scored(name, ties=ties, seed=3, workload=requests.workload())
+    placement = resolve_scored(name, ties=ties, seed=3, workload=workload_of(requests))
     kinds, demands = requests.demands(nodes)
     arrived, rows = 0, []
     for job in chosen.tolist():
@@ -97,7 +97,7 @@ def test_a_small_cluster_is_filled_as_plain_python_fills_it(name: str, order: st
         if where is not None:
             free.take(where, demand)
         arrived += demand.count * demand.amount
-        now = fragmentation(free, requests.workload())
+        now = fragmentation(free, workload_of(requests))
         rows.append((round(arrived / 8000 * 100), 8000 - now.idle, now.ratio, now.amount))
     found = result.table.to_pylist()
     for row in found:
@@ -163,7 +163,7 @@ def test_jobs_become_tasks() -> None:
     assert found.milli.tolist() == [3000, 500, 4000, 0, 1000]
     assert found.milli_per_gpu.tolist() == [1000, 500, 1000, 0, 250]
     assert len(found.notes) == 2
-    assert found.types[1] == "A|B"
+    assert found.types[found.type_of[1]] == "A|B"
 
 
 def test_what_devices_cannot_give_is_refused_with_the_row() -> None:

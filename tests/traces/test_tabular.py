@@ -184,6 +184,16 @@ def test_a_quote_inside_a_plain_field_is_text(blank: str) -> None:
     assert list(text.lines) == [n + len(blank) for n in (2, 3, 4)]
 
 
+def test_two_stray_quotes_do_not_swallow_the_rows_between() -> None:
+    text = b'job_id,num_gpus\n"a,1\nb,2\n"c,3\nd,4\n'
+    with pytest.raises(TraceError, match="behind a closing quote") as error:
+        parse_text(text, "t.csv")
+    assert error.value.row == 2
+    # Text over several lines that is quoted as a whole is a field like any other.
+    kept = parse_text(b'job_id,num_gpus\n"a\nb",1\nc,2\n', "t.csv").table
+    assert kept["job_id"].to_pylist() == ["a\nb", "c"]
+
+
 def test_unquoted_text_keeps_its_quotes() -> None:
     table = parse_text(b'a|b\n5" disk|"x\n', "t", delimiter="|", quoted=False).table
     assert table.to_pydict() == {"a": ['5" disk'], "b": ['"x']}

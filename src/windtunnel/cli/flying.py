@@ -152,6 +152,7 @@ def print_notes(console: Console, flown: Flown, command: str) -> None:
         [
             ("queueing", _told(queueing)),
             ("placement", next(iter(flown.outcomes.values())).settings["placement"]),
+            ("GPU sharing", next(iter(flown.outcomes.values())).settings["sharing"]),
             ("engine", _told(engines)),
             ("again with", command),
         ],

@@ -24,6 +24,11 @@ _TWINS = ("twin.toml", "twin.json")
 #: The options of a flight whose default says nothing, with that default.
 _QUIET: dict[str, Any] = {
     "queueing": None,
+    "sharing": None,
+    "resources": "all",
+    "bind_types": None,
+    "arrivals": None,
+    "compat": None,
     "estimates": None,
     "events": "batch",
     "engine": "auto",
@@ -244,5 +249,7 @@ def flight_words(settings: dict[str, Any], cluster: str | None, placement: str) 
         value = settings[name]
         if value != quiet:
             text = f"{value:g}" if isinstance(value, float) and value.is_integer() else str(value)
+            if isinstance(value, tuple):
+                text = ",".join(value) or "none"
             words += [f"--{name.replace('_', '-')}", text]
     return words

@@ -46,6 +46,24 @@ class Seconds(click.ParamType):  # type: ignore[type-arg] # generic from click 8
         return number
 
 
+class TypeNames(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
+    """Names of GPU types, joined by commas; ``all`` is no choice, ``none`` an empty one."""
+
+    name = "types"
+
+    def convert(
+        self,
+        value: Any,
+        param: click.Parameter | None,  # noqa: ARG002 - click's contract
+        ctx: click.Context | None,  # noqa: ARG002 - ditto
+    ) -> tuple[str, ...] | None:
+        """Return the names; None = all."""
+        if value == "all" or isinstance(value, tuple):
+            return None if value == "all" else value
+        names = () if value == "none" else str(value).split(",")
+        return tuple(name.strip() for name in names if name.strip())
+
+
 class OneOf(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
     """One of a few words; a wrong one is answered with the nearest."""
 
@@ -213,9 +231,40 @@ def flight_options(command: Command) -> Command:
             "[default: the policy's own]",
         ),
         click.option(
+            "--compat",
+            metavar="NAME",
+            help="A published simulator's own ways, to compare with what it printed: pai.",
+        ),
+        click.option(
+            "--arrivals",
+            metavar="N/SECONDS",
+            help="Other arrivals for the same jobs: 300/60 = 300 every 60 s, in their own order.",
+        ),
+        click.option(
+            "--bind-types",
+            type=TypeNames(),
+            metavar="TYPES",
+            help="GPU types that bind the jobs that name them: V100,T4; all; or none.  "
+            "[default: all]",
+        ),
+        click.option(
+            "--resources",
+            metavar="all|gpus",
+            default="all",
+            show_default=True,
+            help="Cores and memory constrain where cluster and job state them, or GPUs alone do.",
+        ),
+        click.option(
+            "--sharing",
+            metavar="devices|pooled",
+            help="Jobs share single GPUs of a node, or its GPUs are one pool.  "
+            "[default: devices, where anything needs them]",
+        ),
+        click.option(
             "--placement",
             metavar="NAME",
-            help="best_fit, spread or pool.  [default: best_fit; on a pool, pool]",
+            help="best_fit, spread, pool, first_fit, fgd, ...; with options, as in "
+            "fgd:ties=index:gang=fill.  [default: best_fit; on a pool, pool]",
         ),
         click.option(
             "--queueing",

@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "pack": "windtunnel.cli.pack",
     "predict": "windtunnel.cli.predict",
     "gavel": "windtunnel.cli.gavel",
+    "energy": "windtunnel.cli.energy",
     "demo": "windtunnel.cli.demo",
 }
 

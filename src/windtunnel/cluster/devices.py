@@ -150,6 +150,8 @@ def device_demand(
     count: int = 1,
     types: frozenset[str] | None = None,
     pooled: bool = False,
+    bind_cpu_tasks: bool = False,
+    kinds: Sequence[NodeKind] | None = None,
 ) -> DeviceDemand:
     """Return the demand of one class of jobs on a cluster.
 
@@ -162,6 +164,8 @@ def device_demand(
         count: tasks of the gang.
         types: acceptable GPU types; None = any. They bind tasks with GPUs only.
         pooled: whether a node's GPUs are one pool.
+        bind_cpu_tasks: types bind tasks without GPUs, too.
+        kinds: the cluster's kinds of nodes, where they are known already.
 
     Raises:
         SpecError: a number is out of range, or a task asks for more than one GPU with a share.
@@ -177,28 +181,49 @@ def device_demand(
             "demand",
             f"a task of {gpus + milli / MILLI:g} GPUs; expected whole GPUs, or a share of one.",
         )
-    binds = types is not None and (gpus or milli)
-    allowed, held = 0, []
-    for index, node in enumerate(nodes):
-        if not binds or (types is not None and node.gpu_type in types):
-            allowed |= 1 << index
-            held.append(
-                _empty_room(
-                    node,
-                    gpus=gpus,
-                    milli=milli,
-                    cores=cores,
-                    mem=mem,
-                    count=count,
-                    pooled=pooled,
-                )
-            )
-    positive = [room for room in held if room]
+    binds = types is not None and (gpus or milli or bind_cpu_tasks)
+    asked = {"gpus": gpus, "milli": milli, "cores": cores, "mem": mem, "count": count}
+    allowed = largest = smallest = capacity = 0
+    for kind in node_kinds(nodes) if kinds is None else kinds:
+        if binds and types is not None and kind.example.gpu_type not in types:
+            continue
+        allowed |= kind.members
+        room = _empty_room(kind.example, **asked, pooled=pooled)
+        if room:
+            largest = max(largest, room)
+            smallest = min(smallest or room, room)
+            capacity += room * kind.count
     return DeviceDemand(
         *(count, gpus, milli, cores, mem, allowed),
-        largest=max(positive, default=0),
-        smallest=min(positive, default=0),
-        capacity=sum(positive),
+        largest=largest,
+        smallest=smallest,
+        capacity=capacity,
+    )
+
+
+@dataclass(frozen=True)
+class NodeKind:
+    """Nodes that are alike but for their names.
+
+    Attributes:
+        example: one of them.
+        count: how many.
+        members: which, as a bitset.
+    """
+
+    example: DeviceNode
+    count: int
+    members: int
+
+
+def node_kinds(nodes: Sequence[DeviceNode]) -> tuple[NodeKind, ...]:
+    """Return the distinct kinds of nodes, in order of appearance."""
+    found: dict[tuple[object, ...], list[int]] = {}
+    for index, node in enumerate(nodes):
+        found.setdefault((node.gpus, node.gpu_type, node.cores, node.mem), []).append(index)
+    return tuple(
+        NodeKind(nodes[members[0]], len(members), sum(1 << index for index in members))
+        for members in found.values()
     )
 
 
@@ -240,6 +265,7 @@ class FreeDevices:
         pooled: a node's GPUs are one pool of thousandths.
 
     Attributes:
+        total: free thousandths of all GPUs.
         devices: free thousandths of each GPU of each node; of a pooled node, one number for all.
         cores: free thousandths of cores of each node; `UNLIMITED` = not constrained.
         mem: free MiB of each node; `UNLIMITED` = not constrained.
@@ -257,6 +283,7 @@ class FreeDevices:
                 raise SpecError("cluster", f"{node.gpus} GPUs a node; at most {MAX_DEVICES} fit")
         self.nodes = tuple(nodes)
         self.pooled = pooled
+        self.total = sum(node.gpus for node in nodes) * MILLI
         self.devices = [
             ([n.gpus * MILLI] if n.gpus else []) if pooled else [MILLI] * n.gpus for n in nodes
         ]
@@ -321,6 +348,7 @@ class FreeDevices:
         for node in range(len(self.nodes)):
             mine, theirs = self.devices[node], other.devices[node]
             self.devices[node] = list(map(min, mine, theirs))
+            self.total -= sum(mine) - sum(self.devices[node])
             self.held[node] = list(map(max, self.held[node], other.held[node]))
         self.cores = list(map(min, self.cores, other.cores))
         self.mem = list(map(min, self.mem, other.mem))
@@ -364,10 +392,12 @@ class FreeDevices:
             if self.pooled:
                 if grant:
                     free[0] += sign * grant
+                    self.total += sign * grant
             else:
                 for device in range(len(free)):
                     if grant >> device & 1:
                         free[device] += sign * each
+                self.total += sign * each * grant.bit_count()
             if self.cores[node] != UNLIMITED:
                 self.cores[node] += sign * tasks * demand.cores
             if self.mem[node] != UNLIMITED:

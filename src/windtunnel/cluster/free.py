@@ -9,7 +9,7 @@ Both are changed only through ``take`` and ``give``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,6 +41,36 @@ class Demand:
     largest: int
     smallest: int
     capacity: int
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether the job asks for nothing at all, and so runs nowhere in particular."""
+        return self.gpus == 0 and self.cpus == 0
+
+
+class FreeState(Protocol):
+    """What is free in a cluster; demands are of the state's own kind.
+
+    Attributes:
+        total: free GPU units of the whole cluster.
+    """
+
+    total: int
+
+    def take(self, where: Where, demand: Any) -> None:
+        """Take what a placement chose."""
+
+    def give(self, where: Where, demand: Any) -> None:
+        """Give back what `take` took."""
+
+    def copy(self) -> Self:
+        """Return an independent copy."""
+
+    def meet(self, other: Any) -> None:
+        """Keep only what is free in ``other``, too."""
+
+    def fits(self, where: Where, demand: Any) -> bool:
+        """Return whether a policy's own choice is free, allowed and of the right sum."""
 
 
 class FreeNodes:
@@ -167,7 +197,7 @@ class FreePool:
     def fits(self, where: Where, demand: Demand) -> bool:
         """Return whether a policy's own choice of a pool serves."""
         if not where:
-            return demand.gpus == demand.cpus == 0
+            return demand.is_nothing
         return any(where == [(pool, demand.gpus)] for pool in self.candidates(demand))
 
     def _move(self, where: Where, demand: Demand, sign: int) -> None:

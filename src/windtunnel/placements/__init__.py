@@ -1,5 +1,10 @@
 """Placements: where a job runs; one family a file."""
 
-from windtunnel.placements.catalogue import PLACEMENTS, resolve_placement
+from windtunnel.placements.catalogue import (
+    PLACEMENTS,
+    is_scored,
+    resolve_placement,
+    split_placement,
+)
 
-__all__ = ["PLACEMENTS", "resolve_placement"]
+__all__ = ["PLACEMENTS", "is_scored", "resolve_placement", "split_placement"]

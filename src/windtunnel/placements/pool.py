@@ -15,7 +15,7 @@ class Pool:
 
     def place(self, free: FreePool, demand: Demand) -> Where | None:
         """Return the pool the job draws from, or None."""
-        if demand.gpus == 0 and demand.cpus == 0:
+        if demand.is_nothing:
             return []
         best = min(free.candidates(demand), key=free.free.__getitem__, default=None)
         return None if best is None else [(best, demand.gpus)]

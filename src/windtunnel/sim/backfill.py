@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING
 from windtunnel.sim.profile import Profile
 
 if TYPE_CHECKING:
-    from windtunnel.cluster.free import FreeNodes, FreePool, Where
+    from windtunnel.cluster.free import FreeState, Where
     from windtunnel.sim.ledger import Ledger
     from windtunnel.sim.queues import Key
 
-    Free = FreeNodes | FreePool
+    Free = FreeState
 
 
 class EasyQueue:

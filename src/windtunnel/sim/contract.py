@@ -26,7 +26,7 @@ from windtunnel.errors import PolicyError, SpecError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from windtunnel.cluster.free import Demand, Where
+    from windtunnel.cluster.free import Where
     from windtunnel.sim.jobs import Jobs, JobView
 
 #: Rules that plan with expected ends (`windtunnel.sim.backfill`).
@@ -228,15 +228,13 @@ class FunctionPolicy(Policy):
 
 
 class Placement(Protocol):
-    """Where a job runs: a search over the free state that changes nothing.
+    """Where a job runs: a search over the free state that changes nothing."""
 
-    Attributes:
-        name: what users type.
-    """
+    @property
+    def name(self) -> str:
+        """What users type."""
 
-    name: str
-
-    def place(self, free: Any, demand: Demand) -> Where | None:
+    def place(self, free: Any, demand: Any) -> Where | None:
         """Return nodes and GPUs for one job of this demand, or None if it does not fit now."""
 
 

@@ -170,7 +170,7 @@ class Decider:
     def _fits(self, where: Where, job: int) -> bool:
         ledger = self.ledger
         if not where:
-            return ledger.gpus[job] == 0 and ledger.demand[job].cpus == 0
+            return bool(ledger.demand[job].is_nothing)
         return ledger.free.fits(where, ledger.demand[job])
 
     def _preempt(self, decision: Preempt) -> None:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
-    import numpy as np
+    from collections.abc import Callable
 
 #: Codes of `Flight.status`, in order.
 STATUS_NAMES: tuple[str, ...] = ("finished", "running", "waiting", "not_submitted", "rejected")
 FINISHED, RUNNING, WAITING, NOT_SUBMITTED, REJECTED = range(len(STATUS_NAMES))
+
+
+def _no_nodes(kind: type[np.integer]) -> Callable[[], np.ndarray]:
+    return lambda: np.empty(0, dtype=kind)
 
 
 @dataclass(frozen=True)
@@ -31,7 +37,10 @@ class Flight:
         segment_end: Float array (s,), s; NaN where still running at the horizon.
         node_offset: Int array (s + 1,), where a segment's nodes lie in ``nodes``.
         nodes: Int32 array, node indices of all segments in placement order; empty on a pool.
-        node_gpus: Int32 array, GPUs taken on each of ``nodes``.
+        node_gpus: GPUs taken on each of ``nodes``: Int32 array, Float where devices are modelled.
+        node_tasks: Int32 array, tasks on each of ``nodes``; empty unless devices are modelled.
+        devices: Int array, the devices that these tasks hold on each of ``nodes``, a bit each;
+            empty unless devices are modelled, and where a node's GPUs are one pool.
         scheduling_points: number of instants at which the policy decided.
     """
 
@@ -47,3 +56,5 @@ class Flight:
     nodes: np.ndarray
     node_gpus: np.ndarray
     scheduling_points: int
+    node_tasks: np.ndarray = field(default_factory=_no_nodes(np.int32))
+    devices: np.ndarray = field(default_factory=_no_nodes(np.int64))

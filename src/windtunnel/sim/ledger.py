@@ -11,16 +11,17 @@ from __future__ import annotations
 import heapq
 import math
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from windtunnel.sim.flight import FINISHED, NOT_SUBMITTED, REJECTED, RUNNING, WAITING, Flight
+from windtunnel.sim.places import places
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from windtunnel.cluster.free import Demand, Where
+    from windtunnel.cluster.free import FreeState, Where
     from windtunnel.sim.contract import Placement
     from windtunnel.sim.problem import Problem
 
@@ -58,8 +59,8 @@ class Ledger:
         self.problem = problem
         self.placement = placement
         self.overhead = overhead
-        self.free = problem.free_state()
-        self.demand: list[Demand] = [problem.demands[c] for c in problem.demand_of.tolist()]
+        self.free: FreeState = problem.free_state()
+        self.demand: list[Any] = [problem.demands[c] for c in problem.demand_of.tolist()]
         self.gpus: list[int] = problem.gpus.tolist()
         self.remaining: list[float] = problem.duration.tolist()
         self.projected_end = [math.nan] * count
@@ -158,10 +159,9 @@ class Ledger:
         status = np.where(problem.submit > horizon, NOT_SUBMITTED, WAITING)
         status[list(self.running)] = RUNNING
         status[finished] = FINISHED
-        # A pool's "nodes" are the engine's own affair.
-        wheres = [] if problem.is_pool else [stay.where for stay in stays]
-        sizes = list(map(len, wheres)) or [0] * len(stays)
-        places = list(chain.from_iterable(wheres))
+        sizes = [len(stay.where) for stay in stays]
+        pairs = np.array(list(chain.from_iterable(stay.where for stay in stays)), dtype=np.int64)
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
         def by_row(values: Sequence[float] | np.ndarray, missing: float) -> np.ndarray:
             result = np.full(total, missing)
@@ -177,8 +177,6 @@ class Ledger:
             segment_job=problem.rows[job],
             segment_start=begin,
             segment_end=end,
-            node_offset=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-            nodes=np.array([node for node, _ in places], dtype=np.int32),
-            node_gpus=np.array([gpus for _, gpus in places], dtype=np.int32),
+            **vars(places(problem, job, offsets, tuple(pairs.reshape(-1, 2).T))),
             scheduling_points=points,
         )

@@ -60,13 +60,15 @@ def summary(outcome: Outcome) -> dict[str, Any]:
     ``utilization`` (fraction of the cluster's GPU-seconds between first submit and last end);
     ``gpu_time`` (GPU-seconds held); ``num_preemptions``; ``avg_preempted_time`` (s a finished job
     spent waiting after its first start); ``scheduling_points``. None where there is nothing to
-    average.
+    average. With ``compat="pai"`` waits and jcts count once a task, and the makespan is a second
+    longer, as in that simulator.
     """
     flight = outcome.flight
     started = ~np.isnan(flight.start)
     done = flight.status == FINISHED
     wait = (flight.start - outcome.submit_time)[started]
     jct = (flight.end - outcome.submit_time)[done]
+    times = _times(outcome)
     first, last = horizon(outcome)
     gpu_time = gpu_seconds(outcome)
     span = (last - first) * outcome.cluster.num_gpus
@@ -77,17 +79,29 @@ def summary(outcome: Outcome) -> dict[str, Any]:
             f"num_{STATUS_NAMES[code]}": int((flight.status == code).sum())
             for code in (FINISHED, RUNNING, WAITING, NOT_SUBMITTED, REJECTED)
         },
-        **distribution(jct, "jct"),
-        **distribution(wait, "wait"),
+        **distribution(np.repeat(jct, times[done]), "jct"),
+        **distribution(np.repeat(wait, times[started]), "wait"),
         **distribution(bounded_slowdown(outcome), "bounded_slowdown"),
         "num_waited": int((wait > 0).sum()),
-        "makespan": last if done.any() else None,
+        "makespan": last + _idle_second(outcome) if done.any() else None,
         "utilization": gpu_time / span if span > 0 else None,
         "gpu_time": gpu_time,
         "num_preemptions": int(flight.preemptions.sum()),
         "avg_preempted_time": float(preempted.mean()) if len(preempted) else None,
         "scheduling_points": flight.scheduling_points,
     }
+
+
+def _times(outcome: Outcome) -> np.ndarray:
+    """Return how often each job counts in averages, shape (n,)."""
+    if outcome.settings.get("compat") != "pai":
+        return np.ones(len(outcome.jobs), dtype=np.int64)
+    return np.asarray(outcome.jobs["num_tasks"].to_numpy(), dtype=np.int64)
+
+
+def _idle_second(outcome: Outcome) -> int:
+    """Return the second that the PAI simulator runs on after the last completion."""
+    return int(outcome.settings.get("compat") == "pai")
 
 
 def gpu_seconds(outcome: Outcome) -> float:

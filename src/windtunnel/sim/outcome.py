@@ -11,10 +11,20 @@ import pyarrow as pa
 
 from windtunnel.sim import metrics, timeline
 from windtunnel.sim.flight import STATUS_NAMES
+from windtunnel.sim.observe import (
+    allocation,
+    finish_time,
+    fragments,
+    shares,
+    starvation,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.sim.flight import Flight
+    from windtunnel.sim.fragmentation import TargetWorkload
 
 
 @dataclass(frozen=True)
@@ -77,20 +87,25 @@ class Outcome:
 
         Columns: ``row`` int64 (row in the jobs table), ``start`` and ``end`` float64 s (end null
         where still running at the horizon), ``num_gpus`` float64, ``nodes`` and ``node_gpus``
-        (lists of int32: where, and how many GPUs there).
+        (lists of int32: where, and how many GPUs there). Where devices are modelled, ``node_gpus``
+        is float64, and there are ``node_tasks`` (lists of int32: tasks on each node) and, unless a
+        node's GPUs are one pool, ``devices`` (for each node the list of its devices that are held).
         """
         flight = self.flight
         offsets = pa.array(flight.node_offset.astype(np.int64)).cast(pa.int32())
-        return pa.table(
-            {
-                "row": pa.array(flight.segment_job.astype(np.int64)),
-                "start": pa.array(flight.segment_start),
-                "end": _nullable(flight.segment_end),
-                "num_gpus": pa.array(self.num_gpus[flight.segment_job]),
-                "nodes": pa.ListArray.from_arrays(offsets, pa.array(flight.nodes)),
-                "node_gpus": pa.ListArray.from_arrays(offsets, pa.array(flight.node_gpus)),
-            }
-        )
+        columns = {
+            "row": pa.array(flight.segment_job.astype(np.int64)),
+            "start": pa.array(flight.segment_start),
+            "end": _nullable(flight.segment_end),
+            "num_gpus": pa.array(self.num_gpus[flight.segment_job]),
+            "nodes": pa.ListArray.from_arrays(offsets, pa.array(flight.nodes)),
+            "node_gpus": pa.ListArray.from_arrays(offsets, pa.array(flight.node_gpus)),
+        }
+        if len(flight.node_tasks):
+            columns["node_tasks"] = pa.ListArray.from_arrays(offsets, pa.array(flight.node_tasks))
+        if len(flight.devices):
+            columns["devices"] = pa.ListArray.from_arrays(offsets, _bits(flight.devices))
+        return pa.table(columns)
 
     @cached_property
     def submit_time(self) -> np.ndarray:
@@ -103,8 +118,11 @@ class Outcome:
         return np.asarray(self.jobs["num_gpus"].to_numpy(), dtype=np.float64)
 
     def metrics(self) -> dict[str, Any]:
-        """Return the run in numbers; see `windtunnel.sim.metrics.summary` for each of them."""
-        return metrics.summary(self)
+        """Return the run in numbers; see `windtunnel.sim.metrics.summary` for each of them.
+
+        And `windtunnel.sim.observe.shares.summary`: Jain's index over users and virtual clusters.
+        """
+        return metrics.summary(self) | self._jain
 
     def by_size(self) -> pa.Table:
         """Return waits and completions by job size; see `windtunnel.sim.metrics.by_size`."""
@@ -118,13 +136,71 @@ class Outcome:
         """Return GPUs in use over time; see `windtunnel.sim.timeline.utilization`."""
         return timeline.utilization(self)
 
-    def queue(self) -> pa.Table:
-        """Return waiting jobs and GPUs over time; see `windtunnel.sim.timeline.queue`."""
-        return timeline.queue(self)
+    def queue(self, by: str | None = None) -> pa.Table:
+        """Return waiting jobs and GPUs over time; see `windtunnel.sim.timeline.queue`.
+
+        ``by`` a property of jobs (``size``, ``vc`` ...): see
+        `windtunnel.sim.observe.allocation.queue`.
+        """
+        return timeline.queue(self) if by is None else allocation.queue(self, by)
+
+    def allocation(self, by: str = "vc") -> pa.Table:
+        """Return GPUs in use by group of jobs; see `windtunnel.sim.observe.allocation`."""
+        return allocation.allocation(self, by)
+
+    def allocation_by_type(self) -> pa.Table:
+        """Return GPUs in use by GPU type; see `windtunnel.sim.observe.allocation`."""
+        return allocation.allocation_by_type(self)
+
+    def shares(self, by: str = "vc") -> pa.Table:
+        """Return what each group held of the cluster; see `windtunnel.sim.observe.shares`."""
+        return shares.shares(self, by)
+
+    def jain_index(
+        self, by: str = "user", *, per: str | Mapping[str, float] = "demand"
+    ) -> float | None:
+        """Return how evenly GPU time is shared; see `windtunnel.sim.observe.shares.jain_index`."""
+        return shares.jain_index(self, by, per=per)
+
+    def finish_time_fairness(
+        self, among: str = finish_time.JOBS, *, over: str = "lifetime"
+    ) -> pa.Table:
+        """Return each job's rho; see `windtunnel.sim.observe.finish_time`."""
+        return finish_time.finish_time_fairness(self, among, over=over)
+
+    def fairness(self, among: str = finish_time.JOBS, *, over: str = "lifetime") -> dict[str, Any]:
+        """Return rho in numbers; see `windtunnel.sim.observe.finish_time.summary`."""
+        return finish_time.summary(self, among, over=over)
+
+    def starvation(self, by: str = "size") -> pa.Table:
+        """Return tails of waits, and who is overtaken; see `windtunnel.sim.observe.starvation`."""
+        return starvation.starvation(self, by)
+
+    def overtaken(self) -> np.ndarray:
+        """Return by how many jobs each was overtaken; see `windtunnel.sim.observe.starvation`."""
+        return starvation.overtaken(self)
+
+    def oldest_waiting(self) -> pa.Table:
+        """Return who waits longest over time; see `windtunnel.sim.observe.starvation`."""
+        return starvation.oldest_waiting(self)
+
+    def fragmentation(
+        self,
+        workload: TargetWorkload | None = None,
+        *,
+        weigh: str = "tasks",
+        cores: bool | None = None,
+    ) -> pa.Table:
+        """Return how fragmented the nodes are over time; see `windtunnel.sim.observe.fragments`."""
+        return fragments.fragmentation(self, workload, weigh=weigh, cores=cores)
 
     def __repr__(self) -> str:
         done = int((self.flight.status == 0).sum())
         return f"Outcome({self.settings.get('policy')!r}, finished={done:,} of {len(self.jobs):,})"
+
+    @cached_property
+    def _jain(self) -> dict[str, float | None]:
+        return shares.summary(self)
 
     def _last_nodes(self) -> pa.Array:
         flight = self.flight
@@ -144,6 +220,14 @@ class Outcome:
         return pa.ListArray.from_arrays(
             pa.array(offsets), pa.array(flight.nodes[indices], pa.int32())
         )
+
+
+def _bits(sets: np.ndarray) -> pa.Array:
+    """Return the bits set in each integer, ascending, as lists of int32."""
+    width = int(sets.max(initial=0)).bit_length()
+    held = (sets[:, None] >> np.arange(width)) & 1 == 1
+    offsets = np.concatenate([[0], np.cumsum(held.sum(axis=1))]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(np.nonzero(held)[1], pa.int32()))
 
 
 def _nullable(values: np.ndarray) -> pa.Array:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import bisect
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from windtunnel.cluster.free import Demand, FreeNodes, FreePool, Where
-
-    Free = FreeNodes | FreePool
+    from windtunnel.cluster.free import FreeState, Where
 
 
 class Profile:
@@ -22,9 +20,9 @@ class Profile:
         now: the first instant, s.
     """
 
-    def __init__(self, free: Free, now: float = -math.inf) -> None:
+    def __init__(self, free: FreeState, now: float = -math.inf) -> None:
         self.times: list[float] = [now]
-        self.states: list[Free] = [free]
+        self.states: list[FreeState] = [free]
 
     def forget(self, now: float) -> None:
         """Drop what lies before ``now``."""
@@ -32,22 +30,24 @@ class Profile:
         del self.times[:first], self.states[:first]
         self.times[0] = now
 
-    def take(self, start: float, stop: float, where: Where, demand: Demand) -> None:
+    def take(self, start: float, stop: float, where: Where, demand: Any) -> None:
         """Take GPUs from ``start`` until before ``stop``."""
         for index in self._span(start, stop):
             self.states[index].take(where, demand)
 
-    def give(self, start: float, stop: float, where: Where, demand: Demand) -> None:
+    def give(self, start: float, stop: float, where: Where, demand: Any) -> None:
         """Give back what `take` took."""
         for index in self._span(start, stop):
             self.states[index].give(where, demand)
 
-    def give_from(self, start: float, where: Where, demand: Demand) -> None:
+    def give_from(self, start: float, where: Where, demand: Any) -> None:
         """Give back, from ``start`` on, what runs now."""
         for index in range(self._step(start), len(self.times)):
             self.states[index].give(where, demand)
 
-    def earliest(self, length: float, place: Callable[[Free], Where | None]) -> tuple[float, Where]:
+    def earliest(
+        self, length: float, place: Callable[[FreeState], Where | None]
+    ) -> tuple[float, Where]:
         """Return the first instant at which room stays free for ``length`` seconds, and where.
 
         Args:
@@ -62,7 +62,7 @@ class Profile:
             for later in range(first + 1, len(self.times)):
                 if self.times[later] >= start + length:
                     break
-                room.meet(self.states[later])  # type: ignore[arg-type] # all are of one kind
+                room.meet(self.states[later])
             where = place(room)
             if where is not None:
                 return start, where

@@ -28,9 +28,9 @@ from windtunnel import schema
 from windtunnel.cluster.devices import MILLI, DeviceNode, device_nodes
 from windtunnel.cluster.parse import parse_cluster
 from windtunnel.errors import SpecError
-from windtunnel.placements.fragmentation import CAUSES
 from windtunnel.placements.scored_catalogue import SCORED, resolve_scored
-from windtunnel.study.device_requests import device_requests
+from windtunnel.sim.device_requests import device_requests
+from windtunnel.sim.fragmentation import CAUSES, workload_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.devices import DeviceDemand
     from windtunnel.cluster.spec import ClusterSpec
-    from windtunnel.placements.fragmentation import TargetWorkload
     from windtunnel.placements.scored import ScoredPlacement
-    from windtunnel.study.device_requests import Requests
+    from windtunnel.sim.device_requests import Requests
+    from windtunnel.sim.fragmentation import TargetWorkload
 
 #: How the order of nodes that breaks ties is made.
 NODE_ORDERS: tuple[str, ...] = ("shuffled", "name", "index")
@@ -177,7 +177,7 @@ def pack(
     if requests.milli.sum() == 0:
         raise SpecError("jobs", "no job asks for GPUs; expected some, to fill the cluster with.")
     runs = [(name, seed) for name in chosen for seed in _seeds(seeds)]
-    trial = Trial(requests, nodes, settings, *requests.demands(nodes), requests.workload())
+    trial = Trial(requests, nodes, settings, *requests.demands(nodes), workload_of(requests))
     tables, ends = [], []
     for (name, seed), (rows, end) in zip(
         runs, _results(trial, runs, processes, executor), strict=True

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from windtunnel import schema
 from windtunnel.cluster.parse import parse_cluster
 from windtunnel.errors import SpecError
-from windtunnel.placements import resolve_placement
+from windtunnel.placements import is_scored, resolve_placement, split_placement
 from windtunnel.policies import resolve_policy
 from windtunnel.sim import problem as problems
 from windtunnel.sim.contract import (
@@ -18,14 +18,27 @@ from windtunnel.sim.contract import (
     checked_events,
     checked_queueing,
 )
+from windtunnel.sim.device_requests import device_requests
 from windtunnel.sim.engines import choose_engine
+from windtunnel.sim.fragmentation import TargetWorkload, workload_of
 from windtunnel.sim.outcome import Outcome
+from windtunnel.sim.rooms import DeviceRules, needs_devices
+from windtunnel.study.arrivals import with_arrivals
+from windtunnel.study.compat import as_pai, check_compat, in_order
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import pyarrow as pa
 
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.sim.contract import Policy
+
+
+#: How jobs may share the GPUs of a node.
+SHARING: tuple[str, ...] = ("devices", "pooled")
+#: What of a node constrains.
+RESOURCES: tuple[str, ...] = ("all", "gpus")
 
 
 def simulate(
@@ -35,6 +48,11 @@ def simulate(
     *,
     queueing: str | None = None,
     placement: str | None = None,
+    sharing: str | None = None,
+    resources: str = "all",
+    bind_types: Collection[str] | None = None,
+    arrivals: str | None = None,
+    compat: str | None = None,
     estimates: str | None = None,
     events: str = "batch",
     engine: str = "auto",
@@ -54,7 +72,19 @@ def simulate(
         policy: a built-in name, ``package.module:name``, a `Policy`, or a function (tiers 1-3).
         queueing: ``strict``, ``skip``, or backfilling: ``easy``, ``easy_sjbf``, ``conservative``;
             None = the policy's own default.
-        placement: ``best_fit``, ``spread`` or ``pool``; None = ``best_fit``, on a pool ``pool``.
+        placement: ``best_fit``, ``spread``, ``pool``, ``first_fit``, ``fgd`` ... with options as in
+            ``lowest_utilization:gang=fill`` (`windtunnel.placements.scored`); None = ``best_fit``,
+            on a pool ``pool``.
+        sharing: how jobs share the GPUs of a node: ``devices`` (whole GPUs, or a share of one; no
+            shares of several put together) or ``pooled`` (a node's GPUs are one pool of
+            thousandths); None = ``devices`` where anything needs them modelled: a job asks for part
+            of a GPU, cores or memory constrain, or the placement looks at them.
+        resources: ``all``: cores and memory constrain where both the cluster and the job state
+            them; ``gpus``: they do not.
+        bind_types: GPU types that bind the jobs that name them; None = all, () = none.
+        arrivals: other submit times: ``300/60`` = 300 jobs every 60 s, in order of their own.
+        compat: a published simulator's own ways, for comparing with what it printed: ``pai``
+            (`windtunnel.study.compat`).
         estimates: what backfilling expects a job to take: ``recorded`` (the requested wall time)
             or ``perfect`` (its true duration); None = the policy's own default.
         events: what happens at one instant: ``batch`` (all completions, all arrivals, one
@@ -85,6 +115,11 @@ def simulate(
     options = FlightOptions(
         queueing=queueing,
         placement=placement,
+        sharing=sharing,
+        resources=resources,
+        bind_types=None if bind_types is None else tuple(bind_types),
+        arrivals=arrivals,
+        compat=compat,
         estimates=estimates,
         events=events,
         engine=engine,
@@ -104,6 +139,11 @@ class FlightOptions:
 
     queueing: str | None = None
     placement: str | None = None
+    sharing: str | None = None
+    resources: str = "all"
+    bind_types: tuple[str, ...] | None = None
+    arrivals: str | None = None
+    compat: str | None = None
     estimates: str | None = None
     events: str = "batch"
     engine: str = "auto"
@@ -121,7 +161,22 @@ def fly(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: FlightOp
     Raises:
         SchemaError, SpecError, PolicyError: as `simulate`.
     """
-    where = resolve_placement(options.placement, cluster)
+    check_compat(options.compat)
+    if options.arrivals is not None:
+        ties = None if options.compat is None else in_order
+        table = with_arrivals(table, options.arrivals, ties)
+    asked = options
+    if options.compat is not None:
+        table, policy, options = as_pai(table, cluster, policy, options)
+    as_pool = cluster.is_pool or split_placement(options.placement)[0] == "pool"
+    devices = None if as_pool else _devices(table, cluster, options)
+    where = resolve_placement(
+        options.placement,
+        cluster,
+        devices=devices is not None,
+        seed=options.seed,
+        workload=lambda: _own_workload(table),
+    )
     queueing = checked_queueing(options.queueing, policy)
     save_time = _seconds("save_time", options.save_time)
     restore_time = _seconds("restore_time", options.restore_time)
@@ -130,11 +185,19 @@ def fly(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: FlightOp
     plans = queueing in BACKFILLING and policy.tier < 3  # noqa: PLR2004 - the tier's name
     estimates = checked_estimates(options.estimates, policy)
     checked_events(options.events, policy)
-    engine = choose_engine(options.engine, policy, queueing=queueing, events=options.events)
+    engine = choose_engine(
+        options.engine,
+        policy,
+        queueing=queueing,
+        events=options.events,
+        devices=devices is not None,
+    )
     problem = problems.build(
         table,
         cluster,
-        as_pool=cluster.is_pool or where.name == "pool",
+        as_pool=as_pool,
+        devices=devices,
+        bind_types=options.bind_types,
         estimates=estimates if plans else None,
         oversize=options.oversize,
         incomplete=options.incomplete,
@@ -150,13 +213,41 @@ def fly(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: FlightOp
     )
     settings = {
         "policy": policy.label,
-        **asdict(options),
+        **asdict(asked),
         "queueing": queueing if policy.tier < 3 else "policy",  # noqa: PLR2004 - the tier's name
-        "placement": where.name,
+        "placement": where.name if as_pool else options.placement or where.name,
+        "sharing": None if devices is None else ("pooled" if devices.pooled else "devices"),
         "estimates": estimates if plans else None,
         "engine": engine.NAME,
     }
     return Outcome(table, cluster, flight, settings, problem.reasons, problem.notes)
+
+
+def _own_workload(table: pa.Table) -> TargetWorkload:
+    """Return the target workload that a trace's own jobs stand for; empty if there are none."""
+    requests = device_requests(table, incomplete="reject")
+    return workload_of(requests) if len(requests.rows) else TargetWorkload((), ())
+
+
+def _devices(table: pa.Table, cluster: ClusterSpec, options: FlightOptions) -> DeviceRules | None:
+    """Return how the nodes' devices are used; None = whole GPUs of nodes will do.
+
+    Raises:
+        SpecError: an option is unknown.
+    """
+    if options.sharing not in (None, *SHARING):
+        raise SpecError.unknown("sharing", str(options.sharing), SHARING)
+    if options.resources not in RESOURCES:
+        raise SpecError.unknown("resources", options.resources, RESOURCES)
+    resources = options.resources == "all"
+    wanted = options.sharing is not None or is_scored(options.placement)
+    if not wanted and not needs_devices(table, cluster, resources=resources):
+        return None
+    return DeviceRules(
+        pooled=options.sharing == "pooled",
+        resources=resources,
+        bind_cpu_tasks=options.compat is not None,
+    )
 
 
 def _check_turns(policy: Policy, overhead: float) -> None:

@@ -53,6 +53,8 @@ def locate(
         lines = line_numbers(bytes(body), file, first_line=first_line, quoted=False)
         if len(lines) == rows:
             return lines
+    if quoted:
+        _refuse_torn(bytes(body), file, first_line=first_line, delimiter=delimiter)
     lines = line_numbers(bytes(body), file, first_line=first_line, quoted=quoted)
     if len(lines) != rows:
         raise TraceError(
@@ -62,6 +64,32 @@ def locate(
             "in them.",
         )
     return lines
+
+
+def _refuse_torn(body: bytes, file: str, *, first_line: int, delimiter: str) -> None:
+    """Refuse a field over several lines with text behind its closing quote.
+
+    Two stray quotes in different rows look like one such field, which swallows the rows between.
+
+    Raises:
+        TraceError: there is one; names the line on which it begins.
+    """
+    text = np.frombuffer(body, dtype=np.uint8)
+    quotes = np.flatnonzero(text == _QUOTE)
+    opening, closing = quotes[: len(quotes) // 2 * 2 : 2], quotes[1::2]
+    closing = closing[closing < len(text) - 1]
+    behind = text[closing + 1]
+    torn = ~np.isin(behind, [_LF, _CR, _QUOTE, ord(delimiter)])
+    for at in np.flatnonzero(torn).tolist():
+        begin = int(opening[at])
+        if b"\n" in body[begin : int(closing[at])]:
+            raise TraceError(
+                file,
+                "a delimiter or the end of the line behind a closing quote",
+                row=first_line + body.count(b"\n", 0, begin),
+                hint="Two quotes in different rows make one field of all between them: quote whole "
+                "fields, doubling the quotes in them.",
+            )
 
 
 def line_numbers(body: bytes, file: str, *, first_line: int, quoted: bool) -> np.ndarray:

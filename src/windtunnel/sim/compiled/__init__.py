@@ -15,6 +15,7 @@ from windtunnel.sim.compiled.loading import load_kernels
 from windtunnel.sim.contract import BACKFILLING, Levels, checked_key, static_rank
 from windtunnel.sim.flight import FINISHED, NOT_SUBMITTED, REJECTED, RUNNING, WAITING, Flight
 from windtunnel.sim.jobs import JobView
+from windtunnel.sim.places import places
 
 if TYPE_CHECKING:
     from windtunnel.sim.contract import Placement, Policy
@@ -41,13 +42,13 @@ def run(
         PolicyError: the policy's order is unusable (NaN, wrong shape).
     """
     kernels = load_kernels()
-    nodes = kernels["nodes"]
+    room = kernels["room"]
     by_service = policy.levels is not None or (policy.by_remaining and policy.by_service)
     order, position = (None, None) if by_service else _order(problem, policy)
-    tables = nodes.tables(problem)
+    tables = room.tables(problem, placement)
     sizes = np.bincount(problem.demand_of, minlength=len(problem.demands))
     class_start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    code = nodes.CODES[placement.name]
+    code = room.code(problem, placement)
     strict = queueing == "strict"
     if policy.preemptive:
         if by_service:
@@ -74,19 +75,20 @@ def run(
         if queueing == "conservative":
             started = kernels["conservative_kernel"].fly(
                 problem.submit, problem.duration, problem.estimate, position, order,
-                problem.demand_of, nodes.slots(problem), *tables, code, until,
+                problem.demand_of, room.slots(problem), *tables, code, until,
             )  # fmt: skip
         elif queueing in BACKFILLING:
             shortest = queueing == "easy_sjbf"
             estimated, by_estimate = _places(problem.estimate) if shortest else (order, position)
             started = kernels["easy_kernel"].fly(
                 problem.submit, problem.duration, problem.estimate, position, order, by_estimate,
-                estimated, problem.demand_of, *tables, code, shortest, nodes.places(problem), until,
+                estimated, problem.demand_of, *tables, code, shortest, room.places(problem),
+                room.most_entries(problem), room.kept_rows(tables, code), until,
             )  # fmt: skip
         else:
             started = kernels["queue_kernel"].fly(
                 problem.submit, problem.duration, position, order, problem.demand_of, class_start,
-                *tables, code, strict, nodes.places(problem), until,
+                *tables, code, strict, room.places(problem), room.groups(problem), until,
             )  # fmt: skip
         start, segment_job, offsets, where, gpus, points, _ = started
         end = start + problem.duration
@@ -175,8 +177,6 @@ def _flight(problem: Problem, parts: tuple[Any, ...], until: float) -> Flight:
         FINISHED,
         np.where(running, RUNNING, np.where(problem.submit > until, NOT_SUBMITTED, WAITING)),
     )
-    if problem.is_pool:
-        offsets, where, gpus = np.zeros(len(segment_job) + 1, dtype=np.int64), where[:0], gpus[:0]
     return Flight(
         start=by_row(start, math.nan),
         end=by_row(end, math.nan),
@@ -186,8 +186,6 @@ def _flight(problem: Problem, parts: tuple[Any, ...], until: float) -> Flight:
         segment_job=rows[segment_job],
         segment_start=segment_start,
         segment_end=segment_end,
-        node_offset=offsets,
-        nodes=where.astype(np.int32),
-        node_gpus=gpus.astype(np.int32),
+        **vars(places(problem, segment_job, offsets, (where, gpus))),
         scheduling_points=int(points),
     )

@@ -17,13 +17,12 @@ from windtunnel.sim.compiled.device_tables import (
     S_MASKED,
     S_MILLI,
     SHAPES,
-    SIZE_CORES,
     TASKS,
     TOTAL,
 )
 from windtunnel.sim.compiled.devices import take
 
-#: Causes, in the order of `windtunnel.placements.fragmentation.CAUSES`.
+#: Causes, in the order of `windtunnel.sim.fragmentation.CAUSES`.
 NUM_CAUSES = 7
 _Q1, _Q2, _Q3, _Q4, _XL, _XR, _NO_ACCESS = range(NUM_CAUSES)
 
@@ -31,8 +30,8 @@ _Q1, _Q2, _Q3, _Q4, _XL, _XR, _NO_ACCESS = range(NUM_CAUSES)
 @njit(cache=True)
 def _causes(node, rows, which, causes):
     """Write a node's free GPU milli x tasks of the target workload, by cause."""
-    total = node[which, TOTAL]
-    devices = node[which, GPUS]
+    total = node[TOTAL, which]
+    devices = node[GPUS, which]
     for cause in range(NUM_CAUSES):
         causes[cause] = 0
     if total == 0:
@@ -40,7 +39,7 @@ def _causes(node, rows, which, causes):
     for shape in range(SHAPES, SHAPES + rows[0, NUM_SHAPES]):
         count = rows[shape, S_COUNT]
         milli = rows[shape, S_MILLI]
-        enough = node[which, SIZE_CORES] < 0 or node[which, CORES] >= rows[shape, S_CORES]
+        enough = node[CORES, which] >= rows[shape, S_CORES]
         if milli == 0:
             causes[_XL if enough else _XR] += count * total
             continue
@@ -52,7 +51,7 @@ def _causes(node, rows, which, causes):
         fitting = 0
         small = 0
         for device in range(devices):
-            left = node[which, DEVICES + device]
+            left = node[DEVICES + device, which]
             if left >= milli:
                 fitting += 1
             else:
@@ -90,14 +89,14 @@ def fly(node, rows, classes, placement, kinds, most_tasks):
     touched = np.empty((count, 2), dtype=np.int64)
     nodes = np.empty(most_tasks + 1, dtype=np.int32)
     gpus = np.empty(most_tasks + 1, dtype=np.int64)
-    by_node = np.zeros((len(node), NUM_CAUSES), dtype=np.int64)
-    running = np.zeros(len(node), dtype=np.bool_)
-    left = node[:, TOTAL].copy()
+    by_node = np.zeros((node.shape[1], NUM_CAUSES), dtype=np.int64)
+    running = np.zeros(node.shape[1], dtype=np.bool_)
+    left = node[TOTAL].copy()
     capacity = left.sum()
     idle = capacity
     num_nodes = 0
     num_gpus = np.int64(0)
-    for which in range(len(node)):
+    for which in range(node.shape[1]):
         _causes(node, rows, which, by_node[which])
         for cause in range(NUM_CAUSES):
             causes[0, cause] += by_node[which, cause]
@@ -112,15 +111,15 @@ def fly(node, rows, classes, placement, kinds, most_tasks):
                 continue
             for cause in range(NUM_CAUSES):
                 causes[job + 1, cause] -= by_node[changed, cause]
-            idle += node[changed, TOTAL] - left[changed]
-            left[changed] = node[changed, TOTAL]
+            idle += node[TOTAL, changed] - left[changed]
+            left[changed] = node[TOTAL, changed]
             _causes(node, rows, changed, by_node[changed])
             for cause in range(NUM_CAUSES):
                 causes[job + 1, cause] += by_node[changed, cause]
-            if not running[changed] and node[changed, TASKS] > 0:
+            if not running[changed] and node[TASKS, changed] > 0:
                 running[changed] = True
                 num_nodes += 1
-                num_gpus += node[changed, GPUS]
+                num_gpus += node[GPUS, changed]
         used[job] = capacity - idle
         touched[job, 0] = num_nodes
         touched[job, 1] = num_gpus

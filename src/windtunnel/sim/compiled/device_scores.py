@@ -80,15 +80,15 @@ def draw_bits(rows, purpose):
 
 
 @njit(cache=True)
-def _fragments(rows, which, table, row, first, devices, cores):
+def _fragments(rows, which, devices, cores):
     """Return a node's fragments x tasks of the target workload.
 
-    The node has ``devices`` devices, their free thousandths in ``table[row, first:]``. Shapes are
+    The node has ``devices`` devices, their free thousandths in scratch row `LEFT`. Shapes are
     sorted by `S_MILLI`, so that what depends on it alone is counted once for several shapes.
     """
     total = 0
     for device in range(devices):
-        total += table[row, first + device]
+        total += rows[LEFT, device]
     if total == 0:
         return 0
     found = 0
@@ -104,7 +104,7 @@ def _fragments(rows, which, table, row, first, devices, cores):
                 enough = 0
                 small = 0
                 for device in range(devices):
-                    left = table[row, first + device]
+                    left = rows[LEFT, device]
                     if left >= milli:
                         enough += 1
                     else:
@@ -136,9 +136,9 @@ def _gain_score(rows, gain):
 @njit(cache=True)
 def _scored_device(node, rows, classes, kind, which, cores):
     """Return the device of scratch row `LEFT` on which a share fragments least, and its score."""
-    devices = node[which, GPUS]
+    devices = node[GPUS, which]
     part = classes[kind, PART]
-    before = _fragments(rows, which, rows, LEFT, 0, devices, cores)
+    before = _fragments(rows, which, devices, cores)
     best = np.int64(0)
     chosen = -1
     for device in range(devices):
@@ -153,9 +153,7 @@ def _scored_device(node, rows, classes, kind, which, cores):
         if seen:
             continue
         rows[LEFT, device] = left - part
-        gain = before - _fragments(
-            rows, which, rows, LEFT, 0, devices, cores - classes[kind, WANT_CORES]
-        )
+        gain = before - _fragments(rows, which, devices, cores - classes[kind, WANT_CORES])
         rows[LEFT, device] = left
         score = _gain_score(rows, gain)
         if chosen < 0 or score > best:
@@ -169,7 +167,7 @@ def device_for(node, rows, classes, kind, placement, which, cores, task):
     """Return the device of scratch row `LEFT` that one task with a share gets."""
     if placement == FGD:
         return _scored_device(node, rows, classes, kind, which, cores)[0]
-    devices = node[which, GPUS]
+    devices = node[GPUS, which]
     part = classes[kind, PART]
     if placement == RANDOM:
         fitting = 0
@@ -193,14 +191,8 @@ def device_for(node, rows, classes, kind, placement, which, cores, task):
 @njit(cache=True)
 def copy_left(node, rows, which):
     """Copy what a node's devices have free to scratch row `LEFT`."""
-    for device in range(node[which, GPUS]):
-        rows[LEFT, device] = node[which, DEVICES + device]
-
-
-@njit(cache=True)
-def cores_of(node, which):
-    """Return a node's free cores; where they are not constrained, more than anybody asks for."""
-    return node[which, CORES] if node[which, SIZE_CORES] >= 0 else np.int64(1) << 60
+    for device in range(node[GPUS, which]):
+        rows[LEFT, device] = node[DEVICES + device, which]
 
 
 @njit(cache=True)
@@ -210,13 +202,13 @@ def _try(node, rows, classes, kind, placement, which, tasks):
     whole = classes[kind, WHOLE]
     if whole > 0:
         rest = tasks * whole
-        for device in range(node[which, GPUS]):
+        for device in range(node[GPUS, which]):
             if rest > 0 and rows[LEFT, device] == MILLI:
                 rows[LEFT, device] = 0
                 rest -= 1
     elif classes[kind, PART] > 0:
-        cores = cores_of(node, which)
-        step = classes[kind, WANT_CORES] if node[which, SIZE_CORES] >= 0 else 0
+        cores = node[CORES, which]
+        step = classes[kind, WANT_CORES] if node[SIZE_CORES, which] >= 0 else 0
         for task in range(tasks):
             device = device_for(node, rows, classes, kind, placement, which, cores, task)
             rows[LEFT, device] -= classes[kind, PART]
@@ -225,18 +217,17 @@ def _try(node, rows, classes, kind, placement, which, tasks):
 
 @njit(cache=True)
 def _fgd_score(node, rows, classes, kind, which, tasks):
-    cores = cores_of(node, which)
+    cores = node[CORES, which]
     if tasks == 1 and classes[kind, PART] > 0:
         copy_left(node, rows, which)
         return _scored_device(node, rows, classes, kind, which, cores)[1]
-    if node[which, FRAGS_AT] != node[which, VERSION] + 1:
-        node[which, FRAGS] = _fragments(rows, which, node, which, DEVICES, node[which, GPUS], cores)
-        node[which, FRAGS_AT] = node[which, VERSION] + 1
+    if node[FRAGS_AT, which] != node[VERSION, which] + 1:
+        copy_left(node, rows, which)
+        node[FRAGS, which] = _fragments(rows, which, node[GPUS, which], cores)
+        node[FRAGS_AT, which] = node[VERSION, which] + 1
     _try(node, rows, classes, kind, FGD, which, tasks)
-    after = _fragments(
-        rows, which, rows, LEFT, 0, node[which, GPUS], cores - tasks * classes[kind, WANT_CORES]
-    )
-    return _gain_score(rows, node[which, FRAGS] - after)
+    after = _fragments(rows, which, node[GPUS, which], cores - tasks * classes[kind, WANT_CORES])
+    return _gain_score(rows, node[FRAGS, which] - after)
 
 
 @njit(cache=True)
@@ -244,15 +235,15 @@ def _packing_score(node, rows, classes, kind, which, tasks):
     if classes[kind, GROUP] < 0:
         return 0
     scale = rows[0, SCALE]
-    devices = node[which, GPUS]
-    if node[which, IDLE] == devices:
+    devices = node[GPUS, which]
+    if node[IDLE, which] == devices:
         return max(33 - devices, devices) * scale
     _try(node, rows, classes, kind, GPU_PACKING, which, tasks)
     opened = 0
     percent = 0
     milli = 0
     for device in range(devices):
-        left = node[which, DEVICES + device]
+        left = node[DEVICES + device, which]
         if rows[LEFT, device] != left:
             if left == MILLI:
                 opened += 1
@@ -271,14 +262,14 @@ def _clustering_score(node, rows, classes, kind, which):
         return 0
     held = rows[0, HELD]
     kinds = 0
-    for column in range(held, node.shape[1]):
-        if node[which, column] > 0:
+    for column in range(held, node.shape[0]):
+        if node[column, which] > 0:
             kinds += 1
     base = 0 if kinds > 0 else 25
-    if node[which, held + group] > 0:
+    if node[held + group, which] > 0:
         base = 75 if kinds == 1 else 50
     scale = rows[0, SCALE]
-    used = rows[0, MAX_MILLI] - node[which, TOTAL]
+    used = rows[0, MAX_MILLI] - node[TOTAL, which]
     return 25 * used * scale // rows[0, MAX_MILLI] + base * scale
 
 
@@ -286,13 +277,13 @@ def _clustering_score(node, rows, classes, kind, which):
 def _utilization_score(node, rows, which):
     gpus = 0.0
     cores = 0.0
-    total = node[which, GPUS] * MILLI
+    total = node[GPUS, which] * MILLI
     if total > 0:
-        gpus = (total - node[which, TOTAL]) / total
-    if node[which, SIZE_CORES] > 0:
-        cores = (node[which, SIZE_CORES] - node[which, CORES]) / node[which, SIZE_CORES]
+        gpus = (total - node[TOTAL, which]) / total
+    if node[SIZE_CORES, which] > 0:
+        cores = (node[SIZE_CORES, which] - node[CORES, which]) / node[SIZE_CORES, which]
     use = 100 * (gpus + cores)
-    if total > 0 and node[which, SIZE_CORES] > 0:
+    if total > 0 and node[SIZE_CORES, which] > 0:
         use = use / 2
     scale = rows[0, SCALE]
     if scale == 1:
@@ -303,19 +294,19 @@ def _utilization_score(node, rows, which):
 @njit(cache=True)
 def _leftover_score(node, rows, classes, kind, placement, which, tasks):
     """Score of `OPENB_BEST_FIT` and `DOT_PROD`."""
-    free = node[which, TOTAL]
+    free = node[TOTAL, which]
     want = tasks * (classes[kind, WHOLE] * MILLI + classes[kind, PART])
     cores = tasks * classes[kind, WANT_CORES]
     most_cores = rows[0, MAX_CORES]
     most_milli = rows[0, MAX_MILLI]
     value = 0.0
     if placement == OPENB_BEST_FIT:
-        if node[which, SIZE_CORES] >= 0:
-            value += (node[which, CORES] - cores) / most_cores * 0.5
+        if node[SIZE_CORES, which] >= 0:
+            value += (node[CORES, which] - cores) / most_cores * 0.5
         value += (free - want) / most_milli * 0.5
     else:
-        if node[which, SIZE_CORES] >= 0:
-            value += node[which, CORES] / most_cores * (cores / most_cores)
+        if node[SIZE_CORES, which] >= 0:
+            value += node[CORES, which] / most_cores * (cores / most_cores)
         value += free / most_milli * (want / most_milli)
         value = value / 2
     return np.int64(math.floor((1.0 - value) * 100 * rows[0, SCALE]))
@@ -335,10 +326,10 @@ def score_of(node, rows, classes, kind, placement, which, tasks):
     if placement == LOWEST_UTILIZATION:
         return _utilization_score(node, rows, which)
     if placement == BEST_FIT:
-        return -node[which, TOTAL]
+        return -node[TOTAL, which]
     if placement == WORST_FIT:
-        return node[which, TOTAL]
+        return node[TOTAL, which]
     if placement in (LEAST_IDLE, MOST_IDLE):
-        idle = node[which, TOTAL] if rows[0, POOLED] else node[which, IDLE]
+        idle = node[TOTAL, which] if rows[0, POOLED] else node[IDLE, which]
         return idle if placement == MOST_IDLE else -idle
     return 0

@@ -2,13 +2,14 @@
 
 Three integer tables, as in `windtunnel.sim.compiled.nodes`:
 
-* ``node`` (nodes, ...): columns `TOTAL` ... `FRAGS_AT`, then from `DEVICES` on the free thousandths
-  of each device (one column of all on pooled nodes), then, from column ``rows[0, HELD]`` on, how
-  many tasks of each group (a share, one GPU, two ...) the node runs.
+* ``node`` (..., nodes): one column a node, so that a search over all nodes reads memory in order.
+  Rows `TOTAL` ... `ROOMIEST`, then from `DEVICES` on the free thousandths of each device (one row
+  of all on pooled nodes), then, from row ``rows[0, HELD]`` on, how many tasks of each group (a
+  share, one GPU, two ...) the node runs.
 * ``rows``: row 0 has the settings, columns `DRAWS` ... `CACHE`; row `STEPS` the least gain of each
   integer score of FGD; rows `LEFT` and `CHOSEN` are scratch paper; from row `SHAPES` on one shape
-  of the target workload a row; from row ``rows[0, CACHE]`` on two rows a score class: at which
-  version of a node it was scored, plus 1, and the score.
+  of the target workload a row; from row ``rows[0, CACHE]`` on (where it is not 0) two rows a score
+  class: at which version of a node it was scored, plus 1, and the score.
 * ``classes`` (classes, ...): one demand class a row, columns `COUNT` ... `MASKED`, then the allowed
   nodes as bits (where `MASKED`; else all are).
 
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from windtunnel.cluster.devices import MILLI, largest_node, name_ranks
+from windtunnel.cluster.devices import MILLI, UNLIMITED, largest_node, name_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,20 +47,29 @@ CODES = {
     "fgd": FGD,
     "random": RANDOM,
 }
-#: Columns of ``node``; sizes are -1 where not constrained.
+#: Placements whose scores take so long that they are kept from one job to the next, as long as they
+#: fit into so many numbers.
+KEPT = (OPENB_BEST_FIT, DOT_PROD, GPU_PACKING, GPU_CLUSTERING, FGD)
+MOST_KEPT = 1 << 27
+#: Rows of ``node``. Where cores or memory are not constrained their size is -1, and more of them is
+#: free than anybody asks for; `ROOMIEST` = most free thousandths of one device.
 TOTAL, IDLE, CORES, MEM, VERSION, TASKS, GPUS, SIZE_CORES, SIZE_MEM = range(9)
-RANK, FRAGS, FRAGS_AT, DEVICES = range(9, 13)
-#: Columns of row 0 of ``rows``; `SCALE` = steps of a score of 1; `EACH` = devices of a node.
+RANK, FRAGS, FRAGS_AT, ROOMIEST, DEVICES = range(9, 14)
+#: Columns of row 0 of ``rows``; `SCALE` = steps of a score of 1; `EACH` = devices a node; `IDLERS`
+#: = nodes that run nothing; `FREE` = free thousandths of all GPUs.
 DRAWS, SEED, SCALE, TIES, FILL, POOLED, MAX_CORES, MAX_MILLI, EACH, HELD, NUM_SHAPES, CACHE = range(
     12
 )
+IDLERS, FREE = range(12, 14)
 #: Rows of ``rows``.
 STEPS, LEFT, CHOSEN, SHAPES = range(1, 5)
 #: Columns of a shape's row.
 S_COUNT, S_CORES, S_MILLI, S_GPUS, S_MASKED, S_ALLOWED = range(6)
-#: Columns of ``classes``; `CHUNK` = tasks that are scored together, `SCORED` = the score class.
-COUNT, WHOLE, PART, WANT_CORES, WANT_MEM, LARGEST, CAPACITY, GROUP = range(8)
-CHUNK, SCORED, MASKED, ALLOWED = range(8, 12)
+#: Columns of ``classes``; `AMOUNT` = GPU milli of the whole gang (where the tables of plain nodes
+#: have its GPUs, too), `CHUNK` = tasks that are scored together, `SCORED` = the score class,
+#: `EMPTIES` = nodes that run nothing which a gang over several nodes needs at least.
+AMOUNT, COUNT, WHOLE, PART, WANT_CORES, WANT_MEM, LARGEST, CAPACITY, GROUP = range(9)
+CHUNK, SCORED, MASKED, EMPTIES, ALLOWED = range(9, 14)
 #: Tie codes.
 BY_INDEX, BY_NAME, BY_DRAW = range(3)
 TIE_CODES = {"index": BY_INDEX, "name": BY_NAME, "random": BY_DRAW}
@@ -99,12 +109,16 @@ def tables(
     classes, scored = _class_table(demands, words, len(cluster), fill=placement.gang == "fill")
     shapes = _shape_table(cluster, placement.workload, words)
     each = 1 if pooled else max((n.gpus for n in cluster), default=0)
-    width = max(len(cluster), STEP_COUNT, shapes.shape[1], each, CACHE + 1)
+    width = max(len(cluster), STEP_COUNT, shapes.shape[1], each, FREE + 1)
     first = SHAPES + len(shapes)
-    rows = np.zeros((first + 2 * scored, width), dtype=np.int64)
-    rows[0, : CACHE + 1] = (
+    kept = 2 * scored if CODES[placement.name] in KEPT else 0
+    if kept * width > MOST_KEPT:
+        kept = 0
+    rows = np.zeros((first + kept, width), dtype=np.int64)
+    rows[0, : FREE + 1] = (
         *(0, placement.seed, placement.scale, TIE_CODES[placement.ties], placement.gang == "fill"),
-        *(pooled, *largest_node(cluster), each, DEVICES + each, len(shapes), first),
+        *(pooled, *largest_node(cluster), each, DEVICES + each, len(shapes), first if kept else 0),
+        *(len(cluster), sum(node.gpus for node in cluster) * MILLI),
     )
     rows[STEPS, : len(placement.steps)] = placement.steps
     rows[SHAPES:first, : shapes.shape[1]] = shapes
@@ -114,20 +128,21 @@ def tables(
 def _node_table(cluster: Sequence[DeviceNode], *, pooled: bool) -> np.ndarray:
     top = max((n.gpus for n in cluster), default=0)
     each = 1 if pooled else top
-    node = np.zeros((len(cluster), DEVICES + each + top + 1), dtype=np.int64)
+    node = np.zeros((DEVICES + each + top + 1, len(cluster)), dtype=np.int64)
     gpus = np.array([n.gpus for n in cluster], dtype=np.int64)
-    node[:, GPUS] = gpus
-    node[:, TOTAL] = gpus * MILLI
-    node[:, IDLE] = gpus
-    node[:, SIZE_CORES] = [-1 if n.cores is None else n.cores for n in cluster]
-    node[:, SIZE_MEM] = [-1 if n.mem is None else n.mem for n in cluster]
-    node[:, CORES] = np.maximum(node[:, SIZE_CORES], 0)
-    node[:, MEM] = np.maximum(node[:, SIZE_MEM], 0)
-    node[:, RANK] = name_ranks(cluster)
+    node[GPUS] = gpus
+    node[TOTAL] = gpus * MILLI
+    node[IDLE] = gpus
+    node[SIZE_CORES] = [-1 if n.cores is None else n.cores for n in cluster]
+    node[SIZE_MEM] = [-1 if n.mem is None else n.mem for n in cluster]
+    node[CORES] = np.where(node[SIZE_CORES] < 0, UNLIMITED, node[SIZE_CORES])
+    node[MEM] = np.where(node[SIZE_MEM] < 0, UNLIMITED, node[SIZE_MEM])
+    node[ROOMIEST] = np.where(gpus > 0, MILLI, 0)
+    node[RANK] = name_ranks(cluster)
     if pooled:
-        node[:, DEVICES] = gpus * MILLI
+        node[DEVICES] = gpus * MILLI
     else:
-        node[:, DEVICES : DEVICES + each] = MILLI * (np.arange(each) < gpus[:, None])
+        node[DEVICES : DEVICES + each] = MILLI * (np.arange(each)[:, None] < gpus)
     return node
 
 
@@ -143,12 +158,22 @@ def _class_table(
         key = (chunk, demand.gpus, demand.milli, demand.cores)
         masked = demand.allowed & everywhere != everywhere
         classes[kind, :ALLOWED] = (
+            demand.count * demand.amount,
             *(demand.count, demand.gpus, demand.milli, demand.cores, demand.mem),
             *(demand.largest, demand.capacity, demand.group, chunk),
-            *(scored.setdefault(key, len(scored)), masked),
+            *(scored.setdefault(key, len(scored)), masked, _empties(demand)),
         )
         classes[kind, ALLOWED:] = _words(demand.allowed & everywhere, words)
     return classes, len(scored)
+
+
+def _empties(demand: DeviceDemand) -> int:
+    """Return how many nodes that run nothing a gang over several nodes needs at least.
+
+    Each of them holds at most ``largest`` tasks, and so does the node that takes the remainder,
+    which need not be one of them.
+    """
+    return (demand.count - 1) // demand.largest if demand.largest else 0
 
 
 def _shape_table(cluster: Sequence[DeviceNode], workload: Any, words: int) -> np.ndarray:

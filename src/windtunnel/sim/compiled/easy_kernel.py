@@ -12,14 +12,14 @@ from numba import njit
 
 from windtunnel.sim.compiled.borrow import borrowed
 from windtunnel.sim.compiled.heaps import pop_time, push_time
-from windtunnel.sim.compiled.nodes import give, is_free, take, take_there
+from windtunnel.sim.compiled.room import forget_scores, give, is_free, take, take_there, undo
 from windtunnel.sim.compiled.sorted_lists import insert_int, insert_time, remove_time
 
 
 @njit(cache=True)
 def fly(
     submit, duration, estimate, position, order, by_estimate, estimated, class_of, owned_node,
-    owned_rows, owned_classes, placement, shortest_first, places, until,
+    owned_rows, owned_classes, placement, shortest_first, places, most, kept, until,
 ):  # fmt: skip
     """Fly m jobs; see `windtunnel.sim.compiled.run` for the arguments.
 
@@ -48,9 +48,9 @@ def fly(
     candidates = np.empty(count if shortest_first else 0, dtype=np.int64)
     num_candidates = 0
     num_waiting = 0
-    owned_shadow, owned_marks = owned_node.copy(), owned_rows.copy()
+    owned_shadow, owned_marks = owned_node.copy(), owned_rows[:kept].copy()
     shadow, marks = borrowed(owned_shadow), borrowed(owned_marks)
-    spare_nodes, spare_gpus = np.empty(len(node) + 1, np.int32), np.empty(len(node) + 1, np.int64)
+    spare_nodes, spare_gpus = np.empty(most + 1, np.int32), np.empty(most + 1, np.int64)
     refused = np.full(len(classes), -1, dtype=np.int64)  # by class: the decision that had no room
     arrived = 0
     points = 0
@@ -118,7 +118,8 @@ def fly(
                 head = job
                 # What is free beside the head at its shadow time.
                 shadow[:] = node
-                marks[:] = rows
+                marks[:] = rows[:kept]
+                forget_scores(marks, placement)
                 for index in range(num_running):
                     gone = expecting[index]
                     segment = segment_of[gone]
@@ -139,9 +140,9 @@ def fly(
             if head >= 0:
                 if now + estimate[job] > deadline:
                     if not is_free(
-                        shadow, classes, kind, placement, nodes, gpus, offset, offset + taken
+                        shadow, marks, classes, kind, placement, nodes, gpus, offset, offset + taken
                     ):
-                        give(
+                        undo(
                             node, rows, classes, kind, placement,
                             nodes, gpus, offset, offset + taken,
                         )  # fmt: skip

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: Modules of the engine's kernels.
 ENGINE = (
-    *("nodes", "queue_kernel", "quota_kernel", "service_kernel"),
+    *("room", "queue_kernel", "quota_kernel", "service_kernel"),
     *("easy_kernel", "conservative_kernel"),
 )
 #: Modules of the kernels for real devices.

@@ -296,11 +296,6 @@ def _empties(demand: Demand, sizes: np.ndarray) -> int:
     return (demand.gpus - 1) // demand.largest
 
 
-def places(problem: Problem) -> int:
-    """Return the most entries that the node lists of all jobs can have, each job placed once."""
-    return int(slots(problem)[-1]) + len(problem.sizes) + 1
-
-
 def slots(problem: Problem) -> np.ndarray:
     """Return where each job's nodes begin in an array with room for all jobs', shape (m + 1,)."""
     most = [

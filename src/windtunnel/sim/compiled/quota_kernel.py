@@ -24,7 +24,7 @@ from numba import njit
 
 from windtunnel.sim.compiled.borrow import borrowed
 from windtunnel.sim.compiled.heaps import pop, pop_time, push, push_time
-from windtunnel.sim.compiled.nodes import GPUS, give, take
+from windtunnel.sim.compiled.nodes import GPUS
 from windtunnel.sim.compiled.ranked import GPUS as GPUS_OF
 from windtunnel.sim.compiled.ranked import (
     LENGTH,
@@ -45,6 +45,7 @@ from windtunnel.sim.compiled.records import (
     fresh_progress,
     larger_record,
 )
+from windtunnel.sim.compiled.room import give, most_entries, take
 
 #: Waiting jobs: per class a heap of (key, job) from ``class_start`` on, and ``waiting`` in it;
 #: ``queued``: the classes that have some. ``chosen`` and ``dropped``: results of the walk.
@@ -155,7 +156,7 @@ def _queue(queues, class_start, kind, key, job, num_queued):
 def _advance(
     submit, duration, position, class_of, class_start, owned_node, owned_rows,
     owned_classes, owned_keys, owned_cells, owned_blocks, progress, owned_record, owned_queues,
-    counters, clock, placement, strict, by_remaining, overhead, until,
+    counters, clock, placement, strict, quota, most, by_remaining, overhead, until,
 ):  # fmt: skip
     """Fly on until the end, or until the record is full; return whether it is the end."""
     node, rows, classes = borrowed(owned_node), borrowed(owned_rows), borrowed(owned_classes)
@@ -174,7 +175,6 @@ def _advance(
     )  # fmt: skip
     starts = borrowed(class_start)
     count = len(submit)
-    quota = np.sum(node[:, 1])
     arrived, points = counters[ARRIVED], counters[POINTS]
     segments, num_queued = counters[SEGMENTS], counters[QUEUED]
     kept_out, num_ends = counters[KEPT_OUT], counters[ENDS]
@@ -276,7 +276,7 @@ def _advance(
             job = queues.chosen[entry]
             kind = class_of[job]
             offset = record.offsets[segments]
-            room = len(record.nodes) - offset > len(node)
+            room = len(record.nodes) - offset > most
             if segments + 2 > len(record.job) or not room:
                 resuming = True
                 break
@@ -357,7 +357,7 @@ def fly(
         scheduling points.
     """
     count, kinds = len(problem.submit), len(class_start) - 1
-    num_nodes = len(problem.sizes)
+    most = most_entries(problem)
     progress = fresh_progress(problem.duration)
     queues = Queues(
         np.empty(count),
@@ -372,11 +372,11 @@ def fly(
     )
     running = ranked(count)
     counters, clock = np.zeros(8, dtype=np.int64), np.zeros(1)
-    record = empty_record(count + count // 4 + 64, 2 * (count + num_nodes) + 64)
+    record = empty_record(count + count // 4 + 64, 2 * (count + most) + 64)
     while not _advance(
         problem.submit, problem.duration, position, problem.demand_of, class_start, *tables,
         *running, progress, record, queues, counters, clock,
-        placement, strict, by_remaining, overhead, until,
+        placement, strict, problem.quota, most, by_remaining, overhead, until,
     ):  # fmt: skip
         record = larger_record(record)
     segments = int(counters[SEGMENTS])

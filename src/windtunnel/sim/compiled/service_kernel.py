@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from windtunnel.sim.compiled.heaps import pop_time, push_time
-from windtunnel.sim.compiled.nodes import GPUS, give, take
+from windtunnel.sim.compiled.nodes import GPUS
 from windtunnel.sim.compiled.records import (
     Progress,
     Record,
@@ -23,6 +23,7 @@ from windtunnel.sim.compiled.records import (
     fresh_progress,
     larger_record,
 )
+from windtunnel.sim.compiled.room import give, most_entries, take
 
 #: Indices into the counters, which let the kernel return for more room and go on.
 ARRIVED, POINTS, SEGMENTS, WAITING, RUNNING, ENDS, ENTRY, STARTING, ROUNDS, STOPPED = range(10)
@@ -117,11 +118,10 @@ def _walk(
 def _advance(
     submit, gpus, class_of, node, rows, classes, progress, run_before, record, wait_keys, wait_jobs,
     run_keys, run_jobs, key_of, starting, dropped, stopped, is_stopped, counters, clock, bounds,
-    values, attained, every, placement, strict, overhead, until,
+    values, attained, every, placement, strict, quota, most, overhead, until,
 ):  # fmt: skip
     """Fly on until the end, or until the record is full; return whether it is the end."""
     count = len(submit)
-    quota = np.sum(node[:, 1])
     arrived, points, segments = counters[ARRIVED], counters[POINTS], counters[SEGMENTS]
     waiting, running, num_ends = counters[WAITING], counters[RUNNING], counters[ENDS]
     entry, num_starting, rounds = counters[ENTRY], counters[STARTING], counters[ROUNDS]
@@ -253,7 +253,7 @@ def _advance(
             job = starting[entry]
             kind = class_of[job]
             offset = record.offsets[segments]
-            room = len(record.nodes) - offset > len(node)
+            room = len(record.nodes) - offset > most
             if segments + 2 > len(record.job) or not room:
                 resuming = True
                 break
@@ -320,7 +320,7 @@ def fly(
     Returns:
         As `windtunnel.sim.compiled.quota_kernel.fly`.
     """
-    count, num_nodes = len(problem.submit), len(problem.sizes)
+    count, most = len(problem.submit), most_entries(problem)
     progress = fresh_progress(problem.duration)
     lists = [np.empty(count), np.empty(count, np.int64), np.empty(count), np.empty(count, np.int64)]
     counters, clock = np.zeros(10, dtype=np.int64), np.zeros(1)
@@ -328,11 +328,11 @@ def fly(
     starting, dropped = np.empty(count, np.int64), np.empty(count, np.int64)
     stopped, is_stopped = np.empty(count, np.int64), np.zeros(count, dtype=np.bool_)
     gpus = np.ascontiguousarray(problem.jobs.num_gpus[problem.rows])
-    record = empty_record(count + count // 4 + 64, 2 * (count + num_nodes) + 64)
+    record = empty_record(count + count // 4 + 64, 2 * (count + most) + 64)
     while not _advance(
         problem.submit, gpus, problem.demand_of, *tables, progress, run_before, record, *lists,
         key_of, starting, dropped, stopped, is_stopped, counters, clock, bounds, values, attained,
-        every, placement, strict, overhead, until,
+        every, placement, strict, problem.quota, most, overhead, until,
     ):  # fmt: skip
         record = larger_record(record)
     segments = int(counters[SEGMENTS])

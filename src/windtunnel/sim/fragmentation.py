@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from windtunnel.cluster.devices import DeviceNode, FreeDevices
+    from windtunnel.sim.device_requests import Requests
 
 #: Share of all tasks, in percent, that the shapes of a target workload cover.
 POPULAR = 95
@@ -67,6 +68,18 @@ class TargetWorkload:
     def total(self) -> int:
         """Tasks of all shapes."""
         return sum(self.counts)
+
+
+def workload_of(requests: Requests) -> TargetWorkload:
+    """Return the target workload that the tasks of some jobs stand for.
+
+    Raises:
+        SpecError: there are no jobs.
+    """
+    return target_workload(
+        (Shape(cores, MILLI if gpus else milli, gpus or int(milli > 0), types), tasks)
+        for cores, gpus, milli, _, types, tasks in requests.shapes()
+    )
 
 
 def target_workload(shapes: Iterable[tuple[Shape, int]], popular: int = POPULAR) -> TargetWorkload:

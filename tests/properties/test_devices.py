@@ -1,0 +1,89 @@
+"""What holds of every run on nodes with devices, cores and memory."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from flight_cases import MORE, Case, device_cases, job_lists, node_clusters
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+if TYPE_CHECKING:
+    import windtunnel as wt
+
+
+def nodes_of(cluster: wt.ClusterSpec) -> list[wt.NodeType]:
+    return [kind for kind in cluster.node_types for _ in range(kind.count)]
+
+
+def asked_by_a_task(case: Case, row: int, name: str, unit: int) -> int:
+    total = case.jobs[name][row] or 0.0
+    gpus = case.jobs["num_gpus"][row]
+    tasks = case.jobs["num_tasks"][row] or (gpus if gpus > 1 and gpus == int(gpus) else 1)
+    return round(total / tasks * unit)
+
+
+def check_instant(case: Case, segments: list[dict[str, Any]]) -> None:
+    """Check that what runs together fits: devices, GPUs, cores and memory of every node."""
+    nodes = nodes_of(case.cluster)
+    devices: Counter[tuple[int, int]] = Counter()
+    gpus: Counter[int] = Counter()
+    cores: Counter[int] = Counter()
+    mem: Counter[int] = Counter()
+    for segment in segments:
+        row = segment["row"]
+        tasks = segment.get("node_tasks") or []
+        for at, node in enumerate(segment["nodes"]):
+            gpus[node] += round(segment["node_gpus"][at] * 1000)
+            cores[node] += tasks[at] * asked_by_a_task(case, row, "num_cpus", 1000)
+            mem[node] += tasks[at] * asked_by_a_task(case, row, "mem_gib", 1024)
+            held = segment["devices"][at] if "devices" in segment else []
+            share = asked_by_a_task(case, row, "num_gpus", 1000)
+            for device in held:
+                assert 0 <= device < nodes[node].gpus
+                # Two tasks of one job may share a device: then what it lends is known in sum only.
+                devices[node, device] += min(share, 1000)
+    for node, kind in enumerate(nodes):
+        assert gpus[node] <= kind.gpus * 1000
+        if case.resources == "all":
+            assert kind.cpus is None or cores[node] <= round(kind.cpus * 1000)
+            assert kind.mem_gib is None or mem[node] <= round(kind.mem_gib * 1024)
+    assert all(milli <= 1000 for milli in devices.values())
+
+
+@settings(max_examples=200 * MORE)
+@given(device_cases())
+def test_nothing_is_given_out_twice(case: Case) -> None:
+    out = case.fly("auto")
+    segments = out.segments.to_pylist()
+    for segment in segments:
+        wanted = round(case.jobs["num_gpus"][segment["row"]] * 1000)
+        tasks = sum(segment.get("node_tasks") or [0])
+        assert abs(round(sum(segment["node_gpus"]) * 1000) - wanted) <= tasks  # rounded a task
+    for instant in {segment["start"] for segment in segments}:
+        running = [
+            s for s in segments
+            if s["start"] <= instant < (math.inf if s["end"] is None else s["end"])
+        ]  # fmt: skip
+        check_instant(case, running)
+    assert len(out.table) == len(case.jobs["submit_time"])
+
+
+@settings(max_examples=200 * MORE)
+@given(
+    job_lists(),
+    node_clusters(),
+    st.sampled_from(("fifo", "sjf", "srtf", "easy", "conservative")),
+    st.sampled_from(("best_fit", "spread")),
+)
+def test_whole_gpus_go_where_they_go_without_devices(
+    jobs: dict[str, list[Any]], cluster: wt.ClusterSpec, policy: str, placement: str
+) -> None:
+    case = Case(jobs, cluster, policy, None, placement, 0.0, 0.0, None)
+    plain, modelled = case.fly("auto"), replace(case, sharing="devices").fly("auto")
+    assert plain.table["nodes"].equals(modelled.table["nodes"])
+    for name in ("start_time", "end_time", "status", "num_preemptions"):
+        assert plain.table[name].equals(modelled.table[name])
