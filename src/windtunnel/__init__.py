@@ -106,8 +106,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "testing":
-        return importlib.import_module("windtunnel.testing")
+    if name in {"gavel", "testing"}:
+        return importlib.import_module(f"windtunnel.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'windtunnel' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOME[name]), name)

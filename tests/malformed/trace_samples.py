@@ -33,6 +33,14 @@ _SWF = """\
 5 40 5 63 2 -1 -1 -1 -1 -1 1 4 2 -1 1 1 -1 -1
 6 50 5 64 2 -1 -1 -1 -1 -1 1 4 2 -1 1 1 -1 -1
 """
+_GAVEL = """\
+ResNet-18 (batch size 64)\tpython3 main.py --data_dir=%s/é\tcifar10\t--num_steps\t1\t1646\t8\t1\t-1.000000\t0
+LM (batch size 5)\tpython main.py --data %s\tlm\t--steps\t1\t95121\t1\t5\t1.200000\t326.114764
+A3C\tpython3 main.py --workers 4\trl\t--max-steps\t0\t3000\t1\t1\t-1.000000\t400.500000
+CycleGAN\tpython3 cyclegan.py\tgan\t--n_steps\t1\t17\t1\t1\t10.000000\t401.000000
+Own model\tpython3 own.py\town\t-n\t1\t500\t64\t1\t2.000000\t500.000000
+Transformer (batch size 16)\tpython3 train.py\ttr\t-step\t1\t343170\t2\t1\t-1.000000\t652.229528
+"""  # noqa: E501 - records of a file
 _PHILLY = """\
 timestamp,duration,num_gpus,gpu_time,cluster
 2017-10-01 07:00:00,60.0,1,60.0,6214e9
@@ -264,6 +272,24 @@ def _swf() -> Sample:
     )
 
 
+def _gavel() -> Sample:
+    names = (
+        "job_type command working_directory steps_argument needs_data total_steps scale_factor "
+        "priority_weight slo arrival_time"
+    )
+    found = grid(_GAVEL, mark="\t", quoted=False, columns=names)
+    return Sample(
+        name="gavel",
+        file="jobs.trace",
+        data=_GAVEL.encode(),
+        records=len(found.rows),
+        read=reading_trace("gavel"),
+        count=counting_lines("\0 no line is a comment"),
+        grid=found,
+        ids=tuple(str(row) for row in range(len(found.rows))),
+    )
+
+
 _TASKS = re.compile(r"\[(\d{1,4})-(\d{1,4})(?:%\d+)?\]\Z", re.ASCII)
 
 
@@ -329,6 +355,7 @@ def trace_samples() -> list[Sample]:
         _csv("dlrm", "disaggregated_DLRM_trace.csv", _DLRM, "instance_sn"),
         _csv("genai", "lora_request_trace.csv", _GENAI, "genai"),
         _sacct(),
+        _gavel(),
         _csv("batsim", "jobs.csv", _BATSIM, "job_id", coupled=frozenset({"workload_name"})),
         _csv("opendc", "my_tasks.csv", _OPENDC, "id"),
         _beside("opendc", ("my_tasks.csv", _OPENDC), "my_fragments.csv", _FRAGMENTS),

@@ -11,6 +11,7 @@ import windtunnel.traces.acme
 import windtunnel.traces.acme_previous
 import windtunnel.traces.batsim
 import windtunnel.traces.dlrm
+import windtunnel.traces.gavel
 import windtunnel.traces.genai
 import windtunnel.traces.helios
 import windtunnel.traces.kubernetes.reader
@@ -95,7 +96,12 @@ def _may_be_name(text: str) -> bool:
 
 
 def _generate(name: str, options: dict[str, Any]) -> Trace:
-    """Make a synthetic trace; the module is imported here because only this needs it."""
+    """Make a synthetic trace; the modules are imported here because only this needs them."""
+    if name.lower() == "gavel":
+        from windtunnel.traces.gavel_generator import generate_gavel
+
+        check_options(generate_gavel, options, where=f"options of {_SYNTHETIC}gavel", skip=0)
+        return generate_gavel(**options)
     from windtunnel.traces.synthetic import generate
 
     check_options(generate, options, where=f"options of {_SYNTHETIC}{name}", skip=1)

@@ -115,7 +115,8 @@ def synthetic_titles() -> dict[str, str]:
     """Return the synthetic traces: name -> one line about it."""
     from windtunnel.traces.synthetic import published as facts
 
-    return {name: f"Synthetic {facts.published(name).trace.summary}" for name in facts.NAMES}
+    titles = {name: f"Synthetic {facts.published(name).trace.summary}" for name in facts.NAMES}
+    return titles | {"gavel": "Synthetic workload of Gavel's simulations (OSDI'20)"}
 
 
 def _mirror_dir() -> Path | None:

@@ -1,0 +1,16 @@
+"""Heterogeneity-aware allocation: ``from windtunnel import gavel; gavel.allocate(...)``.
+
+Every policy of Gavel (Narayanan et al., OSDI'20) as a pure function of an allocation instance.
+"""
+
+from windtunnel.policies.gavel import (
+    POLICIES,
+    Allocation,
+    Entity,
+    Instance,
+    allocate,
+    as_instance,
+    instance_of,
+)
+
+__all__ = ["POLICIES", "Allocation", "Entity", "Instance", "allocate", "as_instance", "instance_of"]

@@ -1,0 +1,5 @@
+"""Optimisation models in the words of their builders, solved by HiGHS."""
+
+from windtunnel.optimize.linear_program import LinearProgram, Solution
+
+__all__ = ["LinearProgram", "Solution"]

@@ -1,0 +1,391 @@
+"""`LinearProgram`: a sparse linear program with named rows and columns, solved by HiGHS.
+
+The model is kept in the solver between solves: where only bounds, costs or coefficients change,
+the next solve starts from the last basis. Further objectives can be given in order of importance
+(`solve(then=...)`): each is optimised over the optimal face of those before it, which makes the
+answer independent of the optimal vertex that a solver happens to find.
+
+HiGHS: Huangfu and Hall, "Parallelizing the dual revised simplex method", 2018. Optimal face by
+complementary slackness: Mangasarian, "Uniqueness of solution in linear programming", 1979.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+
+from windtunnel.errors import InfeasibleError, SpecError, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+#: Columns from which interior point beats the simplex method on share models (many equal rows).
+INTERIOR_POINT_COLUMNS = 1_500
+#: Feasibility and optimality tolerance of the simplex method.
+TOLERANCE = 1e-9
+#: A reduced cost above this share of the largest cost pins its column on the optimal face.
+_FACE = 1e-8
+#: Rows named in an error.
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Solution:
+    """An optimal solution.
+
+    Attributes:
+        objective: the first objective's value.
+        values: float array of shape (columns,).
+        duals: float array of shape (rows,): change of the objective per unit of a row's bound.
+        iterations: simplex iterations, all objectives together.
+    """
+
+    objective: float
+    values: np.ndarray
+    duals: np.ndarray
+    iterations: int
+
+
+class Labels(Protocol):
+    """What tells the columns or rows of a block apart; read only where an error names one."""
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+
+    def __getitem__(self, at: int, /) -> object:
+        """Return one."""
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Rows or columns that were added together under one name."""
+
+    name: str
+    first: int
+    labels: Labels
+
+
+class LinearProgram:
+    """A linear program that is built once, in blocks, and may be solved many times.
+
+    Args:
+        name: what to call the model in errors.
+        maximize: whether the objective is maximised; else minimised.
+
+    >>> lp = LinearProgram("bakery", maximize=True)
+    >>> loaves = lp.add_columns("loaves", ["rye", "oat"], cost=[2, 3])
+    >>> flour = lp.add_rows("flour", ["all"], upper=4)
+    >>> lp.add_coefficients([0, 0], loaves, [1, 1])
+    >>> lp.solve().objective
+    12.0
+    """
+
+    def __init__(self, name: str, *, maximize: bool = False) -> None:
+        self.name = name
+        self._maximize = maximize
+        self._column_blocks: list[_Block] = []
+        self._row_blocks: list[_Block] = []
+        self._costs = self._lower = self._upper = np.empty(0)
+        self._row_lower = self._row_upper = np.empty(0)
+        self._triplets: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self._places: dict[tuple[int, int], tuple[np.ndarray, int]] = {}
+        self._highs: Any = None
+
+    @property
+    def num_columns(self) -> int:
+        """Number of columns."""
+        return len(self._costs)
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return len(self._row_lower)
+
+    def add_columns(
+        self,
+        name: str,
+        labels: Labels,
+        *,
+        lower: ArrayLike = 0.0,
+        upper: ArrayLike = np.inf,
+        cost: ArrayLike = 0.0,
+    ) -> np.ndarray:
+        """Add a block of columns, one a label; return their indices, shape (labels,).
+
+        Args:
+            name: what the block is called in errors.
+            labels: what tells its columns apart.
+            lower: a number or one a column; ``-inf`` = none.
+            upper: as ``lower``.
+            cost: coefficient in the objective, a number or one a column.
+        """
+        first, count = self.num_columns, len(labels)
+        self._column_blocks.append(_Block(name, first, labels))
+        self._lower = np.append(self._lower, _filled(lower, count))
+        self._upper = np.append(self._upper, _filled(upper, count))
+        self._costs = np.append(self._costs, _filled(cost, count))
+        self._highs = None
+        return np.arange(first, first + count)
+
+    def add_rows(
+        self,
+        name: str,
+        labels: Labels,
+        *,
+        lower: ArrayLike = -np.inf,
+        upper: ArrayLike = np.inf,
+    ) -> np.ndarray:
+        """Add a block of rows ``lower <= row <= upper``; return their indices, shape (labels,)."""
+        first, count = self.num_rows, len(labels)
+        self._row_blocks.append(_Block(name, first, labels))
+        self._row_lower = np.append(self._row_lower, _filled(lower, count))
+        self._row_upper = np.append(self._row_upper, _filled(upper, count))
+        self._highs = None
+        return np.arange(first, first + count)
+
+    def add_coefficients(self, rows: ArrayLike, columns: ArrayLike, values: ArrayLike) -> None:
+        """Add entries of the matrix, broadcast to one shape; each (row, column) at most once."""
+        spread = np.broadcast_arrays(
+            np.asarray(rows, np.int32), np.asarray(columns, np.int32), np.asarray(values, float)
+        )
+        # Copies: a broadcast view has one value behind many entries, which may change later.
+        self._triplets.append((spread[0].flatten(), spread[1].flatten(), spread[2].flatten()))
+        self._places = {}
+        self._highs = None
+
+    def set_costs(self, columns: ArrayLike, costs: ArrayLike) -> None:
+        """Change costs; the next solve starts from the last basis."""
+        which = np.asarray(columns, np.int32).ravel()
+        self._costs[which] = costs
+        if self._highs is not None:
+            self._highs.changeColsCost(len(which), which, self._costs[which])
+
+    def set_column_bounds(self, columns: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> None:
+        """Change bounds of columns; the next solve starts from the last basis."""
+        which = np.asarray(columns, np.int32).ravel()
+        self._lower[which], self._upper[which] = lower, upper
+        if self._highs is not None:
+            self._push_columns(which, self._lower[which], self._upper[which])
+
+    def set_row_bounds(self, rows: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> None:
+        """Change bounds of rows; the next solve starts from the last basis."""
+        which = np.asarray(rows, np.int32).ravel()
+        self._row_lower[which], self._row_upper[which] = lower, upper
+        if self._highs is not None:
+            self._push_rows(which, self._row_lower[which], self._row_upper[which])
+
+    def set_coefficients(self, rows: ArrayLike, columns: ArrayLike, values: ArrayLike) -> None:
+        """Change entries that `add_coefficients` gave; the next solve starts from the last basis.
+
+        Raises:
+            KeyError: there is no such entry.
+        """
+        if not self._places:
+            for held in self._triplets:
+                spots = enumerate(zip(held[0].tolist(), held[1].tolist(), strict=True))
+                self._places |= {spot: (held[2], at) for at, spot in spots}
+        changed = (np.ravel(a).tolist() for a in np.broadcast_arrays(rows, columns, values))
+        for row, column, value in zip(*changed, strict=True):
+            held_values, at = self._places[row, column]
+            held_values[at] = value
+            if self._highs is not None:
+                self._highs.changeCoeff(row, column, float(value))
+
+    def row_name(self, row: int) -> str:
+        """Return a row's name in the model's words."""
+        return _name_of(self._row_blocks, row)
+
+    def column_name(self, column: int) -> str:
+        """Return a column's name in the model's words."""
+        return _name_of(self._column_blocks, column)
+
+    def dense_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the rows as a dense matrix (rows, columns) with their lower and upper bounds."""
+        matrix = np.zeros((self.num_rows, self.num_columns))
+        for rows, columns, values in self._triplets:
+            matrix[rows, columns] = values
+        return matrix, self._row_lower.copy(), self._row_upper.copy()
+
+    def solve(
+        self,
+        *,
+        method: Literal["auto", "simplex", "interior"] = "auto",
+        then: Sequence[ArrayLike] = (),
+    ) -> Solution:
+        """Solve the program.
+
+        Args:
+            method: ``simplex`` (starts from the last basis), ``interior`` (interior point, then
+                crossover to a vertex), or ``auto``: interior point for a first solve with at
+                least `INTERIOR_POINT_COLUMNS` columns, else simplex.
+            then: further objectives in order of importance, each a cost a column, in the sense
+                of the program; each is optimised without giving up any of those before it.
+
+        Returns:
+            The solution; its objective and duals are the first objective's.
+
+        Raises:
+            InfeasibleError: no values satisfy all rows (named), or the objective is unbounded.
+            SpecError: an unknown method.
+        """
+        if method not in {"auto", "simplex", "interior"}:
+            raise SpecError.unknown("method", str(method), ("auto", "simplex", "interior"))
+        if self._highs is None:
+            self._highs = self._loaded()
+            large = self.num_columns >= INTERIOR_POINT_COLUMNS
+            chosen = ("interior" if large else "simplex") if method == "auto" else method
+        else:
+            chosen = "simplex" if method == "auto" else method
+        solution = self._run(chosen)
+        if then and self.num_columns:
+            solution = self._continued(solution, then)
+        return solution
+
+    def _run(self, method: str) -> Solution:
+        import highspy
+
+        highs = self._highs
+        highs.setOptionValue("solver", "ipm" if method == "interior" else "simplex")
+        if method == "interior":
+            highs.clearSolver()  # an old basis would send it back to the simplex method
+        highs.run()
+        status = highs.getModelStatus()
+        found = highspy.HighsModelStatus
+        if status == found.kModelEmpty:  # no column: the rows are 0, which their bounds may forbid
+            barred = np.flatnonzero((self._row_lower > 0) | (self._row_upper < 0))
+            if len(barred):
+                raise InfeasibleError(self.name, f"{self.row_name(int(barred[0]))} is 0")
+            return Solution(0.0, np.empty(0), np.zeros(self.num_rows), 0)
+        if status in {found.kInfeasible, found.kUnboundedOrInfeasible}:
+            raise InfeasibleError(self.name, self._conflict())
+        if status == found.kUnbounded:
+            raise InfeasibleError(self.name, "its objective has no bound")
+        if status != found.kOptimal:
+            words = highs.modelStatusToString(status)
+            raise InfeasibleError(self.name, f"the solver stopped early ({words})")
+        answer, info = highs.getSolution(), highs.getInfo()
+        return Solution(
+            float(info.objective_function_value),
+            np.array(answer.col_value),
+            np.array(answer.row_dual),
+            int(info.simplex_iteration_count) + int(info.crossover_iteration_count),
+        )
+
+    def _continued(self, first: Solution, then: Sequence[ArrayLike]) -> Solution:
+        """Optimise further objectives over the optimal face, then restore the model."""
+        last, count = first, first.iterations
+        every_column = np.arange(self.num_columns, dtype=np.int32)
+        every_row = np.arange(self.num_rows, dtype=np.int32)
+        lower, upper = self._lower.copy(), self._upper.copy()
+        row_lower, row_upper = self._row_lower.copy(), self._row_upper.copy()
+        costs: np.ndarray = self._costs
+        try:
+            for objective in then:
+                scale = _FACE * max(1.0, float(np.abs(costs).max(initial=0.0)))
+                answer = self._highs.getSolution()
+                values, reduced = np.array(answer.col_value), np.array(answer.col_dual)
+                activity, duals = np.array(answer.row_value), np.array(answer.row_dual)
+                _pin(lower, upper, values, np.abs(reduced) > scale)
+                _pin(row_lower, row_upper, activity, np.abs(duals) > scale)
+                self._push_columns(every_column, lower, upper)
+                self._push_rows(every_row, row_lower, row_upper)
+                costs = _filled(objective, self.num_columns)
+                self._highs.changeColsCost(self.num_columns, every_column, costs)
+                last = self._run("simplex")
+                count += last.iterations
+        finally:
+            self._push_columns(every_column, self._lower, self._upper)
+            self._push_rows(every_row, self._row_lower, self._row_upper)
+            self._highs.changeColsCost(self.num_columns, every_column, self._costs)
+        return Solution(first.objective, last.values, first.duals, count)
+
+    def _push_columns(self, which: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
+        self._highs.changeColsBounds(len(which), which, lower, upper)
+
+    def _push_rows(self, which: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
+        self._highs.changeRowsBounds(len(which), which, lower, upper)
+
+    def _loaded(self) -> Any:
+        """Return a solver that holds the model."""
+        import highspy
+
+        starts, indices, values = self._by_column()
+        model = highspy.HighsLp()
+        model.num_col_, model.num_row_ = self.num_columns, self.num_rows
+        model.col_cost_, model.col_lower_, model.col_upper_ = self._costs, self._lower, self._upper
+        model.row_lower_, model.row_upper_ = self._row_lower, self._row_upper
+        model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        model.a_matrix_.start_, model.a_matrix_.index_ = starts, indices
+        model.a_matrix_.value_ = values
+        sense = highspy.ObjSense
+        model.sense_ = sense.kMaximize if self._maximize else sense.kMinimize
+        highs = highspy.Highs()
+        options: dict[str, bool | int | float] = {
+            "output_flag": False,
+            "threads": 1,  # the same answer on every machine
+            "primal_feasibility_tolerance": TOLERANCE,
+            "dual_feasibility_tolerance": TOLERANCE,
+            "ipm_optimality_tolerance": TOLERANCE,
+        }
+        for option, value in options.items():
+            highs.setOptionValue(option, value)
+        highs.passModel(model)
+        return highs
+
+    def _by_column(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the matrix column by column: starts (columns + 1,), row indices, values."""
+        if not self._triplets:
+            return np.zeros(self.num_columns + 1, np.int32), np.empty(0, np.int32), np.empty(0)
+        rows, columns, values = (np.concatenate(part) for part in zip(*self._triplets, strict=True))
+        order = np.lexsort((rows, columns))
+        counts = np.bincount(columns, minlength=self.num_columns)
+        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        return starts, rows[order], values[order]
+
+    def _conflict(self) -> str:
+        """Say which rows cannot hold together: those with weight in the best violation's proof.
+
+        A second program lets every row be broken at a price; where its prices are not zero, the
+        row is part of a contradiction (Farkas).
+        """
+        crossed = [self.column_name(int(c)) for c in np.flatnonzero(self._lower > self._upper)]
+        crossed += [
+            self.row_name(int(r)) for r in np.flatnonzero(self._row_lower > self._row_upper)
+        ]
+        if crossed:
+            return f"{crossed[0]} has a lower bound above its upper one"
+        softened = LinearProgram(f"{self.name}: conflict")
+        softened.add_columns("as in the model", range(self.num_columns))
+        softened._lower, softened._upper = self._lower.copy(), self._upper.copy()
+        rows = softened.add_rows("as in the model", range(self.num_rows))
+        softened._row_lower = self._row_lower.copy()
+        softened._row_upper = self._row_upper.copy()
+        softened._triplets = list(self._triplets)
+        for sign in (1.0, -1.0):
+            slack = softened.add_columns("violation", rows.tolist(), cost=1.0)
+            softened.add_coefficients(rows, slack, sign)
+        prices = softened.solve(method="simplex").duals
+        guilty = [self.row_name(int(row)) for row in np.flatnonzero(np.abs(prices) > TOLERANCE)]
+        more = f" and {len(guilty) - _NAMED} more" if len(guilty) > _NAMED else ""
+        return f"{', '.join(guilty[:_NAMED])}{more} cannot hold together"
+
+
+def _filled(value: ArrayLike, count: int) -> np.ndarray:
+    return np.array(np.broadcast_to(np.asarray(value, float), (count,)))
+
+
+def _pin(lower: np.ndarray, upper: np.ndarray, values: np.ndarray, which: np.ndarray) -> None:
+    """Fix, in place, what has a price at the bound it stands on."""
+    at_lower = np.abs(values - lower) <= np.abs(upper - values)
+    bound = np.where(at_lower, lower, upper)
+    sure = which & np.isfinite(bound)
+    lower[sure] = upper[sure] = bound[sure]
+
+
+def _name_of(blocks: Sequence[_Block], index: int) -> str:
+    block = next(b for b in reversed(blocks) if b.first <= index)
+    return f"{block.name} {quote(block.labels[index - block.first])}"

@@ -1,0 +1,132 @@
+"""`Allocation`: what a policy decides: which share of the time each job has each GPU type."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from windtunnel.policies.gavel.instance import Instance, JobId
+
+#: Shares below this are a solver's dust.
+_DUST = 1e-12
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """A policy's decision on an instance.
+
+    Attributes:
+        policy: the policy's name.
+        objective: what it optimises, in its own unit (see `windtunnel.gavel`); None where it
+            optimises nothing (closed forms and queues).
+        shares: job -> GPU type -> share of wall-clock time on its own.
+        pair_shares: two jobs -> GPU type -> share of wall-clock time together; empty where
+            nothing is shared.
+        throughputs: job -> steps per second that the shares give it.
+        levels: job -> normalised throughput, for water filling; else empty.
+        iterations: linear programs solved.
+        discounts: job -> factor on its shares, for strategy-proof fairness; else empty.
+        notes: anything a reader of the result must know.
+    """
+
+    policy: str
+    objective: float | None
+    shares: dict[JobId, dict[str, float]]
+    pair_shares: dict[tuple[JobId, JobId], dict[str, float]] = field(default_factory=dict)
+    throughputs: dict[JobId, float] = field(default_factory=dict)
+    levels: dict[JobId, float] = field(default_factory=dict)
+    iterations: int = 0
+    discounts: dict[JobId, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the decision as plain data, ready for JSON; keys are text."""
+        return {
+            "policy": self.policy,
+            "objective": self.objective,
+            "shares": {str(job): row for job, row in self.shares.items()},
+            "pair_shares": [
+                {"jobs": list(pair), "shares": row} for pair, row in self.pair_shares.items()
+            ],
+            "throughputs": {str(job): speed for job, speed in self.throughputs.items()},
+            "levels": {str(job): level for job, level in self.levels.items()},
+            "discounts": {str(job): factor for job, factor in self.discounts.items()},
+            "iterations": self.iterations,
+            "notes": list(self.notes),
+        }
+
+
+def allocation_of(
+    policy: str,
+    instance: Instance,
+    alone: np.ndarray,
+    together: np.ndarray | None = None,
+    *,
+    objective: float | None = None,
+    **more: Any,
+) -> Allocation:
+    """Return the decision that two arrays of shares stand for.
+
+    Args:
+        policy: the policy's name.
+        instance: what was decided on.
+        alone: shares of the jobs on their own, shape (jobs, types).
+        together: shares of the instance's pairs, shape (pairs, types).
+        objective: what was reached.
+        more: further attributes of `Allocation`; per-job arrays become mappings.
+    """
+    types = instance.gpu_types
+    both = np.zeros((len(instance.pairs), len(types))) if together is None else together
+    speeds = throughputs_of(instance, alone, both)
+    for name in ("levels", "discounts"):
+        if name in more:
+            more[name] = _by_job(instance, more[name])
+    ids = instance.job_ids
+    used = np.flatnonzero((both > _DUST).any(axis=1))
+    return Allocation(
+        policy=policy,
+        objective=objective,
+        shares={job: _by_type(types, alone[row]) for row, job in enumerate(ids)},
+        pair_shares={
+            (ids[instance.pairs[p, 0]], ids[instance.pairs[p, 1]]): _by_type(types, both[p])
+            for p in used
+        },
+        throughputs=_by_job(instance, speeds),
+        **more,
+    )
+
+
+def throughputs_of(instance: Instance, alone: np.ndarray, together: np.ndarray) -> np.ndarray:
+    """Return the steps per second that shares give each job, shape (jobs,)."""
+    speeds = np.array((instance.throughputs * alone).sum(axis=1))
+    for member in (0, 1):
+        gained = (instance.pair_throughputs[:, :, member] * together).sum(axis=1)
+        np.add.at(speeds, instance.pairs[:, member], gained)
+    return speeds
+
+
+def shares_of(instance: Instance, decided: Allocation) -> tuple[np.ndarray, np.ndarray]:
+    """Return a decision's shares as arrays, shapes (jobs, types) and (pairs, types)."""
+    types, ids = instance.gpu_types, instance.job_ids
+    alone = np.array([[decided.shares[job][t] for t in types] for job in ids])
+    both = np.zeros((len(instance.pairs), len(types)))
+    for row, (one, other) in enumerate(instance.pairs):
+        found = decided.pair_shares.get((ids[one], ids[other]))
+        if found is not None:
+            both[row] = [found[t] for t in types]
+    return alone.reshape(len(ids), len(types)), both
+
+
+def _by_type(types: tuple[str, ...], row: np.ndarray) -> dict[str, float]:
+    values = np.where(row > _DUST, row, 0.0)
+    return {name: float(value) for name, value in zip(types, values, strict=True)}
+
+
+def _by_job(instance: Instance, values: np.ndarray | Mapping[JobId, float]) -> dict[JobId, float]:
+    array = np.asarray(values, float)
+    return {job: float(value) for job, value in zip(instance.job_ids, array, strict=True)}

@@ -1,0 +1,161 @@
+"""Max-min fairness and finish-time fairness.
+
+Narayanan et al., OSDI'20, sections 4.1 and 4.2; finish-time fairness: Mahajan et al., "Themis",
+NSDI'20.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from windtunnel.policies.gavel.closed_forms import isolated_throughputs, proportional_throughputs
+from windtunnel.policies.gavel.shares import share_model
+
+if TYPE_CHECKING:
+    from windtunnel.policies.gavel.instance import Instance
+    from windtunnel.policies.gavel.shares import ShareModel
+
+#: Finish-time fairness is found to this relative accuracy.
+_RHO = 1e-10
+_MAX_STEPS = 100
+
+
+def normalised(instance: Instance) -> np.ndarray:
+    """Return the factor s / prop of each job: throughput times it is 1 at an equal share.
+
+    Shape (jobs,). A gang of s GPUs counts s-fold, as its speed is that of the whole gang.
+    """
+    factors: np.ndarray = instance.scale_factors / proportional_throughputs(instance)
+    return factors
+
+
+def max_min(
+    name: str,
+    instance: Instance,
+    factors: np.ndarray,
+    *,
+    usable: np.ndarray,
+    packed: bool,
+    merge: bool,
+) -> tuple[float, ShareModel, np.ndarray]:
+    """Maximise the smallest ``factor x throughput`` over the jobs.
+
+    Args:
+        name: the policy's name.
+        instance: the jobs; speeds are those that the policy believes.
+        factors: shape (jobs,).
+        usable: where a job may have a share, shape (jobs, types).
+        packed: whether pairs share GPUs.
+        merge: whether equal jobs are merged.
+
+    Returns:
+        The smallest product, the model, and a solution's values, shape (columns,).
+    """
+    model = share_model(
+        name, instance, told_apart=(factors,), usable=usable, packed=packed, merge=merge
+    )
+    scale = model.per_class(factors)
+    smallest = model.lp.add_columns("smallest", ["level"], lower=-np.inf, cost=1.0)
+    levels = model.lp.add_rows("level of job", model.labels(), lower=0.0)
+    of, columns = model.entries.T
+    model.lp.add_coefficients(levels[of], columns, model.speeds * scale[of])
+    model.lp.add_coefficients(levels, smallest, -1.0)
+    solution = model.lp.solve(then=model.tie_breaks(scale))
+    return solution.objective, model, solution.values
+
+
+def finish_time(
+    name: str, instance: Instance, *, usable: np.ndarray, packed: bool, merge: bool
+) -> tuple[float, ShareModel, np.ndarray, int]:
+    """Minimise the largest rho = (t + R/thr) / (I + R/iso) over the jobs.
+
+    For a fixed rho the condition is linear: thr >= need(rho) = R / (rho D - t) with
+    D = I + R/iso. The program finds the largest z with thr >= z need; its duals price the needs,
+    and the rho at which those prices just pay is a lower bound and the next guess. The bounds
+    rise to the optimum as Newton's do.
+
+    Returns:
+        The largest rho, the model, a solution's values, and how many programs were solved.
+    """
+    own = isolated_throughputs(instance)
+    model = share_model(
+        name,
+        instance,
+        told_apart=(instance.steps_left, instance.time_since_start, instance.isolated_time),
+        usable=usable,
+        packed=packed,
+        merge=merge,
+    )
+    steps = model.per_class(instance.steps_left)
+    since = model.per_class(instance.time_since_start)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        alone = np.where(steps > 0, steps / model.per_class(own), 0.0)
+    due = model.per_class(instance.isolated_time) + alone
+    going = steps > 0
+    best = _best_alone(model)
+    rho = float(np.max((since + steps / best)[going] / due[going], initial=0.0))
+    unit = best  # rows are divided by the job's best speed: entries of order 1
+    z = model.lp.add_columns("smallest", ["ratio of speed to need"], cost=1.0)
+    rows = model.lp.add_rows("finish of job", model.labels(), lower=0.0)
+    of, columns = model.entries.T
+    model.lp.add_coefficients(rows[of], columns, model.speeds / unit[of])
+    model.lp.add_coefficients(rows, z, -1.0)
+    if not going.any():
+        model.lp.set_column_bounds(z, 0.0, 1.0)
+        return 0.0, model, model.lp.solve().values, 1
+    weights = 1 / model.per_class(own)
+    for count in range(1, _MAX_STEPS + 1):
+        need = np.where(going, steps / np.maximum(rho * due - since, 1e-300), 0.0)
+        model.lp.set_coefficients(rows, z, -need / unit)
+        solution = model.lp.solve()
+        if solution.objective >= 1 - _RHO or count == _MAX_STEPS:
+            break
+        prices = np.maximum(-solution.duals[rows], 0.0) / unit
+        on = going & (prices > 0)
+        rho = _paid_rho(
+            prices[on] * steps[on], due[on], since[on], worth=solution.objective, rho=rho
+        )
+    solution = model.lp.solve(then=model.tie_breaks(weights))
+    values = model.topped_up(solution.values, need)
+    speeds = model.class_throughputs(values)[going]
+    reached = (since[going] + steps[going] / speeds) / due[going]
+    return float(reached.max()), model, values, count + 1
+
+
+def _best_alone(model: ShareModel) -> np.ndarray:
+    """Return each class's speed if its jobs had the cluster to themselves, shape (classes,).
+
+    The fastest type on which they have a column; an upper bound of what any allocation gives.
+    """
+    best = np.zeros(len(model.classes.counts))
+    of, kind = model.single[:, 0], model.single[:, 1]
+    np.maximum.at(best, of, model.instance.throughputs[model.classes.first[of], kind])
+    of = model.entries[len(model.single) :, 0]
+    # Time in pairs of all jobs of a class together is at most their number.
+    counts = model.classes.counts[of]
+    np.maximum.at(best, of, model.speeds[len(model.single) :] * counts)
+    return best
+
+
+def _paid_rho(
+    costs: np.ndarray, due: np.ndarray, since: np.ndarray, *, worth: float, rho: float
+) -> float:
+    """Return the rho at which sum costs / (rho due - since) falls to what the GPUs are worth.
+
+    At the present rho the sum is 1, and the GPUs are worth ``worth`` < 1.
+    """
+
+    def total(guess: float) -> float:
+        return float((costs / (guess * due - since)).sum())
+
+    low, high = rho, rho * 2
+    while total(high) > worth:
+        low, high = high, high * 2
+    for _ in range(200):
+        middle = (low + high) / 2
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if total(middle) > worth else (low, middle)
+    return high

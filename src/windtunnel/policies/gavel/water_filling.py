@@ -1,0 +1,202 @@
+"""Water filling: lexicographic max-min fairness, flat or between entities.
+
+Narayanan et al., OSDI'20, section 4.3. All active jobs rise at the pace of their weights until
+some cannot rise without pushing another below its level; those freeze, and the others go on. Who
+is stuck is found exactly, by linear programs alone: a job whose level row has a price is stuck;
+of the others, as many as possible are raised together a little, until none can be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from windtunnel.errors import SpecError, quote
+from windtunnel.policies.gavel.shares import share_model
+
+if TYPE_CHECKING:
+    from windtunnel.policies.gavel.instance import Instance
+    from windtunnel.policies.gavel.shares import ShareModel
+
+#: How far, as a share of the level, a job is raised to see whether it can be.
+_LIFT = 1e-4
+#: A raise below this share of `_LIFT` is rounding.
+_RAISED = 1e-3
+#: A price of a level row below this is none.
+_PRICE = 1e-7
+#: Slack of the last program, in which every level stands as a bound.
+_SLACK = 1e-10
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A filled instance.
+
+    Attributes:
+        objective: the first and lowest water level: the smallest weighted normalised throughput.
+        levels: normalised throughput (factor x throughput) at which each job froze; (jobs,).
+        model: the shares.
+        values: a solution's values, shape (columns,).
+        iterations: how often the water rose.
+    """
+
+    objective: float
+    levels: np.ndarray
+    model: ShareModel
+    values: np.ndarray
+    iterations: int
+
+
+def fill(
+    name: str,
+    instance: Instance,
+    factors: np.ndarray,
+    *,
+    usable: np.ndarray,
+    packed: bool,
+    merge: bool,
+    hierarchical: bool = False,
+) -> Filled:
+    """Fill an instance.
+
+    Args:
+        name: the policy's name.
+        instance: the jobs; speeds are those that the policy believes.
+        factors: factor x throughput is the normalised throughput, weights apart; shape (jobs,).
+        usable: where a job may have a share, shape (jobs, types).
+        packed: whether pairs share GPUs.
+        merge: whether equal jobs are merged.
+        hierarchical: weigh by entities instead of the jobs' own weights alone.
+
+    Raises:
+        SpecError: hierarchical, and a job has no entity.
+    """
+    rank = _ranks(instance) if hierarchical else np.zeros(instance.num_jobs)
+    if hierarchical and (instance.job_entities < 0).any():
+        row = int(np.argmin(instance.job_entities))
+        raise SpecError("entity", f"{name}: job {quote(instance.job_ids[row])} has no entity.")
+    model = share_model(
+        name,
+        instance,
+        told_apart=(factors, instance.weights, instance.job_entities * hierarchical, rank),
+        usable=usable,
+        packed=packed,
+        merge=merge,
+    )
+    basin = _Basin(model, model.per_class(factors))
+    frozen = np.zeros(len(model.classes.counts), bool)
+    levels = np.zeros(len(frozen))
+    heights: list[float] = []
+    while not frozen.all():
+        if hierarchical:
+            weights = _entity_weights(model, frozen, model.per_class(rank))
+        else:
+            weights = np.where(frozen, 0.0, model.per_class(instance.weights))
+        height, stuck = basin.rise(levels, weights)
+        heights.append(height)
+        levels = levels + weights * height
+        frozen |= stuck
+    return Filled(heights[0], levels[model.classes.of], model, basin.settled(levels), len(heights))
+
+
+class _Basin:
+    """The program whose level rows rise: factor x thr - weight x height - lift >= level."""
+
+    def __init__(self, model: ShareModel, factors: np.ndarray) -> None:
+        self._model, self._factors = model, factors
+        lp = model.lp
+        labels = model.labels()
+        self._height = lp.add_columns("height", ["of the water"], cost=1.0)
+        self._lift = lp.add_columns("lift of job", labels, upper=0.0)
+        self._rows = lp.add_rows("level of job", labels, lower=0.0)
+        of, columns = model.entries.T
+        lp.add_coefficients(self._rows[of], columns, model.speeds * factors[of])
+        lp.add_coefficients(self._rows, self._height, -1.0)
+        lp.add_coefficients(self._rows, self._lift, -1.0)
+
+    def rise(self, levels: np.ndarray, weights: np.ndarray) -> tuple[float, np.ndarray]:
+        """Raise the jobs with a weight as far as all can; return the height and who is stuck.
+
+        Args:
+            levels: kept by every job, shape (classes,).
+            weights: pace of the active jobs, 0 = not active; shape (classes,).
+        """
+        lp, active = self._model.lp, weights > 0
+        lp.set_coefficients(self._rows, self._height, -weights)
+        lp.set_column_bounds(self._height, 0.0, np.inf)
+        lp.set_row_bounds(self._rows, levels * (1 - _SLACK), np.inf)
+        solution = lp.solve()
+        height = max(solution.objective, 0.0)
+        priced = np.abs(solution.duals[self._rows]) * weights > _PRICE
+        stuck = active & priced
+        reached = levels + weights * height
+        free = self._raisable(reached, active & ~stuck)
+        stuck = active & ~free
+        if not stuck.any():  # rounding: the job with the highest price is stuck in any case
+            prices = np.where(active, np.abs(solution.duals[self._rows]) * weights, -1.0)
+            stuck[int(np.argmax(prices))] = True
+        return height, stuck
+
+    def _raisable(self, reached: np.ndarray, asked: np.ndarray) -> np.ndarray:
+        """Return which of the asked jobs can rise while every job keeps what it has reached."""
+        lp = self._model.lp
+        free = np.zeros_like(asked)
+        open_ = asked.copy()
+        room = _LIFT * np.maximum(reached, reached.max(initial=0.0) * _LIFT)
+        room = np.where(room > 0, room, _LIFT)
+        lp.set_column_bounds(self._height, 0.0, 0.0)
+        lp.set_row_bounds(self._rows, reached * (1 - _SLACK), np.inf)
+        lp.set_costs(self._height, 0.0)
+        try:
+            while open_.any():
+                lp.set_column_bounds(self._lift, 0.0, np.where(open_, room, 0.0))
+                lp.set_costs(self._lift, np.where(open_, room.max() / room, 0.0))
+                raised = open_ & (lp.solve().values[self._lift] > _RAISED * room)
+                if not raised.any():
+                    break
+                free |= raised
+                open_ &= ~raised
+        finally:
+            lp.set_costs(self._height, 1.0)
+            lp.set_costs(self._lift, 0.0)
+            lp.set_column_bounds(self._lift, 0.0, 0.0)
+        return free
+
+    def settled(self, levels: np.ndarray) -> np.ndarray:
+        """Return a solution with every job at its level or above, shape (columns,)."""
+        lp = self._model.lp
+        lp.set_row_bounds(self._rows, levels * (1 - 10 * _SLACK), np.inf)
+        lp.set_column_bounds(self._height, 0.0, 0.0)
+        first, second = self._model.tie_breaks(self._factors)
+        lp.set_costs(np.arange(lp.num_columns), first)
+        return lp.solve(then=[second]).values
+
+
+def _ranks(instance: Instance) -> np.ndarray:
+    """Return each job's place in its entity's queue, longest-waiting first; 0 without a queue."""
+    ranks = np.zeros(instance.num_jobs)
+    order = np.lexsort((np.arange(instance.num_jobs), -instance.time_since_start))
+    for number, entity in enumerate(instance.entities):
+        if entity.policy == "fifo":
+            queue = [row for row in order if instance.job_entities[row] == number]
+            ranks[queue] = np.arange(len(queue))
+    return ranks
+
+
+def _entity_weights(model: ShareModel, frozen: np.ndarray, rank: np.ndarray) -> np.ndarray:
+    """Return the pace of each class, 0 = not active; shape (classes,)."""
+    instance = model.instance
+    own, of = model.per_class(instance.weights), model.per_class(instance.job_entities)
+    weights = np.zeros(len(frozen))
+    for number, entity in enumerate(instance.entities):
+        mine = np.flatnonzero((of == number) & ~frozen)
+        if not len(mine):
+            continue
+        if entity.policy == "fifo":
+            weights[mine[np.argmin(rank[mine])]] = entity.weight
+        else:
+            total = float((own * model.classes.counts)[mine].sum())
+            weights[mine] = entity.weight * own[mine] / total
+    return weights
