@@ -10,7 +10,7 @@ from numba import njit
 def serve(
     arrival, model, slo, host_start, hosts, clock_start, sizes, batch_first, stage_time, fixed,
 ):  # fmt: skip
-    """Serve n requests; arguments as in `windtunnel.serving.kernels.immediate.serve`, and:
+    """Serve n requests; more arguments in `windtunnel.serving.kernels.immediate.serve`.
 
     Args:
         sizes: batch sizes, ascending, (sizes,).

@@ -50,7 +50,7 @@ def serve(
     arrival, model, slo, at_controller, order_at, to_manager, to_engine, host_start, hosts,
     pair_first, clock_start, stage_time, margin,
 ):  # fmt: skip
-    """Serve n requests; arguments as in `windtunnel.serving.kernels.immediate.serve`, and:
+    """Serve n requests; more arguments in `windtunnel.serving.kernels.immediate.serve`.
 
     Args:
         at_controller: when each request reaches the controller, (n,), s.

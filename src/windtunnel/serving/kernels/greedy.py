@@ -38,8 +38,8 @@ def score(
                 num_hosts[m] += 1
                 replicas += 1
     width = stage_time.shape[2]
-    clocks = np.zeros((groups, width))
-    last = np.zeros(groups)
+    clocks = np.full((groups, width), -np.inf)
+    last = np.full(groups, -np.inf)
     total = 0.0
     served = 0
     for i in range(len(arrival)):
@@ -131,4 +131,87 @@ def replicate(
                 break
         if not found:
             break
+    return best, best_score, best_attainment, runs
+
+
+@njit(cache=True, nogil=True)
+def refine(
+    arrival, model, slo, config, stages, stage_time, weight, budget, fixed, start, most,
+):  # fmt: skip
+    """Climb from a placement by adding a replica, or putting it in another's place, while it helps.
+
+    Models with the most unserved requests are tried first, in the groups that received the least;
+    what gives way is the model whose requests are served best. The first better one is taken.
+
+    Args:
+        start: the placement, (groups, models).
+        most: simulations at most.
+
+    Returns:
+        As `replicate`.
+    """
+    groups = len(config)
+    models = weight.shape[1]
+    best = start.copy()
+    used = np.zeros(groups)
+    for g in range(groups):
+        for m in range(models):
+            if best[g, m]:
+                used[g] += weight[config[g], m]
+    received = np.zeros(groups, dtype=np.int64)
+    good = np.zeros(models, dtype=np.int64)
+    new_received = received.copy()
+    new_good = good.copy()
+    wanted = np.zeros(models, dtype=np.int64)
+    for i in range(len(arrival)):
+        wanted[model[i]] += 1
+    best_score, best_attainment = score(
+        arrival, model, slo, best, config, stages, stage_time, fixed, received, good
+    )
+    runs = 1
+    improved = True
+    while improved and runs < most:
+        improved = False
+        group_order = np.argsort(received, kind="mergesort")
+        model_order = np.argsort(good - wanted, kind="mergesort")
+        for m in model_order:
+            if good[m] == wanted[m]:
+                break
+            for g in group_order:
+                if best[g, m]:
+                    continue
+                add = weight[config[g], m]
+                for back in range(-1, models):
+                    # First nobody gives way, then the models from the best served on.
+                    h = -1 if back < 0 else model_order[models - 1 - back]
+                    if h >= 0 and (not best[g, h] or h == m):
+                        continue
+                    without = used[g] - (weight[config[g], h] if h >= 0 else 0.0)
+                    if not without + add <= budget:
+                        continue
+                    best[g, m] = True
+                    if h >= 0:
+                        best[g, h] = False
+                    value, attainment = score(
+                        arrival, model, slo, best, config, stages, stage_time, fixed,
+                        new_received, new_good,
+                    )  # fmt: skip
+                    runs += 1
+                    if value > best_score:
+                        best_score = value
+                        best_attainment = attainment
+                        used[g] = without + add
+                        received[:] = new_received
+                        good[:] = new_good
+                        improved = True
+                    else:
+                        best[g, m] = False
+                        if h >= 0:
+                            best[g, h] = True
+                    if improved or runs >= most:
+                        break
+                if improved or runs >= most:
+                    break
+            if improved or runs >= most:
+                break
     return best, best_score, best_attainment, runs
