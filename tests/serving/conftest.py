@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from windtunnel.serving import Profile, read_profile
 
-if TYPE_CHECKING:
-    from pathlib import Path
+sys.path.insert(0, str(Path(__file__).parent))
 
 _SLOW = [HealthCheck.too_slow, HealthCheck.differing_executors]
 settings.register_profile(

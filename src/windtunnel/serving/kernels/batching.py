@@ -89,13 +89,9 @@ def serve(
             tail[best] = i
             length[best] += 1
             waiting[g] += 1
-            # Simultaneous arrivals are queued before anything starts.
-            if arrived < count and arrival[arrived] == now:
-                continue
-            # Whoever is idle and was given work at this instant starts; a clock in the past is now.
-            for other in range(groups):
-                if waiting[other] > 0 and clocks[clock_start[other]] < now:
-                    clocks[clock_start[other]] = now
+            # An idle group starts now, after all arrivals of this instant are queued.
+            if clocks[clock_start[g]] < now:
+                clocks[clock_start[g]] = now
             continue
         if idle < 0:
             break

@@ -28,9 +28,15 @@ if TYPE_CHECKING:
     from windtunnel.serving.workload import Workload
 
 #: Names of the policies.
-POLICIES = ("sr-greedy", "sr-uniform", "round-robin", "mp-greedy", "mp-search", "mp-search-sep", "beam")
-#: Those whose result is improved further.
-_REFINED = ("sr-greedy", "mp-greedy", "mp-search", "mp-search-sep")
+POLICIES = (
+    "sr-greedy",
+    "sr-uniform",
+    "round-robin",
+    "mp-greedy",
+    "mp-search",
+    "mp-search-sep",
+    "beam",
+)
 #: Simulations spent on improving the best placement.
 REFINE = 400
 
@@ -76,10 +82,10 @@ def search(
         workload: the requests to be good at; evaluate on others to know what it is worth.
         profile: costs and memory.
         gpus: GPUs of the cluster.
-        policy: ``sr-greedy``, selective replication on single GPUs; ``sr-uniform``; ``round-robin`` on
-            pipelines; ``mp-greedy``, greedy replication on groups of ``group``; ``mp-search``, the
-            best of those over group sizes and configurations; ``mp-search-sep``, the same with GPUs
-            of their own for buckets of similar latency; ``beam``, algorithm 1 on groups of
+        policy: ``sr-greedy``, selective replication on single GPUs; ``sr-uniform``; ``round-robin``
+            on pipelines; ``mp-greedy``, greedy replication on groups of ``group``; ``mp-search``,
+            the best of those over group sizes and configurations; ``mp-search-sep``, the same with
+            GPUs of their own for buckets of similar latency; ``beam``, algorithm 1 on groups of
             ``group``.
         mem_budget: bytes for weights on a GPU.
         overheads: ``none``, ``alpaserve``, or your own.
@@ -105,10 +111,8 @@ def search(
     everyone = tuple(range(len(workload.models)))
     problem = Problem(workload, profile, mem_budget, as_overheads(overheads), everyone)
     with ThreadPoolExecutor(workers) as pool:
-        trying = _Trying(problem, pool, on_done or (lambda _: None))
+        trying = _Trying(problem, pool, on_done or (lambda _: None), refine)
         found = _found(trying, gpus, policy, parallel, beam)
-        if refine and policy in _REFINED:
-            found = problem.refine(found, refine)
     held = {model for group in found.placement.groups for model in group.models}
     asked = set(workload.model.tolist())
     settings = {"policy": policy, "gpus": gpus, "mem_budget": mem_budget, "refine": refine}
@@ -133,6 +137,15 @@ class _Trying:
     problem: Problem
     pool: ThreadPoolExecutor
     on_done: Callable[[str], None]
+    refine: int
+
+    def refined(self, found: Sequence[Scored]) -> Scored:
+        """Return the best of the placements after improving each, as far as asked for."""
+        if self.refine:
+            found = list(
+                self.pool.map(lambda one: self.problem.refine(one, self.refine), list(found))
+            )
+        return best_of(found)
 
     def layouts(self, tasks: Iterable[tuple[Problem, Layout]]) -> list[Scored]:
         """Return the greedy placement of each layout."""
@@ -165,18 +178,18 @@ def _found(trying: _Trying, gpus: int, policy: str, parallel: Parallel, beam: in
         layouts = [equal_groups(gpus, parallel)]
     together = trying.layouts((problem, layout) for layout in layouts)
     if policy == "mp-search-sep":
-        return _separated(trying, gpus, best_of(together))
-    return best_of(together)
+        return trying.refined(_separated(trying, gpus, best_of(together)))
+    return trying.refined([best_of(together)])
 
 
-def _separated(trying: _Trying, gpus: int, together: Scored) -> Scored:
-    """Return the best of a union of buckets, each solved alone, and the unbucketed placement."""
+def _separated(trying: _Trying, gpus: int, together: Scored) -> list[Scored]:
+    """Return the unbucketed placement and, if any, the best union of buckets solved alone."""
     problem = trying.problem
     names = problem.workload.models
     latencies = [_any_latency(problem.profile, name) for name in names]
     buckets = latency_buckets(latencies)
     if len(buckets) < 2 or len(buckets) > gpus:  # noqa: PLR2004 - one bucket is the same search
-        return together
+        return [together]
     counts = [int(problem.restricted(bucket).workload.arrival.size) for bucket in buckets]
     means = [sum(latencies[model] for model in bucket) / len(bucket) for bucket in buckets]
     ways = plausible(compositions(gpus, len(buckets)), counts, means)
@@ -194,8 +207,9 @@ def _separated(trying: _Trying, gpus: int, together: Scored) -> Scored:
         )
         for way in ways
     ]
-    found = best_of([together, *trying.placements(unions)])
-    return found._replace(simulations=found.simulations + sum(one.simulations for one in scored))
+    union = best_of(trying.placements(unions))
+    made = union.simulations + sum(one.simulations for one in scored)
+    return [together, union._replace(simulations=made)]
 
 
 def _any_latency(profile: Profile, name: str) -> float:

@@ -41,11 +41,13 @@ def search_layouts(gpus: int) -> list[Layout]:
     >>> [layout[0].name for layout in search_layouts(4)]
     ['(1,1,1)', '(1,2,1)', '(1,1,2)', '(1,4,1)', '(1,2,2)', '(1,1,4)']
     """
-    layouts = []
+    layouts: list[Layout] = []
     size = 1
     while size <= gpus:
-        for pp in range(1, min(size, MOST_STAGES) + 1):
-            if size % pp == 0 and size // pp <= MOST_OP:
-                layouts.append(equal_groups(gpus, Parallel(1, size // pp, pp)))
+        layouts += [
+            equal_groups(gpus, Parallel(1, size // pp, pp))
+            for pp in range(1, min(size, MOST_STAGES) + 1)
+            if size % pp == 0 and size // pp <= MOST_OP
+        ]
         size *= 2
     return layouts

@@ -62,9 +62,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         if not 0 < self.mem_budget < math.inf:
-            raise SpecError(
-                "mem_budget", f"found {quote(self.mem_budget)}; expected bytes > 0."
-            )
+            raise SpecError("mem_budget", f"found {quote(self.mem_budget)}; expected bytes > 0.")
         for name in self.workload.models:
             self.profile.check_model(name, "workload.models")
 

@@ -1,0 +1,211 @@
+"""What every simulation keeps: deadlines, queues, stages; and plain Python says the same."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windtunnel import serving
+from windtunnel.errors import InfeasibleError, SpecError
+from windtunnel.serving import Group, Overheads, Parallel, Placement, Workload
+from windtunnel.serving.schedule import Schedule, Switch, simulate_schedule
+from windtunnel.serving.simulate import DISPATCH
+
+PROFILE = serving.synthetic_profile()
+MODELS = ("small", "medium", "large", "small")
+COSTS = Overheads(0.01, 0.02)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Placement, Workload]:
+    gaps = draw(st.lists(st.sampled_from([0.0, 0.01, 0.1, 0.4, 1.5]), max_size=50))
+    models = draw(st.lists(st.integers(0, 3), min_size=len(gaps), max_size=len(gaps)))
+    scale = draw(st.sampled_from([1.05, 1.5, 3.0, math.inf]))
+    groups = [
+        Group(
+            Parallel(1, draw(st.sampled_from([1, 2])), draw(st.sampled_from([1, 2, 4]))),
+            tuple(sorted(draw(st.sets(st.integers(0, 3))))),
+        )
+        for _ in range(draw(st.integers(1, 4)))
+    ]
+    latency = np.array([PROFILE.latency(model) for model in MODELS])
+    workload = Workload(
+        MODELS,
+        np.cumsum(np.array(gaps)),
+        np.array(models, dtype=np.int64),
+        scale * latency[np.array(models, dtype=np.int64)],
+    )
+    return Placement(tuple(groups)), workload
+
+
+def in_plain_python(placement: Placement, workload: Workload) -> tuple[list[int], list[float]]:
+    """Return group and finish by the rules of the immediate simulator, least work first."""
+    clocks = [[0.0] * group.parallel.pp for group in placement.groups]
+    groups, finishes = [], []
+    for arrival, model, slo in zip(
+        workload.arrival.tolist(), workload.model.tolist(), workload.slo.tolist(), strict=True
+    ):
+        hosts = [g for g, group in enumerate(placement.groups) if model in group.models]
+        chosen = min(hosts, key=lambda g: clocks[g][-1], default=-1)
+        groups.append(chosen)
+        finishes.append(math.nan)
+        if chosen < 0:
+            continue
+        parallel = placement.groups[chosen].parallel
+        times = PROFILE.stages(MODELS[model], parallel).latency * (1 + 0.01 * parallel.pp)
+        now, after = arrival, []
+        for clock, time in zip(clocks[chosen], times.tolist(), strict=True):
+            now = max(now, clock) + time
+            after.append(now)
+        if now + 0.02 - arrival <= slo:
+            clocks[chosen] = after
+            finishes[-1] = now + 0.02
+    return groups, finishes
+
+
+@given(case=cases())
+def test_plain_python_says_the_same(case: tuple[Placement, Workload]) -> None:
+    placement, workload = case
+    found = serving.simulate(placement, workload, PROFILE, overheads=COSTS)
+    groups, finishes = in_plain_python(placement, workload)
+    assert found.group.tolist() == groups
+    np.testing.assert_array_equal(found.finish, finishes)
+
+
+def runs(placement: Placement, workload: Workload) -> list[Any]:
+    rules = [
+        serving.simulate(placement, workload, PROFILE, overheads=COSTS, dispatch=rule, seed=3)
+        for rule in DISPATCH
+    ]
+    return [
+        *rules,
+        serving.simulate_events(placement, workload, PROFILE, overheads=COSTS, delays="alpaserve"),
+        serving.simulate_batches(placement, workload, PROFILE, overheads=COSTS),
+    ]
+
+
+@given(case=cases())
+def test_invariants(case: tuple[Placement, Workload]) -> None:
+    placement, workload = case
+    hosted = {model for group in placement.groups for model in group.models}
+    for found in runs(placement, workload):
+        there = found.accepted
+        assert (found.group[there] >= 0).all()
+        for group, model in zip(found.group.tolist(), workload.model.tolist(), strict=True):
+            assert (group >= 0) == (model in hosted)
+            assert group < 0 or model in placement.groups[group].models
+        if np.isinf(workload.slo).all():
+            assert there.tolist() == [model in hosted for model in workload.model.tolist()]
+        if found.settings["simulator"] != "events":
+            assert (found.good == there).all()
+        assert (found.start[there] >= workload.arrival[there]).all()
+        for row in np.flatnonzero(there).tolist():
+            parallel = placement.groups[found.group[row]].parallel
+            least = PROFILE.stages(MODELS[workload.model[row]], parallel).latency.sum()
+            assert found.finish[row] - found.start[row] >= least - 1e-9
+        assert (found.batch > 0).tolist() == there.tolist()
+        utilization = found.utilization()
+        assert utilization is None or 0 < utilization <= 1 + 1e-9
+        times, queue = found.queue()
+        assert (queue >= 0).all()
+        assert not len(queue) or queue[-1] == 0
+        if len(times) > 1:
+            area = float((queue[:-1] * np.diff(times)).sum())
+            assert area == pytest.approx(float(np.nansum(found.latency)))
+
+
+@given(case=cases(), factor=st.sampled_from([0.5, 4.0]))
+def test_scaling_time_scales_latency(case: tuple[Placement, Workload], factor: float) -> None:
+    placement, workload = case
+    entries = {
+        key: replace(stages, latency=stages.latency * factor)
+        for key, stages in PROFILE._entries.items()
+    }
+    slower = replace(workload, arrival=workload.arrival * factor, slo=workload.slo * factor)
+    scaled = serving.simulate(placement, slower, serving.Profile("scaled", entries))
+    plain = serving.simulate(placement, workload, PROFILE)
+    np.testing.assert_array_equal(scaled.latency, plain.latency * factor)  # powers of two: exact
+
+
+@given(case=cases())
+def test_one_group_without_delays_is_the_same_event_by_event(
+    case: tuple[Placement, Workload],
+) -> None:
+    placement, workload = case
+    alone = Placement((Group(placement.groups[0].parallel, (0, 1, 2, 3)),))
+    event = serving.simulate_events(alone, workload, PROFILE, overheads=COSTS)
+    immediate = serving.simulate(alone, workload, PROFILE, overheads=COSTS)
+    np.testing.assert_allclose(event.finish, immediate.finish, rtol=1e-12)
+
+
+def test_batches_by_hand() -> None:
+    """Stage times 1 s alone, 1.5 s for two: the first goes alone, then a pair, then a late one."""
+    one = serving.Stages(np.array([1.0]), np.zeros(1), np.zeros(1))
+    two = serving.Stages(np.array([1.5]), np.zeros(1), np.zeros(1))
+    costs = serving.Profile("hand", {("m", Parallel(), 1): one, ("m", Parallel(), 2): two})
+    workload = serving.merge(["m"], [np.array([0.0, 0.1, 0.2, 0.3, 0.4])], slo=2.6)
+    found = serving.simulate_batches(Placement((Group(Parallel(), (0,)),)), workload, costs)
+    assert found.batch.tolist() == [1, 2, 2, 0, 0]
+    assert found.finish[:3].tolist() == [1.0, 2.5, 2.5]
+    assert found.busy.tolist() == [2.5]
+    alone = serving.simulate_batches(
+        Placement((Group(Parallel(), (0,)),)), workload, costs, max_batch=1
+    )
+    assert alone.finish[:2].tolist() == [1.0, 2.0]
+    assert alone.accepted.tolist() == [True, True, False, False, True]
+    assert alone.latency[4] == pytest.approx(2.6)
+
+
+def test_a_switch_costs_what_is_loaded() -> None:
+    """Model 1 replaces model 0 on one GPU at t = 10 while a request is under way until 10.5."""
+    gib = 2.0**30
+    stages = serving.Stages(np.array([1.5]), np.array([gib]), np.zeros(1))
+    costs = serving.Profile("hand", {("m", Parallel(), 1): stages})
+    workload = serving.merge(["m", "m"], [np.array([9.0]), np.array([10.0])])
+    only = [Placement((Group(Parallel(), (model,)),)) for model in (0, 1)]
+    schedule = Schedule((0.0, 10.0), tuple(only))
+    free = simulate_schedule(schedule, workload, costs)
+    assert free.finish.tolist() == [10.5, 11.5]
+    paid = simulate_schedule(schedule, workload, costs, switch=Switch(gib / 2, 0.25))
+    assert paid.finish.tolist() == [10.5, 10.5 + 0.25 + 2.0 + 1.5]
+    both = Placement((Group(Parallel(), (0, 1)),))
+    kept = simulate_schedule(
+        Schedule((0.0, 10.0), (both, only[1])), workload, costs, switch=Switch(1.0)
+    )
+    assert kept.finish.tolist() == [10.5, 12.0]
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_next_to_nothing(size: int) -> None:
+    workload = serving.merge(["small"], [np.zeros(size)], slo=1.0)
+    for found in runs(Placement((Group(Parallel(), (0,)),)), workload):
+        figures = found.metrics()
+        assert figures["num_good"] == size
+        assert figures["slo_attainment"] == (1.0 if size else None)
+        assert found.table.num_rows == size
+
+
+def test_refusals() -> None:
+    workload = serving.merge(["small", "large"], [np.arange(5.0), np.arange(5.0)])
+    here = Placement((Group(Parallel(), (0, 1)),))
+    with pytest.raises(SpecError, match="Did you mean 'least_work'"):
+        serving.simulate(here, workload, PROFILE, dispatch="least-work")
+    with pytest.raises(SpecError, match="expected 0 to 1"):
+        serving.simulate(Placement((Group(Parallel(), (2,)),)), workload, PROFILE)
+    with pytest.raises(SpecError, match="no entry for large"):
+        serving.simulate(Placement((Group(Parallel(1, 3, 1), (1,)),)), workload, PROFILE)
+    with pytest.raises(InfeasibleError, match=r"GiB a GPU of 13\.000"):
+        serving.simulate(here, workload, PROFILE, mem_budget=serving.MEM_BUDGET)
+    with pytest.raises(SpecError, match="nothing would be left"):
+        serving.simulate(here, workload, PROFILE).metrics(warm_up=10.0)
+    with pytest.raises(SpecError, match="ascending"):
+        Workload(("m",), np.array([1.0, 0.0]), np.zeros(2, dtype=int), np.ones(2))
+    for data in (None, [], [{"parallel": [1, 1], "models": []}], [{"models": [0]}]):
+        with pytest.raises(SpecError):
+            serving.as_placement(data)
