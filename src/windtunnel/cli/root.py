@@ -20,6 +20,7 @@ COMMANDS: dict[str, str] = {
     "compare": "windtunnel.cli.compare",
     "pack": "windtunnel.cli.pack",
     "predict": "windtunnel.cli.predict",
+    "serving": "windtunnel.cli.serving",
     "demo": "windtunnel.cli.demo",
 }
 
