@@ -78,6 +78,7 @@ def searched(row: dict[str, Any], profile: Profile, **options: Any) -> tuple[flo
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_published_search(data_dir: Path, published: Profile) -> None:
     cases = published_cases(data_dir)
     assert len(cases) > 60
@@ -229,6 +230,8 @@ def test_refusals() -> None:
     requests = workload(3)
     with pytest.raises(SpecError, match="Did you mean 'mp-search'"):
         search(requests, MADE_UP, 2, "mp_search")
+    with pytest.raises(SpecError, match="no requests"):
+        search(requests.window(-2.0, -1.0), MADE_UP, 2)
     for options in ({"gpus": 0}, {"workers": 0}, {"mem_budget": math.nan}, {"group": 5}):
         with pytest.raises(SpecError):
             search(requests, MADE_UP, **{"gpus": 4, "policy": "mp-greedy", **options})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -16,6 +16,9 @@ from windtunnel.errors import InfeasibleError, SpecError
 from windtunnel.serving import Group, Overheads, Parallel, Placement, Workload
 from windtunnel.serving.schedule import Schedule, Switch, simulate_schedule
 from windtunnel.serving.simulate import DISPATCH
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PROFILE = serving.synthetic_profile()
 MODELS = ("small", "medium", "large", "small")
@@ -209,3 +212,22 @@ def test_refusals() -> None:
     for data in (None, [], [{"parallel": [1, 1], "models": []}], [{"models": [0]}]):
         with pytest.raises(SpecError):
             serving.as_placement(data)
+
+
+@pytest.mark.data
+def test_batches_of_a_real_profile(data_dir: Path) -> None:
+    """The older profile of bert-1.3b has batch sizes 1 to 16, and no memory."""
+    profile = serving.read_profile(data_dir / "alpaserve" / "profile_bert13b_batch_2022.csv")
+    assert profile.batches("bert-1.3b", Parallel()) == (1, 2, 4, 8, 16)
+    slo = serving.slos(["bert-1.3b"], profile, 5.0)
+    workload = serving.generate(["bert-1.3b"], duration=2000.0, rate=14.0, slo=slo)
+    placement = Placement((Group(Parallel(), (0,)),))
+    alone, paired = (
+        serving.simulate_batches(placement, workload, profile, max_batch=n).metrics()
+        for n in (1, 16)
+    )
+    # 14/s is more than 1 / 0.0989 s can serve one by one, less than 2 / 0.1146 s in pairs.
+    assert alone["slo_attainment"] == pytest.approx(1 / (14 * 0.0989439), rel=0.02)
+    assert paired["slo_attainment"] > alone["slo_attainment"] + 0.15
+    with pytest.raises(SpecError, match="no memory of bert"):
+        serving.simulate(placement, workload, profile, mem_budget=1e10)

@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from windtunnel.cli.group import LazyGroup
-from windtunnel.cli.options import (
-    OneOf,
-    Seconds,
-    debug_option,
-    out_option,
-    output_options,
-    seed_option,
+from windtunnel.cli.options import OneOf, debug_option, out_option, output_options
+from windtunnel.cli.serving_options import (
+    drawn_from,
+    memory_option,
+    warm_up_option,
+    workload_options,
+)
+from windtunnel.cli.serving_told import (
+    TOLD,
+    cell,
+    check_ending,
+    more,
+    replace,
+    save,
+    tell,
+    write,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from windtunnel.cli.options import Command
     from windtunnel.serving import Placement, Profile, ServingOutcome, Workload
 
 _HOME = "windtunnel.cli.serving"
 _GIB = 2.0**30
 #: What `--out` of a simulation may end in.
-_ENDINGS = (".html", ".svg", ".csv", ".parquet")
-#: Models told one by one on a terminal.
-_TOLD = 12
+CHARTS_AND_TABLES = (".html", ".svg", ".csv", ".parquet")
 
 
 @click.group(
@@ -43,98 +47,6 @@ def serving() -> None:
     """Serve requests for many models on groups of GPUs, and search where the models should lie."""
 
 
-def workload_options(command: Command) -> Command:
-    """Add what says which requests there are."""
-    for add in (
-        click.option(
-            "--overheads",
-            type=OneOf("none", "alpaserve"),
-            default="none",
-            show_default=True,
-            metavar="none|alpaserve",
-            help="What serving costs besides the profile: nothing, or 0.9 % a stage and 11 ms.",
-        ),
-        seed_option("Model i is drawn with seed + i.  [default: 0]"),
-        click.option(
-            "--slo-scale",
-            type=float,
-            metavar="X",
-            help="Deadline: X times a model's latency on one GPU.  [default: none]",
-        ),
-        click.option(
-            "--mapping",
-            type=OneOf("stripe", "round_robin"),
-            default="stripe",
-            show_default=True,
-            metavar="stripe|round_robin",
-            help="How the functions of --requests are dealt to models.",
-        ),
-        click.option(
-            "--requests",
-            metavar="FILE",
-            help="Replay recorded requests instead: Azure LLM, Mooncake or Azure Functions 2021.",
-        ),
-        click.option(
-            "--cv",
-            type=float,
-            default=1.0,
-            show_default=True,
-            help="Coefficient of variation of the gaps: 1 is Poisson, 0 deterministic.",
-        ),
-        click.option(
-            "--rates",
-            default="uniform",
-            show_default=True,
-            metavar="SHAPE",
-            help="How the rate is shared: uniform, power_law, triangle_decay, or weights 3,1,1.",
-        ),
-        click.option(
-            "--rate", type=float, default=10.0, show_default=True, help="Requests/s of all models."
-        ),
-        click.option(
-            "--duration", type=Seconds(), default=200.0, show_default=True, help="Of the workload."
-        ),
-        click.option(
-            "--num-models",
-            type=click.IntRange(min=1, max=100_000),
-            metavar="N",
-            help="Model i has type i mod the number of types.  [default: one of each]",
-        ),
-        click.option(
-            "--models",
-            metavar="TYPES",
-            help="Types of models, of the profile, joined by commas.  [default: all of it]",
-        ),
-        click.option(
-            "--profile",
-            "profile_file",
-            default="synthetic",
-            show_default=True,
-            metavar="FILE",
-            help="CSV of stage latencies and memory; synthetic is a made-up one.",
-        ),
-    ):
-        command = add(command)
-    return command
-
-
-_memory = click.option(
-    "--mem-gib",
-    type=float,
-    default=13.0,
-    show_default=True,
-    metavar="X",
-    help="Memory for weights on a GPU.",
-)
-_warm_up = click.option(
-    "--warm-up",
-    type=Seconds(),
-    default=0.0,
-    show_default=True,
-    help="Leave so much out at both ends, counted in requests.",
-)
-
-
 @click.command(short_help="Draw or replay requests.")
 @workload_options
 @out_option("FILE", "Write the requests (.csv, .parquet).")
@@ -143,9 +55,9 @@ def workload(*, out: Path | None, as_json: bool, **asked: Any) -> None:
     """Draw requests for several models, or replay recorded ones; tell what they are like."""
     import numpy as np
 
-    _, drawn = _drawn(asked)
+    _, drawn = drawn_from(asked)
     if out is not None:
-        _save(drawn.table, out)
+        save(drawn.table, out)
     counts = np.bincount(drawn.model, minlength=len(drawn.models)).tolist()
     models = []
     for index, name in enumerate(drawn.models):
@@ -173,12 +85,12 @@ def workload(*, out: Path | None, as_json: bool, **asked: Any) -> None:
     console = screen()
     heading(console, f"{count(len(drawn))} requests in {drawn.span:.6g} s")
     rows = [
-        [str(m["model"]), m["name"], count(m["num_requests"]), _cell(m["rate"]), _cell(m["cv"])]
-        for m in models[:_TOLD]
+        [str(m["model"]), m["name"], count(m["num_requests"]), cell(m["rate"]), cell(m["cv"])]
+        for m in models[:TOLD]
     ]
     columns = ["index", "model", "requests", "rate, 1/s", "cv of gaps"]
     console.print(plain_table(columns, rows, numbers=3))
-    _more(console, len(models))
+    more(console, len(models))
 
 
 @click.command(short_help="Serve a workload with a placement.")
@@ -200,8 +112,13 @@ def workload(*, out: Path | None, as_json: bool, **asked: Any) -> None:
     help="Which group (immediate): least_work, shortest_queue, round_robin, random, two_choices, "
     "earliest_finish.",
 )
-@_warm_up
-@_memory
+@warm_up_option
+@click.option(
+    "--mem-gib",
+    type=float,
+    metavar="X",
+    help="Refuse a placement that needs more memory for weights on a GPU.  [default: any]",
+)
 @out_option("FILE", "Write curves (.html, .svg) or the requests' fates (.csv, .parquet).")
 @output_options
 def simulate(*, placement: str, out: Path | None, as_json: bool, **asked: Any) -> None:
@@ -210,22 +127,22 @@ def simulate(*, placement: str, out: Path | None, as_json: bool, **asked: Any) -
     PLACEMENT is a JSON file, such as `windtunnel serving search --out` writes: a list of
     {"parallel": [dp, op, pp], "models": [0, 3]}, one a group of GPUs.
     """
-    _check_ending(out, _ENDINGS)
+    check_ending(out, CHARTS_AND_TABLES)
     placed = _placement(placement)
-    profile, drawn = _drawn(asked)
+    profile, drawn = drawn_from(asked)
     found = _served(placed, drawn, profile, asked)
     figures = found.metrics(asked["warm_up"])
     if out is not None:
-        _write(found, out)
+        write(found, out)
     settings = {**found.settings, "warm_up": asked["warm_up"], "seed": asked["seed"] or 0}
-    told = {"settings": settings, "metrics": figures, "placement": placed.data()}
+    told: dict[str, Any] = {"settings": settings, "metrics": figures, "placement": placed.data()}
     told["out"] = None if out is None else str(out)
     if as_json:
         from windtunnel.cli.machine import print_json
 
         print_json(told)
         return
-    _tell(figures, placed, f"{asked['simulator']} simulator")
+    tell(figures, placed, f"{asked['simulator']} simulator")
 
 
 @click.command(short_help="Search where models should lie.")
@@ -262,8 +179,8 @@ def simulate(*, placement: str, out: Path | None, as_json: bool, **asked: Any) -
     metavar="N",
     help="Also evaluate on the workload drawn with this seed, which the search has not seen.",
 )
-@_warm_up
-@_memory
+@warm_up_option
+@memory_option
 @out_option("FILE.json", "Write the placement.")
 @output_options
 def search(*, out: Path | None, as_json: bool, **asked: Any) -> None:
@@ -273,10 +190,10 @@ def search(*, out: Path | None, as_json: bool, **asked: Any) -> None:
     from windtunnel.serving.search import REFINE
     from windtunnel.serving.search import search as find
 
-    _check_ending(out, (".json",))
+    check_ending(out, (".json",))
     if asked["test_seed"] is not None and asked["requests"] is not None:
         raise click.UsageError("--test-seed draws requests; --requests replays recorded ones.")
-    profile, drawn = _drawn(asked)
+    profile, drawn = drawn_from(asked)
     with progress("Searching", show=shows_progress(as_json=as_json)) as done:
         found = find(
             drawn,
@@ -298,9 +215,9 @@ def search(*, out: Path | None, as_json: bool, **asked: Any) -> None:
     figures = worth(drawn)
     test = None
     if asked["test_seed"] is not None:
-        test = worth(_drawn({**asked, "seed": asked["test_seed"]})[1])
+        test = worth(drawn_from({**asked, "seed": asked["test_seed"]})[1])
     if out is not None:
-        _replace(out, json.dumps(found.placement.data(), indent=1) + "\n")
+        replace(out, json.dumps(found.placement.data(), indent=1) + "\n")
     if as_json:
         from windtunnel.cli.machine import print_json
 
@@ -316,7 +233,7 @@ def search(*, out: Path | None, as_json: bool, **asked: Any) -> None:
         }
         print_json(told)
         return
-    console = _tell(figures, found.placement, f"{asked['policy']}, {found.simulations} simulations")
+    console = tell(figures, found.placement, f"{asked['policy']}, {found.simulations} simulations")
     from windtunnel.cli.screen import bullets
 
     notes = [f"Models without a replica: {', '.join(map(str, found.unplaced))}."]
@@ -326,52 +243,9 @@ def search(*, out: Path | None, as_json: bool, **asked: Any) -> None:
 
 def _unseen(test: dict[str, Any]) -> str:
     return (
-        f"On requests that the search has not seen: attainment {_cell(test['slo_attainment'])}, "
-        f"mean latency {_cell(test['mean_latency'])} s."
+        f"On requests that the search has not seen: attainment {cell(test['slo_attainment'])}, "
+        f"mean latency {cell(test['mean_latency'])} s."
     )
-
-
-def _drawn(asked: dict[str, Any]) -> tuple[Profile, Workload]:
-    """Return the profile and the requests that the options ask for."""
-    from windtunnel import serving as rooms
-    from windtunnel.serving.refit import replay
-    from windtunnel.serving.request_traces import RequestTrace, read_requests
-
-    name = asked["profile_file"]
-    profile = rooms.synthetic_profile() if name == "synthetic" else rooms.read_profile(name)
-    types = [word.strip() for word in asked["models"].split(",")] if asked["models"] else None
-    types = list(profile.models) if types is None else types
-    for model in types:
-        profile.check_model(model, "--models")
-    models = [types[i % len(types)] for i in range(asked["num_models"] or len(types))]
-    slo = rooms.slos(models, profile, asked["slo_scale"])
-    if asked["requests"] is None:
-        drawn = rooms.generate(
-            models,
-            duration=asked["duration"],
-            rate=asked["rate"],
-            rates=_shape(asked["rates"]),
-            cv=asked["cv"],
-            slo=slo,
-            seed=asked["seed"] or 0,
-        )
-        return profile, drawn
-    recorded = read_requests(asked["requests"])
-    if not isinstance(recorded, RequestTrace):
-        raise click.UsageError(
-            "--requests: calls by minute have no arrival times; see "
-            "windtunnel.serving.refit.from_minutes."
-        )
-    return profile, replay(recorded, models, mapping=asked["mapping"], slo=slo)
-
-
-def _shape(text: str) -> str | list[float]:
-    if text and all(part.strip()[:1].isdigit() for part in text.split(",")):
-        try:
-            return [float(part) for part in text.split(",")]
-        except ValueError:
-            return text
-    return text
 
 
 def _degrees(text: str | None) -> Any:
@@ -405,7 +279,8 @@ def _served(
     from windtunnel import serving as rooms
     from windtunnel.serving.simulate import DELAYS
 
-    shared = {"overheads": asked["overheads"], "mem_budget": asked["mem_gib"] * _GIB}
+    budget = None if asked["mem_gib"] is None else asked["mem_gib"] * _GIB
+    shared = {"overheads": asked["overheads"], "mem_budget": budget}
     seed = asked["seed"] or 0
     if asked["simulator"] == "batching":
         return rooms.simulate_batches(placed, drawn, profile, **shared)
@@ -417,89 +292,3 @@ def _served(
             placed, drawn, profile, delays=DELAYS[name], seed=seed, **shared
         )
     return rooms.simulate(placed, drawn, profile, dispatch=asked["dispatch"], seed=seed, **shared)
-
-
-def _tell(figures: dict[str, Any], placed: Placement, title: str) -> Any:
-    from windtunnel.cli.screen import facts, heading, plain_table, screen
-    from windtunnel.report.format import count
-
-    console = screen()
-    heading(console, f"{count(figures['num_counted'])} requests, {placed.num_gpus} GPUs, {title}")
-    names = {
-        "slo_attainment": "within SLO",
-        "mean_latency": "mean latency, s",
-        "p50_latency": "P50 latency, s",
-        "p90_latency": "P90 latency, s",
-        "p99_latency": "P99 latency, s",
-        "throughput": "good requests/s",
-        "utilization": "GPU time in use",
-    }
-    facts(console, [(text, _cell(figures[key])) for key, text in names.items()])
-    groups: dict[str, list[int]] = {}
-    for group in placed.groups:
-        groups.setdefault(group.parallel.name, []).append(len(group.models))
-    heading(console, "Groups")
-    rows = [
-        [
-            name,
-            str(len(held)),
-            f"{min(held)} to {max(held)}" if min(held) < max(held) else str(held[0]),
-        ]
-        for name, held in groups.items()
-    ]
-    console.print(plain_table(["(dp,op,pp)", "groups", "models in each"], rows, numbers=2))
-    heading(console, "Models")
-    cells = [
-        [
-            str(one["model"]), one["name"], count(one["num_counted"]),
-            _cell(one["slo_attainment"]), _cell(one["mean_latency"]), _cell(one["p99_latency"]),
-        ]
-        for one in figures["by_model"][:_TOLD]
-    ]  # fmt: skip
-    columns = ["index", "model", "requests", "within SLO", "mean, s", "P99, s"]
-    console.print(plain_table(columns, cells, numbers=4))
-    _more(console, len(figures["by_model"]))
-    return console
-
-
-def _more(console: Any, models: int) -> None:
-    if models > _TOLD:
-        from windtunnel.cli.screen import line
-
-        console.print(line(f"{models - _TOLD} more models: see --json."))
-
-
-def _cell(value: float | None) -> str:
-    return "" if value is None or math.isnan(value) else f"{value:.4g}"
-
-
-def _check_ending(out: Path | None, endings: tuple[str, ...]) -> None:
-    if out is not None and out.suffix.lower() not in endings:
-        raise click.UsageError(f"--out: expected a name that ends in {', '.join(endings)}.")
-
-
-def _save(table: Any, out: Path) -> None:
-    from windtunnel.cli.saving import ENDINGS, save_table
-
-    _check_ending(out, ENDINGS)
-    save_table(table, out)
-
-
-def _write(found: ServingOutcome, out: Path) -> None:
-    from windtunnel.report.serving_chart import serving_page, serving_svg
-
-    ending = out.suffix.lower()
-    writers: dict[str, Callable[[ServingOutcome], str]] = {
-        ".html": serving_page,
-        ".svg": serving_svg,
-    }
-    if ending in writers:
-        _replace(out, writers[ending](found))
-    else:
-        _save(found.table, out)
-
-
-def _replace(out: Path, text: str) -> None:
-    from windtunnel.report.page import write_page
-
-    write_page(out, text)

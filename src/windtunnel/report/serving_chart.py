@@ -76,7 +76,7 @@ def serving_chart(outcome: ServingOutcome) -> Any:
         title=None,
         sort=names,
         scale=alt.Scale(domain=names, range=colours(len(names))),
-        legend=alt.Legend(orient="top", columns=2, labelLimit=260, symbolType="stroke"),
+        legend=alt.Legend(orient="top", columns=3, labelLimit=260, symbolType="stroke"),
     )
     dash = alt.StrokeDash(
         "model:N",
@@ -89,7 +89,11 @@ def serving_chart(outcome: ServingOutcome) -> Any:
         .mark_line(strokeWidth=1.7, interpolate="monotone")
         .encode(
             x=alt.X("latency:Q", title="Latency, s", axis=alt.Axis(grid=False)),
-            y=alt.Y("share:Q", title="Requests answered, %", scale=alt.Scale(domain=[0, 100])),
+            y=alt.Y(
+                "share:Q",
+                title="Requests answered, % (the rest was refused)",
+                scale=alt.Scale(domain=[0, 100]),
+            ),
             color=color,
             strokeDash=dash,
             order="share:Q",
@@ -105,8 +109,10 @@ def serving_chart(outcome: ServingOutcome) -> Any:
         alt.Chart(alt.Data(values=queue_rows(outcome)))
         .mark_line(strokeWidth=1.2, interpolate="step-after", color=colours(1)[0])
         .encode(
-            x=alt.X("time:Q", title="Time, s", axis=alt.Axis(grid=False)),
-            y=alt.Y("requests:Q", title="Requests in the system"),
+            x=alt.X(
+                "time:Q", title="Time, s", axis=alt.Axis(grid=False), scale=alt.Scale(nice=False)
+            ),
+            y=alt.Y("requests:Q", title=f"Requests in the system, most in 1/{_POINTS} of the time"),
             tooltip=[
                 alt.Tooltip("time:Q", format=".4g", title="time, s"),
                 alt.Tooltip("requests:Q", title="in the system"),

@@ -80,8 +80,10 @@ class Placement:
                         path, f"found model {quote(model)}; expected 0 to {len(models) - 1}."
                     )
                 profile.stages(models[model], group.parallel)
+            if mem_budget is None:
+                continue
             weight = sum(profile.weight(models[model], group.parallel) for model in group.models)
-            if mem_budget is not None and not weight <= mem_budget:
+            if not weight <= mem_budget:
                 raise InfeasibleError(
                     f"placement, group {number}",
                     f"its models need {weight / 2**30:.3f} GiB a GPU of {mem_budget / 2**30:.3f}",

@@ -97,10 +97,19 @@ class Profile:
 
         Activations and caches are left out, as the source does. Infinite where the model was not
         profiled on the configuration: it does not fit.
+
+        Raises:
+            SpecError: the profile does not know the model, or not its weights.
         """
         self.check_model(model)
         entry = self._entries.get((model, parallel, 1))
-        return math.inf if entry is None else float(entry.weight_bytes.max())
+        heaviest = math.inf if entry is None else float(entry.weight_bytes.max())
+        if math.isnan(heaviest):
+            raise SpecError(
+                f"profile {self.name}",
+                f"no memory of {model} on {parallel.name}; expected stage_weight_bytes.",
+            )
+        return heaviest
 
     def latency(self, model: str) -> float:
         """Return the latency of one request on one GPU, s: what SLO scales refer to.

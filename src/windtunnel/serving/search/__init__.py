@@ -99,7 +99,7 @@ def search(
         on_done: called after each layout tried.
 
     Raises:
-        SpecError: an unknown policy or model, or a number that makes no sense.
+        SpecError: an unknown policy or model, no requests, or a number that makes no sense.
         InfeasibleError: no model fits anywhere.
     """
     if policy not in POLICIES:
@@ -107,6 +107,8 @@ def search(
     for name, value in (("gpus", gpus), ("beam", beam), ("workers", workers)):
         if value < 1 or not isinstance(value, int):
             raise SpecError(name, f"found {quote(value)}; expected a whole number >= 1.")
+    if not len(workload):
+        raise SpecError("workload", "there are no requests to search a placement for.")
     parallel = _group(group, policy, gpus)
     everyone = tuple(range(len(workload.models)))
     problem = Problem(workload, profile, mem_budget, as_overheads(overheads), everyone)

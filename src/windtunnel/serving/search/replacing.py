@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from windtunnel.errors import SpecError
 from windtunnel.serving.placement import MEM_BUDGET
 from windtunnel.serving.schedule import Schedule, segments
 from windtunnel.serving.search import search
@@ -47,6 +48,8 @@ def search_schedule(
         InfeasibleError: no model fits anywhere.
     """
     cuts = segments(workload, length)
+    if not cuts:
+        raise SpecError("workload", "there are no requests to search placements for.")
     starts, placements = [], []
     for cut in cuts:
         part = Workload(
