@@ -40,7 +40,7 @@ def partition_layers(costs: Sequence[float], stages: int) -> Partition:
         SpecError: a cost is negative, infinite or NaN, or there are more stages than layers.
 
     >>> partition_layers([4, 3, 5, 2, 6, 1, 7, 2], 3)
-    Partition(bounds=(0, 2, 4, 8), slowest=16.0)
+    Partition(bounds=(0, 3, 5, 8), slowest=12.0)
     """
     layers = np.asarray(costs, dtype=float)
     if layers.ndim != 1 or not (np.isfinite(layers) & (layers >= 0)).all():
