@@ -58,6 +58,16 @@ def test_files(run: Callable[..., Any], placement: Path, tmp_path: Path) -> None
     assert pq.read_table(drawn).num_rows == told["num_requests"] == table.num_rows
 
 
+def test_scaled_requests(run: Callable[..., Any]) -> None:
+    plain, fast, double, fewer = (
+        run("serving", "workload", *WANTED, *scale, "--json").json
+        for scale in ((), ("--compress", 2), ("--repeat", 2), ("--thin", 0.5))
+    )
+    assert fast["span"] == pytest.approx(plain["span"] / 2)
+    assert double["num_requests"] == 2 * plain["num_requests"]
+    assert fewer["num_requests"] == pytest.approx(plain["num_requests"] / 2, rel=0.2)
+
+
 def test_recorded_requests(run: Callable[..., Any], tmp_path: Path) -> None:
     file = tmp_path / "calls.csv"
     file.write_text("app,func,end_timestamp,duration\na,f,10,4\nb,g,7,5\na,h,21,1\n")

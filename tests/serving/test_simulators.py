@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -16,7 +18,7 @@ from windtunnel import serving
 from windtunnel.errors import InfeasibleError, SpecError
 from windtunnel.serving import Group, Overheads, Parallel, Placement, Workload
 from windtunnel.serving.schedule import Schedule, Switch, simulate_schedule
-from windtunnel.serving.simulate import DISPATCH
+from windtunnel.serving.simulate import DELAYS, DISPATCH, Delays
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,38 +50,113 @@ def cases(draw: st.DrawFn) -> tuple[Placement, Workload]:
     return Placement(tuple(groups)), workload
 
 
-def in_plain_python(placement: Placement, workload: Workload) -> tuple[list[int], list[float]]:
-    """Return group and finish by the rules of the immediate simulator, least work first."""
+def times_of(placement: Placement, group: int, model: int) -> list[float]:
+    """Return the stage times of a model on a group, with `COSTS`."""
+    parallel = placement.groups[group].parallel
+    latency = PROFILE.stages(MODELS[model], parallel).latency
+    return [float(time) for time in latency * (1 + COSTS.by_stage * parallel.pp)]
+
+
+def passed(clocks: list[float], times: list[float], now: float) -> list[float]:
+    """Return when a request that comes now leaves each stage."""
+    left = []
+    for clock, time in zip(clocks, times, strict=True):
+        now = max(now, clock) + time
+        left.append(now)
+    return left
+
+
+def in_plain_python(
+    placement: Placement, workload: Workload, dispatch: str
+) -> tuple[list[int], list[float]]:
+    """Return group and finish by the rules of the immediate simulator."""
     clocks = [[0.0] * group.parallel.pp for group in placement.groups]
-    groups, finishes = [], []
-    for arrival, model, slo in zip(
-        workload.arrival.tolist(), workload.model.tolist(), workload.slo.tolist(), strict=True
-    ):
+    groups: list[int] = []
+    finishes: list[float] = []
+    rows = (workload.arrival.tolist(), workload.model.tolist(), workload.slo.tolist())
+    for arrival, model, slo in zip(*rows, strict=True):
         hosts = [g for g, group in enumerate(placement.groups) if model in group.models]
-        chosen = min(hosts, key=lambda g: clocks[g][-1], default=-1)
+        after = {g: passed(clocks[g], times_of(placement, g, model), arrival) for g in hosts}
+        flying = [g for g, end in zip(groups, finishes, strict=True) if end > arrival]
+        key = {
+            "least_work": lambda g: clocks[g][-1],
+            "shortest_queue": lambda g, flying=flying: flying.count(g),
+            "earliest_finish": lambda g, after=after: after[g][-1],
+        }[dispatch]
+        chosen = min(hosts, key=key, default=-1)
         groups.append(chosen)
-        finishes.append(math.nan)
-        if chosen < 0:
-            continue
-        parallel = placement.groups[chosen].parallel
-        times = PROFILE.stages(MODELS[model], parallel).latency * (1 + 0.01 * parallel.pp)
-        now, after = arrival, []
-        for clock, time in zip(clocks[chosen], times.tolist(), strict=True):
-            now = max(now, clock) + time
-            after.append(now)
-        if now + 0.02 - arrival <= slo:
-            clocks[chosen] = after
-            finishes[-1] = now + 0.02
+        finish = after[chosen][-1] + COSTS.fixed if hosts else math.nan
+        finishes.append(finish if finish - arrival <= slo else math.nan)
+        if finish - arrival <= slo:
+            clocks[chosen] = after[chosen]
     return groups, finishes
 
 
+@pytest.mark.parametrize("dispatch", ["least_work", "shortest_queue", "earliest_finish"])
 @given(case=cases())
-def test_plain_python_says_the_same(case: tuple[Placement, Workload]) -> None:
+def test_plain_python_says_the_same(case: tuple[Placement, Workload], dispatch: str) -> None:
     placement, workload = case
-    found = serving.simulate(placement, workload, PROFILE, overheads=COSTS)
-    groups, finishes = in_plain_python(placement, workload)
+    found = serving.simulate(placement, workload, PROFILE, overheads=COSTS, dispatch=dispatch)
+    groups, finishes = in_plain_python(placement, workload, dispatch)
     assert found.group.tolist() == groups
     np.testing.assert_array_equal(found.finish, finishes)
+
+
+def events_in_plain_python(
+    placement: Placement, workload: Workload, delays: Delays, seed: int
+) -> list[float]:
+    """Return each request's finish by the rules of the event-driven simulator."""
+    client, to_manager, to_engine = (d.tolist() for d in delays.draw(len(workload), seed))
+    foreseen = [[0.0] * group.parallel.pp for group in placement.groups]
+    free = [[0.0] * group.parallel.pp for group in placement.groups]
+    flying = [0] * len(placement.groups)
+    group = [-1] * len(workload)
+    finish = [math.nan] * len(workload)
+    arrival, model = workload.arrival.tolist(), workload.model.tolist()
+    # At one instant what is under way comes before what reaches the controller.
+    heap = [(arrival[i] + client[i], 1, i, i, "controller") for i in range(len(workload))]
+    heapq.heapify(heap)
+    turn = itertools.count()
+    while heap:
+        now, _, _, i, what = heapq.heappop(heap)
+        g = group[i]
+        if what == "controller":
+            hosts = [h for h, held in enumerate(placement.groups) if model[i] in held.models]
+            if not hosts:
+                continue
+            g = group[i] = min(hosts, key=lambda h: flying[h])
+            flying[g] += 1
+            heapq.heappush(heap, (now + to_manager[i], 0, next(turn), i, "manager"))
+        elif what == "manager":
+            after = passed(foreseen[g], times_of(placement, g, model[i]), now)
+            if after[-1] + (delays.margin + COSTS.fixed) - arrival[i] > workload.slo[i]:
+                flying[g] -= 1
+                continue
+            foreseen[g] = after
+            heapq.heappush(heap, (now + to_engine[i], 0, next(turn), i, "0"))
+        elif what == "done":
+            finish[i] = now + COSTS.fixed
+            flying[g] -= 1
+        else:
+            stage = int(what)
+            free[g][stage] = max(now, free[g][stage]) + times_of(placement, g, model[i])[stage]
+            last = stage + 1 == len(free[g])
+            following = "done" if last else str(stage + 1)
+            heapq.heappush(heap, (free[g][stage], 0, next(turn), i, following))
+    return finish
+
+
+@pytest.mark.parametrize("name", sorted(DELAYS))
+@given(case=cases())
+def test_plain_python_says_the_same_event_by_event(
+    case: tuple[Placement, Workload], name: str
+) -> None:
+    placement, workload = case
+    found = serving.simulate_events(
+        placement, workload, PROFILE, overheads=COSTS, delays=name, seed=7
+    )
+    expected = events_in_plain_python(placement, workload, DELAYS[name], 7)
+    np.testing.assert_array_equal(found.finish, expected)
 
 
 def runs(placement: Placement, workload: Workload) -> list[Any]:

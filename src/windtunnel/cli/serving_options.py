@@ -40,6 +40,26 @@ def workload_options(command: Command) -> Command:
             help="How the functions of --requests are dealt to models.",
         ),
         click.option(
+            "--repeat",
+            type=click.IntRange(min=1, max=10_000),
+            default=1,
+            help="Each request so many times, at its own instant.",
+        ),
+        click.option(
+            "--thin",
+            type=float,
+            default=1.0,
+            metavar="P",
+            help="Keep each request with this probability.",
+        ),
+        click.option(
+            "--compress",
+            type=float,
+            default=1.0,
+            metavar="X",
+            help="Let requests arrive X times as fast.",
+        ),
+        click.option(
             "--requests",
             metavar="FILE",
             help="Replay recorded requests instead: Azure LLM, Mooncake or Azure Functions 2021.",
@@ -107,6 +127,13 @@ warm_up_option = click.option(
 
 def drawn_from(asked: dict[str, Any]) -> tuple[Profile, Workload]:
     """Return the profile and the requests that the options ask for."""
+    profile, drawn = _source(asked)
+    scaled = drawn.compress(asked["compress"]).thin(asked["thin"], asked["seed"] or 0)
+    return profile, scaled.repeat(asked["repeat"])
+
+
+def _source(asked: dict[str, Any]) -> tuple[Profile, Workload]:
+    """Return the profile and the requests before they are scaled."""
     from windtunnel import serving as rooms
     from windtunnel.serving.refit import replay
     from windtunnel.serving.request_traces import RequestTrace, read_requests

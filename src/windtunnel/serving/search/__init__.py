@@ -171,7 +171,7 @@ def _found(trying: _Trying, gpus: int, policy: str, parallel: Parallel, beam: in
     if policy == "sr-uniform":
         return best_of(trying.placements([uniform(problem, gpus)]))
     if policy == "round-robin":
-        return best_of(trying.placements([round_robin(problem, gpus, parallel.pp)]))
+        return best_of(trying.placements([round_robin(problem, equal_groups(gpus, parallel))]))
     if policy == "beam":
         layout = equal_groups(gpus, parallel)
         return beam_search(problem, layout, beam, trying.placements)

@@ -8,10 +8,9 @@ import numpy as np
 
 from windtunnel.serving.parallel import Parallel
 from windtunnel.serving.placement import Group, Placement
-from windtunnel.serving.search.layouts import equal_groups
 
 if TYPE_CHECKING:
-    from windtunnel.serving.search.problem import Problem
+    from windtunnel.serving.search.problem import Layout, Problem
 
 
 def uniform(problem: Problem, gpus: int) -> Placement:
@@ -32,13 +31,12 @@ def uniform(problem: Problem, gpus: int) -> Placement:
     return Placement(tuple(groups))
 
 
-def round_robin(problem: Problem, gpus: int, size: int = 4) -> Placement:
-    """Return pipelines of ``size`` GPUs with models dealt in turn while they fit.
+def round_robin(problem: Problem, layout: Layout) -> Placement:
+    """Return groups with models dealt in turn while they fit.
 
     A model goes to the next group, from the last one used on, that has room and does not hold it
     yet; dealing ends with a round in which no model finds one.
     """
-    layout = equal_groups(gpus, Parallel(1, 1, size))
     weights = [problem.weights(parallel) for parallel in layout]
     used = [0.0] * len(layout)
     held: list[list[int]] = [[] for _ in layout]
