@@ -58,6 +58,19 @@ def test_files(run: Callable[..., Any], placement: Path, tmp_path: Path) -> None
     assert pq.read_table(drawn).num_rows == told["num_requests"] == table.num_rows
 
 
+def test_placing_anew(run: Callable[..., Any]) -> None:
+    asked = ("serving", "replace", "--gpus", 4, "--every", "20s", *WANTED)
+    told = run(*asked, "--json").json
+    assert len(told["starts"]) == len(told["placements"]) == 3
+    shares = {name: one["slo_attainment"] for name, one in told["metrics"].items()}
+    assert set(shares) == {"once", "anew_free", "anew_paid"}
+    assert shares["anew_free"] > shares["anew_paid"] > 0
+    slow = run(*asked, "--load-gib-s", 0.1, "--json").json["metrics"]["anew_paid"]
+    assert slow["slo_attainment"] < shares["anew_paid"]
+    assert "anew, at a price" in run(*asked).out
+    assert run(*asked, "--load-gib-s", 0).code == 2
+
+
 def test_scaled_requests(run: Callable[..., Any]) -> None:
     plain, fast, double, fewer = (
         run("serving", "workload", *WANTED, *scale, "--json").json

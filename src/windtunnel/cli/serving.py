@@ -39,7 +39,12 @@ CHARTS_AND_TABLES = (".html", ".svg", ".csv", ".parquet")
 
 @click.group(
     cls=LazyGroup,
-    homes={"workload": _HOME, "simulate": _HOME, "search": _HOME},
+    homes={
+        "workload": _HOME,
+        "simulate": _HOME,
+        "search": _HOME,
+        "replace": "windtunnel.cli.serving_replace",
+    },
     short_help="Serve models on groups of GPUs; search placements (AlpaServe).",
 )
 @debug_option
