@@ -22,6 +22,7 @@ COMMANDS: dict[str, str] = {
     "predict": "windtunnel.cli.predict",
     "gavel": "windtunnel.cli.gavel",
     "energy": "windtunnel.cli.energy",
+    "serving": "windtunnel.cli.serving",
     "demo": "windtunnel.cli.demo",
 }
 

@@ -27,24 +27,33 @@ DEVICES = ("arrivals_kernel", "device_tables", "devices")
 
 
 @cache
-def load_kernels(names: tuple[str, ...] = ENGINE) -> dict[str, ModuleType]:
-    """Return modules that hold kernels, by name; ``NUMBA_CACHE_DIR``, where set, is left alone."""
+def load_kernels(
+    names: tuple[str, ...] = ENGINE, package: str = __package__ or ""
+) -> dict[str, ModuleType]:
+    """Return modules that hold kernels, by name; ``NUMBA_CACHE_DIR``, where set, is left alone.
+
+    Args:
+        names: modules of the package.
+        package: the package of kernels; they may inline functions of `windtunnel.sim.compiled`.
+    """
     import numba
 
     before = numba.config.CACHE_DIR
     if not before:
-        numba.config.CACHE_DIR = str(_cache_folder())
+        numba.config.CACHE_DIR = str(_cache_folder(package))
     try:
-        package = __name__.rpartition(".")[0]
         return {name: importlib.import_module(f"{package}.{name}") for name in names}
     finally:
         numba.config.CACHE_DIR = before
 
 
-def _cache_folder() -> Path:
+def _cache_folder(package: str) -> Path:
     from platformdirs import user_cache_path
 
     digest = hashlib.sha256()
-    for source in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(source.read_bytes())
+    own = Path(__file__).parent
+    folders = {own, Path(str(importlib.import_module(package).__file__)).parent}
+    for folder in sorted(folders):
+        for source in sorted(folder.glob("*.py")):
+            digest.update(source.read_bytes())
     return user_cache_path("windtunnel") / "kernels" / digest.hexdigest()[:16]

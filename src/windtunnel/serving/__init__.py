@@ -1,0 +1,64 @@
+"""Model serving: arrivals, profiles, simulators of model-parallel groups, placement search.
+
+The questions of AlpaServe (Li et al., OSDI'23): which models share which GPUs, and does cutting
+them over several GPUs let bursts be shared?
+"""
+
+from __future__ import annotations
+
+from windtunnel.serving.arrivals import Deterministic, Gamma, MarkovModulated, model_rates, poisson
+from windtunnel.serving.outcome import ServingOutcome
+from windtunnel.serving.overheads import Overheads
+from windtunnel.serving.parallel import Parallel
+from windtunnel.serving.partition import Partition, partition_layers
+from windtunnel.serving.placement import MEM_BUDGET, Group, Placement, as_placement
+from windtunnel.serving.profile import Profile, Stages, read_profile
+from windtunnel.serving.refit import from_minutes, refit, replay
+from windtunnel.serving.request_traces import MinuteCounts, RequestTrace, read_requests
+from windtunnel.serving.schedule import Schedule, Switch, simulate_schedule
+from windtunnel.serving.search import SearchResult, search
+from windtunnel.serving.search.replacing import search_schedule
+from windtunnel.serving.simulate import Delays, simulate, simulate_batches, simulate_events
+from windtunnel.serving.synthetic_profile import synthetic_profile
+from windtunnel.serving.workload import Workload, generate, merge, slos
+
+__all__ = [
+    "MEM_BUDGET",
+    "Delays",
+    "Deterministic",
+    "Gamma",
+    "Group",
+    "MarkovModulated",
+    "MinuteCounts",
+    "Overheads",
+    "Parallel",
+    "Partition",
+    "Placement",
+    "Profile",
+    "RequestTrace",
+    "Schedule",
+    "SearchResult",
+    "ServingOutcome",
+    "Stages",
+    "Switch",
+    "Workload",
+    "as_placement",
+    "from_minutes",
+    "generate",
+    "merge",
+    "model_rates",
+    "partition_layers",
+    "poisson",
+    "read_profile",
+    "read_requests",
+    "refit",
+    "replay",
+    "search",
+    "search_schedule",
+    "simulate",
+    "simulate_batches",
+    "simulate_events",
+    "simulate_schedule",
+    "slos",
+    "synthetic_profile",
+]

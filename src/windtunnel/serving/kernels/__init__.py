@@ -1,0 +1,1 @@
+"""The serving simulators' compiled loops; loaded by `windtunnel.serving.compiled`."""

@@ -1,0 +1,161 @@
+"""A search's question as arrays: requests, and every configuration's times and weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from windtunnel.errors import InfeasibleError, SpecError, quote
+from windtunnel.serving.compiled import kernels
+from windtunnel.serving.placement import Group, Placement
+
+if TYPE_CHECKING:
+    from windtunnel.serving.overheads import Overheads
+    from windtunnel.serving.parallel import Parallel
+    from windtunnel.serving.profile import Profile
+    from windtunnel.serving.workload import Workload
+
+#: Called with a step's name when it is done.
+OnDone = Callable[[str], None]
+#: The configuration of each group of a cluster.
+Layout = tuple["Parallel", ...]
+
+
+class Scored(NamedTuple):
+    """A placement and how it did on the training workload.
+
+    Attributes:
+        placement: models on groups.
+        score: attainment - mean latency of served requests / 10^4 + replicas / 10^6.
+        attainment: share of requests served within their SLO, without any cut.
+        simulations: simulations made to find it.
+    """
+
+    placement: Placement
+    score: float
+    attainment: float
+    simulations: int
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a placement is searched for.
+
+    Attributes:
+        workload: the training workload.
+        profile: costs and memory.
+        mem_budget: bytes for weights on a GPU.
+        overheads: what serving costs besides.
+        models: the models that may be placed; others have no requests here.
+    """
+
+    workload: Workload
+    profile: Profile
+    mem_budget: float
+    overheads: Overheads
+    models: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not 0 < self.mem_budget < math.inf:
+            raise SpecError("mem_budget", f"found {quote(self.mem_budget)}; expected bytes > 0.")
+        for name in self.workload.models:
+            self.profile.check_model(name, "workload.models")
+
+    def restricted(self, models: Sequence[int]) -> Problem:
+        """Return the problem of some models alone."""
+        chosen = tuple(models)
+        return Problem(
+            self.workload.only(chosen), self.profile, self.mem_budget, self.overheads, chosen
+        )
+
+    @cached_property
+    def _names(self) -> list[tuple[int, str]]:
+        return [(model, self.workload.models[model]) for model in self.models]
+
+    def weights(self, parallel: Parallel) -> np.ndarray:
+        """Return what each model takes in a group, bytes a GPU; infinite: not to be placed."""
+        found = np.full(len(self.workload.models), np.inf)
+        for model, name in self._names:
+            found[model] = self.profile.weight(name, parallel)
+        return found
+
+    def _arrays(self, layout: Layout) -> tuple[np.ndarray, ...]:
+        """Return config of each group; stages, stage times and weights of each configuration."""
+        known = list(dict.fromkeys(layout))
+        width = max(parallel.pp for parallel in known)
+        times = np.zeros((len(known), len(self.workload.models), width))
+        for row, parallel in enumerate(known):
+            for model, name in self._names:
+                if self.profile.has(name, parallel):
+                    latency = self.profile.stages(name, parallel).latency
+                    times[row, model, : parallel.pp] = self.overheads.stage_times(latency)
+        config = np.array([known.index(parallel) for parallel in layout], dtype=np.int64)
+        stages = np.array([parallel.pp for parallel in known], dtype=np.int64)
+        weights = np.array([self.weights(parallel) for parallel in known])
+        return config, stages, times, weights
+
+    def replicate(self, layout: Layout) -> Scored:
+        """Fill groups greedily; return the best placement seen on the way."""
+        config, stages, times, weights = self._arrays(layout)
+        placed, score, attainment, runs = kernels()["greedy"].replicate(
+            self.workload.arrival, self.workload.model, self.workload.slo, config, stages, times,
+            weights, self.mem_budget, self.overheads.fixed,
+        )  # fmt: skip
+        return Scored(_placement(layout, placed), score, attainment, runs)
+
+    def refine(self, found: Scored, simulations: int) -> Scored:
+        """Improve a placement by single additions and exchanges of models, in its groups."""
+        layout = tuple(group.parallel for group in found.placement.groups)
+        config, stages, times, weights = self._arrays(layout)
+        placed, score, attainment, runs = kernels()["greedy"].refine(
+            self.workload.arrival, self.workload.model, self.workload.slo, config, stages, times,
+            weights, self.mem_budget, self.overheads.fixed, self._placed(found.placement),
+            simulations,
+        )  # fmt: skip
+        return Scored(_placement(layout, placed), score, attainment, found.simulations + runs)
+
+    def evaluate(self, placement: Placement) -> Scored:
+        """Simulate a placement on the training workload."""
+        layout = tuple(group.parallel for group in placement.groups)
+        config, stages, times, _ = self._arrays(layout)
+        placed = self._placed(placement)
+        received = np.zeros(len(layout), dtype=np.int64)
+        good = np.zeros(len(self.workload.models), dtype=np.int64)
+        score, attainment = kernels()["greedy"].score(
+            self.workload.arrival, self.workload.model, self.workload.slo, placed, config, stages,
+            times, self.overheads.fixed, received, good,
+        )  # fmt: skip
+        return Scored(placement, score, attainment, 1)
+
+    def _placed(self, placement: Placement) -> np.ndarray:
+        """Return whether each group holds each model, shape (groups, models)."""
+        placed = np.zeros((len(placement.groups), len(self.workload.models)), dtype=np.bool_)
+        for row, group in zip(placed, placement.groups, strict=True):
+            row[list(group.models)] = True
+        return placed
+
+
+def _placement(layout: Layout, placed: np.ndarray) -> Placement:
+    groups = [
+        Group(parallel, tuple(np.flatnonzero(row).tolist()))
+        for parallel, row in zip(layout, placed, strict=True)
+    ]
+    return Placement(tuple(groups))
+
+
+def best_of(found: Sequence[Scored]) -> Scored:
+    """Return the best by score, the first of equals, with everybody's simulations added up.
+
+    Raises:
+        InfeasibleError: none holds a single model.
+    """
+    holding = [one for one in found if one.placement.num_replicas]
+    if not holding:
+        raise InfeasibleError("placement search", "no model fits into any group")
+    best = max(holding, key=lambda one: one.score)
+    return best._replace(simulations=sum(one.simulations for one in found))
