@@ -19,7 +19,13 @@ OPTIONS = [
     "--no-emit-find-links", "--no-annotate", "--no-header", "--upgrade",
 ]  # fmt: skip
 WHAT = {
-    MAIN: ["scripts/build.in", "--extra", "test", "--extra", "lint"],
+    MAIN: [
+        "scripts/build.in",
+        *("--extra", "test"),
+        *("--extra", "lint"),
+        *("--extra", "ml"),
+        *("--extra", "bench"),
+    ],  # fmt: skip
     SPARK: ["--extra", "spark", "--constraint", MAIN],
 }
 
