@@ -14,7 +14,12 @@ ENGINES: tuple[str, ...] = ("auto", "compiled", "reference")
 
 
 def choose_engine(
-    name: str, policy: Policy, *, queueing: str = "strict", events: str = "batch"
+    name: str,
+    policy: Policy,
+    *,
+    queueing: str = "strict",
+    events: str = "batch",
+    disrupted: bool = False,
 ) -> Any:
     """Return the engine module (``NAME``, ``FEATURES``, ``run``) to fly a policy with.
 
@@ -23,6 +28,7 @@ def choose_engine(
         policy: what it must be able to run.
         queueing: the head-of-line rule.
         events: one of `windtunnel.sim.contract.EVENT_ORDERS`.
+        disrupted: failures, outages or reservations happen in the run.
 
     Raises:
         SpecError: unknown engine, or the named one lacks a feature that the run needs.
@@ -38,6 +44,7 @@ def choose_engine(
     needed = set(policy.requires)
     needed |= {queueing} if queueing in BACKFILLING else set()
     needed |= {"event order"} if events != "batch" else set()
+    needed |= {"disruptions"} if disrupted else set()
     lacking = needed - compiled.FEATURES
     if not lacking:
         return compiled

@@ -2,15 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
 
 #: Codes of `Flight.status`, in order.
-STATUS_NAMES: tuple[str, ...] = ("finished", "running", "waiting", "not_submitted", "rejected")
-FINISHED, RUNNING, WAITING, NOT_SUBMITTED, REJECTED = range(len(STATUS_NAMES))
+STATUS_NAMES: tuple[str, ...] = ("finished", "running", "waiting", "not_submitted", "rejected",
+                                 "failed")  # fmt: skip
+FINISHED, RUNNING, WAITING, NOT_SUBMITTED, REJECTED, FAILED = range(len(STATUS_NAMES))
+
+
+@dataclass(frozen=True)
+class Interruptions:
+    """What disruptions did to a run. Row order = the jobs table's.
+
+    At any time ``run_time = useful_time + overhead_time + lost_time``.
+
+    Attributes:
+        useful_time: Float array (n,), s on GPUs whose work was kept (or is still going on).
+        overhead_time: Float array (n,), s of restarts, save and restore, and checkpoints.
+        lost_time: Float array (n,), s of work that failures undid.
+        failures: Int array (n,), times that a failure or a killing outage stopped the job.
+        restarts: Int array (n,), times that it went on after an outage or failure.
+        up_time: Float array (k,), when the GPUs that are up changed, s, ascending.
+        up_gpus: Float array (k,), GPUs up from then on; those that a job still holds on a node
+            that is being drained are up.
+    """
+
+    useful_time: np.ndarray
+    overhead_time: np.ndarray
+    lost_time: np.ndarray
+    failures: np.ndarray
+    restarts: np.ndarray
+    up_time: np.ndarray
+    up_gpus: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -22,7 +49,7 @@ class Flight:
 
     Attributes:
         start: Float array (n,), first start in s, NaN = never started.
-        end: Float array (n,), completion in s, NaN = not finished.
+        end: Float array (n,), completion (or the failure that ended it) in s, NaN = not over.
         run_time: Float array (n,), seconds spent on GPUs, overheads included, up to the horizon.
         preemptions: Int array (n,).
         status: Int8 array (n,), codes of `STATUS_NAMES`.
@@ -33,6 +60,7 @@ class Flight:
         nodes: Int32 array, node indices of all segments in placement order; empty on a pool.
         node_gpus: Int32 array, GPUs taken on each of ``nodes``.
         scheduling_points: number of instants at which the policy decided.
+        interruptions: what disruptions did; None = the run had none.
     """
 
     start: np.ndarray
@@ -47,3 +75,8 @@ class Flight:
     nodes: np.ndarray
     node_gpus: np.ndarray
     scheduling_points: int
+    interruptions: Interruptions | None = None
+
+    def with_interruptions(self, interruptions: Interruptions) -> Flight:
+        """Return the flight with what disruptions did to it."""
+        return replace(self, interruptions=interruptions)

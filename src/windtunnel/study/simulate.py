@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from windtunnel import schema
 from windtunnel.cluster.parse import parse_cluster
-from windtunnel.errors import SpecError
+from windtunnel.errors import SpecError, quote
 from windtunnel.placements import resolve_placement
 from windtunnel.policies import resolve_policy
 from windtunnel.sim import problem as problems
@@ -18,7 +18,10 @@ from windtunnel.sim.contract import (
     checked_events,
     checked_queueing,
 )
+from windtunnel.sim.disruptions import Disruptions, parse_disruptions
+from windtunnel.sim.disruptions.plan import resolve
 from windtunnel.sim.engines import choose_engine
+from windtunnel.sim.flight import WAITING
 from windtunnel.sim.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.sim.contract import Policy
+    from windtunnel.sim.flight import Flight
 
 
 def simulate(
@@ -44,6 +48,7 @@ def simulate(
     until: float | None = None,
     oversize: str = "raise",
     incomplete: str = "raise",
+    disruptions: Disruptions | str | None = None,
 ) -> Outcome:
     """Fly a trace's jobs on a cluster under a policy.
 
@@ -68,6 +73,8 @@ def simulate(
         until: horizon in s since the trace's epoch; None = until every job has finished.
         oversize: a job larger than the cluster: ``raise``, or ``reject`` it into the outcome.
         incomplete: the same for a job without submit time, duration or GPUs.
+        disruptions: failures, repair, checkpoints, maintenance, capacity changes, reservations: a
+            `Disruptions`, or as on the command line a ``.toml`` file or ``mtbf:30d/mttr:4h``.
 
     Returns:
         The outcome; row order = the jobs table's.
@@ -94,6 +101,7 @@ def simulate(
         until=until,
         oversize=oversize,
         incomplete=incomplete,
+        disruptions=disruptions,
     )
     return fly(schema.as_jobs(jobs), spec, resolve_policy(policy), options)
 
@@ -113,6 +121,7 @@ class FlightOptions:
     until: float | None = None
     oversize: str = "raise"
     incomplete: str = "raise"
+    disruptions: Disruptions | str | None = None
 
 
 def fly(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: FlightOptions) -> Outcome:
@@ -130,7 +139,14 @@ def fly(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: FlightOp
     plans = queueing in BACKFILLING and policy.tier < 3  # noqa: PLR2004 - the tier's name
     estimates = checked_estimates(options.estimates, policy)
     checked_events(options.events, policy)
-    engine = choose_engine(options.engine, policy, queueing=queueing, events=options.events)
+    disruptions = _disruptions(options)
+    engine = choose_engine(
+        options.engine,
+        policy,
+        queueing=queueing,
+        events=options.events,
+        disrupted=disruptions is not None,
+    )
     problem = problems.build(
         table,
         cluster,
@@ -139,6 +155,9 @@ def fly(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: FlightOp
         oversize=options.oversize,
         incomplete=options.incomplete,
     )
+    extra = {}
+    if disruptions is not None:
+        extra["disruptions"] = resolve(disruptions, problem, cluster, options.seed)
     flight = engine.run(
         problem,
         policy,
@@ -147,16 +166,44 @@ def fly(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: FlightOp
         overhead=save_time + restore_time,
         until=until,
         events=options.events,
+        **extra,
     )
     settings = {
         "policy": policy.label,
-        **asdict(options),
+        **asdict(replace(options, disruptions=None)),
+        "disruptions": None if disruptions is None else disruptions.to_mapping(),
         "queueing": queueing if policy.tier < 3 else "policy",  # noqa: PLR2004 - the tier's name
         "placement": where.name,
         "estimates": estimates if plans else None,
         "engine": engine.NAME,
     }
-    return Outcome(table, cluster, flight, settings, problem.reasons, problem.notes)
+    notes = (*problem.notes, *_left_waiting(flight, until))
+    return Outcome(table, cluster, flight, settings, problem.reasons, notes)
+
+
+def _disruptions(options: FlightOptions) -> Disruptions | None:
+    """Return what disrupts the run; None = nothing does, and it is a plain one.
+
+    Raises:
+        SpecError: the description is wrong, or the events of an instant come one by one.
+    """
+    given = options.disruptions
+    chosen = parse_disruptions(given) if isinstance(given, str) else given
+    if chosen is None or chosen.is_empty:
+        return None
+    if not isinstance(chosen, Disruptions):
+        raise SpecError("disruptions", f"found {quote(chosen)}; expected a Disruptions or a file.")
+    if options.events != "batch":
+        raise SpecError("events", "with disruptions an instant is handled whole; use 'batch'.")
+    return chosen
+
+
+def _left_waiting(flight: Flight, until: float) -> list[str]:
+    """Return what to tell of jobs that wait at the end of a run without a horizon."""
+    waiting = int((flight.status == WAITING).sum())
+    if flight.interruptions is None or until < math.inf or not waiting:
+        return []
+    return [f"{waiting:,} job(s) wait for ever: the GPUs they ask for do not come back."]
 
 
 def _check_turns(policy: Policy, overhead: float) -> None:
