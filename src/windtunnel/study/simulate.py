@@ -48,7 +48,7 @@ def simulate(
     until: float | None = None,
     oversize: str = "raise",
     incomplete: str = "raise",
-    disruptions: Disruptions | str | None = None,
+    disruptions: Disruptions | dict[str, Any] | str | None = None,
 ) -> Outcome:
     """Fly a trace's jobs on a cluster under a policy.
 
@@ -74,7 +74,8 @@ def simulate(
         oversize: a job larger than the cluster: ``raise``, or ``reject`` it into the outcome.
         incomplete: the same for a job without submit time, duration or GPUs.
         disruptions: failures, repair, checkpoints, maintenance, capacity changes, reservations: a
-            `Disruptions`, or as on the command line a ``.toml`` file or ``mtbf:30d/mttr:4h``.
+            `Disruptions`, the same as plain data, or as on the command line a ``.toml`` file or
+            ``mtbf:30d/mttr:4h``.
 
     Returns:
         The outcome; row order = the jobs table's.
@@ -121,7 +122,7 @@ class FlightOptions:
     until: float | None = None
     oversize: str = "raise"
     incomplete: str = "raise"
-    disruptions: Disruptions | str | None = None
+    disruptions: Disruptions | dict[str, Any] | str | None = None
 
 
 def fly(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: FlightOptions) -> Outcome:
@@ -189,6 +190,8 @@ def _disruptions(options: FlightOptions) -> Disruptions | None:
     """
     given = options.disruptions
     chosen = parse_disruptions(given) if isinstance(given, str) else given
+    if isinstance(chosen, dict):
+        chosen = Disruptions.from_mapping(chosen, source="disruptions")
     if chosen is None or chosen.is_empty:
         return None
     if not isinstance(chosen, Disruptions):

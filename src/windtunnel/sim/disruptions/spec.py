@@ -437,8 +437,8 @@ def _refuse_unknown_keys(raw: dict[str, Any], source: str) -> None:
         if key not in _TABLES:
             continue
         known = _TABLES[key].__struct_fields__
-        for index, part in enumerate(value if isinstance(value, list) else [value]):
-            where = f"$.{key}[{index}]" if isinstance(value, list) else f"$.{key}"
+        for index, part in enumerate(value if isinstance(value, list | tuple) else [value]):
+            where = f"$.{key}[{index}]" if isinstance(value, list | tuple) else f"$.{key}"
             for name in part if isinstance(part, dict) else ():
                 if name not in known:
                     raise SpecError.unknown(f"{source}: {where}.{name}", name, known)
