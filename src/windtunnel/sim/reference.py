@@ -108,7 +108,11 @@ def _fly(
     problem = ledger.problem
     submit = [*problem.submit.tolist(), math.inf]
     in_turn = None if events == "batch" else _InTurn(ledger, scheduler, events)
-    rounds = None if policy.every is None else _Rounds(policy, ledger, scheduler)
+    rounds = (
+        None
+        if policy.every is None
+        else _Rounds(policy, ledger, scheduler, may_wait=outages is not None)
+    )
     ends = ledger.ends
     arrived, points = 0, 0
     while True:
@@ -150,7 +154,7 @@ def _sooner(event: float, rounds: _Rounds | None, outages: Outages | None, *, la
     now = event if rounds is None else min(event, rounds.next_before(event))
     if outages is None:
         return now
-    if last and outages.nothing_will_change(rounds=rounds is not None):
+    if last and outages.nothing_will_change(rounds=rounds is not None and not rounds.gave_up):
         return math.inf
     return min(now, outages.next_time())
 
@@ -225,13 +229,19 @@ class _Rounds:
         policy: its ``every`` is the rounds' distance in s.
         ledger: the run.
         scheduler: holds the waiting jobs.
+        may_wait: jobs may wait for ever: what they ask for may be gone.
     """
 
-    def __init__(self, policy: Policy, ledger: Ledger, scheduler: Scheduler) -> None:
+    def __init__(
+        self, policy: Policy, ledger: Ledger, scheduler: Scheduler, *, may_wait: bool
+    ) -> None:
         self.policy = policy
         self.every = float(policy.every or math.nan)
         self.ledger = ledger
         self.scheduler = scheduler
+        self.may_wait = may_wait
+        #: The policy has started nothing for so long that it never will.
+        self.gave_up = False
         self.count = 0
         self._idle = 0
         self._starts = 0
@@ -261,7 +271,9 @@ class _Rounds:
         stuck = last and not self.ledger.running and len(self.ledger.stays) == self._starts
         self._idle = self._idle + 1 if stuck else 0
         self._starts = len(self.ledger.stays)
-        if self._idle > MAX_IDLE_ROUNDS:
+        if self._idle > MAX_IDLE_ROUNDS and self.may_wait:
+            self.gave_up = True
+        elif self._idle > MAX_IDLE_ROUNDS:
             message = f"starts none of {len(self.scheduler)} waiting jobs on an idle cluster"
             raise PolicyError(self.policy.label, message, time=now)
         return True
