@@ -1,4 +1,4 @@
-"""Whatever goes wrong in a run: nobody is on a node that is down, and every second is accounted for.
+"""Whatever goes wrong in a run: nobody is on a node that is down, and every second is counted.
 
 The bookkeeping is done again here from the description alone and the segments of the run.
 """
@@ -164,8 +164,8 @@ def closed(case: Disrupted, user: str) -> list[tuple[int, float, float, float, s
                       "kill"))  # fmt: skip
     for window in given_parts.maintenance:
         start, drain = float(window.start), float(window.drain_before)
-        for node in window.nodes:
-            found.append((node, start - drain, start, float(window.end), window.on_start))
+        end = float(window.end)
+        found += [(node, start - drain, start, end, window.on_start) for node in window.nodes]
     for change in given_parts.capacity_changes:
         time = float(change.time)
         found += [(node, -math.inf, -math.inf, time, "kill") for node in change.add]
@@ -178,7 +178,7 @@ def closed(case: Disrupted, user: str) -> list[tuple[int, float, float, float, s
 
 
 def check_nodes(case: Disrupted, out: wt.Outcome) -> None:
-    """Nobody starts where it is closed, or stays where that is not allowed; no GPU is held twice."""
+    """Nobody starts where it is closed or stays where nobody may; no GPU is held twice."""
     held: list[list[tuple[float, int]]] = [[] for _ in range(NODES)]
     for stay in out.segments.to_pylist():
         user = case.jobs["user"][stay["row"]]

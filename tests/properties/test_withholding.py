@@ -36,8 +36,8 @@ def test_nodes_show_what_is_free_and_not_withheld(
             free.take([(node, gpus)], demand(gpus))
             held.append((node, gpus))
         elif action == "give" and held:
-            node, gpus = held.pop(random.randrange(len(held)))
-            free.give([(node, gpus)], demand(gpus))
+            back = held.pop(random.randrange(len(held)))
+            free.give([back], demand(back[1]))
         elif action == "withhold":
             group = random.randint(0, 2)
             free.withhold(node, group)
