@@ -46,7 +46,9 @@ def horizon(outcome: Outcome) -> tuple[float, float]:
     until = outcome.settings.get("until")
     if until is not None and (~np.isin(flight.status[flown], (FINISHED, FAILED))).any():
         return first, max(first, float(until))
-    ends = flight.end[~np.isnan(flight.end)]
+    # The last that ended may be a stay that a failure cut, of a job that waits for ever.
+    ends = flight.end if flight.interruptions is None else flight.segment_end
+    ends = ends[~np.isnan(ends)]
     return first, float(ends.max()) if len(ends) else first
 
 
