@@ -281,3 +281,40 @@ def test_who_plans_is_never_stopped_by_what_is_planned(case: Disrupted, policy: 
         for where, begin, _, reopened, _ in closed(chosen, user):
             if where in stay["nodes"]:
                 assert stay["end"] <= begin or stay["start"] >= reopened
+
+
+@settings(max_examples=100 * MORE)
+@given(
+    jobs(),
+    st.sampled_from(POLICIES),
+    st.lists(st.tuples(quarters(0, 20), quarters(1, 8), st.integers(1, 4)), max_size=2),
+    st.lists(st.tuples(quarters(0, 20), quarters(1, 8), st.integers(1, 4)), max_size=2),
+    CHECKPOINTS,
+)
+def test_a_pool_gives_no_more_than_it_has(
+    asked: dict[str, list[Any]],
+    policy: str,
+    failed: list[tuple[float, float, int]],
+    planned: list[tuple[float, float, int]],
+    checkpoint: Checkpointing,
+) -> None:
+    given_parts = Disruptions(
+        node_failures=[NodeFailure(gpus=n, time=t, until=t + s) for t, s, n in failed],
+        maintenance=[
+            Maintenance(gpus=n, start=t, end=t + s, on_start="kill") for t, s, n in planned
+        ],
+        checkpoint=checkpoint,
+    )
+    case = Disrupted(asked, policy, None, "pool", given_parts, None)
+    out = wt.simulate(asked, "pool:16", policy, disruptions=given_parts, save_time=0.25)
+    check_time(case, out)
+    assert set(out.table["status"].to_pylist()) == {"finished"}
+    changes = [(t, n) for t, s, n in failed + planned] + [
+        (t + s, -n) for t, s, n in failed + planned
+    ]
+    for stay in out.segments.to_pylist():
+        changes += [(stay["start"], stay["num_gpus"]), (stay["end"], -stay["num_gpus"])]
+    by_time: dict[float, float] = {}
+    for time, gpus in changes:
+        by_time[time] = by_time.get(time, 0) + gpus
+    assert max(np.cumsum([by_time[time] for time in sorted(by_time)])) <= 16
