@@ -260,6 +260,18 @@ def test_failures_of_the_record_hit_a_node_of_the_right_type() -> None:
     assert out.table["lost_time"].to_pylist() == [25, 0, 0]
 
 
+def test_a_record_without_failures_is_told() -> None:
+    out = fly(
+        ONE,
+        "1x4",
+        recorded_failures=RecordedFailures(repair="1h"),
+        job_failures=JobFailures(statuses=("failed",)),
+    )
+    assert times(out) == [(0, 100)]
+    assert "No job is recorded as lost to a node: recorded failures change nothing." in out.notes
+    assert "No job is recorded with a status that is to fail once." in out.notes
+
+
 def test_a_job_that_never_gets_on_is_reported() -> None:
     with pytest.raises(wt.SpecError, match="has failed 10,001 times in a row"):
         fly({**ONE, "duration": [1e6]}, "1x4", job_failures=JobFailures(rate=900.0))

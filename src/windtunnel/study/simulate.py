@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.sim.contract import Policy
+    from windtunnel.sim.disruptions.plan import Plan
     from windtunnel.sim.flight import Flight
 
 
@@ -156,9 +157,10 @@ def fly(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: FlightOp
         oversize=options.oversize,
         incomplete=options.incomplete,
     )
-    extra = {}
+    extra: dict[str, Plan] = {}
     if disruptions is not None:
         extra["disruptions"] = resolve(disruptions, problem, cluster, options.seed)
+    told = [note for plan in extra.values() for note in plan.notes]
     flight = engine.run(
         problem,
         policy,
@@ -178,7 +180,7 @@ def fly(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: FlightOp
         "estimates": estimates if plans else None,
         "engine": engine.NAME,
     }
-    notes = (*problem.notes, *_left_waiting(flight, until))
+    notes = (*problem.notes, *told, *_left_waiting(flight, until))
     return Outcome(table, cluster, flight, settings, problem.reasons, notes)
 
 

@@ -90,6 +90,7 @@ class Plan:
         access: the reservations each job may use, shape (m,).
         first: the first submit, s.
         seed: of what is drawn.
+        notes: what a reader of the numbers must know, one sentence each.
     """
 
     holds: tuple[Hold, ...]
@@ -103,6 +104,7 @@ class Plan:
     access: tuple[tuple[int, ...], ...]
     first: float
     seed: int
+    notes: tuple[str, ...]
 
     def job_random(self, row: int) -> np.random.Generator:
         """Return the generator of one job's failures, by its row in the jobs table."""
@@ -132,7 +134,13 @@ def resolve(disruptions: Disruptions, problem: Problem, cluster: ClusterSpec, se
     first = float(problem.submit[0]) if len(rows) else 0.0
     status = jobs.status[rows] if len(rows) else np.empty(0, dtype=object)
     once = np.isin(status.astype(str), disruptions.job_failures.statuses)
-    holds = [*_failures(disruptions, site), *_recorded(disruptions, site, problem, chosen)]
+    recorded = list(_recorded(disruptions, site, problem, chosen))
+    notes = []
+    if disruptions.recorded_failures is not None and not recorded:
+        notes.append("No job is recorded as lost to a node: recorded failures change nothing.")
+    if disruptions.job_failures.statuses and not once.any():
+        notes.append("No job is recorded with a status that is to fail once.")
+    holds = [*_failures(disruptions, site), *recorded]
     holds += [*_maintenance(disruptions, site), *_changes(disruptions, site)]
     holds += _reservations(disruptions, site)
     checkpoint = disruptions.checkpoint
@@ -149,6 +157,7 @@ def resolve(disruptions: Disruptions, problem: Problem, cluster: ClusterSpec, se
         access=_access(disruptions, problem),
         first=first,
         seed=chosen,
+        notes=tuple(notes),
     )
 
 
