@@ -1,5 +1,6 @@
 """What goes wrong, or is planned, during a run: failures, repair, checkpoints, holds."""
 
+from windtunnel.sim.disruptions.shorthand import parse_disruptions
 from windtunnel.sim.disruptions.spec import (
     CapacityChange,
     Checkpointing,
@@ -10,7 +11,6 @@ from windtunnel.sim.disruptions.spec import (
     NodeFailure,
     RecordedFailures,
     Reservation,
-    parse_disruptions,
 )
 
 __all__ = [

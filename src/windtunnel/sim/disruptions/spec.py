@@ -14,7 +14,8 @@ from typing import Any
 
 import msgspec
 
-from windtunnel.errors import SpecError, quote
+from windtunnel.errors import SpecError
+from windtunnel.sim.disruptions.spans import Span, seconds
 
 #: What becomes of a job that a failure stopped.
 ON_FAILURE: tuple[str, ...] = ("restart", "end")
@@ -26,39 +27,6 @@ DISTRIBUTIONS: tuple[str, ...] = ("exponential", "weibull")
 REPAIRS: tuple[str, ...] = ("exponential", "fixed")
 #: Statuses of the record that say that a job failed.
 FAILED_STATUSES: tuple[str, ...] = ("failed", "node_fail", "out_of_memory", "timeout")
-
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-
-#: Seconds, or text such as ``"12h"``.
-Span = float | str
-
-
-def seconds(path: str, given: Span, *, positive: bool = False, endless: bool = False) -> float:
-    """Return a time or a span in seconds.
-
-    Args:
-        path: where it stands, for the message.
-        given: a number of seconds, or a number with one of the units s, m, h, d.
-        positive: 0 is refused.
-        endless: infinity is allowed.
-
-    Raises:
-        SpecError: it is neither, negative, or not finite.
-
-    >>> seconds("mtbf", "30d")
-    2592000.0
-    """
-    text = str(given).strip().lower()
-    unit = _UNITS.get(text[-1:], 0.0)
-    try:
-        number = float(text[:-1]) * unit if unit else float(text)
-    except ValueError:
-        number = math.nan
-    finite = number < math.inf or (endless and number == math.inf)
-    if not (number >= 0 and finite) or (positive and number == 0):
-        least = "> 0" if positive else ">= 0"
-        raise SpecError(path, f"found {quote(given)}; expected seconds {least}, or 90m, 12h, 30d.")
-    return number
 
 
 def _statuses(given: tuple[str, ...]) -> None:
@@ -377,45 +345,6 @@ class Disruptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         """Return the description as plain data that `from_mapping` reads back."""
         data: dict[str, Any] = msgspec.to_builtins(self)
         return {name: value for name, value in data.items() if value is not None}
-
-
-def parse_disruptions(text: str) -> Disruptions:
-    """Return what a command-line word stands for.
-
-    Args:
-        text: a ``.toml`` file, or ``mtbf:30d/mttr:4h`` with, if wanted, ``/checkpoint:1h``,
-            ``/cost:60`` and ``/restart:5m``.
-
-    Raises:
-        SpecError: neither of these.
-
-    >>> parse_disruptions("mtbf:30d/mttr:4h/checkpoint:1h").checkpoint.interval
-    3600.0
-    """
-    if text.strip().endswith(".toml"):
-        return Disruptions.from_toml(text.strip())
-    known = ("mtbf", "mttr", "checkpoint", "cost", "restart")
-    values: dict[str, str] = {}
-    for part in text.split("/"):
-        name, found, value = part.strip().partition(":")
-        if not found:
-            raise SpecError(
-                "disruptions",
-                f"found {quote(text)}; expected a .toml file or mtbf:30d/mttr:4h/checkpoint:1h.",
-            )
-        if name not in known:
-            raise SpecError.unknown("disruptions", name, known)
-        values[name] = value
-    if "mtbf" not in values or "mttr" not in values:
-        raise SpecError("disruptions", f"found {quote(text)}; expected both mtbf: and mttr:.")
-    return Disruptions(
-        failure_models=(FailureModel(mtbf=values["mtbf"], mttr=values["mttr"]),),
-        checkpoint=Checkpointing(
-            interval=values.get("checkpoint"),
-            cost=values.get("cost", 0.0),
-            restart_cost=values.get("restart", 0.0),
-        ),
-    )
 
 
 _TABLES: dict[str, type[_Part]] = {
