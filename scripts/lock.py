@@ -25,7 +25,7 @@ WHAT = {
         *("--extra", "lint"),
         *("--extra", "ml"),
         *("--extra", "bench"),
-    ],  # fmt: skip
+    ],
     SPARK: ["--extra", "spark", "--constraint", MAIN],
 }
 

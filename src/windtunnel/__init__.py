@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from windtunnel.policies.catalogue import policy
     from windtunnel.sim.contract import Policy, Preempt, Start, Wake
+    from windtunnel.sim.disruptions.spec import Disruptions
     from windtunnel.sim.jobs import Jobs, JobView
     from windtunnel.sim.outcome import Outcome
     from windtunnel.study.compare import Comparison, compare
@@ -46,6 +47,7 @@ __version__ = "0.1.0"
 _HOME = {
     "ClusterSpec": "windtunnel.cluster.spec",
     "Comparison": "windtunnel.study.compare",
+    "Disruptions": "windtunnel.sim.disruptions.spec",
     "InfeasibleError": "windtunnel.errors",
     "JobView": "windtunnel.sim.jobs",
     "Jobs": "windtunnel.sim.jobs",
@@ -76,6 +78,7 @@ _HOME = {
 __all__ = [
     "ClusterSpec",
     "Comparison",
+    "Disruptions",
     "InfeasibleError",
     "JobView",
     "Jobs",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.csv as pcsv
@@ -163,3 +164,51 @@ def test_philly_on_704_gpus(run: Callable[..., Any], data_dir: Path) -> None:
     data = run("simulate", "philly", "--cluster", "88x8", "--policy", "srtf", "--json").json
     assert data["num_finished"] == 82247
     assert math.isclose(sum(row["num_jobs"] for row in data["by_size"]), 82247)
+
+
+FILE = """\
+[checkpoint]
+interval = 20
+[[maintenance]]
+nodes = [0]
+start = 25
+end = "1m"
+on_start = "kill"
+"""
+
+
+def test_disruptions_from_a_file(run: Callable[..., Any], lecture: Path, tmp_path: Path) -> None:
+    file = tmp_path / "down.toml"
+    file.write_text(FILE, encoding="utf-8")
+    words = ("simulate", lecture, "--cluster", "2x1", "--disruptions", file)
+    data = run(*words, "--json").json
+    # a 0-25 on node 0; b 0-10 on node 1, then c 10-35, a 35-45 (20 of its 30 are saved), d 45-85.
+    assert (data["num_failures"], data["num_restarts"], data["lost_gpu_time"]) == (1, 1, 5)
+    assert data["makespan"] == 85
+    assert data["utilization"] == (25 + 85) / (2 * 85 - 35)
+    assert data["settings"]["disruptions"]["checkpoint"]["interval"] == 20
+    again = run(*shlex.split(data["command"])[1:], "--json").json
+    assert again == data
+    shown = run(*words).out
+    assert "GPU time lost" in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("[chekpoint]\n", ["$.chekpoint", "Did you mean 'checkpoint'?"]),
+        ("[[maintenance]]\nnode=[0]\n", ["$.maintenance[0].node", "Did you mean 'nodes'?"]),
+        ("[[maintenance]]\nnodes=[0]\nstart=5\nend=5\n", ["end", "after start = 5"]),
+        ("[[maintenance]]\nnodes=[0]\nstart=5\n", ["end"]),
+        ("[[node_failures]]\nnode=9\ntime=5\n", ["node_failures[0]", "nodes 0 to 1"]),
+        ("on_failure = 'stop'\n", ["on_failure", "restart"]),
+        ("oops", ["cannot be read as TOML"]),
+    ],
+)
+def test_a_wrong_file_is_refused(
+    refused: Callable[..., str], lecture: Path, tmp_path: Path, text: str, parts: list[str]
+) -> None:
+    file = tmp_path / "down.toml"
+    file.write_text(text, encoding="utf-8")
+    message = refused("simulate", lecture, "--cluster", "2x1", "--disruptions", file)
+    assert all(part in message for part in parts), message

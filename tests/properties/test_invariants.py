@@ -63,7 +63,7 @@ def check_accounts(out: wt.Outcome, overhead: float) -> None:
         else:
             assert work <= asked["duration"] + 1e-9
     counted = out.metrics()
-    names = ("finished", "running", "waiting", "not_submitted", "rejected")
+    names = ("finished", "running", "waiting", "not_submitted", "rejected", "failed")
     assert sum(counted[f"num_{name}"] for name in names) == len(out.jobs) == counted["num_jobs"]
 
 

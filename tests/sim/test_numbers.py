@@ -252,6 +252,8 @@ def test_the_outcome_table() -> None:
         ("jct", "double"),
         ("run_time", "double"),
         ("num_preemptions", "int32"),
+        ("num_failures", "int32"),
+        ("lost_time", "double"),
         ("status", "string"),
         ("nodes", "list<item: int32>"),
         ("reason", "string"),

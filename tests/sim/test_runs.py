@@ -352,6 +352,7 @@ def test_settings_are_enough_to_run_it_again() -> None:
         "until": 30.0,
         "oversize": "raise",
         "incomplete": "raise",
+        "disruptions": None,
     }
     assert_outcomes_equal(wt.simulate(JOBS, "2x2", **out.settings), out)
 

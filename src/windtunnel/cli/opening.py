@@ -37,6 +37,7 @@ _QUIET: dict[str, Any] = {
     "until": None,
     "oversize": "raise",
     "incomplete": "raise",
+    "disruptions": None,
 }
 
 
@@ -187,6 +188,7 @@ def check_settings(policies: Sequence[str], settings: dict[str, Any]) -> None:
     from windtunnel.placements import resolve_placement
     from windtunnel.policies import resolve_policy
     from windtunnel.sim.contract import checked_events, checked_queueing
+    from windtunnel.sim.disruptions import parse_disruptions
     from windtunnel.sim.engines import choose_engine
     from windtunnel.study.foresight import checked_estimates
 
@@ -201,8 +203,16 @@ def check_settings(policies: Sequence[str], settings: dict[str, Any]) -> None:
         queueing = checked_queueing(settings["queueing"], policy)
         checked_estimates(settings["estimates"], policy)
         events = checked_events(settings["events"], policy)
-        choose_engine(settings["engine"], policy, queueing=queueing, events=events)
+        choose_engine(
+            settings["engine"],
+            policy,
+            queueing=queueing,
+            events=events,
+            disrupted=settings["disruptions"] is not None,
+        )
     resolve_placement(settings["placement"], ClusterSpec.pool(1))
+    if settings["disruptions"] is not None:
+        parse_disruptions(settings["disruptions"])
 
 
 def check_out(out: Path | None, endings: tuple[str, ...], trace: str) -> None:

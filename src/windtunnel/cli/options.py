@@ -190,6 +190,12 @@ def flight_options(command: Command) -> Command:
             help="A job larger than the cluster: refuse the run, or the job.",
         ),
         click.option(
+            "--disruptions",
+            metavar="FILE|mtbf:30d/mttr:4h",
+            help="Failures, checkpoints, maintenance, capacity changes, reservations: a TOML file, "
+            "or random failures: mtbf:30d/mttr:4h/checkpoint:1h.",
+        ),
+        click.option(
             "--until",
             type=Seconds(),
             help="Stop the clock here, counted from time 0 of the trace (seconds, or 30d).",

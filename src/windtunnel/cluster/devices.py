@@ -19,10 +19,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from windtunnel.cluster.free import NOBODY
 from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from windtunnel.cluster.free import Where
     from windtunnel.cluster.spec import ClusterSpec
@@ -272,6 +273,9 @@ class FreeDevices:
         tasks: tasks on each node.
         held: tasks with GPUs on each node by `DeviceDemand.group`.
         draws: jobs taken so far; seeds what is random in the next placement.
+        withheld: nodes without room for others (down, or reserved): for whom, once for each time
+            that they were withheld.
+        shown: nodes that `opened` showed.
         ranks: place of each node among all by name.
         max_cores: thousandths of cores of the largest node, by which scores are scaled.
         max_milli: the same for GPUs.
@@ -293,6 +297,8 @@ class FreeDevices:
         top = max((n.gpus for n in nodes), default=0)
         self.held = [[0] * (top + 1) for _ in nodes]
         self.draws = 0
+        self.withheld: dict[int, tuple[int, ...]] = {}
+        self.shown: frozenset[int] = frozenset()
         self.ranks = name_ranks(nodes)
         self.max_cores, self.max_milli = largest_node(nodes)
 
@@ -306,7 +312,7 @@ class FreeDevices:
 
     def room(self, node: int, demand: DeviceDemand) -> int:
         """Return how many of the gang's tasks fit a node now (0 to ``demand.count``)."""
-        if not demand.allowed >> node & 1:
+        if not demand.allowed >> node & 1 or node in self.withheld:
             return 0
         room = demand.count
         if demand.cores:
@@ -337,7 +343,43 @@ class FreeDevices:
         twin.devices = [free.copy() for free in self.devices]
         twin.held = [held.copy() for held in self.held]
         twin.cores, twin.mem, twin.tasks = self.cores.copy(), self.mem.copy(), self.tasks.copy()
+        twin.withheld = self.withheld.copy()
         return twin
+
+    def withhold(self, node: int, group: int = NOBODY, units: int | None = None) -> None:  # noqa: ARG002 - one contract with FreePool
+        """Hide a node's room until it is restored as often as it was withheld.
+
+        Args:
+            node: its index; jobs may still run there.
+            group: the reservation whose jobs may use it all the same (`opened`).
+            units: of pools only; a node is withheld whole.
+        """
+        self.withheld[node] = (*self.withheld.get(node, ()), group)
+
+    def restore(self, node: int, group: int = NOBODY, units: int | None = None) -> None:  # noqa: ARG002 - one contract with FreePool
+        """Undo one `withhold` of the same node for the same group."""
+        groups = list(self.withheld.pop(node))
+        groups.remove(group)
+        if groups:
+            self.withheld[node] = tuple(groups)
+
+    def opened(self, groups: Collection[int]) -> FreeDevices:
+        """Return a copy that shows what is withheld for these groups alone."""
+        twin = self.copy()
+        shown = [n for n, held in self.withheld.items() if all(g in groups for g in held)]
+        for node in shown:
+            del twin.withheld[node]
+        twin.shown = frozenset(shown)
+        return twin
+
+    def free_units(self, node: int) -> int:
+        """Return the thousandths of a node's GPUs that nobody holds, hidden or not."""
+        return self.free_milli(node)
+
+    @property
+    def down(self) -> int:
+        """Thousandths of GPUs that nobody holds and nobody may use."""
+        return sum(self.free_milli(n) for n, held in self.withheld.items() if NOBODY in held)
 
     def meet(self, other: FreeDevices) -> None:
         """Keep on each node only what is free in ``other``, too.
@@ -353,6 +395,7 @@ class FreeDevices:
         self.cores = list(map(min, self.cores, other.cores))
         self.mem = list(map(min, self.mem, other.mem))
         self.tasks = list(map(max, self.tasks, other.tasks))
+        self.withheld = other.withheld | self.withheld
 
     def fits(self, where: Where, demand: DeviceDemand) -> bool:
         """Return whether a policy's own choice of devices is free and of the right sum."""
@@ -362,6 +405,8 @@ class FreeDevices:
         placed = 0
         for node, grant in where:
             if not 0 <= node < len(self.nodes) or grant < 0 or not demand.allowed >> node & 1:
+                return False
+            if node in self.withheld:
                 return False
             if not self._well_formed(node, grant, demand):
                 return False

@@ -3,7 +3,9 @@
 `FreeNodes` keeps, for every number of free GPUs, the set of nodes that have exactly that many, as
 one Python integer used as a bitset: "fewest free GPUs that suffice, then lowest index" is then a
 short walk over counts and one lowest set bit. `FreePool` is for clusters without node boundaries.
-Both are changed only through ``take`` and ``give``.
+Both are changed only through ``take`` and ``give``, and through ``withhold`` and ``restore``, which
+hide a node's room from those who may not use it: a node that is down, or reserved. What is given
+back on a hidden node stays hidden until it is restored.
 """
 
 from __future__ import annotations
@@ -12,8 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
+#: Whom a node is withheld for: nobody; reservations are numbered from 1.
+NOBODY = 0
 #: The bitset of all nodes, however many there are.
 EVERY_NODE = -1
 #: Where a job runs: (node index, GPU units taken there), in placement order.
@@ -56,6 +60,18 @@ class FreeState(Protocol):
     """
 
     total: int
+    #: Where something is withheld, and for whom.
+    withheld: Any
+
+    @property
+    def down(self) -> int:
+        """GPU units that nobody may use."""
+
+    def withhold(self, node: int, group: int = ..., units: int | None = None) -> None:
+        """Keep a node, or units of a pool, for a group of jobs or for nobody."""
+
+    def restore(self, node: int, group: int = ..., units: int | None = None) -> None:
+        """Undo `withhold`."""
 
     def take(self, where: Where, demand: Any) -> None:
         """Take what a placement chose."""
@@ -90,11 +106,20 @@ class FreeNodes:
         self._bit = [1 << node for node in range(len(sizes))]
         for node, size in enumerate(sizes):
             self.by_free[size] |= self._bit[node]
+        #: Hidden nodes: for whom, once for each time that they were withheld.
+        self.withheld: dict[int, tuple[int, ...]] = {}
+        #: What is free on the hidden nodes.
+        self.hidden: dict[int, int] = {}
+        #: Nodes that `opened` showed.
+        self.shown: frozenset[int] = frozenset()
 
     def take(self, where: Where, demand: Demand) -> None:  # noqa: ARG002 - one contract with FreePool
         """Take GPUs on nodes that have them free."""
-        by_free, free = self.by_free, self.free
+        by_free, free, hidden = self.by_free, self.free, self.hidden
         for node, gpus in where:
+            if hidden and node in hidden:
+                hidden[node] -= gpus
+                continue
             before = free[node]
             after = free[node] = before - gpus
             bit = self._bit[node]
@@ -106,8 +131,11 @@ class FreeNodes:
 
     def give(self, where: Where, demand: Demand) -> None:  # noqa: ARG002 - one contract with FreePool
         """Give back what `take` took."""
-        by_free, free = self.by_free, self.free
+        by_free, free, hidden = self.by_free, self.free, self.hidden
         for node, gpus in where:
+            if hidden and node in hidden:
+                hidden[node] += gpus
+                continue
             before = free[node]
             after = free[node] = before + gpus
             bit = self._bit[node]
@@ -122,7 +150,60 @@ class FreeNodes:
         twin = object.__new__(FreeNodes)
         twin.__dict__.update(self.__dict__)
         twin.free, twin.by_free = self.free.copy(), self.by_free.copy()
+        twin.withheld, twin.hidden = self.withheld.copy(), self.hidden.copy()
         return twin
+
+    def withhold(self, node: int, group: int = NOBODY, units: int | None = None) -> None:  # noqa: ARG002 - one contract with FreePool
+        """Hide a node's room until it is restored as often as it was withheld.
+
+        Args:
+            node: its index; jobs may still run there.
+            group: the reservation whose jobs may use it all the same (`opened`).
+            units: of pools only; a node is withheld whole.
+        """
+        groups = self.withheld.get(node, ())
+        self.withheld[node] = (*groups, group)
+        if not groups:
+            self.hidden[node] = self.free[node]
+            self._show(node, 0)
+
+    def restore(self, node: int, group: int = NOBODY, units: int | None = None) -> None:  # noqa: ARG002 - one contract with FreePool
+        """Undo one `withhold` of the same node for the same group."""
+        groups = list(self.withheld.pop(node))
+        groups.remove(group)
+        if groups:
+            self.withheld[node] = tuple(groups)
+        else:
+            self._show(node, self.hidden.pop(node))
+
+    def opened(self, groups: Collection[int]) -> FreeNodes:
+        """Return a copy that shows what is withheld for these groups alone."""
+        twin = self.copy()
+        shown = [n for n, held in self.withheld.items() if all(g in groups for g in held)]
+        for node in shown:
+            del twin.withheld[node]
+            twin._show(node, twin.hidden.pop(node))  # noqa: SLF001 - its own kind
+        twin.shown = frozenset(shown)
+        return twin
+
+    def free_units(self, node: int) -> int:
+        """Return the GPU units of a node that nobody holds, hidden or not."""
+        return self.hidden.get(node, self.free[node])
+
+    @property
+    def down(self) -> int:
+        """GPU units that nobody holds and nobody may use."""
+        return sum(self.hidden[n] for n, held in self.withheld.items() if NOBODY in held)
+
+    def _show(self, node: int, gpus: int) -> None:
+        """Let a node have so many free GPUs; a hidden one is never empty."""
+        bit, before = self._bit[node], self.free[node]
+        self.by_free[before] ^= bit
+        self.by_free[gpus] ^= bit
+        self.free[node] = gpus
+        self.total += gpus - before
+        is_empty = gpus == self.sizes[node] and node not in self.withheld
+        self.empty = self.empty | bit if is_empty else self.empty & ~bit
 
     def meet(self, other: FreeNodes) -> None:
         """Keep on each node only what is free in ``other``, too."""
@@ -163,6 +244,8 @@ class FreePool:
         self.total = sum(sizes)
         self.constrained = [limit is not None for limit in cpus]
         self.free_cpus = [limit or 0 for limit in cpus]
+        #: GPU units of each pool that are withheld.
+        self.withheld = [0] * len(self.sizes)
 
     def take(self, where: Where, demand: Demand) -> None:
         """Take GPUs and cores of a pool that has them free."""
@@ -177,7 +260,34 @@ class FreePool:
         twin = object.__new__(FreePool)
         twin.__dict__.update(self.__dict__)
         twin.free, twin.free_cpus = self.free.copy(), self.free_cpus.copy()
+        twin.withheld = self.withheld.copy()
         return twin
+
+    def withhold(self, node: int, group: int = NOBODY, units: int | None = None) -> None:  # noqa: ARG002 - a pool has no reservations
+        """Take GPU units out of a pool; while jobs hold them, its free units are negative.
+
+        Args:
+            node: the pool's index.
+            group: of nodes only.
+            units: how many; None = all that the pool has.
+        """
+        lost = self.sizes[node] if units is None else units
+        self.withheld[node] += lost
+        self.free[node] -= lost
+        self.total -= lost
+
+    def restore(self, node: int, group: int = NOBODY, units: int | None = None) -> None:  # noqa: ARG002 - a pool has no reservations
+        """Undo one `withhold` of the same units."""
+        back = self.sizes[node] if units is None else units
+        self.withheld[node] -= back
+        self.free[node] += back
+        self.total += back
+
+    @property
+    def down(self) -> int:
+        """GPU units that nobody holds and nobody may use."""
+        pairs = zip(self.withheld, self.free, strict=True)
+        return sum(lost + min(0, free) for lost, free in pairs if lost)
 
     def meet(self, other: FreePool) -> None:
         """Keep in each pool only what is free in ``other``, too."""

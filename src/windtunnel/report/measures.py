@@ -90,7 +90,7 @@ MEASURES: tuple[Measure, ...] = (
     ),
     Measure(
         *("utilization", "Utilisation", "percent", "high", "Cluster"),
-        doc="GPU-seconds held / (GPUs x time from first submission to last end)",
+        doc="GPU-seconds held / GPU-seconds up from first submission to last end",
     ),
     Measure(
         *("makespan", "Makespan", "duration", "low", "Cluster"),
@@ -120,8 +120,28 @@ MEASURES: tuple[Measure, ...] = (
         doc=_JAIN.format("virtual cluster"),
         optional=True,
     ),
+    Measure(
+        *("num_failures", "Failures", "count", "low", "Cluster"),
+        doc="times a failure or a killing outage stopped a running job",
+        optional=True,
+    ),
+    Measure(
+        *("num_restarts", "Restarts", "count", None, "Cluster"),
+        doc="times a job went on after a failure or an outage",
+        optional=True,
+    ),
+    Measure(
+        *("lost_gpu_time", "GPU time lost", "gpu_time", "low", "Cluster"),
+        doc="GPU-seconds of work that failures undid",
+        optional=True,
+    ),
     Measure("num_jobs", "Jobs", "count", None, "Jobs", "jobs in the run"),
     Measure("num_finished", "Finished", "count", "high", "Jobs", "jobs that ran to their end"),
+    Measure(
+        *("num_failed", "Ended by a failure", "count", "low", "Jobs"),
+        doc="jobs that a failure ended",
+        optional=True,
+    ),
     Measure(
         *("num_running", "Still running", "count", None, "Jobs"),
         doc="jobs on GPUs when the run ended",

@@ -30,7 +30,8 @@ _SHORT: tuple[str, ...] = (
     *("num_missed_deadlines", "avg_tardiness"),
     *("avg_bounded_slowdown", "utilization", "makespan", "gpu_time", "num_preemptions"),
     *("jain_user", "jain_vc"),
-    *("num_jobs", "num_finished", "num_running", "num_waiting", "num_rejected"),
+    *("num_failures", "num_restarts", "lost_gpu_time"),
+    *("num_jobs", "num_finished", "num_failed", "num_running", "num_waiting", "num_rejected"),
 )
 
 

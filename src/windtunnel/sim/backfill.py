@@ -61,6 +61,11 @@ class EasyQueue:
         entry = self._entry.pop(job)
         del self.expected[bisect.bisect_left(self.expected, entry)]
 
+    def interrupted(self, job: int, now: float) -> None:
+        """Queue a running job again that an outage stopped."""
+        self.finished(job)
+        self.add(job, now)
+
     def decide(self, now: float) -> None:
         """Start what may start."""
         ledger, waiting = self.ledger, self.waiting
@@ -88,7 +93,7 @@ class EasyQueue:
                 continue
             demand = ledger.demand[job]
             if now + estimate[job] > shadow:
-                if not beside.fits(where, demand):
+                if not ledger.opened(beside, job).fits(where, demand):
                     continue
                 beside.take(where, demand)
             self._start(job, now, where)
@@ -160,6 +165,11 @@ class ConservativeQueue:
     def finished(self, job: int) -> None:
         """Note a completion."""
         self._ended.append(job)
+
+    def interrupted(self, job: int, now: float) -> None:
+        """Queue a running job again that an outage stopped."""
+        self.finished(job)
+        self.add(job, now)
 
     def decide(self, now: float) -> None:
         """Promise, and start what was promised for now."""

@@ -216,8 +216,8 @@ class Decider:
         self._cluster = ClusterView(self)
 
     def add(self, job: int, now: float) -> None:  # noqa: ARG002 - one contract with the queues
-        """Queue a job that arrives (arrival numbers only grow)."""
-        self.waiting.append(job)
+        """Queue a job that arrives, or comes back."""
+        bisect.insort(self.waiting, job)
         view = JobView(self.ledger.problem.jobs, self._rows[job])
         view.number = job
         self.views[job] = view
@@ -229,6 +229,12 @@ class Decider:
         view.running = False
         view.remaining = 0.0
         self.done.append(view)
+
+    def interrupted(self, job: int, now: float) -> None:
+        """Queue a running job again that an outage stopped."""
+        self._now = now
+        self.refreshed(job).running = False
+        bisect.insort(self.waiting, job)
 
     def rekey(self, now: float) -> None:
         """Do nothing: a tier-3 policy keeps no keys here."""

@@ -20,6 +20,7 @@ def choose_engine(
     queueing: str = "strict",
     events: str = "batch",
     devices: bool = False,
+    disrupted: bool = False,
 ) -> Any:
     """Return the engine module (``NAME``, ``FEATURES``, ``run``) to fly a policy with.
 
@@ -29,6 +30,7 @@ def choose_engine(
         queueing: the head-of-line rule.
         events: one of `windtunnel.sim.contract.EVENT_ORDERS`.
         devices: the nodes' devices, cores and memory are modelled.
+        disrupted: failures, outages or reservations happen in the run.
 
     Raises:
         SpecError: unknown engine, or the named one lacks a feature that the run needs.
@@ -45,6 +47,7 @@ def choose_engine(
     needed |= {queueing} if queueing in BACKFILLING else set()
     needed |= {"event order"} if events != "batch" else set()
     needed |= {f"{queueing} on devices"} if devices and queueing == "conservative" else set()
+    needed |= {"disruptions"} if disrupted else set()
     lacking = needed - compiled.FEATURES
     if not lacking:
         return compiled

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,8 +11,35 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 #: Codes of `Flight.status`, in order.
-STATUS_NAMES: tuple[str, ...] = ("finished", "running", "waiting", "not_submitted", "rejected")
-FINISHED, RUNNING, WAITING, NOT_SUBMITTED, REJECTED = range(len(STATUS_NAMES))
+STATUS_NAMES: tuple[str, ...] = ("finished", "running", "waiting", "not_submitted", "rejected",
+                                 "failed")  # fmt: skip
+FINISHED, RUNNING, WAITING, NOT_SUBMITTED, REJECTED, FAILED = range(len(STATUS_NAMES))
+
+
+@dataclass(frozen=True)
+class Interruptions:
+    """What disruptions did to a run. Row order = the jobs table's.
+
+    At any time ``run_time = useful_time + overhead_time + lost_time``.
+
+    Attributes:
+        useful_time: Float array (n,), s on GPUs whose work was kept (or is still going on).
+        overhead_time: Float array (n,), s of restarts, save and restore, and checkpoints.
+        lost_time: Float array (n,), s of work that failures undid.
+        failures: Int array (n,), times that a failure or a killing outage stopped the job.
+        restarts: Int array (n,), times that it went on after an outage or failure.
+        up_time: Float array (k,), when the GPUs that are up changed, s, ascending.
+        up_gpus: Float array (k,), GPUs up from then on; those that a job still holds on a node
+            that is being drained are up.
+    """
+
+    useful_time: np.ndarray
+    overhead_time: np.ndarray
+    lost_time: np.ndarray
+    failures: np.ndarray
+    restarts: np.ndarray
+    up_time: np.ndarray
+    up_gpus: np.ndarray
 
 
 def _no_nodes(kind: type[np.integer]) -> Callable[[], np.ndarray]:
@@ -28,7 +55,7 @@ class Flight:
 
     Attributes:
         start: Float array (n,), first start in s, NaN = never started.
-        end: Float array (n,), completion in s, NaN = not finished.
+        end: Float array (n,), completion (or the failure that ended it) in s, NaN = not over.
         run_time: Float array (n,), seconds spent on GPUs, overheads included, up to the horizon.
         preemptions: Int array (n,).
         status: Int8 array (n,), codes of `STATUS_NAMES`.
@@ -42,6 +69,7 @@ class Flight:
         devices: Int array, the devices that these tasks hold on each of ``nodes``, a bit each;
             empty unless devices are modelled, and where a node's GPUs are one pool.
         scheduling_points: number of instants at which the policy decided.
+        interruptions: what disruptions did; None = the run had none.
     """
 
     start: np.ndarray
@@ -58,3 +86,8 @@ class Flight:
     scheduling_points: int
     node_tasks: np.ndarray = field(default_factory=_no_nodes(np.int32))
     devices: np.ndarray = field(default_factory=_no_nodes(np.int64))
+    interruptions: Interruptions | None = None
+
+    def with_interruptions(self, interruptions: Interruptions) -> Flight:
+        """Return the flight with what disruptions did to it."""
+        return replace(self, interruptions=interruptions)

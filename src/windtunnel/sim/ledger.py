@@ -60,6 +60,9 @@ class Ledger:
         self.placement = placement
         self.overhead = overhead
         self.free: FreeState = problem.free_state()
+        #: Jobs of one class are interchangeable to the placement; and the number of classes.
+        self.class_of: list[int] = problem.demand_of.tolist()
+        self.num_classes = len(problem.demands)
         self.demand: list[Any] = [problem.demands[c] for c in problem.demand_of.tolist()]
         self.gpus: list[int] = problem.gpus.tolist()
         self.remaining: list[float] = problem.duration.tolist()
@@ -79,13 +82,35 @@ class Ledger:
         """Return where the placement would put the job now, or None."""
         return self.placement.place(self.free, self.demand[job])
 
+    def opened(self, free: Any, job: int) -> Any:  # noqa: ARG002 - runs without reservations
+        """Return a free state with what is kept for the job open to it."""
+        return free
+
+    def quota(self) -> tuple[int, dict[int, int]]:
+        """Return the GPU units of all, and of each reservation besides."""
+        return self.problem.quota, {}
+
+    def beyond_reserved(self, job: int, reserved: dict[int, int]) -> int:  # noqa: ARG002 - as above
+        """Return the GPU units that a job needs besides what its reservations have left."""
+        return self.gpus[job]
+
+    def draw(self, job: int, reserved: dict[int, int]) -> None:
+        """Let a chosen job use up what its reservations have left."""
+
+    def resume_cost(self, job: int) -> float:
+        """Return the seconds a waiting job pays when it is started."""
+        return self.overhead if self.preemptions[job] else 0.0
+
+    def end_of(self, job: int, now: float) -> float:
+        """Return when a job that is started at ``now`` (s) completes, if nothing comes between."""
+        if self.preemptions[job]:
+            return now + self.overhead + self.remaining[job]
+        return now + self.remaining[job]
+
     def start(self, job: int, now: float, where: Where) -> None:
         """Put a waiting job on the given nodes."""
         self.free.take(where, self.demand[job])
-        end = now + self.remaining[job]
-        if self.preemptions[job]:
-            end = now + self.overhead + self.remaining[job]
-        self.projected_end[job] = end
+        end = self.projected_end[job] = self.end_of(job, now)
         stay = Stay(job, now, where)
         self.running[job] = stay
         heapq.heappush(self.ends, (end, len(self.stays), stay))
@@ -136,6 +161,11 @@ class Ledger:
         left = min(self.remaining[job], self.projected_end[job] - now)
         return self.run_before[job] + now - stay.start, left
 
+    def completed(self, ended: np.ndarray) -> np.ndarray:
+        """Return which jobs finished, shape (m,), by the number of stays of each that ended."""
+        # A job's stays all ended by preemption, but for one that finished it.
+        return ended > np.array(self.preemptions, dtype=np.int64)
+
     def close(self, horizon: float, points: int) -> Flight:
         """Return the run as arrays in jobs-table order.
 
@@ -152,9 +182,7 @@ class Ledger:
         first_start, last_end = np.full(count, math.nan), np.full(count, math.nan)
         first_start[job[::-1]] = begin[::-1]  # the first stay is written last
         last_end[job] = end
-        # A job's stays all ended by preemption, but for one that finished it.
-        ended = np.bincount(job[~np.isnan(end)], minlength=count)
-        finished = ended > np.array(self.preemptions, dtype=np.int64)
+        finished = self.completed(np.bincount(job[~np.isnan(end)], minlength=count))
         last_end[~finished] = math.nan
         status = np.where(problem.submit > horizon, NOT_SUBMITTED, WAITING)
         status[list(self.running)] = RUNNING

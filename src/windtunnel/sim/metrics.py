@@ -3,7 +3,7 @@
 Definitions: ``wait`` = first start - submit; ``jct`` = end - submit; bounded slowdown =
 max(1, jct / max(run time, 10 s)) (Feitelson, JSSPP'01, tau = 10 s); ``makespan`` = last end, time 0
 being the trace's epoch (the horizon, where one cuts the run); utilisation = GPU-seconds held /
-(GPUs x (last end - first submit)).
+(GPUs x (last end - first submit)); where GPUs go down, GPU-seconds that were up in that time.
 Averages are over finished jobs for jct and slowdown, over started jobs for wait.
 """
 
@@ -18,7 +18,15 @@ import pyarrow as pa
 from windtunnel.errors import SpecError
 from windtunnel.quantiles import quantiles
 from windtunnel.sim.columns import numeric_column
-from windtunnel.sim.flight import FINISHED, NOT_SUBMITTED, REJECTED, RUNNING, STATUS_NAMES, WAITING
+from windtunnel.sim.flight import (
+    FAILED,
+    FINISHED,
+    NOT_SUBMITTED,
+    REJECTED,
+    RUNNING,
+    STATUS_NAMES,
+    WAITING,
+)
 
 if TYPE_CHECKING:
     from windtunnel.sim.outcome import Outcome
@@ -38,9 +46,11 @@ def horizon(outcome: Outcome) -> tuple[float, float]:
         return 0.0, 0.0
     first = float(outcome.submit_time[flown].min())
     until = outcome.settings.get("until")
-    if until is not None and (flight.status[flown] != FINISHED).any():
+    if until is not None and (~np.isin(flight.status[flown], (FINISHED, FAILED))).any():
         return first, max(first, float(until))
-    ends = flight.end[~np.isnan(flight.end)]
+    # The last that ended may be a stay that a failure cut, of a job that waits for ever.
+    ends = flight.end if flight.interruptions is None else flight.segment_end
+    ends = ends[~np.isnan(ends)]
     return first, float(ends.max()) if len(ends) else first
 
 
@@ -57,13 +67,15 @@ def summary(outcome: Outcome) -> dict[str, Any]:
     """Return the run in numbers.
 
     Keys: ``num_jobs``, ``num_finished``, ``num_running``, ``num_waiting``, ``num_not_submitted``,
-    ``num_rejected``; for each of wait, jct (s) and bounded_slowdown: ``avg_``, ``p50_``, ``p90_``,
-    ``p95_``, ``p99_``, ``max_``; ``num_waited`` (jobs with wait > 0); ``makespan`` (s);
-    ``utilization`` (fraction of the cluster's GPU-seconds between first submit and last end);
-    ``gpu_time`` (GPU-seconds held); ``num_preemptions``; ``avg_preempted_time`` (s a finished job
-    spent waiting after its first start); ``scheduling_points``. None where there is nothing to
-    average. With ``compat="pai"`` waits and jcts count once a task, and the makespan is a second
-    longer, as in that simulator. With a numeric column ``deadline`` also `deadlines`.
+    ``num_rejected``, ``num_failed`` (ended by a failure); for each of wait, jct (s) and
+    bounded_slowdown: ``avg_``, ``p50_``, ``p90_``, ``p95_``, ``p99_``, ``max_``; ``num_waited``
+    (jobs with wait > 0); ``makespan`` (s); ``utilization`` (fraction of the cluster's GPU-seconds
+    between first submit and last end); ``gpu_time`` (GPU-seconds held); ``num_preemptions``;
+    ``avg_preempted_time`` (s a finished job spent waiting after its first start); ``num_failures``,
+    ``num_restarts`` and ``lost_gpu_time`` (GPU-seconds of work undone by failures);
+    ``scheduling_points``. None where there is nothing to average. With ``compat="pai"`` waits and
+    jcts count once a task, and the makespan is a second longer, as in that simulator. With a
+    numeric column ``deadline`` also `deadlines`.
     """
     flight = outcome.flight
     started = ~np.isnan(flight.start)
@@ -73,13 +85,13 @@ def summary(outcome: Outcome) -> dict[str, Any]:
     times = _times(outcome)
     first, last = horizon(outcome)
     gpu_time = gpu_seconds(outcome)
-    span = (last - first) * outcome.cluster.num_gpus
+    span = gpu_seconds_up(outcome, first, last)
     preempted = jct - (flight.start - outcome.submit_time)[done] - flight.run_time[done]
     return {
         "num_jobs": len(flight.status),
         **{
             f"num_{STATUS_NAMES[code]}": int((flight.status == code).sum())
-            for code in (FINISHED, RUNNING, WAITING, NOT_SUBMITTED, REJECTED)
+            for code in (FINISHED, RUNNING, WAITING, NOT_SUBMITTED, REJECTED, FAILED)
         },
         **distribution(np.repeat(jct, times[done]), "jct"),
         **distribution(np.repeat(wait, times[started]), "wait"),
@@ -90,6 +102,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "gpu_time": gpu_time,
         "num_preemptions": int(flight.preemptions.sum()),
         "avg_preempted_time": float(preempted.mean()) if len(preempted) else None,
+        **_interruptions(outcome),
         "scheduling_points": flight.scheduling_points,
         **deadlines(outcome),
     }
@@ -134,6 +147,27 @@ def _times(outcome: Outcome) -> np.ndarray:
 def _idle_second(outcome: Outcome) -> int:
     """Return the second that the PAI simulator runs on after the last completion."""
     return int(outcome.settings.get("compat") == "pai")
+
+
+def _interruptions(outcome: Outcome) -> dict[str, Any]:
+    """Return what disruptions did to the run; zeros where there were none."""
+    found = outcome.flight.interruptions
+    if found is None:
+        return {"num_failures": 0, "num_restarts": 0, "lost_gpu_time": 0.0}
+    return {
+        "num_failures": int(found.failures.sum()),
+        "num_restarts": int(found.restarts.sum()),
+        "lost_gpu_time": float((np.nan_to_num(outcome.num_gpus) * found.lost_time).sum()),
+    }
+
+
+def gpu_seconds_up(outcome: Outcome, first: float, last: float) -> float:
+    """Return GPU-seconds that were up between two instants (s)."""
+    found = outcome.flight.interruptions
+    if found is None:
+        return (last - first) * outcome.cluster.num_gpus
+    edges = np.clip(np.append(found.up_time, np.inf), first, last)
+    return float((np.diff(edges) * found.up_gpus).sum())
 
 
 def gpu_seconds(outcome: Outcome) -> float:
@@ -211,7 +245,7 @@ def by_vc(outcome: Outcome) -> pa.Table:
 def _grouped(outcome: Outcome, name: str, codes: np.ndarray, labels: list[str]) -> pa.Table:
     flight = outcome.flight
     wait = flight.start - outcome.submit_time
-    jct = flight.end - outcome.submit_time
+    jct = np.where(flight.status == FINISHED, flight.end - outcome.submit_time, np.nan)
     held = _held(outcome)
     order = np.argsort(codes, kind="stable")
     bounds = np.searchsorted(codes[order], np.arange(len(labels) + 1))

@@ -54,15 +54,20 @@ class Outcome:
 
         Columns: ``job_id``; ``start_time`` (first start), ``end_time``, ``wait`` (start - submit),
         ``jct`` (end - submit), ``run_time`` (seconds on GPUs, overheads included), all float64 s,
-        null where it did not come to that; ``num_preemptions`` int32; ``status`` (finished,
-        running, waiting, not_submitted, rejected); ``nodes`` list of node indices of its last stay,
-        in placement order, empty on a pool; ``reason`` (null unless rejected).
+        null where it did not come to that; ``num_preemptions`` int32; ``num_failures`` int32 and
+        ``lost_time`` (s on GPUs whose work a failure undid); ``status`` (finished, running,
+        waiting, not_submitted, rejected, failed = ended by a failure); ``nodes`` list of node
+        indices of its last stay, in placement order, empty on a pool; ``reason`` (null unless
+        rejected).
         """
         flight = self.flight
         submit = self.submit_time
         status = pa.DictionaryArray.from_arrays(
             pa.array(flight.status.astype(np.int8)), pa.array(STATUS_NAMES)
         )
+        found = flight.interruptions
+        failures = np.zeros(len(submit)) if found is None else found.failures
+        lost = np.zeros(len(submit)) if found is None else found.lost_time
         reasons = np.full(len(submit), None, dtype=object)
         for row, reason in self.reasons.items():
             reasons[row] = reason
@@ -75,6 +80,8 @@ class Outcome:
                 "jct": _nullable(flight.end - submit),
                 "run_time": pa.array(flight.run_time),
                 "num_preemptions": pa.array(flight.preemptions.astype(np.int32)),
+                "num_failures": pa.array(failures.astype(np.int32)),
+                "lost_time": pa.array(lost),
                 "status": status.cast(pa.string()),
                 "nodes": self._last_nodes(),
                 "reason": pa.array(reasons, pa.string()),

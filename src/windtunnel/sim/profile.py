@@ -45,6 +45,11 @@ class Profile:
         for index in range(self._step(start), len(self.times)):
             self.states[index].give(where, demand)
 
+    def change_from(self, start: float, change: Callable[[FreeState], None]) -> None:
+        """Change every state from ``start`` on."""
+        for index in range(self._step(start), len(self.times)):
+            change(self.states[index])
+
     def earliest(
         self, length: float, place: Callable[[FreeState], Where | None]
     ) -> tuple[float, Where]:
@@ -54,19 +59,31 @@ class Profile:
             length: s; for 0 the room must be there at the instant itself.
             place: where a job would go in a free state, None = it does not fit.
         """
+        found = self.earliest_seen(length, place, lambda free: free)
+        if found is None:
+            raise AssertionError(length)  # the last state is the whole cluster
+        return found
+
+    def earliest_seen(
+        self,
+        length: float,
+        place: Callable[[FreeState], Where | None],
+        see: Callable[[FreeState], FreeState],
+    ) -> tuple[float, Where] | None:
+        """Return what `earliest` does, of what ``see`` shows of each state; None = never."""
         for first, start in enumerate(self.times):
-            room = self.states[first]
+            room = see(self.states[first])
             if place(room) is None:
                 continue
             room = room.copy()
             for later in range(first + 1, len(self.times)):
                 if self.times[later] >= start + length:
                     break
-                room.meet(self.states[later])
+                room.meet(see(self.states[later]))
             where = place(room)
             if where is not None:
                 return start, where
-        raise AssertionError(length)  # the last state is the whole cluster
+        return None
 
     def _span(self, start: float, stop: float) -> range:
         if stop <= start:

@@ -34,13 +34,18 @@ class StrictQueue:
     def finished(self, job: int) -> None:
         """Note a completion."""
 
+    def interrupted(self, job: int, now: float) -> None:
+        """Queue a running job again that an outage stopped."""
+        self.finished(job)
+        self.add(job, now)
+
     def decide(self, now: float) -> None:
         """Start what may start."""
         waiting, ledger = self.waiting, self.ledger
-        place, free, demand = ledger.placement.place, ledger.free, ledger.demand
+        fit = ledger.fit
         while waiting:
             job = waiting[0][1]
-            where = place(free, demand[job])
+            where = fit(job)
             if where is None:
                 return
             heapq.heappop(waiting)
@@ -66,8 +71,8 @@ class SkipQueue:
     def __init__(self, ledger: Ledger, key: Key) -> None:
         self.ledger = ledger
         self.key = key
-        self.class_of = ledger.problem.demand_of.tolist()
-        self.waiting: list[list[tuple[float, int]]] = [[] for _ in ledger.problem.demands]
+        self.class_of = ledger.class_of
+        self.waiting: list[list[tuple[float, int]]] = [[] for _ in range(ledger.num_classes)]
 
     def add(self, job: int, now: float) -> None:
         """Queue a job that arrives."""
@@ -75,6 +80,11 @@ class SkipQueue:
 
     def finished(self, job: int) -> None:
         """Note a completion."""
+
+    def interrupted(self, job: int, now: float) -> None:
+        """Queue a running job again that an outage stopped."""
+        self.finished(job)
+        self.add(job, now)
 
     def decide(self, now: float) -> None:
         """Start what may start."""
@@ -140,19 +150,25 @@ class QuotaWalk:
         """Forget a job that completed."""
         self.keys.pop(job, None)
 
+    def interrupted(self, job: int, now: float) -> None:
+        """Queue a running job again that an outage stopped."""
+        self.finished(job)
+        self.add(job, now)
+
     def decide(self, now: float) -> None:
         """Preempt and start what the walk says."""
         if not self.waiting:
             return  # everyone active runs, and nobody gives way to nobody
         ledger = self.ledger
         ranked = sorted((self._current_key(job, now), job) for job in self._active())
-        quota = ledger.problem.quota
+        quota, reserved = ledger.quota()
         chosen: set[int] = set()
         to_start: list[int] = []
         for _, job in ranked:
-            gpus = ledger.gpus[job]
+            gpus = ledger.beyond_reserved(job, reserved)
             if gpus <= quota:
                 quota -= gpus
+                ledger.draw(job, reserved)
                 chosen.add(job)
                 if job in self.waiting:
                     to_start.append(job)
@@ -181,7 +197,7 @@ class QuotaWalk:
         if job in ledger.running:
             left = ledger.projected_end[job] - now
         else:
-            left = ledger.remaining[job] + (ledger.overhead if ledger.preemptions[job] else 0.0)
+            left = ledger.remaining[job] + ledger.resume_cost(job)
         return left if self.weight is None else left * self.weight[job]
 
     def __len__(self) -> int:

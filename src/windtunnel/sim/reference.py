@@ -1,6 +1,7 @@
 """The reference engine: plain Python that *is* the specification of a run.
 
-At an instant: all completions, then all arrivals, then one decision (DESIGN, "Semantics of
+At an instant: all completions, then all arrivals, then outages and failures, if the run has any
+(`windtunnel.sim.disruptions`), then one decision (DESIGN, "Semantics of
 simulation"). `Ledger` holds the state, `windtunnel.sim.queues` the orders with their head-of-line
 rules and preemption, `windtunnel.sim.decisions` the tier-3 policies.
 """
@@ -16,15 +17,19 @@ from windtunnel.errors import PolicyError
 from windtunnel.sim.backfill import ConservativeQueue, EasyQueue
 from windtunnel.sim.contract import BACKFILLING, checked_key, static_rank
 from windtunnel.sim.decisions import Decider
+from windtunnel.sim.disruptions.backfill import HeldConservativeQueue, HeldEasyQueue
+from windtunnel.sim.disruptions.ledger import DisruptedLedger
+from windtunnel.sim.disruptions.outages import Outages
 from windtunnel.sim.jobs import JobView
 from windtunnel.sim.ledger import Ledger
 from windtunnel.sim.queues import QuotaWalk, SkipQueue, StrictQueue
 from windtunnel.sim.watched import WatchedLedger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from windtunnel.sim.contract import Placement, Policy
+    from windtunnel.sim.disruptions.plan import Plan
     from windtunnel.sim.flight import Flight
     from windtunnel.sim.problem import Problem
     from windtunnel.sim.queues import Key
@@ -34,9 +39,9 @@ if TYPE_CHECKING:
 NAME = "reference"
 #: What this engine can run.
 FEATURES: frozenset[str] = frozenset(
-    {"tier1", "tier2", "tier3", "preemption", "rounds", "levels", "event order", "watching"}
-    | set(BACKFILLING)
-)
+    {"tier1", "tier2", "tier3", "preemption", "rounds", "levels", "event order", "watching",
+     "disruptions", *BACKFILLING}
+)  # fmt: skip
 #: Rounds in a row in which nothing runs, nothing arrives and the policy starts nothing.
 MAX_IDLE_ROUNDS = 10_000
 
@@ -50,6 +55,7 @@ def run(
     overhead: float = 0.0,
     until: float = math.inf,
     events: str = "batch",
+    disruptions: Plan | None = None,
 ) -> Flight:
     """Fly the jobs under the policy.
 
@@ -62,15 +68,23 @@ def run(
         until: horizon in s; later events are not processed.
         events: how what happens at one instant is ordered
             (`windtunnel.sim.contract.EVENT_ORDERS`).
+        disruptions: what goes wrong, or is planned; None = nothing.
 
     Raises:
         PolicyError: the policy decided something impossible, or lets jobs wait for ever.
+        SpecError: disruptions under which a job never gets anywhere.
     """
     with _collector_paused():
-        ledger = Ledger(problem, placement, overhead)
-        if policy.watches:
-            ledger = WatchedLedger(problem, placement, overhead, policy)
-        return _fly(ledger, policy, _scheduler(ledger, policy, queueing), events, until)
+        if disruptions is None:
+            ledger = Ledger(problem, placement, overhead)
+            if policy.watches:
+                ledger = WatchedLedger(problem, placement, overhead, policy)
+            return _fly(ledger, policy, _scheduler(ledger, policy, queueing), events, until)
+        plans = queueing in BACKFILLING and policy.tier < 3  # noqa: PLR2004 - the tier's name
+        ledger = DisruptedLedger(problem, placement, overhead, disruptions, plans=plans)
+        outages = Outages(ledger)
+        outages.scheduler = _scheduler(ledger, policy, queueing)
+        return _fly(ledger, policy, outages.scheduler, events, until, outages=outages)
 
 
 @contextmanager
@@ -85,22 +99,33 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _fly(ledger: Ledger, policy: Policy, scheduler: Scheduler, events: str, until: float) -> Flight:
+def _fly(
+    ledger: Ledger,
+    policy: Policy,
+    scheduler: Scheduler,
+    events: str,
+    until: float,
+    *,
+    outages: Outages | None = None,
+) -> Flight:
     problem = ledger.problem
     submit = [*problem.submit.tolist(), math.inf]
     in_turn = None if events == "batch" else _InTurn(ledger, scheduler, events)
-    rounds = None if policy.every is None else _Rounds(policy, ledger, scheduler)
-    alarms = scheduler.alarms if isinstance(scheduler, Decider) else ()
+    rounds = (
+        None
+        if policy.every is None
+        else _Rounds(policy, ledger, scheduler, may_wait=outages is not None)
+    )
+    alarms: Sequence[float] = getattr(scheduler, "alarms", ())
     ends = ledger.ends
     arrived, points = 0, 0
     while True:
         now = ends[0][0]
         if submit[arrived] < now:  # noqa: PLR1730 - min() costs a call in the hottest loop
             now = submit[arrived]
-        if rounds is not None:
-            now = min(now, rounds.next_before(now))
-        if alarms and alarms[0] < now:
-            now = alarms[0]
+        if rounds is not None or outages is not None or alarms:
+            alarm = alarms[0] if alarms else math.inf
+            now = min(_sooner(now, rounds, outages, last=arrived == len(submit) - 1), alarm)
         if now > until or now == math.inf:
             break
         if in_turn is not None:
@@ -112,11 +137,31 @@ def _fly(ledger: Ledger, policy: Policy, scheduler: Scheduler, events: str, unti
         while submit[arrived] == now:
             scheduler.add(arrived, now)
             arrived += 1
-        if rounds is not None and not rounds.decides(now, last=arrived == len(submit) - 1):
+        if outages is not None:
+            outages.apply(now)
+        last = arrived == len(submit) - 1 and not (outages and outages.certain)
+        if rounds is not None and not rounds.decides(now, last=last):
             continue
         points += 1
         scheduler.decide(now)
     return ledger.close(until, points)
+
+
+def _sooner(event: float, rounds: _Rounds | None, outages: Outages | None, *, last: bool) -> float:
+    """Return the next instant, s: the next completion or arrival, a round, or an outage.
+
+    Args:
+        event: the next completion or arrival, s; inf = none.
+        rounds: the policy's rounds, if it has any.
+        outages: the run's outages, if it has any.
+        last: no more jobs arrive.
+    """
+    now = event if rounds is None else min(event, rounds.next_before(event))
+    if outages is None:
+        return now
+    if last and outages.nothing_will_change(rounds=rounds is not None and not rounds.gave_up):
+        return math.inf
+    return min(now, outages.next_time())
 
 
 class _InTurn:
@@ -192,13 +237,19 @@ class _Rounds:
         policy: its ``every`` is the rounds' distance in s.
         ledger: the run.
         scheduler: holds the waiting jobs.
+        may_wait: jobs may wait for ever: what they ask for may be gone.
     """
 
-    def __init__(self, policy: Policy, ledger: Ledger, scheduler: Scheduler) -> None:
+    def __init__(
+        self, policy: Policy, ledger: Ledger, scheduler: Scheduler, *, may_wait: bool
+    ) -> None:
         self.policy = policy
         self.every = float(policy.every or math.nan)
         self.ledger = ledger
         self.scheduler = scheduler
+        self.may_wait = may_wait
+        #: The policy has started nothing for so long that it never will.
+        self.gave_up = False
         self.count = 0
         self._idle = 0
         self._starts = 0
@@ -228,7 +279,9 @@ class _Rounds:
         stuck = last and not self.ledger.running and len(self.ledger.stays) == self._starts
         self._idle = self._idle + 1 if stuck else 0
         self._starts = len(self.ledger.stays)
-        if self._idle > MAX_IDLE_ROUNDS:
+        if self._idle > MAX_IDLE_ROUNDS and self.may_wait:
+            self.gave_up = True
+        elif self._idle > MAX_IDLE_ROUNDS:
             message = f"starts none of {len(self.scheduler)} waiting jobs on an idle cluster"
             raise PolicyError(self.policy.label, message, time=now)
         return True
@@ -238,10 +291,8 @@ def _scheduler(ledger: Ledger, policy: Policy, queueing: str) -> Scheduler:
     if policy.tier == 3:  # noqa: PLR2004 - the tier's number is its name
         return Decider(ledger, policy)
     key = _key(ledger, policy)
-    if queueing == "conservative":
-        return ConservativeQueue(ledger, key)
     if queueing in BACKFILLING:
-        return EasyQueue(ledger, key, shortest_first=queueing == "easy_sjbf")
+        return _backfilling(ledger, key, queueing)
     if policy.preemptive:
         strict = queueing == "strict"
         return QuotaWalk(
@@ -252,6 +303,17 @@ def _scheduler(ledger: Ledger, policy: Policy, queueing: str) -> Scheduler:
             by_service=policy.by_service,
         )
     return StrictQueue(ledger, key) if queueing == "strict" else SkipQueue(ledger, key)
+
+
+def _backfilling(ledger: Ledger, key: Key, queueing: str) -> EasyQueue | ConservativeQueue:
+    shortest_first = queueing == "easy_sjbf"
+    if isinstance(ledger, DisruptedLedger):
+        if queueing == "conservative":
+            return HeldConservativeQueue(ledger, key)
+        return HeldEasyQueue(ledger, key, shortest_first=shortest_first)
+    if queueing == "conservative":
+        return ConservativeQueue(ledger, key)
+    return EasyQueue(ledger, key, shortest_first=shortest_first)
 
 
 def _key(ledger: Ledger, policy: Policy) -> Key:

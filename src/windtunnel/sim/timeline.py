@@ -14,6 +14,7 @@ import pyarrow as pa
 from windtunnel.sim.flight import NOT_SUBMITTED, REJECTED
 
 if TYPE_CHECKING:
+    from windtunnel.sim.flight import Interruptions
     from windtunnel.sim.outcome import Outcome
 
 
@@ -39,6 +40,7 @@ def steps(times: np.ndarray, *deltas: np.ndarray) -> tuple[np.ndarray, ...]:
 def utilization(outcome: Outcome) -> pa.Table:
     """Return GPUs in use over time: columns ``time`` (s), ``gpus``, ``utilization`` (0..1).
 
+    Where GPUs go down, ``utilization`` is of those that are up at the time (0 where none is).
     Fractional requests are summed exactly in millionths of a GPU, so that an idle cluster is 0.
     """
     flight = outcome.flight
@@ -49,7 +51,21 @@ def utilization(outcome: Outcome) -> pa.Table:
         np.concatenate([gpus, -gpus[ended]]),
     )
     used = used / 1e6
+    if flight.interruptions is not None:
+        return _of_those_up(time, used, flight.interruptions)
     return pa.table({"time": time, "gpus": used, "utilization": used / outcome.cluster.num_gpus})
+
+
+def _of_those_up(time: np.ndarray, used: np.ndarray, found: Interruptions) -> pa.Table:
+    """Return the table of `utilization` with a row, too, wherever the GPUs up change."""
+    if len(time) == 0:
+        return pa.table({"time": time, "gpus": used, "utilization": used})
+    inside = (found.up_time > time[0]) & (found.up_time < time[-1])
+    times = np.union1d(time, found.up_time[inside])
+    gpus = used[np.searchsorted(time, times, side="right") - 1]
+    up = found.up_gpus[np.searchsorted(found.up_time, times, side="right") - 1]
+    share = np.divide(gpus, up, out=np.zeros_like(gpus), where=up > 0)
+    return pa.table({"time": times, "gpus": gpus, "utilization": share})
 
 
 def queue(outcome: Outcome) -> pa.Table:

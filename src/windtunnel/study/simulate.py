@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from windtunnel import schema
 from windtunnel.cluster.parse import parse_cluster
-from windtunnel.errors import SpecError
+from windtunnel.errors import SpecError, quote
 from windtunnel.placements import is_scored, resolve_placement, split_placement
 from windtunnel.policies import resolve_policy
 from windtunnel.sim import problem as problems
@@ -18,7 +18,10 @@ from windtunnel.sim.contract import (
     checked_queueing,
 )
 from windtunnel.sim.device_requests import device_requests
+from windtunnel.sim.disruptions import Disruptions, parse_disruptions
+from windtunnel.sim.disruptions.plan import resolve
 from windtunnel.sim.engines import choose_engine
+from windtunnel.sim.flight import WAITING
 from windtunnel.sim.fragmentation import TargetWorkload, workload_of
 from windtunnel.sim.outcome import Outcome
 from windtunnel.sim.rooms import DeviceRules, needs_devices
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.sim.contract import Policy
+    from windtunnel.sim.disruptions.plan import Plan
+    from windtunnel.sim.flight import Flight
 
 
 #: How jobs may share the GPUs of a node.
@@ -62,6 +67,7 @@ def simulate(
     until: float | None = None,
     oversize: str = "raise",
     incomplete: str = "raise",
+    disruptions: Disruptions | dict[str, Any] | str | None = None,
 ) -> Outcome:
     """Fly a trace's jobs on a cluster under a policy.
 
@@ -99,6 +105,9 @@ def simulate(
         until: horizon in s since the trace's epoch; None = until every job has finished.
         oversize: a job larger than the cluster: ``raise``, or ``reject`` it into the outcome.
         incomplete: the same for a job without submit time, duration or GPUs.
+        disruptions: failures, repair, checkpoints, maintenance, capacity changes, reservations: a
+            `Disruptions`, the same as plain data, or as on the command line a ``.toml`` file or
+            ``mtbf:30d/mttr:4h``.
 
     Returns:
         The outcome; row order = the jobs table's.
@@ -130,6 +139,7 @@ def simulate(
         until=until,
         oversize=oversize,
         incomplete=incomplete,
+        disruptions=disruptions,
     )
     return fly(schema.as_jobs(jobs), spec, resolve_policy(policy), options)
 
@@ -154,6 +164,7 @@ class FlightOptions:
     until: float | None = None
     oversize: str = "raise"
     incomplete: str = "raise"
+    disruptions: Disruptions | dict[str, Any] | str | None = None
 
 
 def fly(
@@ -201,12 +212,16 @@ def fly(
     plans = queueing in BACKFILLING and policy.tier < 3  # noqa: PLR2004 - the tier's name
     estimates = checked_estimates(options.estimates, policy)
     checked_events(options.events, policy)
+    disruptions = _disruptions(options)
+    if disruptions is not None:
+        _check_disruptable(disruptions, policy, devices)
     engine = choose_engine(
         options.engine,
         policy,
         queueing=queueing,
         events=options.events,
         devices=devices is not None,
+        disrupted=disruptions is not None,
     )
     told = (foresight or Foresight(recorded, options.seed)).tell(
         policy, estimates if plans else None
@@ -222,6 +237,10 @@ def fly(
         incomplete=options.incomplete,
     )
     flown = policy.for_run(problem)
+    extra: dict[str, Plan] = {}
+    if disruptions is not None:
+        extra["disruptions"] = resolve(disruptions, problem, cluster, options.seed)
+    disrupted = [note for plan in extra.values() for note in plan.notes]
     flight = engine.run(
         problem,
         flown,
@@ -230,10 +249,12 @@ def fly(
         overhead=save_time + restore_time,
         until=until,
         events=options.events,
+        **extra,
     )
     settings = {
         "policy": policy.label,
-        **asdict(asked),
+        **asdict(replace(asked, disruptions=None)),
+        "disruptions": None if disruptions is None else disruptions.to_mapping(),
         "queueing": queueing if policy.tier < 3 else "policy",  # noqa: PLR2004 - the tier's name
         "placement": where.name if as_pool else options.placement or where.name,
         "sharing": None if devices is None else ("pooled" if devices.pooled else "devices"),
@@ -244,7 +265,7 @@ def fly(
         settings["parameters"] = dict(flown.parameters)
     if told.order_by:
         settings["order_by"] = told.order_by
-    notes = (*problem.notes, *flown.notes, *told.notes)
+    notes = (*problem.notes, *flown.notes, *told.notes, *disrupted, *_left_waiting(flight, until))
     return Outcome(table, cluster, flight, settings, problem.reasons, notes)
 
 
@@ -273,6 +294,55 @@ def _devices(table: pa.Table, cluster: ClusterSpec, options: FlightOptions) -> D
         resources=resources,
         bind_cpu_tasks=options.compat is not None,
     )
+
+
+def _disruptions(options: FlightOptions) -> Disruptions | None:
+    """Return what disrupts the run; None = nothing does, and it is a plain one.
+
+    Raises:
+        SpecError: the description is wrong, or the events of an instant come one by one.
+    """
+    given = options.disruptions
+    chosen = parse_disruptions(given) if isinstance(given, str) else given
+    if isinstance(chosen, dict):
+        chosen = Disruptions.from_mapping(chosen, source="disruptions")
+    if chosen is None or chosen.is_empty:
+        return None
+    if not isinstance(chosen, Disruptions):
+        raise SpecError("disruptions", f"found {quote(chosen)}; expected a Disruptions or a file.")
+    if options.events != "batch":
+        raise SpecError("events", "with disruptions an instant is handled whole; use 'batch'.")
+    return chosen
+
+
+def _check_disruptable(
+    disruptions: Disruptions, policy: Policy, devices: DeviceRules | None
+) -> None:
+    """Check that a run can be disrupted so.
+
+    Raises:
+        SpecError: it cannot.
+    """
+    if policy.watches:
+        raise SpecError(
+            "disruptions",
+            f"policy {policy.label!r} keeps accounts of who runs, which failures do not reach yet; "
+            "expected another policy.",
+        )
+    if devices is not None and disruptions.reservations:
+        raise SpecError(
+            "disruptions",
+            "reservations are of whole nodes' GPUs; expected a run that models no devices: "
+            "resources='gpus' (--resources gpus) and whole GPUs.",
+        )
+
+
+def _left_waiting(flight: Flight, until: float) -> list[str]:
+    """Return what to tell of jobs that wait at the end of a run without a horizon."""
+    waiting = int((flight.status == WAITING).sum())
+    if flight.interruptions is None or until < math.inf or not waiting:
+        return []
+    return [f"{waiting:,} job(s) wait for ever: the GPUs they ask for do not come back."]
 
 
 def _check_turns(policy: Policy, overhead: float) -> None:
