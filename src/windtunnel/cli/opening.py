@@ -34,6 +34,7 @@ _QUIET: dict[str, Any] = {
     "engine": "auto",
     "save_time": 0.0,
     "restore_time": 0.0,
+    "slowdown": None,
     "until": None,
     "oversize": "raise",
     "incomplete": "raise",
@@ -177,10 +178,12 @@ def check_settings(policies: Sequence[str], settings: dict[str, Any]) -> None:
 
     Args:
         policies: their names.
-        settings: ``queueing``, ``placement``, ``estimates``, ``events`` and ``engine`` at least.
+        settings: ``queueing``, ``placement``, ``estimates``, ``events``, ``engine`` and
+            ``slowdown`` at least.
 
     Raises:
         SpecError: an unknown name, a policy twice, or no policy; the nearest name is suggested.
+        TraceError: a table of slow-downs cannot be read.
     """
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.errors import SpecError, quote
@@ -188,6 +191,7 @@ def check_settings(policies: Sequence[str], settings: dict[str, Any]) -> None:
     from windtunnel.policies import resolve_policy
     from windtunnel.sim.contract import checked_estimates, checked_events, checked_queueing
     from windtunnel.sim.engines import choose_engine
+    from windtunnel.sim.slowdown import resolve_slowdown
 
     if not policies:
         raise SpecError("--policies", "expected at least one policy, such as fifo,sjf,srtf.")
@@ -202,6 +206,7 @@ def check_settings(policies: Sequence[str], settings: dict[str, Any]) -> None:
         events = checked_events(settings["events"], policy)
         choose_engine(settings["engine"], policy, queueing=queueing, events=events)
     resolve_placement(settings["placement"], ClusterSpec.pool(1))
+    resolve_slowdown(settings["slowdown"])
 
 
 def check_out(out: Path | None, endings: tuple[str, ...], trace: str) -> None:

@@ -37,6 +37,7 @@ def resolve_scored(
     scores: str = "integer",
     ties: str | None = None,
     gang: str = "node",
+    topology: str = "none",
     seed: int = 0,
     workload: TargetWorkload | None = None,
 ) -> ScoredPlacement:
@@ -47,4 +48,6 @@ def resolve_scored(
     """
     if name not in SCORED:
         raise SpecError.unknown("placement", name, SCORED)
-    return SCORED[name](scores=scores, ties=ties, gang=gang, seed=seed, workload=workload)
+    return SCORED[name](
+        scores=scores, ties=ties, gang=gang, topology=topology, seed=seed, workload=workload
+    )

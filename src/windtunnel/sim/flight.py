@@ -42,6 +42,8 @@ class Flight:
         devices: Int array, the devices that these tasks hold on each of ``nodes``, a bit each;
             empty unless devices are modelled, and where a node's GPUs are one pool.
         scheduling_points: number of instants at which the policy decided.
+        slowdown_time: Float array (n,), seconds on GPUs lost to slow-downs (run time, less what
+            resuming cost, less work done); None without a model of them.
     """
 
     start: np.ndarray
@@ -58,3 +60,4 @@ class Flight:
     scheduling_points: int
     node_tasks: np.ndarray = field(default_factory=_no_nodes(np.int32))
     devices: np.ndarray = field(default_factory=_no_nodes(np.int64))
+    slowdown_time: np.ndarray | None = None

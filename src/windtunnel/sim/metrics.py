@@ -59,8 +59,9 @@ def summary(outcome: Outcome) -> dict[str, Any]:
     ``p95_``, ``p99_``, ``max_``; ``num_waited`` (jobs with wait > 0); ``makespan`` (s);
     ``utilization`` (fraction of the cluster's GPU-seconds between first submit and last end);
     ``gpu_time`` (GPU-seconds held); ``num_preemptions``; ``avg_preempted_time`` (s a finished job
-    spent waiting after its first start); ``scheduling_points``. None where there is nothing to
-    average. With ``compat="pai"`` waits and jcts count once a task, and the makespan is a second
+    spent waiting after its first start); ``scheduling_points``; with a model of slow-downs
+    ``lost_to_slowdown`` (GPU-seconds held, less what resuming cost, less work done) and ``avg_rate``
+    (1 - lost_to_slowdown / gpu_time), else None. None where there is nothing to average. With ``compat="pai"`` waits and jcts count once a task, and the makespan is a second
     longer, as in that simulator.
     """
     flight = outcome.flight
@@ -89,7 +90,17 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "num_preemptions": int(flight.preemptions.sum()),
         "avg_preempted_time": float(preempted.mean()) if len(preempted) else None,
         "scheduling_points": flight.scheduling_points,
+        **_slowdown(outcome, gpu_time),
     }
+
+
+def _slowdown(outcome: Outcome, gpu_time: float) -> dict[str, float | None]:
+    """Return what slow-downs cost; None without a model of them."""
+    seconds = outcome.flight.slowdown_time
+    if seconds is None:
+        return {"lost_to_slowdown": None, "avg_rate": None}
+    lost = float((np.nan_to_num(outcome.num_gpus) * seconds).sum())
+    return {"lost_to_slowdown": lost, "avg_rate": 1 - lost / gpu_time if gpu_time > 0 else None}
 
 
 def _times(outcome: Outcome) -> np.ndarray:

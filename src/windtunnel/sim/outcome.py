@@ -46,7 +46,8 @@ class Outcome:
         ``jct`` (end - submit), ``run_time`` (seconds on GPUs, overheads included), all float64 s,
         null where it did not come to that; ``num_preemptions`` int32; ``status`` (finished,
         running, waiting, not_submitted, rejected); ``nodes`` list of node indices of its last stay,
-        in placement order, empty on a pool; ``reason`` (null unless rejected).
+        in placement order, empty on a pool; ``reason`` (null unless rejected). With a model of
+        slow-downs also ``slowdown_time``: seconds on GPUs lost to them (negative: gained).
         """
         flight = self.flight
         submit = self.submit_time
@@ -56,20 +57,21 @@ class Outcome:
         reasons = np.full(len(submit), None, dtype=object)
         for row, reason in self.reasons.items():
             reasons[row] = reason
-        return pa.table(
-            {
-                "job_id": self.jobs["job_id"],
-                "start_time": _nullable(flight.start),
-                "end_time": _nullable(flight.end),
-                "wait": _nullable(flight.start - submit),
-                "jct": _nullable(flight.end - submit),
-                "run_time": pa.array(flight.run_time),
-                "num_preemptions": pa.array(flight.preemptions.astype(np.int32)),
-                "status": status.cast(pa.string()),
-                "nodes": self._last_nodes(),
-                "reason": pa.array(reasons, pa.string()),
-            }
-        )
+        columns = {
+            "job_id": self.jobs["job_id"],
+            "start_time": _nullable(flight.start),
+            "end_time": _nullable(flight.end),
+            "wait": _nullable(flight.start - submit),
+            "jct": _nullable(flight.end - submit),
+            "run_time": pa.array(flight.run_time),
+            "num_preemptions": pa.array(flight.preemptions.astype(np.int32)),
+            "status": status.cast(pa.string()),
+            "nodes": self._last_nodes(),
+            "reason": pa.array(reasons, pa.string()),
+        }
+        if flight.slowdown_time is not None:
+            columns["slowdown_time"] = pa.array(flight.slowdown_time)
+        return pa.table(columns)
 
     @cached_property
     def segments(self) -> pa.Table:

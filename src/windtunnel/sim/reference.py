@@ -27,13 +27,17 @@ if TYPE_CHECKING:
     from windtunnel.sim.flight import Flight
     from windtunnel.sim.problem import Problem
     from windtunnel.sim.queues import Key
+    from windtunnel.sim.rates import Rates
 
     Scheduler = StrictQueue | SkipQueue | QuotaWalk | Decider | EasyQueue | ConservativeQueue
 
 NAME = "reference"
 #: What this engine can run.
 FEATURES: frozenset[str] = frozenset(
-    {"tier1", "tier2", "tier3", "preemption", "rounds", "levels", "event order", *BACKFILLING}
+    {
+        *("tier1", "tier2", "tier3", "preemption", "rounds", "levels", "event order"),
+        *("slow-downs", "topology", *BACKFILLING),
+    }
 )
 #: Rounds in a row in which nothing runs, nothing arrives and the policy starts nothing.
 MAX_IDLE_ROUNDS = 10_000
@@ -48,6 +52,7 @@ def run(
     overhead: float = 0.0,
     until: float = math.inf,
     events: str = "batch",
+    rates: Rates | None = None,
 ) -> Flight:
     """Fly the jobs under the policy.
 
@@ -60,12 +65,13 @@ def run(
         until: horizon in s; later events are not processed.
         events: how what happens at one instant is ordered
             (`windtunnel.sim.contract.EVENT_ORDERS`).
+        rates: how fast jobs get on, for this run alone; None = all at rate 1.
 
     Raises:
         PolicyError: the policy decided something impossible, or lets jobs wait for ever.
     """
     with _collector_paused():
-        ledger = Ledger(problem, placement, overhead)
+        ledger = Ledger(problem, placement, overhead, rates)
         return _fly(ledger, policy, _scheduler(ledger, policy, queueing), events, until)
 
 
@@ -86,9 +92,11 @@ def _fly(ledger: Ledger, policy: Policy, scheduler: Scheduler, events: str, unti
     submit = [*problem.submit.tolist(), math.inf]
     in_turn = None if events == "batch" else _InTurn(ledger, scheduler, events)
     rounds = None if policy.every is None else _Rounds(policy, ledger, scheduler)
-    ends = ledger.ends
-    arrived, points = 0, 0
+    ends, rates = ledger.ends, ledger.rates
+    arrived, points, now = 0, 0, 0.0
     while True:
+        if rates is not None:
+            rates.settle(ledger, now)
         now = ends[0][0]
         if submit[arrived] < now:  # noqa: PLR1730 - min() costs a call in the hottest loop
             now = submit[arrived]

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from windtunnel import schema
 from windtunnel.cluster.parse import parse_cluster
 from windtunnel.errors import SpecError
-from windtunnel.placements import is_scored, resolve_placement, split_placement
+from windtunnel.placements import (
+    checked_topology,
+    is_scored,
+    resolve_placement,
+    split_placement,
+)
 from windtunnel.placements.fragmentation import TargetWorkload, workload_of
 from windtunnel.policies import resolve_policy
 from windtunnel.sim import problem as problems
@@ -21,8 +26,11 @@ from windtunnel.sim.contract import (
 )
 from windtunnel.sim.device_requests import device_requests
 from windtunnel.sim.engines import choose_engine
+from windtunnel.sim.neighbours import Neighbours
 from windtunnel.sim.outcome import Outcome
+from windtunnel.sim.rates import Rates
 from windtunnel.sim.rooms import DeviceRules, needs_devices
+from windtunnel.sim.slowdown import resolve_slowdown
 from windtunnel.study.arrivals import with_arrivals
 from windtunnel.study.compat import as_pai, check_compat, in_order
 
@@ -33,6 +41,7 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.sim.contract import Policy
+    from windtunnel.sim.slowdown import Slowdown
 
 
 #: How jobs may share the GPUs of a node.
@@ -59,6 +68,7 @@ def simulate(
     seed: int = 0,
     save_time: float = 0.0,
     restore_time: float = 0.0,
+    slowdown: Slowdown | str | None = None,
     until: float | None = None,
     oversize: str = "raise",
     incomplete: str = "raise",
@@ -95,6 +105,9 @@ def simulate(
         save_time: seconds a preempted job needs to save its state.
         restore_time: seconds it needs to restore it. Both are paid together, holding its GPUs and
             making no progress, each time it resumes.
+        slowdown: how much slower jobs run where they are spread, or share a GPU or a node's cores:
+            a `Slowdown`, its TOML file, or words as in ``spread=0.42,rack=0.8,cpu=0.28``; None =
+            not at all.
         until: horizon in s since the trace's epoch; None = until every job has finished.
         oversize: a job larger than the cluster: ``raise``, or ``reject`` it into the outcome.
         incomplete: the same for a job without submit time, duration or GPUs.
@@ -105,6 +118,7 @@ def simulate(
     Raises:
         SchemaError: the jobs break the schema, or do not fit the cluster.
         SpecError: an option or name is unknown or out of range.
+        TraceError: a table of slow-downs cannot be read.
         PolicyError: the policy is unusable or decided something impossible.
 
     >>> jobs = {"submit_time": [0, 0, 1], "duration": [30, 10, 25], "num_gpus": [1, 1, 1]}
@@ -126,6 +140,7 @@ def simulate(
         seed=seed,
         save_time=save_time,
         restore_time=restore_time,
+        slowdown=slowdown,
         until=until,
         oversize=oversize,
         incomplete=incomplete,
@@ -150,6 +165,7 @@ class FlightOptions:
     seed: int = 0
     save_time: float = 0.0
     restore_time: float = 0.0
+    slowdown: Slowdown | str | None = None
     until: float | None = None
     oversize: str = "raise"
     incomplete: str = "raise"
@@ -159,9 +175,10 @@ def fly(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: FlightOp
     """Fly a validated jobs table; what `simulate` and `compare` share.
 
     Raises:
-        SchemaError, SpecError, PolicyError: as `simulate`.
+        SchemaError, SpecError, TraceError, PolicyError: as `simulate`.
     """
     check_compat(options.compat)
+    model = resolve_slowdown(options.slowdown)
     if options.arrivals is not None:
         ties = None if options.compat is None else in_order
         table = with_arrivals(table, options.arrivals, ties)
@@ -169,7 +186,8 @@ def fly(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: FlightOp
     if options.compat is not None:
         table, policy, options = as_pai(table, cluster, policy, options)
     as_pool = cluster.is_pool or split_placement(options.placement)[0] == "pool"
-    devices = None if as_pool else _devices(table, cluster, options)
+    topology = checked_topology(options.placement, cluster)
+    devices = None if as_pool else _devices(table, cluster, options, topology)
     where = resolve_placement(
         options.placement,
         cluster,
@@ -191,6 +209,7 @@ def fly(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: FlightOp
         queueing=queueing,
         events=options.events,
         devices=devices is not None,
+        needs=["slow-downs"] * (model is not None) + ["topology"] * (topology != "none"),
     )
     problem = problems.build(
         table,
@@ -202,6 +221,7 @@ def fly(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: FlightOp
         oversize=options.oversize,
         incomplete=options.incomplete,
     )
+    neighbours = None if model is None else Neighbours(model, problem, cluster)
     flight = engine.run(
         problem,
         policy,
@@ -210,17 +230,20 @@ def fly(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: FlightOp
         overhead=save_time + restore_time,
         until=until,
         events=options.events,
+        **({} if neighbours is None else {"rates": Rates(neighbours)}),
     )
     settings = {
         "policy": policy.label,
-        **asdict(asked),
+        **asdict(replace(asked, slowdown=None)),
+        "slowdown": None if model is None else model.to_mapping(),
         "queueing": queueing if policy.tier < 3 else "policy",  # noqa: PLR2004 - the tier's name
         "placement": where.name if as_pool else options.placement or where.name,
         "sharing": None if devices is None else ("pooled" if devices.pooled else "devices"),
         "estimates": estimates if plans else None,
         "engine": engine.NAME,
     }
-    return Outcome(table, cluster, flight, settings, problem.reasons, problem.notes)
+    notes = problem.notes + (() if neighbours is None else neighbours.notes)
+    return Outcome(table, cluster, flight, settings, problem.reasons, notes)
 
 
 def _own_workload(table: pa.Table) -> TargetWorkload:
@@ -229,7 +252,9 @@ def _own_workload(table: pa.Table) -> TargetWorkload:
     return workload_of(requests) if len(requests.rows) else TargetWorkload((), ())
 
 
-def _devices(table: pa.Table, cluster: ClusterSpec, options: FlightOptions) -> DeviceRules | None:
+def _devices(
+    table: pa.Table, cluster: ClusterSpec, options: FlightOptions, topology: str
+) -> DeviceRules | None:
     """Return how the nodes' devices are used; None = whole GPUs of nodes will do.
 
     Raises:
@@ -247,6 +272,7 @@ def _devices(table: pa.Table, cluster: ClusterSpec, options: FlightOptions) -> D
         pooled=options.sharing == "pooled",
         resources=resources,
         bind_cpu_tasks=options.compat is not None,
+        one_rack=topology == "rack-only",
     )
 
 
