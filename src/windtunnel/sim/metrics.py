@@ -59,10 +59,11 @@ def summary(outcome: Outcome) -> dict[str, Any]:
     ``p95_``, ``p99_``, ``max_``; ``num_waited`` (jobs with wait > 0); ``makespan`` (s);
     ``utilization`` (fraction of the cluster's GPU-seconds between first submit and last end);
     ``gpu_time`` (GPU-seconds held); ``num_preemptions``; ``avg_preempted_time`` (s a finished job
-    spent waiting after its first start); ``scheduling_points``; with a model of slow-downs
-    ``lost_to_slowdown`` (GPU-seconds held, less what resuming cost, less work done) and ``avg_rate``
-    (1 - lost_to_slowdown / gpu_time), else None. None where there is nothing to average. With ``compat="pai"`` waits and jcts count once a task, and the makespan is a second
-    longer, as in that simulator.
+    spent waiting after its first start); ``scheduling_points``; and, None without a model of
+    slow-downs, ``lost_to_slowdown`` (GPU-seconds held, less what resuming cost, less work done) and
+    ``avg_rate`` (1 - lost_to_slowdown / gpu_time). None where there is nothing to average. With
+    ``compat="pai"`` waits and jcts count once a task, and the makespan is a second longer, as in
+    that simulator.
     """
     flight = outcome.flight
     started = ~np.isnan(flight.start)

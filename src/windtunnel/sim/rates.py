@@ -2,7 +2,7 @@
 
 Between two changes a rate is constant, so a job with ``left`` seconds of work at full speed ends at
 ``now + owed + left / rate``, ``owed`` being what it still pays for resuming (nothing is gained
-then). Rates are brought up to date once an instant, when everything that happens at it has happened.
+then). Rates are brought up to date once an instant, when all that happens at it has happened.
 Where every rate is 1 no end ever moves, and the run is bit for bit the one without a model.
 """
 

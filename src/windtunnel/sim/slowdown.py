@@ -205,8 +205,8 @@ class Slowdown(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return found
 
 
-def resolve_slowdown(given: Slowdown | str | None) -> Slowdown | None:
-    """Return the model that was given as an object or in words.
+def resolve_slowdown(given: Slowdown | str | dict[str, Any] | None) -> Slowdown | None:
+    """Return the model that was given as an object, in words, or as plain data.
 
     Raises:
         SpecError, TraceError: as `Slowdown.parse`; or it is something else.
@@ -215,6 +215,8 @@ def resolve_slowdown(given: Slowdown | str | None) -> Slowdown | None:
         return given
     if isinstance(given, str):
         return Slowdown.parse(given)
+    if isinstance(given, dict):
+        return Slowdown.from_mapping(given)
     raise SpecError("slowdown", f"found {quote(given)}; expected a Slowdown, a file or words")
 
 

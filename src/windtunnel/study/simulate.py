@@ -68,7 +68,7 @@ def simulate(
     seed: int = 0,
     save_time: float = 0.0,
     restore_time: float = 0.0,
-    slowdown: Slowdown | str | None = None,
+    slowdown: Slowdown | str | dict[str, Any] | None = None,
     until: float | None = None,
     oversize: str = "raise",
     incomplete: str = "raise",
@@ -106,8 +106,8 @@ def simulate(
         restore_time: seconds it needs to restore it. Both are paid together, holding its GPUs and
             making no progress, each time it resumes.
         slowdown: how much slower jobs run where they are spread, or share a GPU or a node's cores:
-            a `Slowdown`, its TOML file, or words as in ``spread=0.42,rack=0.8,cpu=0.28``; None =
-            not at all.
+            a `Slowdown`, its TOML file, its fields as a dict, or words as in
+            ``spread=0.42,rack=0.8,cpu=0.28``; None = not at all.
         until: horizon in s since the trace's epoch; None = until every job has finished.
         oversize: a job larger than the cluster: ``raise``, or ``reject`` it into the outcome.
         incomplete: the same for a job without submit time, duration or GPUs.
@@ -165,7 +165,7 @@ class FlightOptions:
     seed: int = 0
     save_time: float = 0.0
     restore_time: float = 0.0
-    slowdown: Slowdown | str | None = None
+    slowdown: Slowdown | str | dict[str, Any] | None = None
     until: float | None = None
     oversize: str = "raise"
     incomplete: str = "raise"
