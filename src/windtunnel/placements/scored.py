@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.devices import DeviceDemand, FreeDevices
     from windtunnel.cluster.free import Where
-    from windtunnel.placements.fragmentation import TargetWorkload
     from windtunnel.placements.layouts import Layout
+    from windtunnel.sim.fragmentation import TargetWorkload
 
 SCORES: tuple[str, ...] = ("integer", "float")
 TIES: tuple[str, ...] = ("index", "name", "random")

@@ -15,7 +15,6 @@ from windtunnel.placements import (
     resolve_placement,
     split_placement,
 )
-from windtunnel.placements.fragmentation import TargetWorkload, workload_of
 from windtunnel.policies import resolve_policy
 from windtunnel.sim import problem as problems
 from windtunnel.sim.contract import (
@@ -26,6 +25,7 @@ from windtunnel.sim.contract import (
 )
 from windtunnel.sim.device_requests import device_requests
 from windtunnel.sim.engines import choose_engine
+from windtunnel.sim.fragmentation import TargetWorkload, workload_of
 from windtunnel.sim.neighbours import Neighbours
 from windtunnel.sim.outcome import Outcome
 from windtunnel.sim.rates import Rates
