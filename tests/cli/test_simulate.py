@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -163,3 +164,21 @@ def test_philly_on_704_gpus(run: Callable[..., Any], data_dir: Path) -> None:
     data = run("simulate", "philly", "--cluster", "88x8", "--policy", "srtf", "--json").json
     assert data["num_finished"] == 82247
     assert math.isclose(sum(row["num_jobs"] for row in data["by_size"]), 82247)
+
+
+def test_slow_downs_and_racks(run: Callable[..., Any], lecture: Path, tmp_path: Path) -> None:
+    cluster = tmp_path / "c.toml"
+    cluster.write_text("[[node_types]]\ncount = 2\ngpus = 1\nnodes_per_rack = 1\n")
+    words = ("simulate", lecture, "--cluster", cluster, "--json")
+    ran = run(*words, "--placement", "best_fit:topology=rack", "--slowdown", "spread,rack=0.8")
+    assert (ran.code, ran.err) == (0, "")
+    model = wt.Slowdown(spread=0.42, rack=0.8)
+    assert ran.json["settings"]["slowdown"] == json.loads(json.dumps(model.to_mapping()))
+    assert "--slowdown spread,rack=0.8" in ran.json["command"]
+    assert (ran.json["lost_to_slowdown"], ran.json["avg_rate"]) == (0, 1)
+    wrong = run(*words, "--slowdown", "spraed=1")
+    assert wrong.code == 2
+    assert "Did you mean 'spread'?" in wrong.err
+    missing = run(*words, "--slowdown", f"spread_table={tmp_path / 'none.csv'}")
+    assert missing.code == 2
+    assert "a CSV file that can be read" in missing.err
