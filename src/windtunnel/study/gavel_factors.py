@@ -46,8 +46,8 @@ def gavel_share_factors(path: str | Path, gpu_type: str = "v100") -> tuple[Share
     """Return how fast pairs of one-GPU jobs are on one GPU, relative to each alone.
 
     Pairs that do not fit together, or were not measured, are left out; so is the second of two
-    entries for one pair. What was measured as faster than alone (one speed, by 0.2 %, in the table
-    of the physical cluster) counts as 1.
+    entries for one pair. What was measured as faster than alone (two speeds of V100s in the table
+    of the physical cluster, by up to 1.2 %) counts as 1.
 
     Args:
         path: Gavel's throughput table.
