@@ -73,12 +73,17 @@ def test_tasks_of_one_job_do_not_slow_each_other_and_a_gang_goes_at_its_slowest(
         "submit_time": [0.0, 0.0],
         "duration": [8.0, 3.0],
         "num_gpus": [1.2, 0.3],
-        "num_tasks": [4, 1],  # two tasks on each of two GPUs; b joins those of one GPU
+        "num_tasks": [4, 1],  # three tasks on GPU 0, one on GPU 1, where b joins it
     }
     out = wt.simulate(jobs, "1x2", slowdown="share=0.5")
     assert out.segments["devices"].to_pylist()[0] == [[0, 1]]
     # b runs at 0.5 for 6 s; a does 3 of its 8 s meanwhile, and goes on alone.
     assert column(out, "end_time") == pytest.approx([11.0, 6.0])
+    # With b first, on GPU 0, two tasks of a join it there, and two have GPU 1 to themselves.
+    turned = {name: values[::-1] for name, values in jobs.items()}
+    out = wt.simulate(turned, "1x2", slowdown="share=0.5")
+    assert out.segments["devices"].to_pylist() == [[[0]], [[0, 1]]]
+    assert column(out, "end_time") == pytest.approx([6.0, 11.0])
 
 
 def test_a_gang_over_more_nodes_than_it_needs() -> None:
@@ -154,6 +159,14 @@ def test_a_preempted_job_keeps_the_work_that_it_did() -> None:
     # a: 6 + 1 + 7 / 0.5 = 21; b: 19 - 7 = 12 s left then: 33.
     assert column(out, "end_time") == pytest.approx([21.0, 33.0, 6.0])
     assert column(out, "slowdown_time") == pytest.approx([1 + 7, 1 + 7, 0])
+
+
+def test_the_shortest_remaining_work_goes_first_not_the_nearest_end() -> None:
+    # At 2 a and b have 4 s of work left each, and would end at 10; c, of 5 s, does not go before.
+    jobs = {"submit_time": [0.0, 0.0, 2.0], "duration": [5.0, 5.0, 5.0], "num_gpus": [0.5, 0.5, 1]}
+    out = wt.simulate(jobs, "1x1", "srtf", slowdown="share=0.5")
+    assert column(out, "end_time") == [10, 10, 15]
+    assert column(out, "num_preemptions") == [0, 0, 0]
 
 
 def test_a_horizon_books_what_was_lost_until_then() -> None:
