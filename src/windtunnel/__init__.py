@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from windtunnel.sim.disruptions.spec import Disruptions
     from windtunnel.sim.jobs import Jobs, JobView
     from windtunnel.sim.outcome import Outcome
+    from windtunnel.sim.slowdown import Slowdown
     from windtunnel.study.compare import Comparison, compare
     from windtunnel.study.simulate import simulate
     from windtunnel.telemetry.open import open_telemetry
@@ -57,6 +58,7 @@ _HOME = {
     "PolicyError": "windtunnel.errors",
     "Preempt": "windtunnel.sim.contract",
     "SchemaError": "windtunnel.errors",
+    "Slowdown": "windtunnel.sim.slowdown",
     "SpecError": "windtunnel.errors",
     "Start": "windtunnel.sim.contract",
     "Telemetry": "windtunnel.telemetry.stream",
@@ -88,6 +90,7 @@ __all__ = [
     "PolicyError",
     "Preempt",
     "SchemaError",
+    "Slowdown",
     "SpecError",
     "Start",
     "Telemetry",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shlex
 from typing import TYPE_CHECKING, Any
@@ -212,3 +213,21 @@ def test_a_wrong_file_is_refused(
     file.write_text(text, encoding="utf-8")
     message = refused("simulate", lecture, "--cluster", "2x1", "--disruptions", file)
     assert all(part in message for part in parts), message
+
+
+def test_slow_downs_and_racks(run: Callable[..., Any], lecture: Path, tmp_path: Path) -> None:
+    cluster = tmp_path / "c.toml"
+    cluster.write_text("[[node_types]]\ncount = 2\ngpus = 1\nnodes_per_rack = 1\n")
+    words = ("simulate", lecture, "--cluster", cluster, "--json")
+    ran = run(*words, "--placement", "best_fit:topology=rack", "--slowdown", "spread,rack=0.8")
+    assert (ran.code, ran.err) == (0, "")
+    model = wt.Slowdown(spread=0.42, rack=0.8)
+    assert ran.json["settings"]["slowdown"] == json.loads(json.dumps(model.to_mapping()))
+    assert "--slowdown spread,rack=0.8" in ran.json["command"]
+    assert (ran.json["lost_to_slowdown"], ran.json["avg_rate"]) == (0, 1)
+    wrong = run(*words, "--slowdown", "spraed=1")
+    assert wrong.code == 2
+    assert "Did you mean 'spread'?" in wrong.err
+    missing = run(*words, "--slowdown", f"spread_table={tmp_path / 'none.csv'}")
+    assert missing.code == 2
+    assert "a CSV file that can be read" in missing.err

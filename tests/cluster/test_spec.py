@@ -205,3 +205,24 @@ def test_presets_are_all_tested_and_their_details_published() -> None:
     assert preset("pai").gpu_types == ("MISC", "P100", "T4", "V100", "V100M32")
     with pytest.raises(wt.SpecError, match=r"unknown name 'kalso'\. Did you mean 'kalos'\?"):
         preset("kalso")
+
+
+def test_racks_are_numbered_through_the_list(tmp_path: Path) -> None:
+    text = TOML.replace("gpus = 4", "gpus = 4\nnodes_per_rack = 1")
+    path = tmp_path / "racks.toml"
+    path.write_text(text.replace("gpus = 8", "gpus = 8\nnodes_per_rack = 16"))
+    cluster = wt.ClusterSpec.from_toml(path)
+    assert cluster.racks == (0, 1, 2)
+    said = "16 GPUs: 2 nodes x 4 V100 in racks of 1, 1 nodes x 8 GPUs in racks of 16"
+    assert cluster.describe() == said
+    assert wt.ClusterSpec.from_mapping(cluster.to_mapping()) == cluster
+    path.write_text(TOML)
+    assert wt.ClusterSpec.from_toml(path).racks == ()
+    path.write_text(text)
+    with pytest.raises(wt.SpecError, match=r"node_types\[1\]\.nodes_per_rack: missing; other"):
+        wt.ClusterSpec.from_toml(path)
+    assert wt.ClusterSpec.uniform(5, 8, nodes_per_rack=2).racks == (0, 0, 1, 1, 2)
+    with pytest.raises(wt.SpecError, match="found 0; expected at least 1 node a rack"):
+        wt.ClusterSpec.uniform(5, 8, nodes_per_rack=0)
+    with pytest.raises(wt.SpecError, match="a pool has no nodes, and so no racks"):
+        wt.ClusterSpec((wt.NodeType(1, 8, nodes_per_rack=1),), is_pool=True)

@@ -349,6 +349,7 @@ def test_settings_are_enough_to_run_it_again() -> None:
         "seed": 7,
         "save_time": 1,
         "restore_time": 0.0,
+        "slowdown": None,
         "until": 30.0,
         "oversize": "raise",
         "incomplete": "raise",

@@ -107,6 +107,7 @@ def _wish(trace: str, seed: int | None) -> Any:
         "seed": seed,
         "save_time": 0.0,
         "restore_time": 0.0,
+        "slowdown": None,
         "until": None,
         "oversize": "raise",
         "incomplete": "raise",

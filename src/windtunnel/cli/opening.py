@@ -34,6 +34,7 @@ _QUIET: dict[str, Any] = {
     "engine": "auto",
     "save_time": 0.0,
     "restore_time": 0.0,
+    "slowdown": None,
     "until": None,
     "oversize": "raise",
     "incomplete": "raise",
@@ -178,10 +179,12 @@ def check_settings(policies: Sequence[str], settings: dict[str, Any]) -> None:
 
     Args:
         policies: their names.
-        settings: ``queueing``, ``placement``, ``estimates``, ``events`` and ``engine`` at least.
+        settings: ``queueing``, ``placement``, ``estimates``, ``events``, ``engine`` and
+            ``slowdown`` at least.
 
     Raises:
         SpecError: an unknown name, a policy twice, or no policy; the nearest name is suggested.
+        TraceError: a table of slow-downs cannot be read.
     """
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.errors import SpecError, quote
@@ -190,6 +193,7 @@ def check_settings(policies: Sequence[str], settings: dict[str, Any]) -> None:
     from windtunnel.sim.contract import checked_events, checked_queueing
     from windtunnel.sim.disruptions import parse_disruptions
     from windtunnel.sim.engines import choose_engine
+    from windtunnel.sim.slowdown import resolve_slowdown
     from windtunnel.study.foresight import checked_estimates
 
     if not policies:
@@ -208,11 +212,12 @@ def check_settings(policies: Sequence[str], settings: dict[str, Any]) -> None:
             policy,
             queueing=queueing,
             events=events,
-            disrupted=settings["disruptions"] is not None,
+            needs=["disruptions"] * (settings["disruptions"] is not None),
         )
     resolve_placement(settings["placement"], ClusterSpec.pool(1))
     if settings["disruptions"] is not None:
         parse_disruptions(settings["disruptions"])
+    resolve_slowdown(settings["slowdown"])
 
 
 def check_out(out: Path | None, endings: tuple[str, ...], trace: str) -> None:

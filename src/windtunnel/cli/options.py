@@ -201,6 +201,12 @@ def flight_options(command: Command) -> Command:
             help="Stop the clock here, counted from time 0 of the trace (seconds, or 30d).",
         ),
         click.option(
+            "--slowdown",
+            metavar="MODEL",
+            help="Slower where spread or beside others: FILE.toml, or words such as "
+            "spread=0.42,rack=0.8,share=0.9,cpu=0.28.  [default: no slower]",
+        ),
+        click.option(
             "--restore-time",
             type=Seconds(),
             default=0.0,

@@ -50,6 +50,7 @@ class DeviceNode:
         gpu_type: their type; None = not told apart.
         cores: thousandths of CPU cores; None = not constrained.
         mem: memory in MiB; None = not constrained.
+        rack: its rack; None = the cluster states no racks.
     """
 
     name: str
@@ -57,6 +58,7 @@ class DeviceNode:
     gpu_type: str | None = None
     cores: int | None = None
     mem: int | None = None
+    rack: int | None = None
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,7 @@ def device_nodes(
     if len(given) != count or len(set(given)) != count:
         raise SpecError("names", f"found {len(set(given))} names; expected {count}, all different")
     nodes: list[DeviceNode] = []
+    racks = cluster.racks or (None,) * count
     for kind in cluster.node_types:
         if kind.gpus > MAX_DEVICES:
             raise SpecError("cluster", f"{kind.gpus} GPUs a node; expected at most {MAX_DEVICES}")
@@ -137,7 +140,8 @@ def device_nodes(
         mem = None if kind.mem_gib is None else round(kind.mem_gib * MIB)
         kind_of_gpu = kind.gpu_type if kind.gpus else None
         for _ in range(kind.count):
-            nodes.append(DeviceNode(given[len(nodes)], kind.gpus, kind_of_gpu, cores, mem))
+            index = len(nodes)
+            nodes.append(DeviceNode(given[index], kind.gpus, kind_of_gpu, cores, mem, racks[index]))
     return tuple(nodes)
 
 
@@ -252,6 +256,15 @@ def name_ranks(nodes: Sequence[DeviceNode]) -> list[int]:
     return ranks
 
 
+def nodes_of_racks(nodes: Sequence[DeviceNode]) -> tuple[tuple[int, ...], ...]:
+    """Return the nodes of each rack, in rack order; empty where nodes state no racks."""
+    found: dict[int, list[int]] = {}
+    for index, node in enumerate(nodes):
+        if node.rack is not None:
+            found.setdefault(node.rack, []).append(index)
+    return tuple(tuple(found[rack]) for rack in sorted(found))
+
+
 def largest_node(nodes: Sequence[DeviceNode]) -> tuple[int, int]:
     """Return the most cores and the most GPUs of any node, in thousandths, 1 at least."""
     cores = max((n.cores for n in nodes if n.cores is not None), default=1)
@@ -277,6 +290,7 @@ class FreeDevices:
             that they were withheld.
         shown: nodes that `opened` showed.
         ranks: place of each node among all by name.
+        racks: the nodes of each rack; empty where the cluster states no racks.
         max_cores: thousandths of cores of the largest node, by which scores are scaled.
         max_milli: the same for GPUs.
     """
@@ -300,6 +314,7 @@ class FreeDevices:
         self.withheld: dict[int, tuple[int, ...]] = {}
         self.shown: frozenset[int] = frozenset()
         self.ranks = name_ranks(nodes)
+        self.racks = nodes_of_racks(nodes)
         self.max_cores, self.max_milli = largest_node(nodes)
 
     def free_milli(self, node: int) -> int:

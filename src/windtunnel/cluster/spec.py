@@ -29,6 +29,7 @@ class NodeType(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         gpu_type: the GPUs' type; None where the cluster does not tell types apart.
         cpus: CPU cores a node; None = not constrained.
         mem_gib: host memory a node in GiB; None = not constrained.
+        nodes_per_rack: nodes a rack (hypernode, switch block); None = the cluster states no racks.
     """
 
     count: int
@@ -36,6 +37,7 @@ class NodeType(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     gpu_type: str | None = None
     cpus: float | None = None
     mem_gib: float | None = None
+    nodes_per_rack: int | None = None
 
 
 class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,10 +60,12 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Check the numbers.
 
         Raises:
-            SpecError: a count is not positive or the cluster has no GPU.
+            SpecError: a count is not positive, the cluster has no GPU, or some of its node types
+                state racks and others do not.
         """
         for index, node in enumerate(self.node_types):
             path = f"$.node_types[{index}]"
+            self._check_racks(node, f"{path}.nodes_per_rack")
             if node.count < 1:
                 raise SpecError(f"{path}.count", f"found {node.count}; expected at least 1 node")
             if node.gpus < 0:
@@ -82,6 +86,17 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.num_gpus < 1:
             raise SpecError("$.node_types", "the cluster has no GPU; expected at least one")
 
+    def _check_racks(self, node: NodeType, path: str) -> None:
+        per_rack = node.nodes_per_rack
+        if per_rack is None:
+            if any(other.nodes_per_rack is not None for other in self.node_types):
+                message = "missing; other node types of the cluster state it, so all must"
+                raise SpecError(path, message)
+        elif self.is_pool:
+            raise SpecError(path, f"found {per_rack}; a pool has no nodes, and so no racks")
+        elif per_rack < 1:
+            raise SpecError(path, f"found {per_rack}; expected at least 1 node a rack")
+
     @classmethod
     def uniform(
         cls,
@@ -91,10 +106,13 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         *,
         cpus_per_node: float | None = None,
         mem_gib_per_node: float | None = None,
+        nodes_per_rack: int | None = None,
         name: str = "",
     ) -> ClusterSpec:
         """Return a cluster of ``nodes`` equal nodes."""
-        node = NodeType(nodes, gpus_per_node, gpu_type, cpus_per_node, mem_gib_per_node)
+        node = NodeType(
+            *(nodes, gpus_per_node, gpu_type, cpus_per_node, mem_gib_per_node, nodes_per_rack)
+        )
         return cls((node,), name or f"{nodes}x{gpus_per_node}" + (f":{gpu_type}" * bool(gpu_type)))
 
     @classmethod
@@ -164,6 +182,25 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         named = (n.gpu_type for n in self.node_types if n.gpu_type is not None and n.gpus)
         return tuple(dict.fromkeys(named))
 
+    @property
+    def racks(self) -> tuple[int, ...]:
+        """Rack of each node, in node order; empty where the cluster states no racks.
+
+        Racks are numbered through the list of node types. Each type begins a new rack, and its last
+        rack may have fewer nodes than the others.
+
+        >>> ClusterSpec((NodeType(3, 8, nodes_per_rack=2), NodeType(1, 4, nodes_per_rack=2))).racks
+        (0, 0, 1, 2)
+        """
+        found: list[int] = []
+        first = 0
+        for node in self.node_types:
+            if node.nodes_per_rack is None:
+                return ()
+            found += [first + index // node.nodes_per_rack for index in range(node.count)]
+            first = found[-1] + 1
+        return tuple(found)
+
     def describe(self) -> str:
         """Return the cluster in one line: ``512 GPUs: 64 nodes x 8 A100``."""
         if self.is_pool:
@@ -173,6 +210,7 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             )
         parts = [
             f"{n.count:,} nodes x {n.gpus} {n.gpu_type or 'GPU' + 's' * (n.gpus != 1)}"
+            + (f" in racks of {n.nodes_per_rack:,}" if n.nodes_per_rack is not None else "")
             for n in self.node_types
         ]
         more = len(parts) - _SHOWN_TYPES

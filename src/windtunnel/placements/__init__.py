@@ -2,9 +2,10 @@
 
 from windtunnel.placements.catalogue import (
     PLACEMENTS,
+    checked_topology,
     is_scored,
     resolve_placement,
     split_placement,
 )
 
-__all__ = ["PLACEMENTS", "is_scored", "resolve_placement", "split_placement"]
+__all__ = ["PLACEMENTS", "checked_topology", "is_scored", "resolve_placement", "split_placement"]

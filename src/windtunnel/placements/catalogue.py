@@ -27,7 +27,7 @@ WHOLE: dict[str, type[Placement]] = {p.name: p for p in (BestFit, Pool, Spread)}
 #: Every placement's name.
 PLACEMENTS: tuple[str, ...] = tuple(sorted({*WHOLE, *SCORED}))
 #: Options of scored placements; see `windtunnel.placements.scored`.
-OPTIONS: tuple[str, ...] = ("scores", "ties", "gang", "weights")
+OPTIONS: tuple[str, ...] = ("scores", "ties", "gang", "topology", "weights")
 
 
 def split_placement(text: str | None) -> tuple[str | None, dict[str, str]]:
@@ -61,6 +61,27 @@ def is_scored(text: str | None) -> bool:
     """
     name, options = split_placement(text)
     return bool(options) or (name is not None and name not in WHOLE)
+
+
+def checked_topology(text: str | None, cluster: ClusterSpec) -> str:
+    """Return a placement's ``topology`` option, ``none`` where it does not look at racks.
+
+    Args:
+        text: a placement's name, with options.
+        cluster: where it is to be used.
+
+    Raises:
+        SpecError: unknown name or option, or it looks at racks, and the cluster states none.
+    """
+    name, options = split_placement(text)
+    topology = options.get("topology", "none")
+    if topology != "none" and (name == Pool.name or not cluster.racks):
+        raise SpecError(
+            "placement",
+            f"{text!r} keeps jobs within racks, and there are none in {cluster.describe()}. "
+            "Expected nodes, and nodes_per_rack for every node type (in the cluster's TOML file).",
+        )
+    return topology
 
 
 def resolve_placement(

@@ -14,7 +14,9 @@ Options of every placement:
 * ``gang``: ``node``, the canonical rule: a job that fits one node goes to one node, a larger one
   takes whole empty nodes, lowest index first, and its remainder goes to one more; or ``fill``:
   walk the nodes in the order of their scores and put as many tasks on each as fit, all or nothing
-  (the PAI simulator).
+  (the PAI simulator);
+* ``topology``: ``none``, ``rack`` (what goes over several nodes stays in one rack where one has
+  room) or ``rack-only`` (it waits for one); see `windtunnel.placements.racks`.
 
 Whether a job can be placed depends on neither score nor ties, and less room never makes a
 placement possible; see `windtunnel.placements.gangs` for why, with tasks in place of GPUs.
@@ -27,18 +29,22 @@ from typing import TYPE_CHECKING, ClassVar
 
 from windtunnel.cluster.devices import MILLI
 from windtunnel.errors import SpecError
+from windtunnel.placements import racks
 from windtunnel.placements.draws import below, draw
+from windtunnel.placements.layouts import empty_nodes, filled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from windtunnel.cluster.devices import DeviceDemand, FreeDevices
     from windtunnel.cluster.free import Where
+    from windtunnel.placements.layouts import Layout
     from windtunnel.sim.fragmentation import TargetWorkload
 
 SCORES: tuple[str, ...] = ("integer", "float")
 TIES: tuple[str, ...] = ("index", "name", "random")
 GANGS: tuple[str, ...] = ("node", "fill")
+TOPOLOGIES: tuple[str, ...] = ("none", "rack", "rack-only")
 #: Steps of a score of 1 where scores are floats.
 FINE = 1 << 40
 #: Purposes of random draws below this are for devices, by task; from here on for nodes, by index.
@@ -52,6 +58,7 @@ class ScoredPlacement:
         scores: ``integer`` or ``float``.
         ties: ``index``, ``name`` or ``random``; None = the placement's own.
         gang: ``node`` or ``fill``.
+        topology: ``none``, ``rack`` or ``rack-only``.
         seed: seed of what is random.
         workload: target workload, for placements that need one.
 
@@ -80,11 +87,17 @@ class ScoredPlacement:
         scores: str = "integer",
         ties: str | None = None,
         gang: str = "node",
+        topology: str = "none",
         seed: int = 0,
         workload: TargetWorkload | None = None,
     ) -> None:
         self.ties = self.own_ties if ties is None else ties
-        known = {"scores": (scores, SCORES), "ties": (self.ties, TIES), "gang": (gang, GANGS)}
+        known = {
+            "scores": (scores, SCORES),
+            "ties": (self.ties, TIES),
+            "gang": (gang, GANGS),
+            "topology": (topology, TOPOLOGIES),
+        }
         for option, (value, words) in known.items():
             if value not in words:
                 raise SpecError.unknown(option, value, words)
@@ -92,6 +105,7 @@ class ScoredPlacement:
             raise SpecError("workload", f"placement {self.name!r} needs a target workload")
         self.scale = FINE if scores == "float" else 1
         self.gang = gang
+        self.topology = topology
         self.seed = seed
         self.workload = workload
 
@@ -124,13 +138,15 @@ class ScoredPlacement:
             raise SpecError("sharing", f"placement {self.name!r} needs devices, not pooled nodes")
         if demand.is_nothing:
             return []
-        if self.gang == "fill":
-            chosen = self._fill(free, demand)
-        elif demand.count <= demand.largest:
-            node = self._best(free, demand, demand.count, range(len(free.nodes)))
+        if self.gang == "node" and demand.count <= demand.largest:
+            node = self.best(free, demand, demand.count, range(len(free.nodes)))
             chosen = None if node is None else [(node, demand.count)]
+        elif self.topology != "none":
+            chosen = racks.lay_out(self, free, demand, spill=self.topology == "rack")
+        elif self.gang == "fill":
+            chosen = filled(free, demand, self.ranked(free, demand, range(len(free.nodes))))
         else:
-            chosen = self._spread_over_nodes(free, demand)
+            chosen = self.spread_over_nodes(free, demand, range(len(free.nodes)))
         if chosen is None:
             return None
         where: Where = []
@@ -216,36 +232,32 @@ class ScoredPlacement:
             return draw(self.seed, free.draws, NODE_DRAWS + node)
         return node
 
-    def _best(
+    def best(
         self, free: FreeDevices, demand: DeviceDemand, tasks: int, nodes: Iterable[int]
     ) -> int | None:
+        """Return the best of some nodes for so many tasks; None = none has room."""
         return min(self._order(free, demand, tasks, nodes), default=(0, 0, None))[2]
 
-    def _fill(self, free: FreeDevices, demand: DeviceDemand) -> list[tuple[int, int]] | None:
-        chosen = []
-        rest = demand.count
-        for _, _, node in sorted(self._order(free, demand, 1, range(len(free.nodes)))):
-            tasks = min(rest, free.room(node, demand))
-            chosen.append((node, tasks))
-            rest -= tasks
-            if rest == 0:
-                return chosen
-        return None
+    def ranked(self, free: FreeDevices, demand: DeviceDemand, nodes: Iterable[int]) -> list[int]:
+        """Return those of some nodes that have room for a task, the best first."""
+        return [node for _, _, node in sorted(self._order(free, demand, 1, nodes))]
 
-    def _spread_over_nodes(
-        self, free: FreeDevices, demand: DeviceDemand
-    ) -> list[tuple[int, int]] | None:
-        """Lay out a gang larger than a node: whole empty nodes, then the remainder on one more."""
-        chosen: list[tuple[int, int]] = []
-        rest = demand.count
-        for node, running in enumerate(free.tasks):
-            room = 0 if running else free.room(node, demand)
-            if 0 < room <= rest:
-                chosen.append((node, room))
-                rest -= room
+    def spread_over_nodes(
+        self, free: FreeDevices, demand: DeviceDemand, nodes: Sequence[int]
+    ) -> Layout | None:
+        """Lay out a gang over some nodes: whole empty ones, then the remainder on one more.
+
+        Args:
+            free: the cluster.
+            demand: a job larger than a node.
+            nodes: where it may go, in the order in which empty nodes are taken.
+
+        Returns:
+            (node, tasks) pairs in placement order, or None if it does not fit.
+        """
+        chosen, rest = empty_nodes(free, demand, nodes)
         if rest == 0:
             return chosen
         taken = {node for node, _ in chosen}
-        others = [node for node in range(len(free.nodes)) if node not in taken]
-        last = self._best(free, demand, rest, others)
+        last = self.best(free, demand, rest, [node for node in nodes if node not in taken])
         return None if last is None else [*chosen, (last, rest)]

@@ -49,6 +49,7 @@ def resolve_scored(
     scores: str = "integer",
     ties: str | None = None,
     gang: str = "node",
+    topology: str = "none",
     seed: int = 0,
     workload: TargetWorkload | None = None,
     weights: str | Sequence[float] | None = None,
@@ -68,4 +69,12 @@ def resolve_scored(
         if kind is not LoadRate:
             raise SpecError("weights", f"placement {name!r} weighs nothing; 'load_rate' does.")
         own = {"weights": weights}
-    return kind(scores=scores, ties=ties, gang=gang, seed=seed, workload=workload, **own)
+    return kind(
+        scores=scores,
+        ties=ties,
+        gang=gang,
+        topology=topology,
+        seed=seed,
+        workload=workload,
+        **own,
+    )

@@ -8,6 +8,8 @@ from windtunnel.errors import SpecError
 from windtunnel.sim.contract import BACKFILLING
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from windtunnel.sim.contract import Policy
 
 ENGINES: tuple[str, ...] = ("auto", "compiled", "reference")
@@ -20,7 +22,7 @@ def choose_engine(
     queueing: str = "strict",
     events: str = "batch",
     devices: bool = False,
-    disrupted: bool = False,
+    needs: Collection[str] = (),
 ) -> Any:
     """Return the engine module (``NAME``, ``FEATURES``, ``run``) to fly a policy with.
 
@@ -30,7 +32,7 @@ def choose_engine(
         queueing: the head-of-line rule.
         events: one of `windtunnel.sim.contract.EVENT_ORDERS`.
         devices: the nodes' devices, cores and memory are modelled.
-        disrupted: failures, outages or reservations happen in the run.
+        needs: further features that the run needs.
 
     Raises:
         SpecError: unknown engine, or the named one lacks a feature that the run needs.
@@ -43,18 +45,18 @@ def choose_engine(
         return reference
     from windtunnel.sim import compiled
 
-    needed = set(policy.requires)
+    needed = {*policy.requires, *needs}
     needed |= {queueing} if queueing in BACKFILLING else set()
     needed |= {"event order"} if events != "batch" else set()
     needed |= {f"{queueing} on devices"} if devices and queueing == "conservative" else set()
-    needed |= {"disruptions"} if disrupted else set()
     lacking = needed - compiled.FEATURES
     if not lacking:
         return compiled
     if name == "auto":
         return reference
+    who = "this run" if lacking & set(needs) else f"policy {policy.label!r}"
     raise SpecError(
         "engine",
-        f"the compiled engine lacks {', '.join(sorted(lacking))}, which policy "
-        f"{policy.label!r} needs; use engine='auto' or 'reference'",
+        f"the compiled engine lacks {', '.join(sorted(lacking))}, which {who} needs; use "
+        "engine='auto' or 'reference'",
     )

@@ -70,6 +70,8 @@ class Flight:
             empty unless devices are modelled, and where a node's GPUs are one pool.
         scheduling_points: number of instants at which the policy decided.
         interruptions: what disruptions did; None = the run had none.
+        slowdown_time: Float array (n,), seconds on GPUs lost to slow-downs (run time, less what
+            resuming cost, less work done); None without a model of them.
     """
 
     start: np.ndarray
@@ -87,6 +89,7 @@ class Flight:
     node_tasks: np.ndarray = field(default_factory=_no_nodes(np.int32))
     devices: np.ndarray = field(default_factory=_no_nodes(np.int64))
     interruptions: Interruptions | None = None
+    slowdown_time: np.ndarray | None = None
 
     def with_interruptions(self, interruptions: Interruptions) -> Flight:
         """Return the flight with what disruptions did to it."""

@@ -3,7 +3,8 @@
 Jobs are known by their arrival number (see `windtunnel.sim.problem`). Progress rule: a job that
 starts at ``t`` with ``remaining`` seconds of work ends at ``t + overhead + remaining``, where the
 overhead (save + restore) is owed once it has been preempted. Preempted at ``u``, it keeps
-``min(remaining, end - u)``: nothing is gained during the overhead.
+``min(remaining, end - u)``: nothing is gained during the overhead. With a model of slow-downs the
+end moves as neighbours come and go (`windtunnel.sim.rates`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from windtunnel.cluster.free import FreeState, Where
     from windtunnel.sim.contract import Placement
     from windtunnel.sim.problem import Problem
+    from windtunnel.sim.rates import Rates
 
 
 class Stay:
@@ -52,13 +54,21 @@ class Ledger:
         problem: jobs and cluster.
         placement: where jobs go.
         overhead: seconds a preempted job pays when it resumes (save + restore).
+        rates: how fast jobs get on; None = all at rate 1.
     """
 
-    def __init__(self, problem: Problem, placement: Placement, overhead: float) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        placement: Placement,
+        overhead: float,
+        rates: Rates | None = None,
+    ) -> None:
         count = len(problem.rows)
         self.problem = problem
         self.placement = placement
         self.overhead = overhead
+        self.rates = rates
         self.free: FreeState = problem.free_state()
         #: Jobs of one class are interchangeable to the placement; and the number of classes.
         self.class_of: list[int] = problem.demand_of.tolist()
@@ -66,7 +76,8 @@ class Ledger:
         self.demand: list[Any] = [problem.demands[c] for c in problem.demand_of.tolist()]
         self.gpus: list[int] = problem.gpus.tolist()
         self.remaining: list[float] = problem.duration.tolist()
-        self.projected_end = [math.nan] * count
+        #: When each job ends as things are; the last entry is the sentinel's of `ends`.
+        self.projected_end = [*[math.nan] * count, math.inf]
         #: Seconds on GPUs in stays that were cut short.
         self.run_before = [0.0] * count
         self.preemptions = [0] * count
@@ -77,6 +88,7 @@ class Ledger:
         #: or the sentinel at infinity.
         self.ends: list[tuple[float, int, Stay]] = [(math.inf, -1, Stay(-1, math.inf, []))]
         self._stale = 0
+        self._moved = 0
 
     def fit(self, job: int) -> Where | None:
         """Return where the placement would put the job now, or None."""
@@ -115,6 +127,19 @@ class Ledger:
         self.running[job] = stay
         heapq.heappush(self.ends, (end, len(self.stays), stay))
         self.stays.append(stay)
+        if self.rates is not None:
+            self.rates.started(job, now, self.overhead if self.preemptions[job] else 0.0, stay)
+
+    def move_end(self, job: int, end: float) -> None:
+        """Let a running job end at another time than it was to."""
+        if end == self.projected_end[job]:
+            return
+        self.projected_end[job] = end
+        self._moved += 1
+        # No other entry has the number: equal ends never come to comparing stays.
+        heapq.heappush(self.ends, (end, -1 - self._moved, self.running[job]))
+        self._stale += 1
+        self._drop_stale()
 
     def preempt(self, job: int, now: float) -> None:
         """Take a running job off its GPUs."""
@@ -122,20 +147,24 @@ class Ledger:
         stay.end = now
         self.free.give(stay.where, self.demand[job])
         self.run_before[job] += now - stay.start
-        self.remaining[job] = min(self.remaining[job], self.projected_end[job] - now)
+        self.remaining[job] = self._work_left(job, now)
         self.preemptions[job] += 1
+        if self.rates is not None:
+            self.rates.stopped(job, now)
         self._stale += 1
         self._drop_stale()
 
     def finish_next(self, now: float) -> int:
         """Complete the first job in ``ends``; return it."""
         stay = heapq.heappop(self.ends)[2]
-        if self._stale:
-            self._drop_stale()
         job = stay.job
         stay.end = now
+        if self._stale:
+            self._drop_stale()
         del self.running[job]
         self.free.give(stay.where, self.demand[job])
+        if self.rates is not None:
+            self.rates.stopped(job, now)
         return job
 
     def finish(self, job: int, now: float) -> None:
@@ -143,13 +172,15 @@ class Ledger:
         stay = self.running.pop(job)
         stay.end = now
         self.free.give(stay.where, self.demand[job])
+        if self.rates is not None:
+            self.rates.stopped(job, now)
         self._stale += 1
         self._drop_stale()
 
     def _drop_stale(self) -> None:
-        """Drop leading completions of stays that were cut short."""
+        """Drop leading completions of stays that were cut short, or that end at another time."""
         ends = self.ends
-        while not math.isnan(ends[0][2].end):
+        while not math.isnan(ends[0][2].end) or ends[0][0] != self.projected_end[ends[0][2].job]:
             heapq.heappop(ends)
             self._stale -= 1
 
@@ -158,8 +189,18 @@ class Ledger:
         stay = self.running.get(job)
         if stay is None:
             return self.run_before[job], self.remaining[job]
-        left = min(self.remaining[job], self.projected_end[job] - now)
-        return self.run_before[job] + now - stay.start, left
+        return self.run_before[job] + now - stay.start, self._work_left(job, now)
+
+    def time_left(self, job: int, now: float) -> float:
+        """Return a running job's work left with what it owes for resuming, s at full speed."""
+        if self.rates is None:
+            return self.projected_end[job] - now
+        return self.rates.time_left(self, job, now)
+
+    def _work_left(self, job: int, now: float) -> float:
+        if self.rates is None:
+            return min(self.remaining[job], self.projected_end[job] - now)
+        return self.rates.work_left(self, job, now)
 
     def completed(self, ended: np.ndarray) -> np.ndarray:
         """Return which jobs finished, shape (m,), by the number of stays of each that ended."""
@@ -207,4 +248,7 @@ class Ledger:
             segment_end=end,
             **vars(places(problem, job, offsets, tuple(pairs.reshape(-1, 2).T))),
             scheduling_points=points,
+            slowdown_time=None
+            if self.rates is None
+            else by_row(self.rates.lost(self, horizon), 0.0),
         )

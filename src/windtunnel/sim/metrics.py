@@ -73,9 +73,11 @@ def summary(outcome: Outcome) -> dict[str, Any]:
     between first submit and last end); ``gpu_time`` (GPU-seconds held); ``num_preemptions``;
     ``avg_preempted_time`` (s a finished job spent waiting after its first start); ``num_failures``,
     ``num_restarts`` and ``lost_gpu_time`` (GPU-seconds of work undone by failures);
-    ``scheduling_points``. None where there is nothing to average. With ``compat="pai"`` waits and
-    jcts count once a task, and the makespan is a second longer, as in that simulator. With a
-    numeric column ``deadline`` also `deadlines`.
+    ``scheduling_points``; and, None without a model of slow-downs, ``lost_to_slowdown``
+    (GPU-seconds held, less what resuming cost, less work done) and ``avg_rate`` (1 -
+    lost_to_slowdown / gpu_time). None where there is nothing to average. With ``compat="pai"``
+    waits and jcts count once a task, and the makespan is a second longer, as in that simulator.
+    With a numeric column ``deadline`` also `deadlines`.
     """
     flight = outcome.flight
     started = ~np.isnan(flight.start)
@@ -104,6 +106,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "avg_preempted_time": float(preempted.mean()) if len(preempted) else None,
         **_interruptions(outcome),
         "scheduling_points": flight.scheduling_points,
+        **_slowdown(outcome, gpu_time),
         **deadlines(outcome),
     }
 
@@ -135,6 +138,15 @@ def deadlines(outcome: Outcome) -> dict[str, float | int | None]:
         "num_missed_deadlines": int((concerned & missed).sum()),
         "avg_tardiness": float(late.mean()) if len(late) else None,
     }
+
+
+def _slowdown(outcome: Outcome, gpu_time: float) -> dict[str, float | None]:
+    """Return what slow-downs cost; None without a model of them."""
+    seconds = outcome.flight.slowdown_time
+    if seconds is None:
+        return {"lost_to_slowdown": None, "avg_rate": None}
+    lost = float((np.nan_to_num(outcome.num_gpus) * seconds).sum())
+    return {"lost_to_slowdown": lost, "avg_rate": 1 - lost / gpu_time if gpu_time > 0 else None}
 
 
 def _times(outcome: Outcome) -> np.ndarray:

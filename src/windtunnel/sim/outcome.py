@@ -58,7 +58,8 @@ class Outcome:
         ``lost_time`` (s on GPUs whose work a failure undid); ``status`` (finished, running,
         waiting, not_submitted, rejected, failed = ended by a failure); ``nodes`` list of node
         indices of its last stay, in placement order, empty on a pool; ``reason`` (null unless
-        rejected).
+        rejected). With a model of slow-downs also ``slowdown_time``: seconds on GPUs lost
+        to them (negative: gained).
         """
         flight = self.flight
         submit = self.submit_time
@@ -71,22 +72,23 @@ class Outcome:
         reasons = np.full(len(submit), None, dtype=object)
         for row, reason in self.reasons.items():
             reasons[row] = reason
-        return pa.table(
-            {
-                "job_id": self.jobs["job_id"],
-                "start_time": _nullable(flight.start),
-                "end_time": _nullable(flight.end),
-                "wait": _nullable(flight.start - submit),
-                "jct": _nullable(flight.end - submit),
-                "run_time": pa.array(flight.run_time),
-                "num_preemptions": pa.array(flight.preemptions.astype(np.int32)),
-                "num_failures": pa.array(failures.astype(np.int32)),
-                "lost_time": pa.array(lost),
-                "status": status.cast(pa.string()),
-                "nodes": self._last_nodes(),
-                "reason": pa.array(reasons, pa.string()),
-            }
-        )
+        columns = {
+            "job_id": self.jobs["job_id"],
+            "start_time": _nullable(flight.start),
+            "end_time": _nullable(flight.end),
+            "wait": _nullable(flight.start - submit),
+            "jct": _nullable(flight.end - submit),
+            "run_time": pa.array(flight.run_time),
+            "num_preemptions": pa.array(flight.preemptions.astype(np.int32)),
+            "num_failures": pa.array(failures.astype(np.int32)),
+            "lost_time": pa.array(lost),
+            "status": status.cast(pa.string()),
+            "nodes": self._last_nodes(),
+            "reason": pa.array(reasons, pa.string()),
+        }
+        if flight.slowdown_time is not None:
+            columns["slowdown_time"] = pa.array(flight.slowdown_time)
+        return pa.table(columns)
 
     @cached_property
     def segments(self) -> pa.Table:

@@ -195,7 +195,7 @@ class QuotaWalk:
             return self.keys[job]
         ledger = self.ledger
         if job in ledger.running:
-            left = ledger.projected_end[job] - now
+            left = ledger.time_left(job, now)
         else:
             left = ledger.remaining[job] + ledger.resume_cost(job)
         return left if self.weight is None else left * self.weight[job]

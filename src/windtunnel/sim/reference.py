@@ -33,15 +33,18 @@ if TYPE_CHECKING:
     from windtunnel.sim.flight import Flight
     from windtunnel.sim.problem import Problem
     from windtunnel.sim.queues import Key
+    from windtunnel.sim.rates import Rates
 
     Scheduler = StrictQueue | SkipQueue | QuotaWalk | Decider | EasyQueue | ConservativeQueue
 
 NAME = "reference"
 #: What this engine can run.
 FEATURES: frozenset[str] = frozenset(
-    {"tier1", "tier2", "tier3", "preemption", "rounds", "levels", "event order", "watching",
-     "disruptions", *BACKFILLING}
-)  # fmt: skip
+    {
+        *("tier1", "tier2", "tier3", "preemption", "rounds", "levels", "event order"),
+        *("watching", "disruptions", "slow-downs", "topology", *BACKFILLING),
+    }
+)
 #: Rounds in a row in which nothing runs, nothing arrives and the policy starts nothing.
 MAX_IDLE_ROUNDS = 10_000
 
@@ -56,6 +59,7 @@ def run(
     until: float = math.inf,
     events: str = "batch",
     disruptions: Plan | None = None,
+    rates: Rates | None = None,
 ) -> Flight:
     """Fly the jobs under the policy.
 
@@ -69,6 +73,7 @@ def run(
         events: how what happens at one instant is ordered
             (`windtunnel.sim.contract.EVENT_ORDERS`).
         disruptions: what goes wrong, or is planned; None = nothing.
+        rates: how fast jobs get on, for this run alone; None = all at rate 1.
 
     Raises:
         PolicyError: the policy decided something impossible, or lets jobs wait for ever.
@@ -76,9 +81,9 @@ def run(
     """
     with _collector_paused():
         if disruptions is None:
-            ledger = Ledger(problem, placement, overhead)
+            ledger = Ledger(problem, placement, overhead, rates)
             if policy.watches:
-                ledger = WatchedLedger(problem, placement, overhead, policy)
+                ledger = WatchedLedger(problem, placement, overhead, policy, rates)
             return _fly(ledger, policy, _scheduler(ledger, policy, queueing), events, until)
         plans = queueing in BACKFILLING and policy.tier < 3  # noqa: PLR2004 - the tier's name
         ledger = DisruptedLedger(problem, placement, overhead, disruptions, plans=plans)
@@ -99,7 +104,7 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _fly(
+def _fly(  # noqa: C901 - the hottest loop, in which every call costs
     ledger: Ledger,
     policy: Policy,
     scheduler: Scheduler,
@@ -111,15 +116,13 @@ def _fly(
     problem = ledger.problem
     submit = [*problem.submit.tolist(), math.inf]
     in_turn = None if events == "batch" else _InTurn(ledger, scheduler, events)
-    rounds = (
-        None
-        if policy.every is None
-        else _Rounds(policy, ledger, scheduler, may_wait=outages is not None)
-    )
+    rounds = _rounds(policy, ledger, scheduler, may_wait=outages is not None)
     alarms: Sequence[float] = getattr(scheduler, "alarms", ())
-    ends = ledger.ends
-    arrived, points = 0, 0
+    ends, rates = ledger.ends, ledger.rates
+    arrived, points, now = 0, 0, 0.0
     while True:
+        if rates is not None:
+            rates.settle(ledger, now)
         now = ends[0][0]
         if submit[arrived] < now:  # noqa: PLR1730 - min() costs a call in the hottest loop
             now = submit[arrived]
@@ -145,6 +148,14 @@ def _fly(
         points += 1
         scheduler.decide(now)
     return ledger.close(until, points)
+
+
+def _rounds(
+    policy: Policy, ledger: Ledger, scheduler: Scheduler, *, may_wait: bool
+) -> _Rounds | None:
+    if policy.every is None:
+        return None
+    return _Rounds(policy, ledger, scheduler, may_wait=may_wait)
 
 
 def _sooner(event: float, rounds: _Rounds | None, outages: Outages | None, *, last: bool) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.cluster.devices import MILLI, DeviceNode, device_nodes
+from windtunnel.cluster.devices import MILLI, DeviceDemand, DeviceNode, FreeDevices, device_nodes
 from windtunnel.cluster.free import EVERY_NODE, Demand
 from windtunnel.errors import SchemaError, Violation, quote
 from windtunnel.schema import source_of
@@ -38,11 +38,13 @@ class DeviceRules:
         pooled: a node's GPUs are one pool of thousandths.
         resources: cores and memory constrain, too, where both cluster and job state them.
         bind_cpu_tasks: GPU types bind tasks without GPUs, too.
+        one_rack: a job must fit one rack.
     """
 
     pooled: bool = False
     resources: bool = True
     bind_cpu_tasks: bool = False
+    one_rack: bool = False
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,7 @@ def device_room(
     demand_of, demands = requests.demands(
         nodes, pooled=rules.pooled, bind_cpu_tasks=rules.bind_cpu_tasks
     )
-    too_large = [not d.is_nothing and d.count > d.capacity for d in demands]
+    too_large = [not d.is_nothing and d.count > _capacity(d, nodes, rules) for d in demands]
     return Room(
         demand_of=demand_of,
         demands=demands,
@@ -174,6 +176,14 @@ def device_room(
         devices=nodes,
         notes=requests.notes,
     )
+
+
+def _capacity(demand: DeviceDemand, nodes: tuple[DeviceNode, ...], rules: DeviceRules) -> int:
+    """Return how many of a gang's tasks the empty cluster holds, or its best rack."""
+    if not rules.one_rack:
+        return demand.capacity
+    free = FreeDevices(nodes, pooled=rules.pooled)
+    return max(sum(free.room(node, demand) for node in rack) for rack in free.racks)
 
 
 def plain_room(

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from windtunnel.cluster.free import Where
     from windtunnel.sim.contract import Placement, Policy
     from windtunnel.sim.problem import Problem
+    from windtunnel.sim.rates import Rates
 
 
 class WatchedLedger(Ledger):
@@ -21,12 +22,18 @@ class WatchedLedger(Ledger):
         placement: where jobs go.
         overhead: seconds a preempted job pays when it resumes.
         policy: who is told.
+        rates: how fast jobs get on; None = all at rate 1.
     """
 
     def __init__(
-        self, problem: Problem, placement: Placement, overhead: float, policy: Policy
+        self,
+        problem: Problem,
+        placement: Placement,
+        overhead: float,
+        policy: Policy,
+        rates: Rates | None = None,
     ) -> None:
-        super().__init__(problem, placement, overhead)
+        super().__init__(problem, placement, overhead, rates)
         self._policy = policy
         self._rows: list[int] = problem.rows.tolist()
         self._views: dict[int, JobView] = {}

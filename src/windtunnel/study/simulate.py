@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any
 from windtunnel import schema
 from windtunnel.cluster.parse import parse_cluster
 from windtunnel.errors import SpecError, quote
-from windtunnel.placements import is_scored, resolve_placement, split_placement
+from windtunnel.placements import (
+    checked_topology,
+    is_scored,
+    resolve_placement,
+    split_placement,
+)
 from windtunnel.policies import resolve_policy
 from windtunnel.sim import problem as problems
 from windtunnel.sim.contract import (
@@ -23,8 +28,11 @@ from windtunnel.sim.disruptions.plan import resolve
 from windtunnel.sim.engines import choose_engine
 from windtunnel.sim.flight import WAITING
 from windtunnel.sim.fragmentation import TargetWorkload, workload_of
+from windtunnel.sim.neighbours import Neighbours
 from windtunnel.sim.outcome import Outcome
+from windtunnel.sim.rates import Rates
 from windtunnel.sim.rooms import DeviceRules, needs_devices
+from windtunnel.sim.slowdown import resolve_slowdown
 from windtunnel.study.arrivals import with_arrivals
 from windtunnel.study.compat import as_pai, check_compat, in_order
 from windtunnel.study.foresight import Foresight, checked_estimates
@@ -36,8 +44,8 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.sim.contract import Policy
-    from windtunnel.sim.disruptions.plan import Plan
     from windtunnel.sim.flight import Flight
+    from windtunnel.sim.slowdown import Slowdown
 
 
 #: How jobs may share the GPUs of a node.
@@ -64,6 +72,7 @@ def simulate(
     seed: int = 0,
     save_time: float = 0.0,
     restore_time: float = 0.0,
+    slowdown: Slowdown | str | dict[str, Any] | None = None,
     until: float | None = None,
     oversize: str = "raise",
     incomplete: str = "raise",
@@ -102,6 +111,9 @@ def simulate(
         save_time: seconds a preempted job needs to save its state.
         restore_time: seconds it needs to restore it. Both are paid together, holding its GPUs and
             making no progress, each time it resumes.
+        slowdown: how much slower jobs run where they are spread, or share a GPU or a node's cores:
+            a `Slowdown`, its TOML file, its fields as a dict, or words as in
+            ``spread=0.42,rack=0.8,cpu=0.28``; None = not at all.
         until: horizon in s since the trace's epoch; None = until every job has finished.
         oversize: a job larger than the cluster: ``raise``, or ``reject`` it into the outcome.
         incomplete: the same for a job without submit time, duration or GPUs.
@@ -115,6 +127,7 @@ def simulate(
     Raises:
         SchemaError: the jobs break the schema, or do not fit the cluster.
         SpecError: an option or name is unknown or out of range.
+        TraceError: a table of slow-downs cannot be read.
         PolicyError: the policy is unusable or decided something impossible.
 
     >>> jobs = {"submit_time": [0, 0, 1], "duration": [30, 10, 25], "num_gpus": [1, 1, 1]}
@@ -136,6 +149,7 @@ def simulate(
         seed=seed,
         save_time=save_time,
         restore_time=restore_time,
+        slowdown=slowdown,
         until=until,
         oversize=oversize,
         incomplete=incomplete,
@@ -161,6 +175,7 @@ class FlightOptions:
     seed: int = 0
     save_time: float = 0.0
     restore_time: float = 0.0
+    slowdown: Slowdown | str | dict[str, Any] | None = None
     until: float | None = None
     oversize: str = "raise"
     incomplete: str = "raise"
@@ -185,10 +200,11 @@ def fly(
             other arrivals) and the options' seed, so that several runs predict once.
 
     Raises:
-        SchemaError, SpecError, PolicyError: as `simulate`.
+        SchemaError, SpecError, TraceError, PolicyError: as `simulate`.
     """
     check_compat(options.compat)
     recorded = table
+    model = resolve_slowdown(options.slowdown)
     if options.arrivals is not None:
         ties = None if options.compat is None else in_order
         table = with_arrivals(table, options.arrivals, ties)
@@ -196,7 +212,8 @@ def fly(
     if options.compat is not None:
         table, policy, options = as_pai(table, cluster, policy, options)
     as_pool = cluster.is_pool or split_placement(options.placement)[0] == "pool"
-    devices = None if as_pool else _devices(table, cluster, options)
+    topology = checked_topology(options.placement, cluster)
+    devices = None if as_pool else _devices(table, cluster, options, topology)
     where = resolve_placement(
         options.placement,
         cluster,
@@ -214,14 +231,16 @@ def fly(
     checked_events(options.events, policy)
     disruptions = _disruptions(options)
     if disruptions is not None:
-        _check_disruptable(disruptions, policy, devices)
+        _check_disruptable(disruptions, policy, devices, model)
     engine = choose_engine(
         options.engine,
         policy,
         queueing=queueing,
         events=options.events,
         devices=devices is not None,
-        disrupted=disruptions is not None,
+        needs=["slow-downs"] * (model is not None)
+        + ["topology"] * (topology != "none")
+        + ["disruptions"] * (disruptions is not None),
     )
     told = (foresight or Foresight(recorded, options.seed)).tell(
         policy, estimates if plans else None
@@ -237,10 +256,13 @@ def fly(
         incomplete=options.incomplete,
     )
     flown = policy.for_run(problem)
-    extra: dict[str, Plan] = {}
+    extra: dict[str, Any] = {}
     if disruptions is not None:
         extra["disruptions"] = resolve(disruptions, problem, cluster, options.seed)
     disrupted = [note for plan in extra.values() for note in plan.notes]
+    neighbours = None if model is None else Neighbours(model, problem, cluster)
+    if neighbours is not None:
+        extra["rates"] = Rates(neighbours)
     flight = engine.run(
         problem,
         flown,
@@ -253,8 +275,9 @@ def fly(
     )
     settings = {
         "policy": policy.label,
-        **asdict(replace(asked, disruptions=None)),
+        **asdict(replace(asked, disruptions=None, slowdown=None)),
         "disruptions": None if disruptions is None else disruptions.to_mapping(),
+        "slowdown": None if model is None else model.to_mapping(),
         "queueing": queueing if policy.tier < 3 else "policy",  # noqa: PLR2004 - the tier's name
         "placement": where.name if as_pool else options.placement or where.name,
         "sharing": None if devices is None else ("pooled" if devices.pooled else "devices"),
@@ -265,7 +288,14 @@ def fly(
         settings["parameters"] = dict(flown.parameters)
     if told.order_by:
         settings["order_by"] = told.order_by
-    notes = (*problem.notes, *flown.notes, *told.notes, *disrupted, *_left_waiting(flight, until))
+    notes = (
+        *problem.notes,
+        *flown.notes,
+        *told.notes,
+        *disrupted,
+        *(() if neighbours is None else neighbours.notes),
+        *_left_waiting(flight, until),
+    )
     return Outcome(table, cluster, flight, settings, problem.reasons, notes)
 
 
@@ -275,7 +305,9 @@ def _own_workload(table: pa.Table) -> TargetWorkload:
     return workload_of(requests) if len(requests.rows) else TargetWorkload((), ())
 
 
-def _devices(table: pa.Table, cluster: ClusterSpec, options: FlightOptions) -> DeviceRules | None:
+def _devices(
+    table: pa.Table, cluster: ClusterSpec, options: FlightOptions, topology: str
+) -> DeviceRules | None:
     """Return how the nodes' devices are used; None = whole GPUs of nodes will do.
 
     Raises:
@@ -293,6 +325,7 @@ def _devices(table: pa.Table, cluster: ClusterSpec, options: FlightOptions) -> D
         pooled=options.sharing == "pooled",
         resources=resources,
         bind_cpu_tasks=options.compat is not None,
+        one_rack=topology == "rack-only",
     )
 
 
@@ -316,13 +349,22 @@ def _disruptions(options: FlightOptions) -> Disruptions | None:
 
 
 def _check_disruptable(
-    disruptions: Disruptions, policy: Policy, devices: DeviceRules | None
+    disruptions: Disruptions,
+    policy: Policy,
+    devices: DeviceRules | None,
+    model: Slowdown | None,
 ) -> None:
     """Check that a run can be disrupted so.
 
     Raises:
         SpecError: it cannot.
     """
+    if model is not None:
+        raise SpecError(
+            "slowdown",
+            "what a job saves in checkpoints is counted at rate 1; expected a run without "
+            "disruptions, or without slow-downs.",
+        )
     if policy.watches:
         raise SpecError(
             "disruptions",

@@ -1,0 +1,255 @@
+"""Who runs beside whom, and at what rate: a `Slowdown` applied to the jobs of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from windtunnel.cluster.devices import CORE_UNITS
+from windtunnel.errors import SpecError
+
+if TYPE_CHECKING:
+    from windtunnel.cluster.free import Where
+    from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.sim.problem import Problem
+    from windtunnel.sim.slowdown import Slowdown
+
+
+@dataclass
+class _Part:
+    """What a job holds on one node: devices as one bit each, and thousandths of cores."""
+
+    devices: int = 0
+    cores: int = 0
+
+
+class Neighbours:
+    """The running jobs by node, and the rate of each.
+
+    Args:
+        model: what slows jobs down.
+        problem: the jobs.
+        cluster: where they run.
+
+    Attributes:
+        notes: what was assumed, one sentence each.
+
+    Raises:
+        SpecError: the model speaks of what the cluster, or the run, does not have.
+    """
+
+    def __init__(self, model: Slowdown, problem: Problem, cluster: ClusterSpec) -> None:
+        _check(model, problem, cluster)
+        self.model = model
+        self.problem = problem
+        self.racks = cluster.racks
+        self._limits = [
+            None if kind.cpus is None else round(kind.cpus * CORE_UNITS)
+            for kind in cluster.node_types
+            for _ in range(kind.count)
+        ]
+        self._spread = model.spread_factors()
+        self._share = model.share_factors()
+        self._spread_names = self._names({name for name, _ in self._spread})
+        self._share_names = self._names({name for name, _ in self._share})
+        self._cpus: list[float] = np.nan_to_num(problem.jobs.num_cpus[problem.rows]).tolist()
+        self._num_gpus: list[float] = problem.jobs.num_gpus[problem.rows].tolist()
+        self.notes = self._assumed()
+        #: Node -> job -> what it holds there; jobs in order of start.
+        self._on: list[dict[int, _Part]] = [{} for _ in self._limits]
+        self._cores = [0] * len(self._limits)
+        #: Running job -> its factor by locality, and its nodes.
+        self._locality: dict[int, float] = {}
+        self._nodes: dict[int, list[int]] = {}
+        self._fewest: dict[int, tuple[int, int]] = {}
+        self._has_company = model.by_sharing or model.cpu > 0
+        self._touched: set[int] = set()
+
+    def enter(self, job: int, where: Where) -> None:
+        """Note that a job has started."""
+        parts = {} if self.problem.is_pool else self._parts(job, where)
+        self._locality[job] = self._locality_of(job, list(parts))
+        self._nodes[job] = list(parts)
+        for node, part in parts.items():
+            self._on[node][job] = part
+            self._cores[node] += part.cores
+        self._touch(job)
+
+    def leave(self, job: int) -> None:
+        """Note that a job has left its nodes."""
+        self._touch(job)
+        self._touched.discard(job)
+        for node in self._nodes.pop(job):
+            self._cores[node] -= self._on[node].pop(job).cores
+        del self._locality[job]
+
+    def touched(self) -> list[int]:
+        """Return the running jobs whose rate may have changed since the last call, in order."""
+        jobs = sorted(self._touched)
+        self._touched.clear()
+        return jobs
+
+    def rate(self, job: int) -> float:
+        """Return the rate of a running job."""
+        paces = [self._pace(job, node) for node in self._nodes[job]] if self._has_company else []
+        return self._locality[job] * min(paces, default=1.0)
+
+    def _touch(self, job: int) -> None:
+        self._touched.add(job)
+        if self._has_company:
+            for node in self._nodes[job]:
+                self._touched.update(self._on[node])
+
+    def _pace(self, job: int, node: int) -> float:
+        """Return how fast others let a job's tasks on one node be."""
+        part = self._on[node][job]
+        pace, limit = 1.0, self._limits[node]
+        if self.model.cpu and limit:
+            # Where cores do not constrain, more of them may be promised than there are.
+            pace -= self.model.cpu * min((self._cores[node] - part.cores) / limit, 1.0)
+        if not self.model.by_sharing or not part.devices:
+            return pace
+        others = [(other, held.devices) for other, held in self._on[node].items() if other != job]
+        shared = 1.0
+        device = 1
+        while device <= part.devices:
+            if part.devices & device:
+                beside = [self._beside(job, other) for other, held in others if held & device]
+                shared = min(shared, _together(beside))
+            device <<= 1
+        return pace * shared
+
+    def _beside(self, job: int, other: int) -> float:
+        """Return the rate of a job with one other on its GPU."""
+        one, two = self._share_names[job], self._share_names[other]
+        if one is None or two is None:
+            return self.model.share
+        return self._share.get((one, two), self.model.share)
+
+    def _locality_of(self, job: int, nodes: list[int]) -> float:
+        factor = 1.0
+        if not nodes or not self.model.by_locality:
+            return factor
+        kind = int(self.problem.demand_of[job])
+        if kind not in self._fewest:
+            self._fewest[kind] = self._fewest_places(kind)
+        fewest_nodes, fewest_racks = self._fewest[kind]
+        if len(nodes) > fewest_nodes:
+            name = self._spread_names[job]
+            measured = None if name is None else self._spread.get((name, self._num_gpus[job]))
+            factor = self.model.spread if measured is None else measured
+        if self.racks and len({self.racks[node] for node in nodes}) > fewest_racks:
+            factor *= self.model.rack
+        return factor
+
+    def _fewest_places(self, kind: int) -> tuple[int, int]:
+        """Return over how many nodes, and racks, a job of a class must go on the empty cluster."""
+        demand, problem = self.problem.demands[kind], self.problem
+        if problem.devices:
+            free: Any = problem.free_state()
+            wanted = demand.count
+            room = [free.room(node, demand) for node in range(len(problem.devices))]
+        else:
+            wanted = demand.gpus
+            sizes = problem.sizes.tolist()
+            room = [
+                size - size % demand.task if demand.allowed >> node & 1 else 0
+                for node, size in enumerate(sizes)
+            ]
+        of_racks: dict[int, int] = {}
+        for rack, tasks in zip(self.racks, room, strict=False):
+            of_racks[rack] = of_racks.get(rack, 0) + tasks
+        return _fewest(room, wanted), _fewest(list(of_racks.values()), wanted)
+
+    def _parts(self, job: int, where: Where) -> dict[int, _Part]:
+        """Return what a job holds on each of its nodes."""
+        problem = self.problem
+        demand = problem.demands[problem.demand_of[job]]
+        total = demand.count if problem.devices else demand.gpus
+        parts: dict[int, _Part] = {}
+        tasks: dict[int, int] = {}
+        for node, grant in where:
+            part = parts.setdefault(node, _Part())
+            own = demand.tasks(grant, pooled=problem.pooled) if problem.devices else grant
+            tasks[node] = tasks.get(node, 0) + own
+            if problem.devices and not problem.pooled:
+                part.devices |= grant
+        cores = self._cpus[job] * CORE_UNITS
+        for node, part in parts.items():
+            part.cores = round(cores * tasks[node] / total)
+        return parts
+
+    def _names(self, known: set[str]) -> list[str | None]:
+        """Return by which name a table knows each job: its workload, else its template."""
+        jobs, rows = self.problem.jobs, self.problem.rows
+        if not known:
+            return [None] * len(rows)
+        pairs = zip(jobs.workload[rows].tolist(), jobs.template[rows].tolist(), strict=True)
+        return [next((name for name in pair if name in known), None) for pair in pairs]
+
+    def _assumed(self) -> tuple[str, ...]:
+        notes = []
+        if self._spread:
+            keys = zip(self._spread_names, self._num_gpus, strict=True)
+            missing = sum(gpus > 1 and (name, gpus) not in self._spread for name, gpus in keys)
+            if missing:
+                notes.append(
+                    f"{missing:,} jobs of several GPUs have no row in the table of spread factors; "
+                    f"where they are spread their rate is {self.model.spread:g}."
+                )
+        if self._share and None in self._share_names:
+            notes.append(
+                f"{self._share_names.count(None):,} jobs are not in the table of share factors; "
+                f"beside another job on their GPU their rate is {self.model.share:g}."
+            )
+        if self.model.cpu:
+            unknown = int(np.isnan(self.problem.jobs.num_cpus[self.problem.rows]).sum())
+            if unknown:
+                notes.append(f"{unknown:,} jobs without a CPU request take no cores from others.")
+        return tuple(notes)
+
+
+def _check(model: Slowdown, problem: Problem, cluster: ClusterSpec) -> None:
+    """Check that the model speaks of what is there.
+
+    Raises:
+        SpecError: it does not.
+    """
+    if problem.is_pool and (model.by_locality or model.by_sharing or model.cpu):
+        raise SpecError("slowdown", "on a pool no job is near another; expected nodes")
+    if model.rack != 1 and not cluster.racks:
+        raise SpecError(
+            "slowdown.rack",
+            "the cluster states no racks; expected nodes_per_rack for every node type",
+        )
+    if model.by_sharing and problem.pooled:
+        raise SpecError(
+            "slowdown.share",
+            "pooled nodes do not tell who shares a GPU; expected sharing='devices'",
+        )
+    if model.cpu and all(kind.cpus is None for kind in cluster.node_types):
+        raise SpecError(
+            "slowdown.cpu", "the cluster states no cores; expected cpus for some node type"
+        )
+
+
+def _together(factors: list[float]) -> float:
+    """Return the rate beside several others: the time that each costs adds up.
+
+    With one other it is the factor itself; with k that would each halve the rate it is 1 / (k + 1).
+    """
+    if len(factors) <= 1:
+        return factors[0] if factors else 1.0
+    return 1.0 / (1.0 + sum(1.0 / factor - 1.0 for factor in factors))
+
+
+def _fewest(room: list[int], wanted: int) -> int:
+    """Return how many of the largest places hold so much together."""
+    held = 0
+    for count, size in enumerate(sorted(room, reverse=True), start=1):
+        held += size
+        if held >= wanted:
+            return count
+    return len(room)
