@@ -90,7 +90,7 @@ class Oracle:
         alone = out.jobs.slice(row, 1)
         room = []
         for index, kind in enumerate(self.kinds(out)):
-            room.append((self.most_tasks(alone, kind, out.settings), self.racks[index]))
+            room.append((self.most_tasks(alone, kind, out), self.racks[index]))
         tasks = out.jobs["num_tasks"][row].as_py()
         gpus = out.jobs["num_gpus"][row].as_py()
         tasks = tasks or (int(gpus) if gpus > 1 else 1)
@@ -108,19 +108,20 @@ class Oracle:
         ]
 
     @staticmethod
-    def most_tasks(alone: Any, kind: wt.NodeType, asked: dict[str, Any]) -> int:
+    def most_tasks(alone: Any, kind: wt.NodeType, out: wt.Outcome) -> int:
         """Count how many of the job's tasks fit one such node, adding them one by one."""
         row = alone.to_pylist()[0]
         tasks = row["num_tasks"] or (int(row["num_gpus"]) if row["num_gpus"] > 1 else 1)
         accepted = {part.strip() for part in (row["gpu_type"] or "").split("|")} - {""}
-        if accepted and kind.gpu_type not in accepted and row["num_gpus"]:
+        binds = accepted and out.cluster.gpu_types and row["num_gpus"]
+        if binds and kind.gpu_type not in accepted:
             return 0
         each = {name: (row[name] or 0) / tasks for name in ("num_gpus", "num_cpus", "mem_gib")}
         share = round(each["num_gpus"] * 1000)
         devices = [1000] * kind.gpus
         cpus = math.inf if kind.cpus is None else round(kind.cpus * 1000)
         mem = math.inf if kind.mem_gib is None else round(kind.mem_gib * 1024)
-        if asked["resources"] == "gpus":
+        if out.settings["resources"] == "gpus":
             cpus = mem = math.inf
         fitted = 0
         while fitted < tasks:
@@ -177,7 +178,9 @@ class Oracle:
         own = sum(
             t for n, t in zip(segment["nodes"], segment["node_tasks"], strict=True) if n == node
         )
-        return (job["num_cpus"] or 0.0) * own / tasks if tasks else 0.0
+        if not tasks:
+            return 0.0
+        return round((job["num_cpus"] or 0.0) * 1000 * own / tasks) / 1000  # what a node counts in
 
     def pair(self, row: int, other: int) -> float:
         names = (self.jobs[row]["workload"], self.jobs[other]["workload"])
