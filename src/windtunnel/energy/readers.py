@@ -27,7 +27,7 @@ IDENTITY: tuple[str, ...] = ("dataset", "network", "optimizer")
 #: What identifies a row of the training file, and of a power file.
 TRAIN_KEY = (*IDENTITY, "batch_size", "run", "target_metric")
 POWER_KEY = (*IDENTITY, "batch_size", "power_limit")
-#: No batch and no power limit is larger; beyond 2**53 float64 rounds.
+#: No batch, power or epoch is larger; sums of squares of much more would overflow.
 _LARGEST = 2**31 - 1
 
 
@@ -79,11 +79,12 @@ def read_power(path: str | Path) -> pa.Table:
     columns["batch_size"] = _integers(text, "batch_size", "a whole number of samples >= 1")
     columns["power_limit"] = _integers(text, "power_limit", "a whole number of watts >= 1")
     for name, what in (
-        ("time_per_epoch", "a number of seconds > 0"),
-        ("average_power", "a number of watts > 0"),
+        ("time_per_epoch", f"a number of seconds > 0, up to {_LARGEST:,}"),
+        ("average_power", f"a number of watts > 0, up to {_LARGEST:,}"),
     ):
         columns[name] = _floats(text, name, what)
         _check(text, name, pc.less_equal(columns[name], 0), what)
+        _check(text, name, pc.greater(columns[name], _LARGEST), what)
     return _unique(text, pa.table(columns), POWER_KEY)
 
 

@@ -58,7 +58,7 @@ def _looks_gavel(head: bytes) -> bool:
     return _FIRST_LINE.match(head.removeprefix(b"\xef\xbb\xbf")) is not None
 
 
-@reader("gavel", extensions=(".trace", ".txt", ".tsv"), sniff=_looks_gavel)
+@reader("gavel", extensions=(".trace",), sniff=_looks_gavel)
 def read_gavel(
     path: str | Path, *, throughputs: str | Path | None = None, bad_rows: str = "raise"
 ) -> Trace:
