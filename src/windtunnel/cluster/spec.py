@@ -6,13 +6,13 @@ that breaks ties is fixed by the specification. A *pool* is a cluster without no
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from windtunnel.errors import SpecError, quote
+from windtunnel.toml_file import read_toml
 
 #: Larger clusters do not exist; a typing error should not eat the machine's memory.
 MAX_NODES = 1_000_000
@@ -138,12 +138,7 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises:
             SpecError: the file is missing, not TOML, or breaks the rules; names the key.
         """
-        path = Path(path)
-        try:
-            raw = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise SpecError(str(path), f"cannot be read as TOML: {error}") from error
-        return cls.from_mapping(raw, source=str(path), default_name=path.stem)
+        return cls.from_mapping(read_toml(path), source=str(path), default_name=Path(path).stem)
 
     @classmethod
     def from_mapping(

@@ -8,17 +8,17 @@ virtual cluster, and its resource is GPUs.
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
 
 from windtunnel.errors import SpecError, quote
+from windtunnel.toml_file import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 #: A number of GPUs, or one a GPU type.
 Gpus = float | dict[str, float]
@@ -107,12 +107,7 @@ class Quotas(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises:
             SpecError: the file is missing, not TOML, or breaks the rules; names the key.
         """
-        path = Path(path)
-        try:
-            raw = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise SpecError(str(path), f"cannot be read as TOML: {error}") from error
-        return cls.from_mapping(raw, source=str(path))
+        return cls.from_mapping(read_toml(path), source=str(path))
 
     @classmethod
     def from_mapping(cls, raw: Mapping[str, Any], *, source: str = "$") -> Quotas:

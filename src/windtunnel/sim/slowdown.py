@@ -14,7 +14,6 @@ Measured tables (`windtunnel.sim.factor_tables`) go before ``spread`` and ``shar
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ import msgspec
 
 from windtunnel.errors import SpecError, quote
 from windtunnel.sim.factor_tables import ShareFactor, SpreadFactor, read_share, read_spread
+from windtunnel.toml_file import read_toml
 
 #: Gavel's median speed of a gang spread over servers, relative to one that is not.
 SPREAD = 0.42
@@ -86,12 +86,7 @@ class Slowdown(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             SpecError: the file is missing, not TOML, or breaks the rules; names the key.
             TraceError: a table cannot be read.
         """
-        path = Path(path)
-        try:
-            raw = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise SpecError(str(path), f"cannot be read as TOML: {error}") from error
-        return cls.from_mapping(raw, source=str(path), folder=path.parent)
+        return cls.from_mapping(read_toml(path), source=str(path), folder=Path(path).parent)
 
     @classmethod
     def from_mapping(

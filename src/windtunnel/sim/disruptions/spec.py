@@ -8,14 +8,16 @@ with ``placement="pool"`` on one, capacity is lost in GPUs.
 from __future__ import annotations
 
 import math
-import tomllib
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from windtunnel.errors import SpecError
 from windtunnel.sim.disruptions.spans import Span, seconds
+from windtunnel.toml_file import read_toml
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: What becomes of a job that a failure stopped.
 ON_FAILURE: tuple[str, ...] = ("restart", "end")
@@ -318,12 +320,7 @@ class Disruptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         Raises:
             SpecError: the file is missing, not TOML, or breaks the rules; names the key.
         """
-        path = Path(path)
-        try:
-            raw = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise SpecError(str(path), f"cannot be read as TOML: {error}") from error
-        return cls.from_mapping(raw, source=str(path))
+        return cls.from_mapping(read_toml(path), source=str(path))
 
     @classmethod
     def from_mapping(cls, raw: dict[str, Any], *, source: str = "$") -> Disruptions:
