@@ -31,6 +31,17 @@ POLICIES = (
     "priority-preemptive",
 )
 NOT_PREEMPTIVE = POLICIES[:4]
+#: Static orders with parameters.
+KEYED = (
+    "sjf:aging=0.5",
+    "sjf:by=estimate:aging=2",
+    "priority:aging=1.5",
+    "qssf:by=rolling",
+    "edf:slack=2",
+    "sju",
+    "sjf-preemptive:by=rolling:last=2",
+    "priority-preemptive:aging=4",
+)
 BACKFILLING = ("easy", "easy-sjbf", "easy-perfect", "conservative")
 
 
@@ -260,7 +271,7 @@ def policies() -> st.SearchStrategy[Any]:
         FunctionPolicy(short_when_late),
         FunctionPolicy(short_when_late, "short-preemptive", preemptive=True),
     ]
-    return st.sampled_from([*POLICIES, "srtf", "sjf-preemptive", *BACKFILLING, *made])
+    return st.sampled_from([*POLICIES, *KEYED, "srtf", "sjf-preemptive", *BACKFILLING, *made])
 
 
 def backfilling_cases(**fixed: Any) -> st.SearchStrategy[Case]:

@@ -186,8 +186,9 @@ def check_settings(policies: Sequence[str], settings: dict[str, Any]) -> None:
     from windtunnel.errors import SpecError, quote
     from windtunnel.placements import resolve_placement
     from windtunnel.policies import resolve_policy
-    from windtunnel.sim.contract import checked_estimates, checked_events, checked_queueing
+    from windtunnel.sim.contract import checked_events, checked_queueing
     from windtunnel.sim.engines import choose_engine
+    from windtunnel.study.foresight import checked_estimates
 
     if not policies:
         raise SpecError("--policies", "expected at least one policy, such as fifo,sjf,srtf.")

@@ -227,8 +227,8 @@ def flight_options(command: Command) -> Command:
         click.option(
             "--estimates",
             metavar="SOURCE",
-            help="What backfilling expects a job to take: recorded (asked for) or perfect.  "
-            "[default: the policy's own]",
+            help="What backfilling expects a job to take: recorded (asked for), perfect, or a "
+            "predictor such as cart.  [default: the policy's own]",
         ),
         click.option(
             "--compat",

@@ -6,17 +6,29 @@ not preempt may be combined with them: ``policy="sjf", queueing="easy"``.
 
 from __future__ import annotations
 
+from windtunnel.errors import SpecError, quote
 from windtunnel.policies.queue_order import Fifo
 
 
 class Easy(Fifo):
-    """EASY backfilling: by arrival; only the head is promised a start (Lifka, JSSPP 1995)."""
+    """EASY backfilling: by arrival; only the head is promised a start (Lifka, JSSPP 1995).
+
+    Args:
+        estimates: what jobs are expected to take: ``recorded``, ``perfect`` or a predictor's name.
+
+    Raises:
+        SpecError: it is no name.
+    """
 
     name = "easy"
     queueing = "easy"
 
+    def __init__(self, estimates: str | None = None) -> None:
+        if estimates is not None:
+            self.estimates = _checked_source(self.name, estimates)
 
-class EasySjbf(Fifo):
+
+class EasySjbf(Easy):
     """EASY with shortest-first backfilling: the head by arrival, candidates by estimate.
 
     Tsafrir, Etsion, Feitelson, TPDS 2007.
@@ -33,8 +45,22 @@ class EasyPerfect(Easy):
     estimates = "perfect"
 
 
-class Conservative(Fifo):
+class Conservative(Easy):
     """Conservative backfilling: by arrival; every job is promised a start when it arrives."""
 
     name = "conservative"
     queueing = "conservative"
+
+
+def _checked_source(where: str, estimates: object) -> str:
+    """Return the name of a source of expected run times; whether there is one is seen later.
+
+    Raises:
+        SpecError: it is no name.
+    """
+    if not isinstance(estimates, str) or not estimates:
+        raise SpecError(
+            f"policy {where}, estimates",
+            f"found {quote(estimates)}; expected recorded, perfect or a predictor, such as cart.",
+        )
+    return estimates

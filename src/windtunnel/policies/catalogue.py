@@ -2,8 +2,8 @@
 
 A policy is given as an object (`Policy` instance or class, or a function of one, two or three
 arguments), as ``package.module:name``, by a built-in name, with its parameters behind it where it
-takes any (``las:quantum=30``, ``tiresias:bounds=600/6000``), or by a name that an installed package
-registers in the entry-point group ``windtunnel.policies``.
+takes any (``las:quantum=30``, ``tiresias:bounds=600/6000``, ``sjf:by=rolling:last=20``), or by a
+name that an installed package registers in the entry-point group ``windtunnel.policies``.
 """
 
 from __future__ import annotations
@@ -17,15 +17,18 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import PolicyError, SpecError, quote
 from windtunnel.policies.backfilling import Conservative, Easy, EasyPerfect, EasySjbf
-from windtunnel.policies.queue_order import (
-    Fifo,
-    Priority,
-    PriorityPreemptive,
+from windtunnel.policies.deadline_order import Edf
+from windtunnel.policies.fair_share import FairShare, Multifactor
+from windtunnel.policies.length_order import (
+    Qssf,
     Sjf,
     SjfEstimate,
     SjfPreemptive,
-    Srtf,
+    Sjg,
+    Sjgg,
+    Sju,
 )
+from windtunnel.policies.queue_order import Fifo, Priority, PriorityPreemptive, Srtf
 from windtunnel.policies.service_order import Las, Srsf, Tiresias
 from windtunnel.sim.contract import FunctionPolicy, Policy
 
@@ -39,6 +42,7 @@ POLICIES: dict[str, Policy] = {
     for kind in (
         *(Fifo, Sjf, SjfEstimate, SjfPreemptive, Srtf, Priority, PriorityPreemptive),
         *(Easy, EasySjbf, EasyPerfect, Conservative, Las, Tiresias, Srsf),
+        *(Sju, Sjg, Sjgg, Qssf, Edf, FairShare, Multifactor),
     )
 }
 #: Other names of the field for the same policies.
@@ -80,6 +84,8 @@ def policy(
 
 
 _BUILT_IN = frozenset(POLICIES)
+#: Parameters that name a predictor: words behind them that are none of the policy's are its own.
+_PREDICTED = ("by", "estimates")
 
 
 def resolve_policy(given: Any) -> Policy:
@@ -134,18 +140,23 @@ def _with_parameters(text: str) -> Policy:
         SpecError: the policy takes no such parameter, or the value is none for it.
     """
     words = text.split(":")
-    named = [word for word in words if "=" not in word]
-    policy_of = _by_name(":".join(named))
-    kind = type(policy_of)
+    first = next(place for place, word in enumerate(words) if "=" in word)
+    kind = type(_by_name(":".join(words[:first])))
     known = [] if kind is FunctionPolicy else list(inspect.signature(kind).parameters)
-    given: dict[str, Any] = {}
-    for word in words[len(named) :]:
+    given: dict[str, str] = {}
+    last = ""
+    for word in words[first:]:
         name, equals, value = word.partition("=")
-        if not equals or name not in known:
+        if equals and name in known:
+            if name in given:
+                raise SpecError(f"policy {text}", f"found {quote(name)} twice; give it once.")
+            given[name], last = value, name
+        elif last in _PREDICTED:
+            given[last] += f":{word}"
+        else:
             raise SpecError.unknown(f"policy {text}", name, known or ["(it takes none)"])
-        given[name] = _value(value)
     try:
-        made = kind(**given)
+        made = kind(**{name: _value(value) for name, value in given.items()})
     except (TypeError, ValueError) as error:
         raise SpecError(f"policy {text}", f"the parameters do not fit: {error}.") from error
     made.name = text  # type: ignore[misc] # of this one alone: two settings have two labels

@@ -1,9 +1,10 @@
-"""The classical orders: first come first served, shortest first, shortest remaining, priority.
+"""The classical orders: first come first served, shortest remaining, priority.
 
 Ties are broken by submit time, then input order, in the engine. "Preemptive" variants rank running
 jobs with the waiting ones at every instant (DESIGN, "Preemptive policies"). Textbook definitions,
 e.g. Silberschatz et al., *Operating System Concepts*, ch. 5; the GPU-cluster readings are those of
-the trace studies (Helios, SC'21; PAI, NSDI'22), which order whole gangs by duration.
+the trace studies (Helios, SC'21; PAI, NSDI'22). For shortest first see
+`windtunnel.policies.length_order`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from windtunnel.policies.aging import aged, checked_aging
 from windtunnel.sim.contract import Policy
 
 if TYPE_CHECKING:
@@ -29,37 +31,6 @@ class Fifo(Policy):
         return jobs.submit_time
 
 
-class Sjf(Policy):
-    """Shortest job first by true duration, not preemptive; strict head of line."""
-
-    name = "sjf"
-    queueing = "strict"
-
-    def rank(self, jobs: Jobs) -> np.ndarray:
-        """Return the durations."""
-        return jobs.duration
-
-
-class SjfEstimate(Policy):
-    """Shortest job first by requested wall time, not preemptive; strict head of line."""
-
-    name = "sjf-estimate"
-    queueing = "strict"
-    needs = "estimate (requested wall time)"
-
-    def rank(self, jobs: Jobs) -> np.ndarray:
-        """Return the estimates; a job to fly that has none is an error of the run."""
-        return jobs.estimate
-
-
-class SjfPreemptive(Sjf):
-    """Shortest job first by total duration, preemptive; goes on past what does not fit."""
-
-    name = "sjf-preemptive"
-    queueing = "skip"
-    preemptive = True
-
-
 class Srtf(Policy):
     """Shortest remaining time first, preemptive; goes on past what does not fit."""
 
@@ -74,15 +45,26 @@ class Srtf(Policy):
 
 
 class Priority(Policy):
-    """Largest priority first, not preemptive; strict head of line. No priority counts as 0."""
+    """Largest priority first, not preemptive; strict head of line. No priority counts as 0.
+
+    Args:
+        aging: seconds of waiting that make up for one level of priority
+            (`windtunnel.policies.aging`); None = low priorities may be overtaken for ever.
+
+    Raises:
+        SpecError: ``aging`` is no time span.
+    """
 
     name = "priority"
     queueing = "strict"
 
+    def __init__(self, aging: float | str | None = None) -> None:
+        self.aging = checked_aging(self.name, aging)
+
     def rank(self, jobs: Jobs) -> np.ndarray:
-        """Return the negated priorities."""
+        """Return the negated priorities, with aging where asked for."""
         urgency: np.ndarray = np.nan_to_num(jobs.priority, nan=0.0)
-        return -urgency
+        return aged(-urgency, jobs.submit_time, self.aging)
 
 
 class PriorityPreemptive(Priority):

@@ -74,6 +74,16 @@ MEASURES: tuple[Measure, ...] = (
     Measure("num_waited", "Jobs that waited", "count", "low", "Waiting", "jobs with a wait over 0"),
     *_spread("bounded_slowdown", "Bounded slowdown", "Waiting", "number", _SLOW),
     Measure(
+        *("num_missed_deadlines", "Deadlines missed", "count", "low", "Waiting"),
+        doc="jobs that end after their deadline, or have not ended by then",
+        optional=True,
+    ),
+    Measure(
+        *("avg_tardiness", "Tardiness, mean", "duration", "low", "Waiting"),
+        doc="time by which finished jobs passed their deadlines, 0 for those in time",
+        optional=True,
+    ),
+    Measure(
         *("utilization", "Utilisation", "percent", "high", "Cluster"),
         doc="GPU-seconds held / (GPUs x time from first submission to last end)",
     ),

@@ -17,6 +17,7 @@ import math
 from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
@@ -24,10 +25,11 @@ import numpy as np
 from windtunnel.errors import PolicyError, SpecError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from windtunnel.cluster.free import Where
     from windtunnel.sim.jobs import Jobs, JobView
+    from windtunnel.sim.problem import Problem
 
 #: Rules that plan with expected ends (`windtunnel.sim.backfill`).
 BACKFILLING: tuple[str, ...] = ("conservative", "easy", "easy_sjbf")
@@ -94,7 +96,8 @@ class Policy:
     Attributes:
         name: what users type.
         queueing: default head-of-line rule.
-        estimates: where backfilling gets a job's expected run time from, by default (`ESTIMATES`).
+        estimates: where backfilling gets a job's expected run time from, by default: one of
+            `ESTIMATES`, or a predictor's name.
         preemptive: running jobs are ranked with the waiting ones at every instant and give way to
             better ones (quota walk, DESIGN "preemptive policies").
         by_remaining: the order is by remaining time, which falls while a job runs.
@@ -103,9 +106,13 @@ class Policy:
             is what the compiled engine goes by.
         every: seconds between rounds; a ``key`` is asked again at each round, a ``decide`` is asked
             at rounds only. None = no rounds.
+        by: what the order goes by: numeric columns of the jobs table or predictors of run times by
+            name, of which the first that there is counts. A prediction stands in a column of the
+            predictor's name while the policy is asked (`windtunnel.study.foresight`).
     """
 
     name: ClassVar[str] = ""
+    by: tuple[str, ...] = ()
     queueing: str | None = None
     estimates: str = "recorded"
     preemptive: bool = False
@@ -115,6 +122,21 @@ class Policy:
     every: float | None = None
     #: The column the order cannot do without, for the message where a job has none.
     needs: ClassVar[str] = ""
+    #: What decides the policy's decisions besides the trace, for settings and reports.
+    parameters: Mapping[str, Any] = MappingProxyType({})
+    #: What a reader of the numbers must know, one sentence each; read after the run.
+    notes: tuple[str, ...] = ()
+
+    def for_run(self, problem: Problem) -> Policy:  # noqa: ARG002 - for policies that look at it
+        """Return the policy for one run: itself, or a copy that remembers things during the run.
+
+        Args:
+            problem: the jobs and the cluster of the run.
+
+        Raises:
+            PolicyError: the policy cannot run these jobs.
+        """
+        return self
 
     def rank(self, jobs: Jobs) -> np.ndarray:
         """Return the static order, lower first: float array of shape (n,), row order."""
@@ -136,6 +158,18 @@ class Policy:
         """
         raise NotImplementedError
 
+    def started(self, job: JobView, now: float) -> None:
+        """Note that a job got its GPUs at ``now`` (s); called by the engine, see `watches`."""
+
+    def stopped(self, job: JobView, now: float) -> None:
+        """Note that a job left its GPUs at ``now`` (s), at its end or preempted; see `watches`."""
+
+    @property
+    def watches(self) -> bool:
+        """Whether the class defines ``started`` or ``stopped`` and so must be told of both."""
+        kind = type(self)
+        return kind.started is not Policy.started or kind.stopped is not Policy.stopped
+
     @property
     def tier(self) -> int:
         """1, 2 or 3: which of the three methods the class defines."""
@@ -156,6 +190,7 @@ class Policy:
         needs |= {"preemption"} if self.preemptive else set()
         needs |= {"rounds"} if self.every is not None and self.levels is None else set()
         needs |= {"levels"} if self.levels is not None else set()
+        needs |= {"watching"} if self.watches else set()
         return frozenset(needs)
 
 
@@ -265,8 +300,9 @@ def static_rank(policy: Policy, jobs: Jobs, rows: np.ndarray) -> np.ndarray:
     bad = np.flatnonzero(np.isnan(flown))
     if len(bad):
         message = f"rank is NaN for {len(bad):,} job(s); the column it reads may be unknown there"
-        if policy.needs:
-            message = f"{len(bad):,} job(s) have no {policy.needs}, which the policy orders by"
+        needs = policy.needs or " or ".join(policy.by)
+        if needs:
+            message = f"{len(bad):,} job(s) have no {needs}, which the policy orders by"
         raise PolicyError(policy.label, message, job=jobs.job_id[rows[bad].min()])
     return flown
 
@@ -303,18 +339,6 @@ def checked_queueing(value: str | None, policy: Policy) -> str:
             f"policy {policy.label!r} preempts, and {chosen!r} promises starts that preemption "
             "would break; use 'skip' or 'strict', or a policy that does not preempt.",
         )
-    return chosen
-
-
-def checked_estimates(value: str | None, policy: Policy) -> str:
-    """Return where expected run times come from: the user's choice, else the policy's.
-
-    Raises:
-        SpecError: unknown choice.
-    """
-    chosen = value or policy.estimates
-    if chosen not in ESTIMATES:
-        raise SpecError.unknown("estimates", chosen, ESTIMATES)
     return chosen
 
 

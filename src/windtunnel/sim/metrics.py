@@ -61,7 +61,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
     ``gpu_time`` (GPU-seconds held); ``num_preemptions``; ``avg_preempted_time`` (s a finished job
     spent waiting after its first start); ``scheduling_points``. None where there is nothing to
     average. With ``compat="pai"`` waits and jcts count once a task, and the makespan is a second
-    longer, as in that simulator.
+    longer, as in that simulator. With a numeric column ``deadline`` also `deadlines`.
     """
     flight = outcome.flight
     started = ~np.isnan(flight.start)
@@ -89,6 +89,36 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "num_preemptions": int(flight.preemptions.sum()),
         "avg_preempted_time": float(preempted.mean()) if len(preempted) else None,
         "scheduling_points": flight.scheduling_points,
+        **deadlines(outcome),
+    }
+
+
+def deadlines(outcome: Outcome) -> dict[str, float | int | None]:
+    """Return how deadlines were met, where the jobs table has the numeric column ``deadline``.
+
+    A deadline is in seconds on the clock of ``submit_time``. It is missed by a job that ends after
+    it, or that has not ended when the run is cut at or after it; rejected jobs do not count.
+
+    Keys: ``num_deadlines`` (jobs that have one), ``num_missed_deadlines``, ``avg_tardiness`` (s by
+    which finished jobs passed theirs, 0 for those in time; None without any). Empty without the
+    column.
+    """
+    if "deadline" not in outcome.jobs.column_names:
+        return {}
+    column = outcome.jobs["deadline"]
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        return {}
+    flight = outcome.flight
+    deadline = np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
+    concerned = ~np.isnan(deadline) & (flight.status != REJECTED)
+    done = flight.status == FINISHED
+    last = horizon(outcome)[1]
+    missed = np.where(done, flight.end > deadline, deadline <= last)
+    late = np.maximum(0.0, flight.end - deadline)[concerned & done]
+    return {
+        "num_deadlines": int(concerned.sum()),
+        "num_missed_deadlines": int((concerned & missed).sum()),
+        "avg_tardiness": float(late.mean()) if len(late) else None,
     }
 
 

@@ -119,8 +119,8 @@ def build(
         as_pool: ignore node boundaries.
         devices: model the nodes' devices, cores and memory; None = whole GPUs of nodes.
         bind_types: the GPU types that bind the jobs that name them; None = all of them.
-        estimates: ``recorded`` or ``perfect`` where the run plans with expected ends; None = it
-            does not.
+        estimates: ``recorded``, ``perfect`` or a column of the table (s, known for every job) where
+            the run plans with expected ends; None = it does not.
         oversize: what to do with a job larger than the cluster: ``raise``, or ``reject`` it into
             the outcome.
         incomplete: the same for a job whose submit time, duration or GPUs are unknown.
@@ -202,6 +202,9 @@ def _estimates(jobs: Jobs, rows: np.ndarray, estimates: str | None, notes: list[
     if estimates == "perfect":
         durations: np.ndarray = jobs.duration[rows]
         return durations
+    if estimates != "recorded":
+        planned: np.ndarray = getattr(jobs, estimates)[rows]
+        return planned
     estimate: np.ndarray = jobs.estimate[rows]
     unknown = rows[np.isnan(estimate)]
     if len(unknown):

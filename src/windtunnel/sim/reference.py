@@ -19,6 +19,7 @@ from windtunnel.sim.decisions import Decider
 from windtunnel.sim.jobs import JobView
 from windtunnel.sim.ledger import Ledger
 from windtunnel.sim.queues import QuotaWalk, SkipQueue, StrictQueue
+from windtunnel.sim.watched import WatchedLedger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 NAME = "reference"
 #: What this engine can run.
 FEATURES: frozenset[str] = frozenset(
-    {"tier1", "tier2", "tier3", "preemption", "rounds", "levels", "event order", *BACKFILLING}
+    {"tier1", "tier2", "tier3", "preemption", "rounds", "levels", "event order", "watching"}
+    | set(BACKFILLING)
 )
 #: Rounds in a row in which nothing runs, nothing arrives and the policy starts nothing.
 MAX_IDLE_ROUNDS = 10_000
@@ -66,6 +68,8 @@ def run(
     """
     with _collector_paused():
         ledger = Ledger(problem, placement, overhead)
+        if policy.watches:
+            ledger = WatchedLedger(problem, placement, overhead, policy)
         return _fly(ledger, policy, _scheduler(ledger, policy, queueing), events, until)
 
 

@@ -11,6 +11,7 @@ from windtunnel import schema
 from windtunnel.cluster.parse import parse_cluster
 from windtunnel.errors import SpecError
 from windtunnel.policies import resolve_policy
+from windtunnel.study.foresight import Foresight
 from windtunnel.study.simulate import FlightOptions, fly
 
 if TYPE_CHECKING:
@@ -68,9 +69,12 @@ def compare(
     if not labels or len(set(labels)) < len(labels):
         raise SpecError("policies", f"found {labels}; expected at least one policy, each once")
     settings = FlightOptions(**options)
+    foresight = Foresight(table, settings.seed)
+    for policy in chosen:  # what cannot be ordered by is told before any run
+        foresight.column_of(policy)
     outcomes = {}
     for label, policy in zip(labels, chosen, strict=True):
-        outcomes[label] = fly(table, spec, policy, settings)
+        outcomes[label] = fly(table, spec, policy, settings, foresight)
         if on_done is not None:
             on_done(label)
     return Comparison(outcomes)

@@ -80,6 +80,7 @@ class ByJobId(Policy):
                 "is none, as fifo, sjf or sju are.",
             )
         self.order = order
+        self.by = order.by
         self.needs = order.needs  # type: ignore[misc] # what the message names
         self.queueing = "skip"
 

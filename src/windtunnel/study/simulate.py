@@ -15,7 +15,6 @@ from windtunnel.policies import resolve_policy
 from windtunnel.sim import problem as problems
 from windtunnel.sim.contract import (
     BACKFILLING,
-    checked_estimates,
     checked_events,
     checked_queueing,
 )
@@ -25,6 +24,7 @@ from windtunnel.sim.outcome import Outcome
 from windtunnel.sim.rooms import DeviceRules, needs_devices
 from windtunnel.study.arrivals import with_arrivals
 from windtunnel.study.compat import as_pai, check_compat, in_order
+from windtunnel.study.foresight import Foresight, checked_estimates
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -85,8 +85,9 @@ def simulate(
         arrivals: other submit times: ``300/60`` = 300 jobs every 60 s, in order of their own.
         compat: a published simulator's own ways, for comparing with what it printed: ``pai``
             (`windtunnel.study.compat`).
-        estimates: what backfilling expects a job to take: ``recorded`` (the requested wall time)
-            or ``perfect`` (its true duration); None = the policy's own default.
+        estimates: what backfilling expects a job to take: ``recorded`` (the requested wall time),
+            ``perfect`` (its true duration) or a predictor's name, which predicts each job at its
+            submission (`windtunnel.study.foresight`); None = the policy's own default.
         events: what happens at one instant: ``batch`` (all completions, all arrivals, one
             decision), or one at a time with a decision after each, ``submissions_first`` or
             ``completions_first``, as some published simulators do.
@@ -155,13 +156,28 @@ class FlightOptions:
     incomplete: str = "raise"
 
 
-def fly(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: FlightOptions) -> Outcome:
+def fly(
+    table: pa.Table,
+    cluster: ClusterSpec,
+    policy: Policy,
+    options: FlightOptions,
+    foresight: Foresight | None = None,
+) -> Outcome:
     """Fly a validated jobs table; what `simulate` and `compare` share.
+
+    Args:
+        table: jobs table.
+        cluster: where.
+        policy: who runs next.
+        options: see `simulate`.
+        foresight: of this table as it is given (predictors go along the recorded log, not along
+            other arrivals) and the options' seed, so that several runs predict once.
 
     Raises:
         SchemaError, SpecError, PolicyError: as `simulate`.
     """
     check_compat(options.compat)
+    recorded = table
     if options.arrivals is not None:
         ties = None if options.compat is None else in_order
         table = with_arrivals(table, options.arrivals, ties)
@@ -192,19 +208,23 @@ def fly(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: FlightOp
         events=options.events,
         devices=devices is not None,
     )
+    told = (foresight or Foresight(recorded, options.seed)).tell(
+        policy, estimates if plans else None
+    )
     problem = problems.build(
-        table,
+        told.onto(table),
         cluster,
         as_pool=as_pool,
         devices=devices,
         bind_types=options.bind_types,
-        estimates=estimates if plans else None,
+        estimates=told.estimates,
         oversize=options.oversize,
         incomplete=options.incomplete,
     )
+    flown = policy.for_run(problem)
     flight = engine.run(
         problem,
-        policy,
+        flown,
         where,
         queueing=queueing,
         overhead=save_time + restore_time,
@@ -220,7 +240,12 @@ def fly(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: FlightOp
         "estimates": estimates if plans else None,
         "engine": engine.NAME,
     }
-    return Outcome(table, cluster, flight, settings, problem.reasons, problem.notes)
+    if flown.parameters:
+        settings["parameters"] = dict(flown.parameters)
+    if told.order_by:
+        settings["order_by"] = told.order_by
+    notes = (*problem.notes, *flown.notes, *told.notes)
+    return Outcome(table, cluster, flight, settings, problem.reasons, notes)
 
 
 def _own_workload(table: pa.Table) -> TargetWorkload:
