@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.sim.outcome import Outcome
 
+#: Reasons for which jobs cannot be flown that are told one by one.
+_REASONS = 3
 _METRICS = (
     *("avg_wait", "p50_wait", "p90_wait", "p99_wait", "max_wait", "num_waited"),
     *("avg_jct", "p50_jct", "p90_jct", "p99_jct", "utilization", "makespan"),
@@ -138,12 +140,8 @@ def prediction_effect(
     options = FlightOptions(placement=placement, seed=seed, oversize="reject", incomplete="reject")
     foresight = Foresight(table, seed)
     rehearsal = fly(table, spec, FIFO.resolved(), replace(options, queueing="skip"), foresight)
-    flown = rehearsal.flight.status != REJECTED
-    natural = offered_load(table, spec.num_gpus, flown)
+    tunnel = _Tunnel(rehearsal, options, foresight)
     on_done("as recorded")
-    tunnel = _Tunnel(
-        table, spec, options, foresight, flown, natural, big_jobs(rehearsal.num_gpus, flown)
-    )
     plain = [FIFO, *(shortest(name) for name in names)]
     for load in wanted:
         for setting in plain:
@@ -156,12 +154,13 @@ def prediction_effect(
             on_done(setting.label)
     tunnel.sort(wanted)
     runs = judged(tunnel.runs)
+    flown = tunnel.flown
     told = {name: foresight.predictions(name) for name in names}
     truth = numbers(table, "duration")
     return PredictionEffect(
         cluster=spec,
         loads=tuple(wanted),
-        natural_load=natural,
+        natural_load=tunnel.natural,
         num_flown=int(flown.sum()),
         num_rejected=int((~flown).sum()),
         big=tunnel.big,
@@ -180,7 +179,7 @@ def prediction_effect(
             "agings": list(agings),
             "reservations": reservations,
         },
-        notes=_notes(rehearsal, tunnel),
+        notes=_notes(rehearsal, flown, told, model),
     )
 
 
@@ -198,36 +197,28 @@ class _Tunnel:
     Attributes:
         runs: rows of `PredictionEffect.runs`, without what `judged` adds.
         sizes: rows of `PredictionEffect.sizes`.
+        flown: bool array of shape (n,): the jobs that were not rejected.
+        natural: the load that they offer as recorded.
         big: the big jobs.
     """
 
-    def __init__(
-        self,
-        table: pa.Table,
-        cluster: ClusterSpec,
-        options: FlightOptions,
-        foresight: Foresight,
-        flown: np.ndarray,
-        natural: float,
-        big: BigJobs,
-    ) -> None:
-        self._table = table
-        self._cluster = cluster
+    def __init__(self, rehearsal: Outcome, options: FlightOptions, foresight: Foresight) -> None:
+        self._table = rehearsal.jobs
+        self._cluster = rehearsal.cluster
         self._options = options
         self._foresight = foresight
-        self._flown = flown
-        self._natural = natural
+        self.flown = rehearsal.flight.status != REJECTED
+        self.natural = offered_load(self._table, self._cluster.num_gpus, self.flown)
+        self.big = big_jobs(rehearsal.num_gpus, self.flown)
         self._stretched: dict[float, pa.Table] = {}
         self._order: dict[str, int] = {}
-        self.big = big
         self.runs: list[dict[str, Any]] = []
         self.sizes: list[dict[str, Any]] = []
-        self.notes: dict[str, None] = {}
 
     def fly(self, load: float, setting: Setting) -> None:
         """Fly one setting at one load and keep its rows."""
         if load not in self._stretched:
-            self._stretched[load] = at_load(self._table, self._natural, load, self._flown)
+            self._stretched[load] = at_load(self._table, self.natural, load, self.flown)
         self._order.setdefault(setting.label, len(self._order))
         options = replace(self._options, queueing=setting.queueing, estimates=setting.estimates)
         outcome = fly(
@@ -248,11 +239,12 @@ class _Tunnel:
             }
         )
         named = {"load": load, "policy": setting.label}
+        # All that fly finish: a class has as many jobs as started, the rejected do not count.
         self.sizes += [
-            {**named, **row} for row in outcome.by_size().to_pylist() if row["num_started"]
+            {**named, **row, "num_jobs": row["num_started"]}
+            for row in outcome.by_size().to_pylist()
+            if row["num_started"]
         ]
-        if setting.kind != "fifo":
-            self.notes |= dict.fromkeys(outcome.notes)
 
     def sort(self, loads: Sequence[float]) -> None:
         """Put the rows in order of load, then of the settings' first runs."""
@@ -318,15 +310,32 @@ def _kept(found: dict[str, float | int | None]) -> dict[str, float | int | None]
     return {"n": found["num_predicted"], "within_25": found["within_25"]}
 
 
-def _notes(rehearsal: Outcome, tunnel: _Tunnel) -> tuple[str, ...]:
-    """Return what a reader of the numbers must know, each sentence once."""
-    flown = int((rehearsal.flight.status != REJECTED).sum())
+def _notes(
+    rehearsal: Outcome, flown: np.ndarray, told: dict[str, np.ndarray], model: str
+) -> tuple[str, ...]:
+    """Return what a reader of the numbers must know, one sentence each."""
+    notes = [f"{flown.sum():,} of {len(flown):,} jobs fly; only they are judged."]
     reasons: dict[str, int] = {}
     for reason in rehearsal.reasons.values():
         reasons[reason] = reasons.get(reason, 0) + 1
-    rejected = [
-        f"{number:,} job(s) cannot be flown: {reason}"
-        for reason, number in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))[:5]
-    ]
-    told = f"{flown:,} of {len(rehearsal.flight.status):,} jobs fly; only they are judged."
-    return tuple(dict.fromkeys((told, *rejected, *rehearsal.notes, *tunnel.notes)))
+    ordered = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+    notes += [f"{n:,} job(s) cannot be flown: {reason}." for reason, n in ordered[:_REASONS]]
+    rest = sum(n for _, n in ordered[_REASONS:])
+    notes += [f"{rest:,} more cannot be flown for other reasons."] if rest else []
+    notes.append(
+        "Each job is predicted at its submission, from jobs that had ended by then in the log as "
+        "it was recorded; stretching the submissions to another load changes no prediction."
+    )
+    for name, predicted in told.items():
+        silent = int(np.isnan(predicted[flown]).sum())
+        if silent:
+            notes.append(
+                f"{name} says nothing of {silent:,} job(s): they go by the wall time asked for, or "
+                "without one first; a reservation then expects them to take a day."
+            )
+    overruns = int((numbers(rehearsal.jobs, "duration") > told[model])[flown].sum())
+    notes.append(
+        f"{overruns:,} job(s) run longer than {model} expects; reservations are planned with what "
+        "it expects, and nothing is killed."
+    )
+    return tuple(dict.fromkeys((*notes, *rehearsal.notes)))
