@@ -26,6 +26,11 @@ Row = dict[str, Any]
 _ERRORS = (0.01, 100.0)
 #: Room for the names of settings beside a chart, px.
 _NAMES = 168
+#: Ticks of a logarithmic axis of ratios.
+_RATIOS = (
+    *(0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.5),
+    *(2, 3, 4, 5, 7, 10, 20, 50, 100),
+)
 _TIMES = "format(datum.value, '.2~f') + '\u00d7'"
 
 
@@ -110,6 +115,14 @@ def waits_chart(found: PredictionEffect) -> Any:
     return themed(_by_load(found, dots))
 
 
+def _limit(source: Any) -> Any:
+    """Return the rule right of which big jobs starve, drawn once a panel."""
+    import altair as alt
+
+    one = source.transform_aggregate(rows="count()", groupby=["load"])
+    return one.mark_rule(color=MUTED[0], strokeDash=[2, 3]).encode(x=alt.datum(TOLERANCE))
+
+
 def _by_load(found: PredictionEffect, chart: Any) -> Any:
     """Return a chart as panels, one a load, one below the other."""
     import altair as alt
@@ -192,7 +205,7 @@ def starvation_chart(found: PredictionEffect) -> Any:
         "policy:N",
         sort=order,
         title=None,
-        axis=alt.Axis(ticks=False, domain=False, labelLimit=_NAMES, grid=True),
+        axis=alt.Axis(ticks=False, domain=False, labelLimit=_NAMES, minExtent=_NAMES, grid=True),
     )
     verdicts = ["does not", "starves the big jobs"]
     blue, vermillion = colours(3)[1:]
@@ -205,9 +218,10 @@ def starvation_chart(found: PredictionEffect) -> Any:
     )
     source = alt.Chart(alt.Data(values=rows))
     dots = source.mark_point(filled=True, size=46, opacity=1).encode(x=x, y=y, color=color)
-    strokes = source.mark_tick(thickness=2, size=11).encode(x="longest:Q", y=y, color=color)
-    limit = source.mark_rule(color=MUTED[0], strokeDash=[2, 3]).encode(x=alt.datum(TOLERANCE))
-    layers = alt.layer(limit, strokes, dots)
+    strokes = source.mark_tick(thickness=2, size=11, opacity=1).encode(
+        x="longest:Q", y=y, color=color
+    )
+    layers = alt.layer(_limit(source), strokes, dots)
     width = WIDTH + 40 - _NAMES
     return themed(_by_load(found, layers.properties(width=width, height=16 * len(order))))
 
@@ -278,9 +292,7 @@ def tradeoff_chart(found: PredictionEffect) -> Any:
         "wait:Q",
         title="Mean wait, over fifo\u2019s",
         scale=alt.Scale(type="log", nice=False, padding=14),
-        axis=alt.Axis(
-            labelExpr=_TIMES, values=[0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100]
-        ),
+        axis=alt.Axis(labelExpr=_TIMES, values=_RATIOS, labelOverlap="greedy"),
     )
     scale = alt.Scale(domain=kinds, range=colours(len(kinds)))
     color = alt.Color("kind:N", title=None, sort=kinds, scale=scale, legend=legend_above(kinds))
@@ -288,12 +300,14 @@ def tradeoff_chart(found: PredictionEffect) -> Any:
     line = source.transform_filter("datum.step != null").mark_line(
         strokeWidth=1, color=MUTED[0], strokeDash=[3, 2]
     )
-    limit = source.mark_rule(color=MUTED[0], strokeDash=[2, 3]).encode(x=alt.datum(TOLERANCE))
     dots = source.mark_point(filled=True, size=50, opacity=1)
     words = source.mark_text(align="left", dx=6, dy=-6, fontSize=11).encode(
         x=x, y=y, text="setting:N", color=color
     )
     layers = alt.layer(
-        limit, line.encode(x=x, y=y, order="step:Q"), dots.encode(x=x, y=y, color=color), words
+        _limit(source),
+        line.encode(x=x, y=y, order="step:Q"),
+        dots.encode(x=x, y=y, color=color),
+        words,
     )
     return themed(_by_load(found, layers.properties(width=WIDTH, height=190)))

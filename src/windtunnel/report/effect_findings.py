@@ -153,15 +153,15 @@ def _starving(found: PredictionEffect) -> list[str]:
     load = middle(found)
     first, _ = _plain(found, load)
     who = big_words(found)
-    told = [
-        (
-            f"The big jobs are {who} ({plural(first['big_num_jobs'], 'job')}). Under fifo, which goes "
-            f"on past a job that does not fit, they wait {duration(first['big_avg_wait'])} on average "
-            f"at load {load:g} (all jobs: {duration(first['avg_wait'])}; the longest of theirs: "
-            f"{duration(first['big_max_wait'])}), each overtaken by "
-            f"{count(first['big_avg_overtaken'])} later jobs on average."
-        )
-    ]
+    jobs = plural(first["big_num_jobs"], "job")
+    mean, longest = duration(first["big_avg_wait"]), duration(first["big_max_wait"])
+    overtaken = count(first["big_avg_overtaken"])
+    under_fifo = (
+        f"The big jobs are {who} ({jobs}). Under fifo, which goes on past a job that does not fit, "
+        f"they wait {mean} on average at load {load:g} (all jobs: {duration(first['avg_wait'])}), "
+        f"the longest {longest}; each is overtaken by {overtaken} later jobs on average."
+    )
+    told = [under_fifo]
     for each in found.loads:
         bad = [row for row in found.at(each) if row["kind"] == "shortest" and row["starves"]]
         good = [

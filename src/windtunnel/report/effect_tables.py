@@ -72,14 +72,16 @@ def sizes_table(found: PredictionEffect, load: float) -> Table:
         rows = [cells[size, label] for label in labels]
         parts = [Cell(count(rows[0]["num_jobs"]))]
         for row in rows:
-            parts += [_time(row[key]) for key in ("avg_wait", "p90_wait", "avg_jct")]
+            tail = f"P99 {duration(row['p99_wait'])}" if row["p99_wait"] >= 1 else ""
+            wait = exact_seconds(row["avg_wait"])
+            parts += [Cell(duration(row["avg_wait"]), wait, tail), _time(row["avg_jct"])]
         lines.append(Line(size.replace("-", "\u2013"), parts))
     return Table(
         "GPUs of the job",
         [names[label] for label in labels],
         lines,
         lead=["n"],
-        under=["mean wait", "P90", "mean JCT"],
+        under=["mean wait", "mean JCT"],
     )
 
 
