@@ -205,3 +205,20 @@ def test_presets_are_all_tested_and_their_details_published() -> None:
     assert preset("pai").gpu_types == ("MISC", "P100", "T4", "V100", "V100M32")
     with pytest.raises(wt.SpecError, match=r"unknown name 'kalso'\. Did you mean 'kalos'\?"):
         preset("kalso")
+
+
+def test_a_part_of_a_preset_has_its_share_of_each_node_type() -> None:
+    cluster = parse_cluster("PAI/6")
+    whole = preset("pai").node_types
+    assert [node.count for node in cluster.node_types] == [47, 133, 83, 8, 10, 22, 14]
+    assert [(n.gpus, n.gpu_type, n.cpus, n.mem_gib) for n in cluster.node_types] == [
+        (n.gpus, n.gpu_type, n.cpus, n.mem_gib) for n in whole
+    ]
+    assert (cluster.name, cluster.num_gpus) == ("pai/6", 1128)
+    assert parse_cluster("pai/1").node_types == whole
+    assert {node.count for node in parse_cluster("pai/100000").node_types} == {1}
+
+
+def test_a_part_is_one_in_at_least_one() -> None:
+    with pytest.raises(wt.SpecError, match="expected 1/1 or less"):
+        parse_cluster("pai/0")

@@ -203,7 +203,23 @@ def _chosen(found: PredictionEffect) -> list[str]:
     ]
     if len(found.loads) > 1 and set(choice.by_load.values()) != {choice.policy}:
         told.append(f"For one load alone it would pick {', '.join(alone)}.")
-    return [rule, *told]
+    return [rule, *told, *_reserving(found)]
+
+
+def _reserving(found: PredictionEffect) -> list[str]:
+    """Return what the reservation that spares the big jobs most does to both; none flown, none."""
+    load = middle(found)
+    rows = [row for row in found.at(load) if row["kind"] == "reservation"]
+    if not rows:
+        return []
+    best = min(rows, key=lambda row: row["big_max_ratio"])
+    first, _ = _plain(found, load)
+    return [
+        f"A reservation ({clean(best['policy'])}, load {load:g}) takes the longest wait of the big "
+        f"jobs from {duration(first['big_max_wait'])} to {duration(best['big_max_wait'])} and "
+        f"their mean from {duration(first['big_avg_wait'])} to {duration(best['big_avg_wait'])}; "
+        f"it {_cut(first, best)}."
+    ]
 
 
 def _plain(found: PredictionEffect, load: float) -> tuple[Row, Row]:
