@@ -214,12 +214,13 @@ def _reserving(found: PredictionEffect) -> list[str]:
         return []
     best = min(rows, key=lambda row: row["big_max_ratio"])
     first, _ = _plain(found, load)
-    return [
+    longest = f"{duration(first['big_max_wait'])} to {duration(best['big_max_wait'])}"
+    mean = f"{duration(first['big_avg_wait'])} to {duration(best['big_avg_wait'])}"
+    told = (
         f"A reservation ({clean(best['policy'])}, load {load:g}) takes the longest wait of the big "
-        f"jobs from {duration(first['big_max_wait'])} to {duration(best['big_max_wait'])} and "
-        f"their mean from {duration(first['big_avg_wait'])} to {duration(best['big_avg_wait'])}; "
-        f"it {_cut(first, best)}."
-    ]
+        f"jobs from {longest} and their mean from {mean}; it {_cut(first, best)}."
+    )
+    return [told]
 
 
 def _plain(found: PredictionEffect, load: float) -> tuple[Row, Row]:
