@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windtunnel.errors import SpecError
@@ -196,6 +196,7 @@ def test_labels_of_cures_are_distinct_and_can_be_flown() -> None:
         assert setting.resolved().label == setting.policy
 
 
+@settings(deadline=None, derandomize=True)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 9), st.booleans()), min_size=1))
 def test_overtaking_is_what_counting_pairs_gives(rows: list[tuple[int, int, bool]]) -> None:
     submit = np.array([float(row[0]) for row in rows])
@@ -213,6 +214,7 @@ def test_overtaking_is_what_counting_pairs_gives(rows: list[tuple[int, int, bool
     assert overtaken(submit, start, members).tolist() == expected
 
 
+@settings(deadline=None, derandomize=True)
 @given(
     st.lists(st.sampled_from([0.0, 0.5, 1, 2, 3, 8, 64, 700]), min_size=1, max_size=60),
     st.floats(0.001, 1),
@@ -227,6 +229,7 @@ def test_big_jobs_are_the_fewest_largest_classes_with_their_share(
     assert gpus[~found.members].max(initial=-1) < found.least
 
 
+@settings(deadline=None, derandomize=True)
 @given(
     st.lists(st.tuples(st.integers(0, 1000), st.integers(1, 99)), min_size=2, max_size=30),
     st.floats(0.1, 5),

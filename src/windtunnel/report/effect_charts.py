@@ -26,11 +26,8 @@ Row = dict[str, Any]
 _ERRORS = (0.01, 100.0)
 #: Room for the names of settings beside a chart, px.
 _NAMES = 168
-#: Ticks of a logarithmic axis of ratios.
-_RATIOS = (
-    *(0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.5),
-    *(2, 3, 4, 5, 7, 10, 20, 50, 100),
-)
+#: Mean waits of more times fifo's are drawn at this, with their number.
+_TOP = 1.5
 _TIMES = "format(datum.value, '.2~f') + '\u00d7'"
 
 
@@ -271,14 +268,22 @@ def _short(row: Row) -> str:
     return "sjf + easy" if row["queueing"] == "easy" else "easy-sjbf"
 
 
+def _word(row: Row) -> str:
+    """Return what stands at a point: the setting, and its mean wait where it is off the chart."""
+    return row["setting"] + (f" ({row['wait']:.1f}\u00d7)" if row["wait"] > _TOP else "")
+
+
 def tradeoff_chart(found: PredictionEffect) -> Any:
     """Return what is gained against what the big jobs pay, a panel a load.
 
-    A line joins first come first served, the agings in order, and shortest first.
+    A line joins first come first served, the agings in order, and shortest first. What makes mean
+    waits more than `_TOP` times as long stands at that height, with its number.
     """
     import altair as alt
 
-    rows = tradeoff_rows(found)
+    rows = [
+        row | {"drawn": min(row["wait"], _TOP), "word": _word(row)} for row in tradeoff_rows(found)
+    ]
     if not rows:
         return None
     kinds = ["fifo", "aging", "shortest", "reservation"]
@@ -289,10 +294,10 @@ def tradeoff_chart(found: PredictionEffect) -> Any:
         axis=alt.Axis(labelExpr=_TIMES, tickCount=6),
     )
     y = alt.Y(
-        "wait:Q",
+        "drawn:Q",
         title="Mean wait, over fifo\u2019s",
-        scale=alt.Scale(type="log", nice=False, padding=14),
-        axis=alt.Axis(labelExpr=_TIMES, values=_RATIOS, labelOverlap="greedy"),
+        scale=alt.Scale(zero=False, padding=14),
+        axis=alt.Axis(labelExpr=_TIMES, tickCount=6),
     )
     scale = alt.Scale(domain=kinds, range=colours(len(kinds)))
     color = alt.Color("kind:N", title=None, sort=kinds, scale=scale, legend=legend_above(kinds))
@@ -302,7 +307,7 @@ def tradeoff_chart(found: PredictionEffect) -> Any:
     )
     dots = source.mark_point(filled=True, size=50, opacity=1)
     words = source.mark_text(align="left", dx=6, dy=-6, fontSize=11).encode(
-        x=x, y=y, text="setting:N", color=color
+        x=x, y=y, text="word:N", color=color
     )
     layers = alt.layer(
         _limit(source),

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from windtunnel.study.prediction_effect import PredictionEffect
 
 Row = dict[str, Any]
+#: A mean wait below this is hardly one, s.
+_HARDLY = 10
 
 
 def headline(found: PredictionEffect) -> str:
@@ -30,12 +32,14 @@ def headline(found: PredictionEffect) -> str:
             f"was tried gains at every load without making {big_words(found)} wait longer."
         )
     chosen = next(row for row in found.at(load) if row["policy"] == choice.policy)
-    cure = f"with {clean(choice.policy)}" if chosen["kind"] != "shortest" else "as it is"
-    kept = [value for value in choice.kept.values() if value is not None]
-    share = f", {_span(kept)} of the gain of shortest first" if kept and cure != "as it is" else ""
+    cure = ""
+    if chosen["kind"] != "shortest":
+        kept = [value for value in choice.kept.values() if value is not None]
+        share = f" ({_span(kept)} of the gain of shortest first)" if kept else ""
+        cure = f" with {clean(choice.policy)}{share}"
     return (
-        f"Predicting run times with {model} {_cut(first, chosen)} at load {load:g} {cure}{share}, "
-        f"and {big_words(found)} wait no longer than {percent(TOLERANCE - 1)} beyond fifo."
+        f"Predicting run times with {model} {_cut(first, chosen)} at load {load:g}{cure}, and the "
+        f"longest waits of {big_words(found)} grow by {percent(TOLERANCE - 1)} at most."
     )
 
 
@@ -130,11 +134,11 @@ def _sizes(found: PredictionEffect) -> str:
     ]
     told = f"At load {load:g} the waiting that {clean(found.model)} saves is that of "
     told += f"{' and '.join(parts)}."
-    idle = sum(r["num_jobs"] for r in base.values() if r["avg_wait"] < 1)
+    idle = sum(r["num_jobs"] for r in base.values() if r["avg_wait"] < _HARDLY)
     if idle:
         share = idle / sum(r["num_jobs"] for r in base.values())
         told += f" {percent(share)} of the jobs are of sizes whose mean wait under fifo is below "
-        told += "1 s: no prediction can help them."
+        told += f"{_HARDLY} s: no prediction can help them."
     longer = [s for s in base if ours[s]["avg_wait"] > 1.1 * base[s]["avg_wait"] + 1]
     if longer:
         names = ", ".join(
@@ -191,6 +195,10 @@ def _chosen(found: PredictionEffect) -> list[str]:
     )
     if choice.policy is None:
         told = ["No setting keeps to it at every load and gains on fifo."]
+    elif choice.policy == f"sjf:by={found.model}":
+        told = [
+            f"It picks {clean(choice.policy)} as it is, which starves them at none of the loads."
+        ]
     else:
         kept = ", ".join(
             f"{percent(value)} at load {load:g}" if value is not None else f"none at {load:g}"
@@ -207,18 +215,19 @@ def _chosen(found: PredictionEffect) -> list[str]:
 
 
 def _reserving(found: PredictionEffect) -> list[str]:
-    """Return what the reservation that spares the big jobs most does to both; none flown, none."""
+    """Return what the reservation that spares the big jobs most does, where there is any."""
     load = middle(found)
     rows = [row for row in found.at(load) if row["kind"] == "reservation"]
-    if not rows:
+    first, _ = _plain(found, load)
+    if not rows or first["big_max_wait"] == 0:
         return []
     best = min(rows, key=lambda row: row["big_max_ratio"])
-    first, _ = _plain(found, load)
     longest = f"{duration(first['big_max_wait'])} to {duration(best['big_max_wait'])}"
     mean = f"{duration(first['big_avg_wait'])} to {duration(best['big_avg_wait'])}"
+    name = clean(best["policy"])
     told = (
-        f"A reservation ({clean(best['policy'])}, load {load:g}) takes the longest wait of the big "
-        f"jobs from {longest} and their mean from {mean}; it {_cut(first, best)}."
+        f"The reservation that spares the big jobs most ({name}, load {load:g}) takes the longest "
+        f"of their waits from {longest} and the mean from {mean}; it {_cut(first, best)}."
     )
     return [told]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.report.curves import size_order
 from windtunnel.report.effect_charts import compared, shown_names
-from windtunnel.report.format import count, duration, exact_seconds, percent, times
+from windtunnel.report.format import count, duration, exact_seconds, percent
 from windtunnel.report.names import clean
 from windtunnel.report.sections import Cell, Line, Table
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 _RUNS = (
-    *("mean wait", "saved", "of the gain", "P90", "P99", "longest", "mean JCT", "in use"),
+    *("mean wait", "saved", "of the gain", "P99", "longest", "mean JCT", "in use"),
     *("big: mean", "P99", "longest", "overtaken by"),
 )
 _KINDS = {
@@ -43,14 +43,14 @@ def _run_cells(row: Row) -> list[Cell]:
         _time(row["avg_wait"]),
         Cell(percent(row["wait_saved"]) if others else ""),
         Cell(percent(row["gain_kept"]) if others and row["kind"] != "shortest" else ""),
-        *(_time(row[key]) for key in ("p90_wait", "p99_wait", "max_wait", "avg_jct")),
+        *(_time(row[key]) for key in ("p99_wait", "max_wait", "avg_jct")),
         Cell(percent(row["utilization"])),
         _time(row["big_avg_wait"]),
         *(
             Cell(
                 duration(row[f"big_{key}_wait"]),
                 exact_seconds(row[f"big_{key}_wait"]),
-                times(row[f"big_{key}_ratio"]) if others else "",
+                _ratio(row[f"big_{key}_ratio"]) if others else "",
                 "worse" if starves else "neutral",
                 marked=starves,
             )
@@ -122,6 +122,11 @@ def within_table(found: PredictionEffect) -> Table:
         for size in sizes
     ]
     return Table("GPUs of the job", ["n", *(clean(model) for model in models)], lines)
+
+
+def _ratio(value: float) -> str:
+    """Return a factor near 1 with two decimals: the limit is at 1.1."""
+    return f"{value:,.2f}\u00d7" if value < float("inf") else "from 0 s"
 
 
 def _time(seconds: float | None) -> Cell:

@@ -179,7 +179,7 @@ def prediction_effect(
             "agings": list(agings),
             "reservations": reservations,
         },
-        notes=_notes(rehearsal, flown, told, model),
+        notes=_notes(rehearsal, flown, told, model, reserved=reservations),
     )
 
 
@@ -311,7 +311,12 @@ def _kept(found: dict[str, float | int | None]) -> dict[str, float | int | None]
 
 
 def _notes(
-    rehearsal: Outcome, flown: np.ndarray, told: dict[str, np.ndarray], model: str
+    rehearsal: Outcome,
+    flown: np.ndarray,
+    told: dict[str, np.ndarray],
+    model: str,
+    *,
+    reserved: bool,
 ) -> tuple[str, ...]:
     """Return what a reader of the numbers must know, one sentence each."""
     notes = [f"{flown.sum():,} of {len(flown):,} jobs fly; only they are judged."]
@@ -334,8 +339,9 @@ def _notes(
                 "without one first; a reservation then expects them to take a day."
             )
     overruns = int((numbers(rehearsal.jobs, "duration") > told[model])[flown].sum())
-    notes.append(
-        f"{overruns:,} job(s) run longer than {model} expects; reservations are planned with what "
-        "it expects, and nothing is killed."
-    )
+    if reserved and overruns:
+        notes.append(
+            f"{overruns:,} job(s) run longer than {model} expects; reservations are planned with "
+            "what it expects, and nothing is killed."
+        )
     return tuple(dict.fromkeys((*notes, *rehearsal.notes)))
