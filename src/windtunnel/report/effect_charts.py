@@ -270,7 +270,8 @@ def _short(row: Row) -> str:
 
 def _word(row: Row) -> str:
     """Return what stands at a point: the setting, and its mean wait where it is off the chart."""
-    return row["setting"] + (f" ({row['wait']:.1f}\u00d7)" if row["wait"] > _TOP else "")
+    off = f" ({row['wait']:.1f}\u00d7)" if row["wait"] > _TOP else ""
+    return f"{row['setting']}{off}"
 
 
 def tradeoff_chart(found: PredictionEffect) -> Any:
