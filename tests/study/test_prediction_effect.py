@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import windtunnel as wt
 from windtunnel.errors import SpecError
 from windtunnel.schema import as_jobs
 from windtunnel.study.big_jobs import big_jobs, overtaken
@@ -247,3 +248,33 @@ def test_stretched_jobs_offer_the_load_that_is_wanted(
     assert min(stretched["submit_time"].to_pylist()) == min(submit)
     order = np.argsort(submit, kind="stable")
     assert np.all(np.diff(np.array(stretched["submit_time"].to_pylist())[order]) >= 0)
+
+
+def test_a_rejected_job_before_the_first_that_flies_moves_nothing() -> None:
+    jobs = {
+        key: [value + 50 if key == "submit_time" else value for value in values]
+        for key, values in story().items()
+    }
+    early = {"submit_time": 0, "duration": 1, "num_gpus": 3}
+    jobs = {key: [early[key], *values] for key, values in jobs.items()}
+    found = prediction_effect(
+        jobs, "pool:2", loads=[0.01], models=["oracle"], agings=[0.3, 1], reservations=False
+    )
+    assert found.runs["avg_wait"].to_pylist() == study(loads=[0.01]).runs["avg_wait"].to_pylist()
+    assert found.natural_load == NATURAL
+
+
+def test_on_pais_twin_groups_tell_more_than_users() -> None:
+    jobs = wt.open_trace("synthetic:pai", jobs=5000, seed=0).jobs
+    found = prediction_effect(
+        jobs, "pai/12", loads=[1.1], models=["oracle", "sjg", "sju"], agings=[], reservations=False
+    )
+    within = {row["model"]: row["within_25"] for row in found.predictions.to_pylist()}
+    assert within["oracle"] == 1
+    assert within["sjg"] > 2 * within["sju"]
+    assert found.num_rejected >= jobs["duration"].null_count
+    assert found.num_flown + found.num_rejected == 5000
+    sizes = [row for row in found.sizes.to_pylist() if row["policy"] == "fifo"]
+    assert sum(row["num_jobs"] for row in sizes) == found.num_flown
+    saved = {row["policy"]: row["wait_saved"] for row in found.at(1.1)}
+    assert saved["sjf:by=oracle"] > 0
