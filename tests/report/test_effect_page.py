@@ -93,7 +93,7 @@ def test_charts_draw_the_tables(found: PredictionEffect) -> None:
     assert {row["load"] for row in rows} == {"load 0.3", "load 0.5"}
     points = effect_charts.tradeoff_rows(found)
     base = [row for row in points if row["kind"] == "fifo"]
-    assert [(row["wait"], row["p99"], row["step"]) for row in base] == [(1, 1, 0)] * 2
+    assert [(row["wait"], row["big"], row["step"]) for row in base] == [(1, 1, 0)] * 2
     steps = [row["step"] for row in points if row["load"] == "load 0.3"]
     assert sorted(steps) == list(range(len(steps)))
     curves = effect_charts.errors_chart(found).to_dict()["layer"][1]["data"]["values"]

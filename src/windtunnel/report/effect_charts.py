@@ -26,7 +26,7 @@ Row = dict[str, Any]
 _ERRORS = (0.01, 100.0)
 #: Room for the names of settings beside a chart, px.
 _NAMES = 168
-#: Mean waits of more times fifo's are drawn at this, with their number.
+#: Waits of more times fifo's are drawn at this, the mean with its number.
 _TOP = 1.5
 _TIMES = "format(datum.value, '.2~f') + '\u00d7'"
 
@@ -231,8 +231,8 @@ def tradeoff_rows(found: PredictionEffect) -> list[Row]:
     """Return the settings of the predictor that the cures go by, as points.
 
     Rows: ``load`` (text), ``setting`` (what tells it apart), ``kind``, ``step`` (place on the curve
-    of agings; None off it), ``wait`` (mean wait over that under first come first served), ``p99``
-    (the big jobs' P99 wait, likewise).
+    of agings; None off it), ``wait`` (mean wait over that under first come first served), ``big``
+    (the worse of the big jobs' P99 and longest wait, likewise: what the rule judges).
     """
     rows = []
     for load in found.loads:
@@ -249,7 +249,7 @@ def tradeoff_rows(found: PredictionEffect) -> list[Row]:
                     "kind": row["kind"],
                     "step": steps.get(row["policy"]),
                     "wait": row["avg_wait"] / base["avg_wait"],
-                    "p99": row["big_p99_ratio"],
+                    "big": max(row["big_p99_ratio"], row["big_max_ratio"]),
                 }
                 for row in (base, *own)
                 if _finite(row)
@@ -269,7 +269,7 @@ def _short(row: Row) -> str:
 
 
 def _word(row: Row) -> str:
-    """Return what stands at a point: the setting, and its mean wait where it is off the chart."""
+    """Return what stands at a point: the setting, and its mean wait where that is off the chart."""
     off = f" ({row['wait']:.1f}\u00d7)" if row["wait"] > _TOP else ""
     return f"{row['setting']}{off}"
 
@@ -277,25 +277,26 @@ def _word(row: Row) -> str:
 def tradeoff_chart(found: PredictionEffect) -> Any:
     """Return what is gained against what the big jobs pay, a panel a load.
 
-    A line joins first come first served, the agings in order, and shortest first. What makes mean
-    waits more than `_TOP` times as long stands at that height, with its number.
+    A line joins first come first served, the agings in order, and shortest first. What is beyond
+    `_TOP` times stands on that edge, a mean wait with its number.
     """
     import altair as alt
 
     rows = [
-        row | {"drawn": min(row["wait"], _TOP), "word": _word(row)} for row in tradeoff_rows(found)
+        row | {"x": min(row["big"], _TOP), "y": min(row["wait"], _TOP), "word": _word(row)}
+        for row in tradeoff_rows(found)
     ]
     if not rows:
         return None
     kinds = ["fifo", "aging", "shortest", "reservation"]
     x = alt.X(
-        "p99:Q",
-        title="P99 wait of the big jobs, over that under fifo",
+        "x:Q",
+        title="Big jobs: worse of P99 and longest wait, over fifo\u2019s",
         scale=alt.Scale(zero=False, padding=16),
         axis=alt.Axis(labelExpr=_TIMES, tickCount=6),
     )
     y = alt.Y(
-        "drawn:Q",
+        "y:Q",
         title="Mean wait, over fifo\u2019s",
         scale=alt.Scale(zero=False, padding=14),
         axis=alt.Axis(labelExpr=_TIMES, tickCount=6),

@@ -27,7 +27,8 @@ _STARVATION = (
 )
 _TRADEOFF = (
     "A number is an aging, the seconds of waiting that make up for a second of run time; the line "
-    "joins fifo, the agings and sjf. Right of the dotted line the big jobs starve."
+    "joins fifo, the agings and sjf. Right of the dotted line the big jobs starve. What is beyond "
+    "1.5 times fifo stands on the edge, a mean wait with its number."
 )
 
 
