@@ -14,7 +14,7 @@ from windtunnel.errors import SpecError
 from windtunnel.schema import as_jobs
 from windtunnel.study.big_jobs import big_jobs, overtaken
 from windtunnel.study.effect_choice import TOLERANCE, choose, judged
-from windtunnel.study.effect_settings import cures
+from windtunnel.study.effect_settings import checked_models, cures
 from windtunnel.study.offered_load import at_load, offered_load
 from windtunnel.study.prediction_effect import PredictionEffect, num_steps, prediction_effect
 
@@ -188,6 +188,15 @@ def test_where_nobody_waits_nothing_is_saved_and_any_wait_of_big_jobs_starves() 
     assert [row["wait_saved"] for row in rows] == [None] * 3
     assert [row["starves"] for row in rows] == [False, False, True]
     assert choose(rows, "m").policy is None
+
+
+def test_group_and_user_are_words_for_pais_estimates() -> None:
+    assert checked_models(["cart", "group", "user", "oracle"], 0) == (
+        ["cart", "sjg", "sju", "oracle"],
+        frozenset(["oracle"]),
+    )
+    with pytest.raises(SpecError, match="twice"):
+        checked_models(["group", "sjg"], 0)
 
 
 def test_labels_of_cures_are_distinct_and_can_be_flown() -> None:

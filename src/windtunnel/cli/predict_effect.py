@@ -58,8 +58,8 @@ class Numbers(click.ParamType):  # type: ignore[type-arg] # generic from click 8
     default=MODELS,
     show_default=True,
     metavar="NAMES",
-    help="Predictors, separated by commas, as for `predict durations`; oracle and noise know the "
-    "truth and are bounds.",
+    help="Predictors, separated by commas, as for `predict durations`; group and user are sjg and "
+    "sju; oracle and noise know the truth.",
 )
 @click.option(
     "--loads",

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Predictors asked where nothing is said: the bound, PAI's group and user means, its tree.
 MODELS: tuple[str, ...] = ("oracle", "sjg", "sju", "cart")
+#: Words for PAI's estimates, by what they go by.
+ALIASES = {"group": "sjg", "user": "sju"}
 #: Seconds of waiting that make up for a second of predicted run time.
 AGINGS: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0, 100.0)
 #: Offered loads.
@@ -91,7 +93,7 @@ def cures(model: str, agings: Iterable[float], *, reservations: bool) -> list[Se
 
 
 def checked_models(models: Sequence[str], seed: int) -> tuple[list[str], frozenset[str]]:
-    """Return the predictors' names, and which of them know the truth.
+    """Return the predictors' names, `ALIASES` resolved, and which of them know the truth.
 
     Raises:
         SpecError: none, an unknown one, or one twice.
@@ -100,7 +102,8 @@ def checked_models(models: Sequence[str], seed: int) -> tuple[list[str], frozens
         raise SpecError("models", "expected at least one predictor, such as sjg,cart.")
     peeking = set()
     seen: set[str] = set()
-    for name in models:
+    names = [ALIASES.get(name, name) for name in models]
+    for name in names:
         predictor = resolve_predictor(name, seed=seed)
         if predictor.label in seen:
             raise SpecError("models", f"found {quote(predictor.label)} twice; name each once.")
@@ -108,7 +111,7 @@ def checked_models(models: Sequence[str], seed: int) -> tuple[list[str], frozens
         shortest(name).resolved()
         if predictor.peeks:
             peeking.add(name)
-    return list(models), frozenset(peeking)
+    return names, frozenset(peeking)
 
 
 def checked_numbers(where: str, values: Sequence[float], *, least: int) -> list[float]:
