@@ -47,11 +47,15 @@ def test_json_is_one_flat_object_with_the_documented_keys(
     metrics = wt.simulate(wt.open_trace(lecture).jobs, "2x1", policy="sjf").metrics()
     assert {key: data[key] for key in metrics} == metrics
     rest = {"settings", "trace", "cluster", "by_size", "by_vc", "notes", "command", "out"}
+    rest |= {"fairness", "starvation"}
     assert set(data) == set(metrics) | rest
     assert data["trace"] | {"num_jobs": 4, "name": "lecture", "dropped": {}} == data["trace"]
     assert data["cluster"]["num_gpus"] == 2
     assert data["settings"]["seed"] == 0
     assert [row["size"] for row in data["by_size"]] == ["1"]
+    # a 0-30, b 0-10, d 10-50, c 30-55 by shortest first, or c before d: see the starvation rows.
+    assert data["fairness"]["num_rho"] == 4
+    assert [row["size"] for row in data["starvation"]] == ["1"]
     assert data["out"] is None
 
 

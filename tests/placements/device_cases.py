@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from windtunnel.cluster.devices import DeviceDemand, DeviceNode, device_demand
-from windtunnel.placements.fragmentation import Shape, TargetWorkload, target_workload
+from windtunnel.sim.fragmentation import Shape, TargetWorkload, target_workload
 
 TYPES = ("A", "B", None)
 SHARES = (100, 250, 330, 500, 700)

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windtunnel.cluster.devices import FreeDevices
-from windtunnel.placements.fragmentation import fragmentation
 from windtunnel.placements.scored import GANGS, SCORES, TIES
 from windtunnel.placements.scored_catalogue import SCORED, resolve_scored
 from windtunnel.sim.compiled.loading import DEVICES as DEVICE_KERNELS
 from windtunnel.sim.compiled.loading import load_kernels
+from windtunnel.sim.fragmentation import fragmentation
 
 if TYPE_CHECKING:
     from device_cases import Case

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from windtunnel.cluster.devices import DeviceNode, FreeDevices, device_demand, device_nodes
 from windtunnel.errors import SpecError
-from windtunnel.placements.fragmentation import (
+from windtunnel.sim.device_requests import device_requests
+from windtunnel.sim.fragmentation import (
     CAUSES,
     Shape,
     fragmentation,
@@ -19,7 +20,6 @@ from windtunnel.placements.fragmentation import (
     target_workload,
     workload_of,
 )
-from windtunnel.sim.device_requests import device_requests
 from windtunnel.traces.openb import read_nodes, read_openb
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import pytest
 from windtunnel.cluster.devices import DeviceNode, FreeDevices, device_demand
 from windtunnel.placements.draws import below, draw
 from windtunnel.placements.fgd import steps
-from windtunnel.placements.fragmentation import Shape, target_workload
 from windtunnel.placements.scored import FINE
 from windtunnel.placements.scored_catalogue import resolve_scored
+from windtunnel.sim.fragmentation import Shape, target_workload
 
 #: 0: idle, 8 GPUs, 128 cores; 1: one GPU at 400 free, one idle; 2: 4 GPUs, first one at 700 free.
 NODES = (

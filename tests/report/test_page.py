@@ -136,7 +136,7 @@ def page(runs: dict[str, Outcome], trace: Trace) -> str:
 def test_page_is_one_file_that_loads_nothing(page: str) -> None:
     reader = _assert_self_contained(page)
     assert page.startswith("<!doctype html>")
-    assert sum(tag == "svg" for tag, _ in reader.tags) == 6
+    assert sum(tag == "svg" for tag, _ in reader.tags) == 7
     assert len(page) < 1_000_000
 
 

@@ -10,10 +10,10 @@ import pytest
 from windtunnel.cluster import ClusterSpec, NodeType
 from windtunnel.cluster.devices import FreeDevices, device_nodes
 from windtunnel.errors import SchemaError, SpecError
-from windtunnel.placements.fragmentation import fragmentation, workload_of
 from windtunnel.placements.scored_catalogue import resolve_scored
 from windtunnel.schema import as_jobs
 from windtunnel.sim.device_requests import device_requests
+from windtunnel.sim.fragmentation import fragmentation, workload_of
 from windtunnel.study.pack import arrivals, pack
 from windtunnel.traces.openb import read_nodes, read_openb
 

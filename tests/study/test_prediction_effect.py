@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import windtunnel as wt
 from windtunnel.errors import SpecError
 from windtunnel.schema import as_jobs
-from windtunnel.study.big_jobs import big_jobs, overtaken
+from windtunnel.study.big_jobs import big_jobs
 from windtunnel.study.effect_choice import TOLERANCE, choose, judged
 from windtunnel.study.effect_settings import checked_models, cures
 from windtunnel.study.offered_load import at_load, offered_load
@@ -204,24 +204,6 @@ def test_labels_of_cures_are_distinct_and_can_be_flown() -> None:
     assert len({setting.label for setting in found}) == 4
     for setting in found:
         assert setting.resolved().label == setting.policy
-
-
-@settings(deadline=None, derandomize=True)
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 9), st.booleans()), min_size=1))
-def test_overtaking_is_what_counting_pairs_gives(rows: list[tuple[int, int, bool]]) -> None:
-    submit = np.array([float(row[0]) for row in rows])
-    start = np.array([np.nan if row[1] == 9 else row[0] + row[1] for row in rows])
-    members = np.array([row[2] for row in rows])
-    order = sorted(range(len(rows)), key=lambda i: (submit[i], i))
-    expected = [
-        sum(
-            not np.isnan(start[j]) and (np.isnan(start[i]) or start[j] < start[i])
-            for j in order[place + 1 :]
-        )
-        for place, i in enumerate(order)
-        if members[i]
-    ]
-    assert overtaken(submit, start, members).tolist() == expected
 
 
 @settings(deadline=None, derandomize=True)

@@ -72,7 +72,8 @@ def comparison_data(flown: Flown, command: str, page: Path | None) -> dict[str, 
     """Return a comparison as plain data.
 
     Keys: ``trace``, ``cluster``, ``settings`` (what all runs share), ``baseline``, ``runs`` (list:
-    ``policy``, ``settings``, every metric, ``by_size``, ``by_vc``), ``headline``, ``notes``,
+    ``policy``, ``settings``, every metric, ``fairness``, ``by_size``, ``by_vc``,
+    ``starvation``), ``headline``, ``notes``,
     ``command``, ``page`` (path or None).
     """
     from windtunnel.cli.machine import cluster_data, run_data, trace_data

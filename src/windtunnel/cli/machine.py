@@ -81,9 +81,15 @@ def cluster_data(cluster: ClusterSpec) -> dict[str, Any]:
 
 
 def run_data(outcome: Outcome) -> dict[str, Any]:
-    """Return a run: every metric by its name, then ``by_size`` and ``by_vc`` (lists of rows)."""
+    """Return a run.
+
+    Keys: every metric by its name; ``fairness`` (finish-time fairness in numbers), ``by_size``,
+    ``by_vc`` and ``starvation`` (lists of rows).
+    """
     return {
         **outcome.metrics(),
+        "fairness": outcome.fairness(),
         "by_size": outcome.by_size().to_pylist(),
         "by_vc": outcome.by_vc().to_pylist(),
+        "starvation": outcome.starvation().to_pylist(),
     }

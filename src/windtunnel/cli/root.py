@@ -20,6 +20,7 @@ COMMANDS: dict[str, str] = {
     "compare": "windtunnel.cli.compare",
     "pack": "windtunnel.cli.pack",
     "predict": "windtunnel.cli.predict",
+    "energy": "windtunnel.cli.energy",
     "demo": "windtunnel.cli.demo",
 }
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from windtunnel.cluster.spec import ClusterSpec
-    from windtunnel.placements.fragmentation import TargetWorkload
     from windtunnel.sim.contract import Placement
+    from windtunnel.sim.fragmentation import TargetWorkload
 
 #: Placements of whole GPUs.
 WHOLE: dict[str, type[Placement]] = {p.name: p for p in (BestFit, Pool, Spread)}

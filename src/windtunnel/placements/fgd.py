@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from windtunnel.cluster.devices import MILLI
-from windtunnel.placements.fragmentation import node_fragments
 from windtunnel.placements.scored import ScoredPlacement
+from windtunnel.sim.fragmentation import node_fragments
 
 if TYPE_CHECKING:
     from windtunnel.cluster.devices import DeviceDemand, FreeDevices

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.devices import DeviceDemand, FreeDevices
     from windtunnel.cluster.free import Where
-    from windtunnel.placements.fragmentation import TargetWorkload
+    from windtunnel.sim.fragmentation import TargetWorkload
 
 SCORES: tuple[str, ...] = ("integer", "float")
 TIES: tuple[str, ...] = ("index", "name", "random")

@@ -19,8 +19,8 @@ from windtunnel.placements.load import (
 from windtunnel.placements.packing import DotProd, GpuClustering, GpuPacking, OpenbBestFit
 
 if TYPE_CHECKING:
-    from windtunnel.placements.fragmentation import TargetWorkload
     from windtunnel.placements.scored import ScoredPlacement
+    from windtunnel.sim.fragmentation import TargetWorkload
 
 SCORED: dict[str, type[ScoredPlacement]] = {
     placement.name: placement

@@ -6,7 +6,7 @@ imported by the functions that draw, so importing this module costs nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from windtunnel.report import curves
 from windtunnel.report.palette import GRID, INK, MUTED, SHADE, colours, dashes
@@ -39,6 +39,8 @@ _COUNT = (
 )
 #: A tick so near the right end would hang its label over it.
 _LAST_TICK = 1.1
+#: GPU types that get a panel, those with most GPUs.
+TOP_TYPES = 6
 #: Characters of a legend entry that still fits half the width.
 _LONG_ENTRY = 24
 #: Shares at the edge under this are not worth a dot.
@@ -119,9 +121,53 @@ def queue(outcomes: Mapping[str, Outcome]) -> Any:
     return _panels(outcomes, "queue", "Waiting jobs, mean of each time bin", _COUNT, None)
 
 
+def oldest(outcomes: Mapping[str, Outcome]) -> Any:
+    """Return how long the oldest waiting job has waited over time, a panel a run."""
+    title = "Longest wait so far of any job, most in each time bin"
+    return _panels(outcomes, "oldest", title, _TICK_LABEL, None)
+
+
+def fragmentation(outcomes: Mapping[str, Outcome]) -> Any:
+    """Return fragments as a share of all GPUs over time, a panel a run."""
+    return _panels(outcomes, "fragmentation", "Fragments, mean of each time bin", PERCENT, None)
+
+
+def by_type(outcomes: Mapping[str, Outcome]) -> Any | None:
+    """Return the share of GPUs in use over time, a panel a GPU type, a line a run.
+
+    None where there is nothing to draw; see `windtunnel.report.curves.by_type`.
+    """
+    import altair as alt
+
+    rows, unit = curves.by_type(outcomes, TOP_TYPES)
+    if not rows:
+        return None
+    names = [name for name, _ in curves.named(outcomes)]
+    kinds = list(dict.fromkeys(row["type"] for row in rows))
+    line = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_line(interpolate="step-after", strokeWidth=1.2)
+        .encode(
+            x=alt.X("time:Q", title=f"Time since the first submission, {unit}", axis=_span_axis()),
+            y=alt.Y(
+                "value:Q",
+                title=None,
+                scale=alt.Scale(domain=[0, 1]),
+                axis=_small_axis(PERCENT),
+            ),
+            color=_policy(names),
+            strokeDash=_dash(names),
+        )
+        .properties(width=WIDTH, height=76)
+    )
+    header = _header("GPUs of each type in use, mean of each time bin")
+    facet = alt.Facet("type:N", sort=kinds, header=header)
+    return themed(line.facet(facet, columns=1, spacing=10))
+
+
 def _panels(
     outcomes: Mapping[str, Outcome],
-    curve: Literal["utilization", "queue"],
+    curve: curves.Curve,
     title: str,
     number: str,
     limits: tuple[float, float] | None,
@@ -131,17 +177,13 @@ def _panels(
     rows, unit = curves.over_time(outcomes, curve)
     names = [name for name, _ in curves.named(outcomes)]
     x = alt.X("time:Q", title=f"Time since the first submission, {unit}", axis=_span_axis())
+    floor = 0.02 if curve == "fragmentation" else 1.0
     top = max((max(row["value"], row["first"]) for row in rows), default=0.0)
     y = alt.Y(
         "value:Q",
         title=None,
-        scale=alt.Scale(domain=list(limits or (0, max(top, 1.0))), nice=limits is None),
-        axis=alt.Axis(
-            labelExpr=number,
-            tickCount=3,
-            minExtent=_LABELS,
-            maxExtent=_LABELS,
-        ),
+        scale=alt.Scale(domain=list(limits or (0, max(top, floor))), nice=limits is None),
+        axis=_small_axis(number, curves.round_times(top) if curve == "oldest" else None),
     )
     source = alt.Chart(alt.Data(values=rows))
     color = _policy(names, legend=False)
@@ -153,10 +195,7 @@ def _panels(
         layers.insert(1, reference.encode(x=x, y=alt.Y("first:Q"), color=alt.value(INK[0])))
     height = 110 if len(names) <= 2 else 76  # noqa: PLR2004
     layered = alt.layer(*layers).properties(width=WIDTH, height=height)
-    header = alt.Header(
-        title=title, orient="top", labelAnchor="start", titleAnchor="start", labelPadding=3
-    )
-    facet = alt.Facet("policy:N", sort=names, header=header)
+    facet = alt.Facet("policy:N", sort=names, header=_header(title))
     return themed(layered.facet(facet, columns=1, spacing=10))
 
 
@@ -237,6 +276,22 @@ def shares_by_size(outcome: Outcome, runs: int = 1) -> Any:
     )
     height = max(110, len(sizes) * (10 + 9 * runs))
     return themed(chart.properties(width=WIDTH, height=height))
+
+
+def _header(title: str) -> Any:
+    import altair as alt
+
+    return alt.Header(
+        title=title, orient="top", labelAnchor="start", titleAnchor="start", labelPadding=3
+    )
+
+
+def _small_axis(number: str, ticks: list[float] | None = None) -> Any:
+    """Return the y axis of a small panel; ``number`` is a Vega expression of a label."""
+    import altair as alt
+
+    where = {"tickCount": 3} if ticks is None else {"values": ticks, "tickCount": len(ticks)}
+    return alt.Axis(labelExpr=number, minExtent=_LABELS, maxExtent=_LABELS, **where)
 
 
 def _span_axis() -> Any:

@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 
 from windtunnel.quantiles import quantiles
 from windtunnel.report.format import is_known
-from windtunnel.report.names import labels
+from windtunnel.report.names import clean, labels
 from windtunnel.sim.metrics import horizon, size_classes
+from windtunnel.sim.observe.groups import NONE
 from windtunnel.sim.timeline import resample
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 Quantity = Literal["wait", "jct"]
+#: What is drawn over time, a panel a run.
+Curve = Literal["utilization", "queue", "oldest", "fragmentation"]
 
 #: Points of one drawn distribution.
 MAX_POINTS = 400
@@ -31,6 +34,11 @@ MAX_POINTS = 400
 MAX_BINS = 200
 #: Left edge of logarithmic time axes, s: shorter times, and none at all, are drawn on it.
 EDGE = 1.0
+#: Round lengths of time, s.
+_STEPS: tuple[float, ...] = (
+    *(0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 60, 120, 300, 600, 1200, 3600, 7200, 6 * 3600, 12 * 3600),
+    *(86400 * days for days in (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)),
+)
 #: Time unit of an x axis: (its name, its seconds), the first of which the span has three or more.
 _UNITS = (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
 
@@ -117,29 +125,32 @@ def time_unit(seconds: float) -> tuple[str, float]:
     return next((u for u in _UNITS if seconds >= 3 * u[1]), _UNITS[-1])
 
 
-def over_time(
-    outcomes: Mapping[str, Outcome], curve: Literal["utilization", "queue"]
-) -> tuple[list[Row], str]:
+def round_times(longest: float) -> list[float]:
+    """Return times from 0 to ``longest`` (s) to put on a linear axis: three steps of round length.
+
+    >>> round_times(17 * 86400)
+    [0.0, 432000.0, 864000.0, 1296000.0]
+    """
+    step = next((s for s in _STEPS if longest < 4 * s), _STEPS[-1])
+    while longest >= 4 * step:
+        step *= 2
+    return [index * step for index in range(int(longest // step) + 1)]
+
+
+def over_time(outcomes: Mapping[str, Outcome], curve: Curve) -> tuple[list[Row], str]:
     """Return the rows of a chart over time, and the name of the unit of ``time``.
 
     Rows: ``policy``, ``time`` (since the first submission, in the unit), ``value`` (mean fraction
-    of GPUs in use, or mean number of waiting jobs, in the bin), ``first`` (the first run's value in
-    the same bin, to compare with). At most `MAX_BINS` bins a run, all on the same edges.
+    of GPUs in use, mean number of waiting jobs, longest wait so far of any job, s, or mean
+    fragments as a fraction of all GPUs, in the bin), ``first`` (the first run's value in the same
+    bin, to compare with). At most `MAX_BINS` bins a run, all on the same edges.
     """
     start, stop = span(list(outcomes.values()))
     unit, length = time_unit(stop - start)
-    column = "utilization" if curve == "utilization" else "jobs"
     rows: list[Row] = []
     first: np.ndarray | None = None
     for name, outcome in named(outcomes):
-        table = getattr(outcome, curve)()
-        edges, means = resample(
-            np.asarray(table["time"].to_numpy()),
-            np.asarray(table[column].to_numpy(), dtype=np.float64),
-            start=start,
-            stop=stop,
-            bins=MAX_BINS,
-        )
+        edges, means = _binned(outcome, curve, start, stop)
         # Sums of +1 and -1 areas leave dust of 1e-17 where a curve is 0.
         means = np.maximum(np.round(means, 9), 0.0)
         first = means if first is None else first
@@ -154,6 +165,102 @@ def over_time(
             for edge, mean, base in zip(edges, means, reference, strict=True)
         ]
     return rows, unit
+
+
+def _binned(
+    outcome: Outcome, curve: Curve, start: float, stop: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the left edges of bins, s, and the curve's value in each."""
+    if curve == "oldest":
+        return oldest_in_bins(outcome, start, stop)
+    if curve == "utilization":
+        found, column = outcome.utilization(), "utilization"
+    elif curve == "queue":
+        found, column = outcome.queue(), "jobs"
+    else:
+        found, column = outcome.fragmentation(weigh="gpu_time"), "frag_amount"
+    return resample(
+        np.asarray(found["time"].to_numpy()),
+        np.asarray(found[column].to_numpy(), dtype=np.float64),
+        start=start,
+        stop=stop,
+        bins=MAX_BINS,
+    )
+
+
+def oldest_in_bins(outcome: Outcome, start: float, stop: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the longest that any job has waited so far, in each of `MAX_BINS` equal bins.
+
+    Args:
+        outcome: the run.
+        start: left end of the first bin, s.
+        stop: right end of the last bin, s.
+
+    Returns:
+        Left edges of the bins and the waits, s, both of shape (bins,), 0 where none waits; empty if
+        the span is empty.
+    """
+    if stop <= start:
+        return np.empty(0), np.empty(0)
+    edges = np.linspace(start, stop, MAX_BINS + 1)
+    table = outcome.oldest_waiting()
+    begin, end, longest = (
+        np.asarray(table[name].to_numpy()) for name in ("from_time", "until_time", "wait_until")
+    )
+    waits = np.zeros(MAX_BINS)
+    # A wait grows to the end of its span, so a bin's longest is at the end of a span in it, or at
+    # the bin's own right end, within a span that goes on.
+    bins = np.clip(np.searchsorted(edges, end, side="left") - 1, 0, MAX_BINS - 1)
+    np.maximum.at(waits, bins, longest)
+    across = np.searchsorted(begin, edges[1:], side="left") - 1
+    goes_on = (across >= 0) & (end[across] > edges[1:]) if len(end) else np.zeros(MAX_BINS, bool)
+    at = across[goes_on]
+    so_far = longest[at] - (end[at] - edges[1:][goes_on]) if len(end) else np.empty(0)
+    waits[goes_on] = np.maximum(waits[goes_on], so_far)
+    return edges[:-1], waits
+
+
+def by_type(outcomes: Mapping[str, Outcome], top: int) -> tuple[list[Row], str]:
+    """Return the rows of the chart of GPU types over time, and the name of the unit of ``time``.
+
+    Rows: ``type`` (with its GPUs), ``policy``, ``time`` (since the first submission, in the unit),
+    ``value`` (mean fraction of the type's GPUs in use in the bin). The ``top`` types with most GPUs
+    are there; none where a run is on a cluster of one type, or does not say which type a job used.
+    """
+    start, stop = span(list(outcomes.values()))
+    unit, length = time_unit(stop - start)
+    rows: list[Row] = []
+    for name, outcome in named(outcomes):
+        table = outcome.allocation_by_type()
+        types = dict.fromkeys(table["gpu_type"].to_pylist())
+        if len(types) == 1 or table["utilization"].null_count:
+            return [], unit
+        sizes = {kind: _gpus_of_type(outcome, kind) for kind in types}
+        for kind in sorted(types, key=lambda kind: -sizes[kind])[:top]:
+            mine = table.filter(pc.equal(table["gpu_type"], kind))
+            edges, means = resample(
+                np.asarray(mine["time"].to_numpy()),
+                np.asarray(mine["utilization"].to_numpy()),
+                start=start,
+                stop=stop,
+                bins=MAX_BINS,
+            )
+            label = f"{clean(kind, 24)} ({sizes[kind]:,} GPUs)"
+            rows += [
+                {
+                    "type": label,
+                    "policy": name,
+                    "time": round(float((edge - start) / length), 6),
+                    "value": max(round(float(mean), 9), 0.0),
+                }
+                for edge, mean in zip(edges, means, strict=True)
+            ]
+    return rows, unit
+
+
+def _gpus_of_type(outcome: Outcome, kind: str) -> int:
+    nodes = outcome.cluster.node_types
+    return sum(node.count * node.gpus for node in nodes if (node.gpu_type or NONE) == kind)
 
 
 def size_order(present: set[str]) -> list[str]:

@@ -123,6 +123,19 @@ def percent(fraction: float | None) -> str:
     return f"{sign}{text.removesuffix('.0')} %"
 
 
+def index(value: float | None) -> str:
+    """Return an index of 0 to 1 with three digits; only 1 itself reads as 1.
+
+    >>> index(0.96931), index(0.99996), index(1.0), index(None)
+    ('0.969', '0.999', '1', '\u2013')
+    """
+    if value is None or math.isnan(value):
+        return UNKNOWN
+    if value >= 1 - DUST:
+        return "1"
+    return f"{min(value, 0.999):.3f}"
+
+
 def gpu_time(seconds: float | None) -> str:
     """Return GPU-seconds as GPU-hours.
 
@@ -184,5 +197,6 @@ FORMATTERS: dict[str, Callable[[float | None], str]] = {
     "count": count,
     "number": number,
     "percent": percent,
+    "index": index,
     "gpu_time": gpu_time,
 }

@@ -14,7 +14,7 @@ from windtunnel.report.format import DUST, FORMATTERS, exact_seconds, is_known, 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-Kind = Literal["duration", "count", "number", "percent", "gpu_time"]
+Kind = Literal["duration", "count", "number", "percent", "index", "gpu_time"]
 Verdict = Literal["better", "worse", "neutral", "same", "unknown"]
 
 #: Relative differences below this read as "no change".
@@ -68,6 +68,11 @@ _JCT = "end - submission, over finished jobs"
 _WAIT = "first start - submission, over started jobs"
 _SLOW = "completion time / run time (runs under 10 s count as 10 s), over finished jobs"
 
+_JAIN = (
+    "how equal the share of the GPU time it asked for is that each {} had: 1 all alike, 1/n one "
+    "has all"
+)
+
 MEASURES: tuple[Measure, ...] = (
     *_spread("jct", "Completion time", "Completion", "duration", _JCT),
     *_spread("wait", "Wait", "Waiting", "duration", _WAIT),
@@ -103,6 +108,16 @@ MEASURES: tuple[Measure, ...] = (
     Measure(
         *("avg_preempted_time", "Time preempted, mean", "duration", "low", "Cluster"),
         doc="time a finished job spent off its GPUs after its first start",
+        optional=True,
+    ),
+    Measure(
+        *("jain_user", "Jain\u2019s index over users", "index", "high", "Sharing"),
+        doc=_JAIN.format("user"),
+        optional=True,
+    ),
+    Measure(
+        *("jain_vc", "Jain\u2019s index over virtual clusters", "index", "high", "Sharing"),
+        doc=_JAIN.format("virtual cluster"),
         optional=True,
     ),
     Measure("num_jobs", "Jobs", "count", None, "Jobs", "jobs in the run"),

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import windtunnel
-from windtunnel.report import charts, findings, palette, sections
+from windtunnel.report import charts, fairness, findings, palette, sections
 from windtunnel.report.curves import named
 from windtunnel.report.format import count, glue, plural
 from windtunnel.report.names import MAX_TEXT, clean
 from windtunnel.report.render import to_svg
+from windtunnel.sim.observe.holdings import can_fragment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,6 +72,8 @@ def comparison_page(
         "metrics": sections.metrics_table(outcomes),
         "sizes": sections.sizes_table(outcomes),
         "vcs": vcs,
+        "fairness": fairness.fairness_table(outcomes),
+        "starvation": fairness.starvation_table(outcomes),
         "settings": sections.settings_table(outcomes),
         "notes": _notes(outcomes),
         "figures": figures(outcomes),
@@ -142,6 +145,10 @@ def figures(outcomes: Mapping[str, Outcome]) -> dict[str, Figure]:
             *("Jobs waiting over time", "Preempted jobs wait, too."),
             *(behind, started, charts.queue),
         ),
+        "oldest": (
+            *("The oldest waiting job", "How long the job that has waited longest"),
+            *(f" for its first start has waited so far.{behind}", started, charts.oldest),
+        ),
         "sizes": (
             *("Waits by job size", "A line runs from the median to P99 of the class\u2019s waits,"),
             *(" the dot is P90.", started, charts.waits_by_size),
@@ -158,6 +165,29 @@ def figures(outcomes: Mapping[str, Outcome]) -> dict[str, Figure]:
             chart = draw(outcomes) if draw else charts.shares_by_size(first, len(outcomes))
         label = f"{title}: {names}" if draw else title
         made[key] = Figure(title, caption + more, _picture(chart, key, label))
+    return made | _figures_of_nodes(outcomes, started=started, behind=behind)
+
+
+def _figures_of_nodes(
+    outcomes: Mapping[str, Outcome], *, started: bool, behind: str
+) -> dict[str, Figure]:
+    """Return the figures that only clusters of several types, or of nodes, have."""
+    names = ", ".join(name for name, _ in named(outcomes))
+    made = {}
+    types = charts.by_type(outcomes) if started else None
+    if types is not None:
+        title = "GPUs in use by type"
+        caption = "Share of the GPUs of each type held by jobs; the types with most GPUs."
+        made["types"] = Figure(title, caption, _picture(types, "types", f"{title}: {names}"))
+    if all(can_fragment(run) and run.metrics()["gpu_time"] > 0 for run in outcomes.values()):
+        title = "Fragments over time"
+        caption = (
+            "Free GPUs that tasks like those of the run\u2019s own jobs could not use, on average "
+            "over the GPU time they ask for, as a share of all GPUs (the measure of FGD, "
+            "ATC\u201923)."
+        )
+        picture = _picture(charts.fragmentation(outcomes), "fragments", f"{title}: {names}")
+        made["fragments"] = Figure(title, caption + behind, picture)
     return made
 
 

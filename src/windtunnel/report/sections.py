@@ -82,8 +82,23 @@ class Table:
 def metrics_table(outcomes: Mapping[str, Outcome]) -> Table:
     """Return metrics down, runs across, each with its difference to the first run."""
     runs = [outcome.metrics() for outcome in outcomes.values()]
+    return measures_table(outcomes, runs, measures.shown(runs))
+
+
+def measures_table(
+    outcomes: Mapping[str, Outcome],
+    runs: Sequence[Mapping[str, Any]],
+    shown: Sequence[measures.Measure],
+) -> Table:
+    """Return numbers of runs, a measure a row, each with its difference to the first run's.
+
+    Args:
+        outcomes: run name -> outcome.
+        runs: the runs' numbers, in order, by the measures' keys.
+        shown: the measures.
+    """
     lines = []
-    for measure in measures.shown(runs):
+    for measure in shown:
         cells = []
         for index, run in enumerate(runs):
             value = run[measure.key]

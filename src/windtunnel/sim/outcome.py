@@ -11,10 +11,20 @@ import pyarrow as pa
 
 from windtunnel.sim import metrics, timeline
 from windtunnel.sim.flight import STATUS_NAMES
+from windtunnel.sim.observe import (
+    allocation,
+    finish_time,
+    fragments,
+    shares,
+    starvation,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.sim.flight import Flight
+    from windtunnel.sim.fragmentation import TargetWorkload
 
 
 @dataclass(frozen=True)
@@ -108,8 +118,11 @@ class Outcome:
         return np.asarray(self.jobs["num_gpus"].to_numpy(), dtype=np.float64)
 
     def metrics(self) -> dict[str, Any]:
-        """Return the run in numbers; see `windtunnel.sim.metrics.summary` for each of them."""
-        return metrics.summary(self)
+        """Return the run in numbers; see `windtunnel.sim.metrics.summary` for each of them.
+
+        And `windtunnel.sim.observe.shares.summary`: Jain's index over users and virtual clusters.
+        """
+        return metrics.summary(self) | self._jain
 
     def by_size(self) -> pa.Table:
         """Return waits and completions by job size; see `windtunnel.sim.metrics.by_size`."""
@@ -123,13 +136,71 @@ class Outcome:
         """Return GPUs in use over time; see `windtunnel.sim.timeline.utilization`."""
         return timeline.utilization(self)
 
-    def queue(self) -> pa.Table:
-        """Return waiting jobs and GPUs over time; see `windtunnel.sim.timeline.queue`."""
-        return timeline.queue(self)
+    def queue(self, by: str | None = None) -> pa.Table:
+        """Return waiting jobs and GPUs over time; see `windtunnel.sim.timeline.queue`.
+
+        ``by`` a property of jobs (``size``, ``vc`` ...): see
+        `windtunnel.sim.observe.allocation.queue`.
+        """
+        return timeline.queue(self) if by is None else allocation.queue(self, by)
+
+    def allocation(self, by: str = "vc") -> pa.Table:
+        """Return GPUs in use by group of jobs; see `windtunnel.sim.observe.allocation`."""
+        return allocation.allocation(self, by)
+
+    def allocation_by_type(self) -> pa.Table:
+        """Return GPUs in use by GPU type; see `windtunnel.sim.observe.allocation`."""
+        return allocation.allocation_by_type(self)
+
+    def shares(self, by: str = "vc") -> pa.Table:
+        """Return what each group held of the cluster; see `windtunnel.sim.observe.shares`."""
+        return shares.shares(self, by)
+
+    def jain_index(
+        self, by: str = "user", *, per: str | Mapping[str, float] = "demand"
+    ) -> float | None:
+        """Return how evenly GPU time is shared; see `windtunnel.sim.observe.shares.jain_index`."""
+        return shares.jain_index(self, by, per=per)
+
+    def finish_time_fairness(
+        self, among: str = finish_time.JOBS, *, over: str = "lifetime"
+    ) -> pa.Table:
+        """Return each job's rho; see `windtunnel.sim.observe.finish_time`."""
+        return finish_time.finish_time_fairness(self, among, over=over)
+
+    def fairness(self, among: str = finish_time.JOBS, *, over: str = "lifetime") -> dict[str, Any]:
+        """Return rho in numbers; see `windtunnel.sim.observe.finish_time.summary`."""
+        return finish_time.summary(self, among, over=over)
+
+    def starvation(self, by: str = "size") -> pa.Table:
+        """Return tails of waits, and who is overtaken; see `windtunnel.sim.observe.starvation`."""
+        return starvation.starvation(self, by)
+
+    def overtaken(self) -> np.ndarray:
+        """Return by how many jobs each was overtaken; see `windtunnel.sim.observe.starvation`."""
+        return starvation.overtaken(self)
+
+    def oldest_waiting(self) -> pa.Table:
+        """Return who waits longest over time; see `windtunnel.sim.observe.starvation`."""
+        return starvation.oldest_waiting(self)
+
+    def fragmentation(
+        self,
+        workload: TargetWorkload | None = None,
+        *,
+        weigh: str = "tasks",
+        cores: bool | None = None,
+    ) -> pa.Table:
+        """Return how fragmented the nodes are over time; see `windtunnel.sim.observe.fragments`."""
+        return fragments.fragmentation(self, workload, weigh=weigh, cores=cores)
 
     def __repr__(self) -> str:
         done = int((self.flight.status == 0).sum())
         return f"Outcome({self.settings.get('policy')!r}, finished={done:,} of {len(self.jobs):,})"
+
+    @cached_property
+    def _jain(self) -> dict[str, float | None]:
+        return shares.summary(self)
 
     def _last_nodes(self) -> pa.Array:
         flight = self.flight

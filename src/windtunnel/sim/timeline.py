@@ -57,24 +57,31 @@ def queue(outcome: Outcome) -> pa.Table:
 
     A preempted job waits again until its next stay on GPUs.
     """
-    flight = outcome.flight
-    flown = (flight.status != REJECTED) & (flight.status != NOT_SUBMITTED)
-    rows = np.flatnonzero(flown)
-    done = ~np.isnan(flight.end)
-    finished = np.flatnonzero(done)
-    job = flight.segment_job
-    ended = ~np.isnan(flight.segment_end)
-    # Waiting = submitted and not on GPUs; a stay's end counts as waiting again unless it is final.
-    times = [outcome.submit_time[rows], flight.segment_start, flight.segment_end[ended]]
-    who = [rows, job, job[ended]]
-    sign = [np.ones(len(rows)), -np.ones(len(job)), np.ones(int(ended.sum()))]
-    times.append(flight.end[finished])
-    who.append(finished)
-    sign.append(-np.ones(len(finished)))
-    deltas = np.concatenate(sign)
-    gpus = np.round(outcome.num_gpus[np.concatenate(who)] * 1e6)
-    time, jobs, waiting = steps(np.concatenate(times), deltas, deltas * gpus)
+    who, times, sign = queue_changes(outcome)
+    gpus = np.round(outcome.num_gpus[who] * 1e6)
+    time, jobs, waiting = steps(times, sign, sign * gpus)
     return pa.table({"time": time, "jobs": jobs, "gpus": waiting / 1e6})
+
+
+def queue_changes(outcome: Outcome) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return each change of the queue: the job's row, when (s), and +1 or -1; shapes (m,)."""
+    flight = outcome.flight
+    submitted = np.flatnonzero((flight.status != REJECTED) & (flight.status != NOT_SUBMITTED))
+    # Waiting = submitted and not on GPUs; a stay's end counts as waiting again unless it is final.
+    stopped = ~np.isnan(flight.segment_end)
+    ended = np.flatnonzero(~np.isnan(flight.end))
+    job = flight.segment_job
+    parts = (
+        (submitted, outcome.submit_time[submitted], 1.0),
+        (job, flight.segment_start, -1.0),
+        (job[stopped], flight.segment_end[stopped], 1.0),
+        (ended, flight.end[ended], -1.0),
+    )
+    return (
+        np.concatenate([who for who, _, _ in parts]),
+        np.concatenate([when for _, when, _ in parts]),
+        np.concatenate([np.full(len(who), sign) for who, _, sign in parts]),
+    )
 
 
 def resample(

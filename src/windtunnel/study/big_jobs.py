@@ -54,38 +54,16 @@ def big_jobs(num_gpus: np.ndarray, flown: np.ndarray, share: float = BIG_SHARE) 
     return BigJobs(members, sizes, float(num_gpus[members].min()))
 
 
-def overtaken(submit: np.ndarray, start: np.ndarray, members: np.ndarray) -> np.ndarray:
-    """Return how many jobs that came later started before each of the members.
-
-    Args:
-        submit: submit times, s, shape (n,); at one time, the later row came later.
-        start: first starts, s, shape (n,), NaN = not started.
-        members: bool array of shape (n,).
-
-    Returns:
-        Int array, one count a member, in their order of submission; a member that never started
-        was overtaken by all that came later and started.
-
-    >>> overtaken(np.array([0.0, 1, 2]), np.array([9.0, 3, 4]), np.array([True, True, True]))
-    array([2, 0, 0])
-    """
-    order = np.lexsort((np.arange(len(submit)), submit))
-    began = start[order]
-    places = np.flatnonzero(members[order])
-    own = np.where(np.isnan(began), np.inf, began)
-    return np.array([int((began[at + 1 :] < own[at]).sum()) for at in places], dtype=np.int64)
-
-
 def big_measures(outcome: Outcome, big: BigJobs) -> dict[str, float | int | None]:
     """Return how the big jobs fared in a run.
 
     Keys: ``big_num_jobs``; ``big_avg_wait``, ``big_p99_wait``, ``big_max_wait`` (s, of those that
-    started; None without any); ``big_avg_overtaken``, ``big_max_overtaken`` (jobs).
+    started; None without any); ``big_avg_overtaken``, ``big_max_overtaken`` (jobs;
+    `windtunnel.sim.observe.starvation`).
     """
-    start = outcome.flight.start
-    wait = (start - outcome.submit_time)[big.members]
+    wait = (outcome.flight.start - outcome.submit_time)[big.members]
     waits = wait[~np.isnan(wait)]
-    passed = overtaken(outcome.submit_time, start, big.members)
+    passed = outcome.overtaken()[big.members]
     some = len(waits) > 0
     return {
         "big_num_jobs": int(big.members.sum()),

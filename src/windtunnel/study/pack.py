@@ -28,9 +28,9 @@ from windtunnel import schema
 from windtunnel.cluster.devices import MILLI, DeviceNode, device_nodes
 from windtunnel.cluster.parse import parse_cluster
 from windtunnel.errors import SpecError
-from windtunnel.placements.fragmentation import CAUSES, workload_of
 from windtunnel.placements.scored_catalogue import SCORED, resolve_scored
 from windtunnel.sim.device_requests import device_requests
+from windtunnel.sim.fragmentation import CAUSES, workload_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.devices import DeviceDemand
     from windtunnel.cluster.spec import ClusterSpec
-    from windtunnel.placements.fragmentation import TargetWorkload
     from windtunnel.placements.scored import ScoredPlacement
     from windtunnel.sim.device_requests import Requests
+    from windtunnel.sim.fragmentation import TargetWorkload
 
 #: How the order of nodes that breaks ties is made.
 NODE_ORDERS: tuple[str, ...] = ("shuffled", "name", "index")

@@ -10,7 +10,6 @@ from windtunnel import schema
 from windtunnel.cluster.parse import parse_cluster
 from windtunnel.errors import SpecError
 from windtunnel.placements import is_scored, resolve_placement, split_placement
-from windtunnel.placements.fragmentation import TargetWorkload, workload_of
 from windtunnel.policies import resolve_policy
 from windtunnel.sim import problem as problems
 from windtunnel.sim.contract import (
@@ -20,6 +19,7 @@ from windtunnel.sim.contract import (
 )
 from windtunnel.sim.device_requests import device_requests
 from windtunnel.sim.engines import choose_engine
+from windtunnel.sim.fragmentation import TargetWorkload, workload_of
 from windtunnel.sim.outcome import Outcome
 from windtunnel.sim.rooms import DeviceRules, needs_devices
 from windtunnel.study.arrivals import with_arrivals

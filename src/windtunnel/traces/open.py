@@ -28,7 +28,7 @@ import windtunnel.traces.twin.store  # noqa: F401
 from windtunnel.cluster.presets import preset
 from windtunnel.errors import SpecError, nearest, quote
 from windtunnel.schema import as_jobs
-from windtunnel.traces.published import PUBLISHED, published
+from windtunnel.traces.published import MEASUREMENTS, PUBLISHED, published
 from windtunnel.traces.readers import (
     Reader,
     check_options,
@@ -71,6 +71,10 @@ def open_trace(spec: str | Path, *, format: str | None = None, **options: Any) -
     if text == STDIN:
         return _read(reader_named(format or "native"), STDIN, options)
     path = Path(text)
+    if format is None and text.lower() in MEASUREMENTS and not path.exists():
+        raise SpecError(
+            "trace", f"{quote(text)} holds measurements, not jobs; `windtunnel energy` reads them."
+        )
     if format is not None:
         return _read(reader_named(format), path, options)
     if not path.exists() and _may_be_name(text):

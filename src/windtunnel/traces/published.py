@@ -192,14 +192,48 @@ PUBLISHED: dict[str, PublishedTrace] = {
     trace.name: trace for trace in (_PHILLY, _DLRM, *(_openb(variant) for variant in _OPENB_PODS))
 }
 
+_ZEUS = (
+    "https://raw.githubusercontent.com/ml-energy/zeus/"
+    "75a8b9398034eb9baf74ca0a830c2c31bcce52cd/examples/research_reproducibility/zeus_nsdi23/trace"
+)
+#: Measurements of training runs: role -> bytes, SHA-256.
+_ZEUS_FILES = {
+    "train": (186_977, "076b35615349ee624403006e5ad67fd9ebda92af690c7750f8bb0c2ab92c0cf4"),
+    "v100": (32_534, "f0b066dd1a451bd78f730e001ac3a7c411979bc7f0846f12c1a9fb604aa90628"),
+    "a40": (29_641, "f4ec111fc9b06b353182faab9160ecb1236a486b2741ed93383b80497332031e"),
+    "p100": (18_163, "158e9a6784b6e2d26710529b132cf173b227dc8688f4931c19a637bce2b7503b"),
+    "rtx6000": (27_704, "edccecc7f8b7a6102962b03f0f37767dd9cd2f03469ebccadc9805e82901bdc4"),
+}
+
+
+def _zeus_file(role: str) -> PublishedFile:
+    size, sha256 = _ZEUS_FILES[role]
+    file = "summary_train.csv" if role == "train" else f"summary_power_{role}.csv"
+    return PublishedFile(role, f"{_ZEUS}/{file}", size, sha256, f"zeus/{file}")
+
+
+#: Published measurements that are no list of jobs, by name; `windtunnel.energy` reads them.
+MEASUREMENTS: dict[str, PublishedTrace] = {
+    "zeus": PublishedTrace(
+        name="zeus",
+        title="Zeus 2023, training runs of 6 workloads on 4 GPUs (`windtunnel energy`)",
+        licence="Apache-2.0 (the repository; none stated for the data)",
+        citation="You, Chung, Chowdhury, Zeus: Understanding and Optimizing GPU Energy "
+        "Consumption of DNN Training, USENIX NSDI 2023",
+        reader="energy",
+        files=tuple(_zeus_file(role) for role in _ZEUS_FILES),
+    )
+}
+
 
 def published(name: str) -> PublishedTrace:
-    """Return a published trace by name; ``openb:default`` is ``openb``.
+    """Return a published trace, or published measurements, by name; ``openb:default`` is ``openb``.
 
     Raises:
         SpecError: there is none of this name; the nearest is suggested.
     """
     key = name.lower().removesuffix(":default")
-    if key not in PUBLISHED:
-        raise SpecError.unknown("trace", name, PUBLISHED)
-    return PUBLISHED[key]
+    known = {**PUBLISHED, **MEASUREMENTS}
+    if key not in known:
+        raise SpecError.unknown("trace", name, known)
+    return known[key]

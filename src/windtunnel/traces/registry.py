@@ -14,7 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from windtunnel.errors import TraceError
-from windtunnel.traces.published import PUBLISHED, PublishedFile, PublishedTrace, published
+from windtunnel.traces.published import (
+    MEASUREMENTS,
+    PUBLISHED,
+    PublishedFile,
+    PublishedTrace,
+    published,
+)
 from windtunnel.traces.source import read_bytes
 
 _TIMEOUT_S = 30
@@ -89,9 +95,9 @@ def fetch(name: str, *, progress: bool | None = None) -> dict[str, Path]:
 
 
 def list_traces() -> list[TraceListing]:
-    """Return every trace that has a name: the published ones, then the synthetic ones."""
+    """Return everything that has a name: published traces, measurements, synthetic traces."""
     listings = []
-    for name, trace in PUBLISHED.items():
+    for name, trace in {**PUBLISHED, **MEASUREMENTS}.items():
         paths = locate(name)
         if paths is None:
             where = "download"

@@ -88,7 +88,7 @@ def run(
         else:
             started = kernels["queue_kernel"].fly(
                 problem.submit, problem.duration, position, order, problem.demand_of, class_start,
-                *tables, code, strict, room.places(problem), until,
+                *tables, code, strict, room.places(problem), room.groups(problem), until,
             )  # fmt: skip
         start, segment_job, offsets, where, gpus, points, _ = started
         end = start + problem.duration

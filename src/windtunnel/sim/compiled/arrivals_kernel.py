@@ -22,7 +22,7 @@ from windtunnel.sim.compiled.device_tables import (
 )
 from windtunnel.sim.compiled.devices import take
 
-#: Causes, in the order of `windtunnel.placements.fragmentation.CAUSES`.
+#: Causes, in the order of `windtunnel.sim.fragmentation.CAUSES`.
 NUM_CAUSES = 7
 _Q1, _Q2, _Q3, _Q4, _XL, _XR, _NO_ACCESS = range(NUM_CAUSES)
 

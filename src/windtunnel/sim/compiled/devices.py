@@ -118,6 +118,28 @@ def _may_fit(rows, classes, kind):
 
 
 @njit(cache=True)
+def gpus_may_fit(node, rows, classes, kind, freed, num_freed):
+    """Return whether `may_fit` may say yes of a class or of another one that asks for such GPUs."""
+    if classes[kind, AMOUNT] > rows[0, FREE]:
+        return False
+    if rows[0, FILL] or classes[kind, COUNT] > 1 or classes[kind, AMOUNT] == 0:
+        return True
+    for entry in range(num_freed):
+        which = freed[entry]
+        if not _may_use(classes, kind, which):
+            continue
+        if rows[0, POOLED]:
+            if node[TOTAL, which] >= classes[kind, AMOUNT]:
+                return True
+        elif classes[kind, PART] > 0:
+            if node[ROOMIEST, which] >= classes[kind, PART]:
+                return True
+        elif node[IDLE, which] >= classes[kind, WHOLE]:
+            return True
+    return False
+
+
+@njit(cache=True)
 def may_fit(node, rows, classes, kind, freed, num_freed):
     """Return whether a class that did not fit may do so now, after room was given back.
 

@@ -2,8 +2,7 @@
 
 A static order is one integer a job, its position; queues are heaps of positions. Skip keeps one
 heap per demand class (what the head of a class cannot be given, no other job of it can), and
-remembers which classes are blocked: until something completes, they stay so (see
-`windtunnel.placements.gangs` for why less room never makes a layout possible).
+remembers which classes did not fit (`windtunnel.sim.compiled.waiting_classes`).
 """
 
 from __future__ import annotations
@@ -12,15 +11,23 @@ import numpy as np
 from numba import njit
 
 from windtunnel.sim.compiled.borrow import borrowed
-from windtunnel.sim.compiled.devices import may_fit
 from windtunnel.sim.compiled.heaps import pop_int, pop_time, push_int, push_time
 from windtunnel.sim.compiled.room import ON_DEVICES, give, take
+from windtunnel.sim.compiled.waiting_classes import (
+    GROUP,
+    OPEN,
+    TRIED,
+    first_fitting,
+    open_all,
+    shut,
+    take_out,
+)
 
 
 @njit(cache=True)
 def fly(
     submit, duration, position, order, class_of, class_start, owned_node, owned_rows, owned_classes,
-    placement, strict, places, until,
+    placement, strict, places, group_of, until,
 ):  # fmt: skip
     """Fly m jobs; see `windtunnel.sim.compiled.run` for the arguments.
 
@@ -56,9 +63,11 @@ def fly(
     heap = borrowed(owned_heap)
     kinds = len(class_start) - 1
     waiting = np.zeros(kinds, dtype=np.int64)
-    blocked = np.zeros(kinds, dtype=np.bool_)
-    queued = np.empty(kinds, dtype=np.int64)  # the classes that have waiting jobs
-    num_queued = 0
+    owned_book = np.full((5, kinds), -1, dtype=np.int64)
+    owned_book[GROUP] = group_of
+    book = borrowed(owned_book)
+    num_groups = np.max(group_of) + 1 if kinds > 0 else 0
+    num_open = 0
     owned_freed = np.empty(64, dtype=np.int64)  # nodes on which room was given back
     freed = borrowed(owned_freed)
     num_strict = 0
@@ -87,9 +96,11 @@ def fly(
             )  # fmt: skip
             completed = True
             if placement >= ON_DEVICES:
+                last = -1
                 for entry in range(slot_begin[slot], slot_stop[slot]):
-                    if num_freed < len(freed):
-                        freed[num_freed] = nodes[entry]
+                    if nodes[entry] != last and num_freed < len(freed):
+                        last = nodes[entry]
+                        freed[num_freed] = last
                         num_freed += 1
         while arrived < count and submit[arrived] == now:
             if strict:
@@ -97,24 +108,17 @@ def fly(
             else:
                 kind = class_of[arrived]
                 if waiting[kind] == 0:
-                    queued[num_queued] = kind
-                    num_queued += 1
-                    blocked[kind] = False
+                    book[OPEN, num_open] = kind
+                    num_open += 1
                 waiting[kind] = push_int(heap, class_start[kind], waiting[kind], position[arrived])
             arrived += 1
-        if completed:
-            # More nodes freed than are noted: whatever waits is tried again.
-            noted = num_freed < len(freed)
-            for index in range(num_queued):
-                kind = queued[index]
-                if placement < ON_DEVICES:
-                    blocked[kind] = False
-                elif blocked[kind]:
-                    blocked[kind] = noted and not may_fit(
-                        node, rows, classes, kind, freed, num_freed
-                    )
+        # With devices, shut classes are tried on the nodes that were freed; where these are more
+        # than are noted, everywhere.
+        noted = placement >= ON_DEVICES and 0 < num_freed < len(freed)
+        if completed and not strict and not noted:
+            num_open = open_all(book, num_open, num_groups)
         while True:
-            # The next candidate: the head of the queue, or the best head of an unblocked class.
+            # The next candidate: the head of the queue, or the best head of an open class.
             place = -1
             if strict:
                 # A head that did not fit does not fit until something completes or it is no longer
@@ -124,12 +128,21 @@ def fly(
                 job = order[heap[0]]
             else:
                 best = count
-                for index in range(num_queued):
-                    kind = queued[index]
-                    if not blocked[kind] and heap[class_start[kind]] < best:
+                for index in range(num_open):
+                    kind = book[OPEN, index]
+                    if heap[class_start[kind]] < best:
                         best = heap[class_start[kind]]
                         place = index
-                if place < 0:
+                reopened = -1
+                if noted:
+                    reopened = first_fitting(
+                        book, num_groups, node, rows, classes, freed, num_freed, points,
+                        heap, class_start, best,
+                    )  # fmt: skip
+                if reopened >= 0:
+                    place = -1
+                    best = heap[class_start[reopened]]
+                elif place < 0:
                     break
                 job = order[best]
             kind = class_of[job]
@@ -139,15 +152,22 @@ def fly(
                 if strict:
                     refused = heap[0]
                     break
-                blocked[kind] = True
+                if place < 0:
+                    book[TRIED, kind] = points
+                    continue
+                num_open -= 1
+                book[OPEN, place] = book[OPEN, num_open]
+                shut(book, kind, points)
                 continue
             if strict:
                 num_strict = pop_int(heap, 0, num_strict)
             else:
                 waiting[kind] = pop_int(heap, class_start[kind], waiting[kind])
-                if waiting[kind] == 0:
-                    num_queued -= 1
-                    queued[place] = queued[num_queued]
+                if waiting[kind] == 0 and place < 0:
+                    take_out(book, kind)
+                elif waiting[kind] == 0:
+                    num_open -= 1
+                    book[OPEN, place] = book[OPEN, num_open]
             start[job] = now
             segment_job[segments] = job
             segments += 1
@@ -163,7 +183,8 @@ def fly(
             slot_stop[slot] = offset + taken
             num_running = push_time(ends, ending, num_running, now + duration[job], slot)
     used = offsets[segments]
-    owners = len(owned_heap) + len(owned_ends) + len(owned_ending) + len(owned_freed)  # still alive
+    owners = len(owned_heap) + len(owned_ends) + len(owned_ending) + len(owned_freed)
+    owners += len(owned_book)  # alive to the last line
     return (
         start, segment_job[:segments], offsets[: segments + 1],
         owned_nodes[:used], owned_gpus[:used], points, owners,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numba import njit
 
 from windtunnel.sim.compiled import device_tables, nodes
@@ -21,8 +22,6 @@ from windtunnel.sim.compiled.nodes import take as take_nodes
 from windtunnel.sim.compiled.nodes import take_there as take_those_nodes
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from windtunnel.sim.problem import Problem
 
 #: Codes of placements on devices begin here.
@@ -108,6 +107,20 @@ def code(problem: Problem, placement: Any) -> int:
     if problem.devices:
         return ON_DEVICES + device_tables.CODES[placement.name]
     return nodes.CODES[placement.name]
+
+
+def groups(problem: Problem) -> np.ndarray:
+    """Return the number of each class's group, shape (classes,): what it asks of GPUs."""
+    if not problem.devices:
+        return np.zeros(len(problem.demands), dtype=np.int64)
+    numbers: dict[tuple[int, ...], int] = {}
+    return np.array(
+        [
+            numbers.setdefault((d.allowed, d.count, d.gpus, d.milli), len(numbers))
+            for d in problem.demands
+        ],
+        dtype=np.int64,
+    )
 
 
 def slots(problem: Problem) -> np.ndarray:

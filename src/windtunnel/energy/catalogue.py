@@ -1,0 +1,149 @@
+"""Optimisers by name, and how a user's own is found.
+
+A batch-size optimiser is given as an object (`BatchSizeOptimizer` instance or class, or a function
+``(workload, trials) -> batch size``), as ``package.module:name``, or by a built-in name, with its
+parameters behind it where it takes any (``zeus:window=10``). Power-limit optimisers are given the
+same way, except that there are no functions.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import inspect
+import sys
+from pathlib import Path
+from typing import Any, TypeVar
+
+from windtunnel.energy.baselines import Default, Grid, Oracle
+from windtunnel.energy.contract import BatchSizeOptimizer, FunctionOptimizer, PowerLimitOptimizer
+from windtunnel.energy.power_limits import JustInTime, Known, Largest
+from windtunnel.energy.zeus import Zeus
+from windtunnel.errors import PolicyError, SpecError, quote
+
+OPTIMIZERS: dict[str, type[BatchSizeOptimizer]] = {
+    kind.name: kind for kind in (Zeus, Default, Grid, Oracle)
+}
+POWER_LIMITS: dict[str, type[PowerLimitOptimizer]] = {
+    kind.name: kind for kind in (JustInTime, Known, Largest)
+}
+Kind = TypeVar("Kind", BatchSizeOptimizer, PowerLimitOptimizer)
+
+
+def resolve_optimizer(given: Any) -> BatchSizeOptimizer:
+    """Return a new batch-size optimiser, as an argument asks for it.
+
+    Raises:
+        SpecError: no such name, module, attribute or parameter; the nearest name is suggested.
+        PolicyError: the object is none.
+
+    >>> resolve_optimizer("zeus:window=10").window
+    10
+    """
+    if isinstance(given, str):
+        found = _named(given, OPTIMIZERS, "optimizer")
+        if isinstance(found, BatchSizeOptimizer):
+            return found
+        return resolve_optimizer(found)
+    made = _object(given, BatchSizeOptimizer)
+    if made is not None:
+        return made
+    if callable(given) and not isinstance(given, type):
+        return FunctionOptimizer(given)
+    raise PolicyError(
+        type(given).__name__, "expected an optimiser's name, BatchSizeOptimizer or function"
+    )
+
+
+def resolve_power_limits(given: Any) -> PowerLimitOptimizer:
+    """Return a new power-limit optimiser, as an argument asks for it.
+
+    Raises:
+        SpecError: no such name, module, attribute or parameter; the nearest name is suggested.
+        PolicyError: the object is none.
+
+    >>> resolve_power_limits("jit:by=energy").name
+    'jit:by=energy'
+    """
+    if isinstance(given, str):
+        found = _named(given, POWER_LIMITS, "power limits")
+        if isinstance(found, PowerLimitOptimizer):
+            return found
+        return resolve_power_limits(found)
+    made = _object(given, PowerLimitOptimizer)
+    if made is not None:
+        return made
+    raise PolicyError(
+        type(given).__name__, "expected a power-limit optimiser's name or PowerLimitOptimizer"
+    )
+
+
+def _object(given: Any, kind: type[Kind]) -> Kind | None:
+    """Return an instance for one simulation alone; None where the object is of no such kind."""
+    if isinstance(given, type) and issubclass(given, kind):
+        try:
+            made: Kind = given()
+        except TypeError as error:
+            message = f"the class needs arguments ({error}); pass an instance"
+            raise PolicyError(given.__name__, message) from error
+    elif isinstance(given, kind):
+        made = copy.deepcopy(given)
+    else:
+        return None
+    if not made.name:
+        made.name = type(made).__name__
+    return made
+
+
+def _named(text: str, known: dict[str, type[Kind]], what: str) -> Any:
+    """Return a built-in optimiser with its parameters, or what an import string stands for."""
+    name, *words = text.split(":")
+    kind = known.get(name.lower())
+    if kind is None:
+        if ":" in text:
+            return _imported(text, what)
+        raise SpecError.unknown(what, text, known)
+    takes = list(inspect.signature(kind).parameters)
+    given: dict[str, float | str] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or key not in takes:
+            raise SpecError.unknown(f"{what} {text}", key, takes or ["(it takes none)"])
+        given[key] = _value(value)
+    try:
+        made = kind(**given)
+    except (TypeError, ValueError) as error:
+        raise SpecError(f"{what} {text}", f"the parameters do not fit: {error}.") from error
+    if words:
+        made.name = text
+    return made
+
+
+def _value(text: str) -> float | int | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _imported(path: str, what: str) -> Any:
+    """Import ``package.module:name``; the working folder counts, as with ``python -m``."""
+    module_name, _, attribute = path.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        module = importlib.import_module(module_name)
+    except (ImportError, ValueError, SyntaxError) as error:
+        hint = "expected a built-in name or package.module:name"
+        raise SpecError(what, f"cannot import {quote(path)}: {error}; {hint}") from error
+    try:
+        found = getattr(module, attribute)
+    except AttributeError:
+        names = [n for n in vars(module) if not n.startswith("_")]
+        raise SpecError.unknown(f"{what} {module_name}", attribute, names) from None
+    if isinstance(found, str):
+        raise SpecError(what, f"{quote(path)} is a text; expected an optimiser.")
+    return found

@@ -1,0 +1,74 @@
+"""GPUs in use and jobs waiting by group, worked out by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import windtunnel as wt
+from windtunnel.errors import SpecError
+
+MIXED = wt.ClusterSpec((wt.NodeType(1, 2, "A"), wt.NodeType(1, 0, None), wt.NodeType(2, 2, "B")))
+JOBS = {
+    "submit_time": [5, 5, 6, 6],
+    "duration": [10, 20, 10, 4],
+    "num_gpus": [4, 2, 2, 1],
+    "gpu_type": ["B", "A", "A|B", "B"],
+    "vc": ["x", "y", "x", None],
+}
+
+
+def rows(table: Any, *names: str) -> list[tuple[Any, ...]]:
+    return list(zip(*(table[name].to_pylist() for name in names), strict=True))
+
+
+def test_by_type_on_nodes() -> None:
+    # B is full from 5 to 15; the third job takes one B node from 15 to 25, the last half the other.
+    out = wt.simulate(JOBS, MIXED, "fifo", queueing="skip")
+    found = rows(out.allocation_by_type(), "gpu_type", "time", "gpus", "utilization")
+    assert found == [
+        *(("A", 5, 2, 1.0), ("A", 25, 0, 0.0)),
+        *(("B", 5, 4, 1.0), ("B", 15, 3, 0.75), ("B", 19, 2, 0.5), ("B", 25, 0, 0.0)),
+    ]
+
+
+def test_by_type_on_pools_says_what_is_not_known() -> None:
+    out = wt.simulate(JOBS, MIXED, "fifo", queueing="skip", placement="pool")
+    found = rows(out.allocation_by_type(), "gpu_type", "time", "gpus")
+    assert found == [
+        *(("A", 5, 2), ("A", 25, 0)),
+        *(("B", 5, 4), ("B", 15, 1), ("B", 19, 0)),
+        *(("(any)", 5, 0), ("(any)", 15, 2), ("(any)", 25, 0)),
+    ]
+    assert out.allocation_by_type()["utilization"].null_count == 3
+
+
+def test_a_cluster_of_one_kind() -> None:
+    jobs = {"submit_time": [0], "duration": [3], "num_gpus": [0.5]}
+    found = wt.simulate(jobs, "pool:2", "fifo").allocation_by_type()
+    assert rows(found, "gpu_type", "time", "gpus") == [("(none)", 0, 0.5), ("(none)", 3, 0)]
+    found = wt.simulate({**jobs, "num_gpus": [0]}, "2x1:A100", "fifo").allocation_by_type()
+    assert rows(found, "gpu_type", "time", "gpus") == [("A100", 0, 0)]
+
+
+def test_by_virtual_cluster() -> None:
+    out = wt.simulate(JOBS, MIXED, "fifo", queueing="skip")
+    assert rows(out.allocation("vc"), "vc", "time", "gpus") == [
+        *(("(none)", 5, 0), ("(none)", 15, 1), ("(none)", 19, 0)),
+        *(("x", 5, 4), ("x", 15, 2), ("x", 25, 0)),
+        *(("y", 5, 2), ("y", 25, 0)),
+    ]
+    assert out.allocation("vc")["share"].to_pylist()[3] == pytest.approx(4 / 6)
+    with pytest.raises(SpecError, match="Did you mean 'size'"):
+        out.allocation("sizes")
+
+
+def test_the_queue_by_size() -> None:
+    out = wt.simulate(JOBS, MIXED, "fifo", queueing="skip")
+    found = rows(out.queue("size"), "size", "time", "jobs", "gpus")
+    assert found == [
+        *(("1", 6, 1, 1), ("1", 15, 0, 0)),
+        *(("2", 5, 0, 0), ("2", 6, 1, 2), ("2", 15, 0, 0)),
+        ("3-4", 5, 0, 0),
+    ]
