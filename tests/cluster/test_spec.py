@@ -226,3 +226,20 @@ def test_racks_are_numbered_through_the_list(tmp_path: Path) -> None:
         wt.ClusterSpec.uniform(5, 8, nodes_per_rack=0)
     with pytest.raises(wt.SpecError, match="a pool has no nodes, and so no racks"):
         wt.ClusterSpec((wt.NodeType(1, 8, nodes_per_rack=1),), is_pool=True)
+
+
+def test_a_part_of_a_preset_has_its_share_of_each_node_type() -> None:
+    cluster = parse_cluster("PAI/6")
+    whole = preset("pai").node_types
+    assert [node.count for node in cluster.node_types] == [47, 133, 83, 8, 10, 22, 14]
+    assert [(n.gpus, n.gpu_type, n.cpus, n.mem_gib) for n in cluster.node_types] == [
+        (n.gpus, n.gpu_type, n.cpus, n.mem_gib) for n in whole
+    ]
+    assert (cluster.name, cluster.num_gpus) == ("pai/6", 1128)
+    assert parse_cluster("pai/1").node_types == whole
+    assert {node.count for node in parse_cluster("pai/100000").node_types} == {1}
+
+
+def test_a_part_is_one_in_at_least_one() -> None:
+    with pytest.raises(wt.SpecError, match="expected 1/1 or less"):
+        parse_cluster("pai/0")

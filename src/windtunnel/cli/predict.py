@@ -49,12 +49,15 @@ _QUIET: dict[str, Any] = {
 
 @click.group(
     cls=LazyGroup,
-    homes={"durations": "windtunnel.cli.predict"},
-    short_help="Back-test predictors on a trace.",
+    homes={
+        "durations": "windtunnel.cli.predict",
+        "effect": "windtunnel.cli.predict_effect",
+    },
+    short_help="Back-test predictors on a trace; what they buy a queue.",
 )
 @debug_option
 def predict() -> None:
-    """Tell how well predictors would have done on a trace, each prediction from its past alone."""
+    """Tell how well predictors would have done, each from its past alone, and what they buy."""
 
 
 @click.command(short_help="How well could run times have been foretold?")

@@ -12,20 +12,24 @@ from windtunnel.errors import SpecError, nearest, quote
 _UNIFORM = re.compile(r"(?P<nodes>\d+)x(?P<gpus>\d+)(?::(?P<type>[\w.+-]+))?")
 #: ``pool:512`` or ``pool:512:A100``.
 _POOL = re.compile(r"pool:(?P<gpus>\d+)(?::(?P<type>[\w.+-]+))?")
+#: ``pai/6``: a sixth of a preset.
+_PART = re.compile(r"(?P<name>[\w-]+)/(?P<divisor>\d+)")
 
 
 def parse_cluster(text: str) -> ClusterSpec:
     """Return the cluster a command-line word stands for.
 
     Args:
-        text: ``64x8:A100`` (several joined by commas), ``pool:512[:TYPE]``, a ``.toml`` file, or a
-            preset's name.
+        text: ``64x8:A100`` (several joined by commas), ``pool:512[:TYPE]``, a ``.toml`` file, a
+            preset's name, or a part of one: ``pai/6`` has a sixth of the nodes of each type.
 
     Raises:
         SpecError: none of these; says what is accepted.
 
     >>> parse_cluster("2x4:V100,1x8:A100").describe()
     '16 GPUs: 2 nodes x 4 V100, 1 nodes x 8 A100'
+    >>> parse_cluster("philly/11").describe()
+    '256 GPUs: 32 nodes x 8 GPUs'
     """
     text = text.strip()
     if match := _POOL.fullmatch(text):
@@ -39,6 +43,9 @@ def parse_cluster(text: str) -> ClusterSpec:
         return ClusterSpec.from_toml(text)
     if text.lower() in PRESETS:
         return preset(text)
+    part = _PART.fullmatch(text)
+    if part is not None and part["name"].lower() in PRESETS:
+        return preset(part["name"]).part(int(part["divisor"]))
     raise SpecError(
         "cluster",
         f"found {quote(text)}; expected NODESxGPUS[:TYPE][,...], pool:GPUS, a .toml file, "

@@ -196,6 +196,26 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             first = found[-1] + 1
         return tuple(found)
 
+    def part(self, divisor: int) -> ClusterSpec:
+        """Return a smaller cluster alike: of each node type 1 in ``divisor`` nodes, at least one.
+
+        Args:
+            divisor: at least 1; half a node counts as the next even number (Python's `round`).
+
+        Raises:
+            SpecError: ``divisor`` is below 1.
+
+        >>> ClusterSpec.uniform(nodes=64, gpus_per_node=8, name="big").part(6).describe()
+        '88 GPUs: 11 nodes x 8 GPUs'
+        """
+        if divisor < 1:
+            raise SpecError("cluster", f"found 1/{divisor} of {self.name}; expected 1/1 or less.")
+        smaller = tuple(
+            msgspec.structs.replace(node, count=max(1, round(node.count / divisor)))
+            for node in self.node_types
+        )
+        return ClusterSpec(smaller, f"{self.name}/{divisor}", self.is_pool)
+
     def describe(self) -> str:
         """Return the cluster in one line: ``512 GPUs: 64 nodes x 8 A100``."""
         if self.is_pool:

@@ -33,7 +33,7 @@ _TICK_LABEL = (
     "format(datum.value / 31536000, '~g') + ' y'"
 )
 #: Vega expressions: a fraction as 50 %, a count as 1,500 or 20k.
-_PERCENT = "format(datum.value * 100, ',.0f') + ' %'"
+PERCENT = "format(datum.value * 100, ',.0f') + ' %'"
 _COUNT = (
     "datum.value < 10000 ? format(datum.value, ',~r') : format(datum.value / 1000, ',~r') + 'k'"
 )
@@ -45,7 +45,7 @@ TOP_TYPES = 6
 _LONG_ENTRY = 24
 #: Shares at the edge under this are not worth a dot.
 _SEEN = 0.005
-_EDGE_NOTE = "log scale; left edge: 0 to 1 s"
+EDGE_NOTE = "log scale; left edge: 0 to 1 s"
 
 
 def wait_cdf(outcomes: Mapping[str, Outcome]) -> Any:
@@ -87,15 +87,15 @@ def cdf(outcomes: Mapping[str, Outcome], quantity: curves.Quantity) -> Any:
     noun, which = {"wait": ("Wait", "started"), "jct": ("Completion time", "finished")}[quantity]
     x = alt.X(
         "seconds:Q",
-        title=f"{noun} ({_EDGE_NOTE})",
-        scale=_log_scale(longest),
-        axis=_time_axis(longest),
+        title=f"{noun} ({EDGE_NOTE})",
+        scale=log_scale(longest),
+        axis=time_axis(longest),
     )
     y = alt.Y(
         "share:Q",
         title=f"Share of {which} jobs at or below",
         scale=alt.Scale(domain=[0, 1]),
-        axis=alt.Axis(labelExpr=_PERCENT, tickCount=5, minExtent=_LABELS, maxExtent=_LABELS),
+        axis=alt.Axis(labelExpr=PERCENT, tickCount=5, minExtent=_LABELS, maxExtent=_LABELS),
     )
     color, dash = _policy(domain), _dash(domain)
     lines = (
@@ -108,12 +108,12 @@ def cdf(outcomes: Mapping[str, Outcome], quantity: curves.Quantity) -> Any:
         .mark_point(filled=True, size=45, opacity=1)
         .encode(x=x, y=y, color=color)
     )
-    return _themed(alt.layer(lines, dots).properties(width=WIDTH, height=230))
+    return themed(alt.layer(lines, dots).properties(width=WIDTH, height=230))
 
 
 def utilization(outcomes: Mapping[str, Outcome]) -> Any:
     """Return the share of GPUs in use over time, a panel a run, the first run behind each."""
-    return _panels(outcomes, "utilization", "GPUs in use, mean of each time bin", _PERCENT, (0, 1))
+    return _panels(outcomes, "utilization", "GPUs in use, mean of each time bin", PERCENT, (0, 1))
 
 
 def queue(outcomes: Mapping[str, Outcome]) -> Any:
@@ -129,7 +129,7 @@ def oldest(outcomes: Mapping[str, Outcome]) -> Any:
 
 def fragmentation(outcomes: Mapping[str, Outcome]) -> Any:
     """Return fragments as a share of all GPUs over time, a panel a run."""
-    return _panels(outcomes, "fragmentation", "Fragments, mean of each time bin", _PERCENT, None)
+    return _panels(outcomes, "fragmentation", "Fragments, mean of each time bin", PERCENT, None)
 
 
 def by_type(outcomes: Mapping[str, Outcome]) -> Any | None:
@@ -153,7 +153,7 @@ def by_type(outcomes: Mapping[str, Outcome]) -> Any | None:
                 "value:Q",
                 title=None,
                 scale=alt.Scale(domain=[0, 1]),
-                axis=_small_axis(_PERCENT),
+                axis=_small_axis(PERCENT),
             ),
             color=_policy(names),
             strokeDash=_dash(names),
@@ -162,7 +162,7 @@ def by_type(outcomes: Mapping[str, Outcome]) -> Any | None:
     )
     header = _header("GPUs of each type in use, mean of each time bin")
     facet = alt.Facet("type:N", sort=kinds, header=header)
-    return _themed(line.facet(facet, columns=1, spacing=10))
+    return themed(line.facet(facet, columns=1, spacing=10))
 
 
 def _panels(
@@ -196,7 +196,7 @@ def _panels(
     height = 110 if len(names) <= 2 else 76  # noqa: PLR2004
     layered = alt.layer(*layers).properties(width=WIDTH, height=height)
     facet = alt.Facet("policy:N", sort=names, header=_header(title))
-    return _themed(layered.facet(facet, columns=1, spacing=10))
+    return themed(layered.facet(facet, columns=1, spacing=10))
 
 
 def waits_by_size(outcomes: Mapping[str, Outcome]) -> Any:
@@ -222,9 +222,9 @@ def waits_by_size(outcomes: Mapping[str, Outcome]) -> Any:
     offset = alt.YOffset("policy:N", sort=names, scale=alt.Scale(domain=names))
     x = alt.X(
         "p50:Q",
-        title=f"Wait, P50 to P99, dot: P90 ({_EDGE_NOTE})",
-        scale=_log_scale(ends),
-        axis=_time_axis(ends),
+        title=f"Wait, P50 to P99, dot: P90 ({EDGE_NOTE})",
+        scale=log_scale(ends),
+        axis=time_axis(ends),
     )
     source = alt.Chart(alt.Data(values=rows))
     color = _policy(names)
@@ -233,7 +233,7 @@ def waits_by_size(outcomes: Mapping[str, Outcome]) -> Any:
         x=alt.X("p90:Q"), y=y, yOffset=offset, color=color
     )
     height = max(110, len(sizes) * (10 + 9 * len(names)))
-    return _themed(alt.layer(bars, dots).properties(width=WIDTH, height=height))
+    return themed(alt.layer(bars, dots).properties(width=WIDTH, height=height))
 
 
 def shares_by_size(outcome: Outcome, runs: int = 1) -> Any:
@@ -255,7 +255,7 @@ def shares_by_size(outcome: Outcome, runs: int = 1) -> Any:
             x=alt.X(
                 "share:Q",
                 title="Share of all",
-                axis=alt.Axis(labelExpr=_PERCENT, tickCount=5, grid=True),
+                axis=alt.Axis(labelExpr=PERCENT, tickCount=5, grid=True),
                 scale=alt.Scale(nice=False),
             ),
             y=alt.Y(
@@ -270,12 +270,12 @@ def shares_by_size(outcome: Outcome, runs: int = 1) -> Any:
                 "of:N",
                 title=None,
                 scale=alt.Scale(domain=kinds, range=[SHADE[0], MUTED[0]]),
-                legend=_legend(kinds),
+                legend=legend_above(kinds),
             ),
         )
     )
     height = max(110, len(sizes) * (10 + 9 * runs))
-    return _themed(chart.properties(width=WIDTH, height=height))
+    return themed(chart.properties(width=WIDTH, height=height))
 
 
 def _header(title: str) -> Any:
@@ -312,14 +312,16 @@ def _size_axis() -> Any:
     )
 
 
-def _log_scale(seconds: list[float]) -> Any:
+def log_scale(seconds: list[float]) -> Any:
+    """Return the logarithmic scale on which these times, s, have room."""
     import altair as alt
 
     low, high = curves.limits(seconds)
     return alt.Scale(type="log", domain=[low, high], nice=False)
 
 
-def _time_axis(seconds: list[float]) -> Any:
+def time_axis(seconds: list[float]) -> Any:
+    """Return the axis of `log_scale`, with ticks at round times."""
     import altair as alt
 
     low, high = curves.limits(seconds)
@@ -336,7 +338,7 @@ def _policy(domain: list[str], *, legend: bool = True) -> Any:
     import altair as alt
 
     scale = alt.Scale(domain=domain, range=colours(len(domain)))
-    shown = _legend(domain) if legend else None
+    shown = legend_above(domain) if legend else None
     return alt.Color("policy:N", title=None, sort=domain, scale=scale, legend=shown)
 
 
@@ -344,10 +346,12 @@ def _dash(domain: list[str]) -> Any:
     import altair as alt
 
     scale = alt.Scale(domain=domain, range=dashes(len(domain)))
-    return alt.StrokeDash("policy:N", title=None, sort=domain, scale=scale, legend=_legend(domain))
+    return alt.StrokeDash(
+        "policy:N", title=None, sort=domain, scale=scale, legend=legend_above(domain)
+    )
 
 
-def _legend(entries: list[str]) -> Any:
+def legend_above(entries: list[str]) -> Any:
     """Return a legend above the chart: two columns, or one where an entry is long."""
     import altair as alt
 
@@ -357,7 +361,7 @@ def _legend(entries: list[str]) -> Any:
     return alt.Legend(orient="top", direction="horizontal", labelLimit=limit, columns=columns)
 
 
-def _themed(chart: Any) -> Any:
+def themed(chart: Any) -> Any:
     """Return ``chart`` in the house's type and colours, without a background."""
     text = {"labelColor": MUTED[0], "titleColor": INK[0], "labelFontSize": 12, "titleFontSize": 12}
     return (

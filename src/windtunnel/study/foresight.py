@@ -142,19 +142,28 @@ class Foresight:
             notes += [*more, *self._silent(policy, predicted, *what)]
         return Told(columns, order_by, estimates, tuple(dict.fromkeys(notes)))
 
+    def predictions(self, name: str) -> np.ndarray:
+        """Return what the predictor of this name says of each job, s, shape (n,), NaN = nothing.
+
+        Raises:
+            SpecError: no such predictor, or it needs something that is missing.
+        """
+        if name not in self._told:
+            found = predict_along(self.table, resolve_predictor(name, seed=self._seed))
+            self._told[name] = numbers(found, "predicted")
+        return self._told[name]
+
     def _predicted(self, name: str, policy: Policy) -> tuple[np.ndarray, Predictor, list[str]]:
         """Return what a predictor says of each job (s, shape (n,), NaN = nothing), and notes."""
         predictor = resolve_predictor(name, seed=self._seed)
-        if name not in self._told:
-            found = predict_along(self.table, predictor)
-            self._told[name] = numbers(found, "predicted")
+        predicted = self.predictions(name)
         if predictor.peeks:
             notes = [f"{predictor.label} knows the true run times: a bound, not a predictor."]
         else:
             told = f"{policy.label}: {predictor.label} predicts each job at its submission, from "
             told += "jobs that had ended by then in the recorded log."
             notes = [told, *past_of(self.table).notes]
-        return self._told[name], predictor, notes
+        return predicted, predictor, notes
 
     def _stood_in(self, predicted: np.ndarray, otherwise: float) -> np.ndarray:
         """Return predictions, without one the estimate, without that ``otherwise``, shape (n,)."""

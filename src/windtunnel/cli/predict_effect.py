@@ -1,0 +1,276 @@
+"""``windtunnel predict effect``: what predictions buy a queue, and what big jobs pay for it."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from windtunnel.cli.options import out_option, output_options, seed_option, trace_options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from windtunnel.cli.opening import TraceWish
+    from windtunnel.study.prediction_effect import PredictionEffect
+    from windtunnel.traces.trace import Trace
+
+PAGE_ENDINGS: tuple[str, ...] = (".html", ".htm")
+#: `windtunnel.study.effect_settings`' defaults as words; that module is not imported here.
+LOADS, MODELS, AGINGS = "0.9,1,1.1", "oracle,sjg,sju,cart", "1,3,10,30,100"
+
+
+class Numbers(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
+    """Numbers above 0, joined by commas; ``none`` is no number at all."""
+
+    name = "numbers"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float, ...]:
+        """Return the numbers.
+
+        Raises:
+            click.BadParameter: one of them is none, not above 0 or not finite.
+        """
+        if isinstance(value, tuple):
+            return value
+        words = [] if value == "none" else str(value).split(",")
+        try:
+            found = tuple(float(word) for word in words)
+        except ValueError:
+            found = (0.0,)
+        if not all(0 < number < float("inf") for number in found):
+            self.fail(
+                f"found {value!a}; expected numbers above 0, joined by commas: {LOADS}.",
+                param,
+                ctx,
+            )
+        return found
+
+
+@click.command(short_help="What do predictions buy a queue, and who pays?")
+@trace_options
+@click.option(
+    "--model",
+    "models",
+    default=MODELS,
+    show_default=True,
+    metavar="NAMES",
+    help="Predictors, separated by commas, as for `predict durations`; group and user are sjg and "
+    "sju; oracle and noise know the truth.",
+)
+@click.option(
+    "--loads",
+    type=Numbers(),
+    default=LOADS,
+    show_default=True,
+    metavar="NUMBERS",
+    help="Offered loads: GPU time asked for over GPU time there is while jobs are submitted; the "
+    "submissions are stretched to each.",
+)
+@click.option(
+    "--aging",
+    "agings",
+    type=Numbers(),
+    default=AGINGS,
+    show_default=True,
+    metavar="NUMBERS",
+    help="Agings to try with the best predictor: seconds of waiting that make up for a second of "
+    "predicted run time; none = do not.",
+)
+@click.option(
+    "--reservations/--no-reservations",
+    default=True,
+    show_default=True,
+    help="Also try EASY reservations planned with the best predictor: the slowest part.",
+)
+@click.option(
+    "--placement", metavar="NAME", help="As for `simulate`.  [default: best_fit; on a pool, pool]"
+)
+@click.option(
+    "--cluster",
+    metavar="SPEC",
+    help="As for `simulate`; pai/6 is a sixth of PAI's nodes.  [default: the trace's own]",
+)
+@seed_option("Seed of models, placement and a synthetic trace.  [default: 0]")
+@out_option("FILE.html", "Write the study as one page with charts.")
+@output_options
+def effect(*, trace: str, out: Path | None, as_json: bool, **asked: Any) -> None:
+    """Fly TRACE with and without predicted run times, at several loads, and say who gains.
+
+    First come first served, shortest predicted first by each predictor, and for the best one aging
+    and reservations; waits by size of the job, how far off the predictions are, and which setting
+    keeps the gain without starving the big jobs. Jobs without times, or larger than the cluster,
+    are left out and counted.
+
+    TRACE is a name (`windtunnel traces`), a file, or - for standard input.
+    """
+    from windtunnel.cli.opening import TraceWish, check_out, cluster_for, open_wish
+    from windtunnel.cli.screen import progress, shows_progress
+    from windtunnel.cluster.parse import parse_cluster
+    from windtunnel.study.effect_settings import checked_models, checked_numbers
+    from windtunnel.study.prediction_effect import num_steps, prediction_effect
+
+    check_out(out, PAGE_ENDINGS, trace)
+    spec, seed = asked.pop("cluster"), asked["seed"] or 0
+    study = {name: asked.pop(name) for name in ("loads", "agings", "reservations", "placement")}
+    study["models"] = [name.strip() for name in asked.pop("models").split(",") if name.strip()]
+    checked_models(study["models"], seed)
+    checked_numbers("--loads", study["loads"], least=1)
+    checked_numbers("--aging", study["agings"], least=0)
+    chosen = None if spec is None else parse_cluster(spec)
+    show = shows_progress(as_json=as_json)
+    wish = TraceWish(trace, **asked)
+    opened = open_wish(wish, show=show)
+    cluster, why = cluster_for(opened, chosen)
+    steps = num_steps(
+        study["loads"], study["models"], study["agings"], reservations=study["reservations"]
+    )
+    with progress("Flying", steps, show=show) as done:
+        found = prediction_effect(opened.jobs, cluster, **study, seed=seed, on_done=done)
+    command = _command(wish, spec, study, out)
+    if out is not None:
+        _write(found, opened, out, command, show=show)
+    if as_json:
+        from windtunnel.cli.machine import print_json
+
+        print_json({**_data(found, opened, why), "command": command, "page": out and str(out)})
+        return
+    _print(found, opened, why, command, out)
+
+
+def _command(wish: TraceWish, cluster: str | None, study: dict[str, Any], out: Path | None) -> str:
+    """Return the command line that gives the result again."""
+    words = ["windtunnel", "predict", "effect", *wish.command_words()]
+    words += [] if cluster is None else ["--cluster", cluster]
+    words += ["--model", ",".join(study["models"]), "--loads", _joined(study["loads"])]
+    words += ["--aging", _joined(study["agings"]) or "none"]
+    words += [] if study["reservations"] else ["--no-reservations"]
+    words += [] if study["placement"] is None else ["--placement", study["placement"]]
+    words += ["--seed", str(wish.seed or 0)] + ([] if out is None else ["--out", str(out)])
+    return shlex.join(words)
+
+
+def _joined(numbers: tuple[float, ...]) -> str:
+    return ",".join(f"{number:g}" for number in numbers)
+
+
+def _write(found: PredictionEffect, trace: Trace, out: Path, command: str, *, show: bool) -> None:
+    """Write the page.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    from windtunnel.cli.screen import progress
+    from windtunnel.report.effect_page import effect_page
+    from windtunnel.report.page import write_page
+
+    with progress("Drawing the page", show=show):
+        write_page(out, effect_page(found, trace=trace, command=command))
+
+
+def _data(found: PredictionEffect, trace: Trace, why: tuple[str, ...]) -> dict[str, Any]:
+    """Return the study as plain data.
+
+    Keys: ``trace``, ``cluster``, ``loads``, ``natural_load``, ``num_flown``, ``num_rejected``,
+    ``settings``, ``big`` (``least_gpus``, ``sizes``, ``num_jobs``), ``model`` (that the cures go
+    by), ``runs``, ``sizes``, ``predictions`` (with ``error_cdf`` and ``by_size``), ``choice``
+    (``policy``, ``queueing``, ``tolerance``, ``by_load``), ``headline``, ``sentences``, ``notes``.
+    """
+    from windtunnel.cli.machine import cluster_data, trace_data
+    from windtunnel.report.effect_findings import headline, sentences
+    from windtunnel.study.effect_choice import TOLERANCE
+
+    parts = (("error_cdf", found.errors.to_pylist()), ("by_size", found.within.to_pylist()))
+    return {
+        "trace": trace_data(trace),
+        "cluster": cluster_data(found.cluster),
+        "loads": list(found.loads),
+        "natural_load": found.natural_load,
+        "num_flown": found.num_flown,
+        "num_rejected": found.num_rejected,
+        "settings": found.settings,
+        "big": {
+            "least_gpus": found.big.least,
+            "sizes": list(found.big.sizes),
+            "num_jobs": found.big.members.sum(),
+        },
+        "model": found.model,
+        "runs": found.runs.to_pylist(),
+        "sizes": found.sizes.to_pylist(),
+        "predictions": [
+            {**row, **{name: _of(row["model"], rows) for name, rows in parts}}
+            for row in found.predictions.to_pylist()
+        ],
+        "choice": {
+            "policy": found.choice.policy,
+            "queueing": found.choice.queueing,
+            "tolerance": TOLERANCE,
+            "by_load": [
+                {"load": load, "policy": label, "gain_kept": found.choice.kept.get(load)}
+                for load, label in found.choice.by_load.items()
+            ],
+        },
+        "headline": headline(found),
+        "sentences": dict(sentences(found)),
+        "notes": [*why, *found.notes],
+    }
+
+
+def _of(model: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a predictor's rows, without its name in each."""
+    return [
+        {key: value for key, value in row.items() if key != "model"}
+        for row in rows
+        if row["model"] == model
+    ]
+
+
+def _print(
+    found: PredictionEffect, trace: Trace, why: tuple[str, ...], command: str, out: Path | None
+) -> None:
+    from windtunnel.cli.screen import bullets, facts, heading, line, screen
+    from windtunnel.report.effect_findings import big_words, headline, sentences
+
+    console = screen()
+    heading(console, f"{trace.name} on {found.cluster.describe()}")
+    for load in found.loads:
+        heading(console, f"Load {load:g}; the big jobs are {big_words(found)}")
+        console.print(_runs(found, load))
+    console.print(line(headline(found)), style="bold")
+    for about, told in sentences(found):
+        heading(console, about)
+        console.print(line(told, 2000))
+    bullets(console, "Notes", [*why, *found.notes])
+    console.print()
+    facts(console, [("placement", found.settings["placement"]), ("again with", command)])
+    if out is not None:
+        console.print()
+        console.print(line(f"The page is {out}"))
+
+
+def _runs(found: PredictionEffect, load: float) -> Any:
+    """Return the settings at one load as a table that fits 80 characters."""
+    from windtunnel.cli.screen import plain_table
+    from windtunnel.report.effect_charts import shown_names
+    from windtunnel.report.format import duration, percent
+
+    names = shown_names(found)
+    rows = [
+        [
+            names[row["policy"]],
+            duration(row["avg_wait"]),
+            percent(row["wait_saved"]) if row["kind"] != "fifo" else "",
+            duration(row["avg_jct"]),
+            duration(row["big_p99_wait"]),
+            duration(row["big_max_wait"]),
+            "starve" if row["starves"] else "",
+        ]
+        for row in found.at(load)
+    ]
+    columns = ["setting", "mean wait", "saved", "mean JCT", "big: P99", "longest", "big jobs"]
+    table = plain_table(columns, rows, numbers=6)
+    table.collapse_padding = True
+    return table
