@@ -83,6 +83,7 @@ def _choose() -> tuple[str, str]:
 
 def _wish(trace: str, seed: int | None) -> Any:
     from windtunnel.cli.flying import Wish
+    from windtunnel.cli.opening import QUIET
 
     is_philly = trace == PHILLY
     asked = {
@@ -94,23 +95,9 @@ def _wish(trace: str, seed: int | None) -> Any:
         "jobs": None,
         "load": None if is_philly else KALOS_LOAD,
         "cluster": PHILLY_CLUSTER if is_philly else KALOS_CLUSTER,
-        "queueing": None,
         "placement": None,
-        "sharing": None,
-        "resources": "all",
-        "bind_types": None,
-        "arrivals": None,
-        "compat": None,
-        "estimates": None,
-        "events": "batch",
-        "engine": "auto",
         "seed": seed,
-        "save_time": 0.0,
-        "restore_time": 0.0,
-        "slowdown": None,
-        "until": None,
-        "oversize": "raise",
-        "incomplete": "raise",
+        **QUIET,
     }
     return Wish.of(trace, POLICIES, asked)
 

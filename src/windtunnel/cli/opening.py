@@ -22,7 +22,7 @@ _SYNTHETIC = "synthetic:"
 #: Endings of files that `windtunnel fit` writes.
 _TWINS = ("twin.toml", "twin.json")
 #: The options of a flight whose default says nothing, with that default.
-_QUIET: dict[str, Any] = {
+QUIET: dict[str, Any] = {
     "queueing": None,
     "sharing": None,
     "resources": "all",
@@ -261,7 +261,7 @@ def flight_words(settings: dict[str, Any], cluster: str | None, placement: str) 
     """
     words = [] if cluster is None else ["--cluster", cluster]
     words += ["--placement", placement, "--seed", str(settings["seed"])]
-    for name, quiet in _QUIET.items():
+    for name, quiet in QUIET.items():
         value = settings[name]
         if value != quiet:
             text = f"{value:g}" if isinstance(value, float) and value.is_integer() else str(value)
