@@ -1,4 +1,8 @@
-"""Fixtures for every room: the reference data folder, and a clean environment."""
+"""For every room: hypothesis' profiles, the reference data folder, a clean environment.
+
+The default profile draws the same examples in every run, so that a build cannot fail by chance.
+``HYPOTHESIS_PROFILE=explore`` draws new ones, many more.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,16 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+_SLOW_FIRST_CALL = (HealthCheck.too_slow,)  # the kernels load in the first example
+settings.register_profile(
+    "fixed", deadline=None, derandomize=True, database=None, suppress_health_check=_SLOW_FIRST_CALL
+)
+settings.register_profile(
+    "explore", deadline=None, database=None, suppress_health_check=_SLOW_FIRST_CALL
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
 @pytest.fixture(scope="session")

@@ -29,6 +29,8 @@ TRAIN_KEY = (*IDENTITY, "batch_size", "run", "target_metric")
 POWER_KEY = (*IDENTITY, "batch_size", "power_limit")
 #: No batch, power or epoch is larger; sums of squares of much more would overflow.
 _LARGEST = 2**31 - 1
+#: No power or time of an epoch is smaller; what is divided by much less would overflow.
+_SMALLEST = 1e-6
 
 
 def read_train(path: str | Path) -> pa.Table:
@@ -79,11 +81,11 @@ def read_power(path: str | Path) -> pa.Table:
     columns["batch_size"] = _integers(text, "batch_size", "a whole number of samples >= 1")
     columns["power_limit"] = _integers(text, "power_limit", "a whole number of watts >= 1")
     for name, what in (
-        ("time_per_epoch", f"a number of seconds > 0, up to {_LARGEST:,}"),
-        ("average_power", f"a number of watts > 0, up to {_LARGEST:,}"),
+        ("time_per_epoch", f"seconds from {_SMALLEST:g} to {_LARGEST:,}"),
+        ("average_power", f"watts from {_SMALLEST:g} to {_LARGEST:,}"),
     ):
         columns[name] = _floats(text, name, what)
-        _check(text, name, pc.less_equal(columns[name], 0), what)
+        _check(text, name, pc.less(columns[name], _SMALLEST), what)
         _check(text, name, pc.greater(columns[name], _LARGEST), what)
     return _unique(text, pa.table(columns), POWER_KEY)
 
