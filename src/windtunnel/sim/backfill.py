@@ -176,7 +176,10 @@ class ConservativeQueue:
         ended = [self.expected.pop(job) for job in self._ended]
         early = any(end > now for end in ended)
         late = any(end <= now for end in self.expected.values())
-        overrun, self._overrun = late or self._overrun, late
+        # Nothing may have been decided between its expected end and its end: what was promised
+        # for that time has not started, and would end later than the profile says.
+        missed = any(end < now for end in ended)
+        overrun, self._overrun = late or missed or self._overrun, late
         self._ended.clear()
         if overrun or early:
             self._rebuild(now, keep=not overrun)

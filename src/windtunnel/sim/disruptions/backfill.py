@@ -87,18 +87,3 @@ class HeldConservativeQueue(ConservativeQueue):
         start, where = found or (math.inf, [])
         self.promised[job] = (start, where)
         self.profile.take(start, self._stop(job, start), where, ledger.demand[job])
-
-    def _start_due(self, now: float) -> None:
-        """Start what was promised for now, unless a job that runs on is in the way: then anew."""
-        ledger = self.ledger
-        free = ledger.free.copy()
-        for _, job in self.waiting:
-            start, where = self.promised[job]
-            if start > now:
-                continue
-            if ledger.opened(free, job).fits(where, ledger.demand[job]):
-                free.take(where, ledger.demand[job])
-            else:
-                self.promised[job] = (math.inf, [])
-                self._overrun = True
-        super()._start_due(now)
