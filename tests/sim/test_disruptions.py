@@ -342,3 +342,16 @@ def test_a_pool_has_no_nodes_to_reserve() -> None:
         fly(ONE, "pool:8", reservations=[Reservation(start=0, end=1, gpus=4)])
     with pytest.raises(wt.SpecError, match="a pool has no nodes"):
         fly(ONE, "pool:8", node_failures=[AT_50])
+
+
+def test_conservative_promises_anew_after_checkpoints_made_a_job_late() -> None:
+    jobs = {
+        "submit_time": [0.0, 1.0, 2.0],
+        "duration": [5.0, 5.0, 5.0],
+        "estimate": [5.0, 5.0, 5.0],
+        "num_gpus": [4, 4, 4],
+    }
+    costly = Disruptions(checkpoint=Checkpointing(interval=1.0, cost=1.25))
+    out = wt.simulate(jobs, "1x4", "conservative", disruptions=costly)
+    # Four checkpoints of 1.25 s: each runs for 10 s where 5 s were expected.
+    assert out.table["start_time"].to_pylist() == [0, 10, 20]

@@ -188,3 +188,17 @@ def test_the_compiled_engine_says_what_it_lacks() -> None:
         wt.simulate(JOBS, "pool:2", FunctionPolicy(shortest, every=1.0), engine="compiled")
     with pytest.raises(wt.SpecError, match=r"unknown name 'compield'\. Did you mean 'compiled'\?"):
         wt.simulate(JOBS, "pool:2", engine="compield")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_conservative_promises_anew_after_a_late_end(engine: str) -> None:
+    jobs = JOBS | {
+        "submit_time": [0.0, 1.0, 2.0, 3.0],
+        "duration": [10.0, 5.0, 5.0, 5.0],
+        "estimate": [5.0, 5.0, 5.0, 5.0],
+        "num_gpus": [2.0, 2.0, 2.0, 2.0],
+    }
+    out = wt.simulate(jobs, "pool:2", "conservative", engine=engine)
+    # a, expected at 5, ends at 10. Nothing happens at 5: b was promised 5 and c 10, and both would
+    # go at 10 if the promises stood.
+    assert out.table["start_time"].to_pylist() == [0, 10, 15, 20]

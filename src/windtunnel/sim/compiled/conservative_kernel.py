@@ -56,11 +56,12 @@ def fly(
         if now > until or now == np.inf:
             break
         points += 1
-        early = False
+        early = missed = False
         while num_running > 0 and ends[0] == now:
             job = ending[0]
             end = _stop(start[job], estimate[job])
             early |= end > now
+            missed |= end < now  # and nothing may have been decided between
             remove_time(expected, expecting, num_running, end, job)
             num_running = pop_time(ends, ending, num_running)
             give(
@@ -72,7 +73,7 @@ def fly(
             num_waiting = insert_int(queue, 0, num_waiting, position[arrived])
             arrived += 1
         late = num_running > 0 and expected[0] <= now
-        overrun = late or was_late
+        overrun = late or missed or was_late
         was_late = late
         while len(times) < size + num_running + 4 * num_waiting + 4:
             times, free, totals = grown(times, free, totals)
