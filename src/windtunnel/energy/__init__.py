@@ -1,9 +1,11 @@
-"""Energy and time of training that recurs: batch sizes and power limits.
+"""Energy and time: of training that recurs, and of any run of a cluster.
 
 After Zeus (You, Chung, Chowdhury, NSDI'23): measured training runs say how many epochs a batch size
 needs and what an epoch costs at a power limit; optimisers choose both, recurrence by recurrence.
 """
 
+from windtunnel.energy.account import Account, account
+from windtunnel.energy.cluster_power import GpuPower, PowerModel
 from windtunnel.energy.contract import BatchSizeOptimizer, PowerLimitOptimizer, Trial
 from windtunnel.energy.group_tables import (
     GroupTable,
@@ -12,6 +14,7 @@ from windtunnel.energy.group_tables import (
     synthetic_groups,
 )
 from windtunnel.energy.groups import GroupResult, simulate_group
+from windtunnel.energy.intensity import Series, parse_series, read_series
 from windtunnel.energy.open import open_published, open_workload
 from windtunnel.energy.optimum import (
     Configuration,
@@ -22,23 +25,33 @@ from windtunnel.energy.optimum import (
     pareto_front,
     ranked,
 )
+from windtunnel.energy.power_cap import Capped, best_limits, uniform_limits
 from windtunnel.energy.recurring import Recurrences, simulate_recurrences
 from windtunnel.energy.seeds import EnergyStudy, band, study
+from windtunnel.energy.shifting import Shift, shift
 from windtunnel.energy.workload import Sweep, TrainingJob, Workload
 
 __all__ = [
+    "Account",
     "BatchSizeOptimizer",
+    "Capped",
     "Configuration",
     "EnergyStudy",
+    "GpuPower",
     "GroupResult",
     "GroupTable",
     "PowerLimitOptimizer",
+    "PowerModel",
     "Recurrences",
+    "Series",
+    "Shift",
     "Sweep",
     "TrainingJob",
     "Trial",
     "Workload",
+    "account",
     "band",
+    "best_limits",
     "configurations",
     "default_configuration",
     "energy_potential",
@@ -47,10 +60,14 @@ __all__ = [
     "open_workload",
     "optimum",
     "pareto_front",
+    "parse_series",
     "ranked",
     "read_groups",
+    "read_series",
+    "shift",
     "simulate_group",
     "simulate_recurrences",
     "study",
     "synthetic_groups",
+    "uniform_limits",
 ]

@@ -35,11 +35,9 @@ def allocation_by_type(outcome: Outcome) -> pa.Table:
         use from then on, and ``utilization``, their share of the type's GPUs (0..1; null under
         ``(any)``). A type's first row is not after the first submission.
     """
-    types = outcome.cluster.gpu_types
-    untyped = any(n.gpus and n.gpu_type is None for n in outcome.cluster.node_types)
-    labels = [*types, *([NONE] if untyped else [])]
-    sizes = [_gpus_of(outcome, None if label == NONE else label) for label in labels]
-    stay, code, gpus = _entries(outcome, labels)
+    labels = type_labels(outcome)
+    sizes = [gpus_of(outcome, label) for label in labels]
+    stay, code, gpus = held_by_type(outcome, labels)
     if (code == len(labels)).any():
         labels.append(ANY)
         sizes.append(np.nan)
@@ -133,15 +131,23 @@ def _held_over_time(
     return group, time, used / _UNITS
 
 
-def _gpus_of(outcome: Outcome, gpu_type: str | None) -> float:
+def type_labels(outcome: Outcome) -> list[str]:
+    """Return the cluster's GPU types in order, then ``(none)`` if some GPUs have no type."""
+    untyped = any(n.gpus and n.gpu_type is None for n in outcome.cluster.node_types)
+    return [*outcome.cluster.gpu_types, *([NONE] if untyped else [])]
+
+
+def gpus_of(outcome: Outcome, label: str) -> float:
+    """Return how many GPUs of a type of `type_labels` the cluster has."""
+    gpu_type = None if label == NONE else label
     kinds = outcome.cluster.node_types
     return float(sum(kind.count * kind.gpus for kind in kinds if kind.gpu_type == gpu_type))
 
 
-def _entries(outcome: Outcome, labels: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def held_by_type(outcome: Outcome, labels: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return (stay, type, GPUs) of what is held, shapes (e,).
 
-    Types are indices into the labels; ``len(labels)`` where the type is not known.
+    Types are indices into the labels (`type_labels`); ``len(labels)`` where the type is not known.
     """
     flight = outcome.flight
     if len(labels) > 1 and has_nodes(outcome):

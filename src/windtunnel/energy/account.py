@@ -1,0 +1,260 @@
+"""What a run of a cluster draws, emits and costs: a pure function of its outcome.
+
+The run's span is that of its averages: first submission to last end (`sim.metrics.horizon`). All
+GPUs and hosts are powered throughout, also while disruptions take nodes out of service.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from windtunnel.energy.intensity import J_PER_KWH
+from windtunnel.errors import SpecError
+from windtunnel.sim.metrics import horizon
+from windtunnel.sim.observe.allocation import gpus_of, held_by_type, type_labels
+from windtunnel.sim.observe.groups import NONE, job_groups, labelled
+from windtunnel.sim.timeline import steps
+
+if TYPE_CHECKING:
+    from windtunnel.energy.cluster_power import GpuPower, PowerModel
+    from windtunnel.energy.intensity import Series
+    from windtunnel.sim.outcome import Outcome
+
+#: Curves are summed in whole millionths of a GPU, so that an idle cluster draws exactly idle power.
+_UNITS = 1e6
+
+
+@dataclass(frozen=True)
+class Account:
+    """Energy of a run, and what it emits and costs.
+
+    Jobs are charged for the whole draw of the GPUs they hold; idle GPUs, hosts, and the building's
+    overhead (PUE - 1 of all that) are told apart, and not shared out.
+
+    Attributes:
+        outcome: the run.
+        model: what the cluster draws.
+        carbon: g CO2eq per kWh over time; None = not asked for.
+        tariff: money per kWh over time; None = not asked for.
+    """
+
+    outcome: Outcome
+    model: PowerModel
+    carbon: Series | None = None
+    tariff: Series | None = None
+
+    def __post_init__(self) -> None:
+        """Check that the model knows what the cluster has.
+
+        Raises:
+            SpecError: a GPU type is not described, a pool has no hosts to draw power, or it is not
+                known which of several GPU types jobs of a pool were given.
+        """
+        if self.model.host_w and self.outcome.cluster.is_pool:
+            message = "a pool has no nodes, and so no hosts; expected 0, or a cluster of nodes"
+            raise SpecError("power.host_w", message)
+        len(self._held)
+
+    @cached_property
+    def span(self) -> tuple[float, float]:
+        """First submission and last end, s."""
+        return horizon(self.outcome)
+
+    @cached_property
+    def energy_by_job(self) -> np.ndarray:
+        """Float array (n,): J that the GPUs each job held drew, jobs-table order."""
+        gpus, start, end, each, _, job = self._held
+        return self._per_job(job, gpus * each * (end - start))
+
+    def amount_by_job(self, series: Series) -> np.ndarray:
+        """Return what each job's energy emits or costs, shape (n,), in the series' unit."""
+        gpus, start, end, each, _, job = self._held
+        area = series.integral(end) - series.integral(start)
+        return self._per_job(job, gpus * each * area) / J_PER_KWH
+
+    def by(self, column: str) -> pa.Table:
+        """Return energy by group of jobs, PUE not included.
+
+        Args:
+            column: ``size``, or a column of text: ``user``, ``vc``, ``workload`` ...
+
+        Returns:
+            A row a group: the column named so, ``jobs``, ``energy_j``, and where asked for
+            ``carbon_kg`` and ``cost``.
+
+        Raises:
+            SpecError: there is no such grouping.
+        """
+        codes, labels = job_groups(self.outcome, column)
+        present = np.unique(codes)
+
+        def summed(values: np.ndarray) -> np.ndarray:
+            return np.bincount(codes, values, minlength=len(labels))[present]
+
+        columns: dict[str, Any] = {
+            column: labelled(present, labels),
+            "jobs": np.bincount(codes, minlength=len(labels))[present],
+            "energy_j": summed(self.energy_by_job),
+        }
+        if self.carbon is not None:
+            columns["carbon_kg"] = summed(self.amount_by_job(self.carbon)) / 1000
+        if self.tariff is not None:
+            columns["cost"] = summed(self.amount_by_job(self.tariff))
+        return pa.table(columns)
+
+    @cached_property
+    def power(self) -> pa.Table:
+        """Power over time, exact: a row an instant at which it changes, until the span's end.
+
+        Columns: ``time`` (s), ``jobs_w``, ``idle_w``, ``host_w``, ``overhead_w`` and their sum
+        ``power_w``; each holds until the next row, the last row's until the end of the span.
+        """
+        gpus, start, end, each, idle, _ = self._held
+        first, last = self.span
+        # One exact count of GPUs for each pair of draws, then watts: no drift however long.
+        levels, kind = np.unique(np.stack([each, idle], axis=1), axis=0, return_inverse=True)
+        kind = kind.ravel()
+        amount = np.round(gpus * _UNITS)
+        times = np.concatenate([[first], start, end])
+        deltas = [
+            np.concatenate([[0.0], np.where(kind == k, amount, 0), -np.where(kind == k, amount, 0)])
+            for k in range(len(levels))
+        ]
+        time, *counts = steps(times, *deltas)
+        jobs_w, held_idle_w = np.zeros(len(time)), np.zeros(len(time))
+        for (active_w, idle_w), count in zip(levels, counts, strict=True):
+            jobs_w += count / _UNITS * active_w
+            held_idle_w += count / _UNITS * idle_w
+        inside = (time >= first) & (time < last)
+        time, jobs_w, held_idle_w = time[inside], jobs_w[inside], held_idle_w[inside]
+        idle_w = self._all_idle_w - held_idle_w
+        host_w = np.full(len(time), self._host_w)
+        overhead_w = (self.model.pue - 1) * (jobs_w + idle_w + host_w)
+        return pa.table(
+            {
+                "time": time,
+                "jobs_w": jobs_w,
+                "idle_w": idle_w,
+                "host_w": host_w,
+                "overhead_w": overhead_w,
+                "power_w": jobs_w + idle_w + host_w + overhead_w,
+            }
+        )
+
+    def summary(self) -> dict[str, float | None]:
+        """Return the run in numbers.
+
+        Keys: ``energy_j``, its parts ``jobs_j``, ``idle_j``, ``host_j`` and ``overhead_j`` (which
+        sum to it), ``mean_power_w`` and ``peak_power_w`` of the building (null if the span is
+        empty), ``carbon_kg`` and ``cost`` of all energy (null where not asked for).
+        """
+        first, last = self.span
+        gpus, start, end, _, idle, _ = self._held
+        jobs_j = float(self.energy_by_job.sum())
+        idle_j = self._all_idle_w * (last - first) - float((gpus * idle * (end - start)).sum())
+        host_j = self._host_w * (last - first)
+        overhead_j = (self.model.pue - 1) * (jobs_j + idle_j + host_j)
+        energy_j = jobs_j + idle_j + host_j + overhead_j
+        grams = None if self.carbon is None else self._amount(self.carbon)
+        peak = self.power["power_w"].to_numpy()
+        return {
+            "energy_j": energy_j,
+            "jobs_j": jobs_j,
+            "idle_j": idle_j,
+            "host_j": host_j,
+            "overhead_j": overhead_j,
+            "mean_power_w": energy_j / (last - first) if last > first else None,
+            "peak_power_w": float(peak.max()) if len(peak) else None,
+            "carbon_kg": None if grams is None else grams / 1000,
+            "cost": None if self.tariff is None else self._amount(self.tariff),
+        }
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what a reader of the numbers must know, one sentence each."""
+        told = []
+        for name, series in (("carbon intensity", self.carbon), ("tariff", self.tariff)):
+            if series is not None and not series.covers(*self.span):
+                told.append(
+                    f"The {name}'s rows do not cover the run; they repeat every "
+                    f"{series.period:g} s."
+                )
+        if self.outcome.flight.interruptions is not None:
+            told.append("Energy: nodes out of service are counted as powered, their GPUs idle.")
+        return tuple(told)
+
+    def _amount(self, series: Series) -> float:
+        """Return what all energy emits or costs: the power curve times the series."""
+        power = self.power
+        edges = np.append(power["time"].to_numpy(), self.span[1])
+        areas = np.diff(series.integral(edges))
+        return float((power["power_w"].to_numpy() * areas[: power.num_rows]).sum()) / J_PER_KWH
+
+    def _per_job(self, job: np.ndarray, values: np.ndarray) -> np.ndarray:
+        return np.bincount(job, values, minlength=len(self.outcome.jobs))
+
+    @cached_property
+    def _draws(self) -> list[GpuPower]:
+        """What a GPU of each type of the cluster draws."""
+        labels = type_labels(self.outcome)
+        return [self.model.gpu(None if label == NONE else label) for label in labels]
+
+    @cached_property
+    def _all_idle_w(self) -> float:
+        """W if no GPU were held."""
+        labels = type_labels(self.outcome)
+        draws = zip(labels, self._draws, strict=True)
+        return sum(gpus_of(self.outcome, label) * draw.idle_w for label, draw in draws)
+
+    @cached_property
+    def _host_w(self) -> float:
+        return self.model.host_w * self.outcome.cluster.num_nodes if self.model.host_w else 0.0
+
+    @cached_property
+    def _held(self) -> tuple[np.ndarray, ...]:
+        """What is held: GPUs, start, end (s), W and idle W of each GPU, job's row; shapes (e,)."""
+        flight = self.outcome.flight
+        draws = self._draws
+        stay, code, gpus = held_by_type(self.outcome, type_labels(self.outcome))
+        if (code == len(draws)).any():
+            if len(set(draws)) > 1:
+                message = (
+                    "a pool of several GPU types does not tell which a job was given; expected "
+                    "the same watts for all of them, or a cluster of nodes"
+                )
+                raise SpecError("power.gpus", message)
+            code = np.minimum(code, len(draws) - 1)
+        job = flight.segment_job[stay]
+        idle = np.array([draw.idle_w for draw in draws])[code]
+        active = np.array([draw.active_w for draw in draws])[code]
+        each = idle + self._factors[job] * (active - idle)
+        start = flight.segment_start[stay]
+        end = flight.segment_end[stay]
+        last = self.span[1]
+        end = np.where(np.isnan(end), np.maximum(last, start), end)
+        return gpus, start, end, each, idle, job
+
+    @cached_property
+    def _factors(self) -> np.ndarray:
+        """Float array (n,): the factor of each job's kind of work."""
+        codes, labels = job_groups(self.outcome, "workload")
+        return np.array([self.model.workloads.get(label, 1.0) for label in labels])[codes]
+
+
+def account(
+    outcome: Outcome,
+    model: PowerModel,
+    *,
+    carbon: Series | None = None,
+    tariff: Series | None = None,
+) -> Account:
+    """Return the energy of any run; see `Account`.
+
+    Raises:
+        SpecError: the model does not describe what the cluster has.
+    """
+    return Account(outcome, model, carbon, tariff)

@@ -1,0 +1,185 @@
+"""What a kilowatt-hour emits or costs over time: a step series, repeated, with exact integrals."""
+
+from __future__ import annotations
+
+import csv
+import math
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+
+from windtunnel.errors import SpecError, TraceError
+
+#: Joules in a kilowatt-hour.
+J_PER_KWH = 3.6e6
+
+
+@dataclass(frozen=True)
+class Series:
+    """A step function of time per kWh, repeated before its first and after its last row.
+
+    Attributes:
+        time: Float array (k,), s since the trace's epoch, strictly ascending.
+        values: Float array (k,), per kWh from ``time[i]`` until the next row; the last row holds
+            as long as the one before it. One row alone holds for ever.
+        name: what it is called in messages.
+    """
+
+    time: np.ndarray
+    values: np.ndarray
+    name: str = "series"
+    _area: np.ndarray = field(init=False, repr=False, compare=False)
+    _edges: np.ndarray = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Check the rows.
+
+        Raises:
+            SpecError: no row, rows of different number, a number that is not finite, or times that
+                do not ascend.
+        """
+        time = np.array(self.time, dtype=np.float64)
+        values = np.array(self.values, dtype=np.float64)
+        if time.ndim != 1 or len(time) == 0 or time.shape != values.shape:
+            raise SpecError(self.name, "expected a time and a value for each of one or more rows")
+        if not (np.isfinite(time).all() and np.isfinite(values).all()):
+            raise SpecError(self.name, "expected finite numbers")
+        if (np.diff(time) <= 0).any():
+            raise SpecError(self.name, "expected ascending times, each once")
+        last = time[-1] - time[-2] if len(time) > 1 else 1.0
+        edges = np.append(time, time[-1] + last)
+        area = np.concatenate([[0.0], np.cumsum(np.diff(edges) * values)])
+        for name, array in (("time", time), ("values", values), ("_edges", edges), ("_area", area)):
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    @classmethod
+    def constant(cls, value: float, name: str = "series") -> Series:
+        """Return the series that is ``value`` per kWh at all times."""
+        return cls(np.zeros(1), np.array([value]), name)
+
+    @property
+    def period(self) -> float:
+        """Seconds after which it repeats; infinite where it is constant."""
+        return float(self._edges[-1] - self._edges[0]) if len(self.time) > 1 else math.inf
+
+    def at(self, when: np.ndarray | float) -> np.ndarray:
+        """Return the value per kWh at each time, same shape."""
+        _, within = self._folded(when)
+        index = np.searchsorted(self.time, within, side="right") - 1
+        return np.asarray(self.values[np.maximum(index, 0)])
+
+    def integral(self, when: np.ndarray | float) -> np.ndarray:
+        """Return the integral from the first row to each time, same shape; value x s.
+
+        The function is piecewise linear between rows, so interpolating it is exact.
+        """
+        rounds, within = self._folded(when)
+        if len(self.time) == 1:
+            return np.asarray((within - self.time[0]) * self.values[0])
+        return np.asarray(rounds * self._area[-1] + np.interp(within, self._edges, self._area))
+
+    def of_energy(self, watts: float, start: float, end: float) -> float:
+        """Return what drawing ``watts`` from ``start`` to ``end`` (s) emits or costs."""
+        return float(watts * (self.integral(end) - self.integral(start)) / J_PER_KWH)
+
+    def changes(self, start: float, end: float) -> np.ndarray:
+        """Return the times strictly between ``start`` and ``end`` at which a row begins."""
+        if len(self.time) == 1:
+            return np.empty(0)
+        first, last = (int(self._folded(t)[0]) for t in (start, end))
+        rounds = np.arange(first, last + 1) * self.period
+        times = (rounds[:, None] + self.time[None, :]).ravel()
+        return times[(times > start) & (times < end)]
+
+    def covers(self, start: float, end: float) -> bool:
+        """Return whether the rows reach from ``start`` to ``end`` without repeating."""
+        inside = self._edges[0] <= start and end <= self._edges[-1]
+        return len(self.time) == 1 or bool(inside)
+
+    def _folded(self, when: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the round that each time falls in, and the time within the first round."""
+        times = np.asarray(when, dtype=np.float64)
+        if len(self.time) == 1:
+            return np.zeros_like(times), times
+        rounds = np.floor((times - self._edges[0]) / self.period)
+        return rounds, times - rounds * self.period
+
+
+def read_series(path: str | Path, *, least: float = -math.inf) -> Series:
+    """Read a series from a CSV file with a header and two columns, time and value per kWh.
+
+    Times are seconds since the trace's epoch, or ISO 8601 timestamps, which count from the first
+    row: time 0 of the trace is the file's first row then.
+
+    Args:
+        path: the file.
+        least: the least value allowed.
+
+    Raises:
+        SpecError: the file cannot be read.
+        TraceError: a row is not as described.
+    """
+    file = str(path)
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(file, f"cannot be read as CSV: {error}") from error
+    reader = csv.reader(text.splitlines())
+    rows = [(reader.line_num, row) for row in reader if row]
+    if len(rows) < 2 or len(rows[0][1]) != 2:
+        raise TraceError(file, "a header, two columns (time, value per kWh) and a row")
+    names = rows[0][1]
+    times: list[float] = []
+    values: list[float] = []
+    stamped = _seconds(rows[1][1][0]) is None
+    when = "a timestamp such as 2020-01-01T00:30" if stamped else "a number of seconds"
+    floor = "" if least == -math.inf else f" of at least {least:g}"
+    for line, row in rows[1:]:
+        if len(row) != 2:
+            raise TraceError(file, "two fields", row=line, value=",".join(row))
+        time = _stamp(row[0]) if stamped else _seconds(row[0])
+        if time is None or (times and time <= times[-1]):
+            expected = when if time is None else f"{when} after the row before"
+            raise TraceError(file, expected, row=line, column=names[0], value=row[0])
+        value = _seconds(row[1])
+        if value is None or value < least:
+            raise TraceError(file, f"a number{floor}", row=line, column=names[1], value=row[1])
+        times.append(time)
+        values.append(value)
+    origin = times[0] if stamped else 0.0
+    return Series(np.array(times) - origin, np.array(values), file)
+
+
+def parse_series(text: str, *, least: float = -math.inf, name: str = "series") -> Series:
+    """Return the series that a command-line word stands for: a number per kWh, or a CSV file.
+
+    Raises:
+        SpecError, TraceError: as `read_series`; or the number is below ``least``.
+    """
+    value = _seconds(text)
+    if value is None:
+        return read_series(text, least=least)
+    if value < least:
+        raise SpecError(name, f"found {text}; expected at least {least:g}, or a CSV file")
+    return Series.constant(value, name)
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _stamp(text: str) -> float | None:
+    try:
+        when = datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+    # Without a zone, a day is 24 hours: read as UTC, whatever the machine's zone.
+    known = when if when.tzinfo else datetime.fromisoformat(f"{when.isoformat()}+00:00")
+    return known.timestamp()
