@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from windtunnel.cli.flying import Flown
+    from windtunnel.energy import Account
     from windtunnel.sim.outcome import Outcome
 
 
@@ -26,24 +28,54 @@ if TYPE_CHECKING:
     help="fifo, sjf, sjf-preemptive, srtf, priority, priority-preemptive, package.module:name ...",
 )
 @flight_options
+@click.option(
+    "--power",
+    metavar="FILE.toml",
+    help="Account for energy: what GPUs, hosts and the building draw.",
+)
+@click.option(
+    "--carbon",
+    metavar="FILE.csv|G",
+    help="With --power: gCO2eq per kWh, over time (CSV: time, value) or one number.",
+)
+@click.option(
+    "--tariff",
+    metavar="FILE.csv|PRICE",
+    help="With --power: money per kWh, over time (CSV: time, value) or one number.",
+)
 @out_option("FILE", "Write what happened to every job: a .parquet or .csv file.")
 @output_options
-def simulate(*, trace: str, policy: str, out: Path | None, as_json: bool, **asked: Any) -> None:
+def simulate(
+    *,
+    trace: str,
+    policy: str,
+    power: str | None,
+    carbon: str | None,
+    tariff: str | None,
+    out: Path | None,
+    as_json: bool,
+    **asked: Any,
+) -> None:
     """Fly TRACE on a cluster under one policy and show who waited how long.
 
     TRACE is a name (`windtunnel traces`), a file, or - for standard input.
     """
+    from windtunnel.cli.cluster_energy import EnergyWish, energy_data
     from windtunnel.cli.flying import Wish, fly
     from windtunnel.cli.opening import check_out
     from windtunnel.cli.saving import ENDINGS, save_table
 
     check_out(out, ENDINGS, trace)
+    energy = EnergyWish.of(power, carbon, tariff)
     wish = Wish.of(trace, [policy], asked)
     flown = fly(wish, as_json=as_json)
     (outcome,) = flown.outcomes.values()
     words = ["windtunnel", "simulate", *flown.trace_words, "--policy", *wish.policies]
-    words += flown.words
+    words += flown.words + energy.words
     words += [] if out is None else ["--out", str(out)]
+    book = energy.account(outcome)
+    if book is not None:
+        flown = replace(flown, notes=(*flown.notes, *book.notes()))
     if out is not None:
         save_table(outcome.table, out)
     if as_json:
@@ -52,6 +84,7 @@ def simulate(*, trace: str, policy: str, out: Path | None, as_json: bool, **aske
         print_json(
             {
                 **run_data(outcome),
+                **({} if book is None else energy_data(book)),
                 "settings": outcome.settings,
                 "trace": trace_data(flown.trace),
                 "cluster": cluster_data(flown.cluster),
@@ -61,10 +94,13 @@ def simulate(*, trace: str, policy: str, out: Path | None, as_json: bool, **aske
             }
         )
         return
-    _print(flown, outcome, shlex.join(words), out)
+    _print(flown, outcome, book, shlex.join(words), out)
 
 
-def _print(flown: Flown, outcome: Outcome, command: str, out: Path | None) -> None:
+def _print(
+    flown: Flown, outcome: Outcome, book: Account | None, command: str, out: Path | None
+) -> None:
+    from windtunnel.cli.cluster_energy import print_energy
     from windtunnel.cli.flying import print_notes
     from windtunnel.cli.screen import heading, line, screen
     from windtunnel.report.terminal import outcome_table, size_table
@@ -73,6 +109,8 @@ def _print(flown: Flown, outcome: Outcome, command: str, out: Path | None) -> No
     heading(console, flown.title)
     console.print(outcome_table(outcome))
     console.print(size_table(flown.outcomes))
+    if book is not None:
+        print_energy(console, book)
     print_notes(console, flown, command)
     if out is not None:
         console.print()

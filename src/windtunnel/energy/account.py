@@ -94,7 +94,8 @@ class Account:
         present = np.unique(codes)
 
         def summed(values: np.ndarray) -> np.ndarray:
-            return np.bincount(codes, values, minlength=len(labels))[present]
+            sums: np.ndarray = np.bincount(codes, values, minlength=len(labels))[present]
+            return sums
 
         columns: dict[str, Any] = {
             column: labelled(present, labels),
@@ -242,7 +243,9 @@ class Account:
     def _factors(self) -> np.ndarray:
         """Float array (n,): the factor of each job's kind of work."""
         codes, labels = job_groups(self.outcome, "workload")
-        return np.array([self.model.workloads.get(label, 1.0) for label in labels])[codes]
+        factors = [self.model.workloads.get(label, 1.0) for label in labels]
+        found: np.ndarray = np.array(factors, dtype=np.float64)[codes]
+        return found
 
 
 def account(

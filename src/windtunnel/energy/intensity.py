@@ -14,6 +14,8 @@ from windtunnel.errors import SpecError, TraceError
 
 #: Joules in a kilowatt-hour.
 J_PER_KWH = 3.6e6
+#: What the columns of a file hold.
+_FIELDS = ("time", "value per kWh")
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,8 @@ class Series:
         first, last = (int(self._folded(t)[0]) for t in (start, end))
         rounds = np.arange(first, last + 1) * self.period
         times = (rounds[:, None] + self.time[None, :]).ravel()
-        return times[(times > start) & (times < end)]
+        inside: np.ndarray = times[(times > start) & (times < end)]
+        return inside
 
     def covers(self, start: float, end: float) -> bool:
         """Return whether the rows reach from ``start`` to ``end`` without repeating."""
@@ -129,7 +132,7 @@ def read_series(path: str | Path, *, least: float = -math.inf) -> Series:
         raise SpecError(file, f"cannot be read as CSV: {error}") from error
     reader = csv.reader(text.splitlines())
     rows = [(reader.line_num, row) for row in reader if row]
-    if len(rows) < 2 or len(rows[0][1]) != 2:
+    if not rows[1:] or len(rows[0][1]) != len(_FIELDS):
         raise TraceError(file, "a header, two columns (time, value per kWh) and a row")
     names = rows[0][1]
     times: list[float] = []
@@ -138,7 +141,7 @@ def read_series(path: str | Path, *, least: float = -math.inf) -> Series:
     when = "a timestamp such as 2020-01-01T00:30" if stamped else "a number of seconds"
     floor = "" if least == -math.inf else f" of at least {least:g}"
     for line, row in rows[1:]:
-        if len(row) != 2:
+        if len(row) != len(_FIELDS):
             raise TraceError(file, "two fields", row=line, value=",".join(row))
         time = _stamp(row[0]) if stamped else _seconds(row[0])
         if time is None or (times and time <= times[-1]):
