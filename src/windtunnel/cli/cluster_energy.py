@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from windtunnel.energy import Account, PowerModel, Series
     from windtunnel.sim.outcome import Outcome
 
-_J_PER_KWH = 3.6e6
+#: From here on, digits behind the point say nothing.
+_LARGE = 1000
 
 
 @dataclass(frozen=True)
@@ -89,16 +90,18 @@ def energy_data(book: Account) -> dict[str, Any]:
 
 def print_energy(console: Console, book: Account) -> None:
     """Print where the energy went, and what it emitted and cost."""
+    from windtunnel.energy.intensity import J_PER_KWH
+
     numbers = book.summary()
     whole = numbers["energy_j"] or 0.0
 
     def part(name: str) -> str:
         joules = numbers[name] or 0.0
         share = f" ({joules / whole:.1%})" if whole else ""
-        return f"{joules / _J_PER_KWH:,.4g} kWh{share}"
+        return f"{_figure(joules / J_PER_KWH)} kWh{share}"
 
     rows = [
-        ("energy", f"{whole / _J_PER_KWH:,.4g} kWh"),
+        ("energy", f"{_figure(whole / J_PER_KWH)} kWh"),
         ("of jobs' GPUs", part("jobs_j")),
         ("of idle GPUs", part("idle_j")),
         ("of hosts", part("host_j")),
@@ -106,10 +109,15 @@ def print_energy(console: Console, book: Account) -> None:
     ]
     if numbers["mean_power_w"] is not None and numbers["peak_power_w"] is not None:
         mean, peak = numbers["mean_power_w"] / 1000, numbers["peak_power_w"] / 1000
-        rows.append(("power", f"{mean:,.4g} kW in the mean, {peak:,.4g} kW at most"))
+        rows.append(("power", f"{_figure(mean)} kW in the mean, {_figure(peak)} kW at most"))
     if numbers["carbon_kg"] is not None:
-        rows.append(("carbon", f"{numbers['carbon_kg']:,.4g} kg CO2eq"))
+        rows.append(("carbon", f"{_figure(numbers['carbon_kg'])} kg CO2eq"))
     if numbers["cost"] is not None:
-        rows.append(("cost", f"{numbers['cost']:,.4g} (in the tariff's money)"))
+        rows.append(("cost", f"{_figure(numbers['cost'])} (in the tariff's money)"))
     console.print()
     facts(console, rows)
+
+
+def _figure(value: float) -> str:
+    """Return a number with four digits, or all before the point."""
+    return f"{value:,.0f}" if abs(value) >= _LARGE else f"{value:.4g}"
