@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from windtunnel.serving.profile import Profile
 
 #: Modules of the kernels.
-KERNELS = ("immediate", "events", "batching", "greedy")
+KERNELS = ("immediate", "events", "batching", "greedy", "llm")
 
 
 def kernels() -> dict[str, ModuleType]:

@@ -1,0 +1,161 @@
+"""What an iteration of a language model costs: four numbers a model and GPU, and their fit.
+
+Iterations are scheduled as in Orca (Yu et al., OSDI'22, section 3); time linear in prompt tokens,
+sequences and cached tokens is the model that Splitwise (ISCA'24, section 5) and DistServe
+(OSDI'24, appendix A) fit to measurements.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from windtunnel.errors import SpecError, TraceError
+from windtunnel.toml_file import read_toml
+
+_COLUMNS = ("prefill_tokens", "decode_seqs", "kv_tokens", "iteration_time")
+_COSTS = ("iteration_s", "prefill_token_s", "decode_seq_s", "kv_token_s")
+_COUNTS = ("kv_limit", "max_batch", "gpus")
+
+
+@dataclass(frozen=True)
+class LlmModel:
+    """A replica: iteration time = a + b prefill tokens + c decoding sequences + d KV tokens.
+
+    Attributes:
+        iteration_s: a, s, > 0.
+        prefill_token_s: b, s a prompt token processed.
+        decode_seq_s: c, s a sequence that gets its next token.
+        kv_token_s: d, s a token that those sequences attend to.
+        kv_limit: tokens that the KV memory of a replica holds.
+        max_batch: most sequences in an iteration.
+        gpus: of a replica.
+
+    Raises:
+        SpecError: a cost is negative or not finite, a count is not a whole number > 0.
+    """
+
+    iteration_s: float
+    prefill_token_s: float
+    decode_seq_s: float
+    kv_token_s: float
+    kv_limit: int
+    max_batch: int = 256
+    gpus: int = 1
+
+    def __post_init__(self) -> None:
+        for name in _COSTS:
+            value = getattr(self, name)
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not number or not 0 <= value < math.inf:
+                raise SpecError(name, f"must be a finite number >= 0, not {value!r}.")
+        if self.iteration_s == 0:
+            raise SpecError("iteration_s", "must be > 0: no iteration is free.")
+        for name in _COUNTS:
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise SpecError(name, f"must be a whole number > 0, not {value!r}.")
+
+    @property
+    def costs(self) -> np.ndarray:
+        """The four costs a, b, c, d, shape (4,), s."""
+        return np.array([getattr(self, name) for name in _COSTS], dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class LlmFit:
+    """Costs fitted to measured iterations.
+
+    Attributes:
+        costs: a, b, c, d, shape (4,), s.
+        num_rows: measurements.
+        rmse: root of the mean squared error, s.
+        mean_relative_error: mean of |fitted - measured| / measured.
+    """
+
+    costs: np.ndarray
+    num_rows: int
+    rmse: float
+    mean_relative_error: float
+
+    def model(self, kv_limit: int, max_batch: int = 256, gpus: int = 1) -> LlmModel:
+        """Return a model of these costs."""
+        return LlmModel(*self.costs.tolist(), kv_limit, max_batch, gpus)
+
+
+def synthetic_llm() -> LlmModel:
+    """Return a made-up model, of the order of 7-8 G parameters on one large GPU."""
+    return LlmModel(0.008, 4e-5, 2e-5, 4e-8, kv_limit=400_000)
+
+
+def read_llm_model(path: str | Path) -> LlmModel:
+    """Read a model from TOML with the attributes of `LlmModel` as keys.
+
+    Raises:
+        SpecError: not TOML, a key is missing or unknown, or a value is wrong.
+    """
+    data: dict[str, Any] = read_toml(path)
+    for key in data:
+        if key not in (*_COSTS, *_COUNTS):
+            raise SpecError.unknown(f"{path}: key", key, (*_COSTS, *_COUNTS))
+    for key in (*_COSTS, "kv_limit"):
+        if key not in data:
+            raise SpecError(str(path), f"{key} is missing.")
+    try:
+        return LlmModel(**data)
+    except SpecError as error:
+        raise SpecError(str(path), str(error)) from error
+
+
+def fit_llm(path: str | Path) -> LlmFit:
+    """Fit the costs to a CSV of iterations by nonnegative least squares.
+
+    Columns: prefill_tokens, decode_seqs, kv_tokens, iteration_time (s).
+
+    Raises:
+        TraceError: a column is missing, a value is wrong, or there are too few or too similar rows.
+        OSError: the file cannot be read.
+    """
+    from scipy.optimize import nnls
+
+    file = Path(path)
+    found = []
+    with file.open(encoding="utf-8", newline="") as lines:
+        rows = csv.DictReader(lines)
+        for column in _COLUMNS:
+            if column not in (rows.fieldnames or ()):
+                raise TraceError.missing_column(str(file), column, list(rows.fieldnames or ()))
+        for row, data in enumerate(rows, start=2):
+            found.append([_measured(file, row, column, data[column]) for column in _COLUMNS])
+    table = np.array(found).reshape(-1, 4)
+    measured = table[:, 3]
+    design = np.column_stack([np.ones(len(table)), table[:, :3]])
+    # Columns differ by six orders of magnitude; scaled, each peaks at 1.
+    scale = np.maximum(design.max(axis=0, initial=0.0), 1e-300)
+    if np.linalg.matrix_rank(design / scale) < len(_COSTS):
+        raise TraceError(str(file), "iterations that vary in all three counts independently")
+    costs = nnls(design / scale, measured)[0] / scale
+    error = design @ costs - measured
+    return LlmFit(
+        costs,
+        len(table),
+        float(np.sqrt(np.mean(error**2))),
+        float(np.mean(np.abs(error) / measured)),
+    )
+
+
+def _measured(file: Path, row: int, column: str, text: str | None) -> float:
+    try:
+        value = float(text or "")
+    except ValueError:
+        value = math.nan
+    positive = column == "iteration_time"
+    if not 0 <= value < math.inf or (positive and value == 0):
+        expected = f"a finite number {'>' if positive else '>='} 0"
+        raise TraceError(str(file), expected, row=row, column=column, value=text or "")
+    return value
