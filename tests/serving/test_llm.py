@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import nnls
 
+from windtunnel.cli.root import windtunnel
 from windtunnel.errors import SpecError, TraceError
 from windtunnel.serving.llm_model import LlmModel, fit_llm, read_llm_model, synthetic_llm
-from windtunnel.serving.llm_simulate import llm_capacity, simulate_llm
+from windtunnel.serving.llm_simulate import LLM_DISPATCH, llm_capacity, simulate_llm
 from windtunnel.serving.request_traces import RequestTrace, read_requests
 
 Asked = list[tuple[float, int, int]]
@@ -25,7 +30,7 @@ def _trace(asked: Asked) -> RequestTrace:
 
 
 def _second(
-    asked: Asked, model: LlmModel, replicas: int, turns: bool
+    asked: Asked, model: LlmModel, replicas: int, *, turns: bool
 ) -> tuple[list[float], list[float]]:
     """Serve by lists and dictionaries; first and last tokens, NaN where refused."""
     first, last = [math.nan] * len(asked), [math.nan] * len(asked)
@@ -103,12 +108,17 @@ asked_lists = st.lists(
 ).map(lambda rows: sorted(((t / 2, p, o) for t, p, o in rows), key=lambda row: row[0]))
 
 
-@given(asked_lists, st.integers(1, 4), st.integers(5, 30), st.integers(1, 4), st.booleans())
-def test_second_implementation(asked: Asked, n: int, limit: int, batch: int, turns: bool) -> None:
+@given(
+    asked_lists,
+    st.integers(1, 4),
+    st.integers(5, 30),
+    st.integers(1, 4),
+    st.sampled_from(LLM_DISPATCH),
+)
+def test_second_implementation(asked: Asked, n: int, limit: int, batch: int, rule: str) -> None:
     model = LlmModel(0.25, 0.125, 0.0625, 0.03125, kv_limit=limit, max_batch=batch)
-    run = simulate_llm(_trace(asked), model, n, "round_robin" if turns else "least_loaded")
-    # The second implementation turns over refused requests too only if they came through.
-    first, last = _second(asked, model, n, turns)
+    run = simulate_llm(_trace(asked), model, n, rule)
+    first, last = _second(asked, model, n, turns=rule == "round_robin")
     arrival = np.array([row[0] for row in asked])
     np.testing.assert_array_equal(run.ttft, np.array(first) - arrival)
     np.testing.assert_array_equal(run.e2e, np.array(last) - arrival)
@@ -139,6 +149,22 @@ def test_fit_recovers_costs(tmp_path: Path) -> None:
         fit_llm(file)
 
 
+@given(st.integers(0, 1000))
+def test_fit_is_nonnegative_least_squares(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    counts, times = rng.integers(0, 50, size=(12, 3)), rng.uniform(0.1, 1, size=12)
+    lines = [",".join(map(str, [*c, t])) for c, t in zip(counts.tolist(), times, strict=True)]
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "measured.csv"
+        head = "prefill_tokens,decode_seqs,kv_tokens,iteration_time"
+        file.write_text("\n".join([head, *lines]))
+        fit = fit_llm(file)
+    design = np.column_stack([np.ones(12), counts])
+    expected, residual = nnls(design, times)
+    np.testing.assert_allclose(fit.costs, expected, atol=1e-9)
+    assert fit.rmse == pytest.approx(residual / math.sqrt(12))
+
+
 def test_model_file(tmp_path: Path) -> None:
     file = tmp_path / "model.toml"
     text = "iteration_s=0.01\nprefill_token_s=1e-4\ndecode_seq_s=0\nkv_token_s=0\nkv_limit=1000\n"
@@ -163,3 +189,27 @@ def test_recorded_requests(data_dir: Path, name: str) -> None:
     assert every[-1] <= 10.0
     assert all(p99 > 10.0 for p99 in every[:-1])
     assert np.isfinite(found.outcome.finish).all()
+
+
+def test_command_line(tmp_path: Path) -> None:
+    file = tmp_path / "requests.jsonl"
+    rows = [{"timestamp": 100 * i, "input_length": 500, "output_length": 9} for i in range(200)]
+    file.write_text("\n".join(json.dumps(row) for row in rows))
+    runner = CliRunner()
+    run = runner.invoke(
+        windtunnel, ["serving", "llm", str(file), "--ttft", "1", "--tpot", "0.1", "--json"]
+    )
+    assert run.exit_code == 0, run.output
+    requests = read_requests(file)
+    assert isinstance(requests, RequestTrace)
+    expected = simulate_llm(requests, synthetic_llm()).metrics(1, 0.1)
+    assert json.loads(run.stdout)["metrics"] == expected
+    run = runner.invoke(
+        windtunnel, ["serving", "llm-capacity", str(file), "--ttft", "0.06", "--json"]
+    )
+    assert run.exit_code == 0, run.output
+    told = json.loads(run.stdout)
+    assert told["replicas"] == llm_capacity(requests, synthetic_llm(), 0.06).replicas
+    run = runner.invoke(windtunnel, ["serving", "llm-capacity", str(file), "--ttft", "0.001"])
+    assert run.exit_code == 2
+    assert "1024 replicas" in " ".join(run.output.split())

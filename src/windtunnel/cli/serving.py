@@ -44,6 +44,8 @@ CHARTS_AND_TABLES = (".html", ".svg", ".csv", ".parquet")
         "simulate": _HOME,
         "search": _HOME,
         "replace": "windtunnel.cli.serving_replace",
+        "llm": "windtunnel.cli.serving_llm",
+        "llm-capacity": "windtunnel.cli.serving_llm",
     },
     short_help="Serve models on groups of GPUs; search placements (AlpaServe).",
 )

@@ -7,6 +7,8 @@ them over several GPUs let bursts be shared?
 from __future__ import annotations
 
 from windtunnel.serving.arrivals import Deterministic, Gamma, MarkovModulated, model_rates, poisson
+from windtunnel.serving.llm_model import LlmFit, LlmModel, fit_llm, read_llm_model, synthetic_llm
+from windtunnel.serving.llm_simulate import LlmCapacity, LlmOutcome, llm_capacity, simulate_llm
 from windtunnel.serving.outcome import ServingOutcome
 from windtunnel.serving.overheads import Overheads
 from windtunnel.serving.parallel import Parallel
@@ -28,6 +30,10 @@ __all__ = [
     "Deterministic",
     "Gamma",
     "Group",
+    "LlmCapacity",
+    "LlmFit",
+    "LlmModel",
+    "LlmOutcome",
     "MarkovModulated",
     "MinuteCounts",
     "Overheads",
@@ -43,12 +49,15 @@ __all__ = [
     "Switch",
     "Workload",
     "as_placement",
+    "fit_llm",
     "from_minutes",
     "generate",
+    "llm_capacity",
     "merge",
     "model_rates",
     "partition_layers",
     "poisson",
+    "read_llm_model",
     "read_profile",
     "read_requests",
     "refit",
@@ -58,7 +67,9 @@ __all__ = [
     "simulate",
     "simulate_batches",
     "simulate_events",
+    "simulate_llm",
     "simulate_schedule",
     "slos",
+    "synthetic_llm",
     "synthetic_profile",
 ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import math
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -121,8 +122,6 @@ def fit_llm(path: str | Path) -> LlmFit:
         TraceError: a column is missing, a value is wrong, or there are too few or too similar rows.
         OSError: the file cannot be read.
     """
-    from scipy.optimize import nnls
-
     file = Path(path)
     found = []
     with file.open(encoding="utf-8", newline="") as lines:
@@ -139,7 +138,7 @@ def fit_llm(path: str | Path) -> LlmFit:
     scale = np.maximum(design.max(axis=0, initial=0.0), 1e-300)
     if np.linalg.matrix_rank(design / scale) < len(_COSTS):
         raise TraceError(str(file), "iterations that vary in all three counts independently")
-    costs = nnls(design / scale, measured)[0] / scale
+    costs = _nonnegative(design / scale, measured) / scale
     error = design @ costs - measured
     return LlmFit(
         costs,
@@ -147,6 +146,23 @@ def fit_llm(path: str | Path) -> LlmFit:
         float(np.sqrt(np.mean(error**2))),
         float(np.mean(np.abs(error) / measured)),
     )
+
+
+def _nonnegative(design: np.ndarray, measured: np.ndarray) -> np.ndarray:
+    """Return the nonnegative least squares solution, by trying every set of positive costs.
+
+    The optimum is the unconstrained optimum on its own support, so that the best of the
+    nonnegative ones among these is exact; four columns have 16 supports.
+    """
+    best, least = np.zeros(design.shape[1]), math.inf
+    for chosen in product((False, True), repeat=design.shape[1]):
+        support = np.array(chosen)
+        costs = np.zeros(design.shape[1])
+        costs[support] = np.linalg.lstsq(design[:, support], measured, rcond=None)[0]
+        error = float(np.sum((design @ costs - measured) ** 2))
+        if costs.min() >= 0 and error < least:
+            best, least = costs, error
+    return best
 
 
 def _measured(file: Path, row: int, column: str, text: str | None) -> float:
