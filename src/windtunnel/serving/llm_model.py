@@ -86,7 +86,8 @@ class LlmFit:
 
     def model(self, kv_limit: int, max_batch: int = 256, gpus: int = 1) -> LlmModel:
         """Return a model of these costs."""
-        return LlmModel(*self.costs.tolist(), kv_limit, max_batch, gpus)
+        a, b, c, d = self.costs.tolist()
+        return LlmModel(a, b, c, d, kv_limit, max_batch, gpus)
 
 
 def synthetic_llm() -> LlmModel:

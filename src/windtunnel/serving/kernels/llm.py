@@ -75,7 +75,7 @@ def generate(arrival, prompt, output, replicas, costs, kv_limit, max_batch, disp
             if dispatch == ROUND_ROBIN:
                 turn = (turn + 1) % replicas
             else:
-                chosen = np.argmin(load)
+                chosen = int(np.argmin(load))
             replica[i] = chosen
             load[chosen] += 1
             if head[chosen] < 0:
