@@ -56,7 +56,7 @@ class LazyGroup(click.Group):
         home = self._homes.get(cmd_name)
         if home is None:
             return None
-        command: click.Command = getattr(importlib.import_module(home), cmd_name)
+        command: click.Command = getattr(importlib.import_module(home), cmd_name.replace("-", "_"))
         return command
 
     def resolve_command(
