@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import nnls
 
 from windtunnel.cli.root import windtunnel
 from windtunnel.errors import SpecError, TraceError
@@ -29,6 +28,19 @@ def _trace(asked: Asked) -> RequestTrace:
     return RequestTrace("made", "azure_llm", time.astype(float), zeros, ("",), prompt, output)
 
 
+def _step(
+    asked: Asked, running: dict[int, int], first: list[float], last: list[float], now: float
+) -> None:
+    """Give each running request its token; those that have all of theirs leave."""
+    for i in list(running):
+        running[i] += 1
+        if running[i] == 1:
+            first[i] = now
+        if running[i] >= asked[i][2]:
+            last[i] = now
+            del running[i]
+
+
 def _second(
     asked: Asked, model: LlmModel, replicas: int, *, turns: bool
 ) -> tuple[list[float], list[float]]:
@@ -42,13 +54,7 @@ def _second(
         now = min([*ends.values(), *(asked[i][0] for i in left[:1])])
         for r in [r for r, end in ends.items() if end == now]:
             del ends[r]
-            for i in list(running[r]):
-                running[r][i] += 1
-                if running[r][i] == 1:
-                    first[i] = now
-                if running[r][i] >= asked[i][2]:
-                    last[i] = now
-                    del running[r][i]
+            _step(asked, running[r], first, last, now)
         while left and asked[left[0]][0] == now:
             i = left.pop(0)
             if asked[i][1] + asked[i][2] > model.kv_limit:
@@ -160,7 +166,8 @@ def test_fit_is_nonnegative_least_squares(seed: int) -> None:
         file.write_text("\n".join([head, *lines]))
         fit = fit_llm(file)
     design = np.column_stack([np.ones(12), counts])
-    expected, residual = nnls(design, times)
+    optimize = pytest.importorskip("scipy.optimize", reason="scipy is not installed")
+    expected, residual = optimize.nnls(design, times)
     np.testing.assert_allclose(fit.costs, expected, atol=1e-9)
     assert fit.rmse == pytest.approx(residual / math.sqrt(12))
 

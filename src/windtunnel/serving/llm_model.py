@@ -1,8 +1,8 @@
 """What an iteration of a language model costs: four numbers a model and GPU, and their fit.
 
-Iterations are scheduled as in Orca (Yu et al., OSDI'22, section 3); time linear in prompt tokens,
-sequences and cached tokens is the model that Splitwise (ISCA'24, section 5) and DistServe
-(OSDI'24, appendix A) fit to measurements.
+Iterations are scheduled as in Orca (Yu et al., OSDI'22). That an iteration's time is linear in
+prompt tokens, sequences and cached tokens is an assumption, which `fit_llm` holds against
+measurements.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class LlmFit:
 
 
 def synthetic_llm() -> LlmModel:
-    """Return a made-up model, of the order of 7-8 G parameters on one large GPU."""
+    """Return a made-up model: round numbers that belong to no GPU."""
     return LlmModel(0.008, 4e-5, 2e-5, 4e-8, kv_limit=400_000)
 
 
