@@ -40,7 +40,8 @@ def test_a_node_that_is_down_runs_nothing(
         disruptions=plan,
     )
     stays = out.segments.to_pylist()
-    ends = [math.inf if stay["end"] is None else stay["end"] for stay in stays]
+    horizon = math.inf if case.until is None else case.until
+    ends = [horizon if stay["end"] is None else stay["end"] for stay in stays]
     for instant in {stay["start"] for stay in stays}:
         there = zip(stays, ends, strict=True)
         check_instant(case, [s for s, end in there if s["start"] <= instant < end])

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: A pair must beat running one after the other by more than rounding.
 _GAIN = 1e-12
+#: Shares of a job's time beyond the whole that are rounding.
+_ROUNDING = 1e-5
 #: Jobs of a class named in an error.
 _NAMED = 5
 
@@ -126,7 +128,11 @@ class ShareModel:
         together[self.paired[:, 0], self.paired[:, 1]] = values[self.paired[:, 2]]
         sizes = np.bincount(self.pair_of[self.pair_of >= 0], minlength=len(self.pair_classes))
         together[:-1] /= np.maximum(sizes, 1)[:, None]
-        return np.maximum(alone[self.classes.of], 0.0), np.maximum(together[self.pair_of], 0.0)
+        return within_limits(
+            self.instance,
+            np.maximum(alone[self.classes.of], 0.0),
+            np.maximum(together[self.pair_of], 0.0),
+        )
 
     def topped_up(self, values: np.ndarray, need: np.ndarray) -> np.ndarray:
         """Return a solution in which rounding leaves no job below its need.
@@ -344,3 +350,24 @@ def _add_limits(
     inner = one == other
     lp.add_coefficients(time[one], column, np.where(inner, 2.0, 1.0) / classes.counts[one])
     lp.add_coefficients(time[other[~inner]], column[~inner], 1.0 / classes.counts[other[~inner]])
+
+
+def within_limits(
+    instance: Instance, alone: np.ndarray, together: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return shares that use no more than each job's time, where the solver's rounding did.
+
+    A solver keeps each row of its own, scaled program within its tolerance; in shares that can be
+    a few millionths. What is beyond that is no rounding and is left as it is, to be seen.
+
+    Args:
+        instance: what was decided on.
+        alone: shares of the jobs on their own, shape (jobs, types).
+        together: shares of the instance's pairs, shape (pairs, types).
+    """
+    time = alone.sum(axis=1)
+    for member in (0, 1):
+        np.add.at(time, instance.pairs[:, member], together.sum(axis=1))
+    over = np.where(time <= 1 + _ROUNDING, np.maximum(time, 1.0), 1.0)
+    shared = np.maximum(over[instance.pairs[:, 0]], over[instance.pairs[:, 1]])
+    return alone / over[:, None], together / shared[:, None]
