@@ -6,17 +6,21 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SPARK_STAMP := $(VENV)/.installed-spark
+RAY_STAMP := $(VENV)/.installed-ray
+BROWSER_STAMP := $(VENV)/.installed-browser
 # Some systems ship python3 without ensurepip: then the outer pip installs into a bare environment.
 INSTALL = $(BIN)/python -m pip --version >/dev/null 2>&1 && pip="$(BIN)/python -m pip" || \
   pip="$(PYTHON) -m pip --python $(BIN)/python"; \
   $$pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-spark lint bench clean lock help java
+.PHONY: demo test test-spark test-ray test-browser lint bench clean lock help java
 
 help:
 	@echo "make demo   fly a real trace under four policies; page in build/demo/report.html"
 	@echo "make test   run the tests"
 	@echo "make test-spark  the tests of the analyses once more, on Spark (needs Java 17)"
+	@echo "make test-ray  studies on a local Ray cluster"
+	@echo "make test-browser  the pages and the lab in Chromium (needs chromium)"
 	@echo "make lint   formatting, style, types, import directions"
 	@echo "make bench  speed and memory figures"
 	@echo "make lock   resolve requirements.lock again (needs network)"
@@ -34,6 +38,14 @@ $(SPARK_STAMP): $(STAMP) requirements-spark.lock
 	$(INSTALL) --require-hashes -r requirements-spark.lock
 	@touch $@
 
+$(RAY_STAMP): $(STAMP) requirements-ray.lock
+	$(INSTALL) --require-hashes -r requirements-ray.lock
+	@touch $@
+
+$(BROWSER_STAMP): $(STAMP) requirements-browser.lock
+	$(INSTALL) --require-hashes -r requirements-browser.lock
+	@touch $@
+
 demo: $(STAMP)
 	$(BIN)/windtunnel demo --out build/demo
 
@@ -43,6 +55,16 @@ test: $(STAMP)
 # The same test bodies as on DuckDB, over the same tables.
 test-spark: java $(SPARK_STAMP)
 	WINDTUNNEL_BACKENDS=spark $(BIN)/python -m pytest -m spark tests/spark tests/characterize
+
+test-ray: $(RAY_STAMP)
+	$(BIN)/python -m pytest -m ray tests/ray
+
+test-browser: chromium $(BROWSER_STAMP)
+	$(BIN)/python -m pytest -m browser tests/browser
+
+chromium:
+	@command -v chromium >/dev/null || \
+	  { echo "make test-browser needs Chromium: apt-get install chromium."; exit 1; }
 
 java:
 	@java="$${JAVA_HOME:+$$JAVA_HOME/bin/}java"; \

@@ -1,7 +1,8 @@
 """Write the locks: every package windtunnel, its tests and its linters need, with hashes.
 
-``requirements.lock`` is what every target installs; ``requirements-spark.lock`` what ``make
-test-spark`` adds to it, at the same versions. The files hold no URLs and no index, so that they
+``requirements.lock`` is what every target installs; ``requirements-spark.lock``, ``-ray.lock`` and
+``-browser.lock`` what ``make test-spark``, ``test-ray`` and ``test-browser`` add to it, at the same
+versions. The files hold no URLs and no index, so that they
 install from whichever mirror pip is set up with.
 """
 
@@ -12,7 +13,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-MAIN, SPARK = "requirements.lock", "requirements-spark.lock"
+MAIN = "requirements.lock"
 COMPILE = ["uv", "pip", "compile", "pyproject.toml"]
 OPTIONS = [
     "--universal", "--python-version", "3.11", "--generate-hashes", "--no-emit-index-url",
@@ -25,8 +26,12 @@ WHAT = {
         *("--extra", "lint"),
         *("--extra", "ml"),
         *("--extra", "bench"),
+        *("--extra", "search"),
+        *("--extra", "rl"),
     ],
-    SPARK: ["--extra", "spark", "--constraint", MAIN],
+    "requirements-spark.lock": ["--extra", "spark", "--constraint", MAIN],
+    "requirements-ray.lock": ["--extra", "ray", "--constraint", MAIN],
+    "requirements-browser.lock": ["--extra", "lab", "--extra", "browser", "--constraint", MAIN],
 }
 
 
