@@ -102,3 +102,17 @@ def test_charts_draw_the_tables(found: PredictionEffect) -> None:
     }  # nothing has ended before the first seven
     title = effect_charts.waits_chart(found).to_dict()["spec"]["encoding"]["x"]["title"]
     assert title.startswith("Mean wait (log scale")
+
+
+def test_a_mean_wait_that_falls_with_the_load_is_explained(found: PredictionEffect) -> None:
+    """At the higher load short jobs keep the gang out; at the lower they wait for it."""
+    rows = [(0, 10, 1), (5, 100, 2), *((8 + 8 * k, 10, 1) for k in range(21))]
+    names = ("submit_time", "duration", "num_gpus")
+    table: dict[str, Any] = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    falling = study({**table, "user": ["u"] * len(rows)}, loads=[0.625, 1.25])
+    waits = {row["load"]: row["avg_wait"] for row in falling.runs.to_pylist()[::3]}
+    assert waits[1.25] < waits[0.625]
+    told = dict(effect_findings.sentences(falling))["What prediction buys"]
+    assert "Under fifo the mean wait at load 1.25 is shorter than at 0.625" in told
+    assert "jobs of 2 GPUs, n = 1: mean wait 0 s at load 0.625, 2 m 5" in told
+    assert "is shorter than" not in dict(effect_findings.sentences(found))["What prediction buys"]

@@ -308,13 +308,17 @@ def tradeoff_chart(found: PredictionEffect) -> Any:
         strokeWidth=1, color=MUTED[0], strokeDash=[3, 2]
     )
     dots = source.mark_point(filled=True, size=50, opacity=1)
-    words = source.mark_text(align="left", dx=6, dy=-6, fontSize=11).encode(
-        x=x, y=y, text="word:N", color=color
-    )
+    below = "datum.setting == 'easy-sjbf'"  # both reservations may stand on the upper edge
+    words = [
+        source.transform_filter(test)
+        .mark_text(align="left", dx=6, dy=dy, fontSize=11)
+        .encode(x=x, y=y, text="word:N", color=color)
+        for test, dy in ((f"!({below})", -6), (below, 12))
+    ]
     layers = alt.layer(
         _limit(source),
         line.encode(x=x, y=y, order="step:Q"),
         dots.encode(x=x, y=y, color=color),
-        words,
+        *words,
     )
     return themed(_by_load(found, layers.properties(width=WIDTH, height=190)))

@@ -87,7 +87,31 @@ def _gains(found: PredictionEffect) -> list[str]:
                 f"{clean(found.model)}, the best predictor, earns {_span(shares)} of what "
                 f"{clean(bounds[0])} would, which knows the truth."
             )
-    return told
+    return told + _falls(found)
+
+
+def _falls(found: PredictionEffect) -> list[str]:
+    """Return a warning where a higher load shortens the mean wait under fifo."""
+    loads = sorted(found.loads)
+    waits = [_plain(found, load)[0]["avg_wait"] for load in loads]
+    falls = [i for i in range(1, len(loads)) if waits[i] < waits[i - 1]]
+    if not falls:
+        return []
+    low, high = loads[falls[0] - 1], loads[falls[0]]
+    rows = [row for row in found.sizes.to_pylist() if row["policy"] == "fifo"]
+    at_low, at_high = ([row for row in rows if row["load"] == load][-1] for load in (low, high))
+    giants = (
+        f"{size_label(at_low['size'])}, n = {count(at_low['num_jobs'])}: mean wait "
+        f"{duration(at_low['avg_wait'])} at load {low:g}, {duration(at_high['avg_wait'])} at "
+        f"{high:g}"
+    )
+    told = (
+        f"Under fifo the mean wait at load {high:g} is shorter than at {low:g}: it hangs on when "
+        f"the few biggest jobs get their GPUs, and what all others do meanwhile ({giants}). A "
+        "difference between two loads of one log says little; compare within a load, over several "
+        "seeds."
+    )
+    return [told]
 
 
 def _of_bound(found: PredictionEffect, load: float, bound: str) -> float | None:
