@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from windtunnel.cluster.devices import CORE_UNITS, MIB, MILLI, device_demand, node_kinds
+from windtunnel.cluster.demand_classes import device_demands
+from windtunnel.cluster.devices import CORE_UNITS, MIB, MILLI
 from windtunnel.errors import SchemaError, SpecError, Violation, quote
 from windtunnel.schema import source_of
 from windtunnel.sim.jobs import Jobs
@@ -70,26 +71,15 @@ class Requests:
             bind_cpu_tasks: GPU types bind tasks without GPUs, too.
         """
         kinds, first = distinct_rows(*self.columns.T, self.type_of)
-        demands = []
-        alike = node_kinds(nodes)
-        for (count, gpus, milli, cores, mem), kind in zip(
-            self.columns[first].tolist(), self.type_of[first].tolist(), strict=True
-        ):
-            demands.append(
-                device_demand(
-                    nodes,
-                    count=count,
-                    gpus=gpus,
-                    milli=milli,
-                    cores=cores,
-                    mem=mem,
-                    types=type_set(self.types[kind]),
-                    pooled=pooled,
-                    bind_cpu_tasks=bind_cpu_tasks,
-                    kinds=alike,
-                )
-            )
-        return kinds, tuple(demands)
+        demands = device_demands(
+            nodes,
+            self.columns[first],
+            [type_set(text) for text in self.types],
+            self.type_of[first],
+            pooled=pooled,
+            bind_cpu_tasks=bind_cpu_tasks,
+        )
+        return kinds, demands
 
     def shapes(self) -> list[tuple[int, int, int, int, str, int]]:
         """Return (cores, whole GPUs, milli, MiB, types, tasks) of each distinct job's tasks."""

@@ -49,34 +49,44 @@ def places(
     offsets = offsets.astype(np.int64)
     if not problem.devices:
         return Places(offsets, nodes.astype(np.int32), grants.astype(np.int32), nobody, none)
-    stay = np.repeat(np.arange(len(jobs)), np.diff(offsets))
-    kind = problem.demand_of[jobs[stay]]
-    milli, tasks = _of_grants(problem, kind, grants)
     # Tasks of one job on one node are next to each other: they become one entry.
     first = np.ones(len(nodes), dtype=bool)
-    first[1:] = (nodes[1:] != nodes[:-1]) | (stay[1:] != stay[:-1])
+    first[1:] = nodes[1:] != nodes[:-1]
+    first[offsets[:-1][offsets[1:] > offsets[:-1]]] = True
     begin = np.flatnonzero(first)
-    held = none if problem.pooled else _joined(np.bitwise_or, grants, begin)
+    joined = np.concatenate([[0], np.cumsum(first)])[offsets]
+    kind = np.repeat(problem.demand_of[jobs], np.diff(joined))
+    grants_of = np.diff(np.append(begin, len(nodes)))
+    milli, tasks = _of_grants(problem, kind, grants, begin, grants_of)
     return Places(
-        np.concatenate([[0], np.cumsum(np.bincount(stay[begin], minlength=len(jobs)))]),
+        joined,
         nodes[begin].astype(np.int32),
-        _joined(np.add, milli, begin) / MILLI,
-        _joined(np.add, tasks, begin).astype(np.int32),
-        held,
+        milli / MILLI,
+        tasks.astype(np.int32),
+        none if problem.pooled else _joined(np.bitwise_or, grants, begin),
     )
 
 
 def _of_grants(
-    problem: Problem, kind: np.ndarray, grants: np.ndarray
+    problem: Problem, kind: np.ndarray, grants: np.ndarray, begin: np.ndarray, grants_of: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return thousandths of GPUs and tasks of each grant, Int arrays (p,)."""
+    """Return thousandths of GPUs and tasks of each entry, Int arrays (e,).
+
+    Args:
+        problem: jobs and cluster.
+        kind: Int array (e,), the demand class of each entry's job.
+        grants: Int array (p,).
+        begin: Int array (e,), where each entry's grants begin.
+        grants_of: Int array (e,), how many they are.
+    """
     whole = np.array([demand.gpus for demand in problem.demands], dtype=np.int64)[kind]
     part = np.array([demand.milli for demand in problem.demands], dtype=np.int64)[kind]
-    amount = whole * MILLI + part
     if problem.pooled:
-        return grants, np.where(amount > 0, grants // np.maximum(amount, 1), 1)
-    devices = np.bitwise_count(grants).astype(np.int64)
-    tasks = np.where(whole > 0, devices // np.maximum(whole, 1), 1)
+        milli, amount = _joined(np.add, grants, begin), whole * MILLI + part
+        return milli, np.where(amount > 0, milli // np.maximum(amount, 1), grants_of)
+    # Shares, and tasks without GPUs, have a grant each.
+    devices = _joined(np.add, np.bitwise_count(grants).astype(np.int64), begin)
+    tasks = np.where(whole > 0, devices // np.maximum(whole, 1), grants_of)
     return devices * np.where(part > 0, part, MILLI), tasks
 
 

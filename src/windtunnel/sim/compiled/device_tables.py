@@ -159,17 +159,28 @@ def _class_table(
     classes = np.zeros((len(demands), ALLOWED + words), dtype=np.int64)
     scored: dict[tuple[int, ...], int] = {}
     everywhere = (1 << nodes) - 1
-    for kind, demand in enumerate(demands):
+    seen: dict[int, tuple[bool, np.ndarray]] = {}
+    for demand in demands:
+        if demand.allowed not in seen:
+            allowed = demand.allowed & everywhere
+            seen[demand.allowed] = (allowed != everywhere, _words(allowed, words))
+    # Rows are made first and stored all at once: a trace may have tens of thousands of classes.
+    rows = []
+    for demand in demands:
         chunk = 1 if fill else demand.count
         key = (chunk, demand.gpus, demand.milli, demand.cores)
-        masked = demand.allowed & everywhere != everywhere
-        classes[kind, :ALLOWED] = (
-            demand.count * demand.amount,
-            *(demand.count, demand.gpus, demand.milli, demand.cores, demand.mem),
-            *(demand.largest, demand.capacity, demand.group, chunk),
-            *(scored.setdefault(key, len(scored)), masked, _empties(demand)),
+        amount = demand.gpus * MILLI + demand.milli
+        rows.append(
+            (
+                demand.count * amount,
+                *(demand.count, demand.gpus, demand.milli, demand.cores, demand.mem),
+                *(demand.largest, demand.capacity, demand.group, chunk),
+                *(scored.setdefault(key, len(scored)), seen[demand.allowed][0], _empties(demand)),
+            )
         )
-        classes[kind, ALLOWED:] = _words(demand.allowed & everywhere, words)
+    if rows:
+        classes[:, :ALLOWED] = rows
+        classes[:, ALLOWED:] = [seen[demand.allowed][1] for demand in demands]
     return classes, len(scored)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from windtunnel.sim.compiled.devices import gpus_may_fit, may_fit
+from windtunnel.sim.compiled.device_search import gpus_may_fit, may_fit
 
 #: Rows of ``book`` (5, classes): the open classes; the next one in a shut class's list, -1 at its
 #: end; the first one of each group's list, -1 if empty (there are no more groups than classes); the

@@ -1,0 +1,294 @@
+"""Which nodes with devices have room for a job's tasks, and which of them is best."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from windtunnel.cluster.devices import MILLI
+from windtunnel.sim.compiled.device_scores import draw_bits, score_of
+from windtunnel.sim.compiled.device_tables import (
+    ALLOWED,
+    AMOUNT,
+    BEST_FIT,
+    BY_DRAW,
+    BY_INDEX,
+    BY_NAME,
+    CACHE,
+    CHUNK,
+    CORES,
+    COUNT,
+    DEVICES,
+    EMPTIES,
+    FILL,
+    FIRST_FIT,
+    FREE,
+    GPUS,
+    IDLE,
+    IDLERS,
+    LARGEST,
+    LEAST_IDLE,
+    MASKED,
+    MEM,
+    MOST_IDLE,
+    PART,
+    POOLED,
+    RANK,
+    ROOMIEST,
+    SCORED,
+    TIES,
+    TOTAL,
+    VERSION,
+    WANT_CORES,
+    WANT_MEM,
+    WHOLE,
+    WORST_FIT,
+)
+
+#: More than there are nodes: a score and a node's index make one number, a node's key.
+SPAN = 1 << 21
+#: Above every key; its negative is below every key.
+NO_KEY = np.int64(1) << 62
+#: How many of the best nodes by sums are tried before all are looked at device by device.
+MOST_TRIES = 4
+#: Random draws from here on are for nodes; see `windtunnel.placements.scored`.
+_NODE_DRAWS = 1 << 32
+
+
+@njit(cache=True)
+def may_use(classes, kind, which):
+    """Return whether a class's tasks may run on a node at all: its GPU type is acceptable."""
+    return (
+        not classes[kind, MASKED]
+        or (classes[kind, ALLOWED + (which >> 6)] >> (which & 63)) & 1 != 0
+    )
+
+
+@njit(cache=True)
+def room_for(node, rows, classes, kind, which):
+    """Return how many of a job's tasks fit a node now."""
+    if not may_use(classes, kind, which):
+        return 0
+    room = classes[kind, COUNT]
+    cores = classes[kind, WANT_CORES]
+    if cores > 0:
+        room = min(room, node[CORES, which] // cores)
+    mem = classes[kind, WANT_MEM]
+    if mem > 0:
+        room = min(room, node[MEM, which] // mem)
+    whole = classes[kind, WHOLE]
+    part = classes[kind, PART]
+    if room <= 0 or (whole == 0 and part == 0):
+        return room
+    if rows[0, POOLED]:
+        return min(room, node[TOTAL, which] // (whole * MILLI + part))
+    if part == 0:
+        return min(room, node[IDLE, which] // whole)
+    fitting = 0
+    for device in range(node[GPUS, which]):
+        fitting += node[DEVICES + device, which] // part
+        if fitting >= room:
+            return room
+    return fitting
+
+
+@njit(cache=True)
+def sums_allow(rows, classes, kind):
+    """Return whether sums allow a job to fit: a quick no where they do not."""
+    if classes[kind, AMOUNT] > rows[0, FREE]:
+        return False
+    if rows[0, FILL] or classes[kind, COUNT] <= classes[kind, LARGEST]:
+        return True
+    return rows[0, IDLERS] >= classes[kind, EMPTIES]
+
+
+@njit(cache=True)
+def gpus_may_fit(node, rows, classes, kind, freed, num_freed):
+    """Return whether `may_fit` may say yes of a class or of another one that asks for such GPUs."""
+    if classes[kind, AMOUNT] > rows[0, FREE]:
+        return False
+    if rows[0, FILL] or classes[kind, COUNT] > 1 or classes[kind, AMOUNT] == 0:
+        return True
+    for entry in range(num_freed):
+        which = freed[entry]
+        if not may_use(classes, kind, which):
+            continue
+        if rows[0, POOLED]:
+            if node[TOTAL, which] >= classes[kind, AMOUNT]:
+                return True
+        elif classes[kind, PART] > 0:
+            if node[ROOMIEST, which] >= classes[kind, PART]:
+                return True
+        elif node[IDLE, which] >= classes[kind, WHOLE]:
+            return True
+    return False
+
+
+@njit(cache=True)
+def may_fit(node, rows, classes, kind, freed, num_freed):
+    """Return whether a class that did not fit may do so now, after room was given back.
+
+    Args:
+        node: free state.
+        rows: ditto.
+        classes: demand classes.
+        kind: the class.
+        freed: nodes on which room was given back since it did not fit.
+        num_freed: how many of them.
+    """
+    if not sums_allow(rows, classes, kind):
+        return False
+    if rows[0, FILL] or classes[kind, COUNT] > classes[kind, LARGEST]:
+        return True
+    for entry in range(num_freed):
+        if room_for(node, rows, classes, kind, freed[entry]) >= classes[kind, COUNT]:
+            return True
+    return False
+
+
+@njit(cache=True)
+def known_score(node, rows, classes, kind, placement, which):
+    """Return the score for the class's chunk, computed only where the node has changed."""
+    if rows[0, CACHE] == 0:
+        chunk = classes[kind, CHUNK]
+        return score_of(node, rows, classes, kind, placement, which, chunk)
+    row = rows[0, CACHE] + 2 * classes[kind, SCORED]
+    if rows[row, which] != node[VERSION, which] + 1:
+        chunk = classes[kind, CHUNK]
+        rows[row + 1, which] = score_of(node, rows, classes, kind, placement, which, chunk)
+        rows[row, which] = node[VERSION, which] + 1
+    return rows[row + 1, which]
+
+
+@njit(cache=True)
+def tie_of(node, rows, which):
+    """Return what decides between nodes of one score; lower wins."""
+    if rows[0, TIES] == BY_NAME:
+        return node[RANK, which]
+    if rows[0, TIES] == BY_DRAW:
+        return draw_bits(rows, _NODE_DRAWS + which)
+    return which
+
+
+@njit(cache=True)
+def _plain_best(node, rows, classes, kind, placement, tasks):
+    """Return what `best_node` does, for scores that are a column of the table, ties by index."""
+    if tasks == 1 or classes[kind, PART] == 0 or rows[0, POOLED]:
+        best = _lowest_key(node, rows, classes, kind, placement, tasks, -NO_KEY, several=False)
+        return best & (SPAN - 1) if best < NO_KEY else np.int64(-1)
+    # Whether the shares of several tasks fit a node's devices must be looked at device by device.
+    # Nodes that have enough in sum mostly pass, and are found fast.
+    best = -NO_KEY
+    for _ in range(MOST_TRIES):
+        best = _lowest_key(node, rows, classes, kind, placement, tasks, best, several=True)
+        if best == NO_KEY:
+            return np.int64(-1)
+        which = best & (SPAN - 1)
+        if room_for(node, rows, classes, kind, which) >= tasks:
+            return which
+    return _best_by_room(node, rows, classes, kind, placement, tasks, best)
+
+
+@njit(cache=True)
+def _score_column(rows, placement):
+    """Return the column of the table that scores nodes, and 1, -1 or 0: lowest, highest, any."""
+    score = TOTAL
+    if placement in (LEAST_IDLE, MOST_IDLE) and not rows[0, POOLED]:
+        score = IDLE
+    sign = np.int64(1)
+    if placement == FIRST_FIT:
+        sign = np.int64(0)
+    elif placement in (WORST_FIT, MOST_IDLE):
+        sign = np.int64(-1)
+    return score, sign
+
+
+# Inlined, so that each of the two kinds of callers gets a loop with only what it needs.
+@njit(cache=True, inline="always")
+def _lowest_key(node, rows, classes, kind, placement, tasks, beyond, several):
+    """Return the lowest key above ``beyond`` of the nodes that have enough for the tasks.
+
+    A node's key is its score and its index; `NO_KEY` = there is none. The shares of several tasks
+    are looked at in sum only. The loop over the nodes of a word has no branch, and so the compiler
+    turns it into vector instructions.
+    """
+    part = classes[kind, PART]
+    column = TOTAL
+    want = np.int64(0)
+    if rows[0, POOLED]:
+        want = tasks * (classes[kind, WHOLE] * MILLI + part)
+    elif several:
+        want = tasks * part
+    elif part > 0:
+        column, want = ROOMIEST, part
+    elif classes[kind, WHOLE] > 0:
+        column, want = IDLE, tasks * classes[kind, WHOLE]
+    cores = tasks * classes[kind, WANT_CORES]
+    mem = tasks * classes[kind, WANT_MEM]
+    score, sign = _score_column(rows, placement)
+    # No node with room has a lower score than one that the tasks fill; the first one of these wins.
+    enough = NO_KEY if placement == FIRST_FIT else -NO_KEY
+    if placement == BEST_FIT:
+        enough = (tasks * (classes[kind, WHOLE] * MILLI + part) + 1) * SPAN
+    best = NO_KEY
+    masked = classes[kind, MASKED]
+    count = node.shape[1]
+    for word in range((count + 63) >> 6):
+        bits = classes[kind, ALLOWED + word] if masked else np.int64(-1)
+        if bits == 0:
+            continue
+        for which in range(word << 6, min(count, (word + 1) << 6)):
+            key = sign * node[score, which] * SPAN + which
+            fits = (
+                (node[column, which] >= want)
+                & (node[CORES, which] >= cores)
+                & (node[MEM, which] >= mem)
+                & ((bits >> (which & 63)) & 1 != 0)
+            )
+            if several:
+                fits &= (node[ROOMIEST, which] >= part) & (key > beyond)
+            best = min(best, key if fits else NO_KEY)
+        if best < enough:
+            break
+    return best
+
+
+@njit(cache=True)
+def _best_by_room(node, rows, classes, kind, placement, tasks, beyond):
+    """Return the node with room for the tasks that has the lowest key above ``beyond``, or -1."""
+    want = tasks * classes[kind, PART]
+    score, sign = _score_column(rows, placement)
+    best = NO_KEY
+    for which in range(node.shape[1]):
+        key = sign * node[score, which] * SPAN + which
+        if (
+            beyond < key < best
+            and node[TOTAL, which] >= want
+            and room_for(node, rows, classes, kind, which) >= tasks
+        ):
+            best = key
+    return best & (SPAN - 1) if best < NO_KEY else np.int64(-1)
+
+
+@njit(cache=True)
+def best_node(node, rows, classes, kind, placement, tasks):
+    """Return the node with room for so many tasks that scores highest, -1 if there is none."""
+    if placement <= MOST_IDLE and rows[0, TIES] == BY_INDEX:
+        return _plain_best(node, rows, classes, kind, placement, tasks)
+    best = -1
+    best_score = 0
+    best_tie = 0
+    known = tasks == classes[kind, CHUNK]
+    for which in range(node.shape[1]):
+        if room_for(node, rows, classes, kind, which) < tasks:
+            continue
+        if known:
+            score = known_score(node, rows, classes, kind, placement, which)
+        else:
+            score = score_of(node, rows, classes, kind, placement, which, tasks)
+        if best >= 0 and score < best_score:
+            continue
+        tie = tie_of(node, rows, which)
+        if best < 0 or score > best_score or tie < best_tie:
+            best, best_score, best_tie = which, score, tie
+    return best
