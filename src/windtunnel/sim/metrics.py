@@ -189,6 +189,8 @@ def gpu_seconds(outcome: Outcome) -> float:
 
 def _held(outcome: Outcome) -> np.ndarray:
     """Return GPU-seconds held by each job, shape (n,); 0 where its GPUs are unknown."""
+    if outcome.flight.gpu_time is not None:
+        return outcome.flight.gpu_time
     held: np.ndarray = np.nan_to_num(outcome.num_gpus) * outcome.flight.run_time
     return held
 
