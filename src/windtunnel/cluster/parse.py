@@ -23,7 +23,8 @@ def parse_cluster(text: str) -> ClusterSpec:
 
     Args:
         text: ``64x8:A100`` (several joined by commas), ``pool:512[:TYPE]``, GPUs by type
-            (``v100:8,p100:16``: one big node each; ``v100:2x4``), a ``.toml`` file, a preset's name, or a part of one: ``pai/6`` has a sixth of the nodes of each type.
+            (``v100:8,p100:16``: one big node each; ``v100:2x4``), a ``.toml`` file, a preset's
+            name, or a part of one: ``pai/6`` has a sixth of the nodes of each type.
 
     Raises:
         SpecError: none of these; says what is accepted.
@@ -57,6 +58,6 @@ def parse_cluster(text: str) -> ClusterSpec:
         return preset(part["name"]).part(int(part["divisor"]))
     raise SpecError(
         "cluster",
-        f"found {quote(text)}; expected NODESxGPUS[:TYPE][,...], TYPE:GPUS[,...], pool:GPUS, "
+        f"found {quote(text)}; expected NODESxGPUS[:TYPE][,...], pool:GPUS, TYPE:GPUS[,...], "
         f"a .toml file, or one of {', '.join(sorted(PRESETS))}.{nearest(text, PRESETS)}",
     )

@@ -101,9 +101,12 @@ def run_rounds(
     if options.arrivals is not None:
         table = with_arrivals(table, options.arrivals, in_order if published else None)
     speeds = _throughputs(options.throughputs)
+    packed = POLICIES[policy.allocation].packed
     notes: list[str] = []
     table = _with_deadlines(table)
-    work, rows, reasons = _work(table, cluster, policy, speeds, options, notes)
+    work, rows, reasons = _work(
+        table, cluster, speeds=speeds, options=options, packed=packed, notes=notes
+    )
     wanted = None if stop_after is None else np.arange(work.num_jobs)[stop_after]
     rules = Rules(
         label=policy.label,
@@ -114,7 +117,7 @@ def run_rounds(
         stop_after=wanted,
         gap=policy.gap,
         shuffle=options.seed + SHUFFLE_SEED if POLICIES[policy.allocation].blind else None,
-        packed=POLICIES[policy.allocation].packed,
+        packed=packed,
     )
     if rules.overhead >= rules.length:
         raise SpecError(
@@ -174,6 +177,8 @@ def _with_deadlines(table: pa.Table) -> pa.Table:
     """
     if "slo" not in table.column_names or "deadline" in table.column_names:
         return table
+    if table["slo"].null_count == len(table):
+        return table
     slo = numeric_column(table, "slo", "Gavel's SLOs")
     deadline = _floats(table, "submit_time") + slo * _floats(table, "duration")
     return table.append_column("deadline", pa.array(deadline, mask=np.isnan(deadline)))
@@ -182,9 +187,10 @@ def _with_deadlines(table: pa.Table) -> pa.Table:
 def _work(
     table: pa.Table,
     cluster: ClusterSpec,
-    policy: GavelPolicy,
+    *,
     speeds: ThroughputTable,
     options: FlightOptions,
+    packed: bool,
     notes: list[str],
 ) -> tuple[Work, np.ndarray, dict[int, str]]:
     """Return the work, the table row of each of its jobs, and why others are not in it."""
@@ -210,11 +216,13 @@ def _work(
     missing = {"submit_time": _floats(table, "submit_time"), "num_gpus": gangs}
     missing["total_steps" if measured else "duration"] = steps
     capacity = np.array([_gpus_of(cluster, name) for name in types])
-    reasons = _refused(table, missing, alone, gangs, capacity, options)
+    reasons = _refused(
+        table, needed=missing, speeds=alone, gangs=gangs, capacity=capacity, options=options
+    )
     keep = np.array([row for row in range(len(table)) if row not in reasons], int)
     rows = keep[np.argsort(missing["submit_time"][keep], kind="stable")]
     pairs = None
-    if measured and POLICIES[policy.allocation].packed:
+    if measured and packed:
         pairs = tables[2]
         if not (pairs > 0).any():
             notes.append("The throughput table has no pairs of jobs: none share GPUs.")
@@ -250,7 +258,9 @@ def _types(cluster: ClusterSpec) -> tuple[str, ...]:
         SpecError: some GPUs have no type.
     """
     if any(node.gpus and node.gpu_type is None for node in cluster.node_types):
-        raise SpecError("cluster", "Gavel's policies need the GPU type of every node: v100:8,k80:24")
+        raise SpecError(
+            "cluster", "Gavel's policies need the GPU type of every node: v100:8,k80:24"
+        )
     return tuple(sorted(cluster.gpu_types))
 
 
@@ -301,10 +311,9 @@ def _spread_notes(speeds: ThroughputTable, names: list[str]) -> list[str]:
     unknown = [name for name in names if name + SPREAD not in speeds.gpu_types]
     if not unknown:
         return []
-    return [
-        f"The throughput table has no speeds of gangs spread over nodes on {', '.join(unknown)}: "
-        "they run as fast as on one node."
-    ]
+    where = ", ".join(unknown)
+    told = f"The throughput table has no speeds of gangs spread over nodes on {where}: they run as "
+    return [told + "fast as on one node."]
 
 
 def _accepted(table: pa.Table, types: tuple[str, ...]) -> np.ndarray:
@@ -319,6 +328,7 @@ def _accepted(table: pa.Table, types: tuple[str, ...]) -> np.ndarray:
 
 def _refused(
     table: pa.Table,
+    *,
     needed: dict[str, np.ndarray],
     speeds: np.ndarray,
     gangs: np.ndarray,
@@ -337,29 +347,35 @@ def _refused(
     for name, values in needed.items():
         bad = np.isnan(values) | ((values < 1) | (values % 1 != 0) if name == "num_gpus" else False)
         rule = "a whole number of GPUs >= 1" if name == "num_gpus" else "a known number"
-        _sort_out(table, name, rule, np.flatnonzero(bad), options.incomplete, reasons)
+        _sort_out(table, (name, rule), np.flatnonzero(bad), options.incomplete, reasons)
     nowhere = np.flatnonzero(~(speeds > 0).any(axis=1))
     nowhere = np.array([row for row in nowhere.tolist() if row not in reasons], int)
     rule = "a job type with a speed on a GPU type of the cluster"
-    _sort_out(table, "template", rule, nowhere, options.incomplete, reasons)
+    _sort_out(table, ("template", rule), nowhere, options.incomplete, reasons)
     fits = ((speeds > 0) & (gangs[:, None] <= capacity)).any(axis=1)
     large = np.array([row for row in np.flatnonzero(~fits).tolist() if row not in reasons], int)
     rule = "at most the GPUs of a type on which the job runs"
-    _sort_out(table, "num_gpus", rule, large, options.oversize, reasons)
+    _sort_out(table, ("num_gpus", rule), large, options.oversize, reasons)
     return reasons
 
 
 def _sort_out(
-    table: pa.Table, column: str, rule: str, rows: np.ndarray, ask: str, reasons: dict[int, str]
+    table: pa.Table,
+    rule: tuple[str, str],
+    rows: np.ndarray,
+    ask: str,
+    reasons: dict[int, str],
 ) -> None:
+    """Raise for rows whose column breaks a rule, or note the reason; ``rule``: column, words."""
     if not len(rows):
         return
+    column, words = rule
     value = table[column][int(rows[0])].as_py()
     if ask == "raise":
-        found = Violation(column, rule, len(rows), int(rows[0]) + 1, value, "row")
+        found = Violation(column, words, len(rows), int(rows[0]) + 1, value, "row")
         raise SchemaError("jobs", [found])
     for row in rows.tolist():
-        reasons[row] = f"column {column}: expected {rule}"
+        reasons[row] = f"column {column}: expected {words}"
 
 
 def _shares(
@@ -446,8 +462,8 @@ def _mechanism_notes(mechanism: str, rules: Rules) -> list[str]:
     if mechanism == "published":
         notes.append(
             "As the published simulator: shares are decided on at most every "
-            f"{rules.gap:g} s, new jobs hold GPUs without running until then, rounds end when their "
-            "last job does, and utilisation counts idle gaps as busy."
+            f"{rules.gap:g} s, new jobs hold GPUs without running until then, rounds end when "
+            "their last job does, and utilisation counts idle gaps as busy."
         )
     if mechanism == "ideal":
         notes.append("No rounds: each job progresses at the speed that its shares stand for.")

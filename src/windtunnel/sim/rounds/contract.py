@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -71,8 +72,15 @@ class Work:
         one, other = rows[one], rows[other]
         keep = self.gangs[one] == self.gangs[other]
         one, other = one[keep], other[keep]
-        able = (self.pair_speeds > 0).all(axis=3).any(axis=2)[self.kinds[one], self.kinds[other]]
+        able = self._can_share[self.kinds[one], self.kinds[other]]
         return np.column_stack([one[able], other[able]])
+
+    @cached_property
+    def _can_share(self) -> np.ndarray:
+        """Which kinds of jobs can share GPUs of some type, shape (kinds, kinds)."""
+        speeds = np.zeros((1, 1, 1, 2)) if self.pair_speeds is None else self.pair_speeds
+        able: np.ndarray = (speeds.min(axis=3) > 0).any(axis=2)
+        return able
 
     def unit_speeds(self, members: np.ndarray) -> np.ndarray:
         """Return the speeds of jobs alone or in pairs; shape (units, types, 2), 0 = cannot run.

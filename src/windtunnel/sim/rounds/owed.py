@@ -158,24 +158,22 @@ class _Flight:
         self.log.rounds += 1
         chosen, placed = self._choose(self.work.num_gpus.tolist())
         chosen += self._leftovers(placed, self._remaining(chosen))
-        staying: dict[int, int] = {}  # job -> place in `chosen` of the unit for which it stays
-        for number, (unit, kind) in enumerate(chosen):
-            for job in unit:
-                spot, mate = self.log.spots.get(job), self.partner.get(job, ALONE)
-                free = mate == ALONE or mate in unit or mate not in staying
-                if spot is not None and spot.kind == kind and free:
-                    staying[job] = number
-                    if mate in unit:
-                        staying[mate] = number
-                    break
+        hosts = self._hosts(chosen)
+        same = [self.partner.get(unit[0], ALONE) == unit[1] for unit, _ in chosen]
+        staying = {
+            job
+            for unit, host in zip(chosen, hosts, strict=True)
+            if host != ALONE
+            for job in (host, self.partner.get(host, ALONE))
+            if job in unit[0]
+        }
         for job in [job for job in self.log.spots if job not in staying]:
             self._stop(job)
         moved = []
-        for number, (unit, kind) in enumerate(chosen):
-            host = next((job for job in unit if staying.get(job) == number), None)
-            if host is None:
+        for (unit, kind), host, alike in zip(chosen, hosts, same, strict=True):
+            if host == ALONE:
                 moved.append((unit, kind))
-            else:
+            elif not alike:
                 self._go_on(unit, self.log.spots[host])
         moved.sort(key=lambda pick: -int(self.work.gangs[pick[0][0]]))
         for unit, kind in moved:
@@ -185,6 +183,26 @@ class _Flight:
             raise PolicyError(
                 self.rules.label, message, time=self.now, job=self.work.names[self.active[0]]
             )
+
+    def _hosts(self, chosen: list[tuple[tuple[int, int], int]]) -> list[int]:
+        """Return for each chosen unit the job of it that keeps its GPUs, `ALONE` = none does.
+
+        Of two jobs that part, the first chosen keeps the GPUs; of two that join, the first.
+        """
+        spots, partner = self.log.spots, self.partner
+        taken: set[int] = set()
+        hosts = []
+        for unit, kind in chosen:
+            host = ALONE
+            for job in unit:
+                spot = spots.get(job)
+                mate = partner.get(job, ALONE)
+                if spot is not None and spot.kind == kind and mate not in taken:
+                    host = job
+                    taken.add(job)
+                    break
+            hosts.append(host)
+        return hosts
 
     def _choose(self, left: list[int]) -> tuple[list[tuple[tuple[int, int], int]], set[int]]:
         """Return the units that shares let run, with their types, and their jobs."""
@@ -216,9 +234,7 @@ class _Flight:
             left[kind] -= int(self.work.gangs[one])
         return left
 
-    def _leftovers(
-        self, placed: set[int], left: list[int]
-    ) -> list[tuple[tuple[int, int], int]]:
+    def _leftovers(self, placed: set[int], left: list[int]) -> list[tuple[tuple[int, int], int]]:
         """Return waiting jobs for GPUs that nobody is owed, each on the best type with room."""
         if self.rules.in_turn or not any(left):
             return []
@@ -248,9 +264,7 @@ class _Flight:
         for unit, kind in chosen + self._leftovers(running, left):
             self._start(unit, kind)
 
-    def _owed_now(
-        self, left: list[int], running: set[int]
-    ) -> list[tuple[tuple[int, int], int]]:
+    def _owed_now(self, left: list[int], running: set[int]) -> list[tuple[tuple[int, int], int]]:
         """Return waiting jobs that shares let run on what is left, most owed first."""
         units, kinds = np.nonzero(self.share > 0)
         alone = self.members[units, 1] == ALONE

@@ -33,9 +33,11 @@ class Places:
     def place(self, kind: int, gang: int) -> Spot:
         """Return where a gang goes on a type that has room for it; nothing is taken yet."""
         free, index = self._free[kind], self._index[kind]
-        enough = np.flatnonzero(free >= gang)
+        if len(free) == 1:
+            return Spot(kind, (int(index[0]),), (gang,))
+        enough = (free >= gang).nonzero()[0]
         if len(enough):
-            best = int(enough[np.argmin(free[enough])])
+            best = int(enough[free[enough].argmin()])
             return Spot(kind, (int(index[best]),), (gang,))
         nodes, gpus, wanted = [], [], gang
         for at in np.argsort(-free, kind="stable").tolist():

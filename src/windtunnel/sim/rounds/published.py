@@ -11,7 +11,6 @@ Narayanan et al., OSDI'20, section 5; stanford-futuredata/gavel, ``scheduler/sch
 
 from __future__ import annotations
 
-import math
 import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -56,8 +55,9 @@ def fly_as_published(work: Work, allocate: Allocator, rules: Rules) -> RoundLog:
         job, kind = (int(at) for at in np.argwhere(slow)[0])
         raise SpecError(
             "round",
-            f"a round of {rules.length:g} s is too short for one step of job {quote(work.names[job])} on "
-            f"{work.gpu_types[kind]}, and the published simulator does whole steps.",
+            f"a round of {rules.length:g} s is too short for one step of job "
+            f"{quote(work.names[job])} on {work.gpu_types[kind]}, and the published simulator "
+            "does whole steps.",
         )
     return _Flight(work, allocate, rules).run()
 
