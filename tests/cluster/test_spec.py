@@ -156,6 +156,13 @@ def test_several_node_types_in_a_line() -> None:
     assert cluster.name == "2x4:V100, 1x8:A100,3x0"
 
 
+def test_gpus_by_type_in_a_line() -> None:
+    cluster = parse_cluster("v100:8, p100:16,k80:2x4")
+    expected = (wt.NodeType(1, 8, "v100"), wt.NodeType(1, 16, "p100"), wt.NodeType(2, 4, "k80"))
+    assert cluster.node_types == expected
+    assert (cluster.is_pool, parse_cluster("pool:8").is_pool) == (False, True)
+
+
 @pytest.mark.parametrize(
     "word",
     ["", "x", "8", "8x", "x8", "8*8", "-1x8", "64x8:", "64x8:A|B", "pool:", "pool:x", "64x8,"],

@@ -39,6 +39,7 @@ QUIET: dict[str, Any] = {
     "oversize": "raise",
     "incomplete": "raise",
     "disruptions": None,
+    "throughputs": None,
 }
 
 

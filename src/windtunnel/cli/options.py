@@ -242,6 +242,12 @@ def flight_options(command: Command) -> Command:
             help="Quotas of virtual clusters for policy quota.  [default: by past use]",
         ),
         click.option(
+            "--throughputs",
+            metavar="FILE.json",
+            help="Policies gavel:...: measured speeds by job and GPU type.  "
+            "[default: the published ones, without pairs]",
+        ),
+        click.option(
             "--estimates",
             metavar="SOURCE",
             help="What backfilling expects a job to take: recorded (asked for), perfect, or a "
@@ -250,7 +256,7 @@ def flight_options(command: Command) -> Command:
         click.option(
             "--compat",
             metavar="NAME",
-            help="A published simulator's own ways, to compare with what it printed: pai.",
+            help="A published simulator's own ways, to compare with what it printed: pai, gavel.",
         ),
         click.option(
             "--arrivals",
@@ -292,7 +298,8 @@ def flight_options(command: Command) -> Command:
         click.option(
             "--cluster",
             metavar="SPEC",
-            help="64x8:A100, 8x8:A100,4x4:T4, pool:512, FILE.toml or a published cluster's name.  "
+            help="64x8:A100, 8x8:A100,4x4:T4, v100:8,k80:24, pool:512, FILE.toml or a published "
+            "cluster's name.  "
             "[default: the trace's own, where it is known]",
         ),
     ):

@@ -375,6 +375,8 @@ class LinearProgram:
 
 
 def _filled(value: ArrayLike, count: int) -> np.ndarray:
+    if np.ndim(value) == 0:  # np.full is quicker than a broadcast, and runs ask very often
+        return np.full(count, value, float)
     return np.array(np.broadcast_to(np.asarray(value, float), (count,)))
 
 

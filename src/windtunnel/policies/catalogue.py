@@ -121,6 +121,10 @@ def _checked(made: Policy) -> Policy:
 
 
 def _by_name(name: str) -> Policy:
+    if name.lower().startswith("gavel:"):
+        from windtunnel.policies.gavel.in_rounds import gavel_policy
+
+        return gavel_policy(name)
     if "=" in name:
         return _with_parameters(name)
     key = ALIASES.get(name.lower(), name.lower())

@@ -84,6 +84,11 @@ MEASURES: tuple[Measure, ...] = (
         optional=True,
     ),
     Measure(
+        *("slo_attainment", "Deadlines met", "percent", "high", "Waiting"),
+        doc="share of the jobs with a deadline that ended by it",
+        optional=True,
+    ),
+    Measure(
         *("avg_tardiness", "Tardiness, mean", "duration", "low", "Waiting"),
         doc="time by which finished jobs passed their deadlines, 0 for those in time",
         optional=True,

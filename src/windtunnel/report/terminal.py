@@ -27,7 +27,7 @@ _FEW = 2
 _SHORT: tuple[str, ...] = (
     *("avg_jct", "p50_jct", "p90_jct", "p99_jct"),
     *("avg_wait", "p50_wait", "p90_wait", "p99_wait", "max_wait", "num_waited"),
-    *("num_missed_deadlines", "avg_tardiness"),
+    *("num_missed_deadlines", "slo_attainment", "avg_tardiness"),
     *("avg_bounded_slowdown", "utilization", "makespan", "gpu_time", "num_preemptions"),
     *("jain_user", "jain_vc"),
     *("num_failures", "num_restarts", "lost_gpu_time"),

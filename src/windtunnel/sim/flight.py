@@ -72,6 +72,8 @@ class Flight:
         interruptions: what disruptions did; None = the run had none.
         slowdown_time: Float array (n,), seconds on GPUs lost to slow-downs (run time, less what
             resuming cost, less work done); None without a model of them.
+        gpu_time: Float array (n,), GPU-seconds held, where that is not GPUs x ``run_time``: jobs
+            that share GPUs hold half of them each; None = it is.
     """
 
     start: np.ndarray
@@ -90,6 +92,7 @@ class Flight:
     devices: np.ndarray = field(default_factory=_no_nodes(np.int64))
     interruptions: Interruptions | None = None
     slowdown_time: np.ndarray | None = None
+    gpu_time: np.ndarray | None = None
 
     def with_interruptions(self, interruptions: Interruptions) -> Flight:
         """Return the flight with what disruptions did to it."""

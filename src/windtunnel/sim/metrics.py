@@ -117,7 +117,8 @@ def deadlines(outcome: Outcome) -> dict[str, float | int | None]:
     A deadline is in seconds on the clock of ``submit_time``. It is missed by a job that ends after
     it, or that has not ended when the run is cut at or after it; rejected jobs do not count.
 
-    Keys: ``num_deadlines`` (jobs that have one), ``num_missed_deadlines``, ``avg_tardiness`` (s by
+    Keys: ``num_deadlines`` (jobs that have one), ``num_missed_deadlines``, ``slo_attainment``
+    (share of the deadlines that was met; None without any), ``avg_tardiness`` (s by
     which finished jobs passed theirs, 0 for those in time; None without any). Empty without the
     column.
     """
@@ -136,6 +137,7 @@ def deadlines(outcome: Outcome) -> dict[str, float | int | None]:
     return {
         "num_deadlines": int(concerned.sum()),
         "num_missed_deadlines": int((concerned & missed).sum()),
+        "slo_attainment": float((~missed)[concerned].mean()) if concerned.any() else None,
         "avg_tardiness": float(late.mean()) if len(late) else None,
     }
 
@@ -189,6 +191,8 @@ def gpu_seconds(outcome: Outcome) -> float:
 
 def _held(outcome: Outcome) -> np.ndarray:
     """Return GPU-seconds held by each job, shape (n,); 0 where its GPUs are unknown."""
+    if outcome.flight.gpu_time is not None:
+        return outcome.flight.gpu_time
     held: np.ndarray = np.nan_to_num(outcome.num_gpus) * outcome.flight.run_time
     return held
 

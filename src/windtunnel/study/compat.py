@@ -1,5 +1,7 @@
 """Published simulators' own ways, for comparing with what they printed: ``compat="pai"``.
 
+``compat="gavel"`` is a mechanism of its own (`windtunnel.sim.rounds.published`).
+
 The PAI simulator (alibaba/clusterdata, ``cluster-trace-gpu-v2020/simulator``; Weng et al., NSDI
 2022):
 
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from windtunnel.sim.jobs import Jobs
 
 #: Names of published simulators.
-COMPATS: tuple[str, ...] = ("pai",)
+COMPATS: tuple[str, ...] = ("gavel", "pai")
 #: Requests are rounded to this part of a GPU or a core.
 _PERCENT = 100
 

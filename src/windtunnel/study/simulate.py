@@ -16,6 +16,7 @@ from windtunnel.placements import (
     split_placement,
 )
 from windtunnel.policies import resolve_policy
+from windtunnel.policies.gavel.in_rounds import GavelPolicy
 from windtunnel.sim import problem as problems
 from windtunnel.sim.contract import (
     BACKFILLING,
@@ -36,6 +37,7 @@ from windtunnel.sim.slowdown import resolve_slowdown
 from windtunnel.study.arrivals import with_arrivals
 from windtunnel.study.compat import as_pai, check_compat, in_order
 from windtunnel.study.foresight import Foresight, checked_estimates
+from windtunnel.study.gavel_rounds import fly_gavel
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -77,6 +79,7 @@ def simulate(
     oversize: str = "raise",
     incomplete: str = "raise",
     disruptions: Disruptions | dict[str, Any] | str | None = None,
+    throughputs: Any = None,
 ) -> Outcome:
     """Fly a trace's jobs on a cluster under a policy.
 
@@ -99,7 +102,7 @@ def simulate(
         bind_types: GPU types that bind the jobs that name them; None = all, () = none.
         arrivals: other submit times: ``300/60`` = 300 jobs every 60 s, in order of their own.
         compat: a published simulator's own ways, for comparing with what it printed: ``pai``
-            (`windtunnel.study.compat`).
+            (`windtunnel.study.compat`), ``gavel`` (`windtunnel.sim.rounds.published`).
         estimates: what backfilling expects a job to take: ``recorded`` (the requested wall time),
             ``perfect`` (its true duration) or a predictor's name, which predicts each job at its
             submission (`windtunnel.study.foresight`); None = the policy's own default.
@@ -120,6 +123,8 @@ def simulate(
         disruptions: failures, repair, checkpoints, maintenance, capacity changes, reservations: a
             `Disruptions`, the same as plain data, or as on the command line a ``.toml`` file or
             ``mtbf:30d/mttr:4h``.
+        throughputs: measured speeds for Gavel's policies: a file in their layout or a
+            `windtunnel.throughput.ThroughputTable`; None = the published ones.
 
     Returns:
         The outcome; row order = the jobs table's.
@@ -154,6 +159,7 @@ def simulate(
         oversize=oversize,
         incomplete=incomplete,
         disruptions=disruptions,
+        throughputs=throughputs,
     )
     return fly(schema.as_jobs(jobs), spec, resolve_policy(policy), options)
 
@@ -180,6 +186,7 @@ class FlightOptions:
     oversize: str = "raise"
     incomplete: str = "raise"
     disruptions: Disruptions | dict[str, Any] | str | None = None
+    throughputs: Any = None
 
 
 def fly(
@@ -203,6 +210,9 @@ def fly(
         SchemaError, SpecError, TraceError, PolicyError: as `simulate`.
     """
     check_compat(options.compat)
+    if isinstance(policy, GavelPolicy):
+        return fly_gavel(table, cluster, policy, options)
+    _check_no_gavel(policy, options)
     recorded = table
     model = resolve_slowdown(options.slowdown)
     if options.arrivals is not None:
@@ -297,6 +307,18 @@ def fly(
         *_left_waiting(flight, until),
     )
     return Outcome(table, cluster, flight, settings, problem.reasons, notes)
+
+
+def _check_no_gavel(policy: Policy, options: FlightOptions) -> None:
+    """Check that nothing was asked for that only Gavel's policies do.
+
+    Raises:
+        SpecError: something was.
+    """
+    for name, value in (("throughputs", options.throughputs), ("compat", options.compat)):
+        if value is not None and (name == "throughputs" or value == "gavel"):
+            message = f"only policies gavel:... take it; {quote(policy.label)} is none."
+            raise SpecError(name, message)
 
 
 def _own_workload(table: pa.Table) -> TargetWorkload:

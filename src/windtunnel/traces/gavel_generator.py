@@ -56,6 +56,7 @@ def generate_gavel(
     multi_gpu: bool = True,
     priorities: bool = False,
     slos: bool = False,
+    whole_steps: bool = True,
     seed: int = 0,
 ) -> Trace:
     """Return a workload as Gavel's simulations draw it.
@@ -66,6 +67,8 @@ def generate_gavel(
         multi_gpu: let jobs have 2, 4 or 8 GPUs.
         priorities: give a fifth of the jobs weight 5.
         slos: give each job an SLO of 1.2, 2 or 10 times its ideal duration, evenly.
+        whole_steps: cut steps and arrivals to the digits that a trace file has; False = keep them
+            as drawn, as the published simulations that draw while they run do.
         seed: same seed, same workload; >= 0.
 
     Raises:
@@ -78,13 +81,14 @@ def generate_gavel(
     if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
         raise SpecError("seed", f"expected a whole number >= 0, not {quote(seed)}.")
     drawn = list(_drawn(jobs, gap, seed, multi_gpu=multi_gpu, priorities=priorities, slos=slos))
-    table = conform(pa.table(_columns(drawn)), source="synthetic:gavel")
+    table = conform(pa.table(_columns(drawn, whole_steps=whole_steps)), source="synthetic:gavel")
     settings = {
         "jobs": jobs,
         "gap": gap,
         "multi_gpu": multi_gpu,
         "priorities": priorities,
         "slos": slos,
+        "whole_steps": whole_steps,
         "seed": seed,
     }
     notes = ("Durations are ideal ones, on V100s alone: steps over the measured speed.",)
@@ -128,12 +132,15 @@ def _drawn(
         yield _Job(model, command, family, steps, gang, weight, slo, arrival)
 
 
-def _columns(drawn: list[_Job]) -> dict[str, pa.Array]:
+def _columns(drawn: list[_Job], *, whole_steps: bool) -> dict[str, pa.Array]:
     """Return the columns that the reader gives for the same jobs."""
     speeds = gavel_speeds().alone[REFERENCE_TYPE]
-    steps = [int(job.steps) for job in drawn]
-    # Arrivals as the file states them: microseconds.
-    arrivals = [float(f"{job.arrival:f}") for job in drawn]
+    steps: list[float] = [job.steps for job in drawn]
+    arrivals = [job.arrival for job in drawn]
+    if whole_steps:
+        steps = [int(count) for count in steps]
+        # Arrivals as the file states them: microseconds.
+        arrivals = [float(f"{arrival:f}") for arrival in arrivals]
     return {
         "job_id": pa.array([str(number) for number in range(len(drawn))]),
         "submit_time": pa.array(arrivals),
@@ -145,7 +152,7 @@ def _columns(drawn: list[_Job]) -> dict[str, pa.Array]:
         "template": pa.array([job.model for job in drawn]),
         "workload": pa.array([job.family.name for job in drawn]),
         "priority": pa.array([float(job.weight) for job in drawn]),
-        "total_steps": pa.array(steps, pa.int64()),
+        "total_steps": pa.array(steps, pa.int64() if whole_steps else pa.float64()),
         "slo": pa.array([job.slo for job in drawn], pa.float64()),
         "command": pa.array([job.command for job in drawn]),
         "working_directory": pa.array([job.family.working_directory for job in drawn]),
@@ -158,7 +165,7 @@ def gavel_text(trace: Trace) -> str:
     """Return a trace in Gavel's ten columns, as `read_gavel` reads them.
 
     Args:
-        trace: made by `generate_gavel` or read by `read_gavel` from ten columns.
+        trace: made by `generate_gavel` with whole steps, or read by `read_gavel` from ten columns.
 
     Raises:
         SpecError: it lacks a column that the layout needs.

@@ -88,14 +88,12 @@ def allocation_of(
             more[name] = _by_job(instance, more[name])
     ids = instance.job_ids
     used = np.flatnonzero((both > _DUST).any(axis=1))
+    names = [(ids[one], ids[other]) for one, other in instance.pairs[used].tolist()]
     return Allocation(
         policy=policy,
         objective=objective,
-        shares={job: _by_type(types, alone[row]) for row, job in enumerate(ids)},
-        pair_shares={
-            (ids[instance.pairs[p, 0]], ids[instance.pairs[p, 1]]): _by_type(types, both[p])
-            for p in used
-        },
+        shares=dict(zip(ids, _by_type(types, alone), strict=True)),
+        pair_shares=dict(zip(names, _by_type(types, both[used]), strict=True)),
         throughputs=_by_job(instance, speeds),
         **more,
     )
@@ -122,11 +120,11 @@ def shares_of(instance: Instance, decided: Allocation) -> tuple[np.ndarray, np.n
     return alone.reshape(len(ids), len(types)), both
 
 
-def _by_type(types: tuple[str, ...], row: np.ndarray) -> dict[str, float]:
-    values = np.where(row > _DUST, row, 0.0)
-    return {name: float(value) for name, value in zip(types, values, strict=True)}
+def _by_type(types: tuple[str, ...], rows: np.ndarray) -> list[dict[str, float]]:
+    """Return each row as a mapping; thousands of times a run."""
+    values = np.where(rows > _DUST, rows, 0.0).tolist()
+    return [dict(zip(types, row, strict=True)) for row in values]
 
 
 def _by_job(instance: Instance, values: np.ndarray | Mapping[JobId, float]) -> dict[JobId, float]:
-    array = np.asarray(values, float)
-    return {job: float(value) for job, value in zip(instance.job_ids, array, strict=True)}
+    return dict(zip(instance.job_ids, np.asarray(values, float).tolist(), strict=True))

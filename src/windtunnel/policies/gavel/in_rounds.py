@@ -1,0 +1,146 @@
+"""``gavel:<policy>``: an allocation policy as the policy of a run, with its parameters.
+
+The shares are computed by `windtunnel.policies.gavel.allocate`; `windtunnel.sim.rounds` makes
+them real. The policy itself is only a description: `windtunnel.study.gavel_rounds` runs it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.errors import SpecError, quote
+from windtunnel.policies.gavel.catalogue import POLICIES
+from windtunnel.sim.contract import Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from windtunnel.sim.contract import Start
+
+PREFIX = "gavel:"
+#: How shares become GPUs (`windtunnel.sim.rounds`): by seconds owed, as published, or exactly.
+MECHANISMS: tuple[str, ...] = ("owed", "published", "ideal")
+#: Dollars per GPU hour where none are given: those in the published code.
+PRICES = {"v100": 0.74, "p100": 0.43, "k80": 0.135}
+#: Rules inside an entity.
+INNER: tuple[str, ...] = ("fairness", "fifo")
+
+
+class GavelPolicy(Policy):
+    """One of Gavel's policies, run in rounds.
+
+    Args:
+        allocation: the published name (`windtunnel.gavel.POLICIES`).
+        round: seconds a round.
+        mechanism: one of `MECHANISMS`.
+        gap: published mechanism: least seconds between two decisions on shares.
+        partitions: parts in which to decide (POP).
+        alpha: AlloX's share of the jobs looked at.
+        prices: dollars per GPU hour of the cluster's types, by name; () = `PRICES`.
+        by: the jobs' column that names their entity, for hierarchical policies.
+        weights: of the entities in order of their names; () = all 1.
+        inner: rule inside all entities.
+
+    Raises:
+        SpecError: a parameter is out of range.
+    """
+
+    preemptive = True
+    queueing = "skip"
+
+    def __init__(
+        self,
+        allocation: str,
+        *,
+        round: float = 360.0,  # noqa: A002 - the field's word
+        mechanism: str = "owed",
+        gap: float = 1920.0,
+        partitions: float = 1,
+        alpha: float = 1.0,
+        prices: tuple[float, ...] = (),
+        by: str = "vc",
+        weights: tuple[float, ...] = (),
+        inner: str = "fairness",
+    ) -> None:
+        where = f"policy {PREFIX}{allocation}"
+        if allocation not in POLICIES:
+            raise SpecError.unknown("policy", f"{PREFIX}{allocation}", _names())
+        if mechanism not in MECHANISMS:
+            raise SpecError.unknown(f"{where}: mechanism", str(mechanism), MECHANISMS)
+        if inner not in INNER:
+            raise SpecError.unknown(f"{where}: inner", str(inner), INNER)
+        if partitions != int(partitions) or partitions < 1:
+            raise SpecError(f"{where}: partitions", f"found {partitions:g}; expected 1, 2, 3 ...")
+        for name, value in (("round", round), ("gap", gap)):
+            if not 0 < value < float("inf"):
+                raise SpecError(f"{where}: {name}", f"found {value:g}; expected seconds > 0.")
+        for name, values in (("prices", prices), ("weights", weights)):
+            if any(not 0 < value < float("inf") for value in values):
+                raise SpecError(f"{where}: {name}", f"found {values}; expected numbers > 0.")
+        self.allocation, self.mechanism = allocation, mechanism
+        self.length, self.gap = float(round), float(gap)
+        self.partitions, self.alpha = int(partitions), float(alpha)
+        self.prices, self.entities_by = tuple(prices), by
+        self.weights, self.inner = tuple(weights), inner
+        self.text = f"{PREFIX}{allocation}"
+
+    @property
+    def label(self) -> str:
+        """The policy as it was asked for."""
+        return self.text
+
+    @property
+    def tier(self) -> int:
+        """3: it decides on everything."""
+        return 3
+
+    def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Start]:
+        """Refuse: shares are run by `windtunnel.simulate`, not by an engine's decisions."""
+        raise NotImplementedError
+
+
+def gavel_policy(text: str) -> GavelPolicy:
+    """Return the policy that ``gavel:<policy>[:parameter=value...]`` asks for.
+
+    Raises:
+        SpecError: no such policy or parameter, or the value is none for it.
+    """
+    name, *words = text[len(PREFIX) :].split(":")
+    known = [p for p in inspect.signature(GavelPolicy).parameters if p != "allocation"]
+    given: dict[str, Any] = {}
+    for word in words:
+        parameter, equals, value = word.partition("=")
+        if not equals or parameter not in known:
+            raise SpecError.unknown(f"policy {text}", parameter, known)
+        if parameter in given:
+            raise SpecError(f"policy {text}", f"found {quote(parameter)} twice; give it once.")
+        given[parameter] = _value(text, parameter, value)
+    made = GavelPolicy(name, **given)
+    made.text = PREFIX + ":".join([name, *words])
+    return made
+
+
+def _value(text: str, parameter: str, value: str) -> Any:
+    """Return a parameter's value: a word, a number, or several joined by ``/``.
+
+    Raises:
+        SpecError: it should be a number, and is none.
+    """
+    if parameter in {"mechanism", "by", "inner"}:
+        return value
+    try:
+        numbers = tuple(float(part) for part in value.split("/"))
+    except ValueError as error:
+        message = f"found {parameter}={quote(value)}; expected a number."
+        raise SpecError(f"policy {text}", message) from error
+    if parameter in {"prices", "weights"}:
+        return numbers
+    if len(numbers) != 1:
+        message = f"found {parameter}={quote(value)}; expected one number."
+        raise SpecError(f"policy {text}", message)
+    return numbers[0]
+
+
+def _names() -> list[str]:
+    return [PREFIX + name for name in POLICIES]

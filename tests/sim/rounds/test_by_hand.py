@@ -1,0 +1,171 @@
+"""The round mechanisms on cases worked by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from round_works import always, work_of
+
+from windtunnel.errors import PolicyError, SpecError
+from windtunnel.sim.rounds import (
+    ALONE,
+    Decision,
+    Rules,
+    fly_as_published,
+    fly_by_owed_time,
+    fly_ideal,
+)
+
+
+def ends(log: object) -> list[float]:
+    return [float(value) for value in log.end]  # type: ignore[attr-defined]
+
+
+def test_two_jobs_take_turns_and_resume() -> None:
+    work = work_of([[1.0], [1.0]], [720.0, 720.0], nodes=[[1]])
+    log = fly_by_owed_time(work, always([[0.5], [0.5]]), Rules())
+    assert ends(log) == [1080.0, 1440.0]
+    assert log.gpu_time.tolist() == [720.0, 720.0]
+    flight = log.flight(np.array([1, 0]), 2, np.inf, with_nodes=True)
+    assert flight.end.tolist() == [1440.0, 1080.0]
+    assert flight.preemptions.tolist() == [1, 1]
+    assert flight.run_time.tolist() == [720.0, 720.0]
+
+
+def test_resuming_costs_seconds_on_the_gpus() -> None:
+    work = work_of([[1.0], [1.0]], [720.0, 720.0], nodes=[[1]])
+    log = fly_by_owed_time(work, always([[0.5], [0.5]]), Rules(overhead=10.0))
+    # 360 s of steps each, then 350 s each after resuming, then the last 10 s each after another.
+    assert ends(log) == [1460.0, 1480.0]
+    assert log.gpu_time.sum() == 1480.0
+
+
+def test_a_gpu_that_comes_free_is_taken_at_once() -> None:
+    work = work_of([[1.0], [1.0]], [100.0, 1000.0], nodes=[[1]])
+    assert ends(fly_by_owed_time(work, always([[1.0], [0.0]]), Rules())) == [100.0, 1100.0]
+
+
+def test_an_arrival_takes_an_idle_gpu_at_once() -> None:
+    work = work_of([[1.0], [1.0]], [500.0, 50.0], nodes=[[2]], submit=[0.0, 123.0])
+    assert ends(fly_by_owed_time(work, always([[1.0], [1.0]]), Rules())) == [500.0, 173.0]
+
+
+def test_in_turn_nobody_without_a_share_runs() -> None:
+    work = work_of([[1.0], [1.0]], [100.0, 1000.0], nodes=[[2]])
+
+    def first(now: float, active: np.ndarray, left: np.ndarray) -> Decision:
+        del now, left
+        members = np.column_stack([active, np.full(len(active), ALONE)])
+        return Decision(members, np.eye(len(active), 1))
+
+    log = fly_by_owed_time(work, first, Rules(in_turn=True))
+    assert ends(log) == [100.0, 1360.0]  # the boundary after the first is done
+    assert ends(fly_by_owed_time(work, first, Rules())) == [100.0, 1000.0]
+
+
+def test_a_spread_gang_runs_at_its_own_speed() -> None:
+    spread = [[0.5], [0.5], [0.5]]
+    work = work_of(
+        [[1.0]] * 3, [100.0] * 3, nodes=[[2, 3]], gangs=[2, 2, 4], spread=spread,
+        submit=[0.0, 0.0, 1000.0],
+    )  # fmt: skip
+    log = fly_by_owed_time(work, always([[1.0]] * 3), Rules())
+    assert ends(log) == [100.0, 100.0, 1200.0]
+    spots = [(spot.nodes, spot.gpus) for spot in log._spot]
+    assert spots == [((0,), (2,)), ((1,), (2,)), ((1, 0), (3, 1))]
+
+
+def test_partners_slow_each_other_and_the_last_goes_on_alone() -> None:
+    pairs = np.full((2, 2, 1, 2), 0.8)
+    work = work_of([[1.0], [1.0]], [80.0, 160.0], nodes=[[1]], pairs=pairs)
+
+    def together(now: float, active: np.ndarray, left: np.ndarray) -> Decision:
+        del now, left
+        return Decision(np.array([[0, 1]]), np.ones((1, 1)))
+
+    log = fly_by_owed_time(work, together, Rules())
+    assert ends(log) == [100.0, 180.0]
+    assert log.gpu_time.tolist() == [50.0, 130.0]
+    published = fly_as_published(work, together, Rules(packed=True))
+    assert ends(published) == [200.0, 200.0]  # a pair is over when both are
+
+
+def test_ideal_runs_at_the_speed_of_the_shares() -> None:
+    work = work_of([[1.0, 3.0], [1.0, 3.0]], [720.0, 1440.0], nodes=[[1], [1]])
+    log = fly_ideal(work, always([[0.5, 0.5], [0.5, 0.5]]), Rules())
+    assert ends(log) == [360.0, 720.0]
+    assert log.gpu_time.tolist() == [360.0, 720.0]
+    assert log.type_time.tolist() == [[180.0, 180.0], [360.0, 360.0]]
+
+
+def test_published_new_jobs_hold_gpus_idle_until_the_next_decision() -> None:
+    work = work_of([[1.0]] * 3, [4000.0, 4000.0, 360.0], nodes=[[3]], submit=[0.0, 400.0, 800.0])
+    log = fly_as_published(work, always([[1.0]] * 3), Rules())
+    # Decisions at 0, at 720 (the last was at exactly 0) and at 2880, the first boundary 1920 s on.
+    assert [log._start[log._since[job]] for job in range(3)] == [0.0, 720.0, 2880.0]
+    assert log.end[2] == 3240.0
+    assert log.solves >= 3
+    assert fly_by_owed_time(work, always([[1.0]] * 3), Rules()).end[2] == 1160.0
+
+
+def test_published_jobs_do_whole_steps_and_rounds_end_with_the_last_of_them() -> None:
+    speed = 0.0303  # 10.9 steps a round: 10 are done
+    work = work_of([[speed], [1.0]], [20.0, 360.0], nodes=[[2]])
+    log = fly_as_published(work, always([[1.0], [1.0]]), Rules())
+    assert ends(log) == pytest.approx([360 + 10 / speed, 360.0])
+    alone = work_of([[speed]], [20.0], nodes=[[2]])
+    # Alone its round ends early, and the next begins at once.
+    assert ends(fly_as_published(alone, always([[1.0]]), Rules())) == pytest.approx([20 / speed])
+
+
+def test_published_utilisation_counts_an_idle_gap_as_busy() -> None:
+    work = work_of([[1.0], [1.0]], [100.0, 100.0], nodes=[[1]], submit=[0.0, 5000.0])
+    log = fly_as_published(work, always([[1.0], [1.0]]), Rules())
+    assert ends(log) == [100.0, 5100.0]
+    assert log.gpu_time.tolist() == [100.0, 5000.0]
+    assert fly_by_owed_time(work, always([[1.0], [1.0]]), Rules()).gpu_time.sum() == 200.0
+
+
+def test_published_priority_is_share_over_received_part() -> None:
+    work = work_of([[1.0], [1.0]], [3600.0, 3600.0], nodes=[[1]])
+    log = fly_as_published(work, always([[0.75], [0.25]]), Rules(until=3600.0))
+    # f starts at 180 each; the one with the larger share/f runs: 0 0 0 1 0 0 0 1 0 0 (by hand).
+    runs = [0] * 2
+    received = np.array([180.0, 180.0])
+    share = np.array([0.75, 0.25])
+    for _ in range(10):
+        who = int(np.argmax(share / received))
+        received[who] += 360
+        runs[who] += 1
+    assert log.gpu_time.tolist() == [360.0 * count for count in runs]
+
+
+@pytest.mark.parametrize("fly", [fly_as_published, fly_by_owed_time, fly_ideal])
+def test_shares_that_let_nobody_run_are_refused(fly: object) -> None:
+    work = work_of([[1.0, 0.0]], [10.0], nodes=[[1], [1]])
+    with pytest.raises(PolicyError, match="j0"):
+        fly(work, always([[0.0, 1.0]]), Rules(in_turn=True))  # type: ignore[operator]
+
+
+def test_published_rounds_must_hold_a_step() -> None:
+    work = work_of([[0.001]], [10.0], nodes=[[1]])
+    with pytest.raises(SpecError, match="j0"):
+        fly_as_published(work, always([[1.0]]), Rules())
+
+
+@pytest.mark.parametrize("fly", [fly_as_published, fly_by_owed_time, fly_ideal])
+def test_a_horizon_cuts_the_run(fly: object) -> None:
+    work = work_of([[1.0]] * 3, [100.0, 1e6, 10.0], nodes=[[2]], submit=[0.0, 0.0, 9000.0])
+    log = fly(work, always([[1.0]] * 3), Rules(until=7200.0))  # type: ignore[operator]
+    flight = log.flight(np.arange(3), 3, 7200.0, with_nodes=False)
+    assert flight.status.tolist() == [0, 1, 3]  # finished, running, not submitted
+    assert np.isnan(flight.end[1:]).all()
+    assert flight.run_time.tolist() == [100.0, 7200.0, 0.0]
+
+
+@pytest.mark.parametrize("fly", [fly_as_published, fly_by_owed_time, fly_ideal])
+def test_a_run_can_end_with_some_jobs(fly: object) -> None:
+    work = work_of([[1.0]] * 3, [100.0, 50.0, 1e6], nodes=[[3]], submit=[0.0, 0.0, 0.0])
+    log = fly(work, always([[1.0]] * 3), Rules(stop_after=np.array([0, 1])))  # type: ignore[operator]
+    assert log.end[:2].tolist() == [100.0, 50.0]
+    assert np.isnan(log.end[2])
