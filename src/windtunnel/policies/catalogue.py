@@ -58,6 +58,7 @@ def policy(
     queueing: str | None = None,
     preemptive: bool = False,
     every: float | None = None,
+    elastic: bool = False,
 ) -> Callable[[Callable[..., Any]], FunctionPolicy]:
     """Turn a function into a policy and register it under ``name`` (a decorator).
 
@@ -66,6 +67,7 @@ def policy(
         queueing: default head-of-line rule.
         preemptive: rank running jobs too.
         every: seconds between rounds.
+        elastic: jobs can be resized (`windtunnel.sim.elastic`).
 
     Raises:
         SpecError: the name is a built-in policy's.
@@ -79,7 +81,14 @@ def policy(
         raise SpecError("policy", f"{quote(name)} is a built-in policy; choose another name")
 
     def register(function: Callable[..., Any]) -> FunctionPolicy:
-        made = FunctionPolicy(function, name, queueing=queueing, preemptive=preemptive, every=every)
+        made = FunctionPolicy(
+            function,
+            name,
+            queueing=queueing,
+            preemptive=preemptive,
+            every=every,
+            elastic=elastic,
+        )
         POLICIES[name] = made
         return made
 

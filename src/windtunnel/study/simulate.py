@@ -38,7 +38,7 @@ from windtunnel.study.compat import as_pai, check_compat, in_order
 from windtunnel.study.foresight import Foresight, checked_estimates
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     import pyarrow as pa
 
@@ -77,6 +77,8 @@ def simulate(
     oversize: str = "raise",
     incomplete: str = "raise",
     disruptions: Disruptions | dict[str, Any] | str | None = None,
+    penalty: float | Mapping[str, float] | None = None,
+    models: Mapping[str, Any] | None = None,
 ) -> Outcome:
     """Fly a trace's jobs on a cluster under a policy.
 
@@ -120,6 +122,10 @@ def simulate(
         disruptions: failures, repair, checkpoints, maintenance, capacity changes, reservations: a
             `Disruptions`, the same as plain data, or as on the command line a ``.toml`` file or
             ``mtbf:30d/mttr:4h``.
+        penalty: of an elastic policy's runs, seconds that each launch or change of a job costs, or
+            a mapping from models to them; None = 260 (`windtunnel.study.elastic`).
+        models: of those runs, throughput models by the name that jobs have as ``template``; None =
+            the published ones (`windtunnel.throughput`).
 
     Returns:
         The outcome; row order = the jobs table's.
@@ -154,6 +160,8 @@ def simulate(
         oversize=oversize,
         incomplete=incomplete,
         disruptions=disruptions,
+        penalty=penalty,
+        models=models,
     )
     return fly(schema.as_jobs(jobs), spec, resolve_policy(policy), options)
 
@@ -180,6 +188,8 @@ class FlightOptions:
     oversize: str = "raise"
     incomplete: str = "raise"
     disruptions: Disruptions | dict[str, Any] | str | None = None
+    penalty: float | Mapping[str, float] | None = None
+    models: Mapping[str, Any] | None = None
 
 
 def fly(
@@ -203,6 +213,11 @@ def fly(
         SchemaError, SpecError, TraceError, PolicyError: as `simulate`.
     """
     check_compat(options.compat)
+    if policy.elastic:
+        from windtunnel.study.elastic import fly_elastic
+
+        return fly_elastic(table, cluster, policy, options)
+    _check_rigid(policy, options)
     recorded = table
     model = resolve_slowdown(options.slowdown)
     if options.arrivals is not None:
@@ -377,6 +392,17 @@ def _check_disruptable(
             "reservations are of whole nodes' GPUs; expected a run that models no devices: "
             "resources='gpus' (--resources gpus) and whole GPUs.",
         )
+
+
+def _check_rigid(policy: Policy, options: FlightOptions) -> None:
+    """Check that a run whose jobs keep their size asks for nothing of elastic ones.
+
+    Raises:
+        SpecError: it does.
+    """
+    for name in ("penalty", "models"):
+        if getattr(options, name) is not None:
+            raise SpecError(name, f"policy {policy.label!r} resizes no jobs: it is not elastic.")
 
 
 def _left_waiting(flight: Flight, until: float) -> list[str]:
