@@ -7,7 +7,8 @@ The tree::
     ├── SchemaError       a table breaks the schema: every violation at once
     ├── SpecError         a specification (cluster, option, name) is wrong: path in it, what to do
     ├── PolicyError       a policy asked for something impossible during a run
-    └── InfeasibleError   an optimisation model has no solution
+    ├── InfeasibleError   an optimisation model has no solution
+    └── ThroughputError   nothing says how fast a job runs under a plan on some GPUs
 
 Call sites pass facts; the classmethod constructors build the sentence. The command line prints
 ``str(error)`` and exits with 2; it never shows a traceback for these without ``--debug``.
@@ -191,3 +192,21 @@ class InfeasibleError(WindtunnelError):
         self.model = model
         self.status = status
         super().__init__(f"{model}: no feasible solution: {status}")
+
+
+class ThroughputError(WindtunnelError):
+    """Nothing says how fast a job runs under a plan on a placement, or it cannot run so.
+
+    Attributes:
+        model: the training model's name.
+        plan: the plan's published word.
+        placement: GPUs on each node, as digits.
+    """
+
+    def __init__(self, model: str, message: str, *, plan: str, placement: str) -> None:
+        self.model = model
+        self.plan = plan
+        self.placement = placement
+        super().__init__(
+            f"model {quote(model)}, plan {quote(plan)}, placement {quote(placement)}: {message}."
+        )

@@ -1,0 +1,72 @@
+"""Every option of a training model on a cluster of equal nodes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from windtunnel.throughput.options import Option, shapes_of
+from windtunnel.throughput.plans import WORDS, Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from windtunnel.throughput.options import Shape
+    from windtunnel.throughput.training import TrainingModel
+
+#: CPUs with each GPU at which an optimizer on CPUs is offered, beside the measured ones.
+THREADS = (1, 2, 4, 8)
+
+
+@lru_cache(maxsize=256)
+def options_of(
+    model: TrainingModel, node_gpus: int, node_cpus: int, num_nodes: int
+) -> tuple[Option, ...]:
+    """Return a model's options in their order; models are told apart by identity.
+
+    Args:
+        model: the model.
+        node_gpus: GPUs of a node.
+        node_cpus: CPUs of a node.
+        num_nodes: nodes.
+    """
+    found: list[Option] = []
+    for plan, shape in _candidates(model, node_gpus, num_nodes):
+        for cpus in _cpu_choices(model, plan, shape):
+            if cpus * shape[0] <= node_cpus:
+                time = model.lookup(plan, shape, cpus)
+                if not isinstance(time, str):
+                    found.append(Option(plan, shape, cpus * sum(shape), *time))
+    return tuple(sorted(found, key=Option.order))
+
+
+def _candidates(
+    model: TrainingModel, node_gpus: int, num_nodes: int
+) -> Iterator[tuple[Plan, Shape]]:
+    """Yield each plan with each shape that it might run on, once.
+
+    Those are the measured and the permitted ones, and every shape of a plan without degrees
+    between the sizes that it was measured at.
+    """
+    tried = dict.fromkeys(model.table.keys)
+    tried.update(dict.fromkeys((p, s) for p, many in model.placements.items() for s in many))
+    for plan in map(Plan.parse, WORDS):
+        sizes = model.sizes_of(plan)
+        for gpus in range(min(sizes, default=1), max(sizes, default=0) + 1):
+            if model.global_batch_size % plan.degrees(gpus)[2] == 0:
+                every = shapes_of(gpus, node_gpus=node_gpus, num_nodes=num_nodes)
+                tried.update(dict.fromkeys((plan, shape) for shape in every))
+    for plan, shape in tried:
+        if shape[0] <= node_gpus and len(shape) <= num_nodes:
+            yield plan, shape
+
+
+def _cpu_choices(model: TrainingModel, plan: Plan, shape: Shape) -> tuple[int, ...]:
+    """Return the CPUs with each GPU that a plan is offered with."""
+    if plan.family != "zero-offload":
+        return (plan.cpus_per_gpu,)
+    measured = {model.threads_of(row) for row in model.table.at(plan, shape)}
+    known = {threads for threads in measured if threads is not None}
+    if model.fitted is not None and (known or model.offload_threads is not None):
+        known |= set(THREADS)
+    return tuple(sorted(known)) or (plan.cpus_per_gpu,)

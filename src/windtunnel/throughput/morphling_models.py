@@ -1,0 +1,144 @@
+"""The models that come with us: those of Morphling's evaluation (MLSys'25), on A800 GPUs."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib import resources
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from windtunnel.errors import SpecError
+from windtunnel.throughput.analytic import Bandwidths, Parameters
+from windtunnel.throughput.options import parse_placement
+from windtunnel.throughput.plans import Plan
+from windtunnel.throughput.profiled import ProfiledPoint
+from windtunnel.throughput.tables import MeasuredTable, Measurement
+from windtunnel.throughput.training import StoredRecord, TrainingModel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_SEVEN = tuple[float, float, float, float, float, float, float]
+_TIMES = dict[str, dict[str, float]]
+
+
+class _Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    parameters: int
+    hidden: int
+    layers: int
+    sequence: int
+    bandwidths: tuple[float, float]
+    fitted: _SEVEN
+    sizes: list[tuple[int, list[str]]] = []
+    plans: dict[str, str] = {}
+
+
+class _Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    rows: list[tuple[str, int, int, float, float, float, float]]
+
+
+class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One model of the file; its comments say what each entry is."""
+
+    name: str
+    title: str
+    global_batch_size: int
+    parameters: int
+    hidden: int
+    layers: int
+    sequence: int
+    forward_time: float
+    bandwidths: tuple[float, float]
+    limits: dict[str, tuple[int, int]]
+    stored: _Stored
+    fitted: _SEVEN | None = None
+    hand_kept: _SEVEN | None = None
+    reference_iteration_time: float | None = None
+    forward_divisors: dict[int, float] = {}
+    offload_threads: int | None = None
+    placements: dict[str, list[str]] = {}
+    profile: _Profile = _Profile([])
+    measured: _TIMES = {}
+    measured_with_threads: dict[int, _TIMES] = {}
+
+
+class _Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    provenance: str
+    models: list[_Record]
+
+
+@lru_cache(maxsize=1)
+def training_models() -> Mapping[str, TrainingModel]:
+    """Return the models that come with us, by name.
+
+    >>> from windtunnel.throughput.plans import Plan
+    >>> training_models()["bert"].iteration_time(Plan.parse("zero-dp"), (4,))
+    0.22865789473684212
+    """
+    raw = resources.files("windtunnel.throughput").joinpath("morphling.toml").read_bytes()
+    facts = msgspec.toml.decode(raw, type=_Facts, strict=False)
+    return MappingProxyType({r.name: _model(r, facts.provenance) for r in facts.models})
+
+
+def training_model(name: str) -> TrainingModel:
+    """Return the model of this name.
+
+    Raises:
+        SpecError: there is none; the nearest is suggested.
+    """
+    models = training_models()
+    if name not in models:
+        raise SpecError.unknown("model", name, models)
+    return models[name]
+
+
+def _model(record: _Record, provenance: str) -> TrainingModel:
+    fitted = record.fitted or record.hand_kept
+    plan = Plan.parse
+    stored = record.stored
+    return TrainingModel(
+        name=record.name,
+        title=record.title,
+        global_batch_size=record.global_batch_size,
+        parameters=record.parameters,
+        hidden=record.hidden,
+        layers=record.layers,
+        sequence=record.sequence,
+        table=MeasuredTable(tuple(_measurements(record))),
+        limits=record.limits,
+        placements={
+            plan(word): tuple(map(parse_placement, where))
+            for word, where in record.placements.items()
+        },
+        forward_time=record.forward_time,
+        forward_divisors=record.forward_divisors,
+        bandwidths=Bandwidths(*record.bandwidths),
+        fitted=None if fitted is None else Parameters(*fitted),
+        profile=tuple(ProfiledPoint(plan(row[0]), *row[1:]) for row in record.profile.rows),
+        offload_threads=record.offload_threads,
+        reference_iteration_time=record.reference_iteration_time,
+        stored=StoredRecord(
+            parameters=stored.parameters,
+            hidden=stored.hidden,
+            layers=stored.layers,
+            sequence=stored.sequence,
+            bandwidths=Bandwidths(*stored.bandwidths),
+            fitted=Parameters(*stored.fitted),
+            sizes={gpus: tuple(where) for gpus, where in stored.sizes},
+            plans={where: plan(word) for where, word in stored.plans.items()},
+        ),
+        provenance=provenance,
+    )
+
+
+def _measurements(record: _Record) -> Iterator[Measurement]:
+    """Yield a record's measurements in the order of the file; 0 seconds = out of memory."""
+    groups: list[tuple[int | None, _TIMES]] = [(None, record.measured)]
+    groups += record.measured_with_threads.items()
+    for threads, times in groups:
+        for word, seconds in times.items():
+            plan = Plan.parse(word)
+            for placement, time in seconds.items():
+                yield Measurement(plan, placement, time or None, threads)

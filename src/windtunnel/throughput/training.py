@@ -1,0 +1,270 @@
+"""A training model: everything known about how fast one kind of job runs, by plan and GPUs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from windtunnel.errors import ThroughputError
+from windtunnel.throughput.analytic import data_parallel
+from windtunnel.throughput.candidates import options_of
+from windtunnel.throughput.options import as_shape, placement_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from windtunnel.throughput.analytic import Bandwidths, Parameters
+    from windtunnel.throughput.options import Option, Shape
+    from windtunnel.throughput.plans import Plan
+    from windtunnel.throughput.profiled import ProfiledPoint
+    from windtunnel.throughput.tables import MeasuredTable, Measurement
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRecord:
+    """What the published scheduler reads of a model, where it differs from ours or not.
+
+    Attributes:
+        parameters: number of parameters.
+        hidden: hidden size.
+        layers: layers.
+        sequence: tokens of a sample.
+        bandwidths: GB/s.
+        fitted: the seven parameters.
+        sizes: GPUs -> placements that it tries, in its order; only models of 3D plans have them.
+        plans: placement -> the one plan that it gives it.
+    """
+
+    parameters: int
+    hidden: int
+    layers: int
+    sequence: int
+    bandwidths: Bandwidths
+    fitted: Parameters
+    sizes: Mapping[int, tuple[str, ...]]
+    plans: Mapping[str, Plan]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingModel:
+    """What a model needs and how fast it trains.
+
+    Attributes:
+        name: the model.
+        title: what it is, for readers.
+        global_batch_size: samples of an iteration, whatever the plan.
+        parameters: number of parameters; None = unknown.
+        hidden: hidden size; None = unknown.
+        layers: layers; None = unknown.
+        sequence: tokens of a sample; None = unknown.
+        table: measured points.
+        limits: data-parallel family -> largest samples on a GPU without and with checkpointing; 0
+            = not at all. They rule over any estimate of memory. Empty = unknown.
+        placements: 3D plan -> shapes it may run on beside the measured ones.
+        forward_time: seconds of the forward pass of the global batch on one GPU; None = unknown.
+        forward_divisors: GPUs -> what the forward time is divided by, where not by the GPUs.
+        bandwidths: GB/s inside a node; None = unknown.
+        fitted: parameters of the analytic model; None = not fitted.
+        profile: the points that those were fitted to.
+        offload_threads: CPU threads a GPU of measured offload points that do not tell theirs.
+        reference_iteration_time: seconds that speeds are normalised by; None = none published.
+        stored: what the published scheduler reads; None = it does not know the model.
+        provenance: where the numbers come from.
+    """
+
+    name: str
+    title: str
+    global_batch_size: int
+    table: MeasuredTable
+    parameters: int | None = None
+    hidden: int | None = None
+    layers: int | None = None
+    sequence: int | None = None
+    limits: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    placements: Mapping[Plan, tuple[Shape, ...]] = field(default_factory=dict)
+    forward_time: float | None = None
+    forward_divisors: Mapping[int, float] = field(default_factory=dict)
+    bandwidths: Bandwidths | None = None
+    fitted: Parameters | None = None
+    profile: tuple[ProfiledPoint, ...] = ()
+    offload_threads: int | None = None
+    reference_iteration_time: float | None = None
+    stored: StoredRecord | None = None
+    provenance: str = ""
+
+    def iteration_time(
+        self, plan: Plan, shape: Sequence[int], cpus_per_gpu: int | None = None
+    ) -> float:
+        """Return the seconds per iteration of a plan on a shape.
+
+        The plan's measured time; else, between its measured sizes, the interpolation within the
+        plan; else, between the GPU counts it was measured at on one node, the analytic model.
+
+        Args:
+            plan: the plan that runs.
+            shape: GPUs on each node, in any order.
+            cpus_per_gpu: CPUs with each GPU, which matter to an optimizer on CPUs; None = those of
+                the measurement.
+
+        Raises:
+            ThroughputError: it cannot run so, ran out of memory, or nothing is known there.
+        """
+        found = self.lookup(plan, as_shape(shape), cpus_per_gpu)
+        if isinstance(found, str):
+            raise ThroughputError(self.name, found, plan=plan.name, placement=placement_name(shape))
+        return found[0]
+
+    def is_measured(self, plan: Plan, shape: Sequence[int]) -> bool:
+        """Return whether this plan was measured on this very shape, and ran."""
+        return any(row.iteration_time is not None for row in self.table.at(plan, as_shape(shape)))
+
+    def options(self, *, node_gpus: int, node_cpus: int, num_nodes: int) -> tuple[Option, ...]:
+        """Return every feasible option on a cluster of equal nodes.
+
+        Fewest GPUs first, then fastest (see `Option.order`). Where the CPUs matter, an option
+        stands there for each number of CPUs a GPU; that of the measurement is ``measured``.
+
+        Args:
+            node_gpus: GPUs of a node.
+            node_cpus: CPUs of a node.
+            num_nodes: nodes.
+        """
+        return options_of(self, node_gpus, node_cpus, num_nodes)
+
+    def curve(
+        self, max_gpus: int, *, node_gpus: int = 8, node_cpus: int = 96
+    ) -> tuple[Option | None, ...]:
+        """Return the resource sensitivity curve: the fastest option with at most so many GPUs.
+
+        Item 0 is for 1 GPU, the last for ``max_gpus``; None where no option is that small. A larger
+        size that is not faster keeps the smaller option.
+
+        Args:
+            max_gpus: GPUs of the largest size.
+            node_gpus: GPUs of a node.
+            node_cpus: CPUs of a node.
+        """
+        best: Option | None = None
+        curve: list[Option | None] = []
+        options = iter(options_of(self, node_gpus, node_cpus, max_gpus))
+        ahead = next(options, None)
+        for gpus in range(1, max_gpus + 1):
+            while ahead is not None and ahead.num_gpus <= gpus:
+                if best is None or ahead.iteration_time < best.iteration_time:
+                    best = ahead
+                ahead = next(options, None)
+            curve.append(best)
+        return tuple(curve)
+
+    def sizes_of(self, plan: Plan) -> frozenset[int]:
+        """Return the GPU counts that a plan was measured or profiled at."""
+        return self._sizes_by_plan.get(plan, frozenset())
+
+    @cached_property
+    def _sizes_by_plan(self) -> dict[Plan, frozenset[int]]:
+        sizes: dict[Plan, set[int]] = {}
+        for plan, shape in self.table.keys:
+            if self.is_measured(plan, shape):
+                sizes.setdefault(plan, set()).add(sum(shape))
+        for point in self.profile:
+            sizes.setdefault(point.plan, set()).add(point.gpus)
+        return {plan: frozenset(found) for plan, found in sizes.items()}
+
+    def lookup(self, plan: Plan, shape: Shape, cpus: int | None) -> tuple[float, bool] | str:
+        """Return seconds and whether they were measured just so, or why there are none."""
+        if plan.family != "zero-offload":
+            cpus = None  # they hold no part of the work
+        rows = self.table.at(plan, shape)
+        ran = [(r.iteration_time, self.threads_of(r)) for r in rows if r.iteration_time is not None]
+        if ran:
+            return self._measured(ran, shape, cpus)
+        if rows:
+            return "it ran out of memory"
+        obstacle = plan.obstacle(shape, batch=self.global_batch_size, layers=self.layers)
+        obstacle = obstacle or self._too_large(plan, shape)
+        if obstacle:
+            return obstacle
+        between = self.table.interpolated(plan, shape)
+        if between is not None:
+            at = self.table.fewest_threads(plan) or self.offload_threads
+            return self._with_threads(between, at, cpus, sum(shape))
+        return self._predicted(plan, shape, cpus)
+
+    def threads_of(self, row: Measurement) -> int | None:
+        """Return the CPU threads a GPU that a measurement of an offload plan had."""
+        return self.offload_threads if row.threads is None else row.threads
+
+    def _measured(
+        self, ran: list[tuple[float, int | None]], shape: Shape, cpus: int | None
+    ) -> tuple[float, bool] | str:
+        """Return the time measured with so many CPUs, or the nearest one carried over to them.
+
+        Args:
+            ran: seconds and CPU threads a GPU of each measurement, fewest threads first.
+            shape: GPUs on each node.
+            cpus: CPUs with each GPU; None = the fewest measured.
+        """
+        for seconds, threads in ran:
+            if cpus is None or threads in {None, cpus}:
+                return seconds, True
+        fewer = [(seconds, at) for seconds, at in ran if at is not None and at < (cpus or 0)]
+        seconds, threads = fewer[-1] if fewer else ran[0]
+        return self._with_threads(seconds, threads, cpus, sum(shape))
+
+    def _with_threads(
+        self, seconds: float, at: int | None, wanted: int | None, gpus: int
+    ) -> tuple[float, bool] | str:
+        """Return a time known at ``at`` CPU threads a GPU as it is with ``wanted``."""
+        if wanted is None or at is None or wanted == at:
+            return seconds, False
+        if self.fitted is None or self.parameters is None:
+            if wanted > at:  # a slower run is possible in any case
+                return seconds, False
+            return f"it was not measured with {wanted} CPUs a GPU, and no model is fitted"
+        step = self.fitted.k_os_offload * self.parameters / 2**20 / gpus / 1000
+        changed = seconds + step * (1 / wanted - 1 / at)
+        return (changed, False) if changed > 0 else "the fitted model contradicts its measured time"
+
+    def _predicted(self, plan: Plan, shape: Shape, cpus: int | None) -> tuple[float, bool] | str:
+        """Return the analytic model's time where it is valid."""
+        sizes = self.sizes_of(plan)
+        if not sizes:
+            return "it was not measured anywhere"
+        gpus = sum(shape)
+        if len(shape) > 1 or not min(sizes) <= gpus <= max(sizes) or plan.family == "3d":
+            return "it was not measured there nor on both sides of it"
+        if self.fitted is None or self.bandwidths is None:
+            return "it was not measured there, and no model is fitted"
+        if self.forward_time is None or self.parameters is None:
+            return "it was not measured there, and the model's size is unknown"
+        threads = (cpus or self.offload_threads) if plan.family == "zero-offload" else 1
+        if threads is None:
+            return "it needs CPUs, and their number is unknown"
+        phases = data_parallel(
+            self.fitted,
+            self.bandwidths,
+            plan,
+            forward=1000 * self.forward_time / self.forward_divisors.get(gpus, gpus),
+            theta=self.parameters / 2**20,
+            gpus=gpus,
+            threads=threads,
+        )
+        return phases.total / 1000, False
+
+    def _too_large(self, plan: Plan, shape: Shape) -> str | None:
+        """Return why a plan's samples do not fit into a GPU's memory; None = they do."""
+        if plan.family == "3d":
+            allowed = self.placements.get(plan)
+            if allowed is None or shape in allowed:
+                return None
+            return "it is not among the placements where this plan fits"
+        if not self.limits:
+            return None
+        limit = self.limits[plan.family][plan.checkpointing]
+        samples = self.global_batch_size // sum(shape)
+        if samples <= limit:
+            return None
+        if limit == 0:
+            return "it does not fit into a GPU's memory"
+        return f"{samples} samples on a GPU do not fit into its memory, at most {limit} do"
