@@ -28,6 +28,8 @@ from windtunnel.policies.length_order import (
     Sjgg,
     Sju,
 )
+from windtunnel.policies.morphling.fixed_plan import FixedPlan
+from windtunnel.policies.morphling.scheduler import Morphling, Neither, PlansOnly, ResourcesOnly
 from windtunnel.policies.queue_order import Fifo, Priority, PriorityPreemptive, Srtf
 from windtunnel.policies.quota import Quota
 from windtunnel.policies.reserving_packing import ReservingPacking
@@ -46,6 +48,7 @@ POLICIES: dict[str, Policy] = {
         *(Easy, EasySjbf, EasyPerfect, Conservative, Las, Tiresias, Srsf),
         *(Sju, Sjg, Sjgg, Qssf, Edf, FairShare, Multifactor),
         *(Quota, ReservingPacking),
+        *(Morphling, PlansOnly, ResourcesOnly, Neither, FixedPlan),
     )
 }
 #: Other names of the field for the same policies.

@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from windtunnel.sim.jobs import Jobs, JobView
     from windtunnel.sim.problem import Problem
 
-    #: What a tier-3 policy may yield.
-    Decision = Start | Preempt | Resize | Move | Wake
-
 #: Rules that plan with expected ends (`windtunnel.sim.backfill`).
 BACKFILLING: tuple[str, ...] = ("conservative", "easy", "easy_sjbf")
 #: Head-of-line rules: at the first job that does not fit stop, go on past it, or backfill.
@@ -106,6 +103,10 @@ class Wake:
     """
 
     at: float
+
+
+#: What a tier-3 policy may yield.
+Decision = Start | Preempt | Resize | Move | Wake
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ def works_of(
 
 
 def _published() -> Mapping[str, Any]:
-    from windtunnel.throughput.models import training_models
+    from windtunnel.throughput.morphling_models import training_models
 
     return training_models()
 
@@ -197,8 +197,11 @@ class _Maker:
         return self._options[model, allowed]
 
     def _requested(self, row: int, options: tuple[Option, ...]) -> Option:
-        """Return the option that a job's user asked for: the plan on so many GPUs, fewest nodes."""
-        gpus = self.jobs.num_gpus[row]
+        """Return the option that a job's user asked for: the plan on so many GPUs, fewest nodes.
+
+        Of options that differ in cores alone, the fastest with no more than were asked for.
+        """
+        gpus, cpus = self.jobs.num_gpus[row], self.jobs.num_cpus[row]
         plan = self.jobs.plan[row] if "plan" in self._columns else None
         same = [o for o in options if o.num_gpus == gpus]
         if plan is not None:
@@ -211,7 +214,8 @@ class _Maker:
             )
             violation = Violation("plan", rule, 1, row + 1, plan, unit="row")
             raise SchemaError(source_of(self.jobs.table), [violation])
-        return fewest_nodes(same) if plan is not None else min(same, key=_time)
+        within = [o for o in same if not o.num_cpus > cpus]  # unknown cores bind nothing
+        return fewest_nodes(within or [min(same, key=_cpus)])
 
     def _rigid(self, row: int, allowed: int) -> Work:
         gpus, cpus = round(self.jobs.num_gpus[row]), self.jobs.num_cpus[row]
@@ -269,5 +273,5 @@ def _cores(cluster: ClusterSpec, *, constrain: bool) -> tuple[int | None, ...]:
     )
 
 
-def _time(option: Option) -> float:
-    return option.iteration_time
+def _cpus(option: Option) -> int:
+    return option.num_cpus

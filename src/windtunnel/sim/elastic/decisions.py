@@ -57,9 +57,7 @@ class ElasticView(ClusterView):
         left = self._elastic.iterations_left(number, self._numbers.now)
         return work.penalty + left * option.iteration_time
 
-    def place(
-        self, job: JobView, option: Option, without: Sequence[JobView] = ()
-    ) -> Where | None:
+    def place(self, job: JobView, option: Option, without: Sequence[JobView] = ()) -> Where | None:
         """Return where an option of a job would go, or None.
 
         Args:
@@ -78,6 +76,14 @@ class ElasticView(ClusterView):
                 assert option_held is not None  # noqa: S101 - it runs
                 free.give(self._elastic.running[other].where, option_held)
         return self._elastic.place(number, option, free)
+
+    def place_in(self, free: FreeShares, job: JobView, option: Option) -> Where | None:
+        """Return where an option of a job would go with so much free, or None."""
+        return self._elastic.place(self._numbers.number(job), option, free)
+
+    def fits(self, job: JobView, option: Option, where: Where) -> bool:
+        """Return whether a place is free for an option, what the job holds counting as free."""
+        return self._elastic.has(self._numbers.number(job), option, where)
 
     @property
     def free_state(self) -> FreeShares:

@@ -176,8 +176,7 @@ class ElasticLedger(Ledger):
         problem, total = self.problem, len(self.problem.jobs)
         last = horizon if math.isfinite(horizon) else math.nan
         done = [
-            work.iterations - self.iterations_left(job, last)
-            for job, work in enumerate(self.works)
+            work.iterations - self.iterations_left(job, last) for job, work in enumerate(self.works)
         ]
         stays = [stay for stay in self.stays if isinstance(stay, ElasticStay)]
         held = np.where(np.isnan(flight.segment_end), horizon, flight.segment_end)

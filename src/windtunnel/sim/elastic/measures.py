@@ -30,8 +30,9 @@ def held(outcome: Outcome) -> np.ndarray:
     flight = outcome.flight
     until = outcome.settings.get("until")
     last = np.inf if until is None else float(until)
-    seconds: np.ndarray = np.where(np.isnan(flight.segment_end), last, flight.segment_end)
-    return seconds - flight.segment_start
+    ends = np.where(np.isnan(flight.segment_end), last, flight.segment_end)
+    seconds: np.ndarray = ends - flight.segment_start
+    return seconds
 
 
 def gpu_seconds_held(outcome: Outcome) -> np.ndarray:
@@ -69,8 +70,9 @@ def promises_kept(outcome: Outcome, *, active: bool) -> np.ndarray:
         seconds = flight.end - outcome.submit_time
     else:
         seconds = flight.run_time - penalty_time(outcome)
-    kept: np.ndarray = found.iterations_done >= found.promise * seconds * (1 - _SAME)
-    return kept & (flight.status == FINISHED)
+    fast = found.iterations_done >= found.promise * seconds * (1 - _SAME)
+    kept: np.ndarray = fast & (flight.status == FINISHED)
+    return kept
 
 
 def summary(outcome: Outcome) -> dict[str, Any]:

@@ -61,6 +61,12 @@ class FreeShares(FreeNodes):
         twin.free_cores = self.free_cores.copy()
         return twin
 
+    def meet(self, other: FreeNodes) -> None:
+        """Keep on each node only what is free in ``other``, too."""
+        super().meet(other)
+        if isinstance(other, FreeShares):
+            self.free_cores = list(map(min, self.free_cores, other.free_cores))
+
     def has(self, where: Where, option: Option, allowed: int = EVERY_NODE) -> bool:
         """Return whether a policy's own choice is free, allowed, and of the option's shape."""
         nodes = [node for node, _ in where]
@@ -81,8 +87,11 @@ class FreeShares(FreeNodes):
         for gpus in option.shape:
             best, least = -1, self.top + 1
             for node, free in enumerate(self.free):
-                if gpus <= free < least and node not in used and allowed >> node & 1 and (
-                    self.unlimited[node] or self.free_cores[node] >= cores_on(option, gpus)
+                if (
+                    gpus <= free < least
+                    and node not in used
+                    and allowed >> node & 1
+                    and (self.unlimited[node] or self.free_cores[node] >= cores_on(option, gpus))
                 ):
                     best, least = node, free
             if best < 0:
