@@ -21,9 +21,10 @@ from windtunnel.schema import source_of
 from windtunnel.sim import problem as problems
 from windtunnel.sim.elastic.nodes import FreeShares
 from windtunnel.sim.elastic.run import run
-from windtunnel.sim.elastic.work import CORE_UNITS, PENALTY, Option, RigidOption, Work, fewest_nodes
+from windtunnel.sim.elastic.work import CORE_UNITS, PENALTY, Option, RigidOption, Work
 from windtunnel.sim.outcome import Outcome
 from windtunnel.throughput.options import shapes_of
+from windtunnel.throughput.requests import requested_option
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -160,7 +161,7 @@ class _Maker:
         self.sizes: list[int] = problem.sizes.tolist()
         self.empty = FreeShares(self.sizes, cores)
         self.cores = cores
-        self._options: dict[tuple[str, int], tuple[Option, ...]] = {}
+        self._options: dict[tuple[str, int], tuple[Any, ...]] = {}
         self._columns = set(problem.jobs.table.column_names)
 
     def work(self, job: int) -> Work:
@@ -184,7 +185,7 @@ class _Maker:
             model=model,
         )
 
-    def _options_of(self, model: str, allowed: int) -> tuple[Option, ...]:
+    def _options_of(self, model: str, allowed: int) -> tuple[Any, ...]:
         if (model, allowed) not in self._options:
             gpus = max(self.sizes)
             limits = [limit for limit in self.cores if limit is not None]
@@ -196,17 +197,12 @@ class _Maker:
             self._options[model, allowed] = tuple(fitting)
         return self._options[model, allowed]
 
-    def _requested(self, row: int, options: tuple[Option, ...]) -> Option:
-        """Return the option that a job's user asked for: the plan on so many GPUs, fewest nodes.
-
-        Of options that differ in cores alone, the fastest with no more than were asked for.
-        """
+    def _requested(self, row: int, options: tuple[Any, ...]) -> Option:
+        """Return the option that a job's user asked for."""
         gpus, cpus = self.jobs.num_gpus[row], self.jobs.num_cpus[row]
         plan = self.jobs.plan[row] if "plan" in self._columns else None
-        same = [o for o in options if o.num_gpus == gpus]
-        if plan is not None:
-            same = [o for o in same if o.plan is not None and o.plan.name == plan]
-        if not same:
+        found = requested_option(options, gpus, plan, cpus)
+        if found is None:
             asked = f"plan {quote(plan)} on {gpus:g} GPUs" if plan else f"{gpus:g} GPUs"
             rule = (
                 f"a request its model can run on this cluster; job {quote(self.jobs.job_id[row])} "
@@ -214,8 +210,8 @@ class _Maker:
             )
             violation = Violation("plan", rule, 1, row + 1, plan, unit="row")
             raise SchemaError(source_of(self.jobs.table), [violation])
-        within = [o for o in same if not o.num_cpus > cpus]  # unknown cores bind nothing
-        return fewest_nodes(within or [min(same, key=_cpus)])
+        option: Option = found
+        return option
 
     def _rigid(self, row: int, allowed: int) -> Work:
         gpus, cpus = round(self.jobs.num_gpus[row]), self.jobs.num_cpus[row]
@@ -271,7 +267,3 @@ def _cores(cluster: ClusterSpec, *, constrain: bool) -> tuple[int | None, ...]:
         for kind in cluster.node_types
         for _ in range(kind.count)
     )
-
-
-def _cpus(option: Option) -> int:
-    return option.num_cpus

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 #: How jobs may share the GPUs of a node.
 SHARING: tuple[str, ...] = ("devices", "pooled")
+#: Options of runs whose jobs are resized.
+_ELASTIC: tuple[str, ...] = ("penalty", "models")
 #: What of a node constrains.
 RESOURCES: tuple[str, ...] = ("all", "gpus")
 
@@ -290,7 +292,7 @@ def fly(
     )
     settings = {
         "policy": policy.label,
-        **asdict(replace(asked, disruptions=None, slowdown=None)),
+        **_told(asked),
         "disruptions": None if disruptions is None else disruptions.to_mapping(),
         "slowdown": None if model is None else model.to_mapping(),
         "queueing": queueing if policy.tier < 3 else "policy",  # noqa: PLR2004 - the tier's name
@@ -394,13 +396,19 @@ def _check_disruptable(
         )
 
 
+def _told(asked: FlightOptions) -> dict[str, Any]:
+    """Return the options of a run whose jobs keep their size, as settings."""
+    told = asdict(replace(asked, disruptions=None, slowdown=None))
+    return {name: value for name, value in told.items() if name not in _ELASTIC}
+
+
 def _check_rigid(policy: Policy, options: FlightOptions) -> None:
     """Check that a run whose jobs keep their size asks for nothing of elastic ones.
 
     Raises:
         SpecError: it does.
     """
-    for name in ("penalty", "models"):
+    for name in _ELASTIC:
         if getattr(options, name) is not None:
             raise SpecError(name, f"policy {policy.label!r} resizes no jobs: it is not elastic.")
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Protocol
 
 #: Seconds of a launch or reconfiguration, unless said (Morphling, artifact's simulator).
 PENALTY = 260.0
@@ -97,13 +94,3 @@ def plan_name(option: Option) -> str:
 def cores_on(option: Option, gpus: int) -> int:
     """Return the thousandths of cores that an option needs beside ``gpus`` of its GPUs."""
     return round(option.num_cpus * CORE_UNITS * gpus / option.num_gpus)
-
-
-def fewest_gpus(options: Sequence[Option]) -> Option:
-    """Return the smallest of some options: fewest GPUs, then fewest cores, then fastest."""
-    return min(options, key=lambda o: (o.num_gpus, o.num_cpus, o.iteration_time))
-
-
-def fewest_nodes(options: Sequence[Option]) -> Option:
-    """Return the most compact of some options: fewest nodes, then fastest, then fewest cores."""
-    return min(options, key=lambda o: (len(o.shape), o.iteration_time, o.num_cpus))
