@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         WindtunnelError,
     )
     from windtunnel.policies.catalogue import policy
-    from windtunnel.sim.contract import Policy, Preempt, Start, Wake
+    from windtunnel.sim.contract import Move, Policy, Preempt, Resize, Start, Wake
     from windtunnel.sim.disruptions.spec import Disruptions
     from windtunnel.sim.jobs import Jobs, JobView
     from windtunnel.sim.outcome import Outcome
@@ -52,11 +52,13 @@ _HOME = {
     "InfeasibleError": "windtunnel.errors",
     "JobView": "windtunnel.sim.jobs",
     "Jobs": "windtunnel.sim.jobs",
+    "Move": "windtunnel.sim.contract",
     "NodeType": "windtunnel.cluster.spec",
     "Outcome": "windtunnel.sim.outcome",
     "Policy": "windtunnel.sim.contract",
     "PolicyError": "windtunnel.errors",
     "Preempt": "windtunnel.sim.contract",
+    "Resize": "windtunnel.sim.contract",
     "SchemaError": "windtunnel.errors",
     "Slowdown": "windtunnel.sim.slowdown",
     "SpecError": "windtunnel.errors",
@@ -84,11 +86,13 @@ __all__ = [
     "InfeasibleError",
     "JobView",
     "Jobs",
+    "Move",
     "NodeType",
     "Outcome",
     "Policy",
     "PolicyError",
     "Preempt",
+    "Resize",
     "SchemaError",
     "Slowdown",
     "SpecError",

@@ -34,6 +34,7 @@ QUIET: dict[str, Any] = {
     "engine": "auto",
     "save_time": 0.0,
     "restore_time": 0.0,
+    "penalty": None,
     "slowdown": None,
     "until": None,
     "oversize": "raise",

@@ -214,6 +214,11 @@ def flight_options(command: Command) -> Command:
             help="What it needs to restore it, paid then, too; it holds its GPUs meanwhile.",
         ),
         click.option(
+            "--penalty",
+            type=Seconds(),
+            help="Elastic policies: what each launch or change of a job costs.  [default: 260]",
+        ),
+        click.option(
             "--save-time",
             type=Seconds(),
             default=0.0,

@@ -6,6 +6,8 @@
 * ``openb``: Weng et al., ATC'23, released GPU node list: 1,213 nodes, 6,212 GPUs.
 * ``helios-*``: Hu et al., SC'21, nodes a cluster; ``helios`` is the four together, 6,416 GPUs (the
   released daily series average 6,220, because nodes come and go).
+* ``morphling``: Yuan et al., MLSys'25, the simulator's settings: 8 nodes of 8 A800, 96 cores and
+  1,600 GB.
 * ``philly``: Jeon et al., ATC'19. The machine list mixes 2- and 8-GPU machines and changes over
   time; this is the 352 nodes x 8 GPUs that the QSSF study (HeliosArtifact) assumes for eleven VCs.
 """
@@ -58,6 +60,7 @@ PRESETS: dict[str, ClusterSpec] = {
         tuple(NodeType(n, gpus, kind, cpus, mib * _MIB) for n, gpus, kind, cpus, mib in _OPENB),
         "openb",
     ),
+    "morphling": ClusterSpec((NodeType(8, 8, "A800", 96, 1600e9 / 2**30),), "morphling"),
     "helios": ClusterSpec((NodeType(sum(_HELIOS_NODES.values()), 8),), "helios"),
     **{
         f"helios-{name}": ClusterSpec((NodeType(nodes, 8),), f"helios-{name}")

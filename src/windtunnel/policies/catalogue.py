@@ -28,6 +28,8 @@ from windtunnel.policies.length_order import (
     Sjgg,
     Sju,
 )
+from windtunnel.policies.morphling.fixed_plan import FixedPlan
+from windtunnel.policies.morphling.scheduler import Morphling, Neither, PlansOnly, ResourcesOnly
 from windtunnel.policies.queue_order import Fifo, Priority, PriorityPreemptive, Srtf
 from windtunnel.policies.quota import Quota
 from windtunnel.policies.reserving_packing import ReservingPacking
@@ -46,6 +48,7 @@ POLICIES: dict[str, Policy] = {
         *(Easy, EasySjbf, EasyPerfect, Conservative, Las, Tiresias, Srsf),
         *(Sju, Sjg, Sjgg, Qssf, Edf, FairShare, Multifactor),
         *(Quota, ReservingPacking),
+        *(Morphling, PlansOnly, ResourcesOnly, Neither, FixedPlan),
     )
 }
 #: Other names of the field for the same policies.
@@ -58,6 +61,7 @@ def policy(
     queueing: str | None = None,
     preemptive: bool = False,
     every: float | None = None,
+    elastic: bool = False,
 ) -> Callable[[Callable[..., Any]], FunctionPolicy]:
     """Turn a function into a policy and register it under ``name`` (a decorator).
 
@@ -66,6 +70,7 @@ def policy(
         queueing: default head-of-line rule.
         preemptive: rank running jobs too.
         every: seconds between rounds.
+        elastic: jobs can be resized (`windtunnel.sim.elastic`).
 
     Raises:
         SpecError: the name is a built-in policy's.
@@ -79,7 +84,14 @@ def policy(
         raise SpecError("policy", f"{quote(name)} is a built-in policy; choose another name")
 
     def register(function: Callable[..., Any]) -> FunctionPolicy:
-        made = FunctionPolicy(function, name, queueing=queueing, preemptive=preemptive, every=every)
+        made = FunctionPolicy(
+            function,
+            name,
+            queueing=queueing,
+            preemptive=preemptive,
+            every=every,
+            elastic=elastic,
+        )
         POLICIES[name] = made
         return made
 

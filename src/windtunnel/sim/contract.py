@@ -4,7 +4,8 @@ A user writes the smallest that suffices:
 
 1. ``rank(jobs) -> float array (n,)``: a static order, lower first;
 2. ``key(job, now) -> float``: lower first, asked when a job is queued (and at rounds);
-3. ``decide(now, queue, cluster) -> iterable of Start | Preempt | Wake``: anything.
+3. ``decide(now, queue, cluster) -> iterable of Start | Preempt | Wake``: anything; with
+   ``elastic`` also Resize | Move.
 
 A function of one, two or three arguments is one of these; a `Policy` subclass with one of the
 methods says more (its default head of line, whether it preempts).
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from windtunnel.cluster.free import Where
+    from windtunnel.sim.elastic.work import Option
     from windtunnel.sim.jobs import Jobs, JobView
     from windtunnel.sim.problem import Problem
 
@@ -63,6 +65,36 @@ class Preempt:
 
 
 @dataclass(frozen=True)
+class Resize:
+    """Run a job, waiting or running, in another way: other GPUs, cores or plan; elastic runs only.
+
+    A running job stops and is launched again at once, which costs it its penalty and nothing else.
+
+    Attributes:
+        job: the job.
+        option: one of ``cluster.options(job)``.
+        where: nodes and GPUs as ``cluster.place`` returned them; None = best fit.
+    """
+
+    job: JobView
+    option: Option
+    where: Where | None = None
+
+
+@dataclass(frozen=True)
+class Move:
+    """Run a job on other nodes, in the way it runs; costs it its penalty; elastic runs only.
+
+    Attributes:
+        job: a running job.
+        where: nodes and GPUs as ``cluster.place`` returned them.
+    """
+
+    job: JobView
+    where: Where
+
+
+@dataclass(frozen=True)
 class Wake:
     """Ask to decide at a later instant, even if nothing else happens then.
 
@@ -71,6 +103,10 @@ class Wake:
     """
 
     at: float
+
+
+#: What a tier-3 policy may yield.
+Decision = Start | Preempt | Resize | Move | Wake
 
 
 @dataclass(frozen=True)
@@ -117,6 +153,8 @@ class Policy:
             is what the compiled engine goes by.
         every: seconds between rounds; a ``key`` is asked again at each round, a ``decide`` is asked
             at rounds only. None = no rounds.
+        elastic: jobs run as elastic ones: as many iterations, as fast as the option they run says,
+            a penalty for every launch and change (`windtunnel.sim.elastic`).
         by: what the order goes by: numeric columns of the jobs table or predictors of run times by
             name, of which the first that there is counts. A prediction stands in a column of the
             predictor's name while the policy is asked (`windtunnel.study.foresight`).
@@ -131,6 +169,7 @@ class Policy:
     by_service: bool = False
     levels: Levels | None = None
     every: float | None = None
+    elastic: bool = False
     #: The column the order cannot do without, for the message where a job has none.
     needs: ClassVar[str] = ""
     #: What decides the policy's decisions besides the trace, for settings and reports.
@@ -157,7 +196,7 @@ class Policy:
         """Return the job's key at ``now`` (s), lower first."""
         raise NotImplementedError
 
-    def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Start | Preempt | Wake]:
+    def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Decision]:
         """Yield decisions at ``now`` (s); each is applied before the next is asked for.
 
         Args:
@@ -216,6 +255,7 @@ class FunctionPolicy(Policy):
         queueing: default head-of-line rule.
         preemptive: see `Policy`.
         every: see `Policy`.
+        elastic: see `Policy`.
     """
 
     def __init__(
@@ -226,12 +266,14 @@ class FunctionPolicy(Policy):
         queueing: str | None = None,
         preemptive: bool = False,
         every: float | None = None,
+        elastic: bool = False,
     ) -> None:
         self.function = function
         self.given_name = name or getattr(function, "__name__", "policy")
         self.queueing = queueing
         self.preemptive = preemptive
         self.every = every
+        self.elastic = elastic
         try:
             parameters = inspect.signature(function).parameters.values()
         except (TypeError, ValueError) as error:
@@ -259,9 +301,9 @@ class FunctionPolicy(Policy):
         result: float = self.function(job, now)
         return result
 
-    def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Start | Preempt | Wake]:
+    def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Decision]:
         """Return the function's decisions."""
-        result: Iterable[Start | Preempt | Wake] = self.function(now, queue, cluster)
+        result: Iterable[Decision] = self.function(now, queue, cluster)
         return result
 
     @property

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.cluster.parts import free_units, nodes_of_types, restricted
 from windtunnel.errors import PolicyError, SpecError
-from windtunnel.sim.contract import Preempt, Start, Wake
+from windtunnel.sim.contract import Move, Preempt, Resize, Start, Wake
 from windtunnel.sim.jobs import JobView
 
 if TYPE_CHECKING:
@@ -271,17 +271,24 @@ class Decider:
             message = f"decide returned {decisions!r}; expected to yield Start, Preempt or Wake"
             raise self._impossible(message, None)
         for decision in decisions:
-            if isinstance(decision, Start):
-                self._start(decision)
-            elif isinstance(decision, Preempt):
-                self._preempt(decision)
-            elif isinstance(decision, Wake):
-                self._set_alarm(decision.at)
-            else:
-                message = f"yielded {decision!r}; expected Start, Preempt or Wake"
-                raise self._impossible(message, None)
+            self._apply(decision)
         self.arrived.clear()
         self.done.clear()
+
+    def _apply(self, decision: Any) -> None:
+        """Carry out one decision."""
+        if isinstance(decision, Start):
+            self._start(decision)
+        elif isinstance(decision, Preempt):
+            self._preempt(decision)
+        elif isinstance(decision, Wake):
+            self._set_alarm(decision.at)
+        elif isinstance(decision, Resize | Move):
+            message = "resizes a job; only a policy with elastic=True may"
+            raise self._impossible(message, decision.job)
+        else:
+            message = f"yielded {decision!r}; expected Start, Preempt or Wake"
+            raise self._impossible(message, None)
 
     def _set_alarm(self, at: float) -> None:
         if self.policy.every is not None:

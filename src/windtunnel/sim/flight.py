@@ -10,6 +10,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from windtunnel.sim.elastic.stretches import Stretches
+
 #: Codes of `Flight.status`, in order.
 STATUS_NAMES: tuple[str, ...] = ("finished", "running", "waiting", "not_submitted", "rejected",
                                  "failed")  # fmt: skip
@@ -70,6 +72,7 @@ class Flight:
             empty unless devices are modelled, and where a node's GPUs are one pool.
         scheduling_points: number of instants at which the policy decided.
         interruptions: what disruptions did; None = the run had none.
+        stretches: how the stays of an elastic run went; None = no job changed its size.
         slowdown_time: Float array (n,), seconds on GPUs lost to slow-downs (run time, less what
             resuming cost, less work done); None without a model of them.
         gpu_time: Float array (n,), GPU-seconds held, where that is not GPUs x ``run_time``: jobs
@@ -93,6 +96,7 @@ class Flight:
     interruptions: Interruptions | None = None
     slowdown_time: np.ndarray | None = None
     gpu_time: np.ndarray | None = None
+    stretches: Stretches | None = None
 
     def with_interruptions(self, interruptions: Interruptions) -> Flight:
         """Return the flight with what disruptions did to it."""

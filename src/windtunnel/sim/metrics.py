@@ -18,6 +18,7 @@ import pyarrow as pa
 from windtunnel.errors import SpecError
 from windtunnel.quantiles import quantiles
 from windtunnel.sim.columns import numeric_column
+from windtunnel.sim.elastic import measures as elastic
 from windtunnel.sim.flight import (
     FAILED,
     FINISHED,
@@ -77,7 +78,8 @@ def summary(outcome: Outcome) -> dict[str, Any]:
     (GPU-seconds held, less what resuming cost, less work done) and ``avg_rate`` (1 -
     lost_to_slowdown / gpu_time). None where there is nothing to average. With ``compat="pai"``
     waits and jcts count once a task, and the makespan is a second longer, as in that simulator.
-    With a numeric column ``deadline`` also `deadlines`.
+    With a numeric column ``deadline`` also `deadlines`; of an elastic run also
+    `windtunnel.sim.elastic.measures.summary`.
     """
     flight = outcome.flight
     started = ~np.isnan(flight.start)
@@ -108,6 +110,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "scheduling_points": flight.scheduling_points,
         **_slowdown(outcome, gpu_time),
         **deadlines(outcome),
+        **elastic.summary(outcome),
     }
 
 
@@ -186,13 +189,15 @@ def gpu_seconds_up(outcome: Outcome, first: float, last: float) -> float:
 
 def gpu_seconds(outcome: Outcome) -> float:
     """Return GPU-seconds held over the run, overheads included."""
-    return float(_held(outcome).sum())
+    return float(gpu_seconds_held(outcome).sum())
 
 
-def _held(outcome: Outcome) -> np.ndarray:
+def gpu_seconds_held(outcome: Outcome) -> np.ndarray:
     """Return GPU-seconds held by each job, shape (n,); 0 where its GPUs are unknown."""
     if outcome.flight.gpu_time is not None:
         return outcome.flight.gpu_time
+    if outcome.flight.stretches is not None:
+        return elastic.gpu_seconds_held(outcome)
     held: np.ndarray = np.nan_to_num(outcome.num_gpus) * outcome.flight.run_time
     return held
 
@@ -262,7 +267,7 @@ def _grouped(outcome: Outcome, name: str, codes: np.ndarray, labels: list[str]) 
     flight = outcome.flight
     wait = flight.start - outcome.submit_time
     jct = np.where(flight.status == FINISHED, flight.end - outcome.submit_time, np.nan)
-    held = _held(outcome)
+    held = gpu_seconds_held(outcome)
     order = np.argsort(codes, kind="stable")
     bounds = np.searchsorted(codes[order], np.arange(len(labels) + 1))
     rows = []

@@ -106,7 +106,7 @@ class Outcome:
             "row": pa.array(flight.segment_job.astype(np.int64)),
             "start": pa.array(flight.segment_start),
             "end": _nullable(flight.segment_end),
-            "num_gpus": pa.array(self.num_gpus[flight.segment_job]),
+            "num_gpus": pa.array(self.segment_gpus),
             "nodes": pa.ListArray.from_arrays(offsets, pa.array(flight.nodes)),
             "node_gpus": pa.ListArray.from_arrays(offsets, pa.array(flight.node_gpus)),
         }
@@ -125,6 +125,14 @@ class Outcome:
     def num_gpus(self) -> np.ndarray:
         """Float array (n,): GPUs asked for, jobs-table order."""
         return np.asarray(self.jobs["num_gpus"].to_numpy(), dtype=np.float64)
+
+    @cached_property
+    def segment_gpus(self) -> np.ndarray:
+        """Float array (s,): GPUs of each stay: what its job asked for, or was resized to."""
+        if self.flight.stretches is not None:
+            return self.flight.stretches.gpus
+        asked: np.ndarray = self.num_gpus[self.flight.segment_job]
+        return asked
 
     def metrics(self) -> dict[str, Any]:
         """Return the run in numbers; see `windtunnel.sim.metrics.summary` for each of them.

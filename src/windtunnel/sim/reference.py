@@ -92,6 +92,22 @@ def run(
         return _fly(ledger, policy, outages.scheduler, events, until, outages=outages)
 
 
+def fly(ledger: Ledger, policy: Policy, decider: Decider, until: float) -> Flight:
+    """Fly jobs with a ledger and a decider of one's own, as `windtunnel.sim.elastic` does.
+
+    Args:
+        ledger: the run's state, nothing in it running.
+        policy: whom the decider asks; its rounds count.
+        decider: carries out what a tier-3 policy decides.
+        until: horizon in s.
+
+    Raises:
+        PolicyError: the policy decided something impossible, or lets jobs wait for ever.
+    """
+    with _collector_paused():
+        return _fly(ledger, policy, decider, "batch", until)
+
+
 @contextmanager
 def _collector_paused() -> Iterator[None]:
     """Pause the cyclic garbage collector: a run makes millions of objects and no cycles (-25 %)."""

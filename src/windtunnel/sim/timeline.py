@@ -44,7 +44,7 @@ def utilization(outcome: Outcome) -> pa.Table:
     Fractional requests are summed exactly in millionths of a GPU, so that an idle cluster is 0.
     """
     flight = outcome.flight
-    gpus = np.round(outcome.num_gpus[flight.segment_job] * 1e6)
+    gpus = np.round(outcome.segment_gpus * 1e6)
     ended = ~np.isnan(flight.segment_end)
     time, used = steps(
         np.concatenate([flight.segment_start, flight.segment_end[ended]]),

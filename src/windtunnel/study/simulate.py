@@ -40,7 +40,7 @@ from windtunnel.study.foresight import Foresight, checked_estimates
 from windtunnel.study.gavel_rounds import fly_gavel
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     import pyarrow as pa
 
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
 #: How jobs may share the GPUs of a node.
 SHARING: tuple[str, ...] = ("devices", "pooled")
+#: Options of runs whose jobs are resized.
+_ELASTIC: tuple[str, ...] = ("penalty", "models")
 #: What of a node constrains.
 RESOURCES: tuple[str, ...] = ("all", "gpus")
 
@@ -80,6 +82,8 @@ def simulate(
     incomplete: str = "raise",
     disruptions: Disruptions | dict[str, Any] | str | None = None,
     throughputs: Any = None,
+    penalty: float | Mapping[str, float] | None = None,
+    models: Mapping[str, Any] | None = None,
 ) -> Outcome:
     """Fly a trace's jobs on a cluster under a policy.
 
@@ -125,6 +129,10 @@ def simulate(
             ``mtbf:30d/mttr:4h``.
         throughputs: measured speeds for Gavel's policies: a file in their layout or a
             `windtunnel.throughput.ThroughputTable`; None = the published ones.
+        penalty: of an elastic policy's runs, seconds that each launch or change of a job costs, or
+            a mapping from models to them; None = 260 (`windtunnel.study.elastic`).
+        models: of those runs, throughput models by the name that jobs have as ``template``; None =
+            the published ones (`windtunnel.throughput`).
 
     Returns:
         The outcome; row order = the jobs table's.
@@ -160,6 +168,8 @@ def simulate(
         incomplete=incomplete,
         disruptions=disruptions,
         throughputs=throughputs,
+        penalty=penalty,
+        models=models,
     )
     return fly(schema.as_jobs(jobs), spec, resolve_policy(policy), options)
 
@@ -187,6 +197,8 @@ class FlightOptions:
     incomplete: str = "raise"
     disruptions: Disruptions | dict[str, Any] | str | None = None
     throughputs: Any = None
+    penalty: float | Mapping[str, float] | None = None
+    models: Mapping[str, Any] | None = None
 
 
 def fly(
@@ -213,6 +225,11 @@ def fly(
     if isinstance(policy, GavelPolicy):
         return fly_gavel(table, cluster, policy, options)
     _check_no_gavel(policy, options)
+    if policy.elastic:
+        from windtunnel.study.elastic import fly_elastic
+
+        return fly_elastic(table, cluster, policy, options)
+    _check_rigid(policy, options)
     recorded = table
     model = resolve_slowdown(options.slowdown)
     if options.arrivals is not None:
@@ -285,7 +302,7 @@ def fly(
     )
     settings = {
         "policy": policy.label,
-        **asdict(replace(asked, disruptions=None, slowdown=None)),
+        **_told(asked),
         "disruptions": None if disruptions is None else disruptions.to_mapping(),
         "slowdown": None if model is None else model.to_mapping(),
         "queueing": queueing if policy.tier < 3 else "policy",  # noqa: PLR2004 - the tier's name
@@ -399,6 +416,23 @@ def _check_disruptable(
             "reservations are of whole nodes' GPUs; expected a run that models no devices: "
             "resources='gpus' (--resources gpus) and whole GPUs.",
         )
+
+
+def _told(asked: FlightOptions) -> dict[str, Any]:
+    """Return the options of a run whose jobs keep their size, as settings."""
+    told = asdict(replace(asked, disruptions=None, slowdown=None))
+    return {name: value for name, value in told.items() if name not in _ELASTIC}
+
+
+def _check_rigid(policy: Policy, options: FlightOptions) -> None:
+    """Check that a run whose jobs keep their size asks for nothing of elastic ones.
+
+    Raises:
+        SpecError: it does.
+    """
+    for name in _ELASTIC:
+        if getattr(options, name) is not None:
+            raise SpecError(name, f"policy {policy.label!r} resizes no jobs: it is not elastic.")
 
 
 def _left_waiting(flight: Flight, until: float) -> list[str]:

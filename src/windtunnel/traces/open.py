@@ -15,6 +15,7 @@ import windtunnel.traces.gavel
 import windtunnel.traces.genai
 import windtunnel.traces.helios
 import windtunnel.traces.kubernetes.reader
+import windtunnel.traces.morphling
 import windtunnel.traces.native
 import windtunnel.traces.openb
 import windtunnel.traces.opendc

@@ -163,6 +163,53 @@ _DLRM = PublishedTrace(
     ),
 )
 
+_MORPHLING = (
+    "https://raw.githubusercontent.com/AlibabaPAI/reconfigurable-dl-scheduler/"
+    "80e85248c65c1ae231e2cf8bbfe0918b7af45c98"
+)
+#: Workloads: variant -> folder, bytes, SHA-256, title.
+_MORPHLING_FILES = {
+    "base": (
+        "simulator/workloads/workload-base.csv",
+        20_979,
+        "1ff1aa98a914ddf44b7ac693d3913584c25d14d9f386a56a16919c1c5bce3cda",
+        "406 training jobs with execution plans",
+    ),
+    "bp": (
+        "benchmark/workloads/workload-bp.csv",
+        20_974,
+        "ba75d15d53d06fd50d6356f31a60c43e4bfb65a45e6da5650cdc0e913d048456",
+        "base with other plans",
+    ),
+    "mt": (
+        "benchmark/workloads/workload-mt.csv",
+        21_209,
+        "b3994fc9f4076bdfd5668de93212ca8d3ca749987d265416126a57581d9983e5",
+        "base with 194 guaranteed jobs",
+    ),
+    "naive": (
+        "simulator/workloads/naive.csv",
+        598,
+        "245913deb8bda454972b62deec3dc78279664e0c175ac8fa4d818fdebdb7c05a",
+        "the first 10 jobs of base",
+    ),
+}
+
+
+def _morphling(variant: str) -> PublishedTrace:
+    path, size, sha256, title = _MORPHLING_FILES[variant]
+    mirror = f"morphling/workloads/{path.rpartition('/')[2]}"
+    return PublishedTrace(
+        name=f"morphling:{variant}",
+        title=f"Morphling 2025: {title}",
+        licence="Apache-2.0 (AlibabaPAI/reconfigurable-dl-scheduler)",
+        citation="Yuan et al., Morphling: Exploiting Job Reconfigurability for Deep Learning "
+        "Cluster Scheduling, MLSys 2025",
+        reader="morphling",
+        files=(PublishedFile("jobs", f"{_MORPHLING}/{path}", size, sha256, mirror),),
+        cluster="morphling",
+    )
+
 
 def _openb(variant: str) -> PublishedTrace:
     size, sha256 = _OPENB_PODS[variant]
@@ -189,7 +236,12 @@ def _openb(variant: str) -> PublishedTrace:
 
 #: Every published trace by name.
 PUBLISHED: dict[str, PublishedTrace] = {
-    trace.name: trace for trace in (_PHILLY, _DLRM, *(_openb(variant) for variant in _OPENB_PODS))
+    trace.name: trace
+    for trace in (
+        *(_PHILLY, _DLRM),
+        *(_openb(variant) for variant in _OPENB_PODS),
+        *(_morphling(variant) for variant in _MORPHLING_FILES),
+    )
 }
 
 _ZEUS = (

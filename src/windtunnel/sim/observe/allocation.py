@@ -71,7 +71,7 @@ def allocation(outcome: Outcome, by: str = "vc") -> pa.Table:
     codes, labels = job_groups(outcome, by)
     job = outcome.flight.segment_job
     group, time, used = _held_over_time(
-        outcome, np.arange(len(job)), codes[job], outcome.num_gpus[job], len(labels)
+        outcome, np.arange(len(job)), codes[job], outcome.segment_gpus, len(labels)
     )
     present = np.isin(group, codes)
     group, time, used = group[present], time[present], used[present]
@@ -157,7 +157,7 @@ def held_by_type(outcome: Outcome, labels: list[str]) -> tuple[np.ndarray, np.nd
         of_node = np.repeat(of_kind, [kind.count for kind in kinds])
         return held.stay, of_node[held.node], held.milli / MILLI
     stay = np.arange(len(flight.segment_job))
-    gpus = outcome.num_gpus[flight.segment_job]
+    gpus = outcome.segment_gpus
     if len(labels) == 1:
         return stay, np.zeros(len(stay), dtype=np.int64), gpus
     only = _only_type(outcome, labels)[flight.segment_job]

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from windtunnel.errors import SpecError
 from windtunnel.sim.flight import NOT_SUBMITTED, REJECTED, RUNNING
-from windtunnel.sim.metrics import horizon
+from windtunnel.sim.metrics import gpu_seconds_held, horizon
 from windtunnel.sim.observe.groups import NONE, job_groups, labelled
 
 if TYPE_CHECKING:
@@ -136,8 +136,7 @@ def shares(outcome: Outcome, by: str = "vc") -> pa.Table:
 
 def gpu_time(outcome: Outcome) -> np.ndarray:
     """Return the GPU-seconds that each job held, shape (n,)."""
-    held: np.ndarray = np.nan_to_num(outcome.num_gpus) * outcome.flight.run_time
-    return held
+    return gpu_seconds_held(outcome)
 
 
 def asked_time(outcome: Outcome) -> np.ndarray:

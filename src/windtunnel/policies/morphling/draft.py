@@ -1,0 +1,115 @@
+"""A plan of who will run where: made on a copy of the cluster, told to the engine when it is whole.
+
+Planning first lets a job that was about to be launched small be launched larger instead, for one
+penalty, and lets victims be told to give way only when that makes the room that is needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.sim.contract import Preempt, Resize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from windtunnel.cluster.free import Where
+    from windtunnel.sim.contract import Decision
+    from windtunnel.sim.elastic.work import Option
+    from windtunnel.sim.jobs import JobView
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a job holds in a draft.
+
+    Attributes:
+        job: the job.
+        option: how it runs.
+        where: its nodes and GPUs.
+        until: when it completes if it runs so from now on, s.
+    """
+
+    job: JobView
+    option: Option
+    where: Where
+    until: float
+
+
+class Draft:
+    """Running jobs as they are, changed step by step.
+
+    Args:
+        now: the instant, s.
+        cluster: what the policy was given (`windtunnel.sim.elastic.decisions.ElasticView`).
+    """
+
+    def __init__(self, now: float, cluster: Any) -> None:
+        self.now = now
+        self.cluster = cluster
+        self.free = cluster.free_state
+        self.before: dict[int, Held] = {}
+        for job in cluster.running:
+            until = now + cluster.time_left(job)
+            self.before[job.number] = Held(job, cluster.option(job), cluster.where(job), until)
+        self.held = dict(self.before)
+
+    def runtime(self, job: JobView, option: Option) -> float:
+        """Return the seconds that a job takes if it is launched in an option now."""
+        seconds: float = self.cluster.time_left(job, option)
+        return seconds
+
+    def fit(self, job: JobView, option: Option, free: Any = None) -> Where | None:
+        """Return where an option would go in the draft; what the job holds counts as taken."""
+        where: Where | None = self.cluster.place_in(
+            self.free if free is None else free, job, option
+        )
+        return where
+
+    def put(self, job: JobView, option: Option, where: Where) -> None:
+        """Let a job that holds nothing run so."""
+        self.free.take(where, option)
+        until = self.now + self.runtime(job, option)
+        self.held[job.number] = Held(job, option, where, until)
+
+    def drop(self, job: JobView) -> Held:
+        """Let a job hold nothing; return what it held."""
+        held = self.held.pop(job.number)
+        self.free.give(held.where, held.option)
+        return held
+
+    def restore(self, held: Held) -> None:
+        """Undo `drop`."""
+        self.free.take(held.where, held.option)
+        self.held[held.job.number] = held
+
+    def changed(self, held: Held) -> bool:
+        """Return whether a job holds something else than when the draft began."""
+        return self.before.get(held.job.number) is not held
+
+    def decisions(self) -> Iterator[Decision]:
+        """Yield what makes the cluster as drafted; each step fits when its turn comes.
+
+        A job whose new place is still held by others that have to move, too, is taken off first; it
+        is launched again at the same instant and pays once.
+        """
+        for number, held in self.before.items():
+            if number not in self.held:
+                yield Preempt(held.job)
+        todo = [held for held in self.held.values() if self.changed(held)]
+        todo.sort(key=lambda held: (held.job.number not in self.before, held.job.number))
+        stopped: set[int] = set()
+        while todo:
+            ready = [held for held in todo if self.cluster.fits(held.job, held.option, held.where)]
+            if ready:
+                yield Resize(ready[0].job, ready[0].option, ready[0].where)
+                todo.remove(ready[0])
+                continue
+            blocking = next(
+                held.job
+                for held in todo
+                if held.job.number in self.before and held.job.number not in stopped
+            )
+            stopped.add(blocking.number)
+            yield Preempt(blocking)

@@ -1,0 +1,295 @@
+"""Morphling as its paper means it: GPUs, cores and plans together, promises kept, changes that pay.
+
+Yuan et al., MLSys'25, whose published simulator does less (`windtunnel.policies.morphling.artifact`
+is that one). At every instant:
+
+1. *Order*: jobs older than ``ageing`` by arrival, then guaranteed jobs by arrival, then best-effort
+   jobs by arrival. What cannot be launched is gone past, but nothing is launched that would delay
+   the first aged job.
+2. *Minimum first*: a job needs at least its floor: a guaranteed job its smallest option that keeps
+   its promise (the throughput of what its user asked for), a best-effort job its smallest option.
+   Where nothing fits, running jobs that hold more than their floor are shrunk, flattest first;
+   best-effort jobs may lose everything to a guaranteed one. That is done for the first best-effort
+   job that fits nowhere, only if it completes sooner by more seconds than the others lose.
+3. *Size of a launch*: of the options that fit, the one with the least cost: seconds to completion
+   plus GPU-seconds at their price, (``base`` + waiting jobs) / GPUs of the cluster: what a
+   GPU-second delays others. A job rather waits than pays more than ``patience`` times its least
+   cost, and it holds back while its launch would delay the others of its class, in sum, by more
+   than ``yielding`` times what it has itself waited.
+4. *The rest*: what is still free goes to running jobs by steepest normalised throughput per GPU
+   (per core), from point to point of the upper concave envelope, where it pays: remaining time
+   after the change + penalty < remaining time now - ``margin``.
+"""
+
+from __future__ import annotations
+
+import math
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from windtunnel.errors import SpecError
+from windtunnel.policies.morphling.admission import QuotaBook
+from windtunnel.policies.morphling.draft import Draft
+from windtunnel.policies.morphling.growth import grow
+from windtunnel.policies.morphling.ladder import FREEDOMS, Ladder
+from windtunnel.policies.morphling.room import make_room
+from windtunnel.policies.morphling.shadow import Shadow
+from windtunnel.sim.contract import Policy, Wake
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from windtunnel.cluster.free import Where
+    from windtunnel.sim.contract import Decision
+    from windtunnel.sim.elastic.work import Option
+    from windtunnel.sim.jobs import JobView
+
+
+class Morphling(Policy):
+    """GPUs, cores and plans together.
+
+    Args:
+        margin: seconds that a change must save beyond its penalty.
+        ageing: seconds after which a waiting job goes before all others.
+        patience: how much more than its least cost a job may pay to be launched now.
+        yielding: seconds of others' waiting that a launch may cause for each second that the job
+            has waited itself; 0 = jobs never hold back.
+        base: jobs that are taken to wait, besides those that do, in the price of GPU time.
+        most: reconfigurations of one job at most.
+        quotas: GPUs of each ``vc``: of its guaranteed jobs only those are launched whose floors
+            come to no more; empty = no quotas.
+    """
+
+    name = "morphling"
+    elastic = True
+    freedom: ClassVar[str] = "both"
+
+    def __init__(
+        self,
+        *,
+        margin: float = 300.0,
+        ageing: float = 43200.0,
+        patience: float = 1.2,
+        yielding: float = 1.0,
+        base: float = 2.0,
+        most: float = 5,
+        quotas: Mapping[str, float] | None = None,
+    ) -> None:
+        for name, value, low in (
+            ("margin", margin, 0.0),
+            ("ageing", ageing, 0.0),
+            ("patience", patience, 1.0),
+            ("yielding", yielding, 0.0),
+            ("base", base, 0.0),
+            ("most", most, 0.0),
+        ):
+            if not isinstance(value, int | float) or math.isnan(value) or value < low:
+                raise SpecError(f"{self.name}.{name}", f"found {value!r}; expected >= {low:g}.")
+        assert self.freedom in FREEDOMS  # noqa: S101 - a class's own word
+        self.margin = float(margin)
+        self.ageing = float(ageing)
+        self.patience = float(patience)
+        self.yielding = float(yielding)
+        self.base = float(base)
+        self.most = int(most) if math.isfinite(most) else 10**9
+        self.quotas = dict(quotas or {})
+        self.parameters = MappingProxyType(
+            {
+                "margin": self.margin,
+                "ageing": self.ageing,
+                "patience": self.patience,
+                "yielding": self.yielding,
+                "base": self.base,
+                "most": self.most,
+                "freedom": self.freedom,
+                **({"quotas": self.quotas} if self.quotas else {}),
+            }
+        )
+
+    def for_run(self, problem: Any) -> Morphling:
+        """Return a copy with books of its own."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin._begin(problem)
+        return twin
+
+    def _begin(self, problem: Any) -> None:
+        self._ladders: dict[Any, Ladder] = {}
+        self._changes: dict[int, int] = {}
+        self._num_gpus: float = problem.quota / problem.units
+
+    def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Decision]:
+        """Yield launches, changes, and when to be asked again."""
+        draft = Draft(now, cluster)
+        book = QuotaBook(self, draft)
+        line = self._line(now, list(queue), cluster)
+        shadow: Shadow | None = None
+        held_back: list[float] = []
+        pushed = False
+        waiting = _Waiting(line, cluster)
+        for job in line:
+            if not book.admits(job):
+                waiting.leave(job)
+                continue
+            chosen, later = self._launch(draft, job, waiting, shadow)
+            if chosen is not None:
+                draft.put(job, *chosen)
+                if shadow is not None:
+                    shadow.note(draft.held[job.number])
+                book.note(job)
+                waiting.leave(job)
+                continue
+            held_back += later
+            aged = now - job.submit_time >= self.ageing
+            guaranteed = cluster.work(job).guaranteed
+            pushes = shadow is None and (guaranteed or not pushed)
+            pushes = pushes and not self._until_held(draft, job, waiting)
+            pushed |= pushes and not guaranteed
+            if pushes and make_room(self, draft, job):
+                book.note(job)
+                waiting.leave(job)
+            elif shadow is None and aged:
+                shadow = Shadow.of(draft, job, self.ladder(cluster, job))
+        if line and not draft.held:
+            self._launch_alone(draft, line, book)
+        if shadow is None:
+            grow(self, draft, self.price(waiting.count))
+        yield from self._told(draft)
+        later_than = [at for at in held_back if at > now]
+        aging = [job.submit_time + self.ageing for job in line]
+        later_than += [at for at in aging if now < at < math.inf]
+        if later_than:
+            yield Wake(min(later_than))
+
+    def ladder(self, cluster: Any, job: JobView) -> Ladder:
+        """Return the sizes at which a job may run."""
+        work = cluster.work(job)
+        key = (id(work.options), id(work.requested), work.guaranteed)
+        if key not in self._ladders:
+            self._ladders[key] = Ladder.of(work, self.freedom)
+        return self._ladders[key]
+
+    def price(self, waiting: int) -> float:
+        """Return the seconds of others' waiting that a GPU-second costs."""
+        return (self.base + waiting) / self._num_gpus
+
+    def may_change(self, job: JobView) -> bool:
+        """Return whether a job was reconfigured less often than it may be."""
+        return self._changes.get(job.number, 0) < self.most
+
+    def _told(self, draft: Draft) -> Iterable[Decision]:
+        for number, held in draft.before.items():
+            if draft.held.get(number) is not held:
+                self._changes[number] = self._changes.get(number, 0) + 1
+        yield from draft.decisions()
+
+    def _line(self, now: float, jobs: list[JobView], cluster: Any) -> list[JobView]:
+        def rank(job: JobView) -> int:
+            if now - job.submit_time >= self.ageing:
+                return 0
+            return 1 if cluster.work(job).guaranteed else 2
+
+        return sorted(jobs, key=rank)  # the queue is in order of arrival
+
+    def _launch(
+        self, draft: Draft, job: JobView, waiting: _Waiting, shadow: Shadow | None
+    ) -> tuple[tuple[Option, Where] | None, list[float]]:
+        """Return how a job is to be launched now, or None, and until when it holds back."""
+        ladder = self.ladder(draft.cluster, job)
+        price = self.price(waiting.count)
+        costs = sorted(
+            (
+                (draft.runtime(job, option) * (1 + price * option.num_gpus), place, option)
+                for place, option in enumerate(ladder.options)
+            ),
+        )
+        limit = costs[0][0] * self.patience
+        waited = draft.now - job.submit_time
+        later: list[float] = []
+        for cost, _, option in costs:
+            if cost > limit and len(costs) > 1 and waited < self.ageing:
+                break
+            where = draft.fit(job, option)
+            if where is not None and shadow is not None:
+                where = shadow.fit(draft, job, option, where)
+            if where is None:
+                continue
+            held_until = self._until_held(draft, job, waiting, option)
+            if not held_until:
+                return (option, where), []
+            later.append(held_until)
+        return None, later
+
+    def _until_held(
+        self, draft: Draft, job: JobView, waiting: _Waiting, option: Option | None = None
+    ) -> float:
+        """Return until when (s) a job holds back from an option, its floor if None; 0 = no longer.
+
+        A job without a choice of options never does.
+        """
+        ladder = self.ladder(draft.cluster, job)
+        waited = draft.now - job.submit_time
+        if not self.yielding or len(ladder.options) < 2 or waited >= self.ageing:  # noqa: PLR2004 - a choice is of two
+            return 0.0
+        chosen = option or ladder.floor
+        gpu_time = chosen.num_gpus * draft.runtime(job, chosen)
+        delay = waiting.others(job) * gpu_time / self._num_gpus / self.yielding
+        return job.submit_time + delay if delay > waited else 0.0
+
+    def _launch_alone(self, draft: Draft, line: list[JobView], book: QuotaBook) -> None:
+        """Launch the first job that nothing runs beside, whatever it holds back for."""
+        for job in line:
+            options = self.ladder(draft.cluster, job).options
+            price = self.price(len(line))
+            for option in sorted(
+                options, key=lambda o: draft.runtime(job, o) * (1 + price * o.num_gpus)
+            ):
+                where = draft.fit(job, option)
+                if where is not None and book.admits(job):
+                    draft.put(job, option, where)
+                    book.note(job)
+                    return
+
+
+class _Waiting:
+    """How many jobs wait still, in all and guaranteed ones."""
+
+    def __init__(self, line: list[JobView], cluster: Any) -> None:
+        self._guaranteed = {job.number for job in line if cluster.work(job).guaranteed}
+        self._all = {job.number for job in line}
+
+    @property
+    def count(self) -> int:
+        """Jobs that wait."""
+        return len(self._all)
+
+    def leave(self, job: JobView) -> None:
+        """Count a job no longer: it is launched, or may not be."""
+        self._all.discard(job.number)
+        self._guaranteed.discard(job.number)
+
+    def others(self, job: JobView) -> int:
+        """Return how many others a job holds back for: a guaranteed one for guaranteed ones."""
+        group = self._guaranteed if job.number in self._guaranteed else self._all
+        return len(group - {job.number})
+
+
+class PlansOnly(Morphling):
+    """Ablation -E: execution plans change, GPUs stay as asked for."""
+
+    name = "morphling:plans"
+    freedom = "plans"
+
+
+class ResourcesOnly(Morphling):
+    """Ablation -R: GPUs and cores change, the execution plan stays as asked for."""
+
+    name = "morphling:resources"
+    freedom = "resources"
+
+
+class Neither(Morphling):
+    """Ablation -N: jobs run as asked for; the order and the promises remain."""
+
+    name = "morphling:neither"
+    freedom = "neither"

@@ -1,0 +1,105 @@
+"""Free GPUs and CPU cores of each node, and where an option fits.
+
+Nothing is ever taken that is not free: `FreeShares.take` checks GPUs and cores of every node each
+time, so that a run in which it does not raise has kept within capacity at every instant.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windtunnel.cluster.free import EVERY_NODE, FreeNodes
+from windtunnel.sim.elastic.work import CORE_UNITS, cores_on
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from windtunnel.cluster.free import Where
+    from windtunnel.sim.elastic.work import Option
+
+
+class FreeShares(FreeNodes):
+    """Free GPUs and cores of a cluster with nodes.
+
+    Args:
+        sizes: GPUs of each node, shape (nodes,).
+        cores: thousandths of cores of each node, None = not constrained, shape (nodes,).
+    """
+
+    def __init__(self, sizes: Sequence[int], cores: Sequence[int | None]) -> None:
+        super().__init__(sizes)
+        self.unlimited = [limit is None for limit in cores]
+        self.free_cores = [limit or 0 for limit in cores]
+
+    def take(self, where: Where, option: Option) -> None:  # type: ignore[override] # an option is the demand here
+        """Take an option's GPUs and cores.
+
+        Raises:
+            ValueError: they are not free.
+        """
+        for node, gpus in where:
+            if not self._room(node, gpus, option):
+                cores = cores_on(option, gpus) / CORE_UNITS
+                raise ValueError(f"node {node} has no {gpus} GPUs with {cores:g} cores free")
+            if not self.unlimited[node]:
+                self.free_cores[node] -= cores_on(option, gpus)
+        super().take(where, option)  # type: ignore[arg-type] # GPUs go by where alone
+
+    def give(self, where: Where, option: Option) -> None:  # type: ignore[override] # as above
+        """Give back what `take` took."""
+        for node, gpus in where:
+            if not self.unlimited[node]:
+                self.free_cores[node] += cores_on(option, gpus)
+        super().give(where, option)  # type: ignore[arg-type] # as above
+
+    def copy(self) -> FreeShares:
+        """Return an independent copy."""
+        twin = object.__new__(FreeShares)
+        twin.__dict__.update(self.__dict__)
+        twin.free, twin.by_free = self.free.copy(), self.by_free.copy()
+        twin.withheld, twin.hidden = self.withheld.copy(), self.hidden.copy()
+        twin.free_cores = self.free_cores.copy()
+        return twin
+
+    def meet(self, other: FreeNodes) -> None:
+        """Keep on each node only what is free in ``other``, too."""
+        super().meet(other)
+        if isinstance(other, FreeShares):
+            self.free_cores = list(map(min, self.free_cores, other.free_cores))
+
+    def has(self, where: Where, option: Option, allowed: int = EVERY_NODE) -> bool:
+        """Return whether a policy's own choice is free, allowed, and of the option's shape."""
+        nodes = [node for node, _ in where]
+        if len(set(nodes)) < len(nodes) or not all(0 <= n < len(self.free) for n in nodes):
+            return False
+        if sorted((gpus for _, gpus in where), reverse=True) != list(option.shape):
+            return False
+        return all(allowed >> n & 1 and self._room(n, gpus, option) for n, gpus in where)
+
+    def place(self, option: Option, allowed: int = EVERY_NODE) -> Where | None:
+        """Return where an option goes, or None if it does not fit now.
+
+        Best fit: piece by piece, largest first, each on the node with the fewest free GPUs that
+        suffice, then the lowest index; no two pieces share a node.
+        """
+        where: Where = []
+        used: set[int] = set()
+        for gpus in option.shape:
+            best, least = -1, self.top + 1
+            for node, free in enumerate(self.free):
+                if (
+                    gpus <= free < least
+                    and node not in used
+                    and allowed >> node & 1
+                    and (self.unlimited[node] or self.free_cores[node] >= cores_on(option, gpus))
+                ):
+                    best, least = node, free
+            if best < 0:
+                return None
+            used.add(best)
+            where.append((best, gpus))
+        return where
+
+    def _room(self, node: int, gpus: int, option: Option) -> bool:
+        enough = self.unlimited[node] or self.free_cores[node] >= cores_on(option, gpus)
+        return enough and self.free[node] >= gpus

@@ -1,0 +1,96 @@
+"""What an elastic run knows of each job: its iterations, its options, what a launch costs it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+#: Seconds of a launch or reconfiguration, unless said (Morphling, artifact's simulator).
+PENALTY = 260.0
+#: Cores are counted in these parts of one.
+CORE_UNITS = 1000
+
+
+class Named(Protocol):
+    """An execution plan; `windtunnel.throughput.plans.Plan` is one."""
+
+    @property
+    def name(self) -> str:
+        """Its published word."""
+
+
+class Option(Protocol):
+    """One way to run a job; `windtunnel.throughput.options.Option` is one.
+
+    Attributes:
+        shape: GPUs on each node, descending.
+        num_gpus: their sum.
+        num_cpus: CPU cores of the whole gang, spread over the nodes as its GPUs are.
+        iteration_time: s.
+        plan: the execution plan; None for a job without plans.
+    """
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...  # noqa: D102 - see the class
+
+    @property
+    def num_gpus(self) -> int: ...  # noqa: D102 - see the class
+
+    @property
+    def num_cpus(self) -> int: ...  # noqa: D102 - see the class
+
+    @property
+    def iteration_time(self) -> float: ...  # noqa: D102 - see the class
+
+    @property
+    def plan(self) -> Named | None: ...  # noqa: D102 - see the class
+
+
+@dataclass(frozen=True)
+class RigidOption:
+    """The only way to run a job without a throughput model: as its user asked.
+
+    Attributes: see `Option`.
+    """
+
+    shape: tuple[int, ...]
+    num_cpus: int
+    iteration_time: float
+    plan: None = None
+
+    @property
+    def num_gpus(self) -> int:
+        """GPUs in all."""
+        return sum(self.shape)
+
+
+@dataclass(frozen=True)
+class Work:
+    """One job of an elastic run.
+
+    Attributes:
+        iterations: how many it has to run.
+        requested: what its user asked for; its throughput is what a guaranteed job is promised.
+        options: every way in which it can run on this cluster, ``requested`` among them, fewest
+            GPUs first.
+        penalty: seconds that each launch or change costs.
+        guaranteed: the promise counts; else the job is best-effort.
+        model: what it trains; empty where there is no throughput model.
+    """
+
+    iterations: float
+    requested: Option
+    options: tuple[Option, ...]
+    penalty: float = PENALTY
+    guaranteed: bool = False
+    model: str = ""
+
+
+def plan_name(option: Option) -> str:
+    """Return the word of an option's plan; empty for a job without plans."""
+    return "" if option.plan is None else option.plan.name
+
+
+def cores_on(option: Option, gpus: int) -> int:
+    """Return the thousandths of cores that an option needs beside ``gpus`` of its GPUs."""
+    return round(option.num_cpus * CORE_UNITS * gpus / option.num_gpus)

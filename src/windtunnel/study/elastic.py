@@ -1,0 +1,269 @@
+"""One elastic run: from a jobs table, throughput models and a penalty to an outcome.
+
+A job whose ``template`` names a throughput model can run in any of the model's options; the one its
+user asked for has the job's ``num_gpus`` and ``plan``. It has ``steps`` iterations to run, or,
+where the table does not say, as many as take its ``duration`` in that option. A job of which no
+model is known runs as it was asked for, at the speed at which it was recorded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from windtunnel.errors import SchemaError, SpecError, Violation, quote
+from windtunnel.placements import resolve_placement
+from windtunnel.schema import source_of
+from windtunnel.sim import problem as problems
+from windtunnel.sim.elastic.nodes import FreeShares
+from windtunnel.sim.elastic.run import run
+from windtunnel.sim.elastic.work import CORE_UNITS, PENALTY, Option, RigidOption, Work
+from windtunnel.sim.outcome import Outcome
+from windtunnel.throughput.options import shapes_of
+from windtunnel.throughput.requests import requested_option
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.sim.contract import Policy
+    from windtunnel.sim.problem import Problem
+
+#: Cores a GPU where the nodes do not say how many they have: Morphling's machines (96 for 8).
+CORES_PER_GPU = 12
+#: Options of a flight that an elastic run has no use for, with the value that says nothing.
+_UNUSED: dict[str, Any] = {
+    "queueing": None,
+    "sharing": None,
+    "bind_types": None,
+    "arrivals": None,
+    "estimates": None,
+    "events": "batch",
+    "save_time": 0.0,
+    "restore_time": 0.0,
+    "slowdown": None,
+    "disruptions": None,
+}
+
+
+def fly_elastic(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: Any) -> Outcome:
+    """Fly a validated jobs table under a policy that may resize jobs.
+
+    Args:
+        table: jobs table.
+        cluster: where; with nodes.
+        policy: who runs next and how.
+        options: `windtunnel.study.simulate.FlightOptions`; ``penalty`` and ``models`` count here.
+
+    Raises:
+        SchemaError: a job breaks the schema or fits the cluster in no way.
+        SpecError: the cluster is a pool, or an option is unknown, out of range or of no use.
+        PolicyError: the policy decided something impossible.
+    """
+    for name, quiet in _UNUSED.items():
+        if getattr(options, name) != quiet:
+            raise SpecError(name, f"policy {policy.label!r} is elastic; such runs have no {name}.")
+    if options.engine not in ("auto", "reference"):
+        raise SpecError("engine", "elastic runs are the reference engine's; use engine='auto'.")
+    if cluster.is_pool:
+        raise SpecError("cluster", "elastic jobs run on nodes; expected such as 8x8, not a pool.")
+    until = math.inf if options.until is None else float(options.until)
+    if not until >= 0:
+        raise SpecError("until", f"found {options.until!r}; expected seconds >= 0")
+    problem = problems.build(
+        table,
+        cluster,
+        as_pool=False,
+        bind_types=options.bind_types,
+        oversize=options.oversize,
+        incomplete=options.incomplete,
+    )
+    cores = _cores(cluster, constrain=options.resources == "all")
+    works, notes = works_of(problem, cores, penalty=options.penalty, models=options.models)
+    flown = policy.for_run(problem)
+    where = resolve_placement(options.placement or "best_fit", cluster)
+    flight = run(problem, flown, where, works=works, cores=cores, until=until)
+    settings = {
+        "policy": policy.label,
+        **asdict(replace(options, models=None, penalty=None)),
+        "penalty": _told(options.penalty),
+        "queueing": "policy",
+        "placement": where.name,
+        "engine": "reference",
+    }
+    if flown.parameters:
+        settings["parameters"] = dict(flown.parameters)
+    notes = (*problem.notes, *flown.notes, *notes)
+    return Outcome(table, cluster, flight, settings, problem.reasons, notes)
+
+
+def works_of(
+    problem: Problem,
+    cores: tuple[int | None, ...],
+    *,
+    penalty: float | Mapping[str, float] | None = None,
+    models: Mapping[str, Any] | None = None,
+) -> tuple[list[Work], tuple[str, ...]]:
+    """Return what each flown job is, in order of arrival, and notes.
+
+    Args:
+        problem: jobs and cluster.
+        cores: thousandths of cores of each node, None = not constrained.
+        penalty: seconds of a launch or change, or by model, the others at the default; None = the
+            default, `PENALTY`.
+        models: throughput models by name; None = the published ones.
+
+    Raises:
+        SchemaError: a job's plan cannot run on its GPUs, or it fits the cluster in no way.
+        SpecError: a penalty is negative.
+    """
+    known = _published() if models is None else models
+    maker = _Maker(problem, cores, penalty, known)
+    works = [maker.work(job) for job in range(len(problem.rows))]
+    rigid = sum(not work.model for work in works)
+    notes = []
+    if rigid:
+        notes.append(
+            f"{rigid:,} jobs name no throughput model in their template; they run as asked for."
+        )
+    if any(limit is None for limit in cores) and rigid < len(works):
+        notes.append(
+            f"Nodes do not say how many cores they have; options have up to {CORES_PER_GPU} a GPU, "
+            "and cores do not constrain."
+        )
+    return works, tuple(notes)
+
+
+def _published() -> Mapping[str, Any]:
+    from windtunnel.throughput.morphling_models import training_models
+
+    return training_models()
+
+
+class _Maker:
+    """Makes the works of a problem's jobs; options of one model are made once."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        cores: tuple[int | None, ...],
+        penalty: float | Mapping[str, float] | None,
+        models: Mapping[str, Any],
+    ) -> None:
+        self.problem = problem
+        self.jobs = problem.jobs
+        self.penalty = _penalties(penalty)
+        self.models = models
+        self.sizes: list[int] = problem.sizes.tolist()
+        self.empty = FreeShares(self.sizes, cores)
+        self.cores = cores
+        self._options: dict[tuple[str, int], tuple[Any, ...]] = {}
+        self._columns = set(problem.jobs.table.column_names)
+
+    def work(self, job: int) -> Work:
+        """Return what a job, by order of arrival, is."""
+        row = int(self.problem.rows[job])
+        model = self.jobs.template[row]
+        allowed = self.problem.demands[self.problem.demand_of[job]].allowed
+        if model not in self.models:
+            return self._rigid(row, allowed)
+        options = self._options_of(model, allowed)
+        requested = self._requested(row, options)
+        steps = self._number("steps", row)
+        if math.isnan(steps):
+            steps = float(self.problem.duration[job]) / requested.iteration_time
+        return Work(
+            iterations=steps,
+            requested=requested,
+            options=options,
+            penalty=self.penalty(model),
+            guaranteed=self._number("is_sla", row) > 0,
+            model=model,
+        )
+
+    def _options_of(self, model: str, allowed: int) -> tuple[Any, ...]:
+        if (model, allowed) not in self._options:
+            gpus = max(self.sizes)
+            limits = [limit for limit in self.cores if limit is not None]
+            cpus = min(limits) // CORE_UNITS if limits else gpus * CORES_PER_GPU
+            offered = self.models[model].options(
+                node_gpus=gpus, node_cpus=cpus, num_nodes=len(self.sizes)
+            )
+            fitting = (o for o in offered if self.empty.place(o, allowed) is not None)
+            self._options[model, allowed] = tuple(fitting)
+        return self._options[model, allowed]
+
+    def _requested(self, row: int, options: tuple[Any, ...]) -> Option:
+        """Return the option that a job's user asked for."""
+        gpus, cpus = self.jobs.num_gpus[row], self.jobs.num_cpus[row]
+        plan = self.jobs.plan[row] if "plan" in self._columns else None
+        found = requested_option(options, gpus, plan, cpus)
+        if found is None:
+            asked = f"plan {quote(plan)} on {gpus:g} GPUs" if plan else f"{gpus:g} GPUs"
+            rule = (
+                f"a request its model can run on this cluster; job {quote(self.jobs.job_id[row])} "
+                f"asks for {asked} of {quote(self.jobs.template[row])}"
+            )
+            violation = Violation("plan", rule, 1, row + 1, plan, unit="row")
+            raise SchemaError(source_of(self.jobs.table), [violation])
+        option: Option = found
+        return option
+
+    def _rigid(self, row: int, allowed: int) -> Work:
+        gpus, cpus = round(self.jobs.num_gpus[row]), self.jobs.num_cpus[row]
+        asked = 0 if np.isnan(cpus) else math.ceil(cpus)
+        found: list[Option] = []
+        for size in sorted(set(self.sizes), reverse=True):
+            shapes = shapes_of(gpus, node_gpus=max(size, 1), num_nodes=len(self.sizes))
+            option = RigidOption(next(shapes, ()), asked, 1.0)
+            if option.shape and option not in found and self.empty.place(option, allowed):
+                found.append(option)
+        if not found:
+            rule = (
+                f"a request that nodes of this cluster can hold, with {asked} cores; job "
+                f"{quote(self.jobs.job_id[row])} asks for more on a node"
+            )
+            violation = Violation("num_gpus", rule, 1, row + 1, gpus, unit="row")
+            raise SchemaError(source_of(self.jobs.table), [violation])
+        duration = float(self.jobs.duration[row])
+        return Work(duration, found[0], tuple(found), self.penalty(""))
+
+    def _number(self, column: str, row: int) -> float:
+        if column not in self._columns:
+            return math.nan
+        value = getattr(self.jobs, column)[row]
+        return math.nan if value is None else float(value)
+
+
+def _penalties(given: float | Mapping[str, float] | None) -> Any:
+    """Return a function from a model to its penalty, s.
+
+    Raises:
+        SpecError: one is negative or no number.
+    """
+    by_model = dict(given) if isinstance(given, Mapping) else {}
+    general = PENALTY if given is None or isinstance(given, Mapping) else given
+    for name, value in {"": general, **by_model}.items():
+        if not isinstance(value, int | float) or not 0 <= value < math.inf:
+            path = f"penalty.{name}" if name else "penalty"
+            raise SpecError(path, f"found {quote(value)}; expected seconds >= 0.")
+    return lambda model: float(by_model.get(model, general))
+
+
+def _told(penalty: float | Mapping[str, float] | None) -> float | dict[str, float]:
+    if penalty is None:
+        return PENALTY
+    return dict(penalty) if isinstance(penalty, Mapping) else penalty
+
+
+def _cores(cluster: ClusterSpec, *, constrain: bool) -> tuple[int | None, ...]:
+    """Return the thousandths of cores of each node, None = not constrained."""
+    return tuple(
+        round(kind.cpus * CORE_UNITS) if constrain and kind.cpus is not None else None
+        for kind in cluster.node_types
+        for _ in range(kind.count)
+    )
