@@ -103,8 +103,8 @@ def test_published_diffusion_requests(data_dir: Path) -> None:
         (
             "burstgpt",
             (
-                "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,"
-                "Log Type\n5,a,1.5,ChatGPT,472,18,490,Conversation log\n\n"
+                "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,"
+                "Total tokens,Log Type\n5,a,1.5,ChatGPT,472,18,490,Conversation log\n\n"
                 "45,,0,GPT-4,1087,0,1087,API log\n"
             ),
             [0.0, 40.0],
@@ -121,7 +121,7 @@ def test_published_diffusion_requests(data_dir: Path) -> None:
         (
             "mooncake",  # tool-and-agent: the same layout
             (
-                '{"timestamp": 27482, "input_length": 6955, "output_length": 52, "hash_ids": [46]}\n'
+                '{"timestamp": 27482, "input_length": 6955, "output_length": 52, "hash_ids": [4]}\n'
                 '{"timestamp": 30535, "input_length": 6472, "output_length": 26, "hash_ids": []}\n'
             ),
             [0.0, 3.053],
