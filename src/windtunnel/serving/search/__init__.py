@@ -40,6 +40,8 @@ POLICIES = (
     "mp-ilp",
     "beam",
 )
+#: Short names.
+ALIASES = {"sr": "sr-greedy"}
 #: Simulations spent on improving the best placement.
 REFINE = 400
 
@@ -91,7 +93,8 @@ def search(
             the best of those over group sizes and configurations; ``mp-search-sep``, the same with
             GPUs of their own for buckets of similar latency; ``mp-ilp``, an integer program for
             the longest burst served in time, for each of those configurations; ``beam``,
-            algorithm 1 on groups of ``group``.
+            algorithm 1 on groups of ``group``. ``sr`` is sr-greedy, ``mp-greedy-4`` has groups
+            of four stages, as published.
         mem_budget: bytes for weights on a GPU.
         overheads: ``none``, ``alpaserve``, or your own.
         group: of mp-greedy, beam and round-robin: a configuration, or the stages of a pipeline.
@@ -107,8 +110,7 @@ def search(
         SpecError: an unknown policy or model, no requests, or a number that makes no sense.
         InfeasibleError: no model fits anywhere.
     """
-    if policy not in POLICIES:
-        raise SpecError.unknown("policy", policy, POLICIES)
+    policy, group = named_policy(policy, group)
     for name, value in (("gpus", gpus), ("beam", beam), ("workers", workers)):
         if value < 1 or not isinstance(value, int):
             raise SpecError(name, f"found {quote(value)}; expected a whole number >= 1.")
@@ -135,6 +137,26 @@ def search(
         unplaced=tuple(sorted(asked - held)),
         settings=settings,
     )
+
+
+def named_policy(
+    name: str, group: Parallel | int | None = None
+) -> tuple[str, Parallel | int | None]:
+    """Return a policy's full name and its groups: ``sr`` is sr-greedy, ``mp-greedy-4`` has both.
+
+    Raises:
+        SpecError: an unknown name.
+
+    >>> named_policy("mp-greedy-4")
+    ('mp-greedy', 4)
+    """
+    plain, _, size = name.rpartition("-")
+    if plain == "mp-greedy" and size.isdecimal():
+        return plain, int(size)
+    name = ALIASES.get(name, name)
+    if name not in POLICIES:
+        raise SpecError.unknown("policy", name, (*POLICIES, *ALIASES))
+    return name, group
 
 
 @dataclass(frozen=True)
