@@ -27,16 +27,27 @@ def placement(run: Callable[..., Any], tmp_path: Path) -> Path:
 def test_search_and_simulate_agree(run: Callable[..., Any], placement: Path) -> None:
     found = run("serving", "search", "--gpus", 4, *WANTED, "--test-seed", 50, "--json").json
     assert found["placement"] == json.loads(placement.read_text())
-    served = run("serving", "simulate", placement, *WANTED, "--json").json
+    served = run("serving", "simulate", "--placement", placement, *WANTED, "--json").json
     assert served["metrics"] == found["metrics"]
-    other = run("serving", "simulate", placement, *WANTED, "--seed", 50, "--json").json
+    other = run(
+        "serving", "simulate", "--placement", placement, *WANTED, "--seed", 50, "--json"
+    ).json
     assert other["metrics"] == found["test_metrics"]
 
 
 @pytest.mark.parametrize("simulator", ["immediate", "events", "batching"])
 def test_every_simulator(run: Callable[..., Any], placement: Path, simulator: str) -> None:
     ran = run(
-        *("serving", "simulate", placement, *WANTED, "--overheads", "alpaserve", "--json"),
+        *(
+            "serving",
+            "simulate",
+            "--placement",
+            placement,
+            *WANTED,
+            "--overheads",
+            "alpaserve",
+            "--json",
+        ),
         *("--simulator", simulator, "--warm-up", "5s"),
     )
     assert ran.err == ""
@@ -48,7 +59,9 @@ def test_every_simulator(run: Callable[..., Any], placement: Path, simulator: st
 
 def test_files(run: Callable[..., Any], placement: Path, tmp_path: Path) -> None:
     for name in ("fates.parquet", "chart.svg", "chart.html", "fates.csv"):
-        ran = run("serving", "simulate", placement, *WANTED, "--out", tmp_path / name)
+        ran = run(
+            "serving", "simulate", "--placement", placement, *WANTED, "--out", tmp_path / name
+        )
         assert (ran.code, ran.err) == (0, "")
     table = pq.read_table(tmp_path / "fates.parquet")
     assert table.column_names[-1] == "good"
@@ -96,7 +109,7 @@ def test_recorded_requests(run: Callable[..., Any], tmp_path: Path) -> None:
         (("search", "--gpus", 2, "--models", "smal"), "Did you mean 'small'?"),
         (("search", "--gpus", 2, "--group", "1"), "expected two degrees"),
         (("search", "--gpus", 2, "--out", "x.csv"), ".json"),
-        (("simulate", "missing.json"), "missing.json"),
+        (("simulate", "--placement", "missing.json"), "missing.json"),
         (("workload", "--rate", "nan"), "expected a finite number"),
         (("workload", "--cv", "-1"), "expected > 0"),
         (("workload", "--slo-scale", "0"), "expected a finite number > 0"),
@@ -114,6 +127,6 @@ def test_a_wrong_placement(run: Callable[..., Any], tmp_path: Path) -> None:
     file = tmp_path / "p.json"
     for text in ("{", "[]", '[{"parallel": [1, 1, 1], "models": [9]}]', '[{"models": [0]}]'):
         file.write_text(text)
-        ran = run("serving", "simulate", file)
+        ran = run("serving", "simulate", "--placement", file)
         assert ran.code == 2
         assert "expected" in ran.err

@@ -152,3 +152,47 @@ def test_a_program_without_columns() -> None:
     lp.set_row_bounds(rows[1:], 1, 2)
     with pytest.raises(InfeasibleError, match="row 'b' is 0"):
         lp.solve()
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=7),
+    st.integers(1, 30),
+    st.integers(1, 3),
+)
+def test_whole_numbers_by_brute_force(items: list[tuple[int, int]], room: int, most: int) -> None:
+    """A knapsack with up to ``most`` of each item, and one that may be cut."""
+    lp = LinearProgram("knapsack", maximize=True)
+    whole = lp.add_columns(
+        "take", range(len(items)), upper=most, cost=[v for v, _ in items], integer=True
+    )
+    cut = lp.add_columns("of the sand", ["all"], cost=0.25)
+    rows = lp.add_rows("room", ["all"], upper=room)
+    lp.add_coefficients(rows, whole, [w for _, w in items])
+    lp.add_coefficients(rows, cut, 1.0)
+    found = lp.solve()
+    best = {0: 0}  # weight -> value
+    for value, weight in items:
+        for held, worth in list(best.items()):
+            for n in range(1, most + 1):
+                if held + n * weight <= room:
+                    at = held + n * weight
+                    best[at] = max(best.get(at, 0), worth + n * value)
+    assert found.objective == pytest.approx(
+        max(v + 0.25 * (room - held) for held, v in best.items())
+    )
+    assert (found.values[whole] == found.values[whole].astype(int)).all()
+    assert np.isnan(found.duals).all()
+    lp.set_row_bounds(rows, -np.inf, 0)
+    assert lp.solve().objective == pytest.approx(0)
+
+
+def test_no_whole_number_lies_between() -> None:
+    lp = LinearProgram("halves")
+    column = lp.add_columns("n", ["only"], integer=True)
+    rows = lp.add_rows("half", ["only"], lower=0.4, upper=0.6)
+    lp.add_coefficients(rows, column, 1.0)
+    with pytest.raises(InfeasibleError, match="not with whole numbers"):
+        lp.solve()
+    with pytest.raises(SpecError, match="no further objectives"):
+        lp.solve(then=[1.0])

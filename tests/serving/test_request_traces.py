@@ -51,6 +51,108 @@ def test_published_traces(
         assert (trace.prompt_tokens.sum(), trace.output_tokens.sum()) == (prompt, output)
 
 
+@pytest.mark.data
+def test_published_lengths(data_dir: Path) -> None:
+    trace = read_requests(data_dir / "serving_traces" / "arxiv_summarization_lengths.csv.gz")
+    assert isinstance(trace, RequestTrace)
+    assert (trace.format, len(trace)) == ("lengths", 28257)
+    assert trace.prompt_tokens.mean() == pytest.approx(2588.078, abs=5e-4)
+    assert trace.output_tokens.mean() == pytest.approx(291.430, abs=5e-4)
+    drawn = trace.drawn(Gamma(20.0, 2.0), 2000.0, seed=3)
+    np.testing.assert_array_equal(drawn.arrival, Gamma(20.0, 2.0).arrivals(2000.0, 3))
+    assert drawn.prompt_tokens.mean() == pytest.approx(2588.078, rel=0.02)
+    pairs = set(zip(trace.prompt_tokens.tolist(), trace.output_tokens.tolist(), strict=True))
+    mine = set(zip(drawn.prompt_tokens.tolist(), drawn.output_tokens.tolist(), strict=True))
+    assert mine <= pairs  # prompt and output are drawn together
+
+
+@pytest.mark.data
+def test_published_diffusion_requests(data_dir: Path) -> None:
+    """26,823 requests from 2024-11-15 on; each names its base model."""
+    trace = read_requests(data_dir / "alibaba_v2026_genai" / "lora_request_trace.parquet")
+    assert isinstance(trace, RequestTrace)
+    assert (trace.format, len(trace)) == ("genai", 26823)
+    assert 22 * 86400 < trace.arrival[-1] < 24 * 86400
+    dealt = np.bincount(replay(trace, ["m", "n"]).model)
+    assert dealt.tolist() == np.bincount(trace.function % 2).tolist()
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "arrival", "prompt", "output"),
+    [
+        (
+            "azure_llm",  # as published in 2024: offset and microseconds, here unsorted
+            (
+                "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:01.500930+00:00,7,2\n"
+                "2024-05-10 00:00:00.009930+00:00,2162,5\n2024-05-10 00:00:01+00:00,9,0\n"
+            ),
+            [0.0, 0.99007, 1.491],
+            [2162, 9, 7],
+            [5, 0, 2],
+        ),
+        (
+            "azure_lmm",
+            (
+                "TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n"
+                "2024-10-15 13:00:00.25,1,900,40\n2024-10-15 13:00:02.5,0,30,10\n"
+            ),
+            [0.0, 2.25],
+            [900, 30],
+            [40, 10],
+        ),
+        (
+            "burstgpt",
+            (
+                "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,"
+                "Total tokens,Log Type\n5,a,1.5,ChatGPT,472,18,490,Conversation log\n\n"
+                "45,,0,GPT-4,1087,0,1087,API log\n"
+            ),
+            [0.0, 40.0],
+            [472, 1087],
+            [18, 0],
+        ),
+        (
+            "vidur",
+            "arrived_at,num_prefill_tokens,num_decode_tokens\n0.5,4808,10\n1.75,3180,8\n",
+            [0.0, 1.25],
+            [4808, 3180],
+            [10, 8],
+        ),
+        (
+            "mooncake",  # tool-and-agent: the same layout
+            (
+                '{"timestamp": 27482, "input_length": 6955, "output_length": 52, "hash_ids": [4]}\n'
+                '{"timestamp": 30535, "input_length": 6472, "output_length": 26, "hash_ids": []}\n'
+            ),
+            [0.0, 3.053],
+            [6955, 6472],
+            [52, 26],
+        ),
+    ],
+)
+def test_layouts(
+    tmp_path: Path,
+    form: str,
+    text: str,
+    arrival: list[float],
+    prompt: list[int],
+    output: list[int],
+) -> None:
+    file = tmp_path / "requests"
+    file.write_text(text)
+    trace = read_requests(file)
+    assert isinstance(trace, RequestTrace)
+    assert trace.format == form
+    assert trace.arrival == pytest.approx(arrival, abs=1e-9)
+    assert trace.prompt_tokens.tolist() == prompt
+    assert trace.output_tokens.tolist() == output
+    assert trace.images.tolist() == ([1, 0] if form == "azure_lmm" else [])
+    assert trace.functions == (("ChatGPT", "GPT-4") if form == "burstgpt" else ("",))
+    assert trace.compress(2.0).arrival == pytest.approx(np.array(arrival) / 2)
+    with pytest.raises(SpecError, match="finite number > 0"):
+        trace.compress(0.0)
+
+
 def test_functions_2021(tmp_path: Path) -> None:
     file = tmp_path / "calls.csv.gz"
     rows = "app,func,end_timestamp,duration\na,f,10,4\nb,g,7,5\na,f,20,1\na,h,21,1\n"
@@ -135,6 +237,11 @@ LLM = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
         (LLM + "2023-11-16 18:17:03.97,7\n", "line 2, column 'GeneratedTokens'"),
         (LLM + "2023-11-16 18:17:03.97,nan,7\n", "column 'ContextTokens'"),
         (LLM + "yesterday,7,7\n", "expected a time like"),
+        (LLM + "\n2023-11-16 18:17:03.97,7,2.5\n", "line 3, column 'GeneratedTokens'"),
+        ("arrived_at,num_prefill_tokens,num_decode_tokens\nnan,1,1\n", "column 'arrived_at'"),
+        ("num_prefill_tokens,num_decode_tokens\n1,-1\n", "column 'num_decode_tokens'"),
+        ("Timestamp,Model,Request tokens,Response tokens\n1,a,2\n", "column 'Response tokens'"),
+        ("PAR1 and then nothing", "a Parquet file"),
         ('{"timestamp": 0, "input_length": 1, "output_length": 2}\n[]\n', "line 2"),
         ('{"timestamp": 0, "input_length": 1}\n', "column 'output_length'"),
         ("app,func,end_timestamp,duration\na,f,1,inf\n", "column 'duration'"),
@@ -175,3 +282,16 @@ def test_damaged_profiles(tmp_path: Path, text: str, message: str) -> None:
     file.write_text(text)
     with pytest.raises(TraceError, match=message):
         read_profile(file)
+
+
+def test_requests_that_make_no_sense() -> None:
+    none = np.empty(0, dtype=np.int64)
+    zeros, ones = np.zeros(2, dtype=np.int64), np.ones(2, dtype=np.int64)
+    for arrival in ([1.0, 0.0], [0.0, math.nan]):
+        with pytest.raises(SpecError, match="ascending"):
+            RequestTrace("made", "vidur", np.array(arrival), zeros, ("",), ones, ones)
+    with pytest.raises(SpecError, match="prompt_tokens"):
+        RequestTrace("made", "vidur", np.zeros(2), zeros, ("",), -ones, ones)
+    empty = RequestTrace("made", "vidur", np.empty(0), none, (), none, none)
+    with pytest.raises(SpecError, match="no requests"):
+        empty.drawn(Gamma(1.0), 10.0)

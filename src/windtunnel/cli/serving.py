@@ -10,10 +10,20 @@ import click
 from windtunnel.cli.group import LazyGroup
 from windtunnel.cli.options import OneOf, debug_option, out_option, output_options
 from windtunnel.cli.serving_options import (
+    degrees,
     drawn_from,
     memory_option,
     warm_up_option,
     workload_options,
+)
+from windtunnel.cli.serving_placed import (
+    GIB,
+    POLICIES,
+    Placed,
+    placed,
+    search_options,
+    switch_from,
+    switch_options,
 )
 from windtunnel.cli.serving_told import (
     TOLD,
@@ -29,10 +39,9 @@ from windtunnel.cli.serving_told import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from windtunnel.serving import Placement, Profile, ServingOutcome, Workload
+    from windtunnel.serving import Profile, ServingOutcome, Workload, WorkloadSpec
 
 _HOME = "windtunnel.cli.serving"
-_GIB = 2.0**30
 #: What `--out` of a simulation may end in.
 CHARTS_AND_TABLES = (".html", ".svg", ".csv", ".parquet")
 
@@ -43,9 +52,13 @@ CHARTS_AND_TABLES = (".html", ".svg", ".csv", ".parquet")
         "workload": _HOME,
         "simulate": _HOME,
         "search": _HOME,
+        "capacity": "windtunnel.cli.serving_capacity",
+        "sweep": "windtunnel.cli.serving_sweep",
         "replace": "windtunnel.cli.serving_replace",
+        "evaluate": "windtunnel.cli.serving_evaluate",
         "llm": "windtunnel.cli.serving_llm",
         "llm-capacity": "windtunnel.cli.serving_llm",
+        "llm-fit": "windtunnel.cli.serving_llm_fit",
     },
     short_help="Serve models on groups of GPUs; search placements (AlpaServe).",
 )
@@ -59,10 +72,14 @@ def serving() -> None:
 @out_option("FILE", "Write the requests (.csv, .parquet).")
 @output_options
 def workload(*, out: Path | None, as_json: bool, **asked: Any) -> None:
-    """Draw requests for several models, or replay recorded ones; tell what they are like."""
+    """Draw requests for several models, or replay recorded ones; tell what they are like.
+
+    WORKLOAD.toml has the options below as keys, with underscores; TRACE is a file of recorded
+    requests (Azure Functions or LLM, BurstGPT, Mooncake, GenTD26). Options go before a file's keys.
+    """
     import numpy as np
 
-    _, drawn = drawn_from(asked)
+    _, _, drawn = drawn_from(asked)
     if out is not None:
         save(drawn.table, out)
     counts = np.bincount(drawn.model, minlength=len(drawn.models)).tolist()
@@ -101,8 +118,23 @@ def workload(*, out: Path | None, as_json: bool, **asked: Any) -> None:
 
 
 @click.command(short_help="Serve a workload with a placement.")
-@click.argument("placement", metavar="PLACEMENT")
 @workload_options
+@click.option(
+    "--placement",
+    metavar="FILE.json",
+    help='Where models lie: a list of {"parallel": [dp, op, pp], "models": [0, 3]}, one a group.',
+)
+@click.option(
+    "--policy",
+    metavar="NAME",
+    help=f"Search the placement first: {POLICIES} sr-replace-60 places anew every 60 s.",
+)
+@click.option("--gpus", type=click.IntRange(min=1, max=4096), help="GPUs of --policy.")
+@search_options
+@switch_options
+@click.option(
+    "--free-switch", is_flag=True, help="sr-replace: changes cost nothing and empty every queue."
+)
 @click.option(
     "--simulator",
     type=OneOf("immediate", "events", "batching"),
@@ -124,32 +156,42 @@ def workload(*, out: Path | None, as_json: bool, **asked: Any) -> None:
     "--mem-gib",
     type=float,
     metavar="X",
-    help="Refuse a placement that needs more memory for weights on a GPU.  [default: any]",
+    help="Memory for weights on a GPU.  [default: any of --placement, 13 for --policy]",
 )
-@out_option("FILE", "Write curves (.html, .svg) or the requests' fates (.csv, .parquet).")
+@out_option("FILE", "Write a page (.html), curves (.svg) or the requests' fates (.csv, .parquet).")
 @output_options
-def simulate(*, placement: str, out: Path | None, as_json: bool, **asked: Any) -> None:
-    """Serve a workload with PLACEMENT, and tell how many requests met their deadline.
+def simulate(*, out: Path | None, as_json: bool, **asked: Any) -> None:
+    """Serve a workload, and tell how many requests met their deadline.
 
-    PLACEMENT is a JSON file, such as `windtunnel serving search --out` writes: a list of
-    {"parallel": [dp, op, pp], "models": [0, 3]}, one a group of GPUs.
+    WORKLOAD.toml or TRACE as for `windtunnel serving workload`. Models lie where --placement says,
+    such as `windtunnel serving search --out` writes, or where --policy puts them.
     """
+    from windtunnel.cli.screen import progress, shows_progress
+
     check_ending(out, CHARTS_AND_TABLES)
-    placed = _placement(placement)
-    profile, drawn = drawn_from(asked)
-    found = _served(placed, drawn, profile, asked)
+    spec, profile, drawn = drawn_from(asked)
+    with progress("Searching", show=shows_progress(as_json=as_json)) as done:
+        where = placed(asked, spec, drawn, profile, done)
+    found = _served(where, spec, (drawn, profile), asked)
     figures = found.metrics(asked["warm_up"])
     if out is not None:
-        write(found, out)
-    settings = {**found.settings, "warm_up": asked["warm_up"], "seed": asked["seed"] or 0}
-    told: dict[str, Any] = {"settings": settings, "metrics": figures, "placement": placed.data()}
+        write(found, where, out)
+    told: dict[str, Any] = {
+        "settings": {**found.settings, "warm_up": asked["warm_up"], "seed": spec.seed},
+        "workload": spec.data(),
+        "metrics": figures,
+        "placement": where.placement.data(),
+    }
+    if where.schedule is not None:
+        told["starts"] = list(where.schedule.starts)
+        told["placements"] = [one.data() for one in where.schedule.placements]
     told["out"] = None if out is None else str(out)
     if as_json:
         from windtunnel.cli.machine import print_json
 
         print_json(told)
         return
-    tell(figures, placed, f"{asked['simulator']} simulator")
+    tell(figures, where.placement, f"{where.name}, {asked['simulator']} simulator")
 
 
 @click.command(short_help="Search where models should lie.")
@@ -160,26 +202,9 @@ def simulate(*, placement: str, out: Path | None, as_json: bool, **asked: Any) -
     default="mp-search",
     show_default=True,
     metavar="NAME",
-    help="sr-greedy, sr-uniform, round-robin, mp-greedy, mp-search, mp-search-sep or beam.",
+    help=POLICIES,
 )
-@click.option(
-    "--group",
-    metavar="OP,PP",
-    help="Tensor and pipeline degree of the groups of mp-greedy, beam and round-robin.",
-)
-@click.option(
-    "--refine",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Simulations spent on improving the best one.  [default: 400]",
-)
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1, max=1024),
-    default=1,
-    show_default=True,
-    help="Threads; the result is the same.",
-)
+@search_options
 @click.option(
     "--test-seed",
     type=click.IntRange(min=0),
@@ -198,31 +223,31 @@ def search(*, out: Path | None, as_json: bool, **asked: Any) -> None:
     from windtunnel.serving.search import search as find
 
     check_ending(out, (".json",))
-    if asked["test_seed"] is not None and asked["requests"] is not None:
-        raise click.UsageError("--test-seed draws requests; --requests replays recorded ones.")
-    profile, drawn = drawn_from(asked)
+    spec, profile, drawn = drawn_from(asked)
+    if asked["test_seed"] is not None and spec.requests is not None:
+        raise click.UsageError("--test-seed draws requests; these are recorded ones.")
     with progress("Searching", show=shows_progress(as_json=as_json)) as done:
         found = find(
             drawn,
             profile,
             asked["gpus"],
             asked["policy"],
-            mem_budget=asked["mem_gib"] * _GIB,
-            overheads=asked["overheads"],
-            group=_degrees(asked["group"]),
+            mem_budget=asked["mem_gib"] * GIB,
+            overheads=spec.overheads,
+            group=degrees(asked["group"]),
             refine=REFINE if asked["refine"] is None else asked["refine"],
             workers=asked["workers"],
             on_done=done,
         )
 
     def worth(requests: Workload) -> dict[str, Any]:
-        run = rooms.simulate(found.placement, requests, profile, overheads=asked["overheads"])
+        run = rooms.simulate(found.placement, requests, profile, overheads=spec.overheads)
         return run.metrics(asked["warm_up"])
 
     figures = worth(drawn)
     test = None
     if asked["test_seed"] is not None:
-        test = worth(drawn_from({**asked, "seed": asked["test_seed"]})[1])
+        test = worth(spec.but(seed=asked["test_seed"]).draw(profile))
     if out is not None:
         replace(out, json.dumps(found.placement.data(), indent=1) + "\n")
     if as_json:
@@ -255,47 +280,30 @@ def _unseen(test: dict[str, Any]) -> str:
     )
 
 
-def _degrees(text: str | None) -> Any:
-    from windtunnel.errors import SpecError, quote
-    from windtunnel.serving import Parallel
-
-    if text is None:
-        return None
-    parts = text.split(",")
-    if len(parts) != 2 or not all(p.strip().isdecimal() and int(p) for p in parts):  # noqa: PLR2004
-        raise SpecError("--group", f"found {quote(text)}; expected two degrees, such as 1,4.")
-    return Parallel(1, int(parts[0]), int(parts[1]))
-
-
-def _placement(name: str) -> Placement:
-    from pathlib import Path
-
-    from windtunnel.errors import TraceError
-    from windtunnel.serving import as_placement
-
-    try:
-        data = json.loads(Path(name).read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise TraceError(name, "a placement in JSON", hint=str(error)) from error
-    return as_placement(data, name)
-
-
 def _served(
-    placed: Placement, drawn: Workload, profile: Profile, asked: dict[str, Any]
+    where: Placed, spec: WorkloadSpec, costs: tuple[Workload, Profile], asked: dict[str, Any]
 ) -> ServingOutcome:
     from windtunnel import serving as rooms
     from windtunnel.serving.simulate import DELAYS
 
-    budget = None if asked["mem_gib"] is None else asked["mem_gib"] * _GIB
-    shared = {"overheads": asked["overheads"], "mem_budget": budget}
-    seed = asked["seed"] or 0
+    budget = None if asked["mem_gib"] is None else asked["mem_gib"] * GIB
+    shared: dict[str, Any] = {"overheads": spec.overheads, "mem_budget": budget}
+    if where.schedule is not None:
+        if asked["simulator"] != "immediate":
+            raise click.UsageError("--policy sr-replace: expected the immediate simulator.")
+        switch = None if asked["free_switch"] else switch_from(asked)
+        return rooms.simulate_schedule(
+            where.schedule, *costs, switch=switch, dispatch=asked["dispatch"], **shared
+        )
     if asked["simulator"] == "batching":
-        return rooms.simulate_batches(placed, drawn, profile, **shared)
+        return rooms.simulate_batches(where.placement, *costs, **shared)
     if asked["simulator"] == "events":
         # The published event simulator has delays where the immediate one has a fixed overhead.
-        name = asked["overheads"]
-        shared["overheads"] = rooms.Overheads(0.009 if name == "alpaserve" else 0.0)
-        return rooms.simulate_events(
-            placed, drawn, profile, delays=DELAYS[name], seed=seed, **shared
-        )
-    return rooms.simulate(placed, drawn, profile, dispatch=asked["dispatch"], seed=seed, **shared)
+        name = spec.overheads
+        if name in DELAYS:
+            shared["overheads"] = rooms.Overheads(0.009 if name == "alpaserve" else 0.0)
+            shared["delays"] = DELAYS[name]
+        return rooms.simulate_events(where.placement, *costs, seed=spec.seed, **shared)
+    return rooms.simulate(
+        where.placement, *costs, dispatch=asked["dispatch"], seed=spec.seed, **shared
+    )

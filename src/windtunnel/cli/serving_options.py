@@ -1,4 +1,4 @@
-"""The options that say which requests are served, and the workload that they ask for."""
+"""What says which requests are served: a file, options, or both, options first."""
 
 from __future__ import annotations
 
@@ -10,11 +10,39 @@ from windtunnel.cli.options import OneOf, Seconds, seed_option
 
 if TYPE_CHECKING:
     from windtunnel.cli.options import Command
-    from windtunnel.serving import Profile, Workload
+    from windtunnel.serving import Placement, Profile, Workload, WorkloadSpec
+
+#: Options that are attributes of `windtunnel.serving.WorkloadSpec`.
+_KEYS = (
+    *("profile", "models", "num_models", "slo_scale", "overheads", "seed", "duration", "rate"),
+    *("rates", "cv", "requests", "slice", "mapping", "refit", "rate_scale", "cv_scale"),
+    *("compress", "thin", "repeat"),
+)
+
+
+class Slice(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
+    """Two times joined by a colon: from, until."""
+
+    name = "slice"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float, float]:
+        """Return the times in seconds.
+
+        Raises:
+            click.BadParameter: it is something else.
+        """
+        if isinstance(value, tuple):
+            return value
+        first, colon, last = str(value).partition(":")
+        if not colon:
+            self.fail(f"found {value!a}; expected from:until, such as 0:1h.", param, ctx)
+        return Seconds().convert(first, param, ctx), Seconds().convert(last, param, ctx)
 
 
 def workload_options(command: Command) -> Command:
-    """Add what says which requests there are."""
+    """Add WORKLOAD and what says which requests there are."""
     for add in (
         click.option(
             "--overheads",
@@ -60,9 +88,26 @@ def workload_options(command: Command) -> Command:
             help="Let requests arrive X times as fast.",
         ),
         click.option(
-            "--requests",
-            metavar="FILE",
-            help="Replay recorded requests instead: Azure LLM, Mooncake or Azure Functions 2021.",
+            "--cv-scale",
+            type=float,
+            default=1.0,
+            metavar="X",
+            help="With --refit: cv times X; of calls by minute: their cv.",
+        ),
+        click.option(
+            "--rate-scale", type=float, default=1.0, metavar="X", help="With --refit: rate times X."
+        ),
+        click.option(
+            "--refit",
+            type=Seconds(),
+            metavar="WINDOW",
+            help="Replace recorded requests by Gamma arrivals fitted to each window.",
+        ),
+        click.option(
+            "--slice", type=Slice(), metavar="FROM:UNTIL", help="Of recorded requests: 0:1h."
+        ),
+        click.option(
+            "--requests", metavar="FILE", help="Recorded requests, where WORKLOAD is a TOML file."
         ),
         click.option(
             "--cv",
@@ -97,12 +142,12 @@ def workload_options(command: Command) -> Command:
         ),
         click.option(
             "--profile",
-            "profile_file",
             default="synthetic",
             show_default=True,
             metavar="FILE",
             help="CSV of stage latencies and memory; synthetic is a made-up one.",
         ),
+        click.argument("source", metavar="[WORKLOAD.toml|TRACE]", required=False),
     ):
         command = add(command)
     return command
@@ -125,51 +170,87 @@ warm_up_option = click.option(
 )
 
 
-def drawn_from(asked: dict[str, Any]) -> tuple[Profile, Workload]:
-    """Return the profile and the requests that the options ask for."""
-    profile, drawn = _source(asked)
-    scaled = drawn.compress(asked["compress"]).thin(asked["thin"], asked["seed"] or 0)
-    return profile, scaled.repeat(asked["repeat"])
+def spec_from(asked: dict[str, Any]) -> WorkloadSpec:
+    """Return the workload of the file, if one is given, with the options that were typed."""
+    from pathlib import Path
 
+    from windtunnel.serving import WorkloadSpec, read_workload
 
-def _source(asked: dict[str, Any]) -> tuple[Profile, Workload]:
-    """Return the profile and the requests before they are scaled."""
-    from windtunnel import serving as rooms
-    from windtunnel.serving.refit import replay
-    from windtunnel.serving.request_traces import RequestTrace, read_requests
-
-    name = asked["profile_file"]
-    profile = rooms.synthetic_profile() if name == "synthetic" else rooms.read_profile(name)
-    types = [word.strip() for word in asked["models"].split(",")] if asked["models"] else None
-    types = list(profile.models) if types is None else types
-    for model in types:
-        profile.check_model(model, "--models")
-    models = [types[i % len(types)] for i in range(asked["num_models"] or len(types))]
-    slo = rooms.slos(models, profile, asked["slo_scale"]).tolist()
-    if asked["requests"] is None:
-        drawn = rooms.generate(
-            models,
-            duration=asked["duration"],
-            rate=asked["rate"],
-            rates=_shape(asked["rates"]),
-            cv=asked["cv"],
-            slo=slo,
-            seed=asked["seed"] or 0,
-        )
-        return profile, drawn
-    recorded = read_requests(asked["requests"])
-    if not isinstance(recorded, RequestTrace):
+    source = asked["source"]
+    typed = {name: asked[name] for name in _KEYS if _was_typed(name) and asked[name] is not None}
+    if source is None:
+        spec = WorkloadSpec()
+    elif Path(source).suffix.lower() == ".toml":
+        spec = read_workload(source)
+    elif Path(source).suffix.lower() == ".json":
         raise click.UsageError(
-            "--requests: calls by minute have no arrival times; see "
-            "windtunnel.serving.refit.from_minutes."
+            f"{source}: expected WORKLOAD.toml or recorded requests; a placement goes behind "
+            "--placement."
         )
-    return profile, replay(recorded, models, mapping=asked["mapping"], slo=slo)
+    elif "requests" in typed:
+        raise click.UsageError("recorded requests are given twice: as TRACE and by --requests.")
+    else:
+        spec = WorkloadSpec(requests=source)
+    if "models" in typed:
+        typed["models"] = tuple(word.strip() for word in typed["models"].split(","))
+    if "rates" in typed:
+        typed["rates"] = _shape(typed["rates"])
+    return spec.but(**typed)
 
 
-def _shape(text: str) -> str | list[float]:
+def _was_typed(name: str) -> bool:
+    context = click.get_current_context()
+    return context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+
+
+def drawn_from(asked: dict[str, Any]) -> tuple[WorkloadSpec, Profile, Workload]:
+    """Return what is asked for, the profile and the requests."""
+    spec = spec_from(asked)
+    profile = spec.read_profile()
+    return spec, profile, spec.draw(profile)
+
+
+def degrees(text: str | None) -> Any:
+    """Return ``--group`` as a configuration; None where it was not given.
+
+    Raises:
+        SpecError: it is not two degrees.
+    """
+    from windtunnel.errors import SpecError, quote
+    from windtunnel.serving import Parallel
+
+    if text is None:
+        return None
+    parts = text.split(",")
+    if len(parts) != 2 or not all(p.strip().isdecimal() and int(p) for p in parts):  # noqa: PLR2004
+        raise SpecError("--group", f"found {quote(text)}; expected two degrees, such as 1,4.")
+    return Parallel(1, int(parts[0]), int(parts[1]))
+
+
+def placement_from(name: str) -> Placement:
+    """Return the placement of a JSON file.
+
+    Raises:
+        TraceError: it is not JSON.
+        SpecError: it is no placement.
+    """
+    import json
+    from pathlib import Path
+
+    from windtunnel.errors import TraceError
+    from windtunnel.serving import as_placement
+
+    try:
+        data = json.loads(Path(name).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise TraceError(name, "a placement in JSON", hint=str(error)) from error
+    return as_placement(data, name)
+
+
+def _shape(text: str) -> str | tuple[float, ...]:
     if text and all(part.strip()[:1].isdigit() for part in text.split(",")):
         try:
-            return [float(part) for part in text.split(",")]
+            return tuple(float(part) for part in text.split(","))
         except ValueError:
             return text
     return text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,12 +13,12 @@ from windtunnel.cli.serving_options import (
     warm_up_option,
     workload_options,
 )
+from windtunnel.cli.serving_placed import GIB, switch_from, switch_options
 from windtunnel.cli.serving_told import cell
 
 if TYPE_CHECKING:
     from windtunnel.serving import ServingOutcome
 
-_GIB = 2.0**30
 _MEASURES = ("slo_attainment", "mean_latency", "p99_latency")
 
 
@@ -40,21 +39,7 @@ _MEASURES = ("slo_attainment", "mean_latency", "p99_latency")
     metavar="NAME",
     help="How each stretch is placed; see `windtunnel serving search`.",
 )
-@click.option(
-    "--load-gib-s",
-    type=float,
-    default=8.0,
-    show_default=True,
-    metavar="X",
-    help="Bandwidth of loading weights onto a GPU, GiB/s.",
-)
-@click.option(
-    "--switch-time",
-    type=Seconds(),
-    default=0.0,
-    show_default=True,
-    help="What a group that changes needs besides.",
-)
+@switch_options
 @warm_up_option
 @memory_option
 @output_options
@@ -68,10 +53,9 @@ def replace(*, as_json: bool, **asked: Any) -> None:
     from windtunnel import serving as rooms
     from windtunnel.cli.screen import progress, shows_progress
 
-    profile, drawn = drawn_from(asked)
-    shared = {"mem_budget": asked["mem_gib"] * _GIB, "overheads": asked["overheads"]}
-    bandwidth = asked["load_gib_s"] * _GIB
-    switch = rooms.Switch(bandwidth if bandwidth > 0 else math.nan, asked["switch_time"])
+    spec, profile, drawn = drawn_from(asked)
+    shared = {"mem_budget": asked["mem_gib"] * GIB, "overheads": spec.overheads}
+    switch = switch_from(asked)
     with progress("Placing", show=shows_progress(as_json=as_json)) as done:
         once = rooms.search(drawn, profile, asked["gpus"], asked["policy"], refine=0, **shared)
         schedule = rooms.search_schedule(

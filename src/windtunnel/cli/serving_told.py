@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
+    from windtunnel.cli.serving_placed import Placed
     from windtunnel.serving import Placement, ServingOutcome
 
 #: Models told one by one on a terminal.
@@ -38,14 +39,7 @@ def tell(figures: dict[str, Any], placed: Placement, title: str) -> Any:
     for group in placed.groups:
         groups.setdefault(group.parallel.name, []).append(len(group.models))
     heading(console, "Groups")
-    rows = [
-        [
-            name,
-            str(len(held)),
-            f"{min(held)} to {max(held)}" if min(held) < max(held) else str(held[0]),
-        ]
-        for name, held in groups.items()
-    ]
+    rows = [[name, str(len(held)), _range(held)] for name, held in groups.items()]
     console.print(plain_table(["(dp,op,pp)", "groups", "models in each"], rows, numbers=2))
     heading(console, "Models")
     cells = [
@@ -97,19 +91,47 @@ def save(table: Any, out: Path) -> None:
     save_table(table, out)
 
 
-def write(found: ServingOutcome, out: Path) -> None:
-    """Write the chart or the table of a run, by the ending of the name."""
-    from windtunnel.report.serving_chart import serving_page, serving_svg
-
+def write(found: ServingOutcome, where: Placed, out: Path) -> None:
+    """Write the page, the chart or the table of a run, by the ending of the name."""
     ending = out.suffix.lower()
-    writers: dict[str, Callable[[ServingOutcome], str]] = {
-        ".html": serving_page,
-        ".svg": serving_svg,
-    }
-    if ending in writers:
-        replace(out, writers[ending](found))
+    if ending == ".html":
+        from windtunnel.report.serving_page import serving_page
+
+        placements = where.schedule or where.placement
+        replace(out, serving_page(found, placements, where.name, command=command_line()))
+    elif ending == ".svg":
+        from windtunnel.report.serving_chart import serving_svg
+
+        replace(out, serving_svg(found))
     else:
         save(found.table, out)
+
+
+def command_line() -> str:
+    """Return the command under way as it may be typed again."""
+    context = click.get_current_context()
+    words = ["windtunnel", "serving", str(context.info_name)]
+    behind: list[str] = []
+    for param in context.command.params:
+        if not param.name:
+            continue
+        if context.get_parameter_source(param.name) is not click.core.ParameterSource.COMMANDLINE:
+            continue
+        value = context.params.get(param.name)
+        if isinstance(param, click.Argument):
+            words += [] if value is None else [str(value)]
+        elif getattr(param, "is_flag", False):
+            behind.append(param.opts[0])
+        else:
+            for one in value if getattr(param, "multiple", False) and value else [value]:
+                behind += [param.opts[0], _typed(one)]
+    return shlex.join(words + behind)
+
+
+def _typed(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ":".join(f"{part:g}" for part in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def replace(out: Path, text: str) -> None:

@@ -1,5 +1,7 @@
 """`LinearProgram`: a sparse linear program with named rows and columns, solved by HiGHS.
 
+Columns may be asked to be whole numbers; such a program is solved by branch and cut.
+
 The model is kept in the solver between solves: where only bounds, costs or coefficients change,
 the next solve starts from the last basis. Further objectives can be given in order of importance
 (`solve(then=...)`): each is optimised over the optimal face of those before it, which makes the
@@ -40,8 +42,9 @@ class Solution:
     Attributes:
         objective: the first objective's value.
         values: float array of shape (columns,).
-        duals: float array of shape (rows,): change of the objective per unit of a row's bound.
-        iterations: simplex iterations, all objectives together.
+        duals: float array of shape (rows,): change of the objective per unit of a row's bound; NaN
+            in a program with whole-numbered columns, which has none.
+        iterations: simplex iterations, all objectives together; 0 with whole-numbered columns.
     """
 
     objective: float
@@ -90,6 +93,7 @@ class LinearProgram:
         self._column_blocks: list[_Block] = []
         self._row_blocks: list[_Block] = []
         self._costs = self._lower = self._upper = np.empty(0)
+        self._whole = np.empty(0, dtype=np.bool_)
         self._row_lower = self._row_upper = np.empty(0)
         self._triplets: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self._places: dict[tuple[int, int], tuple[np.ndarray, int]] = {}
@@ -113,6 +117,7 @@ class LinearProgram:
         lower: ArrayLike = 0.0,
         upper: ArrayLike = np.inf,
         cost: ArrayLike = 0.0,
+        integer: bool = False,
     ) -> np.ndarray:
         """Add a block of columns, one a label; return their indices, shape (labels,).
 
@@ -122,12 +127,14 @@ class LinearProgram:
             lower: a number or one a column; ``-inf`` = none.
             upper: as ``lower``.
             cost: coefficient in the objective, a number or one a column.
+            integer: whether the columns must be whole numbers.
         """
         first, count = self.num_columns, len(labels)
         self._column_blocks.append(_Block(name, first, labels))
         self._lower = np.append(self._lower, _filled(lower, count))
         self._upper = np.append(self._upper, _filled(upper, count))
         self._costs = np.append(self._costs, _filled(cost, count))
+        self._whole = np.append(self._whole, np.full(count, integer))
         self._highs = None
         return np.arange(first, first + count)
 
@@ -215,6 +222,7 @@ class LinearProgram:
         *,
         method: Literal["auto", "simplex", "interior"] = "auto",
         then: Sequence[ArrayLike] = (),
+        gap: float = 0.0,
     ) -> Solution:
         """Solve the program.
 
@@ -223,17 +231,26 @@ class LinearProgram:
                 crossover to a vertex), or ``auto``: interior point for a first solve with at
                 least `INTERIOR_POINT_COLUMNS` columns, else simplex.
             then: further objectives in order of importance, each a cost a column, in the sense
-                of the program; each is optimised without giving up any of those before it.
+                of the program; each is optimised without giving up any of those before it. Not
+                with whole-numbered columns, which leave no face to stay on.
+            gap: with whole-numbered columns: how far the objective may be from the best, as a
+                share of it.
 
         Returns:
             The solution; its objective and duals are the first objective's.
 
         Raises:
             InfeasibleError: no values satisfy all rows (named), or the objective is unbounded.
-            SpecError: an unknown method.
+            SpecError: an unknown method, or ``then`` with whole-numbered columns.
         """
         if method not in {"auto", "simplex", "interior"}:
             raise SpecError.unknown("method", str(method), ("auto", "simplex", "interior"))
+        if self._whole.any():
+            if then:
+                raise SpecError("then", "expected no further objectives with whole numbers.")
+            self._highs = self._highs or self._loaded()
+            self._highs.setOptionValue("mip_rel_gap", gap)
+            return self._run("choose")
         if self._highs is None:
             self._highs = self._loaded()
             large = self.num_columns >= INTERIOR_POINT_COLUMNS
@@ -249,7 +266,8 @@ class LinearProgram:
         import highspy
 
         highs = self._highs
-        highs.setOptionValue("solver", "ipm" if method == "interior" else "simplex")
+        # Named methods would solve the relaxation of a program with whole numbers.
+        highs.setOptionValue("solver", {"interior": "ipm"}.get(method, method))
         if method == "interior":
             highs.clearSolver()  # an old basis would send it back to the simplex method
         highs.run()
@@ -268,10 +286,16 @@ class LinearProgram:
             words = highs.modelStatusToString(status)
             raise InfeasibleError(self.name, f"the solver stopped early ({words})")
         answer, info = highs.getSolution(), highs.getInfo()
+        values, duals = np.array(answer.col_value), np.array(answer.row_dual)
+        if self._whole.any():
+            values = np.where(self._whole, np.round(values), values)
+            return Solution(
+                float(info.objective_function_value), values, np.full(self.num_rows, np.nan), 0
+            )
         return Solution(
             float(info.objective_function_value),
-            np.array(answer.col_value),
-            np.array(answer.row_dual),
+            values,
+            duals,
             int(info.simplex_iteration_count) + int(info.crossover_iteration_count),
         )
 
@@ -323,6 +347,9 @@ class LinearProgram:
         model.a_matrix_.value_ = values
         sense = highspy.ObjSense
         model.sense_ = sense.kMaximize if self._maximize else sense.kMinimize
+        if self._whole.any():
+            kinds = highspy.HighsVarType
+            model.integrality_ = [kinds.kInteger if w else kinds.kContinuous for w in self._whole]
         highs = highspy.Highs()
         options: dict[str, bool | int | float] = {
             "output_flag": False,
@@ -330,6 +357,7 @@ class LinearProgram:
             "primal_feasibility_tolerance": TOLERANCE,
             "dual_feasibility_tolerance": TOLERANCE,
             "ipm_optimality_tolerance": TOLERANCE,
+            "mip_abs_gap": TOLERANCE,
         }
         for option, value in options.items():
             highs.setOptionValue(option, value)
@@ -369,6 +397,8 @@ class LinearProgram:
             slack = softened.add_columns("violation", rows.tolist(), cost=1.0)
             softened.add_coefficients(rows, slack, sign)
         prices = softened.solve(method="simplex").duals
+        if not (np.abs(prices) > TOLERANCE).any() and self._whole.any():
+            return "its rows hold together, but not with whole numbers"
         guilty = [self.row_name(int(row)) for row in np.flatnonzero(np.abs(prices) > TOLERANCE)]
         more = f" and {len(guilty) - _NAMED} more" if len(guilty) > _NAMED else ""
         return f"{', '.join(guilty[:_NAMED])}{more} cannot hold together"

@@ -69,6 +69,22 @@ def serving_chart(outcome: ServingOutcome) -> Any:
     """Return the chart: latency by kind of model, and the number in the system over time."""
     import altair as alt
 
+    return themed(alt.hconcat(_latency(outcome), _queue(outcome), spacing=28))
+
+
+def latency_chart(outcome: ServingOutcome) -> Any:
+    """Return latency by kind of model, alone."""
+    return themed(_latency(outcome))
+
+
+def queue_chart(outcome: ServingOutcome) -> Any:
+    """Return the number in the system over time, alone."""
+    return themed(_queue(outcome))
+
+
+def _latency(outcome: ServingOutcome) -> Any:
+    import altair as alt
+
     rows = latency_rows(outcome)
     names = list(dict.fromkeys(row["model"] for row in rows))
     color = alt.Color(
@@ -84,7 +100,7 @@ def serving_chart(outcome: ServingOutcome) -> Any:
         scale=alt.Scale(domain=names, range=dashes(len(names))),
         legend=None,
     )
-    latency = (
+    return (
         alt.Chart(alt.Data(values=rows))
         .mark_line(strokeWidth=1.7, interpolate="monotone")
         .encode(
@@ -105,7 +121,12 @@ def serving_chart(outcome: ServingOutcome) -> Any:
         )
         .properties(width=WIDTH, height=HEIGHT)
     )
-    queue = (
+
+
+def _queue(outcome: ServingOutcome) -> Any:
+    import altair as alt
+
+    return (
         alt.Chart(alt.Data(values=queue_rows(outcome)))
         .mark_line(strokeWidth=1.2, interpolate="step-after", color=colours(1)[0])
         .encode(
@@ -120,7 +141,6 @@ def serving_chart(outcome: ServingOutcome) -> Any:
         )
         .properties(width=WIDTH, height=HEIGHT)
     )
-    return themed(alt.hconcat(latency, queue, spacing=28))
 
 
 def serving_svg(outcome: ServingOutcome) -> str:
@@ -128,10 +148,3 @@ def serving_svg(outcome: ServingOutcome) -> str:
     import vl_convert
 
     return str(vl_convert.vegalite_to_svg(serving_chart(outcome).to_dict(), allowed_base_urls=[]))
-
-
-def serving_page(outcome: ServingOutcome) -> str:
-    """Return the chart as one HTML page that loads nothing."""
-    from windtunnel.report.figures.writing import interactive
-
-    return interactive(serving_chart(outcome).to_dict(), "Model serving")

@@ -7,8 +7,22 @@ them over several GPUs let bursts be shared?
 from __future__ import annotations
 
 from windtunnel.serving.arrivals import Deterministic, Gamma, MarkovModulated, model_rates, poisson
-from windtunnel.serving.llm_model import LlmFit, LlmModel, fit_llm, read_llm_model, synthetic_llm
-from windtunnel.serving.llm_simulate import LlmCapacity, LlmOutcome, llm_capacity, simulate_llm
+from windtunnel.serving.cases import Case, evaluate, read_cases
+from windtunnel.serving.llm_model import (
+    LlmFit,
+    LlmModel,
+    fit_llm,
+    fit_llms,
+    read_llm_model,
+    synthetic_llm,
+)
+from windtunnel.serving.llm_simulate import (
+    LlmCapacity,
+    LlmOutcome,
+    goodput_by_rate,
+    llm_capacity,
+    simulate_llm,
+)
 from windtunnel.serving.outcome import ServingOutcome
 from windtunnel.serving.overheads import Overheads
 from windtunnel.serving.parallel import Parallel
@@ -19,13 +33,18 @@ from windtunnel.serving.refit import from_minutes, refit, replay
 from windtunnel.serving.request_traces import MinuteCounts, RequestTrace, read_requests
 from windtunnel.serving.schedule import Schedule, Switch, simulate_schedule
 from windtunnel.serving.search import SearchResult, search
+from windtunnel.serving.search.capacity import Capacity, fewest_gpus
 from windtunnel.serving.search.replacing import search_schedule
 from windtunnel.serving.simulate import Delays, simulate, simulate_batches, simulate_events
+from windtunnel.serving.sweep import Sweep, sweep
 from windtunnel.serving.synthetic_profile import synthetic_profile
 from windtunnel.serving.workload import Workload, generate, merge, slos
+from windtunnel.serving.workload_spec import WorkloadSpec, read_workload
 
 __all__ = [
     "MEM_BUDGET",
+    "Capacity",
+    "Case",
     "Delays",
     "Deterministic",
     "Gamma",
@@ -46,20 +65,28 @@ __all__ = [
     "SearchResult",
     "ServingOutcome",
     "Stages",
+    "Sweep",
     "Switch",
     "Workload",
+    "WorkloadSpec",
     "as_placement",
+    "evaluate",
+    "fewest_gpus",
     "fit_llm",
+    "fit_llms",
     "from_minutes",
     "generate",
+    "goodput_by_rate",
     "llm_capacity",
     "merge",
     "model_rates",
     "partition_layers",
     "poisson",
+    "read_cases",
     "read_llm_model",
     "read_profile",
     "read_requests",
+    "read_workload",
     "refit",
     "replay",
     "search",
@@ -70,6 +97,7 @@ __all__ = [
     "simulate_llm",
     "simulate_schedule",
     "slos",
+    "sweep",
     "synthetic_llm",
     "synthetic_profile",
 ]

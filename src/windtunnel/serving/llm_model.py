@@ -8,17 +8,23 @@ measurements.
 from __future__ import annotations
 
 import csv
+import json
 import math
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from windtunnel.errors import SpecError, TraceError
 from windtunnel.toml_file import read_toml
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: Columns that tell measurements of several models and GPUs apart, where they are there.
+_WHO = ("model", "gpu_type")
 _COLUMNS = ("prefill_tokens", "decode_seqs", "kv_tokens", "iteration_time")
 _COSTS = ("iteration_s", "prefill_token_s", "decode_seq_s", "kv_token_s")
 _COUNTS = ("kv_limit", "max_batch", "gpus")
@@ -98,10 +104,20 @@ def synthetic_llm() -> LlmModel:
 def read_llm_model(path: str | Path) -> LlmModel:
     """Read a model from TOML with the attributes of `LlmModel` as keys.
 
+    A file with several models has a table for each, which ``FILE.toml#NAME`` chooses.
+
     Raises:
-        SpecError: not TOML, a key is missing or unknown, or a value is wrong.
+        SpecError: not TOML, a key is missing or unknown, a value is wrong, or no table is chosen.
     """
-    data: dict[str, Any] = read_toml(path)
+    name, _, chosen = str(path).partition("#")
+    data: dict[str, Any] = read_toml(name)
+    tables = [key for key, value in data.items() if isinstance(value, dict)]
+    if chosen or (tables and len(tables) == len(data)):
+        if not chosen and len(tables) > 1:
+            raise SpecError(name, f"has several models; choose one: {name}#{tables[0]}.")
+        if chosen and chosen not in tables:
+            raise SpecError.unknown(name, chosen, tables)
+        data = data[chosen or tables[0]]
     for key in data:
         if key not in (*_COSTS, *_COUNTS):
             raise SpecError.unknown(f"{path}: key", key, (*_COSTS, *_COUNTS))
@@ -114,31 +130,75 @@ def read_llm_model(path: str | Path) -> LlmModel:
         raise SpecError(str(path), str(error)) from error
 
 
+def llm_models_toml(models: Mapping[str, LlmModel]) -> str:
+    """Return models as TOML that `read_llm_model` reads, a table for each name."""
+    parts = []
+    for name, model in models.items():
+        lines = [f"[{json.dumps(name)}]"]
+        lines += [f"{key} = {getattr(model, key)!r}" for key in (*_COSTS, *_COUNTS)]
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
 def fit_llm(path: str | Path) -> LlmFit:
+    """Fit the costs of one model on one GPU; see `fit_llms`.
+
+    Raises:
+        TraceError: as `fit_llms`, or there are several.
+        OSError: the file cannot be read.
+    """
+    found = fit_llms(path)
+    if len(found) > 1:
+        names = ", ".join(found)
+        raise TraceError(str(path), "one model on one GPU type", hint=f"The file has: {names}.")
+    return next(iter(found.values()))
+
+
+def fit_llms(path: str | Path) -> dict[str, LlmFit]:
     """Fit the costs to a CSV of iterations by nonnegative least squares.
 
-    Columns: prefill_tokens, decode_seqs, kv_tokens, iteration_time (s).
+    Columns: prefill_tokens, decode_seqs, kv_tokens, iteration_time (s) and, where there are
+    several, model and gpu_type.
+
+    Returns:
+        Fits by ``model/gpu_type``, or what there is of the two, in file order.
 
     Raises:
         TraceError: a column is missing, a value is wrong, or there are too few or too similar rows.
         OSError: the file cannot be read.
     """
     file = Path(path)
-    found = []
-    with file.open(encoding="utf-8", newline="") as lines:
+    found: dict[str, list[list[float]]] = {}
+    with file.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
         rows = csv.DictReader(lines)
+        columns = list(rows.fieldnames or ())
         for column in _COLUMNS:
-            if column not in (rows.fieldnames or ()):
-                raise TraceError.missing_column(str(file), column, list(rows.fieldnames or ()))
-        for row, data in enumerate(rows, start=2):
-            found.append([_measured(file, row, column, data[column]) for column in _COLUMNS])
-    table = np.array(found).reshape(-1, 4)
+            if column not in columns:
+                raise TraceError.missing_column(str(file), column, columns)
+        who = [column for column in _WHO if column in columns]
+        try:
+            for data in rows:
+                row = rows.line_num
+                name = "/".join(_named(file, row, column, data[column]) for column in who)
+                cells = [_measured(file, row, column, data[column]) for column in _COLUMNS]
+                found.setdefault(name, []).append(cells)
+        except csv.Error as error:
+            raise TraceError(
+                str(file), "a line of CSV", row=rows.line_num, hint=str(error)
+            ) from error
+    if not found:
+        raise TraceError(str(file), "at least one iteration")
+    return {name: _fitted(file, name, np.array(cells)) for name, cells in found.items()}
+
+
+def _fitted(file: Path, name: str, table: np.ndarray) -> LlmFit:
     measured = table[:, 3]
     design = np.column_stack([np.ones(len(table)), table[:, :3]])
     # Columns differ by six orders of magnitude; scaled, each peaks at 1.
     scale = np.maximum(design.max(axis=0, initial=0.0), 1e-300)
     if np.linalg.matrix_rank(design / scale) < len(_COSTS):
-        raise TraceError(str(file), "iterations that vary in all three counts independently")
+        of = f"{name}: " if name else ""
+        raise TraceError(str(file), f"{of}iterations that vary in all three counts independently")
     costs = _nonnegative(design / scale, measured) / scale
     error = design @ costs - measured
     return LlmFit(
@@ -147,6 +207,12 @@ def fit_llm(path: str | Path) -> LlmFit:
         float(np.sqrt(np.mean(error**2))),
         float(np.mean(np.abs(error) / measured)),
     )
+
+
+def _named(file: Path, row: int, column: str, text: str | None) -> str:
+    if not (text or "").strip():
+        raise TraceError(str(file), "a name", row=row, column=column, value=text or "")
+    return str(text).strip()
 
 
 def _nonnegative(design: np.ndarray, measured: np.ndarray) -> np.ndarray:

@@ -11,8 +11,11 @@ import numpy as np
 from windtunnel.errors import SpecError
 from windtunnel.quantiles import quantiles
 from windtunnel.serving.compiled import kernels
+from windtunnel.serving.fewest import fewest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from windtunnel.serving.llm_model import LlmModel
     from windtunnel.serving.request_traces import RequestTrace
 
@@ -141,12 +144,53 @@ def simulate_llm(
     return LlmOutcome(requests, model, replica, ttft, tpot, e2e, finish, busy, peak)
 
 
+def goodput_by_rate(
+    requests: RequestTrace,
+    model: LlmModel,
+    rates: Sequence[float],
+    *,
+    replicas: int = 1,
+    dispatch: str = "least_loaded",
+    ttft: float = math.inf,
+    tpot: float = math.inf,
+) -> list[dict[str, float | None]]:
+    """Return `LlmOutcome.metrics` of the requests at other rates, each with its ``rate``.
+
+    The same requests come faster or slower; all gaps are scaled alike.
+
+    Args:
+        requests: as recorded, over a span above 0.
+        model: of each replica.
+        rates: requests per second, > 0.
+        replicas: how many.
+        dispatch: as in `simulate_llm`.
+        ttft: SLO, s.
+        tpot: SLO, s.
+
+    Raises:
+        SpecError: a rate makes no sense, or the requests have no span.
+    """
+    span = float(requests.arrival[-1]) if len(requests) else 0.0
+    if span == 0:
+        raise SpecError(requests.name, "has no two requests at different times.")
+    natural = len(requests) / span
+    rows = []
+    for rate in rates:
+        if not 0 < rate < math.inf:
+            raise SpecError("rates", f"must be finite and > 0, not {rate!r}.")
+        run = simulate_llm(requests.compress(rate / natural), model, replicas, dispatch)
+        rows.append({"rate": rate, **run.metrics(ttft, tpot)})
+    return rows
+
+
 def llm_capacity(
     requests: RequestTrace,
     model: LlmModel,
     ttft: float,
     dispatch: str = "least_loaded",
     max_replicas: int = 1024,
+    *,
+    on_done: Callable[[str], None] | None = None,
 ) -> LlmCapacity:
     """Search the fewest replicas with P99 TTFT <= ``ttft``, by doubling and bisection.
 
@@ -158,6 +202,8 @@ def llm_capacity(
     """
     if not ttft > 0:
         raise SpecError("ttft", f"must be > 0, not {ttft!r}.")
+    if max_replicas < 1:
+        raise SpecError("max_replicas", f"must be > 0, not {max_replicas!r}.")
     tried: dict[int, float] = {}
 
     def suffices(replicas: int) -> LlmOutcome | None:
@@ -166,19 +212,13 @@ def llm_capacity(
         if refused:
             raise SpecError("kv_limit", f"{refused} requests are larger than {model.kv_limit}.")
         tried[replicas] = float(quantiles(outcome.ttft, 0.99))
+        if on_done is not None:
+            on_done("replicas")
         return outcome if tried[replicas] <= ttft else None
 
-    low, high = 0, 1
-    while (best := suffices(high)) is None:
-        if high >= max_replicas:
-            message = f"P99 is {tried[high]:.6g} s with {high} replicas, wanted <= {ttft:.6g} s."
-            raise SpecError("ttft", message)
-        low, high = high, min(2 * high, max_replicas)
-    while high - low > 1:
-        middle = (low + high) // 2
-        outcome = suffices(middle)
-        if outcome is None:
-            low = middle
-        else:
-            high, best = middle, outcome
-    return LlmCapacity(high, high * model.gpus, tried, best)
+    best = fewest(suffices, max_replicas)
+    if best is None:
+        p99 = tried[max_replicas]
+        message = f"P99 is {p99:.6g} s with {max_replicas} replicas, wanted <= {ttft:.6g} s."
+        raise SpecError("ttft", message)
+    return LlmCapacity(best[0], best[0] * model.gpus, tried, best[1])

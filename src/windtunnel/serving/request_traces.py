@@ -1,4 +1,4 @@
-"""Recorded requests: Azure LLM, Mooncake and Azure Functions files, plain or gzipped.
+"""Recorded requests: traces of language models and of Azure Functions, plain or gzipped.
 
 Times are seconds from the file's first arrival (Functions 2019: from midnight).
 """
@@ -8,25 +8,27 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import json
 import math
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windtunnel.errors import TraceError
+from windtunnel.errors import SpecError, TraceError, quote
+from windtunnel.serving import token_formats
+from windtunnel.serving.token_formats import Requests, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_MINUTE = 60.0
+    from windtunnel.serving.arrivals import ArrivalProcess
+
 _MINUTES = [str(minute) for minute in range(1, 1441)]
 #: Formats, with the columns that tell them apart.
 _HEADS = {
-    "azure_llm": ("TIMESTAMP", "ContextTokens", "GeneratedTokens"),
+    **token_formats.HEADS,
+    "lengths": token_formats.LENGTHS,
     "azure_functions_2021": ("app", "func", "end_timestamp", "duration"),
     "azure_functions_2019": ("HashOwner", "HashApp", "HashFunction", "Trigger"),
 }
@@ -38,12 +40,17 @@ class RequestTrace:
 
     Attributes:
         name: of the file.
-        format: azure_llm, mooncake or azure_functions_2021.
+        format: azure_llm, azure_lmm, mooncake, burstgpt, vidur, genai, azure_functions_2021, or
+            lengths: token lengths without times (`drawn` gives them some).
         arrival: ascending, shape (n,), s from the first.
         function: index of what was called, shape (n,): 0 in traces of one service.
         functions: names, in the order in which the file has them.
         prompt_tokens: shape (n,); empty where the source has none.
         output_tokens: the same.
+        images: pictures in the prompt, shape (n,); empty where the source has none.
+
+    Raises:
+        SpecError: arrivals descend or are not finite, or numbers are negative or too few.
     """
 
     name: str
@@ -53,6 +60,53 @@ class RequestTrace:
     functions: tuple[str, ...]
     prompt_tokens: np.ndarray
     output_tokens: np.ndarray
+    images: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    def __post_init__(self) -> None:
+        count = len(self.arrival)
+        if not np.isfinite(self.arrival).all() or (np.diff(self.arrival) < 0).any():
+            raise SpecError(f"{self.name}: arrival", "expected finite times in ascending order.")
+        for name in ("prompt_tokens", "output_tokens", "images"):
+            values = getattr(self, name)
+            if len(values) not in (0, count) or (values < 0).any():
+                raise SpecError(f"{self.name}: {name}", "expected one number >= 0 a request.")
+        if len(self.function) != count:
+            raise SpecError(f"{self.name}: function", "expected one index a request.")
+
+    def __len__(self) -> int:
+        return len(self.arrival)
+
+    def compress(self, factor: float) -> RequestTrace:
+        """Return the requests ``factor`` times as fast.
+
+        Raises:
+            SpecError: the factor is not a finite number > 0.
+        """
+        if not 0 < factor < math.inf:
+            raise SpecError("factor", f"found {quote(factor)}; expected a finite number > 0.")
+        return replace(self, arrival=self.arrival / factor)
+
+    def drawn(self, process: ArrivalProcess, duration: float, seed: int = 0) -> RequestTrace:
+        """Return requests that arrive by a process, with lengths drawn from these, independently.
+
+        Args:
+            process: when they come; it takes the seed itself.
+            duration: s.
+            seed: of the process; the lengths have their own stream of it.
+
+        Raises:
+            SpecError: there is nothing to draw from, or a number makes no sense.
+        """
+        if not len(self):
+            raise SpecError(self.name, "has no requests to draw from.")
+        arrival = process.arrivals(duration, seed)
+        rows = np.random.default_rng([seed, 1]).integers(len(self), size=len(arrival))
+        cut = {
+            name: values[rows] if len(values) else values
+            for name in ("prompt_tokens", "output_tokens", "images")
+            for values in (getattr(self, name),)
+        }
+        return replace(self, arrival=arrival, function=self.function[rows], **cut)
 
     def window(self, start: float, stop: float) -> RequestTrace:
         """Return the requests with start <= arrival < stop, at time 0 from ``start`` on.
@@ -69,6 +123,7 @@ class RequestTrace:
             tuple(self.functions[index] for index in kept.tolist()),
             self.prompt_tokens[rows],
             self.output_tokens[rows],
+            self.images[rows],
         )
 
 
@@ -97,117 +152,79 @@ class MinuteCounts:
 def read_requests(path: str | Path) -> RequestTrace | MinuteCounts:
     """Read recorded requests; the format is told from the first line.
 
-    Azure LLM (``TIMESTAMP,ContextTokens,GeneratedTokens``), Mooncake (JSON lines with
-    ``timestamp`` in ms, ``input_length``, ``output_length``), Azure Functions 2021
-    (``app,func,end_timestamp,duration``; arrival = end - duration) and 2019 (calls by minute).
+    Azure LLM 2023 and 2024 (``TIMESTAMP,ContextTokens,GeneratedTokens``), Azure LMM 2025 (the same
+    with ``NumImages``), Mooncake (JSON lines with ``timestamp`` in ms, ``input_length``,
+    ``output_length``), BurstGPT (``Timestamp,Model,Request tokens,Response tokens``), Vidur
+    (``arrived_at,num_prefill_tokens,num_decode_tokens``, or the lengths alone), GenTD26's table of
+    diffusion requests (Parquet), Azure Functions 2021 (``app,func,end_timestamp,duration``;
+    arrival = end - duration) and 2019 (calls by minute).
 
     Raises:
         TraceError: no known format, no requests, or a value is wrong.
         OSError: the file cannot be read.
     """
     file = Path(path)
+    if _begins(file, b"PAR1"):
+        return _trace(file, "genai", token_formats.genai(file))
     with _lines(file) as lines:
         try:
-            head = lines.readline()
+            head = lines.readline().lstrip("\ufeff")
             if head.lstrip().startswith("{"):
-                return _mooncake(file, head, lines)
-            columns = next(csv.reader([head.lstrip("\ufeff").strip()]), [])
-            form = next((f for f, names in _HEADS.items() if set(names) <= set(columns)), None)
-            if form is None:
-                expected = "; ".join(",".join(names) for names in _HEADS.values())
-                raise TraceError(str(file), f"columns {expected}, or JSON lines", row=1, value=head)
-            rows = enumerate(csv.DictReader(lines, fieldnames=columns, restval=""), start=2)
-            if form == "azure_functions_2019":
-                return _minutes(file, columns, rows)
-            return _azure_llm(file, rows) if form == "azure_llm" else _functions_2021(file, rows)
+                return _trace(file, "mooncake", token_formats.mooncake(file, _again(head, lines)))
+            return _table(file, head, lines)
         except (EOFError, gzip.BadGzipFile, UnicodeDecodeError, csv.Error) as error:
             raise TraceError(str(file), "a readable text file", hint=str(error)) from error
 
 
-def _lines(file: Path) -> io.TextIOBase:
+def _again(head: str, lines: io.TextIOBase) -> Iterator[str]:
+    yield head
+    yield from lines
+
+
+def _table(file: Path, head: str, lines: io.TextIOBase) -> RequestTrace | MinuteCounts:
+    """Read a CSV file whose first line is known."""
+    columns = [name.strip() for name in next(csv.reader([head.strip()]), [])]
+    form = next((f for f, names in _HEADS.items() if set(names) <= set(columns)), None)
+    if form is None:
+        expected = "; ".join(",".join(names) for names in _HEADS.values())
+        raise TraceError(str(file), f"columns {expected}, or JSON lines", row=1, value=head)
+    rows = _numbered(csv.DictReader(lines, fieldnames=columns, restval=""))
+    if form == "azure_functions_2019":
+        return _minutes(file, columns, rows)
+    if form == "azure_functions_2021":
+        return _trace(file, form, _functions_2021(file, rows), rebase=False)
+    reader = token_formats.READERS.get(form, token_formats.lengths_only)
+    return _trace(file, form, reader(file, rows))
+
+
+def _numbered(reader: csv.DictReader[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Return rows with their lines in the file; the first was read as the heading."""
+    for row in reader:
+        yield reader.line_num + 1, row
+
+
+def _begins(file: Path, magic: bytes) -> bool:
     with file.open("rb") as raw:
-        packed = raw.read(2) == b"\x1f\x8b"
-    if packed:
+        return raw.read(len(magic)) == magic
+
+
+def _lines(file: Path) -> io.TextIOBase:
+    if _begins(file, b"\x1f\x8b"):
         return io.TextIOWrapper(gzip.open(file), encoding="utf-8", newline="")
     return file.open(encoding="utf-8", newline="")
 
 
-def _number(file: Path, row: int, column: str, value: Any, least: float = 0.0) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if isinstance(value, bool) or not least <= number < math.inf:
-        at_least = "" if math.isinf(least) else f" >= {least:g}"
-        raise TraceError(
-            str(file), f"a finite number{at_least}", row=row, column=column, value=str(value)
-        )
-    return number
-
-
-def _mooncake(file: Path, head: str, lines: io.TextIOBase) -> RequestTrace:
-    wanted = ("timestamp", "input_length", "output_length")
-    found = []
-    for row, text in enumerate((head, *lines), start=1):
-        if not text.strip():
-            continue
-        try:
-            data = json.loads(text)
-        except ValueError as error:
-            raise TraceError(str(file), "a JSON object", row=row, value=text.strip()) from error
-        if not isinstance(data, dict):
-            raise TraceError(str(file), "a JSON object", row=row, value=text.strip())
-        found.append([_number(file, row, key, data.get(key)) for key in wanted])
-    times, prompt, output = np.array(found).T
-    return _trace(file, "mooncake", times / 1000.0, tokens=(prompt, output))
-
-
-def _azure_llm(file: Path, rows: Iterator[tuple[int, dict[str, str]]]) -> RequestTrace:
-    found = []
-    for row, data in rows:
-        text = data["TIMESTAMP"]
-        found.append(
-            (
-                _instant(file, row, text),
-                _number(file, row, "ContextTokens", data["ContextTokens"]),
-                _number(file, row, "GeneratedTokens", data["GeneratedTokens"]),
-            )
-        )
-    if not found:
-        raise TraceError(str(file), "at least one request")
-    first = min(seconds for (seconds, _), _, _ in found)
-    # Whole seconds are subtracted before the fraction is added: all seven digits survive.
-    times = np.array([(seconds - first) + fraction for (seconds, fraction), _, _ in found])
-    prompt, output = np.array([(prompt, output) for _, prompt, output in found]).T
-    return _trace(file, "azure_llm", times, tokens=(prompt, output))
-
-
-def _instant(file: Path, row: int, text: str) -> tuple[int, float]:
-    """Return whole seconds and the fraction of a time stamp, taken as UTC."""
-    whole, _, digits = text.strip().removesuffix("+00:00").partition(".")
-    try:
-        moment = datetime.fromisoformat(whole)
-        fraction = float(f"0.{digits}") if digits else 0.0
-    except ValueError as error:
-        raise TraceError(
-            str(file), "a time like 2023-11-16 18:17:03.97", row=row, column="TIMESTAMP", value=text
-        ) from error
-    return int(moment.replace(tzinfo=UTC).timestamp()), fraction
-
-
-def _functions_2021(file: Path, rows: Iterator[tuple[int, dict[str, str]]]) -> RequestTrace:
+def _functions_2021(file: Path, rows: Iterator[tuple[int, dict[str, str]]]) -> Requests:
     times, function, names = [], [], dict[str, int]()
     for row, data in rows:
-        end = _number(file, row, "end_timestamp", data["end_timestamp"], -math.inf)
-        times.append(end - _number(file, row, "duration", data["duration"]))
+        end = number(file, row, "end_timestamp", data["end_timestamp"], -math.inf)
+        times.append(end - number(file, row, "duration", data["duration"]))
         name = f"{data['app']}/{data['func']}"
         function.append(names.setdefault(name, len(names)))
     if not times:
         raise TraceError(str(file), "at least one request")
-    return _trace(
-        file, "azure_functions_2021", np.array(times), function=function, names=tuple(names),
-        rebase=False,
-    )  # fmt: skip
+    none = np.empty(0, dtype=np.int64)
+    return Requests(np.array(times), none, none, np.array(function), tuple(names), none)
 
 
 def _minutes(
@@ -219,33 +236,26 @@ def _minutes(
         raise TraceError.missing_column(str(file), missing, columns)
     counts, names = [], []
     for row, data in rows:
-        counts.append([_number(file, row, minute, data[minute]) for minute in minutes])
+        counts.append([number(file, row, minute, data[minute]) for minute in minutes])
         names.append("/".join(data[column] for column in _HEADS["azure_functions_2019"][:3]))
     if not counts:
         raise TraceError(str(file), "at least one function")
     return MinuteCounts(file.name, np.array(counts), tuple(names))
 
 
-def _trace(
-    file: Path,
-    form: str,
-    times: np.ndarray,
-    *,
-    tokens: tuple[np.ndarray, np.ndarray] | None = None,
-    function: list[int] | None = None,
-    names: tuple[str, ...] = ("",),
-    rebase: bool = True,
-) -> RequestTrace:
-    order = np.argsort(times, kind="stable")
-    prompt, output = tokens or (np.empty(0), np.empty(0))
-    which = np.zeros(len(times), dtype=np.int64) if function is None else np.array(function)
-    start = times[order[0]] if rebase else 0.0
+def _trace(file: Path, form: str, found: Requests, *, rebase: bool = True) -> RequestTrace:
+    """Return requests in order of arrival, at time 0 from the first on demand."""
+    order = np.argsort(found.times, kind="stable")
+    start = found.times[order[0]] if rebase else 0.0
+    cut = [
+        values[order] if len(values) else values
+        for values in (found.prompt, found.output, found.images)
+    ]
     return RequestTrace(
         file.name,
         form,
-        times[order] - start,
-        which[order],
-        names,
-        prompt[order].astype(np.int64) if len(prompt) else prompt,
-        output[order].astype(np.int64) if len(output) else output,
+        found.times[order] - start,
+        found.function[order],
+        found.functions,
+        *cut,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -110,22 +110,27 @@ def simulate_schedule(
     Raises:
         SpecError: a name is unknown, or a placement does not suit the profile.
         InfeasibleError: a group's models need more memory than the budget.
+
+    The outcome's settings have ``loading``: for each change of a group that costs time, its
+    ``segment``, ``first_gpu``, ``gpus``, when its GPUs had ``drained`` and when it was ``loaded``.
     """
     costs = as_overheads(overheads)
     if dispatch not in DISPATCH:
         raise SpecError.unknown("dispatch", dispatch, DISPATCH)
     edges = np.searchsorted(workload.arrival, [-math.inf, *schedule.starts[1:], math.inf]).tolist()
-    parts = []
+    parts: list[ServingOutcome] = []
+    loading: list[dict[str, float]] = []
     before: tuple[Placement, np.ndarray] | None = None
     for number, placement in enumerate(schedule.placements):
         placement.check(workload.models, profile, mem_budget)
         arrays = tables(placement, workload.models, profile, costs)
         clocks = np.full(arrays.clock_start[-1], -math.inf)
         if switch is not None and before is not None:
-            clocks = _clocks(
+            clocks, loads = _clocks(
                 before, placement, schedule.starts[number], workload.models,
                 profile=profile, switch=switch,
             )  # fmt: skip
+            loading += [{"segment": number, **load} for load in loads]
         rows = slice(edges[number], edges[number + 1])
         part = replace(
             workload,
@@ -136,7 +141,8 @@ def simulate_schedule(
         served = serve_immediately(arrays, part, costs, clocks, dispatch=dispatch, seed=0)
         parts.append(outcome(placement, part, arrays, served, {}))
         before = (placement, clocks)
-    return _joined(parts, workload, schedule, {"dispatch": dispatch, "switch": repr(switch)})
+    told = {"dispatch": dispatch, "switch": repr(switch), "loading": loading}
+    return _joined(parts, workload, schedule, told)
 
 
 def _spans(placement: Placement) -> list[tuple[int, int]]:
@@ -153,8 +159,8 @@ def _clocks(
     *,
     profile: Profile,
     switch: Switch,
-) -> np.ndarray:
-    """Return where each stage of the new placement is free."""
+) -> tuple[np.ndarray, list[dict[str, float]]]:
+    """Return where each stage of the new placement is free, and what was loaded."""
     old, clocks = before
     drained = np.full(old.num_gpus, -math.inf)
     there: dict[tuple[int, int], tuple[Group, np.ndarray]] = {}
@@ -164,7 +170,7 @@ def _clocks(
         drained[slice(*span)] = mine.max()
         there[span] = (group, mine)
         first += group.parallel.pp
-    ready = []
+    ready, loads = [], []
     for span, group in zip(_spans(after), after.groups, strict=True):
         known = there.get(span)
         held: set[int] = set()
@@ -175,14 +181,17 @@ def _clocks(
                 continue
         new = [model for model in group.models if model not in held]
         weights = [profile.weight(models[model], group.parallel) for model in new]
-        loaded = max(now, drained[slice(*span)].max()) + switch.fixed
-        loaded += sum(weights) / switch.bandwidth
+        idle = max(now, float(drained[slice(*span)].max()))
+        loaded = idle + switch.fixed + sum(weights) / switch.bandwidth
         ready.append(np.full(group.parallel.pp, loaded))
-    return np.concatenate(ready)
+        if loaded > now:
+            gpus = span[1] - span[0]
+            loads.append({"first_gpu": span[0], "gpus": gpus, "drained": idle, "loaded": loaded})
+    return np.concatenate(ready), loads
 
 
 def _joined(
-    parts: list[ServingOutcome], workload: Workload, schedule: Schedule, told: dict[str, str]
+    parts: list[ServingOutcome], workload: Workload, schedule: Schedule, told: dict[str, Any]
 ) -> ServingOutcome:
     """Return the parts as one outcome; busy time is of the whole cluster."""
     return ServingOutcome(

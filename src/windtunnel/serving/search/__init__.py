@@ -10,15 +10,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.errors import SpecError, quote
+from windtunnel.errors import InfeasibleError, SpecError, quote
 from windtunnel.serving.overheads import Overheads, as_overheads
 from windtunnel.serving.parallel import Parallel
 from windtunnel.serving.placement import MEM_BUDGET, Placement
 from windtunnel.serving.search.beam import BEAM, beam_search
 from windtunnel.serving.search.buckets import compositions, latency_buckets, plausible
 from windtunnel.serving.search.fixed import round_robin, uniform
-from windtunnel.serving.search.layouts import equal_groups, search_layouts
+from windtunnel.serving.search.layouts import equal_groups, search_configurations, search_layouts
 from windtunnel.serving.search.problem import Problem, Scored, best_of
+from windtunnel.serving.search.whole_program import replicate_on_gpus, replicate_on_groups
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -31,12 +32,16 @@ if TYPE_CHECKING:
 POLICIES = (
     "sr-greedy",
     "sr-uniform",
+    "sr-ilp",
     "round-robin",
     "mp-greedy",
     "mp-search",
     "mp-search-sep",
+    "mp-ilp",
     "beam",
 )
+#: Short names.
+ALIASES = {"sr": "sr-greedy"}
 #: Simulations spent on improving the best placement.
 REFINE = 400
 
@@ -82,11 +87,14 @@ def search(
         workload: the requests to be good at; evaluate on others to know what it is worth.
         profile: costs and memory.
         gpus: GPUs of the cluster.
-        policy: ``sr-greedy``, selective replication on single GPUs; ``sr-uniform``; ``round-robin``
+        policy: ``sr-greedy``, selective replication on single GPUs; ``sr-uniform``; ``sr-ilp``, an
+            integer program that maximises the smallest throughput over rate; ``round-robin``
             on pipelines; ``mp-greedy``, greedy replication on groups of ``group``; ``mp-search``,
             the best of those over group sizes and configurations; ``mp-search-sep``, the same with
-            GPUs of their own for buckets of similar latency; ``beam``, algorithm 1 on groups of
-            ``group``.
+            GPUs of their own for buckets of similar latency; ``mp-ilp``, an integer program for
+            the longest burst served in time, for each of those configurations; ``beam``,
+            algorithm 1 on groups of ``group``. ``sr`` is sr-greedy, ``mp-greedy-4`` has groups
+            of four stages, as published.
         mem_budget: bytes for weights on a GPU.
         overheads: ``none``, ``alpaserve``, or your own.
         group: of mp-greedy, beam and round-robin: a configuration, or the stages of a pipeline.
@@ -102,8 +110,7 @@ def search(
         SpecError: an unknown policy or model, no requests, or a number that makes no sense.
         InfeasibleError: no model fits anywhere.
     """
-    if policy not in POLICIES:
-        raise SpecError.unknown("policy", policy, POLICIES)
+    policy, group = named_policy(policy, group)
     for name, value in (("gpus", gpus), ("beam", beam), ("workers", workers)):
         if value < 1 or not isinstance(value, int):
             raise SpecError(name, f"found {quote(value)}; expected a whole number >= 1.")
@@ -132,6 +139,26 @@ def search(
     )
 
 
+def named_policy(
+    name: str, group: Parallel | int | None = None
+) -> tuple[str, Parallel | int | None]:
+    """Return a policy's full name and its groups: ``sr`` is sr-greedy, ``mp-greedy-4`` has both.
+
+    Raises:
+        SpecError: an unknown name.
+
+    >>> named_policy("mp-greedy-4")
+    ('mp-greedy', 4)
+    """
+    plain, _, size = name.rpartition("-")
+    if plain == "mp-greedy" and size.isdecimal():
+        return plain, int(size)
+    name = ALIASES.get(name, name)
+    if name not in POLICIES:
+        raise SpecError.unknown("policy", name, (*POLICIES, *ALIASES))
+    return name, group
+
+
 @dataclass(frozen=True)
 class _Trying:
     """Runs candidates on threads (the kernels release the lock) and keeps their order."""
@@ -157,6 +184,18 @@ class _Trying:
             self.on_done("layout")
         return found
 
+    def programs(self, gpus: int) -> list[Placement]:
+        """Return the integer program's placement for each configuration that any model suits."""
+
+        def solved(parallel: Parallel) -> Placement | None:
+            try:
+                return replicate_on_groups(self.problem, gpus, parallel)
+            except InfeasibleError:
+                return None
+
+        found = list(self.pool.map(solved, search_configurations(gpus)))
+        return [placement for placement in found if placement is not None]
+
     def placements(self, placements: Iterable[Placement]) -> list[Scored]:
         """Return the score of each placement."""
         found = []
@@ -168,10 +207,14 @@ class _Trying:
 
 def _found(trying: _Trying, gpus: int, policy: str, parallel: Parallel, beam: int) -> Scored:
     problem = trying.problem
-    if policy == "sr-uniform":
-        return best_of(trying.placements([uniform(problem, gpus)]))
-    if policy == "round-robin":
-        return best_of(trying.placements([round_robin(problem, equal_groups(gpus, parallel))]))
+    counted: dict[str, Callable[[], list[Placement]]] = {
+        "sr-uniform": lambda: [uniform(problem, gpus)],
+        "sr-ilp": lambda: [replicate_on_gpus(problem, gpus)],
+        "mp-ilp": lambda: trying.programs(gpus),
+        "round-robin": lambda: [round_robin(problem, equal_groups(gpus, parallel))],
+    }
+    if policy in counted:
+        return best_of(trying.placements(counted[policy]()))
     if policy == "beam":
         layout = equal_groups(gpus, parallel)
         return beam_search(problem, layout, beam, trying.placements)

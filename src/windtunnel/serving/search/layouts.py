@@ -41,13 +41,18 @@ def search_layouts(gpus: int) -> list[Layout]:
     >>> [layout[0].name for layout in search_layouts(4)]
     ['(1,1,1)', '(1,2,1)', '(1,1,2)', '(1,4,1)', '(1,2,2)', '(1,1,4)']
     """
-    layouts: list[Layout] = []
+    return [equal_groups(gpus, parallel) for parallel in search_configurations(gpus)]
+
+
+def search_configurations(gpus: int) -> list[Parallel]:
+    """Return the configurations that `search_layouts` tries, in its order."""
+    found: list[Parallel] = []
     size = 1
     while size <= gpus:
-        layouts += [
-            equal_groups(gpus, Parallel(1, size // pp, pp))
+        found += [
+            Parallel(1, size // pp, pp)
             for pp in range(1, min(size, MOST_STAGES) + 1)
             if size % pp == 0 and size // pp <= MOST_OP
         ]
         size *= 2
-    return layouts
+    return found

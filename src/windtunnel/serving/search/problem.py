@@ -84,16 +84,28 @@ class Problem:
             found[model] = self.profile.weight(name, parallel)
         return found
 
+    def stage_times(self, parallel: Parallel) -> dict[int, np.ndarray]:
+        """Return the stage times, s, of each model that was profiled on a configuration."""
+        return {
+            model: self.overheads.stage_times(self.profile.stages(name, parallel).latency)
+            for model, name in self._names
+            if self.profile.has(name, parallel)
+        }
+
+    def slo_by_model(self) -> np.ndarray:
+        """Return the strictest deadline of each model's requests, shape (models,), s."""
+        slo = np.full(len(self.workload.models), np.inf)
+        np.minimum.at(slo, self.workload.model, self.workload.slo)
+        return slo
+
     def _arrays(self, layout: Layout) -> tuple[np.ndarray, ...]:
         """Return config of each group; stages, stage times and weights of each configuration."""
         known = list(dict.fromkeys(layout))
         width = max(parallel.pp for parallel in known)
         times = np.zeros((len(known), len(self.workload.models), width))
         for row, parallel in enumerate(known):
-            for model, name in self._names:
-                if self.profile.has(name, parallel):
-                    latency = self.profile.stages(name, parallel).latency
-                    times[row, model, : parallel.pp] = self.overheads.stage_times(latency)
+            for model, stage_times in self.stage_times(parallel).items():
+                times[row, model, : parallel.pp] = stage_times
         config = np.array([known.index(parallel) for parallel in layout], dtype=np.int64)
         stages = np.array([parallel.pp for parallel in known], dtype=np.int64)
         weights = np.array([self.weights(parallel) for parallel in known])

@@ -1,0 +1,146 @@
+"""Where the models of a serving command lie: a file's placement, or what a policy finds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from windtunnel.cli.options import Seconds
+from windtunnel.cli.serving_options import degrees, placement_from
+
+if TYPE_CHECKING:
+    from windtunnel.cli.options import Command
+    from windtunnel.serving import Placement, Profile, Schedule, Workload, WorkloadSpec
+
+GIB = 2.0**30
+POLICIES = (
+    "sr (sr-greedy), sr-uniform, sr-ilp, round-robin, mp-greedy (mp-greedy-4), mp-search, "
+    "mp-search-sep, mp-ilp or beam."
+)
+
+
+def search_options(command: Command) -> Command:
+    """Add what a search takes besides its policy and GPUs."""
+    for add in (
+        click.option(
+            "--workers",
+            type=click.IntRange(min=1, max=1024),
+            default=1,
+            show_default=True,
+            help="Threads; the result is the same.",
+        ),
+        click.option(
+            "--refine",
+            type=click.IntRange(min=0),
+            metavar="N",
+            help="Simulations spent on improving the best one.  [default: 400]",
+        ),
+        click.option(
+            "--group",
+            metavar="OP,PP",
+            help="Tensor and pipeline degree of the groups of mp-greedy, beam and round-robin.",
+        ),
+    ):
+        command = add(command)
+    return command
+
+
+def switch_options(command: Command) -> Command:
+    """Add what changing a placement costs."""
+    for add in (
+        click.option(
+            "--switch-time",
+            type=Seconds(),
+            default=0.0,
+            show_default=True,
+            help="What a group that changes needs besides loading.",
+        ),
+        click.option(
+            "--load-gib-s",
+            type=float,
+            default=8.0,
+            show_default=True,
+            metavar="X",
+            help="Bandwidth of loading weights onto a GPU, GiB/s.",
+        ),
+    ):
+        command = add(command)
+    return command
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where models lie.
+
+    Attributes:
+        name: the file's name, or the policy's.
+        placement: of the whole run; of its first stretch where it changes.
+        schedule: where it changes.
+        simulations: made to find it.
+    """
+
+    name: str
+    placement: Placement
+    schedule: Schedule | None = None
+    simulations: int = 0
+
+
+def placed(
+    asked: dict[str, Any],
+    spec: WorkloadSpec,
+    drawn: Workload,
+    profile: Profile,
+    on_done: Any,
+) -> Placed:
+    """Return the placement that ``--placement`` or ``--policy`` names.
+
+    Raises:
+        click.UsageError: neither or both are given, or no GPUs.
+    """
+    from windtunnel import serving as rooms
+    from windtunnel.serving.search import REFINE
+
+    file, policy, gpus = asked["placement"], asked["policy"], asked["gpus"]
+    if (file is None) == (policy is None):
+        raise click.UsageError("expected one of --placement FILE and --policy NAME.")
+    if policy is None:
+        return Placed(file, placement_from(file))
+    if gpus is None:
+        raise click.UsageError("--policy: expected --gpus N, too.")
+    budget = asked["mem_gib"] if asked["mem_gib"] is not None else rooms.MEM_BUDGET / GIB
+    shared: dict[str, Any] = {
+        "mem_budget": budget * GIB,
+        "overheads": spec.overheads,
+        "workers": asked["workers"],
+        "on_done": on_done,
+    }
+    refine = REFINE if asked["refine"] is None else asked["refine"]
+    if policy.startswith("sr-replace"):
+        length = _stretch(policy)
+        schedule = rooms.search_schedule(drawn, profile, gpus, length, refine=0, **shared)
+        return Placed(policy, schedule.placements[0], schedule)
+    found = rooms.search(
+        drawn, profile, gpus, policy, group=degrees(asked["group"]), refine=refine, **shared
+    )
+    return Placed(policy, found.placement, None, found.simulations)
+
+
+def switch_from(asked: dict[str, Any]) -> Any:
+    """Return what changing a placement costs.
+
+    Raises:
+        SpecError: a number makes no sense.
+    """
+    from windtunnel.serving import Switch
+
+    bandwidth = asked["load_gib_s"] * GIB
+    return Switch(bandwidth if bandwidth > 0 else math.nan, asked["switch_time"])
+
+
+def _stretch(policy: str) -> float:
+    """Return T of ``sr-replace-T``, s; 60 where it is left out."""
+    text = policy.removeprefix("sr-replace").removeprefix("-")
+    return Seconds().convert(text, None, None) if text else 60.0

@@ -1,0 +1,124 @@
+"""The HTML page of serving a language model: one file, no script, nothing loaded."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.report.format import count, plural
+from windtunnel.report.llm_charts import LATENCIES, distribution_chart, goodput_chart
+from windtunnel.report.names import clean
+from windtunnel.report.sections import Cell, Line, Table
+from windtunnel.report.serving_page import page, section
+
+if TYPE_CHECKING:
+    from windtunnel.serving import LlmOutcome
+
+_TITLES = {"ttft": "Time to first token", "tpot": "Time per output token", "e2e": "End to end"}
+
+
+def llm_page(
+    outcome: LlmOutcome, by_rate: list[dict[str, Any]], slo: dict[str, float], *, command: str
+) -> str:
+    """Return the page of a run, as one self-contained HTML text.
+
+    Args:
+        outcome: the run.
+        by_rate: from `windtunnel.serving.goodput_by_rate`.
+        slo: ``ttft`` and ``tpot``, s; infinite = none.
+        command: what makes the page again, printed at its end.
+    """
+    figures = outcome.metrics(**slo)
+    replicas = len(outcome.busy)
+    drawn = {}
+    for name in LATENCIES:
+        limit = slo.get(name, math.inf)
+        told = f" The dotted line is the SLO, {limit:g} s." if math.isfinite(limit) else ""
+        words = f"Higher is better.{told}"
+        drawn[name] = (_TITLES[name], words, distribution_chart(outcome, name, limit))
+    drawn["goodput"] = (
+        "Goodput against rate",
+        (
+            f"The same requests, faster or slower, on {plural(replicas, 'replica')}; "
+            f"n = {count(len(outcome.replica))} at each rate."
+        ),
+        goodput_chart(by_rate),
+    )
+    shown = {name: one for name, one in drawn.items() if one[2] is not None}
+    sections = [section("Latency and goodput", [("Latencies", _latencies(figures))], shown, "llm")]
+    if by_rate:
+        sections.append(section("At other rates", [("", _rates(by_rate))], {}, "llm"))
+    model = outcome.model
+    notes = [
+        (
+            f"iteration time = {model.iteration_s:g} s + {model.prefill_token_s:g} s x prefill "
+            f"tokens + {model.decode_seq_s:g} s x decoding sequences + {model.kv_token_s:g} s x "
+            "KV tokens"
+        ),
+        (
+            f"KV memory of a replica: {count(model.kv_limit)} tokens; batch of at most "
+            f"{count(model.max_batch)}; {plural(model.gpus, 'GPU')} a replica"
+        ),
+        *(f"SLO of {name}: {limit:g} s" for name, limit in slo.items() if math.isfinite(limit)),
+    ]
+    return page(
+        title="Serving a language model",
+        subtitle=[
+            clean(outcome.requests.name),
+            plural(len(outcome.replica), "request"),
+            plural(replicas, "replica"),
+        ],
+        headline=_headline(figures, slo),
+        facts=_facts(figures),
+        sections=sections,
+        notes=notes,
+        command=command,
+    )
+
+
+def _headline(figures: dict[str, Any], slo: dict[str, float]) -> str:
+    total = f"{count(figures['num_requests'])} requests"
+    if not any(math.isfinite(limit) for limit in slo.values()):
+        refused = figures["num_rejected"]
+        return f"{total} were served" + (f", {count(refused)} refused." if refused else ".")
+    return f"{100 * figures['slo_attainment']:.2f} % of {total} met their SLOs."
+
+
+def _facts(figures: dict[str, Any]) -> list[tuple[str, str]]:
+    return [
+        ("P99 time to first token", f"{_text(figures['p99_ttft'])} s"),
+        ("P99 time per output token", f"{_text(figures['p99_tpot'])} s"),
+        ("Goodput", f"{_text(figures['goodput'])} /s"),
+        ("Goodput a GPU", f"{_text(figures['goodput_per_gpu'])} /s"),
+        ("Time in iterations", f"{100 * figures['utilization']:.1f} %"),
+        ("Most KV tokens reserved", count(figures["peak_kv"])),
+    ]
+
+
+def _latencies(figures: dict[str, Any]) -> Table:
+    lines = [
+        Line(
+            LATENCIES[name],
+            [Cell(_text(figures[f"{point}_{name}"])) for point in ("mean", "p50", "p90", "p99")],
+        )
+        for name in LATENCIES
+    ]
+    return Table("", ["mean", "P50", "P90", "P99"], lines)
+
+
+def _rates(by_rate: list[dict[str, Any]]) -> Table:
+    keys = ("goodput", "p50_ttft", "p99_ttft", "p50_tpot", "p99_tpot", "utilization")
+    lines = [
+        Line(
+            f"{row['rate']:.4g}",
+            [Cell(f"{100 * row['slo_attainment']:.2f}"), *(Cell(_text(row[k])) for k in keys)],
+        )
+        for row in by_rate
+    ]
+    columns = ["within both SLOs, %", "goodput, 1/s", "P50 TTFT, s", "P99 TTFT, s"]
+    columns += ["P50 TPOT, s", "P99 TPOT, s", "time in iterations"]
+    return Table("Requests/s", columns, lines)
+
+
+def _text(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"

@@ -1,0 +1,328 @@
+"""The HTML pages of model serving: a run, and a sweep. One file, no script, nothing loaded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import windtunnel
+from windtunnel.report import palette
+from windtunnel.report.format import count, plural
+from windtunnel.report.names import MAX_TEXT, clean
+from windtunnel.report.page import Figure
+from windtunnel.report.render import to_svg
+from windtunnel.report.sections import Cell, Line, Table
+from windtunnel.report.serving_chart import latency_chart, queue_chart
+from windtunnel.report.serving_sweep_chart import NAMES, TITLES, axes_of, measures_of, panel
+from windtunnel.report.serving_timeline import timeline_chart
+from windtunnel.report.templating import render
+from windtunnel.serving import Placement
+
+if TYPE_CHECKING:
+    from windtunnel.serving import Schedule, ServingOutcome, Sweep, WorkloadSpec
+
+_MAX_COMMAND = 2000
+#: Groups and models listed one by one.
+_MOST_LINES = 60
+_TIMELINE = (
+    "GPUs down, time across; a frame is a group. Colour: the type of model with most requests in "
+    "service in 1/120 of the time; depth: requests in service a stage, in quarters, full at one "
+    "or more; white: idle. Black: weights are loaded."
+)
+_SWEPT = {
+    "slo_attainment": "Higher is better.",
+    "mean_latency": "Lower is better; refused requests have no latency.",
+    "p99_latency": "Lower is better; refused requests have no latency.",
+}
+
+
+def serving_page(
+    outcome: ServingOutcome, placed: Placement | Schedule, name: str, *, command: str
+) -> str:
+    """Return the page of a run, as one self-contained HTML text.
+
+    Args:
+        outcome: the run.
+        placed: where models lay.
+        name: what the placement is called.
+        command: what makes the page again, printed at its end.
+    """
+    figures = outcome.metrics()
+    n = f"n = {count(len(outcome.workload))} requests"
+    label = clean(name, 60)
+    drawn = {
+        "latency": (
+            "How long requests take",
+            f"Higher is better; what is missing to 100 % was refused. {n}.",
+            latency_chart(outcome),
+        ),
+        "queue": (
+            "Requests in the system",
+            f"The most in each 1/300 of the time. {n}.",
+            queue_chart(outcome),
+        ),
+    }
+    sections = [section("Latency and load", [], drawn, label)]
+    line = timeline_chart(outcome, placed)
+    if line is not None:
+        wide = {"timeline": ("Which group serves what, when", _TIMELINE, line)}
+        sections.append(section("Time-line of groups", [], wide, label, wide=True))
+    first = placed if isinstance(placed, Placement) else placed.placements[0]
+    tables = [("Groups", groups_table(outcome, first))] if placed is first else []
+    tables.append(("Models", models_table(figures["by_model"])))
+    sections.append({"title": "In numbers", "lead": "", "figures": [], "tables": tables})
+    told = _share_words(figures)
+    return page(
+        title="Model serving",
+        subtitle=[label, plural(len(outcome.workload), "request"), plural(first.num_gpus, "GPU")],
+        headline=told,
+        facts=_facts(figures),
+        sections=sections,
+        notes=[
+            f"{key.replace('_', ' ')}: {clean(str(value), MAX_TEXT)}"
+            for key, value in outcome.settings.items()
+            if key != "loading"
+        ],
+        command=command,
+    )
+
+
+def sweep_page(found: Sweep, *, command: str) -> str:
+    """Return the page of a sweep, as one self-contained HTML text.
+
+    Args:
+        found: the sweep.
+        command: what makes the page again, printed at its end.
+    """
+    sections: list[dict[str, Any]] = []
+    for axis in axes_of(found):
+        drawn = {}
+        sizes = [row["num_requests"] for row in found.rows if row["axis"] == axis]
+        known = sorted({size for size in sizes if size is not None})
+        n = f" n = {_range(known)} requests a point." if known else ""
+        for measure in measures_of(found, axis):
+            title = {"slo_attainment": "Attainment", "mean_latency": "Mean latency"}.get(
+                measure, "P99 latency"
+            )
+            chart = panel(found, axis, measure)
+            if chart is not None:
+                words = f"{title} against {NAMES.get(axis, axis)}"
+                drawn[f"{axis}-{measure}".replace("_", "-")] = (words, _SWEPT[measure] + n, chart)
+        sections.append(section(TITLES[axis], [("", sweep_table(found, axis))], drawn, "sweep"))
+    for at, (name, run) in enumerate(found.runs.items()):
+        chart = timeline_chart(run, found.placements[name])
+        if chart is not None:
+            words = f"Which group serves what, when: {clean(name, 40)}"
+            wide = {f"timeline-{at}": (words, _TIMELINE, chart)}
+            tables = [("", groups_table(run, found.placements[name]))]
+            title = f"Groups of {clean(name, 40)}"
+            sections.append(section(title, tables, wide, name, wide=True))
+    return page(
+        title="Model serving: what changes attainment",
+        subtitle=[
+            plural(len(_models(found.spec)), "model"),
+            plural(found.gpus, "GPU"),
+            plural(len({row["candidate"] for row in found.rows}), "candidate"),
+        ],
+        headline=_sweep_headline(found),
+        facts=[],
+        sections=sections,
+        notes=[
+            f"{key.replace('_', ' ')}: {clean(str(value), MAX_TEXT)}"
+            for key, value in found.spec.data().items()
+            if value not in ((), None)
+        ],
+        command=command,
+    )
+
+
+def groups_table(outcome: ServingOutcome, placement: Placement) -> Table:
+    """Return groups with their models, requests and use; the largest 60."""
+    sent = outcome.metrics()["group_requests"]
+    span = outcome.utilization()
+    lines, first = [], 0
+    total = float(outcome.busy.sum())
+    for index, group in enumerate(placement.groups):
+        last = first + group.parallel.gpus - 1
+        gpus = f"{first}" if first == last else f"{first} to {last}"
+        share = float(outcome.busy[index]) / total if total and span else 0.0
+        held = ", ".join(map(str, group.models)) or "none"
+        cells = [
+            Cell(group.parallel.name),
+            Cell(str(len(group.models)), held),
+            Cell(count(sent[index])),
+            Cell(f"{100 * share:.1f}"),
+            Cell(clean(held, 70), held),
+        ]
+        lines.append(Line(f"GPU {gpus}", cells))
+        first = last + 1
+    columns = ["(dp,op,pp)", "models", "requests sent", "of the GPU time in use, %", "which"]
+    return Table("Group", columns, lines[:_MOST_LINES])
+
+
+def models_table(by_model: list[dict[str, Any]]) -> Table:
+    """Return attainment and latency by model; the 60 with most requests."""
+    rows = sorted(by_model, key=lambda one: -one["num_counted"])[:_MOST_LINES]
+    keys = ("mean_latency", "p50_latency", "p90_latency", "p99_latency")
+    lines = [
+        Line(
+            f"{row['model']}: {clean(row['name'], 40)}",
+            [
+                Cell(count(row["num_counted"])),
+                Cell(_percent(row["slo_attainment"])),
+                *(Cell(_seconds(row[key])) for key in keys),
+            ],
+        )
+        for row in rows
+    ]
+    return Table(
+        "Model",
+        ["requests", "within SLO, %", "mean, s", "P50, s", "P90, s", "P99, s"],
+        lines,
+    )
+
+
+def sweep_table(found: Sweep, axis: str) -> Table:
+    """Return the figures of an axis: values down, candidates across."""
+    names = list(dict.fromkeys(row["candidate"] for row in found.rows))
+    cells: dict[float, dict[str, dict[str, Any]]] = {}
+    for row in found.rows:
+        if row["axis"] == axis:
+            cells.setdefault(row["value"], {})[row["candidate"]] = row
+    under = ["within SLO, %", "mean, s", "P99, s"]
+    lines = [
+        Line(
+            f"{value:g}",
+            [
+                cell
+                for name in names
+                for cell in (
+                    Cell(_percent(rows[name]["slo_attainment"]), rows[name]["groups"]),
+                    Cell(_seconds(rows[name]["mean_latency"])),
+                    Cell(_seconds(rows[name]["p99_latency"])),
+                )
+            ],
+        )
+        for value, rows in cells.items()
+    ]
+    return Table(NAMES.get(axis, axis), [clean(name, 40) for name in names], lines, under=under)
+
+
+def section(
+    title: str,
+    tables: list[tuple[str, Table]],
+    drawn: dict[str, tuple[str, str, Any]],
+    label: str,
+    *,
+    wide: bool = False,
+) -> dict[str, Any]:
+    """Return a section: its tables (caption, table), and figures by name (title, caption, chart).
+
+    Args:
+        title: its heading.
+        tables: under the figures.
+        drawn: the figures; names are unique in the page.
+        label: what screen readers hear behind each figure's title.
+        wide: one figure a row.
+    """
+    figures = [
+        Figure(heading, caption, picture(chart, name, f"{heading}: {label}"))
+        for name, (heading, caption, chart) in drawn.items()
+    ]
+    return {"title": title, "lead": "", "figures": figures, "tables": tables, "wide": wide}
+
+
+def picture(chart: Any, name: str, label: str) -> Any:
+    """Return a chart as markup to stand inside a page."""
+    from markupsafe import Markup
+
+    # The SVG is Vega's own serialisation: it escapes every text it writes.
+    return Markup(to_svg(chart, name=name, label=label))  # noqa: S704
+
+
+def page(
+    *,
+    title: str,
+    subtitle: list[str],
+    headline: str,
+    facts: list[tuple[str, str]],
+    sections: list[dict[str, Any]],
+    notes: list[str],
+    command: str,
+) -> str:
+    """Return a page of model serving: a headline, facts, sections, and how it was made."""
+    context = {
+        "title": title,
+        "subtitle": subtitle,
+        "headline": headline,
+        "facts": facts,
+        "sections": [{"wide": False, **one} for one in sections],
+        "notes": notes,
+        "palette": palette.dark_pairs(),
+        "command": clean(command, _MAX_COMMAND),
+        "version": windtunnel.__version__,
+    }
+    return render("serving.html.j2", context)
+
+
+def _facts(figures: dict[str, Any]) -> list[tuple[str, str]]:
+    return [
+        ("Mean latency", f"{_seconds(figures['mean_latency'])} s"),
+        ("P99 latency", f"{_seconds(figures['p99_latency'])} s"),
+        ("Good requests", f"{_seconds(figures['throughput'])} /s"),
+        ("GPU time in use", f"{_percent(figures['utilization'])} %"),
+    ]
+
+
+def _share_words(figures: dict[str, Any]) -> str:
+    share = figures["slo_attainment"]
+    if share is None:
+        return "There was no request to serve."
+    refused = figures["num_counted"] - figures["num_accepted"]
+    words = f"{_percent(share)} % of {count(figures['num_counted'])} requests were in time"
+    if refused:
+        return f"{words}; {count(refused)} were refused."
+    return f"{words}; none was refused."
+
+
+def _sweep_headline(found: Sweep) -> str:
+    """Say which candidate is ahead at most points."""
+    wins: dict[str, int] = {}
+    points = 0
+    for axis in axes_of(found):
+        measure = measures_of(found, axis)[0]
+        best = max if measure == "slo_attainment" else min
+        for value in dict.fromkeys(r["value"] for r in found.rows if r["axis"] == axis):
+            here = [
+                row
+                for row in found.rows
+                if (row["axis"], row["value"]) == (axis, value) and row[measure] is not None
+            ]
+            if not here:
+                continue
+            points += 1
+            top = best(row[measure] for row in here)
+            ahead = [row["candidate"] for row in here if row[measure] == top]
+            if len(ahead) == 1:
+                wins[ahead[0]] = wins.get(ahead[0], 0) + 1
+    if not wins:
+        return f"No candidate is ahead of the others at any of {plural(points, 'point')}."
+    name = max(wins, key=lambda one: wins[one])
+    return f"{clean(name, 40)} is ahead at {wins[name]} of {plural(points, 'point')}."
+
+
+def _models(spec: WorkloadSpec) -> tuple[str, ...]:
+    types = spec.models or spec.read_profile().models
+    return tuple(types[i % len(types)] for i in range(spec.num_models or len(types)))
+
+
+def _range(known: list[int]) -> str:
+    low, high = known[0], known[-1]
+    return count(low) if low == high else f"{count(low)} to {count(high)}"
+
+
+def _seconds(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.2f}"

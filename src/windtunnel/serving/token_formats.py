@@ -1,0 +1,225 @@
+"""The layouts of recorded requests to language models: Azure, Mooncake, BurstGPT, Vidur, GenTD26.
+
+Each reader takes numbered rows and returns `Requests`, times in seconds on the source's own clock.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from windtunnel.errors import TraceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    Rows = Iterator[tuple[int, dict[str, str]]]
+
+#: Columns that tell the layouts apart, the wider before the narrower.
+HEADS = {
+    "azure_lmm": ("TIMESTAMP", "NumImages", "ContextTokens", "GeneratedTokens"),
+    "azure_llm": ("TIMESTAMP", "ContextTokens", "GeneratedTokens"),
+    "burstgpt": ("Timestamp", "Model", "Request tokens", "Response tokens"),
+    "vidur": ("arrived_at", "num_prefill_tokens", "num_decode_tokens"),
+}
+#: Columns of a file of lengths without times, such as Vidur's.
+LENGTHS = ("num_prefill_tokens", "num_decode_tokens")
+_MOONCAKE = ("timestamp", "input_length", "output_length")
+
+
+class Requests(NamedTuple):
+    """Requests in file order.
+
+    Attributes:
+        times: shape (n,), s on the source's clock.
+        prompt: tokens, shape (n,); empty where the source has none.
+        output: the same.
+        function: index of what was called, shape (n,).
+        functions: names, in the order of their first request.
+        images: shape (n,); empty where the source has none.
+    """
+
+    times: np.ndarray
+    prompt: np.ndarray
+    output: np.ndarray
+    function: np.ndarray
+    functions: tuple[str, ...]
+    images: np.ndarray
+
+
+def number(file: Path, row: int, column: str, value: Any, least: float = 0.0) -> float:
+    """Return a cell as a finite number >= ``least``.
+
+    Raises:
+        TraceError: it is none.
+    """
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        found = math.nan
+    if isinstance(value, bool) or not least <= found < math.inf:
+        at_least = "" if math.isinf(least) else f" >= {least:g}"
+        raise TraceError(
+            str(file), f"a finite number{at_least}", row=row, column=column, value=str(value)
+        )
+    return found
+
+
+def tokens(file: Path, row: int, column: str, value: Any) -> int:
+    """Return a cell as a number of tokens.
+
+    Raises:
+        TraceError: it is no whole number >= 0.
+    """
+    found = number(file, row, column, value)
+    if found != int(found):
+        raise TraceError(str(file), "a whole number >= 0", row=row, column=column, value=str(value))
+    return int(found)
+
+
+def instant(file: Path, row: int, column: str, text: str) -> tuple[int, float]:
+    """Return whole seconds and the fraction of a time stamp; without an offset it is UTC.
+
+    Raises:
+        TraceError: it is none.
+    """
+    before, _, after = text.strip().partition(".")
+    fraction = after[: len(after) - len(after.lstrip("0123456789"))]
+    try:
+        moment = datetime.fromisoformat(before + after[len(fraction) :])
+        part = float(f"0.{fraction}") if fraction else 0.0
+    except ValueError as error:
+        raise TraceError(
+            str(file), "a time like 2023-11-16 18:17:03.97", row=row, column=column, value=text
+        ) from error
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return int(moment.timestamp()), part
+
+
+def mooncake(file: Path, lines: Iterable[str]) -> Requests:
+    """Read JSON lines with ``timestamp`` (ms), ``input_length`` and ``output_length``."""
+    times, lengths = [], []
+    for row, text in enumerate(lines, start=1):
+        if not text.strip():
+            continue
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise TraceError(str(file), "a JSON object", row=row, value=text.strip()) from error
+        if not isinstance(data, dict):
+            raise TraceError(str(file), "a JSON object", row=row, value=text.strip())
+        times.append(number(file, row, "timestamp", data.get("timestamp")) / 1000.0)
+        lengths.append([tokens(file, row, key, data.get(key)) for key in _MOONCAKE[1:]])
+    return _requests(file, times, lengths)
+
+
+def azure_llm(file: Path, rows: Rows) -> Requests:
+    """Read ``TIMESTAMP,ContextTokens,GeneratedTokens`` (2023 and 2024)."""
+    return _azure(file, rows, images=False)
+
+
+def azure_lmm(file: Path, rows: Rows) -> Requests:
+    """Read ``TIMESTAMP,NumImages,ContextTokens,GeneratedTokens`` (2025, multimodal)."""
+    return _azure(file, rows, images=True)
+
+
+def _azure(file: Path, rows: Rows, *, images: bool) -> Requests:
+    moments, lengths, pictures = [], [], []
+    for row, data in rows:
+        moments.append(instant(file, row, "TIMESTAMP", data["TIMESTAMP"]))
+        names = ("ContextTokens", "GeneratedTokens")
+        lengths.append([tokens(file, row, name, data[name]) for name in names])
+        if images:
+            pictures.append(tokens(file, row, "NumImages", data["NumImages"]))
+    first = min((seconds for seconds, _ in moments), default=0)
+    # Whole seconds are subtracted before the fraction is added: all seven digits survive.
+    times = [(seconds - first) + fraction for seconds, fraction in moments]
+    return _requests(file, times, lengths, images=pictures)
+
+
+def burstgpt(file: Path, rows: Rows) -> Requests:
+    """Read ``Timestamp`` (s), ``Model``, ``Request tokens``, ``Response tokens``.
+
+    A function is a model. Failed requests, which have no response tokens, are kept.
+    """
+    times, lengths, names = [], [], []
+    for row, data in rows:
+        times.append(number(file, row, "Timestamp", data["Timestamp"]))
+        columns = ("Request tokens", "Response tokens")
+        lengths.append([tokens(file, row, name, data[name]) for name in columns])
+        names.append(data["Model"])
+    return _requests(file, times, lengths, names)
+
+
+def vidur(file: Path, rows: Rows) -> Requests:
+    """Read ``arrived_at`` (s), ``num_prefill_tokens``, ``num_decode_tokens``."""
+    times, lengths = [], []
+    for row, data in rows:
+        times.append(number(file, row, "arrived_at", data["arrived_at"]))
+        lengths.append([tokens(file, row, name, data[name]) for name in LENGTHS])
+    return _requests(file, times, lengths)
+
+
+def lengths_only(file: Path, rows: Rows) -> Requests:
+    """Read ``num_prefill_tokens,num_decode_tokens``; every request is at time 0."""
+    lengths = [[tokens(file, row, name, data[name]) for name in LENGTHS] for row, data in rows]
+    return _requests(file, [0.0] * len(lengths), lengths)
+
+
+def genai(file: Path) -> Requests:
+    """Read Alibaba GenTD26's table of diffusion requests, a Parquet file.
+
+    A function is a base model (``checkpoint_model_version_id``); there are no tokens.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = ("gmt_create", "checkpoint_model_version_id")
+    try:
+        known = pq.read_schema(file).names
+        for column in columns:
+            if column not in known:
+                raise TraceError.missing_column(str(file), column, known)
+        table = pq.read_table(file, columns=list(columns))
+    except pa.ArrowException as error:
+        raise TraceError(str(file), "a Parquet file", hint=str(error)) from error
+    rows = enumerate(table["gmt_create"].to_pylist(), start=1)
+    moments = [instant(file, row, "gmt_create", str(text)) for row, text in rows]
+    names = [name or "" for name in table["checkpoint_model_version_id"].to_pylist()]
+    return _requests(file, [float(whole) + part for whole, part in moments], [], names)
+
+
+#: Readers of CSV layouts.
+READERS: dict[str, Callable[[Path, Rows], Requests]] = {
+    "azure_lmm": azure_lmm,
+    "azure_llm": azure_llm,
+    "burstgpt": burstgpt,
+    "vidur": vidur,
+}
+
+
+def _requests(
+    file: Path,
+    times: list[float],
+    lengths: list[list[int]],
+    names: list[str] | None = None,
+    images: list[int] | None = None,
+) -> Requests:
+    if not times:
+        raise TraceError(str(file), "at least one request")
+    known: dict[str, int] = {}
+    function = [known.setdefault(name, len(known)) for name in names or [""] * len(times)]
+    both = np.array(lengths, dtype=np.int64).reshape(-1, 2)
+    return Requests(
+        np.array(times),
+        both[:, 0],
+        both[:, 1],
+        np.array(function, dtype=np.int64),
+        tuple(known),
+        np.array(images or [], dtype=np.int64),
+    )
