@@ -73,8 +73,56 @@ class Run:
         return self.trace, self.trace_seed
 
 
-def plan(study: Study, *, only: PolicyEntry | None = None, extra: Any = None) -> list[Run]:
-    """Return the runs of a study, in the order in which results list them.
+@dataclass(frozen=True)
+class Cell:
+    """One place in the grid, and the run that stands there.
+
+    A run may stand in several places: a policy that brings its own rule for the queue stands beside
+    the others under each of the study's.
+
+    Attributes:
+        trace: the trace's label.
+        cluster: the cluster as the study names it.
+        load: offered load; None = as recorded.
+        placement: the study's; None = the default.
+        queueing: the study's; None = each policy's own.
+        parameters: options of `windtunnel.simulate` among the parameters.
+        policy: the policy's label.
+        run: the run.
+    """
+
+    trace: str
+    cluster: str
+    load: float | None
+    placement: str | None
+    queueing: str | None
+    parameters: dict[str, Any]
+    policy: str
+    run: Run
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return the place as plain data, the run by its seed and id."""
+        names = ("trace", "cluster", "load", "placement", "queueing", "parameters", "policy")
+        place = {name: getattr(self, name) for name in names}
+        return {**place, "seed": self.run.seed, "run_id": self.run.run_id}
+
+
+def plan(study: Study) -> list[Run]:
+    """Return the runs of a study, each once, in the order of its grid.
+
+    Raises:
+        SpecError: as `grid`.
+    """
+    return unique(grid(study))
+
+
+def unique(cells: list[Cell]) -> list[Run]:
+    """Return the runs of a grid, each once."""
+    return list({cell.run.run_id: cell.run for cell in cells}.values())
+
+
+def grid(study: Study, *, only: PolicyEntry | None = None, extra: Any = None) -> list[Cell]:
+    """Return the places of a study's grid, in the order in which results list their runs.
 
     The order is that of the axes: trace, cluster, load, placement, queueing, parameters, policy,
     seed. Parameters that do not reach a policy do not multiply its runs.
@@ -93,50 +141,58 @@ def plan(study: Study, *, only: PolicyEntry | None = None, extra: Any = None) ->
     parameters = {**study.parameters, **{name: (value,) for name, value in (extra or {}).items()}}
     _check_parameters(study, entries, parameters)
     clusters = {text: _checked_cluster(text, parameters) for text in study.clusters}
-    runs: dict[str, Run] = {}
-    for entry in study.trace_entries():
-        for values in itertools.product(
+    cells: dict[str, Cell] = {}
+    for trace in study.trace_entries():
+        for axes in itertools.product(
             study.clusters, study.loads, study.placements or (None,), study.queueing or (None,)
         ):
-            for run in _of_condition(
-                study, entry, entries, parameters=parameters, clusters=clusters, values=values
-            ):
-                runs.setdefault(run.run_id, run)
-    _check_labels(list(runs.values()))
-    return list(runs.values())
+            for chosen in itertools.product(*parameters.values()):
+                settings = dict(zip(parameters, chosen, strict=True))
+                for entry in entries:
+                    for cell in _cells(study, trace, entry, axes, settings, clusters=clusters):
+                        place = json.dumps(cell.to_mapping(), sort_keys=True, default=str)
+                        cells.setdefault(place, cell)
+    _check_labels(list(cells.values()))
+    return list(cells.values())
 
 
-def _of_condition(
+def _cells(
     study: Study,
     trace: TraceEntry,
-    entries: list[PolicyEntry],
+    entry: PolicyEntry,
+    axes: tuple[Any, ...],
+    settings: dict[str, Any],
     *,
-    parameters: dict[str, tuple[Any, ...]],
     clusters: dict[str, Any],
-    values: tuple[Any, ...],
-) -> Iterator[Run]:
-    """Yield the runs of one trace, cluster, load, placement and queueing."""
-    cluster, load, placement, queueing = values
-    for chosen in itertools.product(*parameters.values()):
-        settings = dict(zip(parameters, chosen, strict=True))
-        for entry in entries:
-            used = {
-                name: value
-                for name, value in settings.items()
-                if name in _named(entry, cluster, placement) or name in (*OPTIONS, *_POLICY_OPTIONS)
-            }
-            for seed in study.seed_list():
-                yield _run(
-                    study,
-                    trace,
-                    entry,
-                    used,
-                    cluster=(cluster, clusters[cluster]),
-                    load=None if load == RECORDED else float(load),
-                    placement=entry.placement or used.get("placement", placement),
-                    queueing=entry.queueing or used.get("queueing", queueing),
-                    seed=seed,
-                )
+) -> Iterator[Cell]:
+    """Yield a policy's places under one condition, a seed after the other."""
+    cluster, load, placement, queueing = axes
+    named = _named(entry, cluster, placement)
+    free = (*OPTIONS, *_POLICY_OPTIONS)
+    used = {name: value for name, value in settings.items() if name in named or name in free}
+    placement, queueing = used.get("placement", placement), used.get("queueing", queueing)
+    for seed in study.seed_list():
+        run = _run(
+            study,
+            trace,
+            entry,
+            used,
+            cluster=(cluster, clusters[cluster]),
+            load=None if load == RECORDED else float(load),
+            placement=entry.placement or placement,
+            queueing=entry.queueing or queueing,
+            seed=seed,
+        )
+        yield Cell(
+            trace=run.trace,
+            cluster=run.cluster,
+            load=run.load,
+            placement=None if placement is None else _filled(placement, used),
+            queueing=queueing,
+            parameters={name: value for name, value in used.items() if name in OPTIONS},
+            policy=run.policy,
+            run=run,
+        )
 
 
 def _run(
@@ -272,19 +328,18 @@ def _check_words(
     checked_estimates(options.get("estimates"), policy)
 
 
-def _check_labels(runs: list[Run]) -> None:
+def _check_labels(cells: list[Cell]) -> None:
     """Check that no two runs are told by the same words.
 
     Raises:
         SpecError: two are.
     """
-    seen: dict[Any, str] = {}
-    for run in runs:
-        words = json.dumps([run.parameters], sort_keys=True, default=str)
-        key = (run.trace, run.cluster, run.policy, run.queueing, run.placement, run.load, run.seed)
-        if (key, words) in seen:
+    seen: dict[str, str] = {}
+    for cell in cells:
+        words = {**cell.to_mapping(), "run_id": None}
+        key = json.dumps(words, sort_keys=True, default=str)
+        if seen.setdefault(key, cell.run.run_id) != cell.run.run_id:
             raise SpecError(
                 "$.policies",
-                f"two different runs are both called {quote(run.policy)}; give them names.",
+                f"two different runs are both called {quote(cell.policy)}; give them names.",
             )
-        seen[key, words] = run.run_id

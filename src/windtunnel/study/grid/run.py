@@ -17,7 +17,7 @@ from windtunnel.study.grid.crews import crew_for
 from windtunnel.study.grid.flying import Order
 from windtunnel.study.grid.inputs import cluster_of, energy_facts, energy_models, prepare
 from windtunnel.study.grid.measure import failed
-from windtunnel.study.grid.plan import plan
+from windtunnel.study.grid.plan import grid, unique
 from windtunnel.study.grid.store import Results, Store, open_results
 from windtunnel.study.grid.supervise import fly_all
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from windtunnel.study.grid.crews import Crew
     from windtunnel.study.grid.inputs import EnergyModels, Input, TableKey
-    from windtunnel.study.grid.plan import Run
+    from windtunnel.study.grid.plan import Cell, Run
     from windtunnel.study.grid.spec import Study
 
 
@@ -56,20 +56,20 @@ def run_study(
         on_done: called with a policy's label after each run.
 
     Returns:
-        The results, in the order of `windtunnel.study.grid.plan.plan`.
+        The results, in the order of `windtunnel.study.grid.plan.grid`.
 
     Raises:
         SpecError: the study is wrong; or the folder holds results of other traces, of another
             windtunnel, or another process is writing to it.
         WindtunnelError: a trace cannot be opened.
     """
-    runs = plan(study)
+    cells = grid(study)
     store = Store(out)
     with store.locked():
         Expedition(study, store, on, workers).fly(
-            runs, retry_failed=retry_failed, on_start=on_start, on_done=on_done
+            cells, retry_failed=retry_failed, on_start=on_start, on_done=on_done
         )
-        store.gather([run.run_id for run in runs])
+        store.gather([run.run_id for run in unique(cells)])
     return open_results(out)
 
 
@@ -95,9 +95,8 @@ class Expedition:
 
     def fly(
         self,
-        runs: Sequence[Run],
+        cells: list[Cell],
         *,
-        listed: Sequence[Run] | None = None,
         retry_failed: bool = False,
         on_start: Callable[[int, int], None] = lambda _done, _total: None,
         on_done: Callable[[str], None] = lambda _: None,
@@ -105,8 +104,7 @@ class Expedition:
         """Fly the runs that the store does not hold.
 
         Args:
-            runs: the runs.
-            listed: the runs that the manifest is to list; None = these.
+            cells: the grid; the manifest then lists it, and no other.
             retry_failed: see `run_study`.
             on_start: see `run_study`.
             on_done: see `run_study`.
@@ -114,7 +112,7 @@ class Expedition:
         Raises:
             SpecError: a trace is not what it was when the store was begun.
         """
-        store = self._store
+        store, runs = self._store, unique(cells)
         old = store.read_manifest()
         _check_versions(old, str(store.folder))
         if retry_failed:
@@ -124,8 +122,7 @@ class Expedition:
         on_start(len(runs) - len(pending), len(runs))
         needed = _tables(self._study, runs, pending, old)
         inputs = prepare(self._study, needed, store.inputs, lambda _: None)
-        manifest = self._manifest(listed or runs, inputs, old)
-        store.write_manifest(manifest)
+        store.write_manifest(self._manifest(cells, inputs, old))
         if not pending:
             return
         crew = crew_for(self._on, self._workers)
@@ -167,7 +164,7 @@ class Expedition:
         return orders
 
     def _manifest(
-        self, runs: Sequence[Run], inputs: dict[TableKey, Input], old: dict[str, Any] | None
+        self, cells: list[Cell], inputs: dict[TableKey, Input], old: dict[str, Any] | None
     ) -> dict[str, Any]:
         """Return the manifest, checked against what the store began with.
 
@@ -175,7 +172,7 @@ class Expedition:
             SpecError: a trace or a file of energy is not what it was.
         """
         before: dict[str, Any] = {} if old is None else old["inputs"]
-        tables = {run.table_key for run in runs}
+        tables = {cell.run.table_key for cell in cells}
         kept = {}
         for label, seed in sorted(tables, key=str):
             name = label if seed is None else f"{label} seed {seed}"
@@ -197,7 +194,9 @@ class Expedition:
             "study_sha256": hashlib.sha256(text.encode()).hexdigest(),
             "versions": versions(),
             "seeds": self._study.seed_list(),
-            "runs": [run.run_id for run in runs],
+            "made": [entry.label for entry in self._study.trace_entries() if entry.is_made],
+            "grid": [cell.to_mapping() for cell in cells],
+            "runs": [run.run_id for run in unique(cells)],
             "inputs": kept,
             "energy": energy,
         }

@@ -188,8 +188,10 @@ class Results:
 
     Attributes:
         folder: the folder.
-        manifest: ``name``, ``study`` (as plain data), ``versions``, ``seeds``, ``runs`` (ids, in
-            order), ``inputs`` (label, seed -> digest, jobs, notes), ``energy`` (digests).
+        manifest: ``name``, ``study`` (as plain data), ``versions``, ``seeds``, ``made``
+            (traces drawn anew for each seed), ``grid`` (its places, `plan.Cell.to_mapping`),
+            ``runs`` (ids, in order), ``inputs`` (trace -> digest, jobs, notes), ``energy``
+            (digests).
         table: the finished runs, a row each (`measure.SCHEMA`), in the order of the study.
     """
 
