@@ -175,7 +175,7 @@ def _check(metrics: tuple[str, ...], between: str, over: str) -> None:
         if over != "seeds" and metric not in _SUMS:
             raise SpecError(
                 "--metric",
-                f"{quote(metric)} is no mean over jobs, as resampling {over} needs; expected one of "
+                f"{quote(metric)} is no mean over jobs, as {over} need; expected one of "
                 f"{', '.join(_SUMS)}, or several seeds and --over seeds.",
             )
 
@@ -344,10 +344,9 @@ def _notes(
     found: list[Contrast], over: str, confidence: float, made: set[str], results: Results
 ) -> tuple[str, ...]:
     """Return what a reader of the comparisons must know."""
-    notes = [
-        f"Changes are ratios of means; intervals are BCa bootstrap intervals of {100 * confidence:g} % "
-        f"over {over}, widened for few draws, each by itself; there are {len(found)} of them."
-    ]
+    sure = f"{100 * confidence:g} %"
+    told = f"Changes are ratios of means; intervals are BCa bootstrap ones of {sure} over {over}, "
+    notes = [told + f"widened for few draws, each by itself; there are {len(found)} of them."]
     few = [c for c in found if c.verdict == FEW]
     if few:
         notes.append(f"{len(few)} rest on fewer than {LEAST_DRAWS} draws: no claim is made.")

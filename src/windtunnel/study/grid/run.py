@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import json
 import platform
 from typing import TYPE_CHECKING, Any
-
-import msgspec
-import numpy as np
-import pyarrow as pa
 
 import windtunnel
 from windtunnel.errors import SpecError, quote
@@ -25,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from concurrent.futures import Executor
     from pathlib import Path
+
+    import pyarrow as pa
 
     from windtunnel.study.grid.crews import Crew
     from windtunnel.study.grid.inputs import EnergyModels, Input, TableKey
@@ -204,15 +203,11 @@ class Expedition:
 
 def versions() -> dict[str, str]:
     """Return what decides results besides the study: windtunnel and what it computes with."""
-    import numba
-
+    names = ("numpy", "numba", "pyarrow")
     return {
         "windtunnel": windtunnel.__version__,
         "python": platform.python_version(),
-        "numpy": np.__version__,
-        "numba": numba.__version__,
-        "pyarrow": pa.__version__,
-        "msgspec": msgspec.__version__,
+        **{name: importlib.metadata.version(name) for name in names},
     }
 
 
