@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.report.charts import WIDTH, legend_above, themed
@@ -24,7 +25,7 @@ _TICKS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1, 1.2, 1.5, 2, 3, 5, 10, 
 #: Room for the names beside a chart, px; height of a line, px.
 _NAMES, _LINE = 190, 17
 #: Ticks that have room.
-_MOST_TICKS = 7
+_MOST_TICKS = 6
 
 
 def forest_rows(found: Paired, metric: str) -> list[dict[str, Any]]:
@@ -62,6 +63,19 @@ def _inside(ratio: float) -> float:
     return min(max(ratio, _EDGES[0]), _EDGES[1])
 
 
+def _ticks(low: float, high: float) -> list[float]:
+    """Return ratios to label, no change first, so far apart that their labels have room."""
+    gap = math.log(high / low) / _MOST_TICKS
+    chosen = [1.0]
+    for side in ([t for t in _TICKS if t > 1], [t for t in reversed(_TICKS) if t < 1]):
+        last = 1.0
+        for tick in side:
+            if low <= tick <= high and abs(math.log(tick / last)) >= gap:
+                chosen.append(tick)
+                last = tick
+    return sorted(chosen)
+
+
 def forest_chart(found: Paired, metric: str) -> Any:
     """Return a metric's forest plot: a dot a change, its interval, the rule where nothing changes.
 
@@ -74,10 +88,7 @@ def forest_chart(found: Paired, metric: str) -> Any:
         return None
     ends = [row[key] for row in rows for key in ("ratio", "low", "high") if row[key] is not None]
     low, high = min(0.85, *ends), max(1.2, *ends)
-    inside = [tick for tick in _TICKS if low <= tick <= high]
-    step = -(-len(inside) // _MOST_TICKS)
-    one = inside.index(1)
-    ticks = [tick for index, tick in enumerate(inside) if (index - one) % step == 0]
+    ticks = _ticks(low, high)
     x = alt.X(
         "ratio:Q",
         title=f"Change against {clean(found.baseline, 28)} (log scale)",
@@ -117,8 +128,11 @@ def forest_chart(found: Paired, metric: str) -> Any:
         scale=alt.Scale(domain=[False, True], range=["circle", "diamond"]),
         legend=None,
     )
-    dots = source.mark_point(filled=True, size=60, opacity=1).encode(
-        x=x, y=y, color=color, shape=shape
+    size = alt.Size(
+        "together:N", scale=alt.Scale(domain=[False, True], range=[50, 110]), legend=None
+    )
+    dots = source.mark_point(filled=True, opacity=1).encode(
+        x=x, y=y, color=color, shape=shape, size=size
     )
     width = WIDTH + 90 - _NAMES
     layers = alt.layer(rule, spans, dots)

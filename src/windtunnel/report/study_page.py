@@ -55,6 +55,7 @@ def study_page(results: Results, found: Paired, *, command: str) -> str:
         "claims": claims(found),
         "sections": [_section(found, metric, place) for place, metric in enumerate(metrics)],
         "averages": _averages(results, metrics),
+        "caption": _CAPTION,
         "progress": progress_line(results),
         "failures": [clean(text, MAX_TEXT) for text in failure_lines(results)],
         "notes": [clean(note, MAX_TEXT) for note in (*found.notes, *_inputs(results))],
@@ -87,9 +88,17 @@ def _section(found: Paired, metric: str, place: int) -> dict[str, Any]:
     svg = None if chart is None else Markup(to_svg(chart, name=f"forest-{place}", label=title))  # noqa: S704
     return {
         "label": label,
-        "figure": Figure(title, _CAPTION, svg),
+        "figure": Figure(title, _draws(found, metric), svg),
         "table": comparison_table(found, metric),
     }
+
+
+def _draws(found: Paired, metric: str) -> str:
+    """Return how many draws a picture rests on."""
+    counts = {c.change.num_draws for c in found.contrasts if c.metric == metric}
+    least, most = min(counts), max(counts)
+    many = count(least) if least == most else f"{count(least)} to {count(most)}"
+    return f"n = {many} {found.over}; intervals of {100 * found.confidence:g} %."
 
 
 def comparison_table(found: Paired, metric: str) -> Table:
