@@ -18,6 +18,7 @@ COMMANDS: dict[str, str] = {
     "fit": "windtunnel.cli.fit",
     "simulate": "windtunnel.cli.simulate",
     "compare": "windtunnel.cli.compare",
+    "study": "windtunnel.cli.study",
     "pack": "windtunnel.cli.pack",
     "predict": "windtunnel.cli.predict",
     "gavel": "windtunnel.cli.gavel",

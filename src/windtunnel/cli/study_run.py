@@ -1,0 +1,184 @@
+"""``windtunnel study run``: fly a study, or what is missing of it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from windtunnel.cli.options import output_options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from windtunnel.study.grid import Results
+
+    Command = Callable[..., Any]
+
+
+def crew_options(command: Command) -> Command:
+    """Add who flies the runs, and where the results go."""
+    for add in (
+        click.option(
+            "--out",
+            type=click.Path(path_type=Path, file_okay=False),
+            metavar="DIR",
+            help="Folder of results; one that is begun is gone on with.  "
+            "[default: STUDY.toml's name without .toml]",
+        ),
+        click.option(
+            "--workers",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="Runs flown at a time.  [default: one a core, of this machine or the cluster]",
+        ),
+        click.option(
+            "--on",
+            default="processes",
+            show_default=True,
+            metavar="WHO",
+            help="processes of this machine; ray: the cluster RAY_ADDRESS names, else this "
+            "machine; ray://HOST:PORT: a Ray cluster.",
+        ),
+        click.argument("file", metavar="STUDY.toml", type=click.Path(path_type=Path)),
+    ):
+        command = add(command)
+    return command
+
+
+@click.command(short_help="Fly a study, or what is missing of it.")
+@crew_options
+@click.option("--retry-failed", is_flag=True, help="Fly runs again that gave an error before.")
+@output_options
+def run(
+    *, file: Path, out: Path | None, on: str, workers: int | None, retry_failed: bool, as_json: bool
+) -> None:
+    """Fly every run of STUDY.toml that the folder of results does not hold yet.
+
+    Stop it at any moment, by whatever means: the same command goes on where it was, and the results
+    are the same, byte for byte. A run that gives an error is kept with it and stops no other.
+    """
+    from windtunnel.cli.screen import shows_progress
+    from windtunnel.study.grid import Study, run_study
+
+    study = Study.from_toml(file)
+    folder = folder_of(file, out)
+    with flights("Flying", show=shows_progress(as_json=as_json)) as (on_start, on_done):
+        results = run_study(
+            study,
+            folder,
+            on=on,
+            workers=workers,
+            retry_failed=retry_failed,
+            on_start=on_start,
+            on_done=on_done,
+        )
+    words = ["windtunnel", "study", "run", str(file), "--out", str(folder)]
+    if as_json:
+        from windtunnel.cli.machine import print_json
+
+        print_json({**summary_data(results), "command": shlex.join(words)})
+        return
+    from windtunnel.cli.screen import line, screen
+
+    console = screen()
+    print_summary(console, results)
+    console.print(line(f"Look at them: windtunnel study compare {shlex.quote(str(folder))}"))
+
+
+def folder_of(file: Path, out: Path | None) -> Path:
+    """Return where results go.
+
+    Raises:
+        SpecError: it cannot be told.
+    """
+    if out is not None:
+        return out
+    if file.suffix == ".toml":
+        return file.with_suffix("")
+    from windtunnel.errors import SpecError
+
+    raise SpecError("--out", f"is needed, as {file.name} does not end in .toml.")
+
+
+class flights:  # noqa: N801 - used as a function
+    """A progress bar with the time left, as a context: yields ``on_start`` and ``on_done``."""
+
+    def __init__(self, title: str, *, show: bool) -> None:
+        self._title = title
+        self._show = show
+        self._bar: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> tuple[Callable[[int, int], None], Callable[[str], None]]:
+        return self._start, self._done
+
+    def _start(self, done: int, total: int) -> None:
+        if not self._show:
+            return
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        if self._bar is None:
+            self._bar = Progress(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(bar_width=30),
+                MofNCompleteColumn(),
+                TimeElapsedColumn(),
+                TextColumn("left"),
+                TimeRemainingColumn(),
+                console=Console(stderr=True, markup=False, emoji=False, highlight=False),
+                transient=True,
+            )
+            self._bar.start()
+            self._task = self._bar.add_task(self._title, total=total, completed=done)
+        else:
+            self._bar.update(self._task, total=total, completed=done)
+
+    def _done(self, _: str) -> None:
+        if self._bar is not None:
+            self._bar.advance(self._task)
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def summary_data(results: Results) -> dict[str, Any]:
+    """Return how far a study is, as plain data.
+
+    Keys: ``name``, ``folder``, ``num_runs`` (of the whole study), ``num_finished``, ``num_failed``
+    (among those), ``failures`` (list: ``run_id``, ``trace``, ``cluster``, ``policy``, ``load``,
+    ``seed``, ``error``), ``seeds``, ``versions``.
+    """
+    keys = ("run_id", "trace", "cluster", "policy", "load", "seed", "error")
+    return {
+        "name": results.name,
+        "folder": str(results.folder),
+        "num_runs": results.num_runs,
+        "num_finished": results.table.num_rows,
+        "num_failed": len(results.failures),
+        "failures": [{key: row[key] for key in keys} for row in results.failures],
+        "seeds": results.manifest["seeds"],
+        "versions": results.manifest["versions"],
+    }
+
+
+def print_summary(console: Any, results: Results) -> None:
+    """Print how far a study is, and what failed."""
+    from windtunnel.cli.screen import bullets, heading, line
+    from windtunnel.report.study_rows import failure_lines, progress_line
+
+    heading(console, results.name)
+    console.print(line(progress_line(results)))
+    bullets(console, "Failed", failure_lines(results))
+    console.print()

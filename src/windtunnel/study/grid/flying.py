@@ -1,0 +1,132 @@
+"""One run of a study, as a worker flies it: plain data in, one row out, errors included."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+import windtunnel
+from windtunnel.cluster.spec import ClusterSpec
+from windtunnel.errors import SpecError, WindtunnelError
+from windtunnel.policies import resolve_policy
+from windtunnel.predictors.submission import numbers
+from windtunnel.sim.flight import REJECTED
+from windtunnel.study.foresight import Foresight
+from windtunnel.study.grid.measure import failed, measured
+from windtunnel.study.offered_load import at_load, offered_load
+from windtunnel.study.simulate import FlightOptions, fly
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from windtunnel.sim.outcome import Outcome
+    from windtunnel.study.grid.inputs import EnergyModels
+    from windtunnel.study.grid.plan import Run
+
+
+class ShippedTable(Protocol):
+    """A jobs table on its way to a worker; equal ones hold the same jobs."""
+
+    def __hash__(self) -> int: ...
+
+    def load(self) -> pa.Table:
+        """Return the table."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a worker needs for one run.
+
+    Attributes:
+        run: the run.
+        table: its jobs.
+        cluster: where, as `ClusterSpec.to_mapping` gives it.
+        energy: what energy is accounted with; None = it is not.
+        version: windtunnel's, which the worker must have, too.
+    """
+
+    run: Run
+    table: ShippedTable
+    cluster: dict[str, Any]
+    energy: EnergyModels | None = None
+    version: str = windtunnel.__version__
+
+
+def fly_order(order: Order) -> tuple[pa.Table, float]:
+    """Fly one run.
+
+    Returns:
+        Its row (`measure.SCHEMA`), which tells an error where it gave one, and the seconds it took.
+
+    Raises:
+        SpecError: the worker has another windtunnel.
+    """
+    if order.version != windtunnel.__version__:
+        raise SpecError(
+            "--on", f"a worker has windtunnel {windtunnel.__version__}; expected {order.version}."
+        )
+    begin = time.perf_counter()
+    try:
+        row = _flown(order)
+    except WindtunnelError as error:
+        row = failed(order.run, f"{type(error).__name__}: {error}")
+    except Exception as error:  # noqa: BLE001 - one run's fault must not stop the others
+        row = failed(order.run, f"a fault in windtunnel: {type(error).__name__}: {error}")
+    return row, time.perf_counter() - begin
+
+
+def _flown(order: Order) -> pa.Table:
+    run = order.run
+    jobs = order.table.load()
+    cluster = ClusterSpec.from_mapping(order.cluster)
+    options = FlightOptions(
+        queueing=run.queueing, placement=run.placement, seed=run.seed, **_typed(run.options)
+    )
+    policy = resolve_policy(run.flown)
+    foresight = _foresight(order.table, run.seed)
+    table = jobs if run.load is None else _at_load(jobs, cluster, options, run.load)
+    outcome = fly(table, cluster, policy, options, foresight)
+    return measured(run, outcome, numbers(jobs, "submit_time"), _energy(order.energy, outcome))
+
+
+@lru_cache(maxsize=4)
+def _foresight(table: ShippedTable, seed: int) -> Foresight:
+    """Return the predictions of a jobs table, which several runs of a worker share."""
+    return Foresight(table.load(), seed)
+
+
+def _typed(options: dict[str, Any]) -> dict[str, Any]:
+    """Return options of plain data as `FlightOptions` takes them."""
+    types = options.get("bind_types")
+    return options if types is None else {**options, "bind_types": tuple(types)}
+
+
+def _at_load(jobs: pa.Table, cluster: ClusterSpec, options: FlightOptions, load: float) -> pa.Table:
+    """Return the jobs at an offered load; those that the cluster rejects do not count."""
+    # A run of no length tells which jobs are rejected; that depends on neither load nor policy.
+    plain = FlightOptions(
+        placement=options.placement,
+        sharing=options.sharing,
+        resources=options.resources,
+        bind_types=options.bind_types,
+        oversize=options.oversize,
+        incomplete=options.incomplete,
+        until=0.0,
+    )
+    rehearsal = fly(jobs, cluster, resolve_policy("fifo"), plain)
+    flown: np.ndarray = np.asarray(rehearsal.flight.status != REJECTED)
+    return at_load(jobs, offered_load(jobs, cluster.num_gpus, flown), load, flown)
+
+
+def _energy(models: EnergyModels | None, outcome: Outcome) -> dict[str, Any]:
+    if models is None:
+        return {}
+    from windtunnel.energy import account
+
+    model, carbon, tariff = models
+    found: dict[str, Any] = account(outcome, model, carbon=carbon, tariff=tariff).summary()
+    return found

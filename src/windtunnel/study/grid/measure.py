@@ -1,0 +1,171 @@
+"""What a study keeps of a run: one row, with waits by size, user and week inside."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from windtunnel.sim.flight import FINISHED, REJECTED
+from windtunnel.sim.metrics import SLOWDOWN_BOUND, size_classes
+from windtunnel.sim.observe.groups import job_groups
+from windtunnel.study.big_jobs import big_jobs, big_measures
+
+if TYPE_CHECKING:
+    from windtunnel.sim.outcome import Outcome
+    from windtunnel.study.grid.plan import Run
+
+#: Seconds of a week; weeks count from the trace's first submission.
+WEEK = 7 * 86_400.0
+#: How the jobs of a run are grouped.
+GROUPS: tuple[str, ...] = ("sizes", "users", "weeks")
+#: Status of a run: it gave a result, or an error.
+OK, FAILED = "ok", "failed"
+
+_SPREAD = ("avg", "p50", "p90", "p95", "p99", "max")
+_INTEGERS = (
+    *("num_jobs", "num_finished", "num_running", "num_waiting", "num_not_submitted"),
+    *("num_rejected", "num_failed", "num_waited", "num_preemptions", "num_failures"),
+    *("num_restarts", "scheduling_points", "num_deadlines", "num_missed_deadlines"),
+    *("big_num_jobs", "big_max_overtaken"),
+)
+_FLOATS = (
+    *(f"{part}_{name}" for name in ("jct", "wait", "bounded_slowdown") for part in _SPREAD),
+    *("makespan", "utilization", "gpu_time", "avg_preempted_time", "lost_gpu_time"),
+    *("lost_to_slowdown", "avg_rate", "avg_tardiness", "jain_user", "jain_vc"),
+    *("big_avg_wait", "big_p99_wait", "big_max_wait", "big_avg_overtaken"),
+    *("energy_j", "carbon_kg", "cost"),
+)
+#: Every metric of a run; null where it does not apply.
+METRICS: tuple[str, ...] = (*_INTEGERS, *_FLOATS)
+#: Metrics of which more is better; of the others less is.
+HIGHER_IS_BETTER = frozenset(
+    {"num_finished", "utilization", "avg_rate", "jain_user", "jain_vc", "gpu_time"}
+)
+
+_GROUP = pa.struct(
+    [
+        ("group", pa.string()),
+        ("num_jobs", pa.int64()),
+        ("num_started", pa.int64()),
+        ("num_finished", pa.int64()),
+        ("wait", pa.float64()),
+        ("jct", pa.float64()),
+        ("bounded_slowdown", pa.float64()),
+    ]
+)
+#: Columns of results: what was flown, how it went, the metrics (units as in
+#: `windtunnel.sim.metrics.summary`), and the jobs by group: numbers of jobs, and sums over those
+#: that started (wait, s) or finished (jct, s; bounded_slowdown).
+SCHEMA = pa.schema(
+    [
+        ("run_id", pa.string()),
+        ("trace", pa.string()),
+        ("cluster", pa.string()),
+        ("policy", pa.string()),
+        ("queueing", pa.string()),
+        ("placement", pa.string()),
+        ("load", pa.float64()),
+        ("seed", pa.int64()),
+        ("parameters", pa.string()),
+        ("status", pa.string()),
+        ("error", pa.string()),
+        ("settings", pa.string()),
+        ("notes", pa.list_(pa.string())),
+        *((name, pa.int64()) for name in _INTEGERS),
+        *((name, pa.float64()) for name in _FLOATS),
+        *((name, pa.list_(_GROUP)) for name in GROUPS),
+    ]
+)
+
+
+def told(run: Run) -> dict[str, Any]:
+    """Return the columns that say what was flown."""
+    return {
+        "run_id": run.run_id,
+        "trace": run.trace,
+        "cluster": run.cluster,
+        "policy": run.policy,
+        "queueing": run.queueing,
+        "placement": run.placement,
+        "load": run.load,
+        "seed": run.seed,
+        "parameters": json.dumps(run.parameters, sort_keys=True),
+    }
+
+
+def measured(run: Run, outcome: Outcome, recorded: np.ndarray, energy: dict[str, Any]) -> pa.Table:
+    """Return a run's row, in `SCHEMA`.
+
+    Args:
+        run: what was flown.
+        outcome: what came of it.
+        recorded: Float array of shape (n,), submissions before any stretching, s: weeks are those
+            of the record, so that they pair over loads.
+        energy: ``energy_j``, ``carbon_kg`` and ``cost``, where they were accounted for.
+    """
+    flown = outcome.flight.status != REJECTED
+    row: dict[str, Any] = {
+        **told(run),
+        "status": OK,
+        "settings": json.dumps(outcome.settings, sort_keys=True, default=str),
+        "notes": list(outcome.notes),
+        **outcome.metrics(),
+        **{name: energy.get(name) for name in ("energy_j", "carbon_kg", "cost")},
+    }
+    if flown.any():
+        row |= big_measures(outcome, big_jobs(outcome.num_gpus, flown))
+    weeks = np.floor((recorded - np.nanmin(recorded[flown], initial=np.inf)) / WEEK)
+    known = np.where(flown & ~np.isnan(weeks), weeks, 0).astype(np.int64)
+    row["sizes"] = _groups(outcome, *size_classes(outcome.num_gpus), flown)
+    row["users"] = _groups(outcome, *job_groups(outcome, "user"), flown)
+    row["weeks"] = _groups(outcome, known, [str(w) for w in range(int(known.max()) + 1)], flown)
+    return as_row(row)
+
+
+def failed(run: Run, error: str) -> pa.Table:
+    """Return the row of a run that gave an error instead of a result."""
+    return as_row({**told(run), "status": FAILED, "error": error})
+
+
+def as_row(row: dict[str, Any]) -> pa.Table:
+    """Return a table of one row in `SCHEMA`; columns that are not there are null.
+
+    Raises:
+        KeyError: the row has a column that the schema lacks.
+    """
+    for name in row:
+        SCHEMA.field(name)
+    return pa.Table.from_pylist([row], schema=SCHEMA)
+
+
+def _groups(
+    outcome: Outcome, codes: np.ndarray, labels: list[str], flown: np.ndarray
+) -> list[dict[str, Any]]:
+    """Return the groups that have jobs that flew, in order of their labels' places."""
+    flight = outcome.flight
+    wait = flight.start - outcome.submit_time
+    jct = flight.end - outcome.submit_time
+    duration = np.asarray(outcome.jobs["duration"].to_numpy(), dtype=np.float64)
+    slowdown = np.maximum(1.0, jct / np.maximum(duration, SLOWDOWN_BOUND))
+    started, finished = flown & ~np.isnan(wait), flown & (flight.status == FINISHED)
+
+    def summed(which: np.ndarray, values: np.ndarray | None = None) -> np.ndarray:
+        weights = None if values is None else values[which]
+        sums: np.ndarray = np.bincount(codes[which], weights, minlength=len(labels))
+        return sums
+
+    sums = {
+        "num_jobs": summed(flown),
+        "num_started": summed(started),
+        "num_finished": summed(finished),
+        "wait": summed(started, wait),
+        "jct": summed(finished, jct),
+        "bounded_slowdown": summed(finished, slowdown),
+    }
+    return [
+        {"group": labels[code], **{name: values[code].item() for name, values in sums.items()}}
+        for code in np.flatnonzero(sums["num_jobs"])
+    ]

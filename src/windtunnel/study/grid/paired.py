@@ -1,0 +1,368 @@
+"""Who beats whom in a study: paired comparisons, each with its interval, claims only with one.
+
+Runs are paired that differ in one axis alone, and flew the same jobs. What is compared is a ratio
+of means; its interval comes from resampling the study's independent draws, pairs kept together:
+
+* ``seeds``: each seed of a trace that is made is another draw of the workload. Seeds of a trace
+  that is read only vary what a run itself draws (placement, failures); where they vary nothing,
+  they count as one draw.
+* ``weeks``, ``users``: the jobs submitted in one week of the record, or by one user, together. This
+  is how a single recorded log gets an interval (a cluster bootstrap, with ratios of sums). Weeks
+  that hand their queue to the next, and users who share the cluster, are not quite independent.
+
+Over several conditions the change is the geometric mean of theirs; conditions of one trace share
+its draws, and are resampled together. Intervals tell nothing of traces that the study lacks.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from windtunnel.errors import SpecError, quote
+from windtunnel.study.grid.measure import HIGHER_IS_BETTER, METRICS, OK
+from windtunnel.study.statistics import Interval, bootstrap
+
+if TYPE_CHECKING:
+    from windtunnel.study.grid.store import Results
+
+#: What may be compared, all else being equal.
+AXES: tuple[str, ...] = (
+    *("trace", "cluster", "load", "placement", "queueing", "parameters", "policy"),
+)
+#: What independent draws may be.
+OVER: tuple[str, ...] = ("seeds", "weeks", "users")
+#: Metrics that are means over jobs: column of sums, and the number that they are divided by.
+_SUMS = {
+    "avg_wait": ("wait", "num_started"),
+    "avg_jct": ("jct", "num_finished"),
+    "avg_bounded_slowdown": ("bounded_slowdown", "num_finished"),
+}
+#: With fewer draws intervals are told, and no claim is made: they cover too little.
+LEAST_DRAWS = 6
+#: What may be said of a comparison.
+BETTER, WORSE, UNCLEAR, FEW, NOTHING = "better", "worse", "unclear", "few", "nothing"
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """One comparison.
+
+    Attributes:
+        metric: what is compared.
+        value: label on the axis that is compared.
+        baseline: label that it is compared with.
+        condition: axis -> value that both share; None = all conditions together.
+        mean: of the metric, over draws; None over several conditions.
+        baseline_mean: likewise.
+        change: mean / baseline's mean - 1, with its interval.
+        num_missing: draws that are left out, for a run of them failed or tells nothing.
+        verdict: ``better``, ``worse`` (claims); ``unclear``: the interval holds 0; ``few``: fewer
+            draws than `LEAST_DRAWS`; ``nothing``: no ratio can be formed, as where the baseline's
+            mean is 0 or, in a resample, may be.
+    """
+
+    metric: str
+    value: str
+    baseline: str
+    condition: dict[str, Any] | None
+    mean: float | None
+    baseline_mean: float | None
+    change: Interval
+    num_missing: int
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The comparisons of a study.
+
+    Attributes:
+        metrics: what was compared.
+        between: the axis that was compared.
+        over: what the draws are.
+        baseline: the label that the others are compared with.
+        contrasts: by metric, value and condition; all conditions together last.
+        confidence: of each interval.
+        notes: what a reader must know, one sentence each.
+    """
+
+    metrics: tuple[str, ...]
+    between: str
+    over: str
+    baseline: str
+    contrasts: tuple[Contrast, ...]
+    confidence: float
+    notes: tuple[str, ...]
+
+
+@dataclass
+class _Sample:
+    """The draws of one comparison, pairs by place: sums and what they are divided by."""
+
+    keys: list[Any] = field(default_factory=list)
+    pairs: list[tuple[float, float, float, float]] = field(default_factory=list)
+    missing: int = 0
+
+    @property
+    def array(self) -> np.ndarray:
+        """Return the pairs, Float array of shape (draws, 4): sum, number, baseline's two."""
+        return np.array(self.pairs, dtype=np.float64).reshape(-1, 4)
+
+
+def compare_results(
+    results: Results,
+    *,
+    metrics: tuple[str, ...] = ("avg_wait",),
+    between: str = "policy",
+    baseline: str | None = None,
+    over: str | None = None,
+    confidence: float = 0.95,
+    resamples: int = 9999,
+    seed: int = 0,
+) -> Paired:
+    """Compare the runs of a study, one axis at a time.
+
+    Args:
+        results: the study's results, finished or not.
+        metrics: columns of the results; less is better but for `measure.HIGHER_IS_BETTER`.
+        between: the axis, one of `AXES`.
+        baseline: its label that the others are compared with; None = the first.
+        over: ``seeds``, ``weeks`` or ``users``; None = seeds, where there are several, else weeks.
+        confidence: of each interval by itself.
+        resamples: of the bootstrap.
+        seed: of the bootstrap.
+
+    Raises:
+        SpecError: an unknown name, or nothing to compare.
+    """
+    chosen = over or ("seeds" if len(results.manifest["seeds"]) > 1 else "weeks")
+    _check(metrics, between, chosen)
+    cells = results.manifest["grid"]
+    labels = list(dict.fromkeys(axis_label(cell, between) for cell in cells))
+    first = labels[0] if baseline is None else baseline
+    if first not in labels:
+        raise SpecError.unknown("--baseline", first, labels)
+    others = [label for label in labels if label != first]
+    if not others:
+        raise SpecError(
+            "--between", f"the study has one {between} alone, {quote(first)}; nothing to compare."
+        )
+    rows = {row["run_id"]: row for row in results.rows}
+    options = {"confidence": confidence, "resamples": resamples, "seed": seed}
+    found: list[Contrast] = []
+    for metric in metrics:
+        for label in others:
+            samples = _samples(
+                results, rows, metric, between=between, pair=(label, first), over=chosen
+            )
+            found += _contrasts(samples, metric, (label, first), options)
+    notes = _notes(found, chosen, confidence, set(results.manifest["made"]), results)
+    return Paired(metrics, between, chosen, first, tuple(found), confidence, notes)
+
+
+def _check(metrics: tuple[str, ...], between: str, over: str) -> None:
+    if between not in AXES:
+        raise SpecError.unknown("--between", between, AXES)
+    if over not in OVER:
+        raise SpecError.unknown("--over", over, OVER)
+    for metric in metrics:
+        if metric not in METRICS:
+            raise SpecError.unknown("--metric", metric, METRICS)
+        if over != "seeds" and metric not in _SUMS:
+            raise SpecError(
+                "--metric",
+                f"{quote(metric)} is no mean over jobs, as {over} need; expected one of "
+                f"{', '.join(_SUMS)}, or several seeds and --over seeds.",
+            )
+
+
+def axis_label(cell: dict[str, Any], axis: str) -> str:
+    """Return the words for a place on an axis.
+
+    >>> axis_label({"load": None}, "load"), axis_label({"load": 0.9}, "load")
+    ('recorded', '0.9')
+    """
+    value = cell[axis]
+    if axis == "load":
+        return "recorded" if value is None else f"{value:g}"
+    if axis == "parameters":
+        return ", ".join(f"{name}={item}" for name, item in value.items()) or "none"
+    return "default" if value is None else str(value)
+
+
+def _samples(
+    results: Results,
+    rows: dict[str, dict[str, Any]],
+    metric: str,
+    *,
+    between: str,
+    pair: tuple[str, str],
+    over: str,
+) -> dict[str, tuple[dict[str, Any], _Sample]]:
+    """Return the draws of a comparison by condition: key -> what it is, and its draws."""
+    made = set(results.manifest["made"])
+    places: dict[str, dict[str, Any]] = {}
+    for cell in results.manifest["grid"]:
+        label = axis_label(cell, between)
+        if label in pair:
+            shared = {axis: cell[axis] for axis in AXES if axis != between}
+            key = json.dumps(shared, sort_keys=True)
+            place = places.setdefault(key, {"condition": shared, pair[0]: {}, pair[1]: {}})
+            place[label][cell["seed"]] = rows.get(cell["run_id"])
+    return {
+        key: (place["condition"], _sample(place, metric, pair, over, made))
+        for key, place in places.items()
+        if place[pair[0]] and place[pair[1]]
+    }
+
+
+def _sample(
+    place: dict[str, Any], metric: str, pair: tuple[str, str], over: str, made: set[str]
+) -> _Sample:
+    """Return the draws of a comparison under one condition."""
+    sample = _Sample()
+    is_made = place["condition"].get("trace") in made
+    sums: dict[Any, np.ndarray] = {}
+    for seed, ours in place[pair[0]].items():
+        theirs = place[pair[1]].get(seed)
+        both = [_values(row, metric, over) for row in (ours, theirs)]
+        if not both[0] or not both[1]:
+            sample.missing += 1
+            continue
+        for unit in both[0].keys() | both[1].keys():
+            key = (seed, unit) if over == "seeds" or is_made else unit
+            values = (*both[0].get(unit, (0.0, 0.0)), *both[1].get(unit, (0.0, 0.0)))
+            sums[key] = sums.get(key, np.zeros(4)) + np.array(values)
+    for key in sorted(sums, key=str):
+        sample.keys.append(key)
+        sample.pairs.append(tuple(sums[key].tolist()))
+    if over == "seeds" and not is_made and len({*sample.pairs}) == 1:
+        sample.keys, sample.pairs = sample.keys[:1], sample.pairs[:1]
+    return sample
+
+
+def _values(row: dict[str, Any] | None, metric: str, over: str) -> dict[str, tuple[float, float]]:
+    """Return a run's draws: name -> sum and its divisor; empty where it tells nothing."""
+    if row is None or row["status"] != OK:
+        return {}
+    if over == "seeds":
+        return {} if row[metric] is None else {"": (float(row[metric]), 1.0)}
+    total, number = _SUMS[metric]
+    return {group["group"]: (group[total], float(group[number])) for group in row[over] or ()}
+
+
+def _contrasts(
+    samples: dict[str, tuple[dict[str, Any], _Sample]],
+    metric: str,
+    pair: tuple[str, str],
+    options: dict[str, Any],
+) -> list[Contrast]:
+    """Return a comparison under each condition, then under all together."""
+    found = []
+    for condition, sample in samples.values():
+        array = sample.array
+        change = _change([[array]], options)
+        means = _means(array)
+        found.append(
+            Contrast(
+                metric, *pair, condition, *means, change, sample.missing, _verdict(metric, change)
+            )
+        )
+    if len(samples) > 1:
+        strata: dict[Any, list[_Sample]] = {}
+        for condition, sample in samples.values():
+            strata.setdefault(condition.get("trace"), []).append(sample)
+        arrays = [_aligned(group) for group in strata.values()]
+        change = _change(arrays, options)
+        missing = sum(sample.missing for _, sample in samples.values())
+        found.append(
+            Contrast(metric, *pair, None, None, None, change, missing, _verdict(metric, change))
+        )
+    return found
+
+
+def _aligned(samples: list[_Sample]) -> list[np.ndarray]:
+    """Return the draws that all samples of a trace have, in the same order."""
+    shared = set.intersection(*(set(sample.keys) for sample in samples))
+    return [
+        sample.array[[index for index, key in enumerate(sample.keys) if key in shared]]
+        for sample in samples
+    ]
+
+
+def _means(array: np.ndarray) -> tuple[float | None, float | None]:
+    """Return both means; None without draws."""
+    sums = array.sum(axis=0)
+    ours = float(sums[0] / sums[1]) if sums[1] > 0 else None
+    theirs = float(sums[2] / sums[3]) if sums[3] > 0 else None
+    return ours, theirs
+
+
+def _change(strata: list[list[np.ndarray]], options: dict[str, Any]) -> Interval:
+    """Return the geometric mean of ratios, less 1, with its interval.
+
+    Args:
+        strata: for each trace its conditions' draws, arrays of shape (draws, 4), in one order.
+        options: of `bootstrap`.
+    """
+
+    def statistic(indices: list[np.ndarray]) -> np.ndarray:
+        logs = []
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for rows, arrays in zip(indices, strata, strict=True):
+                for array in arrays:
+                    sums = array[rows].sum(axis=1)
+                    logs.append(np.log(sums[:, 0] / sums[:, 1]) - np.log(sums[:, 2] / sums[:, 3]))
+            change: np.ndarray = np.expm1(np.mean(logs, axis=0))
+        return change
+
+    sizes = [len(arrays[0]) for arrays in strata]
+    if min(sizes) == 0:
+        return Interval(float("nan"), None, None, options["confidence"], 0)
+    return bootstrap(sizes, statistic, **options)
+
+
+def _verdict(metric: str, change: Interval) -> str:
+    """Return what may be said."""
+    if change.num_draws == 0 or not np.isfinite(change.estimate):
+        return NOTHING
+    if change.num_draws < LEAST_DRAWS:
+        return FEW
+    if not change.is_known:
+        return NOTHING
+    lower, higher = change.lies_below(0.0), change.lies_above(0.0)
+    if not lower and not higher:
+        return UNCLEAR
+    return BETTER if lower != (metric in HIGHER_IS_BETTER) else WORSE
+
+
+def _notes(
+    found: list[Contrast], over: str, confidence: float, made: set[str], results: Results
+) -> tuple[str, ...]:
+    """Return what a reader of the comparisons must know."""
+    sure = f"{100 * confidence:g} %"
+    told = f"Changes are ratios of means; intervals are BCa bootstrap ones of {sure} over {over}, "
+    notes = [told + f"widened for few draws, each by itself; there are {len(found)} of them."]
+    few = [c for c in found if c.verdict == FEW]
+    if few:
+        notes.append(f"{len(few)} rest on fewer than {LEAST_DRAWS} draws: no claim is made.")
+    read = [t for t in {cell["trace"] for cell in results.manifest["grid"]} if t not in made]
+    if over == "seeds" and read:
+        notes.append(
+            f"{', '.join(sorted(read))}: the log is the same for every seed; seeds vary only what "
+            "a run draws, and count once where they vary nothing. Compare over weeks or users."
+        )
+    if over != "seeds":
+        notes.append(
+            "The jobs of a week are resampled together; a week hands its queue to the next."
+            if over == "weeks"
+            else "The jobs of a user are resampled together; users share the cluster."
+        )
+    missing = sum(contrast.num_missing for contrast in found if contrast.condition is not None)
+    if missing:
+        notes.append(f"{missing} pairs are left out: a run failed, is not there or tells nothing.")
+    return tuple(notes)

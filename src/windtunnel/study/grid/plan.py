@@ -1,0 +1,345 @@
+"""From a study to its runs: every combination of its axes, each with an id that stays.
+
+A run's id is a digest of everything that decides its result but the content of the trace and of
+the energy files (whose digests are in the manifest): another policy or seed in the study changes no
+other run's id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.cluster.parse import parse_cluster
+from windtunnel.cluster.spec import ClusterSpec
+from windtunnel.errors import SpecError, quote
+from windtunnel.placements import resolve_placement
+from windtunnel.policies import resolve_policy
+from windtunnel.sim.contract import checked_queueing
+from windtunnel.study.foresight import checked_estimates
+from windtunnel.study.grid.spec import OPTIONS, OWN, RECORDED, PolicyEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from windtunnel.study.grid.spec import Study, TraceEntry
+
+#: Letters of a run's id.
+ID_LENGTH = 16
+_BRACES = re.compile(r"\{(\w+)\}")
+#: Options that are words, whose unknown names are refused before any run.
+_POLICY_OPTIONS = ("queueing", "placement")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a study.
+
+    Attributes:
+        run_id: stable digest of the other attributes.
+        trace: the trace's label.
+        trace_seed: seed that the trace is made with; None where it is read.
+        cluster: the cluster as the study names it.
+        policy: what results call the policy.
+        queueing: as asked for; None = the policy's own.
+        placement: as asked for; None = the default.
+        load: offered load; None = as recorded.
+        seed: seed of everything random in the run.
+        parameters: values of the parameters that reach the run.
+        flown: the policy's name as `windtunnel.simulate` takes it.
+        options: further options of `windtunnel.simulate`.
+    """
+
+    run_id: str
+    trace: str
+    trace_seed: int | None
+    cluster: str
+    policy: str
+    queueing: str | None
+    placement: str | None
+    load: float | None
+    seed: int
+    parameters: dict[str, Any]
+    flown: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def table_key(self) -> tuple[str, int | None]:
+        """Which jobs table the run flies."""
+        return self.trace, self.trace_seed
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One place in the grid, and the run that stands there.
+
+    A run may stand in several places: a policy that brings its own rule for the queue stands beside
+    the others under each of the study's.
+
+    Attributes:
+        trace: the trace's label.
+        cluster: the cluster as the study names it.
+        load: offered load; None = as recorded.
+        placement: the study's; None = the default.
+        queueing: the study's; None = each policy's own.
+        parameters: options of `windtunnel.simulate` among the parameters.
+        policy: the policy's label.
+        run: the run.
+    """
+
+    trace: str
+    cluster: str
+    load: float | None
+    placement: str | None
+    queueing: str | None
+    parameters: dict[str, Any]
+    policy: str
+    run: Run
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return the place as plain data, the run by its seed and id."""
+        names = ("trace", "cluster", "load", "placement", "queueing", "parameters", "policy")
+        place = {name: getattr(self, name) for name in names}
+        return {**place, "seed": self.run.seed, "run_id": self.run.run_id}
+
+
+def plan(study: Study) -> list[Run]:
+    """Return the runs of a study, each once, in the order of its grid.
+
+    Raises:
+        SpecError: as `grid`.
+    """
+    return unique(grid(study))
+
+
+def unique(cells: list[Cell]) -> list[Run]:
+    """Return the runs of a grid, each once."""
+    return list({cell.run.run_id: cell.run for cell in cells}.values())
+
+
+def grid(study: Study, *, only: PolicyEntry | None = None, extra: Any = None) -> list[Cell]:
+    """Return the places of a study's grid, in the order in which results list their runs.
+
+    The order is that of the axes: trace, cluster, load, placement, queueing, parameters, policy,
+    seed. Parameters that do not reach a policy do not multiply its runs.
+
+    Args:
+        study: the study.
+        only: fly this policy instead of the study's.
+        extra: parameter -> value, on top of the study's parameters.
+
+    Raises:
+        SpecError: an unknown name anywhere, or a parameter that reaches no run.
+    """
+    entries = [only] if only is not None else study.policy_entries()
+    if not entries:
+        raise SpecError("$.policies", "expected at least one policy, such as 'fifo'.")
+    parameters = {**study.parameters, **{name: (value,) for name, value in (extra or {}).items()}}
+    _check_parameters(study, entries, parameters)
+    clusters = {text: _checked_cluster(text, parameters) for text in study.clusters}
+    cells: dict[str, Cell] = {}
+    for trace in study.trace_entries():
+        for axes in itertools.product(
+            study.clusters, study.loads, study.placements or (None,), study.queueing or (None,)
+        ):
+            for chosen in itertools.product(*parameters.values()):
+                settings = dict(zip(parameters, chosen, strict=True))
+                for entry in entries:
+                    for cell in _cells(study, trace, entry, axes, settings, clusters=clusters):
+                        place = json.dumps(cell.to_mapping(), sort_keys=True, default=str)
+                        cells.setdefault(place, cell)
+    _check_labels(list(cells.values()))
+    return list(cells.values())
+
+
+def _cells(
+    study: Study,
+    trace: TraceEntry,
+    entry: PolicyEntry,
+    axes: tuple[Any, ...],
+    settings: dict[str, Any],
+    *,
+    clusters: dict[str, Any],
+) -> Iterator[Cell]:
+    """Yield a policy's places under one condition, a seed after the other."""
+    cluster, load, placement, queueing = axes
+    named = _named(entry, cluster, placement)
+    free = (*OPTIONS, *_POLICY_OPTIONS)
+    used = {name: value for name, value in settings.items() if name in named or name in free}
+    placement, queueing = used.get("placement", placement), used.get("queueing", queueing)
+    for seed in study.seed_list():
+        run = _run(
+            study,
+            trace,
+            entry,
+            used,
+            cluster=(cluster, clusters[cluster]),
+            load=None if load == RECORDED else float(load),
+            placement=entry.placement or placement,
+            queueing=entry.queueing or queueing,
+            seed=seed,
+        )
+        yield Cell(
+            trace=run.trace,
+            cluster=run.cluster,
+            load=run.load,
+            placement=None if placement is None else _filled(placement, used),
+            queueing=queueing,
+            parameters={name: value for name, value in used.items() if name in OPTIONS},
+            policy=run.policy,
+            run=run,
+        )
+
+
+def _run(
+    study: Study,
+    trace: TraceEntry,
+    entry: PolicyEntry,
+    used: dict[str, Any],
+    *,
+    cluster: tuple[str, Any],
+    load: float | None,
+    placement: str | None,
+    queueing: str | None,
+    seed: int,
+) -> Run:
+    """Return one run, parameters filled in, names checked."""
+    flown = _filled(entry.policy, used)
+    placement = None if placement is None else _filled(placement, used)
+    options = {**study.options, **{n: v for n, v in used.items() if n in OPTIONS}}
+    if entry.estimates is not None:
+        options["estimates"] = entry.estimates
+    policy = resolve_policy(flown)
+    _check_words(policy, queueing, placement, options)
+    text = _filled(cluster[0], used)
+    where = cluster[1] if cluster[1] is not None or text == OWN else parse_cluster(text)
+    shown = {name: value for name, value in used.items() if name not in _POLICY_OPTIONS}
+    identity = {
+        "trace": {"label": trace.label, **trace.reading()},
+        "cluster": OWN if where is None else where.to_mapping(),
+        "policy": flown,
+        "queueing": queueing,
+        "placement": placement,
+        "load": load,
+        "seed": seed,
+        "options": options,
+        "energy": study.energy is not None,
+        "called": [_label(entry, used), shown],
+    }
+    return Run(
+        run_id=_digest(identity),
+        trace=trace.label,
+        trace_seed=seed if trace.is_made else None,
+        cluster=text,
+        policy=_label(entry, used),
+        queueing=queueing,
+        placement=placement,
+        load=load,
+        seed=seed,
+        parameters=shown,
+        flown=flown,
+        options=options,
+    )
+
+
+def _digest(identity: dict[str, Any]) -> str:
+    text = json.dumps(identity, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:ID_LENGTH]
+
+
+def _label(entry: PolicyEntry, used: dict[str, Any]) -> str:
+    """Return what results call a policy: its name, or the policy with its parameters."""
+    return _filled(entry.name or entry.policy, used)
+
+
+def _filled(text: str, used: dict[str, Any]) -> str:
+    """Return a text with ``{name}`` replaced; numbers as short as they read back."""
+
+    def value(match: re.Match[str]) -> str:
+        if match[1] not in used:
+            raise SpecError(
+                text, f"{quote('{' + match[1] + '}')} stands for no parameter; add it to them."
+            )
+        found = used[match[1]]
+        return repr(found) if isinstance(found, float) and not found.is_integer() else _word(found)
+
+    return _BRACES.sub(value, text)
+
+
+def _word(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) else str(value)
+
+
+def _named(entry: PolicyEntry, cluster: str, placement: str | None) -> set[str]:
+    """Return the parameters that braces name in a run's texts."""
+    texts = (entry.policy, entry.name or "", cluster, entry.placement or placement or "")
+    return {name for text in texts for name in _BRACES.findall(text)}
+
+
+def _check_parameters(
+    study: Study, entries: list[PolicyEntry], parameters: dict[str, tuple[Any, ...]]
+) -> None:
+    """Check that every parameter reaches a run.
+
+    Raises:
+        SpecError: one does not.
+    """
+    named = {
+        name
+        for entry in entries
+        for cluster in study.clusters
+        for placement in (None, *study.placements)
+        for name in _named(entry, cluster, placement)
+    }
+    for name in parameters:
+        if name not in named and name not in (*OPTIONS, *_POLICY_OPTIONS):
+            known = [*OPTIONS, *_POLICY_OPTIONS, *named]
+            raise SpecError.unknown(f"$.parameters.{name}", name, known)
+        if name in study.options:
+            raise SpecError(f"$.parameters.{name}", "stands in $.options, too; give it once.")
+
+
+def _checked_cluster(text: str, parameters: dict[str, tuple[Any, ...]]) -> ClusterSpec | None:
+    """Return a cluster; None for a trace's own, or where a parameter decides it.
+
+    Raises:
+        SpecError: there is no such cluster.
+    """
+    if text == OWN or any(name in parameters for name in _BRACES.findall(text)):
+        return None
+    return parse_cluster(text)
+
+
+def _check_words(
+    policy: Any, queueing: str | None, placement: str | None, options: dict[str, Any]
+) -> None:
+    """Check a run's names before any run; what does not go together fails the run alone.
+
+    Raises:
+        SpecError: an unknown name.
+    """
+    if policy.tier < 3:  # noqa: PLR2004 - the tier's name
+        checked_queueing(queueing, policy)
+    resolve_placement(placement, ClusterSpec.pool(1))
+    checked_estimates(options.get("estimates"), policy)
+
+
+def _check_labels(cells: list[Cell]) -> None:
+    """Check that no two runs are told by the same words.
+
+    Raises:
+        SpecError: two are.
+    """
+    seen: dict[str, str] = {}
+    for cell in cells:
+        words = {**cell.to_mapping(), "run_id": None}
+        key = json.dumps(words, sort_keys=True, default=str)
+        if seen.setdefault(key, cell.run.run_id) != cell.run.run_id:
+            raise SpecError(
+                "$.policies",
+                f"two different runs are both called {quote(cell.policy)}; give them names.",
+            )

@@ -1,0 +1,353 @@
+"""`Study`: the immutable description of an experiment, as STUDY.toml gives it.
+
+A study is a grid: traces x clusters x policies x placements x queueing x loads x seeds x
+parameters. `windtunnel.study.grid.plan` turns it into runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from windtunnel.errors import SpecError
+from windtunnel.study.simulate import FlightOptions
+from windtunnel.toml_file import read_toml
+
+#: The word for a trace's own cluster.
+OWN = "own"
+#: The word for a trace's own load.
+RECORDED = "recorded"
+#: What `windtunnel.simulate` takes that is not an axis of the grid.
+OPTIONS: tuple[str, ...] = tuple(
+    field.name
+    for field in fields(FlightOptions)
+    if field.name not in {"queueing", "placement", "seed"}
+)
+#: Seeds of random generators are 64-bit.
+_LAST_SEED = 2**63 - 1
+
+
+class _Entry(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True
+):
+    """A part of a study's description; as plain data it tells what is not the default."""
+
+
+class TraceEntry(_Entry, frozen=True):
+    """A trace of a study.
+
+    Attributes:
+        trace: as for `windtunnel.open_trace`; a path is relative to the folder of STUDY.toml.
+        name: what results call it; None = ``trace``.
+        format: the reader, where it cannot be told.
+        jobs: number of jobs of a trace that is made.
+        load: load of a trace that is made.
+        cpu_jobs: jobs without GPUs, too, in a trace that is made.
+        zone: time zone of a file's wall clock.
+        bad_rows: ``raise`` or ``drop``.
+    """
+
+    trace: str
+    name: str | None = None
+    format: str | None = None
+    jobs: int | None = None
+    load: float | None = None
+    cpu_jobs: bool | None = None
+    zone: str | None = None
+    bad_rows: str | None = None
+
+    @property
+    def label(self) -> str:
+        """What results call the trace."""
+        return self.name or self.trace
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the trace is drawn anew for each seed, instead of read."""
+        word = self.trace.lower()
+        return word.startswith("synthetic:") or word.endswith(("twin.toml", "twin.json"))
+
+    def reading(self) -> dict[str, Any]:
+        """Return the options of `windtunnel.open_trace` that the entry gives."""
+        names = ("format", "jobs", "load", "cpu_jobs", "zone", "bad_rows")
+        given = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+class PolicyEntry(_Entry, frozen=True):
+    """A policy of a study, with settings of its own.
+
+    Attributes:
+        policy: as for `windtunnel.simulate`; ``{name}`` stands for a parameter.
+        name: what results call it; None = ``policy``, parameters filled in.
+        queueing: its own rule, instead of the study's; None = the study's.
+        placement: likewise.
+        estimates: likewise.
+    """
+
+    policy: str
+    name: str | None = None
+    queueing: str | None = None
+    placement: str | None = None
+    estimates: str | None = None
+
+
+class Energy(_Entry, frozen=True):
+    """What the runs' energy is accounted with.
+
+    Attributes:
+        power: TOML file of the model of power.
+        carbon: gCO2eq per kWh: a number, or a CSV file.
+        tariff: money per kWh, likewise.
+    """
+
+    power: str
+    carbon: float | str | None = None
+    tariff: float | str | None = None
+
+
+class Span(_Entry, frozen=True):
+    """The numbers that a search may give a parameter.
+
+    Attributes:
+        low: least.
+        high: greatest.
+        log: search its logarithm.
+        whole: whole numbers only.
+    """
+
+    low: float
+    high: float
+    log: bool = False
+    whole: bool = False
+
+
+class Limit(_Entry, frozen=True):
+    """What a metric must keep to: ``min`` and ``max`` are allowed themselves."""
+
+    min: float | None = None
+    max: float | None = None
+
+
+class Search(_Entry, frozen=True):
+    """A search for the best parameters of one policy.
+
+    Attributes:
+        objective: the metric to make best, in the mean over all conditions of the study.
+        policy: the policy, with ``{name}`` for each parameter of the space that it takes; None =
+            the study's only one.
+        direction: ``minimize`` or ``maximize``; None = what is better of this metric.
+        trials: settings to try.
+        batch: trials drawn at a time, before their results are known.
+        seed: of the sampler.
+        space: parameter -> its numbers, or the values to choose from. A parameter that no braces
+            name is an option of the runs, or ``queueing`` or ``placement``.
+        constraints: metric -> what the worst run of a trial must keep to.
+    """
+
+    objective: str
+    policy: str | None = None
+    direction: str | None = None
+    trials: int = 40
+    batch: int = 4
+    seed: int = 0
+    space: dict[str, Span | tuple[str | float | int, ...]] = {}
+    constraints: dict[str, Limit] = {}
+
+
+class Study(_Entry, frozen=True):
+    """A grid of runs.
+
+    Attributes:
+        traces: the traces.
+        policies: the policies, the first being what the others are compared with.
+        name: what it is called.
+        clusters: as for `windtunnel.simulate`, or ``own``: that of the trace.
+        placements: as for `windtunnel.simulate`; empty = its default.
+        queueing: likewise; empty = each policy's own.
+        loads: offered loads that submissions are stretched to (`study.offered_load`), or
+            ``recorded``: as they are.
+        seeds: seeds, or how many from 0 on. A seed is that of everything random in a run, and
+            of the trace where that is made.
+        parameters: name -> values. ``{name}`` in a policy, placement or cluster stands for them;
+            other names are options of `windtunnel.simulate`.
+        options: options of `windtunnel.simulate` that all runs share.
+        energy: account for energy; None = do not.
+        search: what `windtunnel study tune` searches; None = nothing.
+    """
+
+    traces: tuple[str | TraceEntry, ...]
+    policies: tuple[str | PolicyEntry, ...] = ()
+    name: str = "study"
+    clusters: tuple[str, ...] = (OWN,)
+    placements: tuple[str, ...] = ()
+    queueing: tuple[str, ...] = ()
+    loads: tuple[float | str, ...] = (RECORDED,)
+    seeds: int | tuple[int, ...] = 1
+    parameters: dict[str, tuple[str | float | int | bool, ...]] = {}
+    options: dict[str, Any] = {}
+    energy: Energy | None = None
+    search: Search | None = None
+
+    def __post_init__(self) -> None:
+        """Check what types do not say.
+
+        Raises:
+            SpecError: an axis is empty or names a thing twice, or a number or option is wrong.
+        """
+        _check_axes(self)
+        for name in self.options:
+            if name not in OPTIONS:
+                raise SpecError.unknown(f"$.options.{name}", name, OPTIONS)
+        for name, values in self.parameters.items():
+            _each_once(f"$.parameters.{name}", values)
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> Study:
+        """Read a study; paths in it are relative to its folder.
+
+        Raises:
+            SpecError: the file is missing, not TOML, or breaks the rules; names the key, and the
+                nearest known one where it is unknown.
+        """
+        study = cls.from_mapping(read_toml(path), source=str(path))
+        return study.located(Path(path).parent)
+
+    @classmethod
+    def from_mapping(cls, raw: dict[str, Any], *, source: str = "study") -> Study:
+        """Build a study from plain data (parsed TOML or JSON).
+
+        Raises:
+            SpecError: as `from_toml`.
+        """
+        _refuse_unknown_keys(raw, source)
+        try:
+            return msgspec.convert(raw, cls)
+        except msgspec.ValidationError as error:
+            raise SpecError(source, str(error)) from error
+        except SpecError as error:
+            raise SpecError(f"{source}: {error.path}", str(error)[len(error.path) + 2 :]) from error
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return the study as plain data that `from_mapping` reads back, defaults left out."""
+        data: dict[str, Any] = msgspec.to_builtins(self)
+        return data
+
+    def located(self, folder: Path) -> Study:
+        """Return the study with files that exist in ``folder`` found there.
+
+        Raises:
+            SpecError: a file of disruptions or slow-downs cannot be read.
+        """
+
+        def found(text: str) -> str:
+            inside = folder / text
+            return str(inside) if not Path(text).is_absolute() and inside.is_file() else text
+
+        def trace(entry: TraceEntry) -> TraceEntry:
+            path = found(entry.trace)
+            if path == entry.trace:
+                return entry
+            return msgspec.structs.replace(entry, trace=path, name=entry.label)
+
+        energy = self.energy
+        if energy is not None:
+            series = {
+                name: found(value)
+                for name in ("carbon", "tariff")
+                if isinstance(value := getattr(energy, name), str)
+            }
+            energy = msgspec.structs.replace(energy, power=found(energy.power), **series)
+        clusters = tuple(found(text) if text.endswith(".toml") else text for text in self.clusters)
+        traces = tuple(trace(entry) for entry in self.trace_entries())
+        options = {
+            name: read_toml(found(value)) if _is_toml(value) else value
+            for name, value in self.options.items()
+        }
+        return msgspec.structs.replace(
+            self, traces=traces, clusters=clusters, energy=energy, options=options
+        )
+
+    def trace_entries(self) -> list[TraceEntry]:
+        """Return the traces, plain words as entries."""
+        return [TraceEntry(trace=t) if isinstance(t, str) else t for t in self.traces]
+
+    def policy_entries(self) -> list[PolicyEntry]:
+        """Return the policies, plain words as entries."""
+        return [PolicyEntry(policy=p) if isinstance(p, str) else p for p in self.policies]
+
+    def seed_list(self) -> list[int]:
+        """Return the seeds, in order."""
+        return list(range(self.seeds)) if isinstance(self.seeds, int) else list(self.seeds)
+
+
+def _is_toml(value: Any) -> bool:
+    return isinstance(value, str) and value.endswith(".toml")
+
+
+#: Where a mapping stands in a study -> the structure that says its keys.
+_PARTS: dict[str, type[msgspec.Struct]] = {"energy": Energy, "search": Search}
+_ENTRIES: dict[str, type[msgspec.Struct]] = {"traces": TraceEntry, "policies": PolicyEntry}
+
+
+def _refuse_unknown_keys(raw: dict[str, Any], source: str) -> None:
+    """Refuse a key that nothing has, and suggest the nearest.
+
+    Raises:
+        SpecError: there is one.
+    """
+    _check_keys(raw, Study, f"{source}: $")
+    for name, kind in _PARTS.items():
+        _check_keys(raw.get(name), kind, f"{source}: $.{name}")
+    for name, kind in _ENTRIES.items():
+        entries = raw.get(name)
+        for index, entry in enumerate(entries if isinstance(entries, list | tuple) else ()):
+            _check_keys(entry, kind, f"{source}: $.{name}[{index}]")
+    search = raw.get("search")
+    for name, kind in (("space", Span), ("constraints", Limit)):
+        inner = search.get(name) if isinstance(search, dict) else None
+        for key, entry in inner.items() if isinstance(inner, dict) else ():
+            _check_keys(entry, kind, f"{source}: $.search.{name}.{key}")
+
+
+def _check_keys(raw: Any, kind: type[msgspec.Struct], where: str) -> None:
+    if not isinstance(raw, dict):
+        return  # a wrong type is told by msgspec
+    for key in raw:
+        if key not in kind.__struct_fields__:
+            raise SpecError.unknown(f"{where}.{key}", key, kind.__struct_fields__)
+
+
+def _check_axes(study: Study) -> None:
+    """Check that every axis has values, each once.
+
+    Raises:
+        SpecError: it has not.
+    """
+    _each_once("$.traces", [entry.label for entry in study.trace_entries()])
+    _each_once("$.clusters", study.clusters)
+    _each_once("$.placements", study.placements or ("default",))
+    _each_once("$.queueing", study.queueing or ("default",))
+    _each_once("$.loads", study.loads)
+    for load in study.loads:
+        stated = 0.0 if isinstance(load, str) else load
+        if load != RECORDED and not 0 < stated < float("inf"):
+            raise SpecError("$.loads", f"found {load!r}; expected numbers > 0, or '{RECORDED}'.")
+    seeds = study.seed_list() if not isinstance(study.seeds, int) or study.seeds > 0 else []
+    _each_once("$.seeds", seeds)
+    if not all(0 <= seed <= _LAST_SEED for seed in seeds):
+        raise SpecError("$.seeds", "expected whole numbers >= 0, or how many from 0 on.")
+    if not study.policies and study.search is None:
+        raise SpecError("$.policies", "expected at least one policy, such as 'fifo'.")
+
+
+def _each_once(where: str, values: Any) -> None:
+    if not values:
+        raise SpecError(where, "expected at least one value.")
+    listed = list(values)
+    for index, value in enumerate(listed):
+        if value in listed[:index]:
+            raise SpecError(where, f"found {value!r} twice; name each once.")

@@ -1,0 +1,241 @@
+"""The store of a study's results: a folder that is right at every instant, whatever is killed.
+
+A finished run is one Parquet file of one row, ``runs/<run id>.parquet``: written beside, then
+renamed, so that it is there whole or not at all. When all runs are there, ``results.parquet`` is
+made of them, in the order of the study. Neither holds a time of day or a duration of a run, so that
+the same study gives the same bytes; those go to ``timings.jsonl``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from windtunnel.errors import SpecError, TraceError, quote
+from windtunnel.study.grid.measure import FAILED, SCHEMA
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+#: Version of the store's layout.
+FORMAT = 1
+MANIFEST, RESULTS, TIMINGS, TRIALS = (
+    "manifest.json",
+    "results.parquet",
+    "timings.jsonl",
+    "trials.parquet",
+)
+
+
+class Store:
+    """A folder of results that one process at a time may add to.
+
+    Args:
+        folder: where; made where it is missing.
+
+    Raises:
+        SpecError: the folder holds something else.
+        OSError: it cannot be written to.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        strange = not (self.folder / MANIFEST).exists() and any(
+            path.suffix != ".part" and path.name not in {"runs", "inputs", ".lock"}
+            for path in self.folder.iterdir()
+        )
+        if strange:
+            raise SpecError(
+                f"--out {self.folder}", "is a folder with other files; expected an empty one."
+            )
+        self.runs = self.folder / "runs"
+        self.inputs = self.folder / "inputs"
+        self.runs.mkdir(exist_ok=True)
+        self.inputs.mkdir(exist_ok=True)
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes from adding to the store; the lock dies with this process.
+
+        Raises:
+            SpecError: another process holds it.
+        """
+        with (self.folder / ".lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                message = "another process is flying this study; wait for it, or use another one."
+                raise SpecError(f"--out {self.folder}", message) from None
+            for leftover in self.folder.rglob("*.part"):
+                leftover.unlink()
+            yield
+
+    def finished(self) -> set[str]:
+        """Return the ids of the runs that are there, failed ones included."""
+        return {path.stem for path in self.runs.glob("*.parquet")}
+
+    def add(self, row: pa.Table) -> None:
+        """Keep a finished run's row, in `measure.SCHEMA`."""
+        name = row["run_id"][0].as_py()
+        write_parquet(self.runs / f"{name}.parquet", row)
+
+    def row(self, run_id: str) -> pa.Table:
+        """Return a run's row.
+
+        Raises:
+            TraceError: its file is not what was written.
+        """
+        return _read(self.runs / f"{run_id}.parquet")
+
+    def drop_failed(self) -> None:
+        """Forget the runs that gave an error, so that they are flown again."""
+        for run_id in self.finished():
+            if self.row(run_id)["status"][0].as_py() == FAILED:
+                (self.runs / f"{run_id}.parquet").unlink()
+
+    def gather(self, run_ids: Iterable[str]) -> pa.Table:
+        """Write ``results.parquet`` from these runs' rows, in this order; return it."""
+        rows = [self.row(run_id) for run_id in run_ids]
+        table = pa.concat_tables(rows).combine_chunks() if rows else SCHEMA.empty_table()
+        write_parquet(self.folder / RESULTS, table)
+        for path in self.inputs.glob("*.arrow"):
+            path.unlink()
+        return table
+
+    def read_manifest(self) -> dict[str, Any] | None:
+        """Return the manifest; None where nothing has been flown yet.
+
+        Raises:
+            SpecError: it cannot be read, or is a later windtunnel's.
+        """
+        path = self.folder / MANIFEST
+        return read_manifest(path) if path.exists() else None
+
+    def write_manifest(self, manifest: dict[str, Any]) -> None:
+        """Keep the manifest, whole or not at all."""
+        text = json.dumps({"format": FORMAT, **manifest}, indent=2, sort_keys=True)
+        write_bytes(self.folder / MANIFEST, f"{text}\n".encode())
+
+    def note_time(self, run_id: str, seconds: float, status: str) -> None:
+        """Note how long a run took, in s, apart from the results."""
+        line = json.dumps({"run_id": run_id, "seconds": round(seconds, 6), "status": status})
+        with (self.folder / TIMINGS).open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file so that it is there whole or not at all, also after a loss of power."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def write_parquet(path: Path, table: pa.Table) -> None:
+    """Write a table as Parquet; the same table, the same bytes."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    write_bytes(path, sink.getvalue().to_pybytes())
+
+
+def _read(path: Path) -> pa.Table:
+    try:
+        table = pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise TraceError(str(path), "a run's result as windtunnel wrote it") from error
+    if table.schema.names != SCHEMA.names:
+        raise TraceError(str(path), "the columns of this windtunnel's results")
+    return table
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """Return a manifest.
+
+    Raises:
+        SpecError: it cannot be read, or is a later windtunnel's.
+    """
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        known = manifest["format"] == FORMAT
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SpecError(str(path), "cannot be read as the manifest of a study.") from error
+    if not known:
+        raise SpecError(str(path), f"is of format {quote(manifest['format'])}; expected {FORMAT}.")
+    result: dict[str, Any] = manifest
+    return result
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a study's folder holds.
+
+    Attributes:
+        folder: the folder.
+        manifest: ``name``, ``study`` (as plain data), ``versions``, ``seeds``, ``made``
+            (traces drawn anew for each seed), ``grid`` (its places, `plan.Cell.to_mapping`),
+            ``runs`` (ids, in order), ``inputs`` (trace -> digest, jobs, notes), ``energy``
+            (digests).
+        table: the finished runs, a row each (`measure.SCHEMA`), in the order of the study.
+    """
+
+    folder: Path
+    manifest: dict[str, Any]
+    table: pa.Table
+
+    @property
+    def name(self) -> str:
+        """The study's name."""
+        return str(self.manifest["name"])
+
+    @property
+    def num_runs(self) -> int:
+        """Runs that the study asks for."""
+        return len(self.manifest["runs"])
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """The finished runs as plain data."""
+        rows: list[dict[str, Any]] = self.table.to_pylist()
+        return rows
+
+    @property
+    def failures(self) -> list[dict[str, Any]]:
+        """The runs that gave an error."""
+        return [row for row in self.rows if row["status"] == FAILED]
+
+
+def open_results(folder: str | Path) -> Results:
+    """Return what a study's folder holds, finished or not.
+
+    Raises:
+        SpecError: it is no study's folder.
+        TraceError: a result cannot be read.
+    """
+    path = Path(folder)
+    if not (path / MANIFEST).is_file():
+        raise SpecError(str(path), "expected the folder of a study, which `study run` makes.")
+    manifest = read_manifest(path / MANIFEST)
+    if (path / RESULTS).is_file():
+        table = _read(path / RESULTS)
+        if table["run_id"].to_pylist() == manifest["runs"]:
+            return Results(path, manifest, table)
+    there = {found.stem for found in (path / "runs").glob("*.parquet")}
+    rows = [_read(path / "runs" / f"{run}.parquet") for run in manifest["runs"] if run in there]
+    return Results(path, manifest, pa.concat_tables(rows) if rows else SCHEMA.empty_table())
