@@ -20,6 +20,7 @@ COMMANDS: dict[str, str] = {
     "compare": "windtunnel.cli.compare",
     "pack": "windtunnel.cli.pack",
     "predict": "windtunnel.cli.predict",
+    "report": "windtunnel.cli.report",
     "gavel": "windtunnel.cli.gavel",
     "energy": "windtunnel.cli.energy",
     "serving": "windtunnel.cli.serving",
