@@ -242,7 +242,8 @@ class Waste:
 
     @cached_property
     def _asked(self) -> np.ndarray:
-        return np.nan_to_num(self._estimate) * self.recorded.gpus
+        asked: np.ndarray = np.nan_to_num(self._estimate) * self.recorded.gpus
+        return asked
 
     @cached_property
     def _ended(self) -> np.ndarray:
