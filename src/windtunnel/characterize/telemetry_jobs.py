@@ -139,7 +139,7 @@ def located(samples: Relation, metric: str, found: Segments) -> Any:
     expression runs on every backend.
 
     Returns:
-        Ibis table: ``time``, ``job_id``, ``value``, ``segment``; a row a sample.
+        Ibis table: ``time``, ``node``, ``gpu``, ``job_id``, ``value``, ``segment``; a row a sample.
     """
     import ibis
 
@@ -156,7 +156,7 @@ def located(samples: Relation, metric: str, found: Segments) -> Any:
     grid = found.grid
     piece = ((by_node.time - grid.origin) / grid.width).floor().clip(0, grid.last).cast("int64")
     lined = by_node.mutate(line=line, piece=piece)
-    lined = lined.select("time", "job_id", "value", "line", "piece")
+    lined = lined.select("time", "node", "gpu", "job_id", "value", "line", "piece")
     pieces = ibis.memtable(found.pieces)
     within = [
         lined.line == pieces.line,
@@ -164,7 +164,8 @@ def located(samples: Relation, metric: str, found: Segments) -> Any:
         lined.time >= pieces.begin,
         lined.time < pieces.finish,
     ]
-    return lined.left_join(pieces, within).select("time", "job_id", "value", "segment")
+    joined = lined.left_join(pieces, within)
+    return joined.select("time", "node", "gpu", "job_id", "value", "segment")
 
 
 def attributed(placed: Any, found: Segments) -> Any:
@@ -175,7 +176,7 @@ def attributed(placed: Any, found: Segments) -> Any:
         found: the holdings.
 
     Returns:
-        Ibis table: ``job``, ``value``, ``shared``.
+        Ibis table: ``job``, ``value``, ``shared``, ``time``, ``node``, ``gpu``.
     """
     import ibis
 
@@ -189,7 +190,7 @@ def attributed(placed: Any, found: Segments) -> Any:
         job=joined.job_id.fill_null(joined.holder),
         shared=joined.shared.fill_null(ibis.literal(False)),
     )
-    return named.select("job", "value", "shared")
+    return named.select("job", "value", "shared", "time", "node", "gpu")
 
 
 def _segments(holdings: Relation) -> Segments:

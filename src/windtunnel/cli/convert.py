@@ -12,19 +12,20 @@ from windtunnel.cli.options import OneOf, output_options
 if TYPE_CHECKING:
     from windtunnel.traces.trace import Trace
 
-_FORMATS = ("csv", "parquet", "swf", "batsim", "opendc")
+_FORMATS = ("csv", "parquet", "swf", "sacct", "batsim", "opendc")
 #: Formats that the ending of a file's name tells.
-_BY_ENDING = ("csv", "parquet", "swf")
+_BY_ENDING = ("csv", "parquet", "swf", "sacct")
 
 
-@click.command(short_help="Convert a trace to CSV, Parquet, SWF, Batsim or OpenDC.")
+@click.command(short_help="Convert a trace to CSV, Parquet, SWF, sacct, Batsim, OpenDC.")
 @click.argument("trace", metavar="IN")
 @click.argument("out", metavar="OUT", type=click.Path(path_type=Path))
 @click.option(
     "--to",
     type=OneOf(*_FORMATS),
-    metavar="csv|parquet|swf|batsim|opendc",
-    help="What to write: batsim is a jobs.csv, opendc a folder.  [default: by the ending of OUT]",
+    metavar="csv|parquet|swf|sacct|batsim|opendc",
+    help="What to write: sacct is a log as of sacct -P, batsim a jobs.csv, opendc a folder.  "
+    "[default: by the ending of OUT]",
 )
 @click.option(
     "--format",
@@ -96,7 +97,7 @@ def _checked(trace: str, out: Path, to: str | None) -> str:
         raise SpecError(
             "OUT",
             f"cannot tell the format of {quote(out.name)}; expected an ending .csv, .csv.gz, "
-            ".parquet, .swf or .swf.gz, or --to.",
+            ".parquet, .swf, .swf.gz, .sacct or .sacct.gz, or --to.",
         )
     wrong = out.is_file() if kind == "opendc" else out.is_dir()
     if wrong or not out.parent.is_dir():
@@ -122,6 +123,11 @@ def _write(trace: Trace, out: Path, kind: str) -> tuple[int, tuple[str, ...]]:
 
         write_swf(jobs, out, metadata=trace.metadata, cluster=trace.cluster)
         return rows, swf_losses(jobs)
+    if kind == "sacct":
+        from windtunnel.traces.sacct_writer import sacct_losses, write_sacct
+
+        write_sacct(jobs, out, metadata=trace.metadata)
+        return rows, sacct_losses(jobs)
     if kind == "batsim":
         from windtunnel.traces.batsim_writer import batsim_losses, write_batsim
 

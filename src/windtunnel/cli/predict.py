@@ -52,8 +52,9 @@ _QUIET: dict[str, Any] = {
     homes={
         "durations": "windtunnel.cli.predict",
         "effect": "windtunnel.cli.predict_effect",
+        "wait": "windtunnel.cli.predict_wait",
     },
-    short_help="Back-test predictors on a trace; what they buy a queue.",
+    short_help="Predict waits and run times, back-tested; what they buy.",
 )
 @debug_option
 def predict() -> None:

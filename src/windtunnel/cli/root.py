@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "study": "windtunnel.cli.study",
     "pack": "windtunnel.cli.pack",
     "predict": "windtunnel.cli.predict",
+    "report": "windtunnel.cli.report",
     "gavel": "windtunnel.cli.gavel",
     "energy": "windtunnel.cli.energy",
     "serving": "windtunnel.cli.serving",

@@ -142,6 +142,30 @@ def measured_use(
 
 
 @contextmanager
+def stored_samples(trace: Trace, path: str | Path) -> Iterator[tuple[Any, list[str]]]:
+    """Lend the samples of telemetry as an Ibis table in the trace's time, and their metrics.
+
+    They go to a temporary file, compressed, which is removed again.
+
+    Args:
+        trace: whose epoch is time 0.
+        path: what `windtunnel.telemetry.open_telemetry` opens.
+
+    Raises:
+        WindtunnelError: the telemetry cannot be read, or there is no room for temporary files.
+    """
+    from windtunnel.telemetry import open_telemetry
+
+    telemetry = open_telemetry(path, epoch=trace.metadata.epoch)
+    with _room(str(path)) as (folder, backend):
+        file = str(folder / "samples.parquet")
+        telemetry.write_parquet(file)
+        samples = _samples(backend, file)
+        names = samples.select("metric").distinct().to_pyarrow()["metric"].to_pylist()
+        yield samples, sorted(names)
+
+
+@contextmanager
 def _room(source: str) -> Iterator[tuple[Path, Any]]:
     """Lend a temporary folder and a database that keeps there what memory cannot hold.
 

@@ -56,7 +56,7 @@ def read_sacct(
     Args:
         path: plain or gzip file; ``-`` = standard input.
         zone: IANA zone of its wall-clock times; None = UTC, with a note. Seconds since 1970
-            (``SLURM_TIME_FORMAT=%s``) need none.
+            (``SLURM_TIME_FORMAT=%s``) need none; given, it is the zone of the site's hours of day.
         delimiter: what stands between fields; None = found in the header line.
         bad_rows: ``raise``, or ``drop``: leave out, counted, rows that break a rule.
 
@@ -97,7 +97,7 @@ def read_sacct(
             name=short_name(path),
             source=file,
             epoch=named_epoch(file, epoch),
-            zone=(zone or "UTC") if times.walls else None,
+            zone=zone or ("UTC" if times.walls else None),
             rows_read=text.records + tasks,
             dropped={**{reason: count for reason, count in dropped.items() if count}, **left_out},
             notes=notes,

@@ -1,0 +1,137 @@
+"""``windtunnel predict wait``: how long a request would wait."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from windtunnel.cli.options import Seconds, out_option, output_options, seed_option, trace_options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from windtunnel.traces.trace import Trace
+
+
+@click.command(short_help="How long would a request wait now?")
+@trace_options
+@click.option(
+    "--gpus",
+    type=click.FloatRange(min=0, min_open=True),
+    required=True,
+    metavar="N",
+    help="GPUs of the request.",
+)
+@click.option("--vc", metavar="NAME", help="Its virtual cluster (account).  [default: any]")
+@click.option("--user", metavar="NAME", help="Its user, beside --vc.  [default: any]")
+@click.option(
+    "--at",
+    metavar="TIME",
+    help="When: seconds after time 0, 12d, or 2025-07-01T12:00:00.  [default: the last submission]",
+)
+@click.option(
+    "--coverage",
+    type=float,
+    default=0.8,
+    show_default=True,
+    metavar="P",
+    help="Probability with which the interval is to hold the wait.",
+)
+@click.option(
+    "--held-back",
+    type=Seconds(),
+    default="30d",
+    show_default=True,
+    help="The end of the log on which predictions are judged; at most its younger half.",
+)
+@seed_option("Synthetic traces and twins: their seed.  [default: 0]")
+@out_option("FILE.html", "Write the answer as one page with charts.")
+@output_options
+def wait(
+    *,
+    trace: str,
+    gpus: float,
+    vc: str | None,
+    user: str | None,
+    at: str | None,
+    coverage: float,
+    held_back: float,
+    out: Path | None,
+    as_json: bool,
+    **asked: Any,
+) -> None:
+    """Tell how long a request would wait on TRACE's cluster, and how well that was foretold.
+
+    Quantiles and an interval from the latest requests like it that had started by then; a back-test
+    on the end of the log tells how many waits such intervals really held.
+
+    TRACE is a name (`windtunnel traces`), a file such as an sacct log, or - for standard input.
+    """
+    from windtunnel.cli.answering import PAGE_ENDINGS, tell
+    from windtunnel.cli.machine import trace_data
+    from windtunnel.cli.opening import TraceWish, check_out, open_wish
+    from windtunnel.cli.screen import progress, shows_progress
+    from windtunnel.errors import SpecError
+    from windtunnel.predictors.wait_backtest import wait_backtest
+    from windtunnel.predictors.waits import Request, WaitHistory
+    from windtunnel.report.wait_report import wait_answer, wait_data
+
+    check_out(out, PAGE_ENDINGS, trace)
+    if not 0 < coverage < 1:
+        raise SpecError("--coverage", f"found {coverage:g}; expected a share between 0 and 1.")
+    if not gpus < float("inf"):
+        raise SpecError("--gpus", f"found {gpus:g}; expected a number of GPUs.")
+    show = shows_progress(as_json=as_json)
+    wish = TraceWish(trace, **asked)
+    opened = open_wish(wish, show=show, seed_is_for_trace=True)
+    history = WaitHistory(opened.jobs)
+    when = history.last if at is None else _instant(at, opened)
+    request = Request(gpus, when, vc, user)
+    with progress("Back-testing", show=show):
+        test = wait_backtest(history, coverage=coverage, held_back=held_back, until=when)
+    told = history.predict(request, test.level_at(when))
+    words = ["windtunnel", "predict", "wait", *wish.command_words(), "--gpus", f"{gpus:g}"]
+    for option, value in (("--vc", vc), ("--user", user), ("--at", at)):
+        words += [] if value is None else [option, value]
+    words += ["--coverage", f"{coverage:g}", "--held-back", f"{held_back:.12g}"]
+    words += [] if wish.seed is None else ["--seed", str(wish.seed)]
+    words += [] if out is None else ["--out", str(out)]
+    tell(
+        wait_answer(request, told, test, opened),
+        {"trace": trace_data(opened), **wait_data(request, told, test)},
+        out=out,
+        command=shlex.join(words),
+        as_json=as_json,
+        show=show,
+    )
+
+
+def _instant(text: str, trace: Trace) -> float:
+    """Return an instant in the trace's time, s.
+
+    Raises:
+        SpecError: it is none, or a date where the trace has no epoch.
+    """
+    from datetime import UTC, datetime
+
+    from windtunnel.errors import SpecError, quote
+    from windtunnel.traces.wallclock import zone_info
+
+    try:
+        return float(Seconds().convert(text, None, None))
+    except click.BadParameter:
+        pass
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise SpecError(
+            "--at", f"found {quote(text)}; expected seconds, 12d or 2025-07-01T12:00:00."
+        ) from error
+    about = trace.metadata
+    if about.epoch is None:
+        raise SpecError("--at", "the trace has no date of its own; expected seconds or 12d.")
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC if about.zone is None else zone_info(about.zone))
+    return moment.timestamp() - datetime.fromisoformat(about.epoch).timestamp()

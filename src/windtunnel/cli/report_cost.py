@@ -1,0 +1,113 @@
+"""``windtunnel report cost``: the bill, and who pays."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from windtunnel.cli.options import out_option, output_options, seed_option, trace_options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from windtunnel.characterize.cost import Prices
+
+
+@click.command(short_help="What do the GPU hours cost, and who pays?")
+@trace_options
+@seed_option("Synthetic traces and twins: their seed.  [default: 0]")
+@click.option(
+    "--price",
+    type=click.FloatRange(min=0),
+    metavar="X",
+    help="Price of a GPU hour, of all types.",
+)
+@click.option(
+    "--prices",
+    metavar="FILE.toml",
+    help="Prices by GPU type: default = 1.5, currency = 'EUR', and [gpus] A100 = 2.5.",
+)
+@click.option(
+    "--cluster",
+    metavar="SPEC",
+    help="Whose GPUs are paid for, as for `simulate`.  [default: the trace's own, else as many as "
+    "were ever held at once]",
+)
+@click.option(
+    "--power", metavar="FILE.toml", help="What the cluster draws: also tell energy, as `simulate`."
+)
+@click.option("--carbon", metavar="X|FILE.csv", help="g CO2eq per kWh: also tell emissions.")
+@click.option("--tariff", metavar="X|FILE.csv", help="Price of a kWh: also tell what energy cost.")
+@out_option("FILE.html", "Write the answer as one page with charts.")
+@output_options
+def cost(
+    *,
+    trace: str,
+    price: float | None,
+    prices: str | None,
+    cluster: str | None,
+    power: str | None,
+    carbon: str | None,
+    tariff: str | None,
+    out: Path | None,
+    as_json: bool,
+    **asked: Any,
+) -> None:
+    """Tell what the GPU hours of TRACE cost, by user and virtual cluster, with an idle line.
+
+    Costs of jobs and the idle line add up to the bill: every GPU of the cluster at its price, from
+    the first submission to the last end.
+
+    TRACE is a name (`windtunnel traces`), a file such as an sacct log, or - for standard input.
+    """
+    from windtunnel.characterize.cost import bill
+    from windtunnel.cli.answering import PAGE_ENDINGS, tell
+    from windtunnel.cli.cluster_energy import EnergyWish
+    from windtunnel.cli.machine import trace_data
+    from windtunnel.cli.opening import TraceWish, check_out, open_wish
+    from windtunnel.cli.screen import shows_progress
+    from windtunnel.cluster.parse import parse_cluster
+    from windtunnel.report.cost_report import cost_answer, cost_data
+    from windtunnel.study.recorded_flight import observed_cluster, recorded_outcome
+
+    check_out(out, PAGE_ENDINGS, trace)
+    asked_prices = _prices(price, prices)
+    energy = EnergyWish.of(power, carbon, tariff)
+    chosen = None if cluster is None else parse_cluster(cluster)
+    show = shows_progress(as_json=as_json)
+    wish = TraceWish(trace, **asked)
+    opened = open_wish(wish, show=show, seed_is_for_trace=True)
+    spec = chosen or opened.cluster
+    found = bill(opened.jobs, spec, asked_prices)
+    where = spec or observed_cluster(opened.jobs)
+    book = None if where is None else energy.account(recorded_outcome(opened.jobs, where))
+    words = ["windtunnel", "report", "cost", *wish.command_words()]
+    words += [] if wish.seed is None else ["--seed", str(wish.seed)]
+    for option, value in (("--prices", prices), ("--cluster", cluster)):
+        words += [] if value is None else [option, value]
+    words += [] if price is None else ["--price", f"{price:.12g}"]
+    words += energy.words + ([] if out is None else ["--out", str(out)])
+    tell(
+        cost_answer(found, opened, book),
+        {"trace": trace_data(opened), **cost_data(found, book)},
+        out=out,
+        command=shlex.join(words),
+        as_json=as_json,
+        show=show,
+    )
+
+
+def _prices(price: float | None, file: str | None) -> Prices:
+    """Return the prices that were asked for.
+
+    Raises:
+        SpecError: none, or both; or the file is wrong.
+    """
+    from windtunnel.characterize.cost import Prices
+    from windtunnel.errors import SpecError
+
+    if (price is None) == (file is None):
+        raise SpecError("--price", "expected --price X or --prices FILE.toml, one of them.")
+    return Prices(default=price) if file is None else Prices.from_toml(file)

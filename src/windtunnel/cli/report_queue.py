@@ -1,0 +1,119 @@
+"""``windtunnel report queue``: why jobs waited, and who was in front."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from windtunnel.cli.options import out_option, output_options, seed_option, trace_options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.traces.trace import Trace
+
+
+@click.command(short_help="Why did jobs wait, and who was in front?")
+@trace_options
+@seed_option("Synthetic traces and twins: their seed.  [default: 0]")
+@click.option(
+    "--cluster",
+    metavar="SPEC",
+    help="Where they ran, as for `simulate`.  [default: the trace's own, else a pool of as many "
+    "GPUs as were ever held at once]",
+)
+@click.option(
+    "--quotas",
+    metavar="FILE.toml",
+    help="Quotas of virtual clusters, as for `simulate`.  [default: none]",
+)
+@out_option("FILE.html", "Write the answer as one page with charts.")
+@output_options
+def queue(
+    *,
+    trace: str,
+    cluster: str | None,
+    quotas: str | None,
+    out: Path | None,
+    as_json: bool,
+    **asked: Any,
+) -> None:
+    """Tell why the jobs of TRACE waited, by cause, size, hour, and who held the GPUs meanwhile.
+
+    The recorded starts and ends are taken as they are; nothing is simulated. The causes of a wait
+    (dependency, quota, order, busy GPUs, fragmentation, other) add up to it.
+
+    TRACE is a name (`windtunnel traces`), a file such as an sacct log, or - for standard input.
+    """
+    from windtunnel.cli.answering import PAGE_ENDINGS, tell
+    from windtunnel.cli.machine import cluster_data, trace_data
+    from windtunnel.cli.opening import TraceWish, check_out, open_wish
+    from windtunnel.cli.screen import progress, shows_progress
+    from windtunnel.cluster.parse import parse_cluster
+    from windtunnel.report.queue_report import queue_answer, queue_data
+    from windtunnel.study.wait_causes import limits_of, wait_causes
+
+    check_out(out, PAGE_ENDINGS, trace)
+    limits = None if quotas is None else limits_of(quotas)
+    chosen = None if cluster is None else parse_cluster(cluster)
+    show = shows_progress(as_json=as_json)
+    wish = TraceWish(trace, **asked)
+    opened = open_wish(wish, show=show, seed_is_for_trace=True)
+    spec, why = recorded_cluster(opened, chosen)
+    with progress("Looking at every wait", show=show):
+        found = wait_causes(opened.jobs, spec, quotas=limits)
+    words = ["windtunnel", "report", "queue", *wish.command_words()]
+    words += [] if wish.seed is None else ["--seed", str(wish.seed)]
+    for option, value in (("--cluster", cluster), ("--quotas", quotas)):
+        words += [] if value is None else [option, value]
+    words += [] if out is None else ["--out", str(out)]
+    answer = queue_answer(found, opened)
+    answer.cautions.extend(why)
+    tell(
+        answer,
+        {
+            "trace": trace_data(opened),
+            "cluster": cluster_data(spec),
+            **queue_data(found, opened),
+        },
+        out=out,
+        command=shlex.join(words),
+        as_json=as_json,
+        show=show,
+    )
+
+
+def recorded_cluster(
+    trace: Trace, chosen: ClusterSpec | None
+) -> tuple[ClusterSpec, tuple[str, ...]]:
+    """Return where a trace's jobs ran, and what to tell about it.
+
+    Args:
+        trace: may know its own cluster.
+        chosen: the user's; None = not given.
+
+    Raises:
+        SpecError: neither says, and no job held a GPU at a known time.
+    """
+    from windtunnel.errors import SpecError, quote
+    from windtunnel.study.recorded_flight import observed_cluster
+
+    if chosen is not None:
+        return chosen, ()
+    if trace.cluster is not None:
+        return trace.cluster, ()
+    seen = observed_cluster(trace.jobs)
+    if seen is None:
+        raise SpecError(
+            "--cluster",
+            f"the trace {quote(trace.name)} tells neither its cluster nor when jobs held GPUs; "
+            "give one: --cluster 64x8:A100 (nodes x GPUs : type), pool:512 or FILE.toml.",
+        )
+    told = (
+        f"The trace does not say how many GPUs there are: taken as {seen.num_gpus:,} in a pool, "
+        "the most that were ever held at once. --cluster gives the real cluster."
+    )
+    return seen, (told,)

@@ -1,0 +1,128 @@
+"""``windtunnel report waste``: GPU hours that made nothing."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from windtunnel.cli.options import Seconds, out_option, output_options, seed_option, trace_options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from windtunnel.traces.trace import Trace
+
+
+@click.command(short_help="Which GPU hours made nothing, and whose were they?")
+@trace_options
+@seed_option("Synthetic traces and twins: their seed.  [default: 0]")
+@click.option(
+    "--telemetry",
+    metavar="PATH",
+    help="DCGM or Prometheus exports, a file or a folder: which GPUs were allocated but idle.",
+)
+@click.option(
+    "--metric",
+    metavar="NAME",
+    help="The metric that tells a busy GPU.  [default: GPU utilisation, where it is measured]",
+)
+@click.option(
+    "--idle-at",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    show_default=True,
+    metavar="X",
+    help="A sample of at most this value is idle.",
+)
+@click.option(
+    "--early",
+    type=Seconds(),
+    default="10m",
+    show_default=True,
+    help="A job that failed within this time failed early.",
+)
+@click.option(
+    "--tail",
+    type=Seconds(),
+    default="1h",
+    show_default=True,
+    help="So long idle at its end, after it was busy: used once, then idle.",
+)
+@out_option("FILE.html", "Write the answer as one page with charts.")
+@output_options
+def waste(
+    *,
+    trace: str,
+    telemetry: str | None,
+    metric: str | None,
+    idle_at: float,
+    early: float,
+    tail: float,
+    out: Path | None,
+    as_json: bool,
+    **asked: Any,
+) -> None:
+    """Tell which GPU hours of TRACE made nothing: failed, cancelled, idle, asked for and not used.
+
+    TRACE is a name (`windtunnel traces`), a file such as an sacct log, or - for standard input.
+    """
+    from windtunnel.characterize.waste import waste as waste_of
+    from windtunnel.cli.answering import PAGE_ENDINGS, tell
+    from windtunnel.cli.machine import trace_data
+    from windtunnel.cli.opening import TraceWish, check_out, open_wish
+    from windtunnel.cli.screen import progress, shows_progress
+    from windtunnel.errors import SpecError
+    from windtunnel.report.waste_report import waste_answer, waste_data
+
+    check_out(out, PAGE_ENDINGS, trace)
+    if telemetry is None and metric is not None:
+        raise SpecError("--metric", "needs telemetry; add --telemetry PATH.")
+    show = shows_progress(as_json=as_json)
+    wish = TraceWish(trace, **asked)
+    opened = open_wish(wish, show=show, seed_is_for_trace=True)
+    idle = None
+    if telemetry is not None:
+        with progress(f"Reading {telemetry}", show=show):
+            idle, metric = _idle(opened, telemetry, metric, idle_at)
+    found = waste_of(opened.jobs, early=early, tail=tail, idle=idle, tasks=opened.tasks)
+    words = ["windtunnel", "report", "waste", *wish.command_words()]
+    words += [] if wish.seed is None else ["--seed", str(wish.seed)]
+    if telemetry is not None:
+        words += ["--telemetry", telemetry, "--metric", str(metric), "--idle-at", f"{idle_at:g}"]
+    words += ["--early", f"{early:g}", "--tail", f"{tail:g}"]
+    words += [] if out is None else ["--out", str(out)]
+    tell(
+        waste_answer(found, opened),
+        {"trace": trace_data(opened), **waste_data(found), "metric": metric},
+        out=out,
+        command=shlex.join(words),
+        as_json=as_json,
+        show=show,
+    )
+
+
+def _idle(trace: Trace, path: str, metric: str | None, idle_at: float) -> tuple[pa.Table, str]:
+    """Return which jobs were idle by telemetry, and by which metric.
+
+    Raises:
+        SpecError: the metric is not measured, or none that tells a busy GPU is.
+        WindtunnelError: the telemetry cannot be read.
+    """
+    from windtunnel.characterize.idle import idle_jobs
+    from windtunnel.errors import SpecError
+    from windtunnel.report.measured_use import GPU_USE, stored_samples
+
+    with stored_samples(trace, path) as (samples, names):
+        chosen = metric or next((name for name in GPU_USE if name in names), None)
+        if chosen is None:
+            raise SpecError(
+                "--metric",
+                f"none of {', '.join(GPU_USE)} is measured; name one of {', '.join(names)}.",
+            )
+        if chosen not in names:
+            raise SpecError.unknown("--metric", chosen, names)
+        return idle_jobs(samples, trace.holdings, chosen, idle_at=idle_at), chosen

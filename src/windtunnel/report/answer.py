@@ -1,0 +1,132 @@
+"""An answer to an operator's question, as data: what its page, its terminal and its JSON share.
+
+Whoever answers fills in tables (`windtunnel.report.sections.Table`) and drawings; the page is
+`windtunnel.report.answer_page`, the terminal `windtunnel.report.answer_terminal`. All names in an
+answer are cleaned of what a terminal or a page would obey.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.report.format import count, plural
+from windtunnel.report.names import MAX_TEXT, clean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from windtunnel.report.sections import Fact, Line, Table
+    from windtunnel.traces.trace import Trace
+
+#: Rows of a table of names; the rest is one row.
+TOP = 15
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture that is drawn only where it is shown.
+
+    Attributes:
+        name: letters, digits and hyphens, unique in the answer.
+        title: heading.
+        caption: what it shows; says its n.
+        draw: returns an Altair chart.
+    """
+
+    name: str
+    title: str
+    caption: str
+    draw: Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of an answer.
+
+    Attributes:
+        title: heading.
+        lead: a sentence that says what the numbers are; empty for none.
+        tables: (caption, table) in order.
+        drawings: pictures, before the tables.
+    """
+
+    title: str
+    lead: str = ""
+    tables: Sequence[tuple[str, Table]] = ()
+    drawings: Sequence[Drawing] = ()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer.
+
+    Attributes:
+        title: what was asked, of what.
+        subtitle: short facts over the title.
+        headline: the answer in a sentence or two.
+        facts: numbers to be read first.
+        parts: the rest, in order.
+        cautions: what could mislead, one sentence each; they stand under the headline.
+        notes: what else a reader must know, one sentence each.
+    """
+
+    title: str
+    subtitle: list[str]
+    headline: str
+    facts: list[Fact]
+    parts: list[Part]
+    cautions: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def subtitle_of(trace: Trace, *more: str) -> list[str]:
+    """Return the short facts over a title: the trace's name, its jobs, and what else matters."""
+    return [clean(trace.name), plural(trace.jobs.num_rows, "job"), *more]
+
+
+def notes_of(trace: Trace, *more: Iterable[str]) -> list[str]:
+    """Return notes, those of the trace and what was left out of it behind them, each once."""
+    about = trace.metadata
+    dropped = [
+        f"Of {count(about.rows_read)} records {count(number)} are left out: {reason}."
+        for reason, number in about.dropped.items()
+        if number
+    ]
+    told = [*(note for notes in more for note in notes), *about.notes, *dropped]
+    return [clean(note, MAX_TEXT) for note in dict.fromkeys(told)]
+
+
+def top_lines(
+    rows: Sequence[dict[str, Any]],
+    line: Callable[[str, dict[str, Any]], Line],
+    rest: Callable[[Sequence[dict[str, Any]]], dict[str, Any]],
+    *,
+    name: str,
+    top: int = TOP,
+) -> list[Line]:
+    """Return a line for each of the first rows, and one for all others together.
+
+    Args:
+        rows: in order.
+        line: (label, row) -> line.
+        rest: adds up rows into one.
+        name: the key of a row's name.
+        top: how many have a line of their own.
+    """
+    lines = [line(clean(row[name]), row) for row in rows[:top]]
+    others = rows[top:]
+    if others:
+        lines.append(line(plural(len(others), "other"), rest(others)))
+    return lines
+
+
+def most(number: int, nouns: str) -> str:
+    """Return which rows a picture shows.
+
+    >>> most(4, "users"), most(400, "users")
+    ('All 4 users', 'The 15 of 400 users with most')
+    """
+    if number <= TOP:
+        return f"All {count(number)} {nouns}"
+    return f"The {TOP} of {count(number)} {nouns} with most"

@@ -1,0 +1,51 @@
+"""The HTML page of an answer: one file, no script, nothing loaded from anywhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import windtunnel
+from windtunnel.report import palette
+from windtunnel.report.names import clean
+from windtunnel.report.page import Figure
+from windtunnel.report.render import to_svg
+from windtunnel.report.templating import render
+
+if TYPE_CHECKING:
+    from windtunnel.report.answer import Answer, Drawing
+
+_MAX_COMMAND = 2000
+
+
+def answer_page(answer: Answer, *, command: str) -> str:
+    """Return an answer as one self-contained HTML text; the same answer, the same bytes.
+
+    Args:
+        answer: what to show.
+        command: what makes the page again, printed at its end.
+    """
+    parts = [
+        {
+            "title": part.title,
+            "lead": part.lead,
+            "figures": [_figure(drawing) for drawing in part.drawings],
+            "tables": part.tables,
+        }
+        for part in answer.parts
+    ]
+    context = {
+        "answer": answer,
+        "parts": parts,
+        "palette": palette.dark_pairs(),
+        "command": clean(command, _MAX_COMMAND),
+        "version": windtunnel.__version__,
+    }
+    return render("answer.html.j2", context)
+
+
+def _figure(drawing: Drawing) -> Figure:
+    from markupsafe import Markup
+
+    picture: Any = to_svg(drawing.draw(), name=drawing.name, label=drawing.title)
+    # The SVG is Vega's own serialisation: it escapes every text it writes.
+    return Figure(drawing.title, drawing.caption, Markup(picture))  # noqa: S704

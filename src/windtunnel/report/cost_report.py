@@ -1,0 +1,254 @@
+"""What the GPU hours cost, told to people: whose bill it is, with an idle line that adds up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.report.answer import TOP, Answer, Drawing, Part, most, notes_of, subtitle_of
+from windtunnel.report.answer import top_lines as first_lines
+from windtunnel.report.format import count, gpu_time, number, percent, plural
+from windtunnel.report.names import clean, labels
+from windtunnel.report.sections import Cell, Fact, Line, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from windtunnel.characterize.cost import Bill
+    from windtunnel.energy import Account
+    from windtunnel.traces.trace import Trace
+
+Row = dict[str, Any]
+_BY = {"user": "User", "vc": "Virtual cluster"}
+_J_PER_KWH = 3.6e6
+_LARGE = 100.0
+IDLE, ALL = "held by nobody", "the bill"
+
+
+def cost_answer(found: Bill, trace: Trace, book: Account | None = None) -> Answer:
+    """Return the answer to "what do the GPU hours cost, and who pays?".
+
+    Args:
+        found: the bill.
+        trace: whose it is.
+        book: energy of the recorded history; None = not asked for.
+    """
+    parts = [part for column in _BY if (part := _by_part(found, column)) is not None]
+    parts += _type_parts(found)
+    parts += _energy_parts(book)
+    share = found.idle / found.total if found.total > 0 else None
+    where = "unknown" if found.cluster is None else clean(found.cluster.describe(), 200)
+    facts = [
+        Fact("The bill", money(found, found.total), f"{found.total:.6f}"),
+        Fact("Held by jobs", money(found, found.allocated), note=gpu_time(_held(found))),
+        Fact("Held by nobody", money(found, found.idle), note=percent(share)),
+        Fact(
+            "Paid for",
+            plural(round(found.num_gpus), "GPU"),
+            note=f"{number(found.span_hours)} h, first submission to last end",
+        ),
+    ]
+    return Answer(
+        title=f"What the GPU hours cost: {clean(trace.name, 80)}",
+        subtitle=subtitle_of(trace, plural(round(found.num_gpus), "GPU")),
+        headline=_headline(found, share),
+        facts=facts,
+        parts=parts,
+        cautions=_cautions(found),
+        notes=notes_of(
+            trace, [f"Cluster: {where}.", *_price_notes(found)], book.notes() if book else []
+        ),
+    )
+
+
+def cost_data(found: Bill, book: Account | None = None) -> dict[str, Any]:
+    """Return it as plain data.
+
+    Keys: ``currency``, ``total``, ``allocated``, ``idle`` (which is total - allocated),
+    ``num_gpus``, ``span_hours``, ``gpu_time`` (GPU-s held), ``by_user``, ``by_vc``,
+    ``by_gpu_type``, ``prices``, ``cluster_known``, ``energy`` (null, or its numbers with
+    ``by_user`` and ``by_vc``).
+    """
+    energy = None
+    if book is not None:
+        by = {f"by_{column}": book.by(column).to_pylist() for column in _BY}
+        energy = {**book.summary(), **by}
+    return {
+        "currency": found.prices.currency,
+        "total": found.total,
+        "allocated": found.allocated,
+        "idle": found.idle,
+        "num_gpus": found.num_gpus,
+        "span_hours": found.span_hours,
+        "gpu_time": _held(found),
+        "by_user": found.by("user").to_pylist(),
+        "by_vc": found.by("vc").to_pylist(),
+        "by_gpu_type": found.by_type().to_pylist(),
+        "prices": {"gpus": found.prices.gpus, "default": found.prices.default},
+        "cluster_known": found.cluster is not None,
+        "energy": energy,
+    }
+
+
+def money(found: Bill, amount: float) -> str:
+    """Return an amount with its currency."""
+    return (
+        f"{_amount(amount)} {clean(found.prices.currency, 12)}".rstrip()
+        if (found.prices.currency)
+        else _amount(amount)
+    )
+
+
+def _amount(amount: float) -> str:
+    digits = 0 if abs(amount) >= _LARGE else 2
+    return f"{amount:,.{digits}f}".replace("-", "\u2212")
+
+
+def _held(found: Bill) -> float:
+    return float(found.recorded.gpu_time.sum())
+
+
+def _headline(found: Bill, idle: float | None) -> str:
+    if found.total <= 0:
+        return "There is nothing to pay for: no GPU time, or a price of 0."
+    told = f"{money(found, found.total)} for {plural(round(found.num_gpus), 'GPU')}"
+    if idle is not None and idle >= 0:
+        told += f"; {percent(idle)} of it for GPU hours that nobody held"
+    top = found.by("vc").to_pylist() or found.by("user").to_pylist()
+    if top and top[0]["share"] and len(top) > 1:
+        told += f", {percent(top[0]['share'])} for {clean(top[0]['vc'])}, the largest"
+    return told + "."
+
+
+def _cautions(found: Bill) -> list[str]:
+    told = []
+    if found.cluster is None:
+        told.append(
+            "The trace does not say how many GPUs the cluster has: the bill is for as many as "
+            "were ever held at once. --cluster gives the real number."
+        )
+    if found.idle < 0:
+        told.append(
+            "Jobs held more GPU hours than the cluster has in that time, so the idle line is "
+            "negative: the cluster given is too small, or the log counts some GPUs twice."
+        )
+    return told
+
+
+def _price_notes(found: Bill) -> list[str]:
+    prices = found.prices
+    told = [f"{clean(name)}: {price:g} a GPU hour." for name, price in prices.gpus.items()]
+    if prices.default is not None:
+        told.append(f"Every {'other ' if told else ''}GPU: {prices.default:g} an hour.")
+    if len(prices.gpus) > 1:
+        told.append(
+            "A job that may run on several types is charged their mean price, by how many GPUs of "
+            "each there are."
+        )
+    return told
+
+
+def _by_part(found: Bill, column: str) -> Part | None:
+    jobs = found.recorded.jobs
+    if jobs[column].null_count == jobs.num_rows:
+        return None
+    rows = found.by(column).to_pylist()
+    lines = first_lines(rows, _line, _summed, name=column)
+    share = found.idle / found.total if found.total > 0 else None
+    lines += [
+        Line(
+            IDLE, [Cell(""), Cell(""), _money(found.idle), Cell(percent(share))], group="Together"
+        ),
+        Line(ALL, [Cell(""), Cell(""), _money(found.total), Cell("100 %")], group="Together"),
+    ]
+    unit = f", {clean(found.prices.currency, 12)}" if found.prices.currency else ""
+    table = Table(_BY[column], ["jobs", "GPU hours", f"cost{unit}", "of the bill"], lines)
+    nouns = "virtual clusters" if column == "vc" else "users"
+    drawing = Drawing(
+        f"cost-by-{column}",
+        f"Cost by {_BY[column].lower()}",
+        f"{most(len(rows), nouns)}, and what nobody held; n = {plural(jobs.num_rows, 'job')}.",
+        lambda: _chart(found, rows[:TOP], column, unit),
+    )
+    lead = "The rows add up to the bill."
+    return Part(f"By {_BY[column].lower()}", lead, [(f"Cost by {nouns}", table)], [drawing])
+
+
+def _line(label: str, row: Row) -> Line:
+    held = Cell(gpu_time(row["gpu_time"]).removesuffix(" GPU h"), f"{row['gpu_time']:,.0f} GPU s")
+    return Line(
+        label,
+        [Cell(count(row["num_jobs"])), held, _money(row["cost"]), Cell(percent(row["share"]))],
+    )
+
+
+def _summed(rows: Sequence[Row]) -> Row:
+    row: Row = {key: sum(part[key] for part in rows) for key in ("num_jobs", "gpu_time", "cost")}
+    shares = [part["share"] for part in rows]
+    row["share"] = None if None in shares else sum(shares)
+    return row
+
+
+def _money(amount: float) -> Cell:
+    return Cell(_amount(amount), f"{amount:,.6f}")
+
+
+def _chart(found: Bill, rows: Sequence[Row], column: str, unit: str) -> Any:
+    from windtunnel.report.answer_charts import part_bars
+
+    names = labels([*(row[column] for row in rows), IDLE], 24)
+    costs = [*(row["cost"] for row in rows), max(found.idle, 0.0)]
+    parts = ["held by jobs", IDLE]
+    bars = [
+        {"who": name, "part": parts[name == names[-1]], "cost": cost}
+        for name, cost in zip(names, costs, strict=True)
+    ]
+    return part_bars(bars, of="who", parts=parts, value="cost", title=f"Cost{unit}", shown=names)
+
+
+def _type_parts(found: Bill) -> list[Part]:
+    rows = found.by_type().to_pylist()
+    if len(rows) < 2:  # noqa: PLR2004 - one type is no split
+        return []
+    lines = first_lines(rows, _line, _summed, name="gpu_type")
+    table = Table("GPU type asked for", ["jobs", "GPU hours", "cost", "of the bill"], lines)
+    return [Part("By GPU type", "", [("Cost by GPU type", table)])]
+
+
+def _energy_parts(book: Account | None) -> list[Part]:
+    if book is None:
+        return []
+    numbers = book.summary()
+    rows = [
+        Line(words, [Cell(_kwh(numbers[key]))])
+        for key, words in (
+            ("jobs_j", "GPUs that jobs held"),
+            ("idle_j", "GPUs that nobody held"),
+            ("host_j", "hosts"),
+            ("overhead_j", "the building (PUE)"),
+            ("energy_j", "all"),
+        )
+    ]
+    told = []
+    if numbers["carbon_kg"] is not None:
+        told.append(f"It emitted {numbers['carbon_kg']:,.1f} kg CO2eq.")
+    if numbers["cost"] is not None:
+        told.append(f"The energy cost {numbers['cost']:,.2f}, which is not in the bill above.")
+    tables = [("Energy", Table("Energy of", ["kWh"], rows))]
+    for column, words in _BY.items():
+        found = book.by(column).to_pylist()
+        found.sort(key=lambda row: -row["energy_j"])
+        lines = [_energy_line(row, column) for row in found[:TOP]]
+        columns = ["kWh", *(["kg CO2eq"] if "carbon_kg" in found[0] else [])] if found else []
+        if found and any(row[column] != "(none)" for row in found):
+            tables.append((f"Energy by {words.lower()}", Table(words, columns, lines)))
+    return [Part("Energy and carbon", " ".join(told), tables)]
+
+
+def _energy_line(row: Row, column: str) -> Line:
+    cells = [Cell(_kwh(row["energy_j"]))]
+    cells += [Cell(f"{row['carbon_kg']:,.2f}")] if "carbon_kg" in row else []
+    return Line(clean(row[column]), cells)
+
+
+def _kwh(joules: float | None) -> str:
+    return number(None if joules is None else joules / _J_PER_KWH)

@@ -1,0 +1,249 @@
+"""Why jobs waited, told to people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.report.answer import TOP, Answer, Drawing, Part, notes_of, subtitle_of, top_lines
+from windtunnel.report.format import count, duration, exact_seconds, number, percent, plural
+from windtunnel.report.names import clean
+from windtunnel.report.sections import Cell, Fact, Line, Table
+from windtunnel.study.wait_causes import CAUSES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from windtunnel.study.wait_causes import WaitCauses
+    from windtunnel.traces.trace import Trace
+
+Row = dict[str, Any]
+#: Cause -> what people call it.
+WORDS = {
+    "dependency": "dependency or hold",
+    "quota": "quota",
+    "order": "order or priority",
+    "resources": "all GPUs busy",
+    "fragmentation": "fragmentation",
+    "other": "other",
+}
+#: Cause -> the rule, in a sentence.
+RULES = {
+    "dependency": "before the job was eligible: a dependency, a begin time or a hold",
+    "quota": "its virtual cluster held so much that the job would have exceeded its quota",
+    "order": "jobs behind it held the GPUs that it lacked, or a job before it still waited though "
+    "there was room",
+    "resources": "too few GPUs were free, even without the jobs that overtook it",
+    "fragmentation": "enough GPUs were free, but not on nodes that the job fits on",
+    "other": "there was room and nobody was before it: the scheduler's cycle, or limits, "
+    "reservations and broken nodes that are not known here",
+}
+_BY = {"vc": "Virtual cluster", "user": "User"}
+
+
+def queue_answer(found: WaitCauses, trace: Trace) -> Answer:
+    """Return the answer to "why did jobs wait?"."""
+    total = found.total()
+    waited = sum(total.values())
+    shown = [cause for cause in CAUSES if total[cause] > 0]
+    parts = [_causes_part(found, total, waited), _size_part(found, shown)]
+    parts.append(_hour_part(found, trace, shown))
+    parts += [part for column in _BY if (part := _name_part(found, column, shown)) is not None]
+    front = _front_part(found)
+    wait = found.wait
+    facts = [
+        Fact("Jobs that waited", count((wait >= 1).sum()), note=f"of {count(len(wait))} started"),
+        Fact("Mean wait", duration(float(wait.mean()) if len(wait) else None)),
+        Fact("Waited in all", f"{number(waited / 3600)} h", f"{waited:,.0f} s"),
+    ]
+    return Answer(
+        title=f"Why jobs waited: {clean(trace.name, 80)}",
+        subtitle=subtitle_of(trace, plural(found.cluster.num_gpus, "GPU")),
+        headline=_headline(total, waited),
+        facts=facts,
+        parts=[*parts, *([] if front is None else [front])],
+        notes=notes_of(
+            trace,
+            [f"Cluster: {clean(found.cluster.describe(), 200)}."],
+            found.notes,
+            [f"GPU jobs {why}: {count(n)}." for why, n in found.left_out.items()],
+        ),
+    )
+
+
+def queue_data(found: WaitCauses, trace: Trace) -> dict[str, Any]:
+    """Return it as plain data.
+
+    Keys: ``num_jobs`` (told of), ``wait`` and ``causes`` (s in all), ``by_size``, ``by_hour``,
+    ``by_vc``, ``by_user`` (rows with waits, and the mean s of each cause), ``in_front_by_vc``,
+    ``in_front_by_user``, ``left_out``, ``rules``, ``zone`` (of the hours).
+    """
+    about = trace.metadata
+    return {
+        "num_jobs": len(found.rows),
+        "wait": float(found.wait.sum()),
+        "causes": found.total(),
+        "by_size": found.by_size(),
+        "by_hour": found.by_hour(about.epoch, about.zone),
+        "by_vc": found.by_name("vc"),
+        "by_user": found.by_name("user"),
+        "in_front_by_vc": found.in_front("vc"),
+        "in_front_by_user": found.in_front("user"),
+        "left_out": found.left_out,
+        "rules": RULES,
+        "zone": about.zone or "UTC",
+    }
+
+
+def _headline(total: dict[str, float], waited: float) -> str:
+    if waited <= 0:
+        return "No job waited."
+    ranked = sorted(total, key=lambda cause: -total[cause])
+    first = ranked[0]
+    told = f"{percent(total[first] / waited)} of all waiting was for {_reason(first)}"
+    second = ranked[1]
+    if total[second] > 0:
+        told += f", {percent(total[second] / waited)} for {_reason(second)}"
+    return told + "."
+
+
+def _reason(cause: str) -> str:
+    reasons = {
+        "dependency": "dependencies, begin times and holds",
+        "quota": "quotas",
+        "order": "the order of the queue: others were served first",
+        "resources": "GPUs that were all busy",
+        "other": "no reason that the log shows: there was room",
+    }
+    return reasons.get(cause, WORDS[cause])
+
+
+def _causes_part(found: WaitCauses, total: dict[str, float], waited: float) -> Part:
+    mean = {cause: seconds / max(1, len(found.rows)) for cause, seconds in total.items()}
+    lines = [
+        Line(
+            WORDS[cause],
+            [
+                Cell(number(total[cause] / 3600), exact_seconds(total[cause])),
+                Cell(percent(total[cause] / waited if waited else None)),
+                Cell(duration(mean[cause]), exact_seconds(mean[cause])),
+            ],
+            RULES[cause],
+        )
+        for cause in CAUSES
+    ]
+    table = Table("Cause", ["hours in all", "of all waiting", "mean of all jobs"], lines)
+    rule = "; ".join(f"{WORDS[cause]}: {RULES[cause]}" for cause in CAUSES)
+    lead = f"Each instant of a wait has one cause, so the causes add up to the wait. {rule}."
+    return Part("The causes", lead, [("Waiting by cause", table)])
+
+
+def _cells(row: Row, shown: Sequence[str]) -> list[Cell]:
+    times = ("avg_wait", "p50_wait", "p90_wait", *shown)
+    cells = [Cell(count(row["num_jobs"])), Cell(count(row["num_waited"]))]
+    return cells + [Cell(duration(row[key]), exact_seconds(row[key])) for key in times]
+
+
+def _columns(shown: Sequence[str]) -> list[str]:
+    return ["jobs", "waited", "mean wait", "median", "P90", *(WORDS[cause] for cause in shown)]
+
+
+def _bars(rows: Sequence[Row], name: str, shown: Sequence[str]) -> list[Row]:
+    return [
+        {name: row[name], "part": WORDS[cause], "minutes": row[cause] / 60}
+        for row in rows
+        for cause in shown
+    ]
+
+
+def _size_part(found: WaitCauses, shown: Sequence[str]) -> Part:
+    rows = found.by_size()
+    lines = [Line(row["size"].replace("-", "\u2013"), _cells(row, shown)) for row in rows]
+
+    def draw() -> Any:
+        from windtunnel.report.answer_charts import part_bars
+
+        return part_bars(
+            _bars(rows, "size", shown),
+            of="size",
+            parts=[WORDS[cause] for cause in shown],
+            value="minutes",
+            title="Mean wait, minutes",
+            corner="GPUs of the job",
+        )
+
+    caption = f"Means over all jobs of a size; n = {plural(len(found.rows), 'job')}."
+    drawing = Drawing("by-size", "Mean wait by size of the job", caption, draw)
+    return Part(
+        "By size of the job",
+        "The columns behind P90 are the mean wait's parts, by cause.",
+        [("Waits by size of the job", Table("GPUs of the job", _columns(shown), lines))],
+        [drawing] if shown else [],
+    )
+
+
+def _hour_part(found: WaitCauses, trace: Trace, shown: Sequence[str]) -> Part:
+    about = trace.metadata
+    rows = found.by_hour(about.epoch, about.zone)
+    lines = [Line(f"{row['hour']:>2}:00", _cells(row, shown)) for row in rows]
+    zone = clean(about.zone or "UTC")
+    clock = f"{zone} time" if about.epoch is not None else "hours since time 0, modulo 24"
+
+    def draw() -> Any:
+        from windtunnel.report.answer_charts import part_columns
+
+        bars = [{**row, "hour": int(row["hour"])} for row in _bars(rows, "hour", shown)]
+        return part_columns(
+            bars,
+            at="hour",
+            parts=[WORDS[cause] for cause in shown],
+            value="minutes",
+            title="Mean wait, minutes",
+            corner=f"Hour of submission, {clock}",
+        )
+
+    caption = f"Means over the jobs submitted in an hour; n = {plural(len(found.rows), 'job')}."
+    drawing = Drawing("by-hour", "Mean wait by hour of submission", caption, draw)
+    table = Table("Submitted at", _columns(shown), lines)
+    return Part(
+        "By hour of the day",
+        f"The hour in which jobs were submitted, {clock}.",
+        [("Waits by hour of submission", table)],
+        [drawing] if shown else [],
+    )
+
+
+def _name_part(found: WaitCauses, column: str, shown: Sequence[str]) -> Part | None:
+    jobs = found.recorded.jobs
+    if jobs[column].null_count == jobs.num_rows:
+        return None
+    rows = found.by_name(column)[:TOP]
+    lines = [Line(clean(row[column]), _cells(row, shown)) for row in rows]
+    nouns = "virtual clusters" if column == "vc" else "users"
+    table = Table(_BY[column], _columns(shown), lines)
+    lead = f"The {nouns} whose jobs waited longest in sum."
+    return Part(f"Who waited: {nouns}", lead, [(f"Waits by {nouns}", table)])
+
+
+def _front_part(found: WaitCauses) -> Part | None:
+    tables = []
+    for column, words in _BY.items():
+        rows = found.in_front(column)
+        jobs = found.recorded.jobs
+        if not rows or jobs[column].null_count == jobs.num_rows:
+            continue
+        lines = top_lines(rows, _front_line, _front_sum, name=column)
+        columns = ["GPUs held", "of all GPUs", "jobs"]
+        tables.append((f"Who held the GPUs, by {words.lower()}", Table(words, columns, lines)))
+    if not tables:
+        return None
+    lead = "GPUs that their jobs held, on average over all the time that other jobs spent waiting."
+    return Part("Who was in front", lead, tables)
+
+
+def _front_line(label: str, row: Row) -> Line:
+    cells = [Cell(number(row["gpus"])), Cell(percent(row["share"])), Cell(count(row["num_jobs"]))]
+    return Line(label, cells)
+
+
+def _front_sum(rows: Sequence[Row]) -> Row:
+    return {key: sum(row[key] for row in rows) for key in ("gpus", "share", "num_jobs")}

@@ -1,0 +1,173 @@
+"""How long a request would wait, told to people, with how well that has been foretold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.predictors.waits import PERCENTS
+from windtunnel.report.answer import Answer, Drawing, Part, notes_of, subtitle_of
+from windtunnel.report.format import UNKNOWN, count, duration, exact_seconds, percent, plural
+from windtunnel.report.names import clean
+from windtunnel.report.sections import Cell, Fact, Line, Table
+
+if TYPE_CHECKING:
+    from windtunnel.predictors.wait_backtest import WaitBacktest
+    from windtunnel.predictors.waits import Request, WaitPrediction
+    from windtunnel.traces.trace import Trace
+
+_ALIKE = {
+    "size": "GPUs",
+    "vc": "virtual cluster",
+    "user": "user",
+    "queue": "length of the queue",
+}
+_GROWING = (
+    "Only jobs that had started by then are known: while a queue grows, waits are told too short."
+)
+
+
+def wait_answer(request: Request, told: WaitPrediction, test: WaitBacktest, trace: Trace) -> Answer:
+    """Return the answer to "how long would this wait?"."""
+    covered = test.summary()
+    who = "".join(
+        f", {key} {clean(name)}"
+        for key, name in (("vc", request.vc), ("user", request.user))
+        if name is not None
+    )
+    asked = f"{request.gpus:g} GPU{'s' * (request.gpus != 1)}{who}"
+    same = ", ".join(_ALIKE[key] for key in told.by) or "being a GPU job"
+    facts = [
+        Fact("Median", duration(told.quantiles[50]), exact_seconds(told.quantiles[50])),
+        Fact(f"{percent(test.coverage)} interval", _span(told.low, told.high)),
+        Fact("Starts at once", percent(told.at_once), note="within a second"),
+        Fact(
+            "In line now",
+            plural(told.queued_jobs, "job"),
+            note=f"for {count(told.queued_gpus)} GPUs; {count(told.held_gpus)} GPUs are held",
+        ),
+    ]
+    lines = [
+        Line(f"P{p}", [Cell(duration(told.quantiles[p]), exact_seconds(told.quantiles[p]))])
+        for p in PERCENTS
+    ]
+    table = Table("Quantile", ["wait"], lines)
+    lead = f"Waits of the {plural(told.alike, 'latest request')} with the same {same}."
+    return Answer(
+        title=f"How long would it wait? {clean(trace.name, 80)}",
+        subtitle=subtitle_of(trace, asked),
+        headline=_headline(told, test, asked, covered),
+        facts=facts,
+        parts=[Part("What requests like it waited", lead, [("Quantiles", table)]), _tested(test)],
+        notes=notes_of(
+            trace,
+            [_GROWING, f"Time of the request: {request.at:,.0f} s after time 0."],
+        ),
+    )
+
+
+def wait_data(request: Request, told: WaitPrediction, test: WaitBacktest) -> dict[str, Any]:
+    """Return it as plain data.
+
+    Keys: ``request`` (``gpus``, ``vc``, ``user``, ``at``), ``quantiles`` (percent -> s),
+    ``interval`` (``low``, ``high``; null = unbounded), ``coverage``, ``at_once``, ``alike``,
+    ``by``, ``queued_jobs``, ``queued_gpus``, ``held_gpus``, ``backtest`` (its summary and
+    ``by_size``).
+    """
+    return {
+        "request": {
+            "gpus": request.gpus,
+            "vc": request.vc,
+            "user": request.user,
+            "at": request.at,
+        },
+        "quantiles": told.quantiles,
+        "interval": {"low": told.low, "high": told.high},
+        "coverage": test.coverage,
+        "at_once": told.at_once,
+        "alike": told.alike,
+        "by": list(told.by),
+        "queued_jobs": told.queued_jobs,
+        "queued_gpus": told.queued_gpus,
+        "held_gpus": told.held_gpus,
+        "backtest": {**test.summary(), "by_size": test.by_size()},
+    }
+
+
+def _headline(told: WaitPrediction, test: WaitBacktest, asked: str, covered: dict[str, Any]) -> str:
+    if told.high == float("inf"):
+        return (
+            f"A request for {asked} would wait {duration(told.quantiles[50])} in the median; too "
+            "little is known for an interval."
+        )
+    text = f"A request for {asked} would wait {_span(told.low, told.high)}, with "
+    text += f"{percent(test.coverage)} probability"
+    if covered["n"]:
+        text += f"; such intervals held {percent(covered['covered'])} of {count(covered['n'])} "
+        text += "held-back waits"
+    return text + "."
+
+
+def _span(low: float, high: float) -> str:
+    if high == float("inf"):
+        return f"{duration(low)} or more"
+    if low < 1:
+        return f"at most {duration(high)}"
+    return f"{duration(low)} to {duration(high)}"
+
+
+def _tested(test: WaitBacktest) -> Part:
+    numbers = test.summary()
+    rows = test.by_size()
+    lines = [
+        Line(
+            row["size"].replace("-", "\u2013"),
+            [
+                Cell(count(row["n"])),
+                Cell(percent(row["covered"])),
+                Cell(duration(row["p50_wait"]), exact_seconds(row["p50_wait"])),
+                Cell(duration(row["p90_wait"]), exact_seconds(row["p90_wait"])),
+            ],
+        )
+        for row in rows
+    ]
+    below = numbers["below"]
+    shares = [
+        Line(f"P{p}", [Cell(percent(below[str(p)]) if numbers["n"] else UNKNOWN)]) for p in PERCENTS
+    ]
+    tables = [
+        (
+            "Coverage by size of the job",
+            Table("GPUs of the job", ["n", "in the interval", "median wait", "P90"], lines),
+        ),
+        ("Waits at most the quantile", Table("Quantile", ["waits at most it"], shares)),
+    ]
+
+    def draw() -> Any:
+        from windtunnel.report.answer_charts import wait_spans
+
+        kept = [row for row in rows if row["n"]]
+        spans = [
+            {
+                "size": row["size"],
+                "low": 1.0,
+                "middle": max(1.0, row["p50_wait"]),
+                "high": max(1.0, row["p90_wait"]),
+            }
+            for row in kept
+        ]
+        return wait_spans(spans, of="size", corner="GPUs of the job")
+
+    drawing = Drawing(
+        "held-back",
+        "What was waited in the held-back part",
+        f"Dots are medians, lines end at P90; n = {plural(numbers['n'], 'job')}.",
+        draw,
+    )
+    lead = (
+        f"Back-test on {plural(numbers['n'], 'job')} from {numbers['begin']:,.0f} s after time 0 "
+        "on: each is predicted at its submission from what had started by then; intervals are "
+        f"calibrated on the days before. Median width of an interval: "
+        f"{duration(numbers['p50_width'])}. With many waits of the same length, more of them can "
+        "be at most a quantile than it says."
+    )
+    return Part("How well that was foretold", lead, tables, [drawing] if rows else [])

@@ -1,0 +1,362 @@
+"""Write a jobs table as ``sacct -P`` prints it; `windtunnel.traces.sacct` reads it back.
+
+Times are seconds since 1970 (``SLURM_TIME_FORMAT=%s``), so that no time zone can bend them. sacct
+quotes nothing: a separator in a job's name stays there, and every reader has to join the name
+again; Slurm allows none in other names, so there it becomes ``_``. What a terminal would obey is
+escaped, and a name that a spreadsheet would run as a formula gets an apostrophe.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windtunnel.errors import SchemaError, Violation, quote
+from windtunnel.schema import BY_NAME, as_jobs, source_of
+from windtunnel.traces.native import in_one_piece
+from windtunnel.traces.order import by_submission
+from windtunnel.traces.sacct_words import NOTHING, STATES, state_word
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from windtunnel.traces.trace import TraceMetadata
+
+#: The columns, in the order in which sacct is asked for them; Priority where jobs have one.
+FIELDS: tuple[str, ...] = (
+    *("JobID", "JobIDRaw", "JobName", "User", "Account", "Partition", "QOS", "State", "ExitCode"),
+    *("Submit", "Eligible", "Start", "End", "Elapsed", "ElapsedRaw", "Timelimit", "NNodes"),
+    *("NCPUS", "ReqTRES", "AllocTRES", "NodeList", "Reason", "TRESUsageInTot"),
+)
+_WORDS = {
+    "completed": "COMPLETED",
+    "failed": "FAILED",
+    "cancelled": "CANCELLED",
+    "timeout": "TIMEOUT",
+    "node_fail": "NODE_FAIL",
+    "preempted": "PREEMPTED",
+    "out_of_memory": "OUT_OF_MEMORY",
+    "running": "RUNNING",
+    "pending": "PENDING",
+}
+_UNKNOWN = "Unknown"
+_ID = re.compile(r"([0-9]{1,18}(?:_[0-9]{1,18})?(?:\+[0-9]{1,9})?)(?:#[0-9]+)?", re.ASCII)
+_FORMULA = re.compile(r"(^|\|)(\s*[=+\-@])")
+_LATEST = 7_258_118_400
+_CARRIED = {
+    *("job_id", "submit_time", "start_time", "end_time", "duration", "estimate", "num_gpus"),
+    *("num_cpus", "mem_gib", "gpu_type", "user", "vc", "template", "status", "priority"),
+    *("partition", "qos", "eligible_time", "nodelist", "reason", "num_nodes", "state"),
+}
+
+
+def write_sacct(jobs: Any, path: str | Path, *, metadata: TraceMetadata | None = None) -> None:
+    """Write a jobs table as an sacct log, gzipped where the name ends in ``.gz``.
+
+    Rows are written in order of submission. Ids that Slurm could have given are kept, otherwise
+    all jobs are numbered from 1. Times are rounded to whole seconds; without an epoch they count
+    from 1970. The same table gives the same bytes. What is lost: `sacct_losses`.
+
+    Args:
+        jobs: anything `windtunnel.schema.as_jobs` takes; `windtunnel.traces.sacct`'s further
+            columns are written where it has them.
+        path: the file; it appears whole or not at all.
+        metadata: gives the epoch.
+
+    Raises:
+        SchemaError: the table breaks the schema, has a fraction of a GPU, or a time that lies
+            before 1970 or after 2200.
+        TraceError: the file cannot be written.
+    """
+    table = as_jobs(jobs)
+    epoch = 0.0
+    if metadata is not None and metadata.epoch is not None:
+        epoch = datetime.fromisoformat(metadata.epoch).timestamp()
+    _refuse(table, epoch)
+    table, _, _ = by_submission(table, range(table.num_rows))
+    columns = _columns(table, epoch)
+    lines = ["|".join(columns), *("|".join(row) for row in zip(*columns.values(), strict=True))]
+    data = ("\n".join(lines) + "\n").encode()
+    packed = gzip.compress(data, 6, mtime=0) if str(path).endswith(".gz") else data
+
+    def write(temporary: Path) -> None:
+        temporary.write_bytes(packed)
+
+    in_one_piece(path, write)
+
+
+def sacct_losses(jobs: pa.Table) -> tuple[str, ...]:
+    """Return what of a jobs table an sacct log cannot hold, one sentence each."""
+    left_out = [
+        field.name
+        for field in jobs.schema
+        if field.name not in _CARRIED and jobs[field.name].null_count < jobs.num_rows
+    ]
+    losses = []
+    if left_out:
+        losses.append(f"Columns that an sacct log lacks: {', '.join(map(quote, left_out))}.")
+    if not _are_ids(jobs["job_id"].to_pylist()):
+        losses.append("The job ids are none that Slurm gives: jobs are numbered from 1.")
+    times = ("submit_time", "start_time", "duration", "estimate")
+    rounded = np.any([_is_fraction(_floats(jobs, name)) for name in times], axis=0)
+    start, duration = _floats(jobs, "start_time"), _floats(jobs, "duration")
+    priority = _floats(jobs, "priority")
+    status = np.array(jobs["status"].fill_null("").to_pylist(), dtype=object)
+    unstarted = (status == "cancelled") & (np.rint(duration) == 0) & ~np.isnan(start)
+    apart = np.abs(_floats(jobs, "end_time") - start - duration) > 1
+    said = (
+        (rounded, "whose times have fractions of a second, which are rounded"),
+        (_is_fraction(_floats(jobs, "num_cpus")), "with a fraction of a core, which is rounded up"),
+        (_several_types(jobs), "that may run on several GPU types, which are not written"),
+        (_is_fraction(priority) | (priority < 0), "whose priority is no whole number from 0 on"),
+        (unstarted, "cancelled within their first second, which read as never started"),
+        (np.isnan(_floats(jobs, "num_gpus")), "whose GPUs are unknown, which read as none"),
+        (_unjoinable(jobs), "of unknown status with a separator in their names, which becomes _"),
+        (apart, "whose end is not start + run time, as which it reads"),
+    )
+    losses += [f"Jobs {words}: {int(mask.sum()):,}." for mask, words in said if mask.any()]
+    changed = sum(_changed(jobs, name) for name in ("user", "vc", "template", "partition", "qos"))
+    if changed:
+        losses.append(
+            f"Names with separators, control characters, a formula's first character or a word "
+            f"that Slurm has for nothing, which read back otherwise: {changed:,}."
+        )
+    return tuple(losses)
+
+
+def _refuse(jobs: pa.Table, epoch: float) -> None:
+    """Refuse what sacct cannot print.
+
+    Raises:
+        SchemaError: lists everything at once.
+    """
+    gpus = _floats(jobs, "num_gpus")
+    checks = [("num_gpus", "a whole number: Slurm counts whole GPUs", _is_fraction(gpus))]
+    for name in ("submit_time", "start_time", "end_time"):
+        moment = _floats(jobs, name) + epoch
+        outside = (moment < 0) | (moment > _LATEST)
+        checks.append((name, "a time between 1970 and 2200", outside))
+    found = [
+        Violation(
+            name,
+            rule,
+            int(bad.sum()),
+            int(bad.argmax()) + 1,
+            jobs[name][int(bad.argmax())].as_py(),
+            unit="row",
+        )
+        for name, rule, bad in checks
+        if bad.any()
+    ]
+    if found:
+        raise SchemaError(f"{source_of(jobs)} as an sacct log", found)
+
+
+def _columns(jobs: pa.Table, epoch: float) -> dict[str, list[str]]:
+    """Return the log's columns, name -> cells."""
+    rows = jobs.num_rows
+    ids = jobs["job_id"].to_pylist()
+    kept = _are_ids(ids)
+    job_ids = [_ID.fullmatch(i)[1] for i in ids] if kept else [str(n + 1) for n in range(rows)]  # type: ignore[index]
+    start, duration = _floats(jobs, "start_time"), _floats(jobs, "duration")
+    began = np.rint(start + epoch)
+    elapsed = np.rint(duration)
+    status = jobs["status"].to_pylist()
+    states = _states(jobs, status)
+    open_ended = np.array([word in ("running", "pending") for word in status], dtype=bool)
+    told_end = np.rint(_floats(jobs, "end_time") + epoch)
+    end = np.where(np.isnan(began + elapsed), told_end, began + elapsed)
+    end[open_ended] = np.nan
+    requested = _tres(jobs)
+    ran = (~np.isnan(start)).tolist()
+    columns = {
+        "JobID": job_ids,
+        "JobIDRaw": [re.split(r"[_+]", name)[0] for name in job_ids],
+        "JobName": [
+            name if state_word(state) in STATES else name.replace("|", "_")
+            for name, state in zip(
+                _names(jobs, "template", keep_separators=True), states, strict=True
+            )
+        ],
+        "User": _names(jobs, "user"),
+        "Account": _names(jobs, "vc"),
+        "Partition": _names(jobs, "partition"),
+        "QOS": _names(jobs, "qos"),
+        "State": states,
+        "ExitCode": ["1:0" if word == "failed" else "0:0" for word in status],
+        "Submit": _moments(_floats(jobs, "submit_time") + epoch),
+        "Eligible": _moments(_extra_floats(jobs, "eligible_time") + epoch),
+        "Start": _moments(began),
+        "End": _moments(end),
+        "Elapsed": [_span(seconds) for seconds in elapsed.tolist()],
+        "ElapsedRaw": _whole(elapsed),
+        "Timelimit": [_span(seconds) for seconds in np.rint(_floats(jobs, "estimate")).tolist()],
+        "NNodes": _whole(_extra_floats(jobs, "num_nodes")),
+        "NCPUS": _whole(np.ceil(_floats(jobs, "num_cpus"))),
+        "ReqTRES": requested,
+        "AllocTRES": [cell if has else "" for cell, has in zip(requested, ran, strict=True)],
+        "NodeList": _names(jobs, "nodelist", nothing="None assigned"),
+        "Reason": _names(jobs, "reason", nothing="None"),
+        "TRESUsageInTot": [""] * rows,
+    }
+    priority = _floats(jobs, "priority")
+    if not np.isnan(priority).all() and not (_is_fraction(priority) | (priority < 0)).any():
+        columns["Priority"] = _whole(priority)
+    return columns
+
+
+def _are_ids(ids: Sequence[str]) -> bool:
+    """Return whether Slurm could have given all these ids."""
+    return all(_ID.fullmatch(name) for name in ids)
+
+
+def _states(jobs: pa.Table, status: Sequence[str | None]) -> list[str]:
+    """Return Slurm's words: the log's own where it came from one, else by status."""
+    given = _names(jobs, "state")
+    return [
+        own if own and STATES.get(state_word(own)) == word else _WORDS.get(word or "", "UNKNOWN")
+        for own, word in zip(given, status, strict=True)
+    ]
+
+
+def _tres(jobs: pa.Table) -> list[str]:
+    """Return each job's resources as ``cpu=8,mem=64G,node=1,gres/gpu=8,gres/gpu:a100=8``."""
+    cpus = _whole(np.ceil(_floats(jobs, "num_cpus")))
+    nodes = _whole(_extra_floats(jobs, "num_nodes"))
+    gpus = _whole(_floats(jobs, "num_gpus"))
+    memory = [_memory(gib) for gib in _floats(jobs, "mem_gib").tolist()]
+    kinds = [
+        "" if cell is None or "|" in cell else re.sub(r"[\s,=:|]", "_", _harmless(cell))
+        for cell in jobs["gpu_type"].to_pylist()
+    ]
+    cells = []
+    for cpu, mem, node, gpu, kind in zip(cpus, memory, nodes, gpus, kinds, strict=True):
+        parts = [f"cpu={cpu}"] if cpu else []
+        parts += [f"mem={mem}"] if mem else []
+        parts += [f"node={node}"] if node else []
+        # A log that names no GPUs says that there are none.
+        parts += [f"gres/gpu={gpu}"] if gpu else []
+        parts += [f"gres/gpu:{kind}={gpu}"] if gpu not in ("", "0") and kind else []
+        cells.append(",".join(parts))
+    return cells
+
+
+def _memory(gib: float) -> str:
+    if np.isnan(gib):
+        return ""
+    if gib.is_integer():
+        return f"{int(gib)}G"
+    return f"{gib * 1024:.9f}".rstrip("0").rstrip(".") + "M"
+
+
+def _unjoinable(jobs: pa.Table) -> np.ndarray:
+    """Return which names a reader could not join again: only a known state shows where they end."""
+    has = _mask(pc.match_substring(jobs["template"], "|"))
+    unjoinable: np.ndarray = has & ~_mask(
+        pc.is_in(jobs["status"], value_set=pa.array(list(_WORDS)))
+    )
+    return unjoinable
+
+
+def _several_types(jobs: pa.Table) -> np.ndarray:
+    return _mask(pc.match_substring(jobs["gpu_type"], "|"))
+
+
+def _mask(found: Any) -> np.ndarray:
+    filled = pc.fill_null(found, False)
+    return np.asarray(filled.to_numpy(zero_copy_only=False) if len(filled) else [], dtype=bool)
+
+
+def _names(
+    jobs: pa.Table, name: str, *, keep_separators: bool = False, nothing: str = ""
+) -> list[str]:
+    """Return a column of names as cells, harmless."""
+    if name not in jobs.column_names:
+        return [nothing] * jobs.num_rows
+    known: dict[str | None, str] = {None: nothing}
+    cells = []
+    for given in jobs[name].to_pylist():
+        if given not in known:
+            known[given] = _cell(str(given), keep_separators=keep_separators)
+        cells.append(known[given])
+    return cells
+
+
+def _cell(text: str, *, keep_separators: bool) -> str:
+    r"""Return a name as a cell.
+
+    >>> _cell("a|=b\n", keep_separators=True), _cell("a|b", keep_separators=False)
+    ("a|'=b\\n", 'a_b')
+    """
+    plain = _harmless(text) if keep_separators else _harmless(text).replace("|", "_")
+    return _FORMULA.sub(r"\1'\2", plain)
+
+
+def _harmless(text: str) -> str:
+    """Return the text with line ends and everything else that does not print escaped."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def _changed(jobs: pa.Table, name: str) -> int:
+    """Return how many rows' names read back as another, or as none."""
+    if name not in jobs.column_names:
+        return 0
+    is_name = name == "template"
+    counts = pc.value_counts(jobs[name].drop_null().cast("string")).to_pylist()
+    changed = 0
+    for row in counts:
+        cell = _cell(row["values"], keep_separators=is_name).strip()
+        nothing = not cell if is_name else cell.lower() in NOTHING
+        changed += row["counts"] * (nothing or cell != row["values"])
+    return changed
+
+
+def _floats(jobs: pa.Table, name: str) -> np.ndarray:
+    """Return a column of the schema as float64, null as NaN."""
+    values = jobs[name].cast(BY_NAME[name].type).to_numpy()
+    return np.asarray(values, dtype=np.float64)
+
+
+def _extra_floats(jobs: pa.Table, name: str) -> np.ndarray:
+    """Return a further column of numbers as float64; NaN where there is none."""
+    if name not in jobs.column_names:
+        return np.full(jobs.num_rows, np.nan)
+    numbers = pc.cast(jobs[name], "float64")
+    return np.asarray(numbers.to_numpy(), dtype=np.float64)
+
+
+def _is_fraction(values: np.ndarray) -> np.ndarray:
+    fraction: np.ndarray = np.isfinite(values) & (values != np.rint(values))
+    return fraction
+
+
+def _whole(values: np.ndarray) -> list[str]:
+    """Return whole numbers as text, NaN as nothing."""
+    return ["" if np.isnan(number) else f"{number:.0f}" for number in values.tolist()]
+
+
+def _moments(seconds: np.ndarray) -> list[str]:
+    """Return instants as whole seconds since 1970, NaN as Unknown."""
+    return [_UNKNOWN if np.isnan(number) else f"{round(number)}" for number in seconds.tolist()]
+
+
+def _span(seconds: float) -> str:
+    """Return a time span as ``[D-]HH:MM:SS``, NaN as nothing.
+
+    >>> _span(93780.0), _span(123.0)
+    ('1-02:03:00', '00:02:03')
+    """
+    if np.isnan(seconds):
+        return ""
+    days, rest = divmod(round(seconds), 86400)
+    clock = f"{rest // 3600:02d}:{rest // 60 % 60:02d}:{rest % 60:02d}"
+    return f"{days}-{clock}" if days else clock
