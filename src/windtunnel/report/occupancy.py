@@ -305,7 +305,7 @@ def _gantt(outcome: Outcome, rows: list[Row], first: float, last: float) -> Occu
                 title=of,
                 sort=kinds,
                 scale=scale,
-                legend=alt.Legend(orient="top", columns=4, labelLimit=120),
+                legend=alt.Legend(orient="top", columns=3, labelLimit=100),
             ),
             tooltip=[
                 alt.Tooltip("job:N", title="job"),
@@ -316,7 +316,7 @@ def _gantt(outcome: Outcome, rows: list[Row], first: float, last: float) -> Occu
                 alt.Tooltip("until:Q", title=f"until, {unit}", format=",.4~g"),
             ],
         )
-        .properties(width=WIDTH, height={"step": 14 if len(threads) > 24 else 18})  # noqa: PLR2004
+        .properties(width=WIDTH, height=len(threads) * (14 if len(threads) > 24 else 18))  # noqa: PLR2004
     )
     jobs = len({row["job"] for row in rows})
     caption = (
