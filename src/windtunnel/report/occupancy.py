@@ -390,7 +390,7 @@ def _heat_map(outcome: Outcome, first: float, last: float) -> Occupancy:
     each = "each node" if together == 1 else f"up to {together} nodes that follow each other"
     caption = (
         f"Share of GPUs held by jobs: exact means of {each} over {TIME_BINS} equal spans of time, "
-        f"in steps of 5 %; white is idle; n = {count(len(outcome.flight.segment_job))} stays on "
+        f"in steps of 5 %; blank is idle; n = {count(len(outcome.flight.segment_job))} stays on "
         f"{plural(nodes, 'node')}; time in {unit}."
     )
     return Occupancy(
