@@ -145,6 +145,11 @@ BAD_ROWS = ("raise", "drop")
 
 def trace_options(command: Command) -> Command:
     """Add TRACE and what says how to read or to make it."""
+    return click.argument("trace", metavar="TRACE")(reading_options(command))
+
+
+def reading_options(command: Command) -> Command:
+    """Add what says how to read or to make a trace."""
     for add in (
         click.option(
             "--load",
@@ -183,7 +188,6 @@ def trace_options(command: Command) -> Command:
             metavar="FORMAT",
             help="The file's format, where its name and content do not tell (`windtunnel traces`).",
         ),
-        click.argument("trace", metavar="TRACE"),
     ):
         command = add(command)
     return command
