@@ -231,3 +231,40 @@ def test_slow_downs_and_racks(run: Callable[..., Any], lecture: Path, tmp_path: 
     missing = run(*words, "--slowdown", f"spread_table={tmp_path / 'none.csv'}")
     assert missing.code == 2
     assert "a CSV file that can be read" in missing.err
+
+
+def test_the_time_line_is_written_as_trace_or_page(
+    run: Callable[..., Any], lecture: Path, tmp_path: Path
+) -> None:
+    words = ("simulate", lecture, "--cluster", "1x2", "--policy", "srtf", "--json")
+    path = tmp_path / "run.json"
+    data = run(*words, "--timeline", path).json
+    assert data["timeline"] == str(path)
+    assert any("lowest free" in note for note in data["notes"])
+    events = json.loads(path.read_text("ascii"))["traceEvents"]
+    assert sum(event.get("dur", 0) for event in events) == 105e6  # 30 + 10 + 25 + 40 s
+    before = path.read_bytes()
+    path.unlink()
+    again = run(*shlex.split(data["command"])[1:])
+    assert again.code == 0
+    assert path.read_bytes() == before
+    page = tmp_path / "run.html"
+    ran = run(*words[:-1], "--timeline", page, "--timeline-window", "10:1m")
+    assert f"The time-line is in {page}" in " ".join(ran.out.split())
+    assert "Who ran where" in page.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--timeline", "x.txt"), "expected .json or .json.gz or .html or .htm"),
+        (("--timeline", "no/such/x.json"), "expected a folder that exists"),
+        (("--timeline-window", "1:2"), "expected --timeline FILE beside it"),
+        (("--timeline", "x.json", "--timeline-window", "2d"), "expected START:END"),
+        (("--timeline", "x.json", "--timeline-window", "2d:1d"), "expected a start before its end"),
+    ],
+)
+def test_a_time_line_that_cannot_be_is_refused_before_the_run(
+    refused: Callable[..., str], lecture: Path, words: tuple[str, ...], message: str
+) -> None:
+    assert message in refused("simulate", lecture, "--cluster", "1x2", *words)

@@ -27,9 +27,22 @@ PAGE_ENDINGS: tuple[str, ...] = (".html", ".htm")
     help="Names of policies, separated by commas; differences are to the first.",
 )
 @flight_options
+@click.option(
+    "--interactive",
+    is_flag=True,
+    help="With --out: charts of who ran where that can be zoomed and inspected (+ 1 MB).",
+)
 @out_option("FILE.html", "Write the comparison as one page with charts.")
 @output_options
-def compare(*, trace: str, policies: str, out: Path | None, as_json: bool, **asked: Any) -> None:
+def compare(
+    *,
+    trace: str,
+    policies: str,
+    interactive: bool,
+    out: Path | None,
+    as_json: bool,
+    **asked: Any,
+) -> None:
     """Fly TRACE under several policies and show what each would have changed.
 
     TRACE is a name (`windtunnel traces`), a file, or - for standard input.
@@ -42,10 +55,11 @@ def compare(*, trace: str, policies: str, out: Path | None, as_json: bool, **ask
     wish = Wish.of(trace, names, asked)
     flown = fly(wish, as_json=as_json)
     words = ["windtunnel", "compare", *flown.trace_words, "--policies", ",".join(wish.policies)]
-    words += [*flown.words, *([] if out is None else ["--out", str(out)])]
+    words += [*flown.words, *["--interactive"] * interactive]
+    words += [] if out is None else ["--out", str(out)]
     command = shlex.join(words)
     if out is not None:
-        write_comparison(flown, out, command, as_json=as_json)
+        write_comparison(flown, out, command, as_json=as_json, interactive=interactive)
     if as_json:
         from windtunnel.cli.machine import print_json
 
@@ -54,7 +68,9 @@ def compare(*, trace: str, policies: str, out: Path | None, as_json: bool, **ask
     print_comparison(flown, command, out)
 
 
-def write_comparison(flown: Flown, out: Path, command: str, *, as_json: bool) -> None:
+def write_comparison(
+    flown: Flown, out: Path, command: str, *, as_json: bool, interactive: bool = False
+) -> None:
     """Write the page of a comparison.
 
     Raises:
@@ -65,7 +81,13 @@ def write_comparison(flown: Flown, out: Path, command: str, *, as_json: bool) ->
 
     with progress("Drawing the page", show=shows_progress(as_json=as_json)):
         title = f"{flown.trace.name}: {', '.join(flown.outcomes)}"
-        page = comparison_page(flown.outcomes, trace=flown.trace, command=command, title=title)
+        page = comparison_page(
+            flown.outcomes,
+            trace=flown.trace,
+            command=command,
+            title=title,
+            interactive=interactive,
+        )
         write_page(out, page)
 
 

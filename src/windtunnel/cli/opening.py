@@ -222,13 +222,16 @@ def check_settings(policies: Sequence[str], settings: dict[str, Any]) -> None:
     resolve_slowdown(settings["slowdown"])
 
 
-def check_out(out: Path | None, endings: tuple[str, ...], trace: str) -> None:
+def check_out(
+    out: Path | None, endings: tuple[str, ...], trace: str, option: str = "--out"
+) -> None:
     """Check that a result can be written, before the run.
 
     Args:
         out: the file; None = nothing is to be written.
         endings: what its name may end in.
         trace: what is read, which must not be overwritten.
+        option: what names the file.
 
     Raises:
         SpecError: another ending, no such folder, no permission, or the trace itself.
@@ -237,8 +240,8 @@ def check_out(out: Path | None, endings: tuple[str, ...], trace: str) -> None:
 
     if out is None:
         return
-    where = f"--out {out}"
-    if out.suffix.lower() not in endings:
+    where = f"{option} {out}"
+    if not out.name.lower().endswith(endings):
         raise SpecError(
             where, f"found the ending {quote(out.suffix)}; expected {' or '.join(endings)}."
         )

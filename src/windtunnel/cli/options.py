@@ -46,6 +46,30 @@ class Seconds(click.ParamType):  # type: ignore[type-arg] # generic from click 8
         return number
 
 
+class Window(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
+    """A span of time as ``START:END``, each as in `Seconds`."""
+
+    name = "window"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float, float]:
+        """Return its ends in seconds.
+
+        Raises:
+            click.BadParameter: it is no span, or empty.
+        """
+        if isinstance(value, tuple):
+            return value
+        parts = str(value).split(":")
+        if len(parts) != 2:  # noqa: PLR2004 - start and end
+            self.fail(f"found {value!a}; expected START:END, such as 2d:3d.", param, ctx)
+        start, end = (Seconds().convert(part, param, ctx) for part in parts)
+        if not start < end:
+            self.fail(f"found {value!a}; expected a start before its end.", param, ctx)
+        return start, end
+
+
 class TypeNames(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
     """Names of GPU types, joined by commas; ``all`` is no choice, ``none`` an empty one."""
 
@@ -121,6 +145,11 @@ BAD_ROWS = ("raise", "drop")
 
 def trace_options(command: Command) -> Command:
     """Add TRACE and what says how to read or to make it."""
+    return click.argument("trace", metavar="TRACE")(reading_options(command))
+
+
+def reading_options(command: Command) -> Command:
+    """Add what says how to read or to make a trace."""
     for add in (
         click.option(
             "--load",
@@ -159,7 +188,6 @@ def trace_options(command: Command) -> Command:
             metavar="FORMAT",
             help="The file's format, where its name and content do not tell (`windtunnel traces`).",
         ),
-        click.argument("trace", metavar="TRACE"),
     ):
         command = add(command)
     return command

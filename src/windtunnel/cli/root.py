@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "gavel": "windtunnel.cli.gavel",
     "energy": "windtunnel.cli.energy",
     "serving": "windtunnel.cli.serving",
+    "lab": "windtunnel.cli.lab",
     "demo": "windtunnel.cli.demo",
 }
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import flight_options, out_option, output_options, trace_options
+from windtunnel.cli.options import (
+    Window,
+    flight_options,
+    out_option,
+    output_options,
+    trace_options,
+)
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from windtunnel.cli.flying import Flown
     from windtunnel.energy import Account
     from windtunnel.sim.outcome import Outcome
@@ -43,6 +48,18 @@ if TYPE_CHECKING:
     metavar="FILE.csv|PRICE",
     help="With --power: money per kWh, over time (CSV: time, value) or one number.",
 )
+@click.option(
+    "--timeline",
+    type=click.Path(path_type=Path),
+    metavar="FILE.json[.gz]|FILE.html",
+    help="Write who ran where when: a trace that Perfetto opens, or a page with a chart.",
+)
+@click.option(
+    "--timeline-window",
+    type=Window(),
+    metavar="START:END",
+    help="With --timeline: this span alone, counted from time 0 of the trace (such as 2d:3d).",
+)
 @out_option("FILE", "Write what happened to every job: a .parquet or .csv file.")
 @output_options
 def simulate(
@@ -52,6 +69,8 @@ def simulate(
     power: str | None,
     carbon: str | None,
     tariff: str | None,
+    timeline: Path | None,
+    timeline_window: tuple[float, float] | None,
     out: Path | None,
     as_json: bool,
     **asked: Any,
@@ -64,18 +83,22 @@ def simulate(
     from windtunnel.cli.flying import Wish, fly
     from windtunnel.cli.opening import check_out
     from windtunnel.cli.saving import ENDINGS, save_table
+    from windtunnel.cli.timeline import TimelineWish
 
     check_out(out, ENDINGS, trace)
+    lines = TimelineWish.of(timeline, timeline_window, trace)
     energy = EnergyWish.of(power, carbon, tariff)
     wish = Wish.of(trace, [policy], asked)
     flown = fly(wish, as_json=as_json)
     (outcome,) = flown.outcomes.values()
     words = ["windtunnel", "simulate", *flown.trace_words, "--policy", *wish.policies]
-    words += flown.words + energy.words
+    words += flown.words + energy.words + lines.words
     words += [] if out is None else ["--out", str(out)]
     book = energy.account(outcome)
     if book is not None:
         flown = replace(flown, notes=(*flown.notes, *book.notes()))
+    told = lines.write(outcome, flown.trace, title=flown.title, as_json=as_json)
+    flown = replace(flown, notes=(*flown.notes, *told))
     if out is not None:
         save_table(outcome.table, out)
     if as_json:
@@ -91,14 +114,20 @@ def simulate(
                 "notes": flown.notes,
                 "command": shlex.join(words),
                 "out": None if out is None else str(out),
+                **({} if timeline is None else {"timeline": str(timeline)}),
             }
         )
         return
-    _print(flown, outcome, book, shlex.join(words), out)
+    written = {"Every job is": out, "The time-line is": timeline}
+    _print(flown, outcome, book, shlex.join(words), written)
 
 
 def _print(
-    flown: Flown, outcome: Outcome, book: Account | None, command: str, out: Path | None
+    flown: Flown,
+    outcome: Outcome,
+    book: Account | None,
+    command: str,
+    written: dict[str, Path | None],
 ) -> None:
     from windtunnel.cli.cluster_energy import print_energy
     from windtunnel.cli.flying import print_notes
@@ -112,6 +141,7 @@ def _print(
     if book is not None:
         print_energy(console, book)
     print_notes(console, flown, command)
-    if out is not None:
-        console.print()
-        console.print(line(f"Every job is in {out}"))
+    for what, path in written.items():
+        if path is not None:
+            console.print()
+            console.print(line(f"{what} in {path}"))

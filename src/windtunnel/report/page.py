@@ -1,4 +1,4 @@
-"""The HTML page of a comparison: one file, no script, nothing loaded from anywhere.
+"""The HTML page of a comparison: one file, no script unless asked for, nothing ever loaded.
 
 The page is a function of outcomes; the numbers come from `windtunnel.report.sections`, the
 sentence on top from `windtunnel.report.findings`, the pictures from `windtunnel.report.charts`.
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import windtunnel
-from windtunnel.report import charts, fairness, findings, palette, sections
+from windtunnel.report import charts, curves, fairness, findings, occupancy, palette, sections
 from windtunnel.report.curves import named
 from windtunnel.report.format import count, glue, plural
 from windtunnel.report.names import MAX_TEXT, clean
@@ -34,7 +34,10 @@ _MAX_COMMAND = 2000
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture with its heading and caption; ``svg`` is None where there is nothing to draw."""
+    """A picture with its heading and caption; ``svg`` is None where there is nothing to draw.
+
+    In a page with a script the picture may be what that script draws.
+    """
 
     title: str
     caption: str
@@ -42,7 +45,12 @@ class Figure:
 
 
 def comparison_page(
-    outcomes: Mapping[str, Outcome], *, trace: Trace | None = None, command: str, title: str
+    outcomes: Mapping[str, Outcome],
+    *,
+    trace: Trace | None = None,
+    command: str,
+    title: str,
+    interactive: bool = False,
 ) -> str:
     """Return the page that compares runs, as one self-contained HTML text.
 
@@ -52,6 +60,8 @@ def comparison_page(
         trace: where the jobs come from; None where they were made in memory.
         command: what reproduces the page, printed at its end.
         title: the page's heading.
+        interactive: put Vega into the page, so that the charts of who ran where can be zoomed and
+            inspected; without it there is no script.
 
     Raises:
         ValueError: ``outcomes`` is empty.
@@ -77,6 +87,8 @@ def comparison_page(
         "settings": sections.settings_table(outcomes),
         "notes": _notes(outcomes),
         "figures": figures(outcomes),
+        "places": _places(outcomes, live=interactive),
+        "script": occupancy.script() if interactive else None,
         "palette": palette.dark_pairs(),
         "command": clean(command, _MAX_COMMAND),
         "version": windtunnel.__version__,
@@ -188,6 +200,21 @@ def _figures_of_nodes(
         )
         picture = _picture(charts.fragmentation(outcomes), "fragments", f"{title}: {names}")
         made["fragments"] = Figure(title, caption + behind, picture)
+    return made
+
+
+def _places(outcomes: Mapping[str, Outcome], *, live: bool) -> list[Figure]:
+    """Return a figure a run of who ran where; none of those that know no nodes."""
+    made = []
+    window = curves.span(list(outcomes.values()))
+    for index, (name, outcome) in enumerate(named(outcomes)):
+        drawn = occupancy.occupancy(outcome, window) if window[1] > window[0] else None
+        if drawn is None:
+            continue
+        title = f"{drawn.title}: {name}"
+        key = f"places{index}"
+        picture = occupancy.live(drawn.chart, key) if live else _picture(drawn.chart, key, title)
+        made.append(Figure(title, drawn.caption, picture))
     return made
 
 

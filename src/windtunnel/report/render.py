@@ -20,13 +20,14 @@ def to_svg(chart: Any, *, name: str, label: str) -> str:
     and its local ids begin with ``name``, so that several pictures live in one page.
 
     Args:
-        chart: an Altair chart.
+        chart: an Altair chart, or Vega-Lite as plain data.
         name: letters, digits and hyphens; unique in the page.
         label: what the picture shows, in a sentence; escaped here.
     """
     import vl_convert
 
-    svg = str(vl_convert.vegalite_to_svg(chart.to_dict(), allowed_base_urls=[]))
+    spec = chart if isinstance(chart, dict) else chart.to_dict()
+    svg = str(vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]))
     svg = _renamed(svg, name)
     svg = _PATH.sub(lambda match: _LONG_NUMBER.sub(r"\1", match[0]), svg)
     box = _VIEW_BOX.search(svg)

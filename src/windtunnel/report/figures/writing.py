@@ -209,7 +209,7 @@ drawChart("#chart", spec, {renderer: "svg", ast: true, mode: "vega-lite"});
 
 
 @functools.cache
-def _vega() -> str:
+def vega_script() -> str:
     """Return Vega, Vega-Lite and vegaEmbed as one script that may stand in a page."""
     import vl_convert
 
@@ -235,7 +235,7 @@ def interactive(spec: dict[str, Any], title: str) -> str:
         f"<title>{escape(title)}</title>\n</head>\n<body>\n"
         '<div id="chart"></div>\n'
         f'<script type="application/json" id="spec">{text}</script>\n'
-        f"<script>{_vega()}</script>\n<script>\n{_START}</script>\n</body>\n</html>\n"
+        f"<script>{vega_script()}</script>\n<script>\n{_START}</script>\n</body>\n</html>\n"
     )
 
 

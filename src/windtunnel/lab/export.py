@@ -1,0 +1,101 @@
+"""What the lab shows, to keep: as a study that flies it again, and as a page."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.lab.setup import AUTO
+from windtunnel.report.page import comparison_page
+
+if TYPE_CHECKING:
+    from windtunnel.lab.bench import Bench
+    from windtunnel.lab.setup import Setup
+
+#: Options of `windtunnel.open_trace` that a study's trace may have.
+_READING = ("format", "jobs", "load", "cpu_jobs", "zone", "bad_rows")
+
+
+def study(bench: Bench, setup: Setup) -> dict[str, Any]:
+    """Return a setup as the plain data of a STUDY.toml: its runs, settings and all.
+
+    Raises:
+        WindtunnelError: the load of the setup cannot be told.
+    """
+    load = bench.offered(setup)
+    options = bench.options(setup)
+    name = bench.source.trace
+    path = Path(name)
+    trace: dict[str, Any] = {"trace": str(path.resolve()) if path.is_file() else name}
+    trace |= {key: bench.source.reading[key] for key in _READING if key in bench.source.reading}
+    data: dict[str, Any] = {
+        "name": "lab",
+        "policies": list(dict.fromkeys(setup.policies)),
+        "clusters": ["own" if bench.is_own(setup) else bench.cluster(setup).name],
+        "placements": [setup.placement],
+        "queueing": [] if setup.queueing == AUTO else [setup.queueing],
+        "loads": ["recorded" if load is None else load],
+        "seeds": [bench.source.seed],
+        "options": {
+            "oversize": options.oversize,
+            "incomplete": options.incomplete,
+            **({} if options.sharing is None else {"sharing": options.sharing}),
+        },
+        "traces": [trace],
+    }
+    return {key: value for key, value in data.items() if value != []}
+
+
+def study_toml(bench: Bench, setup: Setup) -> str:
+    """Return a setup as the text of a STUDY.toml; see `study`.
+
+    Raises:
+        WindtunnelError: the load of the setup cannot be told.
+    """
+    data = study(bench, setup)
+    tables = {key: value for key, value in data.items() if _is_table(value)}
+    lines = ["# What the lab showed; fly it again with: windtunnel study run STUDY.toml"]
+    lines += [f"{key} = {_toml(value)}" for key, value in data.items() if key not in tables]
+    for key, value in tables.items():
+        head = f"[{key}]" if isinstance(value, dict) else f"[[{key}]]"
+        for entry in [value] if isinstance(value, dict) else value:
+            lines += ["", head, *(f"{name} = {_toml(part)}" for name, part in entry.items())]
+    return "\n".join(lines) + "\n"
+
+
+def page(bench: Bench, setup: Setup) -> str:
+    """Return a setup's runs as the page of a comparison.
+
+    Raises:
+        WindtunnelError: the setup cannot be flown.
+    """
+    outcomes = bench.fly(setup)
+    title = f"{bench.trace.name}: {', '.join(outcomes)}"
+    command = "windtunnel study run STUDY.toml"
+    return comparison_page(outcomes, trace=bench.trace, command=command, title=title)
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, dict) or (
+        isinstance(value, list) and any(isinstance(entry, dict) for entry in value)
+    )
+
+
+def _toml(value: Any) -> str:
+    """Return a plain value as TOML.
+
+    Raises:
+        ValueError: a number is not finite.
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return f"[{', '.join(_toml(entry) for entry in value)}]"
+    if isinstance(value, int | float):
+        if not math.isfinite(value):
+            raise ValueError(f"{value!r} has no place in a study")
+        return repr(value)
+    # A basic string of TOML is one of JSON, but for the escapes of characters beyond 16 bits.
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")

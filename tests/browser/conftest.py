@@ -1,0 +1,112 @@
+"""Chromium, watched: a page that asks for anything remote, or complains, fails its test."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test of this folder."""
+    for item in items:
+        if "browser" in item.path.parts:
+            item.add_marker(pytest.mark.browser)
+
+
+@dataclass
+class Watched:
+    """A page and what it did.
+
+    Attributes:
+        page: Playwright's page.
+        complaints: errors and warnings of its console, and exceptions.
+        remote: requests that left this machine; all of them are refused.
+        said: dialogs that it opened.
+    """
+
+    page: Any
+    complaints: list[str] = field(default_factory=list)
+    remote: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+
+    def assert_quiet(self) -> None:
+        """Check that nothing was amiss, nothing came from elsewhere, and no name ran as script."""
+        assert self.remote == []
+        assert self.complaints == []
+        assert self.said == []
+        assert self.page.evaluate("window.hostile") is None
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """The installed Chromium; skips where there is none."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="needs the extra 'browser'")
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        pytest.skip("chromium is not installed")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def watch(chromium: Any) -> Iterator[Callable[..., Watched]]:
+    """Open a page: ``watch(width=390, scheme="dark")``; nothing remote is let through."""
+    contexts = []
+
+    def opened(width: int = 1280, scheme: str = "light") -> Watched:
+        context = chromium.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, accept_downloads=True
+        )
+        contexts.append(context)
+        watched = Watched(context.new_page())
+
+        def guard(route: Any) -> None:
+            url = route.request.url
+            if url.startswith(("file://", "data:", "blob:", "http://127.0.0.1:")):
+                route.continue_()
+            else:
+                watched.remote.append(url)
+                route.abort()
+
+        context.route("**/*", guard)
+        page = watched.page
+        page.on("console", lambda message: _note(watched, message))
+        page.on("pageerror", lambda error: watched.complaints.append(str(error)))
+        page.on("websocket", lambda socket: _note_socket(watched, socket.url))
+        page.on("dialog", lambda dialog: (watched.said.append(dialog.message), dialog.dismiss()))
+        return watched
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+def _note(watched: Watched, message: Any) -> None:
+    if message.type in {"error", "warning"}:
+        watched.complaints.append(message.text)
+
+
+def _note_socket(watched: Watched, url: str) -> None:
+    if not url.startswith("ws://127.0.0.1:"):
+        watched.remote.append(url)
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Callable[[str], str]:
+    """Write a page and return its file:// address."""
+
+    def write(html: str) -> str:
+        path = tmp_path / "page.html"
+        path.write_text(html, encoding="utf-8")
+        return path.as_uri()
+
+    return write
