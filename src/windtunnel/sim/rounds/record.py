@@ -96,6 +96,24 @@ class RoundLog:
         """Return when a job began its last stay, s."""
         return self._start[self._since[job]]
 
+    def held_between(self, edges: np.ndarray) -> np.ndarray:
+        """Return the seconds each job was on each GPU type in each span, from its stays.
+
+        Args:
+            edges: s, ascending; shape (spans + 1,).
+
+        Returns:
+            Shape (spans, jobs, types); jobs that share GPUs count in full.
+        """
+        found = np.zeros((len(edges) - 1, self.work.num_jobs, self.work.num_types))
+        for job, start, end, spot in zip(
+            self._job, self._start, self._end, self._spot, strict=True
+        ):
+            stop = self.stopped_at if math.isnan(end) else end
+            within = np.minimum(stop, edges[1:]) - np.maximum(start, edges[:-1])
+            found[:, job, spot.kind] += np.maximum(within, 0.0)
+        return found
+
     def flight(self, rows: np.ndarray, total: int, until: float, *, with_nodes: bool) -> Flight:
         """Return the run as arrays in jobs-table order.
 

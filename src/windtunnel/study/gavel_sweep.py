@@ -1,0 +1,289 @@
+"""Gavel's headline experiments: completion time against input rate, makespan, shares over time.
+
+Narayanan et al., OSDI'20, section 7: jobs drawn by the published generator on 36 V100s, 36 P100s
+and 36 K80s; of a stream of jobs, those that come 4000th to 4999th are measured, so that the
+cluster is full of others before, between and after them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from windtunnel.cluster.parse import parse_cluster
+from windtunnel.errors import SpecError
+from windtunnel.policies.gavel.in_rounds import PREFIX, gavel_policy
+from windtunnel.schema import conform
+from windtunnel.study.gavel_rounds import run_rounds
+from windtunnel.study.simulate import FlightOptions
+from windtunnel.traces.gavel_generator import generate_gavel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from windtunnel.throughput.measured import ThroughputTable
+
+#: The published cluster.
+CLUSTER = "k80:36,p100:36,v100:36"
+#: Hours after the last measured arrival for which jobs keep coming.
+_TAIL_HOURS = 500.0
+_HOUR = 3600.0
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """What the runs of a sweep share.
+
+    Attributes:
+        cluster: where, in words.
+        multi_gpu: gangs of 1, 2, 4 and 8 GPUs instead of 1 alone.
+        priorities: a fifth of the jobs has weight 5.
+        compat: ``gavel``: the published mechanism; None = ours.
+        throughputs: a throughput table; None = the published speeds, without pairs.
+        first: the first job, by arrival, that is measured.
+        last: the first after them that is not.
+        limit_hours: a run in which the measured jobs are not done so long after the last of them
+            came is given up: the policy does not keep up with the rate.
+    """
+
+    cluster: str = CLUSTER
+    multi_gpu: bool = False
+    priorities: bool = False
+    compat: str | None = None
+    throughputs: ThroughputTable | str | None = None
+    first: int = 4000
+    last: int = 5000
+    limit_hours: float = 2000.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.first < self.last:
+            raise SpecError("measure", f"found {self.first}:{self.last}; expected first < last.")
+
+
+def rate_sweep(
+    policies: Sequence[str],
+    rates: Sequence[float],
+    seeds: Sequence[int],
+    options: SweepOptions | None = None,
+    *,
+    on_done: Callable[[str], None] | None = None,
+) -> pa.Table:
+    """Run policies at input rates.
+
+    Args:
+        policies: names without ``gavel:``, parameters behind them.
+        rates: jobs per hour, > 0.
+        seeds: of the workload and of what policies draw.
+        options: what the runs share.
+        on_done: called with a few words after each run.
+
+    Returns:
+        A row a run, in the order policy, rate, seed: ``policy``, ``rate`` (jobs per hour),
+        ``seed``, ``num_measured``, ``avg_jct``, ``p99_jct`` (s, of the measured jobs; null where
+        the run was given up), ``avg_jct_high`` and ``avg_jct_low`` (by priority; null without),
+        ``avg_rho`` (completion time over that under an equal share), ``utilization``, ``end`` (s),
+        ``rounds``, ``solves``.
+
+    Raises:
+        SpecError: an unknown policy, or an option out of range.
+    """
+    chosen = options or SweepOptions()
+    for rate in rates:
+        if not 0 < rate < math.inf:
+            raise SpecError("rates", f"found {rate:g}; expected jobs per hour > 0.")
+    made = [gavel_policy(PREFIX + name) for name in policies]
+    rows = []
+    for policy in made:
+        for rate in rates:
+            for seed in seeds:
+                run = _continuous(policy, rate, seed, chosen)
+                rows.append({"policy": policy.text[len(PREFIX) :], "rate": rate, **run})
+                if on_done is not None:
+                    on_done(f"{policy.label} at {rate:g} jobs/h, seed {seed}")
+    return pa.Table.from_pylist(rows, schema=_RATE_SCHEMA)
+
+
+def _continuous(policy: Any, rate: float, seed: int, options: SweepOptions) -> dict[str, Any]:
+    """Return the figures of one run of a stream of jobs."""
+    gap = _HOUR / rate
+    count = options.last + math.ceil(rate * _TAIL_HOURS)
+    jobs = generate_gavel(
+        jobs=count,
+        gap=gap,
+        multi_gpu=options.multi_gpu,
+        priorities=options.priorities,
+        whole_steps=False,
+        seed=seed,
+    ).jobs
+    submit = np.asarray(jobs["submit_time"])
+    until = float(submit[options.last - 1]) + options.limit_hours * _HOUR
+    flight = FlightOptions(
+        compat=options.compat, throughputs=options.throughputs, seed=seed, until=until
+    )
+    cluster = parse_cluster(options.cluster)
+    window = slice(options.first, options.last)
+    run = run_rounds(jobs, cluster, policy, flight, stop_after=window)
+    log = run.log
+    jct = (log.end - log.work.submit)[window]
+    given_up = bool(np.isnan(jct).any())
+    weights = np.asarray(jobs["priority"])[run.rows][window]
+    high = weights > 1
+    mean = {
+        "avg_jct": jct,
+        "avg_jct_high": jct[high],
+        "avg_jct_low": jct[~high] if high.any() else jct[:0],
+        "avg_rho": jct / run.isolated_time[window],
+    }
+    found = {
+        name: None if given_up or not len(values) else float(values.mean())
+        for name, values in mean.items()
+    }
+    used = float(log.gpu_time.sum()) / (cluster.num_gpus * log.stopped_at)
+    return {
+        "seed": seed,
+        "num_measured": int((~np.isnan(jct)).sum()),
+        **found,
+        "p99_jct": None if given_up else float(np.quantile(jct, 0.99)),
+        "utilization": used,
+        "end": log.stopped_at,
+        "rounds": log.rounds,
+        "solves": log.solves,
+    }
+
+
+_RATE_SCHEMA = pa.schema(
+    [
+        ("policy", pa.string()),
+        ("rate", pa.float64()),
+        ("seed", pa.int64()),
+        ("num_measured", pa.int64()),
+        *((name, pa.float64()) for name in ("avg_jct", "p99_jct", "avg_jct_high", "avg_jct_low")),
+        *((name, pa.float64()) for name in ("avg_rho", "utilization", "end")),
+        ("rounds", pa.int64()),
+        ("solves", pa.int64()),
+    ]
+)
+
+
+def makespan_sweep(
+    policies: Sequence[str],
+    counts: Sequence[int],
+    seeds: Sequence[int],
+    options: SweepOptions | None = None,
+    *,
+    on_done: Callable[[str], None] | None = None,
+) -> pa.Table:
+    """Run policies on jobs that are all there at the start.
+
+    Args:
+        policies: names without ``gavel:``, parameters behind them.
+        counts: numbers of jobs.
+        seeds: of the workload and of what policies draw.
+        options: what the runs share; ``first``, ``last`` and ``limit_hours`` do not count.
+        on_done: called with a few words after each run.
+
+    Returns:
+        A row a run, in the order policy, count, seed: ``policy``, ``jobs``, ``seed``,
+        ``makespan``, ``avg_jct`` (s), ``utilization``.
+
+    Raises:
+        SpecError: an unknown policy, or an option out of range.
+    """
+    chosen = options or SweepOptions(multi_gpu=True)
+    made = [gavel_policy(PREFIX + name) for name in policies]
+    cluster = parse_cluster(chosen.cluster)
+    rows = []
+    for policy in made:
+        for count in counts:
+            for seed in seeds:
+                jobs = generate_gavel(
+                    jobs=count, multi_gpu=chosen.multi_gpu, priorities=chosen.priorities, seed=seed
+                ).jobs
+                flight = FlightOptions(
+                    compat=chosen.compat, throughputs=chosen.throughputs, seed=seed
+                )
+                found = run_rounds(jobs, cluster, policy, flight).outcome.metrics()
+                kept = {name: found[name] for name in ("makespan", "avg_jct", "utilization")}
+                name = policy.text[len(PREFIX) :]
+                rows.append({"policy": name, "jobs": count, "seed": seed, **kept})
+                if on_done is not None:
+                    on_done(f"{policy.label} with {count} jobs, seed {seed}")
+    return pa.Table.from_pylist(rows)
+
+
+def entity_timeline(
+    policy: str = "hierarchical_water_filling_perf",
+    *,
+    weights: Sequence[float] = (1.0, 2.0, 3.0),
+    jobs_each: int = 6,
+    gap: float = 3600.0,
+    hours: float = 24.0,
+    cluster: str = "k80:3,p100:3,v100:3",
+    compat: str | None = None,
+    seed: int = 0,
+) -> pa.Table:
+    """Run entities whose jobs come one after another, and return what each has over time.
+
+    As the paper's figure on hierarchical policies: first the jobs of the first entity come, then
+    those of the second, ...; none of them ends within the time looked at.
+
+    Args:
+        policy: name without ``gavel:``.
+        weights: of the entities, in order.
+        jobs_each: jobs of each.
+        gap: seconds between two jobs.
+        hours: for how long.
+        cluster: where, in words.
+        compat: ``gavel``: the published mechanism; None = ours.
+        seed: of the job types.
+
+    Returns:
+        A row an entity and hour: ``hour`` (the hour's end), ``entity``, ``weight``, ``gpus``
+        (mean GPUs held in the hour), ``throughput`` (mean of the sum over its jobs of speed over
+        that on V100s alone), ``share`` of all entities' throughput.
+
+    Raises:
+        SpecError: an unknown policy, or an option out of range.
+    """
+    count = len(weights) * jobs_each
+    drawn = generate_gavel(jobs=count, gap=0.0, multi_gpu=False, seed=seed).jobs
+    names = [f"entity {number // jobs_each}" for number in range(count)]
+    columns = {
+        "job_id": [str(number) for number in range(count)],
+        "submit_time": np.arange(count) * gap,
+        "num_gpus": [1.0] * count,
+        "template": drawn["template"],
+        "duration": [1e9] * count,
+        "total_steps": [1e12] * count,
+        "vc": names,
+    }
+    table = conform(pa.table(columns), source="entities")
+    words = "/".join(f"{weight:g}" for weight in weights)
+    chosen = gavel_policy(f"{PREFIX}{policy}:weights={words}")
+    span = math.ceil(hours)
+    flight = FlightOptions(compat=compat, seed=seed, until=span * _HOUR)
+    log = run_rounds(table, parse_cluster(cluster), chosen, flight).log
+    held = log.held_between(np.arange(span + 1) * _HOUR) / _HOUR
+    fastest = log.work.speeds[:, log.work.gpu_types.index("v100")][:, None]
+    entity = np.arange(count) // jobs_each
+    rows = []
+    for hour, step in enumerate(held, start=1):
+        pace = (step * log.work.speeds / fastest).sum(axis=1)
+        total = max(float(pace.sum()), 1e-300)
+        for number, weight in enumerate(weights):
+            mine = entity == number
+            rows.append(
+                {
+                    "hour": hour,
+                    "entity": f"entity {number}",
+                    "weight": float(weight),
+                    "gpus": float(step[mine].sum()),
+                    "throughput": float(pace[mine].sum()),
+                    "share": float(pace[mine].sum()) / total,
+                }
+            )
+    return pa.Table.from_pylist(rows)
