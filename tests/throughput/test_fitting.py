@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,6 +42,7 @@ pytest.importorskip("scipy")
 FITTED = ("vit", "roberta", "bert", "t5", "gpt2")
 
 
+@lru_cache
 def refit(model: TrainingModel) -> Fit:
     links, parameters = model.bandwidths, model.parameters
     assert links is not None
@@ -218,7 +220,7 @@ def test_fit_finds_the_parameters_that_made_the_points() -> None:
     """Points computed from known parameters are explained without error, bandwidths included."""
     truth, links = Parameters(2.0, 1.5, 0.02, 3.0, 5.0, 10.0, 20.0), Bandwidths(12.0, 60.0)
     points = []
-    for word, gpus in [(w, g) for w in ("ga", "zero-dp", "zero-offload") for g in (1, 2, 4, 8)]:
+    for word, gpus in [(w, g) for w in ("ga", "zero-dp", "zero-offload") for g in (1, 4)]:
         plan = Plan.parse(word)
         forward = 400 / gpus
         phases = data_parallel(
@@ -228,7 +230,6 @@ def test_fit_finds_the_parameters_that_made_the_points() -> None:
             ProfiledPoint(plan, gpus, 4, forward, phases.sync, phases.update, phases.total)
         )
     found = fit(points, theta=1000, refine=True)
-    assert found.objective < fit(points, theta=1000).objective
     assert found.fitted_too == ("pcie", "nvlink")
     assert found.objective < 0.02
     for point in points:
@@ -341,3 +342,18 @@ def test_what_ran_is_estimated_to_fit() -> None:
                 assert need.gpu < 80 * 2**30, (model.name, row)
     seven = training_model("llama7").parameters or 0
     assert estimate(Plan.parse("ga"), 8, parameters=seven).gpu > 80 * 2**30  # its limit is 0, too
+
+
+def test_refining_finds_a_lower_objective() -> None:
+    """gpt2's published fit ends in a kink; round it the objective is about half as large."""
+    model = training_model("gpt2")
+    assert model.bandwidths is not None
+    assert model.parameters is not None
+    found = fit(
+        model.profile,
+        theta=model.parameters / 2**20,
+        pcie=model.bandwidths.pcie,
+        nvlink=model.bandwidths.nvlink,
+        refine=True,
+    )
+    assert found.objective < 0.6 * refit(model).objective

@@ -45,7 +45,7 @@ _BOUNDS_EXTRA = (1e-3, 1e4)
 _SANE_OVERLAP = 1e4
 #: Starts tried where the overlap runs off; gpt2's does from about half of them.
 _ATTEMPTS = 24
-_PRECISE = {"ftol": 1e-15, "gtol": 1e-12, "maxiter": 100_000, "maxfun": 1_000_000}
+_PRECISE = {"ftol": 1e-15, "gtol": 1e-12, "maxiter": 3_000, "maxfun": 20_000}
 
 
 @dataclass(frozen=True, slots=True)
