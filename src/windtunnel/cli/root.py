@@ -23,6 +23,7 @@ COMMANDS: dict[str, str] = {
     "predict": "windtunnel.cli.predict",
     "report": "windtunnel.cli.report",
     "gavel": "windtunnel.cli.gavel",
+    "throughput": "windtunnel.cli.throughput",
     "energy": "windtunnel.cli.energy",
     "serving": "windtunnel.cli.serving",
     "lab": "windtunnel.cli.lab",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -78,6 +79,18 @@ class Objective:
         Args:
             values: the seven parameters, then what `extras` names.
         """
+        return self._errors(self._phases(values))
+
+    def squares(self, values: Floats) -> tuple[float, Floats]:
+        """Return the sum of the mean squared errors, which has no kinks, and its gradient.
+
+        Args:
+            values: as above.
+        """
+        return self._errors(self._phases(values), squared=True)
+
+    def _phases(self, values: Floats) -> list[tuple[Floats, list[Floats]]]:
+        """Return each phase's predicted times and its slopes by every value."""
         k_bwd, k_sync, k_opt, k_os, k_const, k_off, k_swap = values[:7]
         extra = dict(zip(self.extras, values[7:], strict=True))
         forward = self._forward + self._share * extra.get("forward", 0.0)
@@ -103,19 +116,21 @@ class Objective:
             of_sync.append(by_phase[0])
             of_update.append(by_phase[1])
             of_total.append(by_phase[0] + by_phase[1] + by_phase[2])
-        return self._errors([(sync, of_sync), (update, of_update), (total, of_total)])
+        return [(sync, of_sync), (update, of_update), (total, of_total)]
 
-    def _errors(self, phases: list[tuple[Floats, list[Floats]]]) -> tuple[float, Floats]:
+    def _errors(
+        self, phases: list[tuple[Floats, list[Floats]]], *, squared: bool = False
+    ) -> tuple[float, Floats]:
         """Return the summed errors of phases, each given with its slopes, and their gradient."""
         value, gradient = 0.0, np.zeros(len(phases[0][1]))
         for (predicted, slopes), (known, log) in zip(phases, self._logs, strict=True):
             if not known.any():
                 continue
             off = (np.log(predicted) - log)[known]
-            error = float(np.sqrt(np.mean(off**2)))
-            value += error
-            if error > 0:
-                weights = off / predicted[known] / error
+            square = float(np.mean(off**2))
+            value += square if squared else math.sqrt(square)
+            if square > 0:
+                weights = off / predicted[known] * (2 if squared else 1 / math.sqrt(square))
                 gradient += np.array([np.mean(weights * slope[known]) for slope in slopes])
         return value, gradient
 
