@@ -91,6 +91,7 @@ class LinearProgram:
         self._row_blocks: list[_Block] = []
         self._costs = self._lower = self._upper = np.empty(0)
         self._row_lower = self._row_upper = np.empty(0)
+        self._integral = np.empty(0, dtype=bool)
         self._triplets: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self._places: dict[tuple[int, int], tuple[np.ndarray, int]] = {}
         self._highs: Any = None
@@ -113,6 +114,7 @@ class LinearProgram:
         lower: ArrayLike = 0.0,
         upper: ArrayLike = np.inf,
         cost: ArrayLike = 0.0,
+        integral: bool = False,
     ) -> np.ndarray:
         """Add a block of columns, one a label; return their indices, shape (labels,).
 
@@ -122,12 +124,15 @@ class LinearProgram:
             lower: a number or one a column; ``-inf`` = none.
             upper: as ``lower``.
             cost: coefficient in the objective, a number or one a column.
+            integral: its columns are whole numbers. Such a program is solved exactly, from scratch
+                each time; it has no duals (0), and no further objectives.
         """
         first, count = self.num_columns, len(labels)
         self._column_blocks.append(_Block(name, first, labels))
         self._lower = np.append(self._lower, _filled(lower, count))
         self._upper = np.append(self._upper, _filled(upper, count))
         self._costs = np.append(self._costs, _filled(cost, count))
+        self._integral = np.append(self._integral, np.full(count, integral))
         self._highs = None
         return np.arange(first, first + count)
 
@@ -230,7 +235,7 @@ class LinearProgram:
 
         Raises:
             InfeasibleError: no values satisfy all rows (named), or the objective is unbounded.
-            SpecError: an unknown method.
+            SpecError: an unknown method, or further objectives with whole numbers.
         """
         if method not in {"auto", "simplex", "interior"}:
             raise SpecError.unknown("method", str(method), ("auto", "simplex", "interior"))
@@ -241,6 +246,8 @@ class LinearProgram:
         else:
             chosen = "simplex" if method == "auto" else method
         solution = self._run(chosen)
+        if then and self._integral.any():
+            raise SpecError("then", "further objectives need a program without whole numbers.")
         if then and self.num_columns:
             solution = self._continued(solution, then)
         return solution
@@ -249,7 +256,9 @@ class LinearProgram:
         import highspy
 
         highs = self._highs
-        highs.setOptionValue("solver", "ipm" if method == "interior" else "simplex")
+        if self._integral.any():
+            method = "choose"  # what HiGHS calls branch and cut
+        highs.setOptionValue("solver", {"interior": "ipm"}.get(method, method))
         if method == "interior":
             highs.clearSolver()  # an old basis would send it back to the simplex method
         highs.run()
@@ -268,10 +277,11 @@ class LinearProgram:
             words = highs.modelStatusToString(status)
             raise InfeasibleError(self.name, f"the solver stopped early ({words})")
         answer, info = highs.getSolution(), highs.getInfo()
+        whole = self._integral.any()
         return Solution(
             float(info.objective_function_value),
             np.array(answer.col_value),
-            np.array(answer.row_dual),
+            np.zeros(self.num_rows) if whole else np.array(answer.row_dual),
             int(info.simplex_iteration_count) + int(info.crossover_iteration_count),
         )
 
@@ -322,6 +332,11 @@ class LinearProgram:
         model.a_matrix_.start_, model.a_matrix_.index_ = starts, indices
         model.a_matrix_.value_ = values
         sense = highspy.ObjSense
+        if self._integral.any():
+            kinds = highspy.HighsVarType
+            model.integrality_ = [
+                kinds.kInteger if whole else kinds.kContinuous for whole in self._integral
+            ]
         model.sense_ = sense.kMaximize if self._maximize else sense.kMinimize
         highs = highspy.Highs()
         options: dict[str, bool | int | float] = {
@@ -330,6 +345,8 @@ class LinearProgram:
             "primal_feasibility_tolerance": TOLERANCE,
             "dual_feasibility_tolerance": TOLERANCE,
             "ipm_optimality_tolerance": TOLERANCE,
+            "mip_rel_gap": 0.0,
+            "random_seed": 0,
         }
         for option, value in options.items():
             highs.setOptionValue(option, value)
