@@ -55,7 +55,7 @@ def test_unknown_models_are_told() -> None:
 @pytest.mark.parametrize(
     ("name", "plan", "shape", "said"),
     [
-        ("bert", "ga", (16,), "not measured there nor on both sides"),
+        ("bert", "ga", (16,), "measured on 1 to 8 GPUs only"),
         ("llama7b_bsz16", "182", (4, 4, 4, 4), "out of memory"),
         ("llama7", "zero-dp", (8,), "not measured anywhere"),
         ("llama7", "ga", (8,), "does not fit into a GPU's memory"),

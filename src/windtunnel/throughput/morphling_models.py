@@ -54,6 +54,8 @@ class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limits: dict[str, tuple[int, int]]
     stored: _Stored
     fitted: _SEVEN | None = None
+    three_d: _SEVEN | None = None
+    network: float | None = None
     hand_kept: _SEVEN | None = None
     reference_iteration_time: float | None = None
     forward_divisors: dict[int, float] = {}
@@ -66,6 +68,8 @@ class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class _Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     provenance: str
+    gpus_per_card: int
+    gpu_memory_gib: float
     models: list[_Record]
 
 
@@ -79,7 +83,7 @@ def training_models() -> Mapping[str, TrainingModel]:
     """
     raw = resources.files("windtunnel.throughput").joinpath("morphling.toml").read_bytes()
     facts = msgspec.toml.decode(raw, type=_Facts, strict=False)
-    return MappingProxyType({r.name: _model(r, facts.provenance) for r in facts.models})
+    return MappingProxyType({r.name: _model(r, facts) for r in facts.models})
 
 
 def training_model(name: str) -> TrainingModel:
@@ -94,7 +98,7 @@ def training_model(name: str) -> TrainingModel:
     return models[name]
 
 
-def _model(record: _Record, provenance: str) -> TrainingModel:
+def _model(record: _Record, facts: _Facts) -> TrainingModel:
     fitted = record.fitted or record.hand_kept
     plan = Plan.parse
     stored = record.stored
@@ -115,6 +119,10 @@ def _model(record: _Record, provenance: str) -> TrainingModel:
         forward_time=record.forward_time,
         forward_divisors=record.forward_divisors,
         bandwidths=Bandwidths(*record.bandwidths),
+        network=record.network,
+        gpus_per_card=facts.gpus_per_card,
+        gpu_memory_gib=facts.gpu_memory_gib,
+        three_d=record.three_d,
         fitted=None if fitted is None else Parameters(*fitted),
         profile=tuple(ProfiledPoint(plan(row[0]), *row[1:]) for row in record.profile.rows),
         offload_threads=record.offload_threads,
@@ -129,7 +137,7 @@ def _model(record: _Record, provenance: str) -> TrainingModel:
             sizes={gpus: tuple(where) for gpus, where in stored.sizes},
             plans={where: plan(word) for where, word in stored.plans.items()},
         ),
-        provenance=provenance,
+        provenance=facts.provenance,
     )
 
 

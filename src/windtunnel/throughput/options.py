@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Shape: TypeAlias = tuple[int, ...]
 
 _ONE_DIGIT = re.compile(r"[1-9]+", re.ASCII)
-_LONG = re.compile(r"[1-9]\d{0,5}(\+[1-9]\d{0,5})*", re.ASCII)
+_LONG = re.compile(r"[1-9]\d{0,5}(\+[1-9]\d{0,5})*\+?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,28 +86,30 @@ def parse_placement(text: str) -> Shape:
     Raises:
         SpecError: it is no placement.
 
-    >>> parse_placement("112"), parse_placement("16+16")
-    ((2, 1, 1), (16, 16))
+    >>> parse_placement("112"), parse_placement("16+16"), parse_placement("16+")
+    ((2, 1, 1), (16, 16), (16,))
     """
     word = text.strip()
     if _ONE_DIGIT.fullmatch(word):
         return as_shape([int(digit) for digit in word])
     if "+" in word and _LONG.fullmatch(word):
-        return as_shape([int(number) for number in word.split("+")])
+        return as_shape([int(number) for number in word.removesuffix("+").split("+")])
     raise SpecError(
         "placement",
         f"found {quote(text)}; expected the GPUs on each node as digits, such as '44' for two "
-        "nodes with 4 each, or '16+16' where a node has more than 9.",
+        "nodes with 4 each, or '16+16' and '16+' where a node has more than 9.",
     )
 
 
 def placement_name(shape: Sequence[int]) -> str:
     """Return a shape as placements are written: digits, fewest GPUs first.
 
-    >>> placement_name((2, 1, 1)), placement_name((16, 16))
-    ('112', '16+16')
+    >>> placement_name((2, 1, 1)), placement_name((16, 16)), placement_name((16,))
+    ('112', '16+16', '16+')
     """
-    return ("" if max(shape) <= 9 else "+").join(map(str, sorted(shape)))  # noqa: PLR2004
+    if max(shape) <= 9:  # noqa: PLR2004 - what one digit holds
+        return "".join(map(str, sorted(shape)))
+    return "+".join(map(str, sorted(shape))) + "+" * (len(shape) == 1)
 
 
 def shapes_of(num_gpus: int, *, node_gpus: int, num_nodes: int) -> Iterator[Shape]:

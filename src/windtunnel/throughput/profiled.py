@@ -17,16 +17,17 @@ class ProfiledPoint:
         plan: the plan.
         gpus: GPUs, all on one node.
         threads: CPU threads with each GPU.
-        forward: forward time of one GPU's samples, once.
-        sync: backward and communication, overlapped, with what goes to the CPUs (``Tcc``).
-        update: optimizer with swapping (``Topt``).
+        forward: forward time of one GPU's samples, once; None = not measured.
+        sync: backward and communication, overlapped, with what goes to the CPUs (``Tcc``); None =
+            not measured.
+        update: optimizer with swapping (``Topt``); None = not measured.
         total: the iteration.
     """
 
     plan: Plan
     gpus: int
     threads: int
-    forward: float
-    sync: float
-    update: float
+    forward: float | None
+    sync: float | None
+    update: float | None
     total: float

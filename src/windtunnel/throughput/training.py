@@ -7,9 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from windtunnel.errors import ThroughputError
-from windtunnel.throughput.analytic import data_parallel
 from windtunnel.throughput.candidates import options_of
+from windtunnel.throughput.memory import estimate
 from windtunnel.throughput.options import as_shape, placement_name
+from windtunnel.throughput.prediction import predicted_time, within_reach
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from windtunnel.throughput.plans import Plan
     from windtunnel.throughput.profiled import ProfiledPoint
     from windtunnel.throughput.tables import MeasuredTable, Measurement
+    from windtunnel.throughput.three_d import Costs
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +62,18 @@ class TrainingModel:
         sequence: tokens of a sample; None = unknown.
         table: measured points.
         limits: data-parallel family -> largest samples on a GPU without and with checkpointing; 0
-            = not at all. They rule over any estimate of memory. Empty = unknown.
-        placements: 3D plan -> shapes it may run on beside the measured ones.
+            = not at all. They rule over any estimate of memory, with ``placements``. Empty =
+            unknown: memory is estimated.
+        placements: 3D plan -> shapes it may run on beside the measured ones, where limits are.
         forward_time: seconds of the forward pass of the global batch on one GPU; None = unknown.
         forward_divisors: GPUs -> what the forward time is divided by, where not by the GPUs.
         bandwidths: GB/s inside a node; None = unknown.
+        network: GB/s of one of a node's network cards; None = unknown.
+        gpus_per_card: GPUs that share a network card.
+        gpu_memory_gib: memory of a GPU, GiB; None = unknown.
         fitted: parameters of the analytic model; None = not fitted.
-        profile: the points that those were fitted to.
+        three_d: costs of `windtunnel.throughput.three_d`; None = not fitted.
+        profile: the points that ``fitted`` was fitted to.
         offload_threads: CPU threads a GPU of measured offload points that do not tell theirs.
         reference_iteration_time: seconds that speeds are normalised by; None = none published.
         stored: what the published scheduler reads; None = it does not know the model.
@@ -86,7 +93,11 @@ class TrainingModel:
     forward_time: float | None = None
     forward_divisors: Mapping[int, float] = field(default_factory=dict)
     bandwidths: Bandwidths | None = None
+    network: float | None = None
+    gpus_per_card: int = 1
+    gpu_memory_gib: float | None = None
     fitted: Parameters | None = None
+    three_d: Costs | None = None
     profile: tuple[ProfiledPoint, ...] = ()
     offload_threads: int | None = None
     reference_iteration_time: float | None = None
@@ -99,7 +110,7 @@ class TrainingModel:
         """Return the seconds per iteration of a plan on a shape.
 
         The plan's measured time; else, between its measured sizes, the interpolation within the
-        plan; else, between the GPU counts it was measured at on one node, the analytic model.
+        plan; else the fitted model, where measurements stand on both sides (see `within_reach`).
 
         Args:
             plan: the plan that runs.
@@ -227,40 +238,21 @@ class TrainingModel:
         return (changed, False) if changed > 0 else "the fitted model contradicts its measured time"
 
     def _predicted(self, plan: Plan, shape: Shape, cpus: int | None) -> tuple[float, bool] | str:
-        """Return the analytic model's time where it is valid."""
-        sizes = self.sizes_of(plan)
-        if not sizes:
-            return "it was not measured anywhere"
-        gpus = sum(shape)
-        if len(shape) > 1 or not min(sizes) <= gpus <= max(sizes) or plan.family == "3d":
-            return "it was not measured there nor on both sides of it"
-        if self.fitted is None or self.bandwidths is None:
-            return "it was not measured there, and no model is fitted"
-        if self.forward_time is None or self.parameters is None:
-            return "it was not measured there, and the model's size is unknown"
-        threads = (cpus or self.offload_threads) if plan.family == "zero-offload" else 1
-        if threads is None:
-            return "it needs CPUs, and their number is unknown"
-        phases = data_parallel(
-            self.fitted,
-            self.bandwidths,
-            plan,
-            forward=1000 * self.forward_time / self.forward_divisors.get(gpus, gpus),
-            theta=self.parameters / 2**20,
-            gpus=gpus,
-            threads=threads,
-        )
-        return phases.total / 1000, False
+        """Return the fitted model's time where measurements stand on both sides of it."""
+        beyond = within_reach(self, plan, shape)
+        if beyond is not None:
+            return f"it was not measured there, and {beyond}"
+        time = predicted_time(self, plan, shape, cpus)
+        return f"it was not measured there, and {time}" if isinstance(time, str) else (time, False)
 
     def _too_large(self, plan: Plan, shape: Shape) -> str | None:
-        """Return why a plan's samples do not fit into a GPU's memory; None = they do."""
+        """Return why a plan does not fit into a GPU's memory; None = it does, or nobody knows."""
+        if not self.limits:
+            return self._estimated_too_large(plan, sum(shape))
         if plan.family == "3d":
-            allowed = self.placements.get(plan)
-            if allowed is None or shape in allowed:
+            if shape in self.placements.get(plan, ()):
                 return None
             return "it is not among the placements where this plan fits"
-        if not self.limits:
-            return None
         limit = self.limits[plan.family][plan.checkpointing]
         samples = self.global_batch_size // sum(shape)
         if samples <= limit:
@@ -268,3 +260,19 @@ class TrainingModel:
         if limit == 0:
             return "it does not fit into a GPU's memory"
         return f"{samples} samples on a GPU do not fit into its memory, at most {limit} do"
+
+    def _estimated_too_large(self, plan: Plan, gpus: int) -> str | None:
+        if self.gpu_memory_gib is None or self.parameters is None:
+            return None
+        need = estimate(
+            plan,
+            gpus,
+            parameters=self.parameters,
+            hidden=self.hidden,
+            layers=self.layers,
+            sequence=self.sequence,
+        )
+        if need.gpu <= self.gpu_memory_gib * 2**30:
+            return None
+        needed = f"{need.gpu / 2**30:.3g} GiB"
+        return f"it needs about {needed} on a GPU of {self.gpu_memory_gib:g} GiB"

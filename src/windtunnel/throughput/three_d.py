@@ -1,0 +1,123 @@
+"""Our model of 3D plans, in physical form, linear in seven costs that are fitted.
+
+Seconds of an iteration under pipeline p, tensor t and data d degrees on n nodes of m GPUs::
+
+    compute      A / (p t d) + B (1 - 1/p) / (t d)     B / A = 1: stages only wait for each other
+    tensor       32 H (t - 1) / t * layers * batch / d           over NVLink, or over the network
+                                                                 where a group spans nodes
+    data         8 parameters (d - 1) / d / (p t)                over NVLink, or t at a time over
+                                                                 the node's cards where t d > m
+    pipeline     p - 1                                           hand-overs
+
+with H = hidden size x sequence. The published form takes a forward time that grows with d and
+falls with p (`windtunnel.throughput.published`); this one is fitted to measured rows by
+non-negative least squares of relative errors.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from windtunnel.errors import SpecError
+from windtunnel.throughput.network import cards
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from windtunnel.throughput.options import Shape
+    from windtunnel.throughput.plans import Plan
+
+#: The seven costs, in this order; those of data in seconds per GB, of others as above.
+COSTS = ("compute", "bubble", "tensor", "tensor_network", "data", "data_network", "stage")
+Costs: TypeAlias = tuple[float, float, float, float, float, float, float]
+_MEBI = 2.0**20
+
+
+def features(
+    plan: Plan,
+    shape: Shape,
+    *,
+    batch: int,
+    parameters: int,
+    hidden: int,
+    layers: int,
+    sequence: int,
+    gpus_per_card: int,
+) -> Costs:
+    """Return how often each of the seven costs is paid in an iteration.
+
+    Args:
+        plan: a 3D plan.
+        shape: GPUs on each node.
+        batch: samples of the global batch.
+        parameters: number of parameters.
+        hidden: hidden size.
+        layers: layers.
+        sequence: tokens of a sample.
+        gpus_per_card: GPUs that share a network card.
+    """
+    pipeline, tensor, data = plan.degrees(sum(shape))
+    exchanged = 32 * hidden * sequence * (tensor - 1) / tensor * layers * batch / data
+    exchanged /= 1000 * _MEBI
+    reduced = 8 * parameters * (data - 1) / data / (pipeline * tensor) / (1000 * _MEBI)
+    split = any(gpus % tensor for gpus in shape)
+    spans = tensor * data > min(shape)
+    through = tensor * reduced / cards(shape, gpus_per_card)
+    return (
+        1 / (pipeline * tensor * data),
+        (1 - 1 / pipeline) / (tensor * data),
+        0.0 if split else exchanged,
+        exchanged if split else 0.0,
+        0.0 if spans else reduced,
+        through if spans else 0.0,
+        pipeline - 1.0,
+    )
+
+
+def predict(costs: Sequence[float], paid: Sequence[float]) -> float:
+    """Return seconds per iteration: what is paid times what it costs."""
+    return float(sum(cost * times for cost, times in zip(costs, paid, strict=True)))
+
+
+def fit_costs(rows: Sequence[Costs], seconds: Sequence[float]) -> Costs:
+    """Return the seven costs that explain measured rows with the least relative errors.
+
+    Args:
+        rows: what each row pays, at least one row.
+        seconds: its measured iteration.
+
+    Raises:
+        SpecError: scipy is missing.
+    """
+    solve = _least_squares()
+    times = np.array(seconds)
+    found, _ = solve(np.array(rows) / times[:, None], np.ones(len(times)))
+    return tuple(map(float, found))  # type: ignore[return-value] # seven columns
+
+
+def leave_one_out(rows: Sequence[Costs], seconds: Sequence[float]) -> tuple[float, ...]:
+    """Return each row's relative error when the costs are fitted to all the others.
+
+    Args:
+        rows: what each row pays, at least two rows.
+        seconds: its measured iteration.
+    """
+    errors = []
+    for index, (row, time) in enumerate(zip(rows, seconds, strict=True)):
+        others = [other for i, other in enumerate(rows) if i != index]
+        times = [other for i, other in enumerate(seconds) if i != index]
+        errors.append(abs(predict(fit_costs(others, times), row) / time - 1))
+    return tuple(errors)
+
+
+def _least_squares() -> Any:
+    try:
+        from scipy.optimize import nnls
+    except ImportError as error:
+        raise SpecError(
+            "fit",
+            'needs scipy, which is not installed; install it with: pip install "windtunnel[ml]".',
+        ) from error
+    return nnls
