@@ -255,7 +255,8 @@ def flight_options(command: Command) -> Command:
         click.option(
             "--compat",
             metavar="NAME",
-            help="A published simulator's own ways, to compare with what it printed: pai.",
+            help="A published simulator's own ways, to compare with what it printed: pai, "
+            "morphling.",
         ),
         click.option(
             "--arrivals",
