@@ -71,7 +71,7 @@ def test_the_published_simulator_over_subscribes() -> None:
     [
         ({"policy": "fifo"}, "not of the simulator"),
         ({"policy": "fixed-plan"}, "its own policy"),
-        ({"cluster": "8x4"}, "nodes of 8 GPUs"),
+        ({"cluster": "16x4"}, "nodes of 8 GPUs"),
         ({"penalty": 1.0}, "its own penalty"),
         ({"compat": "pai"}, "expected 'morphling'"),
     ],
