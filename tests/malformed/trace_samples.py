@@ -123,6 +123,14 @@ instance_2,CN,"app, ü",12,16,0,0,1,1,24.0,30.0,64.0,80.0,-1,100,160,2591000
 instance_3,HN,app_1,64,64,2,2,25,100,200.0,240.0,100.0,120.0,2,200,260.5,
 instance_4,CN,app_1,12,16,0,0,1,1,24.0,30.0,64.0,80.0,-1,300,360,361
 """
+_MORPHLING = """\
+name,submission_time,duration,application,num_gpus,num_cpus,bandwidth,exec_plan,steps,is_sla
+vit-0,0,3163.091667,vit,2,16,0,zero-dp,37239,0
+llama30-1,1639,142.2190972,llama30,48,384,1.25,344,64,1
+t5-2,3519,3312,t5,4,32,0,ga,8109,0
+llama7-3,3672,1583.1375,llama7,8,64,0,zero-offload,168,1
+bert-4,3700,9.5,bert,1,8,0,zero-dp,1,0
+"""
 _GENAI = """\
 gmt_create,groupId,predict_type,checkpoint_model_version_id,predict_status,exec_time_seconds,\
 prompt_length,negative_prompt_length,num_images_per_prompt,num_inference_steps,num_lora
@@ -353,6 +361,7 @@ def trace_samples() -> list[Sample]:
         _csv("acme-helios", "all_cluster_log.csv", all_clusters, given=ids),
         _csv("pai-sim", "pai_job.csv", _PAI_SIM, "job_id"),
         _csv("dlrm", "disaggregated_DLRM_trace.csv", _DLRM, "instance_sn"),
+        _csv("morphling", "workload-base.csv", _MORPHLING, "name"),
         _csv("genai", "lora_request_trace.csv", _GENAI, "genai"),
         _sacct(),
         _gavel(),

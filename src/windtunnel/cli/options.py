@@ -290,6 +290,8 @@ def flight_options(command: Command) -> Command:
             "--compat",
             metavar="NAME",
             help="A published simulator's own ways, to compare with what it printed: pai, gavel.",
+            help="A published simulator's own ways, to compare with what it printed: pai, "
+            "morphling.",
         ),
         click.option(
             "--arrivals",

@@ -29,7 +29,9 @@ from windtunnel.policies.length_order import (
     Sju,
 )
 from windtunnel.policies.morphling.fixed_plan import FixedPlan
+from windtunnel.policies.morphling.rivals import AntMan, EqualShare, Synergy
 from windtunnel.policies.morphling.scheduler import Morphling, Neither, PlansOnly, ResourcesOnly
+from windtunnel.policies.morphling.sia import Sia
 from windtunnel.policies.queue_order import Fifo, Priority, PriorityPreemptive, Srtf
 from windtunnel.policies.quota import Quota
 from windtunnel.policies.reserving_packing import ReservingPacking
@@ -48,7 +50,8 @@ POLICIES: dict[str, Policy] = {
         *(Easy, EasySjbf, EasyPerfect, Conservative, Las, Tiresias, Srsf),
         *(Sju, Sjg, Sjgg, Qssf, Edf, FairShare, Multifactor),
         *(Quota, ReservingPacking),
-        *(Morphling, PlansOnly, ResourcesOnly, Neither, FixedPlan),
+        *(Morphling, PlansOnly, ResourcesOnly, Neither),
+        *(FixedPlan, EqualShare, Synergy, AntMan, Sia),
     )
 }
 #: Other names of the field for the same policies.

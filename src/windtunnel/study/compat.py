@@ -1,6 +1,7 @@
 """Published simulators' own ways, for comparing with what they printed: ``compat="pai"``.
 
 ``compat="gavel"`` is a mechanism of its own (`windtunnel.sim.rounds.published`).
+(``compat="morphling"`` is `windtunnel.study.morphling_ticks`.)
 
 The PAI simulator (alibaba/clusterdata, ``cluster-trace-gpu-v2020/simulator``; Weng et al., NSDI
 2022):
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 #: Names of published simulators.
 COMPATS: tuple[str, ...] = ("gavel", "pai")
+COMPATS: tuple[str, ...] = ("pai", "morphling")
 #: Requests are rounded to this part of a GPU or a core.
 _PERCENT = 100
 
@@ -155,6 +157,10 @@ def as_pai(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: Any) 
     Raises:
         SpecError: the policy, or an option, is not of the simulator's.
     """
+    if options.compat != "pai":
+        raise SpecError(
+            "compat", f"policy {policy.label!r} is not of the simulator {options.compat!r}."
+        )
     if options.queueing not in (None, "skip"):
         raise SpecError(
             "queueing", f"found {options.queueing!r}; the PAI simulator goes on past what does not "

@@ -71,6 +71,8 @@ def fly_elastic(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: 
         raise SpecError("engine", "elastic runs are the reference engine's; use engine='auto'.")
     if cluster.is_pool:
         raise SpecError("cluster", "elastic jobs run on nodes; expected such as 8x8, not a pool.")
+    if options.compat not in (None, "morphling"):
+        raise SpecError("compat", f"policy {policy.label!r} is elastic; expected 'morphling'.")
     until = math.inf if options.until is None else float(options.until)
     if not until >= 0:
         raise SpecError("until", f"found {options.until!r}; expected seconds >= 0")
@@ -82,6 +84,10 @@ def fly_elastic(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: 
         oversize=options.oversize,
         incomplete=options.incomplete,
     )
+    if options.compat == "morphling":
+        from windtunnel.study.morphling_ticks import fly_artifact
+
+        return fly_artifact(table, cluster, policy, options, problem)
     cores = _cores(cluster, constrain=options.resources == "all")
     works, notes = works_of(problem, cores, penalty=options.penalty, models=options.models)
     flown = policy.for_run(problem)

@@ -107,6 +107,7 @@ def simulate(
         arrivals: other submit times: ``300/60`` = 300 jobs every 60 s, in order of their own.
         compat: a published simulator's own ways, for comparing with what it printed: ``pai``
             (`windtunnel.study.compat`), ``gavel`` (`windtunnel.sim.rounds.published`).
+            (`windtunnel.study.compat`), ``morphling`` (`windtunnel.study.morphling_ticks`).
         estimates: what backfilling expects a job to take: ``recorded`` (the requested wall time),
             ``perfect`` (its true duration) or a predictor's name, which predicts each job at its
             submission (`windtunnel.study.foresight`); None = the policy's own default.

@@ -28,7 +28,7 @@ def grow(policy: Morphling, draft: Draft, price: float) -> None:
     for number, held in draft.held.items():
         if draft.changed(held) or held.until - draft.now <= policy.margin:
             continue
-        if not policy.may_change(held.job):
+        if not policy.may_grow(held.job):
             continue
         ladder = policy.ladder(draft.cluster, held.job)
         steps += [

@@ -53,16 +53,17 @@ def _victims(
     Args:
         policy: whose rules count.
         draft: who runs.
-        to_nothing: best-effort jobs can spare everything.
+        to_nothing: best-effort jobs that are not aged can spare everything.
     """
     found = []
     for number, held in draft.held.items():
         if draft.changed(held):
             continue
         ladder = policy.ladder(draft.cluster, held.job)
-        everything = to_nothing and not draft.cluster.work(held.job).guaranteed
+        promised = draft.cluster.work(held.job).guaranteed
+        everything = to_nothing and not promised and not policy.is_aged(held.job, draft.now)
         spare = held.option.num_gpus - (0 if everything else ladder.floor.num_gpus)
-        if spare <= 0 or not policy.may_change(held.job):
+        if spare <= 0 or not policy.may_give_way(held.job):
             continue
         slope = ladder.slope(None if everything else ladder.floor, held.option)
         found.append((slope, number, spare, held))
@@ -98,10 +99,15 @@ def _launch_over(
         return None
     draft.put(job, floor, where)
     guaranteed = draft.cluster.work(job).guaranteed
+
+    def may_lose(other: JobView) -> bool:
+        promised = draft.cluster.work(other).guaranteed
+        return guaranteed and not promised and not policy.is_aged(other, draft.now)
+
     loss = 0.0
     for held in reversed(gone):
         lost = _settle(policy, draft, held)
-        if lost is None and not (guaranteed and not draft.cluster.work(held.job).guaranteed):
+        if lost is None and not may_lose(held.job):
             return None
         loss += lost or 0.0
     return loss

@@ -55,7 +55,7 @@ class Morphling(Policy):
         yielding: seconds of others' waiting that a launch may cause for each second that the job
             has waited itself; 0 = jobs never hold back.
         base: jobs that are taken to wait, besides those that do, in the price of GPU time.
-        most: reconfigurations of one job at most.
+        most: changes after which a job gives way no longer; it may grow up to as many times more.
         quotas: GPUs of each ``vc``: of its guaranteed jobs only those are launched whose floors
             come to no more; empty = no quotas.
     """
@@ -69,9 +69,9 @@ class Morphling(Policy):
         *,
         margin: float = 300.0,
         ageing: float = 43200.0,
-        patience: float = 1.2,
-        yielding: float = 1.0,
-        base: float = 2.0,
+        patience: float = 1.3,
+        yielding: float = 1.5,
+        base: float = 4.0,
         most: float = 5,
         quotas: Mapping[str, float] | None = None,
     ) -> None:
@@ -140,7 +140,6 @@ class Morphling(Policy):
                 waiting.leave(job)
                 continue
             held_back += later
-            aged = now - job.submit_time >= self.ageing
             guaranteed = cluster.work(job).guaranteed
             pushes = shadow is None and (guaranteed or not pushed)
             pushes = pushes and not self._until_held(draft, job, waiting)
@@ -148,7 +147,7 @@ class Morphling(Policy):
             if pushes and make_room(self, draft, job):
                 book.note(job)
                 waiting.leave(job)
-            elif shadow is None and aged:
+            elif shadow is None and self.is_aged(job, now):
                 shadow = Shadow.of(draft, job, self.ladder(cluster, job))
         if line and not draft.held:
             self._launch_alone(draft, line, book)
@@ -173,9 +172,17 @@ class Morphling(Policy):
         """Return the seconds of others' waiting that a GPU-second costs."""
         return (self.base + waiting) / self._num_gpus
 
-    def may_change(self, job: JobView) -> bool:
-        """Return whether a job was reconfigured less often than it may be."""
+    def may_give_way(self, job: JobView) -> bool:
+        """Return whether a job was changed less often than it may be for others' sake."""
         return self._changes.get(job.number, 0) < self.most
+
+    def may_grow(self, job: JobView) -> bool:
+        """Return whether a job was changed less often than it may be at all."""
+        return self._changes.get(job.number, 0) < 2 * self.most
+
+    def is_aged(self, job: JobView, now: float) -> bool:
+        """Return whether a job is so old that it goes before all others."""
+        return now - job.submit_time >= self.ageing
 
     def _told(self, draft: Draft) -> Iterable[Decision]:
         for number, held in draft.before.items():
@@ -185,7 +192,7 @@ class Morphling(Policy):
 
     def _line(self, now: float, jobs: list[JobView], cluster: Any) -> list[JobView]:
         def rank(job: JobView) -> int:
-            if now - job.submit_time >= self.ageing:
+            if self.is_aged(job, now):
                 return 0
             return 1 if cluster.work(job).guaranteed else 2
 
@@ -204,10 +211,10 @@ class Morphling(Policy):
             ),
         )
         limit = costs[0][0] * self.patience
-        waited = draft.now - job.submit_time
+        aged = self.is_aged(job, draft.now)
         later: list[float] = []
         for cost, _, option in costs:
-            if cost > limit and len(costs) > 1 and waited < self.ageing:
+            if cost > limit and len(costs) > 1 and not aged:
                 break
             where = draft.fit(job, option)
             if where is not None and shadow is not None:
@@ -229,7 +236,8 @@ class Morphling(Policy):
         """
         ladder = self.ladder(draft.cluster, job)
         waited = draft.now - job.submit_time
-        if not self.yielding or len(ladder.options) < 2 or waited >= self.ageing:  # noqa: PLR2004 - a choice is of two
+        chooses = len(ladder.options) > 1 and not self.is_aged(job, draft.now)
+        if not self.yielding or not chooses:
             return 0.0
         chosen = option or ladder.floor
         gpu_time = chosen.num_gpus * draft.runtime(job, chosen)

@@ -1,0 +1,232 @@
+"""Elastic runs by hand: launches, changes, penalties, capacity, and what is told of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from elastic_cases import MODELS, NODES, jobs_of
+
+import windtunnel as wt
+from windtunnel.sim.elastic import measures
+
+
+class Scripted(wt.Policy):
+    """Does at each instant what it was told to."""
+
+    elastic = True
+
+    def __init__(self, script: dict[float, list[tuple[Any, ...]]]) -> None:
+        self.script = script
+
+    def decide(self, now: float, queue: Any, cluster: Any) -> Any:
+        """Yield what the script has for now: (verb, job id, GPUs, plan, nodes)."""
+        active = {job.job_id: job for job in [*queue, *cluster.running]}
+        for verb, name, *more in self.script.get(now, []):
+            job = active[name]
+            if verb == "preempt":
+                yield wt.Preempt(job)
+            elif verb == "start":
+                yield wt.Start(job)
+            elif verb == "move":
+                yield wt.Move(job, more[0])
+            else:
+                gpus, plan, *where = more
+                option = next(
+                    o
+                    for o in cluster.options(job)
+                    if o.num_gpus == gpus and o.plan is not None and o.plan.name == plan
+                )
+                yield wt.Resize(job, option, *where)
+        later = [at for at in self.script if at > now]
+        if later:
+            yield wt.Wake(min(later))
+
+
+def fly(
+    jobs: dict[str, Any], script: dict[float, list[tuple[Any, ...]]], **more: Any
+) -> wt.Outcome:
+    """Fly jobs as scripted."""
+    options = {"models": MODELS, "penalty": 10.0, **more}
+    return wt.simulate(jobs, NODES, Scripted(script), **options)
+
+
+ONE = jobs_of((0, "steep", 4, "ga", 100))
+
+
+def test_a_launch_costs_its_penalty_and_runs_every_step() -> None:
+    out = fly(ONE, {0: [("start", "j0")]})
+    assert out.table["end_time"].to_pylist() == [10 + 100 * 2.0]
+    assert out.metrics()["num_reconfigurations"] == 0
+
+
+def test_the_penalty_is_260_s_unless_said() -> None:
+    out = wt.simulate(ONE, NODES, Scripted({0: [("start", "j0")]}), models=MODELS)
+    assert out.table["jct"].to_pylist() == [260 + 200]
+    assert out.settings["penalty"] == 260.0
+
+
+def test_a_penalty_by_model() -> None:
+    jobs = jobs_of((0, "steep", 4, "ga", 1), (0, "flat", 1, "ga", 1))
+    script = {0: [("start", "j0"), ("start", "j1")]}
+    out = fly(jobs, script, penalty={"flat": 3.0})
+    assert out.table["jct"].to_pylist() == [262.0, 5.0]
+
+
+def test_a_change_keeps_the_work_done_and_costs_a_penalty() -> None:
+    # 10 s of launching, 40 s at 2 s a step = 20 of 100 steps; then 10 s, 80 steps at 1.75 s.
+    out = fly(ONE, {0: [("start", "j0")], 50: [("resize", "j0", 8, "ga")]})
+    assert out.table["end_time"].to_pylist() == [50 + 10 + 80 * 1.75]
+    assert out.segments["num_gpus"].to_pylist() == [4, 8]
+    assert out.segments["end"].to_pylist() == [50, 200]
+    assert out.metrics()["num_reconfigurations"] == 1
+    assert out.metrics()["num_preemptions"] == 0
+    assert out.metrics()["gpu_time"] == 50 * 4 + 150 * 8
+    assert out.metrics()["useful_gpu_time"] == 40 * 4 + 140 * 8
+    assert out.metrics()["penalty_time"] == 20
+
+
+def test_part_of_a_step_counts() -> None:
+    # 3.5 steps in 7 s.
+    out = fly(ONE, {0: [("start", "j0")], 17: [("resize", "j0", 2, "ga")]})
+    assert out.table["end_time"].to_pylist() == [17 + 10 + 96.5 * 4.0]
+
+
+def test_nothing_is_done_while_launching_or_without_gpus() -> None:
+    script = {
+        0: [("start", "j0")],
+        4: [("resize", "j0", 1, "ga")],  # still launching: nothing done
+        30: [("preempt", "j0")],  # 16 s at 8 s a step: two steps
+        90: [("start", "j0")],
+    }
+    out = fly(ONE, script)
+    assert out.table["end_time"].to_pylist() == [90 + 10 + 98 * 2.0]
+    assert out.table["num_preemptions"].to_pylist() == [1]
+    assert out.metrics()["num_reconfigurations"] == 2
+    assert out.metrics()["penalty_time"] == 4 + 10 + 10
+    waiting = {row["time"]: row["jobs"] for row in out.queue().to_pylist()}
+    assert (waiting[4], waiting[30], waiting[90]) == (0, 1, 0)
+
+
+def test_a_new_plan_on_the_same_gpus_is_a_change() -> None:
+    out = fly(ONE, {0: [("start", "j0")], 50: [("resize", "j0", 4, "zero-dp")]})
+    assert out.table["end_time"].to_pylist() == [50 + 10 + 80 * 2.5]
+    assert out.flight.stretches is not None
+    assert out.flight.stretches.plan.tolist() == ["ga", "zero-dp"]
+
+
+def test_a_move_costs_a_penalty() -> None:
+    out = fly(ONE, {0: [("start", "j0")], 50: [("move", "j0", [(1, 4)])]})
+    assert out.table["end_time"].to_pylist() == [50 + 10 + 80 * 2.0]
+    assert out.segments["nodes"].to_pylist() == [[0], [1]]
+
+
+def test_a_run_cut_short_tells_what_was_done() -> None:
+    out = fly(ONE, {0: [("start", "j0")]}, until=30.0)
+    assert out.table["status"].to_pylist() == ["running"]
+    assert out.flight.stretches is not None
+    assert out.flight.stretches.iterations_done.tolist() == [10.0]
+    assert out.metrics()["useful_gpu_time"] == 80.0
+
+
+def test_steps_follow_from_the_duration_where_none_are_given() -> None:
+    jobs = {k: v for k, v in ONE.items() if k != "steps"} | {"duration": [50.0]}
+    out = fly(jobs, {0: [("resize", "j0", 8, "ga")]})
+    assert out.table["end_time"].to_pylist() == [10 + 25 * 1.75]
+
+
+def test_a_job_without_a_model_runs_as_recorded() -> None:
+    jobs = jobs_of((0, "unheard", 4, None, 7)) | {"duration": [33.0]}
+    out = fly(jobs, {0: [("start", "j0")]})
+    assert out.table["end_time"].to_pylist() == [43.0]
+    assert any("name no throughput model" in note for note in out.notes)
+
+
+def test_cores_constrain() -> None:
+    # Two jobs of 8 cores fill a node of 16; the third goes to the other.
+    jobs = jobs_of(*[(0, "offload", 1, "zero-offload", 1)] * 4)
+    script = {0: [("resize", f"j{i}", 1, "zero-offload") for i in range(4)]}
+    out = fly(jobs, script)
+    assert out.segments["nodes"].to_pylist() == [[0], [0], [1], [1]]
+    with pytest.raises(wt.PolicyError, match="where it does not fit"):
+        fly(
+            jobs,
+            {
+                0: [
+                    ("resize", "j0", 2, "zero-offload"),
+                    ("resize", "j1", 1, "zero-offload", [(0, 1)]),
+                ]
+            },
+        )
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ({0: [("resize", "j0", 8, "ga", [(0, 4), (1, 4)])]}, "where it does not fit"),
+        ({0: [("resize", "j0", 8, "ga", [(7, 8)])]}, "where it does not fit"),
+        ({0: [("move", "j0", [(1, 4)])]}, "moves a job that does not run"),
+        ({0: [("start", "j0"), ("start", "j0")]}, "already runs"),
+        ({0: [("preempt", "j0")]}, "does not run"),
+    ],
+)
+def test_impossible_decisions_name_the_job(
+    script: dict[float, list[tuple[Any, ...]]], message: str
+) -> None:
+    with pytest.raises(wt.PolicyError, match=f"'j0': .*{message}"):
+        fly(ONE, script)
+
+
+def test_only_options_of_the_job_are_taken() -> None:
+    class Inventive(wt.Policy):
+        elastic = True
+
+        def decide(self, now: float, queue: Any, cluster: Any) -> Any:
+            other = next(j for j in queue if j.template == "flat")
+            yield wt.Resize(queue[0], cluster.options(other)[0])
+
+    jobs = jobs_of((0, "steep", 4, "ga", 1), (0, "flat", 1, "ga", 1))
+    with pytest.raises(wt.PolicyError, match="none of its options"):
+        wt.simulate(jobs, NODES, Inventive(), models=MODELS)
+
+
+def test_resizing_needs_an_elastic_policy() -> None:
+    def plain(now: float, queue: Any, cluster: Any) -> Any:
+        yield wt.Resize(queue[0], None)  # type: ignore[arg-type] # refused before it is looked at
+
+    with pytest.raises(wt.PolicyError, match="elastic=True"):
+        wt.simulate(ONE, NODES, plain)
+    with pytest.raises(wt.SpecError, match="penalty: policy 'fifo' resizes no jobs"):
+        wt.simulate(ONE, NODES, "fifo", penalty=1.0)
+
+
+def test_what_elastic_runs_refuse() -> None:
+    for options, message in (
+        ({"queueing": "easy"}, "queueing: policy 'fixed-plan' is elastic"),
+        ({"save_time": 3.0}, "save_time: policy"),
+        ({"engine": "compiled"}, "engine: elastic runs"),
+        ({"penalty": -1.0}, "penalty: found -1.0; expected seconds >= 0"),
+        ({"penalty": {"flat": float("nan")}}, "penalty.flat: found nan"),
+    ):
+        with pytest.raises(wt.SpecError, match=message):
+            wt.simulate(ONE, NODES, "fixed-plan", models=MODELS, **options)
+    with pytest.raises(wt.SpecError, match="not a pool"):
+        wt.simulate(ONE, "pool:16", "fixed-plan", models=MODELS)
+    with pytest.raises(wt.SchemaError, match="plan 'gc' on 4 GPUs of 'steep'"):
+        wt.simulate(jobs_of((0, "steep", 4, "gc", 1)), NODES, "fixed-plan", models=MODELS)
+
+
+def test_measures_by_class_and_model() -> None:
+    jobs = jobs_of((0, "steep", 4, "ga", 10, 1), (5, "flat", 1, "ga", 10, 0))
+    out = fly(jobs, {0: [("start", "j0")], 5: [("start", "j1")]})
+    classes = {row["class"]: row for row in measures.by_class(out).to_pylist()}
+    assert classes["guaranteed"]["avg_jct"] == 30
+    assert classes["best-effort"]["avg_jct"] == 30
+    assert classes["all"]["last_end"] == 35
+    models = {row["model"]: row for row in measures.by_model(out).to_pylist()}
+    assert models["steep"]["gpu_time"] == 120
+    assert models["steep"]["useful_gpu_time"] == 80
+    found = out.metrics()
+    assert (found["promises_kept_running"], found["promises_kept_active"]) == (1.0, 0.0)
+    with pytest.raises(ValueError, match="not elastic"):
+        measures.by_class(wt.simulate(jobs, NODES, "fifo"))
