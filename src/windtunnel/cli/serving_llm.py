@@ -188,12 +188,7 @@ def _at_rate(requests: RequestTrace, asked: dict[str, Any]) -> RequestTrace:
         cv = asked["cv"]
         process = rooms.Gamma(rate, cv) if cv else rooms.Deterministic(rate)
         return requests.drawn(process, duration, asked["seed"] or 0)
-    if rate is None:
-        return requests
-    span = float(requests.arrival[-1])
-    if span == 0:
-        raise click.UsageError("--rate: all requests come at one instant.")
-    return requests.compress(rate * span / len(requests))
+    return requests if rate is None else requests.at_rate(rate)
 
 
 def _rates(text: str | None, requests: RequestTrace) -> list[float]:

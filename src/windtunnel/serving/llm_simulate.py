@@ -170,15 +170,9 @@ def goodput_by_rate(
     Raises:
         SpecError: a rate makes no sense, or the requests have no span.
     """
-    span = float(requests.arrival[-1]) if len(requests) else 0.0
-    if span == 0:
-        raise SpecError(requests.name, "has no two requests at different times.")
-    natural = len(requests) / span
     rows = []
     for rate in rates:
-        if not 0 < rate < math.inf:
-            raise SpecError("rates", f"must be finite and > 0, not {rate!r}.")
-        run = simulate_llm(requests.compress(rate / natural), model, replicas, dispatch)
+        run = simulate_llm(requests.at_rate(rate), model, replicas, dispatch)
         rows.append({"rate": rate, **run.metrics(ttft, tpot)})
     return rows
 
