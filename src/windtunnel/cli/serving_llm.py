@@ -220,16 +220,17 @@ def _write(
 def _tell(figures: dict[str, float | None], replicas: int) -> None:
     from windtunnel.cli.screen import heading, plain_table, screen
     from windtunnel.cli.serving_told import cell
-    from windtunnel.report.format import count
+    from windtunnel.report.format import plural
 
     console = screen()
     total, gpus = int(figures["num_requests"] or 0), int(figures["gpus"] or 0)
-    heading(console, f"{count(total)} requests, {replicas} replicas, {gpus} GPUs")
+    words = (plural(total, "request"), plural(replicas, "replica"), plural(gpus, "GPU"))
+    heading(console, ", ".join(words))
     rows = [
         [text, *(cell(figures[f"{point}_{name}"]) for point in ("mean", "p50", "p90", "p99"))]
         for name, text in _LATENCIES.items()
     ]
-    console.print(plain_table(["", "mean", "P50", "P90", "P99"], rows, numbers=4))
+    console.print(plain_table(["latency", "mean", "P50", "P90", "P99"], rows, numbers=4))
     summary = {
         "within both SLOs": "slo_attainment",
         "goodput, 1/s": "goodput",
