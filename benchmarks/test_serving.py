@@ -82,3 +82,22 @@ def test_bucketed_search(figures: Figures) -> None:
     search(workload, PROFILE, 32, "mp-search-sep", workers=2)
     seconds = time.perf_counter() - begin
     figures.amount("bucketed search, 60 models on 32 GPUs", seconds, "s wall, 2 threads", 30)
+
+
+def test_language_model(figures: Figures, cpu_seconds: Callable[..., float]) -> None:
+    """20,000 requests of 200 tokens: a recorded hour, on as many replicas as they need."""
+    arrival = serving.Gamma(5.5, 1.1).arrivals(3600.0, 0)
+    rng = np.random.default_rng(0)
+    count = len(arrival)
+    prompt, output = (
+        np.maximum(rng.lognormal(np.log(median), 1.0, count), 1).astype(np.int64)
+        for median in (1000, 130)
+    )
+    zeros = np.zeros(count, dtype=np.int64)
+    trace = serving.RequestTrace("made", "vidur", arrival, zeros, ("",), prompt, output)
+    model = serving.synthetic_llm()
+    serving.simulate_llm(trace.window(0.0, 10.0), model)
+    seconds = cpu_seconds(lambda: serving.simulate_llm(trace, model, 64), rounds=3)
+    figures.rate("serving, language model, output tokens", int(output.sum()), seconds, 2e6)
+    seconds = cpu_seconds(lambda: serving.llm_capacity(trace, model, 0.6), rounds=1)
+    figures.amount("serving, replicas for an hour of requests", seconds, "CPU s", 10)

@@ -217,6 +217,13 @@ def test_command_line(tmp_path: Path) -> None:
     assert run.exit_code == 0, run.output
     told = json.loads(run.stdout)
     assert told["replicas"] == llm_capacity(requests, synthetic_llm(), 0.06).replicas
-    run = runner.invoke(windtunnel, ["serving", "llm-capacity", str(file), "--ttft", "0.001"])
-    assert run.exit_code == 2
-    assert "1024 replicas" in " ".join(run.output.split())
+    for options, message in (
+        (["--ttft", "0.001"], "P99 is 0.028 s with any number of replicas"),
+        (
+            ["--ttft", "0.03", "--rate", "90", "--max-replicas", "1"],
+            "with 1 replicas, wanted <= 0.03 s",
+        ),
+    ):
+        run = runner.invoke(windtunnel, ["serving", "llm-capacity", str(file), *options])
+        assert run.exit_code == 2
+        assert message in " ".join(run.output.split())

@@ -188,12 +188,7 @@ def _at_rate(requests: RequestTrace, asked: dict[str, Any]) -> RequestTrace:
         cv = asked["cv"]
         process = rooms.Gamma(rate, cv) if cv else rooms.Deterministic(rate)
         return requests.drawn(process, duration, asked["seed"] or 0)
-    if rate is None:
-        return requests
-    span = float(requests.arrival[-1])
-    if span == 0:
-        raise click.UsageError("--rate: all requests come at one instant.")
-    return requests.compress(rate * span / len(requests))
+    return requests if rate is None else requests.at_rate(rate)
 
 
 def _rates(text: str | None, requests: RequestTrace) -> list[float]:
@@ -225,16 +220,17 @@ def _write(
 def _tell(figures: dict[str, float | None], replicas: int) -> None:
     from windtunnel.cli.screen import heading, plain_table, screen
     from windtunnel.cli.serving_told import cell
-    from windtunnel.report.format import count
+    from windtunnel.report.format import plural
 
     console = screen()
     total, gpus = int(figures["num_requests"] or 0), int(figures["gpus"] or 0)
-    heading(console, f"{count(total)} requests, {replicas} replicas, {gpus} GPUs")
+    words = (plural(total, "request"), plural(replicas, "replica"), plural(gpus, "GPU"))
+    heading(console, ", ".join(words))
     rows = [
         [text, *(cell(figures[f"{point}_{name}"]) for point in ("mean", "p50", "p90", "p99"))]
         for name, text in _LATENCIES.items()
     ]
-    console.print(plain_table(["", "mean", "P50", "P90", "P99"], rows, numbers=4))
+    console.print(plain_table(["latency", "mean", "P50", "P90", "P99"], rows, numbers=4))
     summary = {
         "within both SLOs": "slo_attainment",
         "goodput, 1/s": "goodput",

@@ -21,10 +21,11 @@ TOLD = 12
 def tell(figures: dict[str, Any], placed: Placement, title: str) -> Any:
     """Print a run's figures, groups and first models; return the console."""
     from windtunnel.cli.screen import facts, heading, plain_table, screen
-    from windtunnel.report.format import count
+    from windtunnel.report.format import count, plural
 
     console = screen()
-    heading(console, f"{count(figures['num_counted'])} requests, {placed.num_gpus} GPUs, {title}")
+    requests, gpus = plural(figures["num_counted"], "request"), plural(placed.num_gpus, "GPU")
+    heading(console, f"{requests}, {gpus}, {title}")
     names = {
         "slo_attainment": "within SLO",
         "mean_latency": "mean latency, s",

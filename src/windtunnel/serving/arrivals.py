@@ -23,6 +23,8 @@ _BLOCK = 1.2
 RATE_SHAPES = ("uniform", "power_law", "triangle_decay")
 #: Exponent of the power law over models.
 _EXPONENT = -0.5
+#: Gaps of a larger cv are 0 in floating point, so that no time would ever pass.
+_MOST_CV = 1000.0
 #: Legacy seeds are 32-bit words.
 _SEEDS = 2**32
 
@@ -66,7 +68,8 @@ class Gamma:
 
     Attributes:
         rate: requests per second, >= 0.
-        cv: coefficient of variation of the gaps, > 0.
+        cv: coefficient of variation of the gaps, > 0 and at most 1000: a burst has about cv^2 / 2
+            requests at one instant.
     """
 
     rate: float
@@ -74,9 +77,11 @@ class Gamma:
 
     def __post_init__(self) -> None:
         _check("rate", self.rate)
-        if not 0 < self.cv < math.inf:
+        if not 0 < self.cv <= _MOST_CV:
             raise SpecError(
-                "cv", f"found {quote(self.cv)}; expected > 0 (deterministic arrivals have cv 0)."
+                "cv",
+                f"found {quote(self.cv)}; expected > 0 (deterministic arrivals have cv 0) and "
+                f"<= {_MOST_CV:g}.",
             )
 
     def arrivals(self, duration: float, seed: int = 0, start: float = 0.0) -> np.ndarray:

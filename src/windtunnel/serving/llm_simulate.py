@@ -170,15 +170,9 @@ def goodput_by_rate(
     Raises:
         SpecError: a rate makes no sense, or the requests have no span.
     """
-    span = float(requests.arrival[-1]) if len(requests) else 0.0
-    if span == 0:
-        raise SpecError(requests.name, "has no two requests at different times.")
-    natural = len(requests) / span
     rows = []
     for rate in rates:
-        if not 0 < rate < math.inf:
-            raise SpecError("rates", f"must be finite and > 0, not {rate!r}.")
-        run = simulate_llm(requests.compress(rate / natural), model, replicas, dispatch)
+        run = simulate_llm(requests.at_rate(rate), model, replicas, dispatch)
         rows.append({"rate": rate, **run.metrics(ttft, tpot)})
     return rows
 
@@ -198,19 +192,28 @@ def llm_capacity(
     either is taken from P99 TTFT falling with replicas, which dispatch can break by a little.
 
     Raises:
-        SpecError: a request is larger than the KV memory, or ``max_replicas`` do not suffice.
+        SpecError: a request is larger than the KV memory, or ``max_replicas`` do not suffice, as
+            no number of them does where prompts alone take too long.
     """
     if not ttft > 0:
         raise SpecError("ttft", f"must be > 0, not {ttft!r}.")
     if max_replicas < 1:
         raise SpecError("max_replicas", f"must be > 0, not {max_replicas!r}.")
+    alone = model.iteration_s + model.prefill_token_s * requests.prompt_tokens
+    quickest = float(quantiles(alone, 0.99)) if len(alone) else 0.0
+    if quickest > ttft:
+        raise SpecError(
+            "ttft",
+            f"P99 is {quickest:.6g} s with any number of replicas: a prompt alone takes as long.",
+        )
     tried: dict[int, float] = {}
 
     def suffices(replicas: int) -> LlmOutcome | None:
         outcome = simulate_llm(requests, model, replicas, dispatch)
         refused = int((outcome.replica < 0).sum())
         if refused:
-            raise SpecError("kv_limit", f"{refused} requests are larger than {model.kv_limit}.")
+            many = "request is" if refused == 1 else "requests are"
+            raise SpecError("kv_limit", f"{refused} {many} larger than {model.kv_limit}.")
         tried[replicas] = float(quantiles(outcome.ttft, 0.99))
         if on_done is not None:
             on_done("replicas")

@@ -86,6 +86,19 @@ class RequestTrace:
             raise SpecError("factor", f"found {quote(factor)}; expected a finite number > 0.")
         return replace(self, arrival=self.arrival / factor)
 
+    def at_rate(self, rate: float) -> RequestTrace:
+        """Return the requests at ``rate`` per second, on average from time 0 to the last.
+
+        Raises:
+            SpecError: the rate is not a finite number > 0, or all come at time 0.
+        """
+        if not 0 < rate < math.inf:
+            raise SpecError("rate", f"found {quote(rate)}; expected a finite number > 0.")
+        span = float(self.arrival[-1]) if len(self) else 0.0
+        if span == 0:
+            raise SpecError(self.name, "has no two requests at different times.")
+        return self.compress(rate * span / len(self))
+
     def drawn(self, process: ArrivalProcess, duration: float, seed: int = 0) -> RequestTrace:
         """Return requests that arrive by a process, with lengths drawn from these, independently.
 

@@ -85,7 +85,7 @@ class Workload:
     def compress(self, factor: float) -> Workload:
         """Return the requests ``factor`` times as fast: time runs from the first arrival."""
         _positive("factor", factor)
-        if not len(self):
+        if not len(self) or factor == 1:  # not even rounded
             return self
         start = self.arrival[0]
         return replace(self, arrival=start + (self.arrival - start) / factor)

@@ -38,29 +38,40 @@ def generate(arrival, prompt, output, replicas, costs, kv_limit, max_batch, disp
     load = np.zeros(replicas, dtype=np.int64)
     reserved = np.zeros(replicas, dtype=np.int64)
     peak = np.zeros(replicas, dtype=np.int64)
-    end = np.full(replicas, np.inf)
+    held = np.zeros(replicas, dtype=np.int64)  # tokens that the running sequences attend to
     busy = np.zeros(replicas)
+    # Replicas in an iteration, in a heap by its end; those to look at now.
+    queue = np.empty(replicas, dtype=np.int64)
+    end = np.full(replicas, np.inf)
+    flying = 0
+    due = np.empty(replicas, dtype=np.int64)
+    is_due = np.zeros(replicas, dtype=np.bool_)
     coming = 0
     turn = 0
-    while True:
+    while coming < count or flying > 0:
         now = arrival[coming] if coming < count else np.inf
-        for r in range(replicas):
-            now = min(now, end[r])
-        if now == np.inf:
-            break
-        for r in range(replicas):
-            if end[r] != now:
-                continue
+        if flying > 0:
+            now = min(now, end[queue[0]])
+        num_due = 0
+        while flying > 0 and end[queue[0]] == now:
+            r = queue[0]
+            flying = _pop(queue, end, flying)
             end[r] = np.inf
+            due[num_due] = r
+            num_due += 1
+            is_due[r] = True
             kept = 0
             for k in range(size[r]):
                 i = batch[r, k]
                 made[i] += 1
+                held[r] += 1
                 if made[i] == 1:
                     first[i] = now
+                    held[r] += prompt[i]
                 if made[i] >= output[i]:
                     finish[i] = now
                     reserved[r] -= prompt[i] + output[i]
+                    held[r] -= prompt[i] + made[i]
                     load[r] -= 1
                 else:
                     batch[r, kept] = i
@@ -83,13 +94,14 @@ def generate(arrival, prompt, output, replicas, costs, kv_limit, max_batch, disp
             else:
                 after[tail[chosen]] = i
             tail[chosen] = i
-        for r in range(replicas):
-            if end[r] != np.inf:
-                continue
+            if end[chosen] == np.inf and not is_due[chosen]:
+                due[num_due] = chosen
+                num_due += 1
+                is_due[chosen] = True
+        for at in range(num_due):
+            r = due[at]
+            is_due[r] = False
             decoding = size[r]
-            held = 0
-            for k in range(decoding):
-                held += prompt[batch[r, k]] + made[batch[r, k]]
             prefill = 0
             while head[r] >= 0 and size[r] < max_batch:
                 i = head[r]
@@ -102,7 +114,42 @@ def generate(arrival, prompt, output, replicas, costs, kv_limit, max_batch, disp
                 head[r] = after[i]
             peak[r] = max(peak[r], reserved[r])
             if size[r] > 0:
-                time = costs[0] + costs[1] * prefill + costs[2] * decoding + costs[3] * held
+                time = costs[0] + costs[1] * prefill + costs[2] * decoding + costs[3] * held[r]
                 end[r] = now + time
                 busy[r] += time
+                flying = _push(queue, end, flying, r)
     return replica, first, finish, busy, peak
+
+
+@njit(cache=True, nogil=True)
+def _push(queue, end, length, r):
+    """Put a replica into the heap by the end of its iteration; return the new length."""
+    at = length
+    while at > 0:
+        above = (at - 1) // 2
+        if end[queue[above]] <= end[r]:
+            break
+        queue[at] = queue[above]
+        at = above
+    queue[at] = r
+    return length + 1
+
+
+@njit(cache=True, nogil=True)
+def _pop(queue, end, length):
+    """Take the replica that ends first out of the heap; return the new length."""
+    length -= 1
+    r = queue[length]
+    at = 0
+    while True:
+        below = 2 * at + 1
+        if below >= length:
+            break
+        if below + 1 < length and end[queue[below + 1]] < end[queue[below]]:
+            below += 1
+        if end[r] <= end[queue[below]]:
+            break
+        queue[at] = queue[below]
+        at = below
+    queue[at] = r
+    return length

@@ -185,16 +185,23 @@ class _Trying:
         return found
 
     def programs(self, gpus: int) -> list[Placement]:
-        """Return the integer program's placement for each configuration that any model suits."""
+        """Return the integer program's placement for each configuration that any model suits.
 
-        def solved(parallel: Parallel) -> Placement | None:
+        Raises:
+            InfeasibleError: there is no such configuration.
+        """
+
+        def solved(parallel: Parallel) -> Placement | InfeasibleError:
             try:
                 return replicate_on_groups(self.problem, gpus, parallel)
-            except InfeasibleError:
-                return None
+            except InfeasibleError as error:
+                return error
 
         found = list(self.pool.map(solved, search_configurations(gpus)))
-        return [placement for placement in found if placement is not None]
+        placements = [one for one in found if isinstance(one, Placement)]
+        if not placements:
+            raise next(one for one in found if isinstance(one, InfeasibleError))
+        return placements
 
     def placements(self, placements: Iterable[Placement]) -> list[Scored]:
         """Return the score of each placement."""

@@ -1,0 +1,246 @@
+"""`windtunnel serving` with workload files: policies, capacity, sweeps, cases, language models."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow.csv as pcsv
+import pytest
+
+from windtunnel import serving
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+TEXT = "num_models = 6\nrate = 15\ncv = 3\nslo_scale = 5\nduration = 60\n"
+LLM_HEAD = "prefill_tokens,decode_seqs,kv_tokens,iteration_time"
+PROFILE = serving.synthetic_profile()
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Path:
+    file = tmp_path / "workload.toml"
+    file.write_text(TEXT)
+    return file
+
+
+@pytest.fixture
+def requests(tmp_path: Path) -> Path:
+    file = tmp_path / "requests.jsonl"
+    rows = [{"timestamp": 100 * i, "input_length": 500, "output_length": 9} for i in range(200)]
+    file.write_text("\n".join(json.dumps(row) for row in rows))
+    return file
+
+
+def test_a_file_and_options(run: Callable[..., Any], asked: Path) -> None:
+    by_file = run("serving", "workload", asked, "--json").json
+    options = ("--num-models", 6, "--rate", 15, "--cv", 3, "--slo-scale", 5, "--duration", 60)
+    assert run("serving", "workload", *options, "--json").json == by_file
+    more = run("serving", "workload", asked, "--rate", 30, "--json").json
+    assert more["num_requests"] > 1.5 * by_file["num_requests"]
+    weights = run("serving", "workload", asked, "--rates", "5,1,1,1,1,1", "--json").json
+    assert weights["models"][0]["rate"] > 2 * weights["models"][1]["rate"]
+
+
+@pytest.mark.parametrize("policy", ["sr", "mp-search", "mp-greedy-2", "sr-ilp", "mp-ilp"])
+def test_policies_place_and_serve(run: Callable[..., Any], asked: Path, policy: str) -> None:
+    told = run("serving", "simulate", asked, "--policy", policy, "--gpus", 4, "--json").json
+    assert sum(np.prod(group["parallel"]) for group in told["placement"]) == 4
+    spec = serving.read_workload(asked)
+    expected = serving.search(spec.draw(PROFILE), PROFILE, 4, policy)
+    assert told["placement"] == expected.placement.data()
+    assert told["metrics"]["slo_attainment"] == expected.attainment
+    assert told["workload"]["rate"] == 15
+
+
+def test_placing_anew_while_serving(run: Callable[..., Any], asked: Path, tmp_path: Path) -> None:
+    words = ("serving", "simulate", asked, "--policy", "sr-replace-20", "--gpus", 4)
+    paid = run(*words, "--load-gib-s", 4, "--json").json
+    free = run(*words, "--free-switch", "--json").json
+    assert len(paid["starts"]) == len(paid["placements"]) == 3
+    assert free["metrics"]["slo_attainment"] > paid["metrics"]["slo_attainment"]
+    loading = paid["settings"]["loading"]
+    assert loading
+    for load in loading:
+        assert load["loaded"] > load["drained"] >= paid["starts"][load["segment"]]
+    assert "loading" not in free["settings"] or free["settings"]["loading"] == []
+    page = tmp_path / "anew.html"
+    ran = run(*words, "--out", page)
+    assert (ran.code, ran.err) == (0, "")
+    text = page.read_text()
+    assert "Time-line of groups" in text
+    assert "windtunnel serving simulate" in text
+    assert not re.search(r"(?:src|href)=\"(?:https?:)?//", text)
+    assert run(*words, "--simulator", "events").code == 2
+
+
+def test_capacity(run: Callable[..., Any], asked: Path, tmp_path: Path) -> None:
+    out = tmp_path / "placed.json"
+    words = ("serving", "capacity", asked, "--attainment", 0.9, "--refine", 20)
+    told = run(*words, "--out", out, "--json").json
+    spec = serving.read_workload(asked)
+    expected = serving.fewest_gpus(spec.draw(PROFILE), PROFILE, 0.9, refine=20)
+    assert told["gpus"] == expected.gpus
+    assert told["metrics"]["slo_attainment"] >= 0.9
+    assert {row["gpus"]: row["slo_attainment"] for row in told["tried"]} == expected.tried
+    assert json.loads(out.read_text()) == told["placement"]
+    assert "Searched" in run(*words).out
+    assert "at most 0 of the requests" in run(*words, "--slo-scale", 0.01).err
+
+
+def test_sweeps(run: Callable[..., Any], asked: Path, tmp_path: Path) -> None:
+    fixed = tmp_path / "pipe.json"
+    fixed.write_text('[{"parallel": [1, 1, 4], "models": [0, 1, 2, 3, 4, 5]}]')
+    words = ("serving", "sweep", asked, "--gpus", 4, "--refine", 10, "--policy", "sr")
+    words = (*words, "--placement", fixed, "--over", "rate=5:20:3", "--over", "slo-scale=2,5")
+    told = run(*words, "--json").json
+    spec = serving.read_workload(asked)
+    candidates = {"sr": "sr", "pipe": serving.as_placement(json.loads(fixed.read_text()))}
+    over = {"rate": [5.0, 12.5, 20.0], "slo_scale": [2.0, 5.0]}
+    assert told["rows"] == serving.sweep(spec, 4, over, candidates, refine=10).rows
+    for name in ("sweep.html", "sweep.svg", "sweep.csv"):
+        ran = run(*words, "--out", tmp_path / name)
+        assert (ran.code, ran.err) == (0, "")
+    page = (tmp_path / "sweep.html").read_text()
+    for text in ("Attainment against rate", "Attainment against SLO scale", "pipe", "GPUs down"):
+        assert text in page
+    assert "--over slo-scale=2,5" in page
+    assert pcsv.read_csv(tmp_path / "sweep.csv").num_rows == len(told["rows"])
+
+
+def test_cases(run: Callable[..., Any], tmp_path: Path) -> None:
+    row = {"model_set": ["small"], "num_models": 2, "total_rate": 8.0, "duration_s": 100}
+    row |= {"groups": [{"parallel": [1, 1, 2], "models": [0, 1]}], "slo_scale": 2, "goodput": 0.9}
+    file = tmp_path / "cases.jsonl"
+    file.write_text(json.dumps(row) + "\n" + json.dumps({**row, "total_rate": 1.0}) + "\n")
+    out = tmp_path / "cases.csv"
+    told = run("serving", "evaluate", file, "--out", out, "--json").json
+    found = [serving.evaluate(case, PROFILE) for case in serving.read_cases(file)]
+    assert told["cases"] == found
+    assert told["largest_difference"] == max(abs(one["difference"]) for one in found)
+    assert pcsv.read_csv(out)["goodput"].to_pylist() == [one["goodput"] for one in found]
+    assert "2 cases, 2 published" in run("serving", "evaluate", file).out
+
+
+@pytest.mark.data
+def test_published_cases(run: Callable[..., Any], data_dir: Path) -> None:
+    folder = data_dir / "alpaserve"
+    words = ("--profile", folder / "profile_stages.csv", "--json")
+    told = run("serving", "evaluate", folder / "general_synthetic_bert.jsonl", *words).json
+    assert (told["num_cases"], told["num_published"]) == (114, 114)
+    assert told["largest_difference"] <= 5.1e-4
+
+
+def test_fitting_a_language_model(run: Callable[..., Any], tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    costs = {"llama/A100": [0.02, 1e-4, 2e-5, 1e-7], "llama/H100": [0.01, 5e-5, 1e-5, 5e-8]}
+    lines = [f"model,gpu_type,{LLM_HEAD}"]
+    for name, (a, *rest) in costs.items():
+        for counts in rng.integers(0, [4000, 64, 100_000], size=(30, 3)).tolist():
+            time = a + sum(c * n for c, n in zip(rest, counts, strict=True))
+            lines.append(",".join(map(str, [*name.split("/"), *counts, time])))
+    file, out = tmp_path / "measured.csv", tmp_path / "models.toml"
+    file.write_text("\n".join(lines))
+    told = run("serving", "llm-fit", file, "--kv-limit", 5000, "--out", out, "--json").json
+    assert [one["name"] for one in told["models"]] == list(costs)
+    for one, wanted in zip(told["models"], costs.values(), strict=True):
+        keys = ("iteration_s", "prefill_token_s", "decode_seq_s", "kv_token_s")
+        assert [one[key] for key in keys] == pytest.approx(wanted, rel=1e-6)
+        assert (one["num_rows"], one["mean_relative_error"] < 1e-9) == (30, True)
+    model = serving.read_llm_model(f"{out}#llama/H100")
+    assert (model.kv_limit, model.iteration_s) == (5000, pytest.approx(0.01))
+    assert "llama/A100" in run("serving", "llm-fit", file).out
+    file.write_text("\n".join([*lines, "llama,A100,1,2,x,1"]))
+    ran = run("serving", "llm-fit", file)
+    assert ran.code == 2
+    for text in ("measured.csv, line 62", "column 'kv_tokens'", "found 'x'"):
+        assert text in " ".join(ran.err.split())
+
+
+def test_a_fitted_model_serves(run: Callable[..., Any], tmp_path: Path, requests: Path) -> None:
+    models = tmp_path / "models.toml"
+    text = "iteration_s=0.01\nprefill_token_s=1e-4\ndecode_seq_s=0\nkv_token_s=0\nkv_limit=4000\n"
+    models.write_text(f'["a/x"]\n{text}\n["a/y"]\n{text}max_batch=3\n')
+    told = run("serving", "llm", requests, "--model", f"{models}#a/y", "--json").json
+    assert told["model"]["max_batch"] == 3
+    for name, words in (("", "choose one"), ("#a/z", "Did you mean 'a/y'")):
+        ran = run("serving", "llm", requests, "--model", f"{models}{name}")
+        assert ran.code == 2
+        assert words in " ".join(ran.err.split())
+
+
+def test_language_models_at_other_rates(
+    run: Callable[..., Any], tmp_path: Path, requests: Path
+) -> None:
+    words = ("serving", "llm", requests, "--ttft", 0.5, "--tpot", 0.05)
+    told = run(*words, "--rates", "5,40", "--json").json
+    assert [row["rate"] for row in told["by_rate"]] == [5, 40]
+    at_rate = run(*words, "--rate", 40, "--json").json["metrics"]
+    assert told["by_rate"][1] == {"rate": 40, **at_rate}
+    for name in ("llm.html", "llm.svg"):
+        ran = run(*words, "--out", tmp_path / name)
+        assert (ran.code, ran.err) == (0, "")
+    page = (tmp_path / "llm.html").read_text()
+    for text in ("Time to first token", "Time per output token", "Goodput against rate"):
+        assert text in page
+    lengths = tmp_path / "lengths.csv"
+    lengths.write_text("num_prefill_tokens,num_decode_tokens\n100,5\n300,7\n")
+    drawn = ("serving", "llm", lengths, "--rate", 4, "--duration", "50s", "--seed", 3, "--json")
+    assert run(*drawn).json["metrics"]["num_requests"] == len(serving.Gamma(4.0).arrivals(50.0, 3))
+    assert run("serving", "llm-capacity", lengths, "--ttft", 1).code == 2
+
+
+MINUTES = ",".join(str(minute) for minute in range(1, 1441))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("simulate", "w.toml"), "expected one of --placement"),
+        (("simulate", "w.toml", "--policy", "sr"), "--gpus"),
+        (("simulate", "p.json", "--policy", "sr", "--gpus", 2), "a placement goes behind"),
+        (("simulate", "w.toml", "--policy", "sr", "--gpus", 2, "--requests", "none.csv"), "none"),
+        (("simulate", "gone.toml", "--policy", "sr", "--gpus", 2), "gone.toml"),
+        (("simulate", "w.toml", "--policy", "srr", "--gpus", 2), "Did you mean 'sr'"),
+        (("simulate", "w.toml", "--policy", "sr-replace-x", "--gpus", 2), "number of seconds"),
+        (("search", "w.toml", "--gpus", 2, "--rate", 0), "no requests"),
+        (("search", "w.toml", "--gpus", 2, "--rate", "nan"), "finite number"),
+        (("search", "w.toml", "--gpus", 2, "--mem-gib", 0.01), "no model fits"),
+        (("capacity", "w.toml", "--attainment", 2), "attainment"),
+        (("sweep", "w.toml", "--gpus", 2, "--over", "rate"), "expected such as rate=10,20"),
+        (("sweep", "w.toml", "--gpus", 2, "--over", "spam=1"), "unknown name 'spam'"),
+        (("evaluate", "p.json"), "expected a JSON object"),
+        (("evaluate", "gone.jsonl"), "gone.jsonl"),
+        (("llm-fit", "w.toml"), "a column 'prefill_tokens'"),
+        (("llm-fit", "f.csv", "--out", "x.toml"), "--kv-limit"),
+        (("llm", "calls.csv"), "requests with prompt and output tokens"),
+        (("llm", "t.jsonl", "--rates", "a"), "expected numbers"),
+        (("llm", "t.jsonl", "--ttft", 0), "must be > 0"),
+        (("workload", "calls.csv", "--slice", "5"), "from:until"),
+        (("workload", "calls.csv", "--slice", "500:600"), "no requests from 500"),
+    ],
+)
+def test_refusals(
+    run: Callable[..., Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[Any, ...],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "w.toml").write_text(TEXT)
+    (tmp_path / "p.json").write_text("[]")
+    (tmp_path / "f.csv").write_text(f"{LLM_HEAD}\n1,1,1,1\n")
+    (tmp_path / "calls.csv").write_text("app,func,end_timestamp,duration\na,f,10,4\nb,g,7,5\n")
+    (tmp_path / "t.jsonl").write_text('{"timestamp": 0, "input_length": 9, "output_length": 2}\n')
+    ran = run("serving", *arguments)
+    assert ran.code == 2
+    assert message in " ".join(ran.err.split())
+    assert ran.out == ""
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        *("calls.csv", "f.csv", "p.json", "t.jsonl", "w.toml"),
+    ]
