@@ -15,6 +15,7 @@ from windtunnel.energy.group_tables import (
 )
 from windtunnel.energy.groups import GroupResult, simulate_group
 from windtunnel.energy.intensity import Series, parse_series, read_series
+from windtunnel.energy.limit_tables import Level, LimitTable
 from windtunnel.energy.open import open_published, open_workload
 from windtunnel.energy.optimum import (
     Configuration,
@@ -26,25 +27,35 @@ from windtunnel.energy.optimum import (
     ranked,
 )
 from windtunnel.energy.power_cap import Capped, best_limits, uniform_limits
+from windtunnel.energy.power_policies import NodeSleep, PowerCap, StartShift
 from windtunnel.energy.recurring import Recurrences, simulate_recurrences
 from windtunnel.energy.seeds import EnergyStudy, band, study
 from windtunnel.energy.shifting import Shift, shift
 from windtunnel.energy.workload import Sweep, TrainingJob, Workload
+from windtunnel.sim.power.ces import PUBLISHED as CES_RULES
+from windtunnel.sim.power.ces import CesRule, sleeping
 
 __all__ = [
+    "CES_RULES",
     "Account",
     "BatchSizeOptimizer",
     "Capped",
+    "CesRule",
     "Configuration",
     "EnergyStudy",
     "GpuPower",
     "GroupResult",
     "GroupTable",
+    "Level",
+    "LimitTable",
+    "NodeSleep",
+    "PowerCap",
     "PowerLimitOptimizer",
     "PowerModel",
     "Recurrences",
     "Series",
     "Shift",
+    "StartShift",
     "Sweep",
     "TrainingJob",
     "Trial",
@@ -67,6 +78,7 @@ __all__ = [
     "shift",
     "simulate_group",
     "simulate_recurrences",
+    "sleeping",
     "study",
     "synthetic_groups",
     "uniform_limits",

@@ -1,7 +1,8 @@
 """What a run of a cluster draws, emits and costs: a pure function of its outcome.
 
 The run's span is that of its averages: first submission to last end (`sim.metrics.horizon`). All
-GPUs and hosts are powered throughout, also while disruptions take nodes out of service.
+GPUs and hosts are powered throughout, also while disruptions take nodes out of service, but for
+nodes that the run's own policy put to sleep; jobs draw what their power limits let them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from windtunnel.sim.timeline import steps
 if TYPE_CHECKING:
     from windtunnel.energy.cluster_power import GpuPower, PowerModel
     from windtunnel.energy.intensity import Series
+    from windtunnel.sim.flight import PowerRecord
     from windtunnel.sim.outcome import Outcome
 
 #: Curves are summed in whole millionths of a GPU, so that an idle cluster draws exactly idle power.
@@ -58,6 +60,11 @@ class Account:
         if self.model.host_w and self.outcome.cluster.is_pool:
             message = "a pool has no nodes, and so no hosts; expected 0, or a cluster of nodes"
             raise SpecError("power.host_w", message)
+        if self.outcome.flight.power is not None:
+            own = self.outcome.settings.get("power")
+            if own is not None and own != self.model.to_mapping():
+                message = "not the model that the run was flown with; its limits would not hold"
+                raise SpecError("power", message)
         len(self._held)
 
     @cached_property
@@ -117,24 +124,25 @@ class Account:
         """
         gpus, start, end, each, idle, _ = self._held
         first, last = self.span
-        # One exact count of GPUs for each pair of draws, then watts: no drift however long.
-        levels, kind = np.unique(np.stack([each, idle], axis=1), axis=0, return_inverse=True)
-        kind = kind.ravel()
-        amount = np.round(gpus * _UNITS)
-        times = np.concatenate([[first], start, end])
-        deltas = [
-            np.concatenate([[0.0], np.where(kind == k, amount, 0), -np.where(kind == k, amount, 0)])
-            for k in range(len(levels))
-        ]
-        time, *counts = steps(times, *deltas)
-        jobs_w, held_idle_w = np.zeros(len(time)), np.zeros(len(time))
-        for (active_w, idle_w), count in zip(levels, counts, strict=True):
-            jobs_w += count / _UNITS * active_w
-            held_idle_w += count / _UNITS * idle_w
+        jobs = _Levels(np.stack([each, idle], axis=1), np.round(gpus * _UNITS), start, end)
+        node, asleep, woken = self._asleep
+        nodes = _Levels(
+            np.stack([self._idle_by_node, self._saved_by_node], axis=1)[node],
+            np.ones(len(node)),
+            asleep,
+            woken,
+        )
+        time, *counts = steps(
+            np.concatenate([[first], jobs.times, nodes.times]),
+            *jobs.changes(1, len(nodes.times)),
+            *nodes.changes(1 + len(jobs.times), 0),
+        )
+        jobs_w, held_idle_w = jobs.watts(counts[: jobs.count], _UNITS, len(time))
+        slept_idle_w, slept_host_w = nodes.watts(counts[jobs.count :], 1.0, len(time))
         inside = (time >= first) & (time < last)
-        time, jobs_w, held_idle_w = time[inside], jobs_w[inside], held_idle_w[inside]
-        idle_w = self._all_idle_w - held_idle_w
-        host_w = np.full(len(time), self._host_w)
+        jobs_w, time = jobs_w[inside], time[inside]
+        idle_w = self._all_idle_w - held_idle_w[inside] - slept_idle_w[inside]
+        host_w = self._host_w - slept_host_w[inside]
         overhead_w = (self.model.pue - 1) * (jobs_w + idle_w + host_w)
         return pa.table(
             {
@@ -157,8 +165,11 @@ class Account:
         first, last = self.span
         gpus, start, end, _, idle, _ = self._held
         jobs_j = float(self.energy_by_job.sum())
+        node, asleep, woken = self._asleep
         idle_j = self._all_idle_w * (last - first) - float((gpus * idle * (end - start)).sum())
+        idle_j -= float((self._idle_by_node[node] * (woken - asleep)).sum())
         host_j = self._host_w * (last - first)
+        host_j -= float((self._saved_by_node[node] * (woken - asleep)).sum())
         overhead_j = (self.model.pue - 1) * (jobs_j + idle_j + host_j)
         energy_j = jobs_j + idle_j + host_j + overhead_j
         grams = None if self.carbon is None else self._amount(self.carbon)
@@ -229,23 +240,129 @@ class Account:
                 )
                 raise SpecError("power.gpus", message)
             code = np.minimum(code, len(draws) - 1)
-        job = flight.segment_job[stay]
-        idle = np.array([draw.idle_w for draw in draws])[code]
-        active = np.array([draw.active_w for draw in draws])[code]
-        each = idle + self._factors[job] * (active - idle)
         start = flight.segment_start[stay]
         end = flight.segment_end[stay]
         last = self.span[1]
         end = np.where(np.isnan(end), np.maximum(last, start), end)
-        return gpus, start, end, each, idle, job
+        entry, start, end, level = _pieces(flight.power, stay, start, end)
+        code, gpus, job = code[entry], gpus[entry], flight.segment_job[stay[entry]]
+        idle = np.array([draw.idle_w for draw in draws])[code]
+        kinds, table = self._tables
+        # A job over several types has one level; a type with fewer limits is at its last.
+        depth = np.array([[len(rows) for rows in of_type] for of_type in table])
+        kind = kinds[job]
+        level = np.minimum(level, depth[code, kind] - 1)
+        watts = np.zeros((*depth.shape, int(depth.max())))
+        for t, of_type in enumerate(table):
+            for k, rows in enumerate(of_type):
+                watts[t, k, : len(rows)] = rows
+        return gpus, start, end, watts[code, kind, level], idle, job
 
     @cached_property
-    def _factors(self) -> np.ndarray:
-        """Float array (n,): the factor of each job's kind of work."""
+    def _tables(self) -> tuple[np.ndarray, list[list[list[float]]]]:
+        """Each job's kind of work, shape (n,), and W by type, kind and power limit."""
         codes, labels = job_groups(self.outcome, "workload")
-        factors = [self.model.workloads.get(label, 1.0) for label in labels]
-        found: np.ndarray = np.array(factors, dtype=np.float64)[codes]
+        types = [None if label == NONE else label for label in type_labels(self.outcome)]
+        kinds = [None if label == NONE else label for label in labels]
+        return codes, [
+            [[level.power_w for level in self.model.levels(gpu_type, kind)] for kind in kinds]
+            for gpu_type in types
+        ]
+
+    @cached_property
+    def _asleep(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Node, start and end (s) of each sleep within the span, shapes (a,)."""
+        record = self.outcome.flight.power
+        if record is None:
+            return np.empty(0, dtype=np.int64), np.empty(0), np.empty(0)
+        first, last = self.span
+        end = np.where(np.isnan(record.asleep_end), last, record.asleep_end)
+        return (
+            record.asleep_node,
+            np.clip(record.asleep_start, first, last),
+            np.clip(end, first, last),
+        )
+
+    @cached_property
+    def _idle_by_node(self) -> np.ndarray:
+        """Float array (nodes,): W of each node's GPUs while none is held."""
+        kinds = self.outcome.cluster.node_types
+        watts = [
+            kind.gpus * self.model.gpu(kind.gpu_type).idle_w if kind.gpus else 0.0 for kind in kinds
+        ]
+        return np.repeat(np.array(watts), [kind.count for kind in kinds])
+
+    @cached_property
+    def _saved_by_node(self) -> np.ndarray:
+        """Float array (nodes,): W of each host less what the sleeping node draws."""
+        return np.full(len(self._idle_by_node), self.model.host_w - self.model.asleep_w)
+
+
+class _Levels:
+    """Things that draw two kinds of watts over spans, counted exactly by distinct watts.
+
+    One exact count for each distinct pair of draws, then watts: no drift, however long.
+
+    Args:
+        watts: Float array (m, 2).
+        amount: Float array (m,), whole numbers.
+        start: Float array (m,), s.
+        end: Float array (m,), s.
+    """
+
+    def __init__(
+        self, watts: np.ndarray, amount: np.ndarray, start: np.ndarray, end: np.ndarray
+    ) -> None:
+        self._pairs, kind = np.unique(watts.reshape(-1, 2), axis=0, return_inverse=True)
+        self._kind, self._amount = kind.ravel(), amount
+        self.times = np.concatenate([start, end])
+
+    @property
+    def count(self) -> int:
+        """Distinct pairs of draws."""
+        return len(self._pairs)
+
+    def changes(self, before: int, after: int) -> list[np.ndarray]:
+        """Return the change of each count at each time, with zeros before and after."""
+        found = []
+        for kind in range(self.count):
+            mine = np.where(self._kind == kind, self._amount, 0.0)
+            found.append(np.concatenate([np.zeros(before), mine, -mine, np.zeros(after)]))
         return found
+
+    def watts(
+        self, counts: list[np.ndarray], units: float, length: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sums of the two kinds of watts, shape (length,); counts are in units."""
+        sums = [np.zeros(length), np.zeros(length)]
+        for pair, count in zip(self._pairs, counts, strict=True):
+            for which in (0, 1):
+                sums[which] = sums[which] + count / units * pair[which]
+        return sums[0], sums[1]
+
+
+def _pieces(
+    record: PowerRecord | None, stay: np.ndarray, start: np.ndarray, end: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """Return entry, start, end and power level of the pieces of entries of constant level.
+
+    Args:
+        record: what policies of power did; None = all at level 0.
+        stay: Int array (e,), each entry's segment.
+        start: Float array (e,), s.
+        end: Float array (e,), s.
+    """
+    if record is None:
+        return np.arange(len(stay)), start, end, np.zeros(len(stay), dtype=np.int64)
+    counts = np.diff(record.level_offset)[stay]
+    entry = np.repeat(np.arange(len(stay)), counts)
+    within = np.arange(len(entry)) - np.repeat(np.cumsum(counts) - counts, counts)
+    piece = record.level_offset[stay[entry]] + within
+    begin = record.level_start[piece]
+    stop = np.append(begin[1:], 0.0)
+    is_last = within == counts[entry] - 1
+    stop = np.where(is_last, end[entry], stop)
+    return entry, begin, stop, record.level[piece]
 
 
 def account(

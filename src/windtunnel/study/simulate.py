@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel import schema
 from windtunnel.cluster.parse import parse_cluster
+from windtunnel.energy.governing import Governing
 from windtunnel.errors import SpecError, quote
 from windtunnel.placements import (
     checked_topology,
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.energy.cluster_power import PowerModel
+    from windtunnel.energy.power_policies import NodeSleep, PowerCap, StartShift
     from windtunnel.sim.contract import Policy
     from windtunnel.sim.flight import Flight
     from windtunnel.sim.slowdown import Slowdown
@@ -77,6 +80,10 @@ def simulate(
     oversize: str = "raise",
     incomplete: str = "raise",
     disruptions: Disruptions | dict[str, Any] | str | None = None,
+    power: PowerModel | dict[str, Any] | str | None = None,
+    power_cap: PowerCap | dict[str, Any] | str | float | None = None,
+    shift: StartShift | dict[str, Any] | str | None = None,
+    node_sleep: NodeSleep | dict[str, Any] | str | None = None,
 ) -> Outcome:
     """Fly a trace's jobs on a cluster under a policy.
 
@@ -120,6 +127,13 @@ def simulate(
         disruptions: failures, repair, checkpoints, maintenance, capacity changes, reservations: a
             `Disruptions`, the same as plain data, or as on the command line a ``.toml`` file or
             ``mtbf:30d/mttr:4h``.
+        power: what the cluster draws: a `windtunnel.energy.PowerModel`, its TOML file or data.
+        power_cap: W that the facility never draws more than, over time: a
+            `windtunnel.energy.PowerCap`, a number, or words as in ``cap.csv,limits=optimised``.
+        shift: jobs wait for times of less carbon or lower prices: a
+            `windtunnel.energy.StartShift`, or words as in ``series=ci.csv,max_delay=12h``.
+        node_sleep: idle nodes are powered off: a `windtunnel.energy.NodeSleep`, or words as in
+            ``earth,wake_time=5m``.
 
     Returns:
         The outcome; row order = the jobs table's.
@@ -154,6 +168,10 @@ def simulate(
         oversize=oversize,
         incomplete=incomplete,
         disruptions=disruptions,
+        power=power,
+        power_cap=power_cap,
+        shift=shift,
+        node_sleep=node_sleep,
     )
     return fly(schema.as_jobs(jobs), spec, resolve_policy(policy), options)
 
@@ -180,6 +198,10 @@ class FlightOptions:
     oversize: str = "raise"
     incomplete: str = "raise"
     disruptions: Disruptions | dict[str, Any] | str | None = None
+    power: PowerModel | dict[str, Any] | str | None = None
+    power_cap: PowerCap | dict[str, Any] | str | float | None = None
+    shift: StartShift | dict[str, Any] | str | None = None
+    node_sleep: NodeSleep | dict[str, Any] | str | None = None
 
 
 def fly(
@@ -232,6 +254,7 @@ def fly(
     disruptions = _disruptions(options)
     if disruptions is not None:
         _check_disruptable(disruptions, policy, devices, model)
+    governing = _governing(options, policy, queueing, disruptions, as_pool=as_pool)
     engine = choose_engine(
         options.engine,
         policy,
@@ -240,7 +263,8 @@ def fly(
         devices=devices is not None,
         needs=["slow-downs"] * (model is not None)
         + ["topology"] * (topology != "none")
-        + ["disruptions"] * (disruptions is not None),
+        + ["disruptions"] * (disruptions is not None)
+        + ["power"] * governing.acts,
     )
     told = (foresight or Foresight(recorded, options.seed)).tell(
         policy, estimates if plans else None
@@ -259,6 +283,8 @@ def fly(
     extra: dict[str, Any] = {}
     if disruptions is not None:
         extra["disruptions"] = resolve(disruptions, problem, cluster, options.seed)
+    if governing.acts:
+        extra["power"] = governing.plan(problem, cluster, options.seed)
     disrupted = [note for plan in extra.values() for note in plan.notes]
     neighbours = None if model is None else Neighbours(model, problem, cluster)
     if neighbours is not None:
@@ -275,7 +301,8 @@ def fly(
     )
     settings = {
         "policy": policy.label,
-        **asdict(replace(asked, disruptions=None, slowdown=None)),
+        **asdict(replace(_ungoverned(asked), disruptions=None, slowdown=None)),
+        **governing.to_mapping(),
         "disruptions": None if disruptions is None else disruptions.to_mapping(),
         "slowdown": None if model is None else model.to_mapping(),
         "queueing": queueing if policy.tier < 3 else "policy",  # noqa: PLR2004 - the tier's name
@@ -346,6 +373,35 @@ def _disruptions(options: FlightOptions) -> Disruptions | None:
     if options.events != "batch":
         raise SpecError("events", "with disruptions an instant is handled whole; use 'batch'.")
     return chosen
+
+
+def _governing(
+    options: FlightOptions,
+    policy: Policy,
+    queueing: str,
+    disruptions: Disruptions | None,
+    *,
+    as_pool: bool,
+) -> Governing:
+    """Return the run's policies of power.
+
+    Raises:
+        SpecError, TraceError: one is wrong, or does not go with the other options.
+    """
+    found = Governing.of(options.power, options.power_cap, options.shift, options.node_sleep)
+    found.check(policy, queueing, options.events, as_pool=as_pool)
+    if found.acts and disruptions is not None:
+        raise SpecError(
+            "disruptions",
+            "outages and policies of power (power_cap, shift, node_sleep) are not flown together "
+            "yet; expected one or the other.",
+        )
+    return found
+
+
+def _ungoverned(options: FlightOptions) -> FlightOptions:
+    """Return the options without those that `Governing.to_mapping` tells."""
+    return replace(options, power=None, power_cap=None, shift=None, node_sleep=None)
 
 
 def _check_disruptable(
