@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import flight_options, out_option, output_options, trace_options
+from windtunnel.cli.options import (
+    flight_options,
+    out_option,
+    output_options,
+    power_options,
+    trace_options,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,28 +33,13 @@ if TYPE_CHECKING:
     help="fifo, sjf, sjf-preemptive, srtf, priority, priority-preemptive, package.module:name ...",
 )
 @flight_options
-@click.option(
-    "--power",
-    metavar="FILE.toml",
-    help="Account for energy: what GPUs, hosts and the building draw.",
-)
-@click.option(
-    "--carbon",
-    metavar="FILE.csv|G",
-    help="With --power: gCO2eq per kWh, over time (CSV: time, value) or one number.",
-)
-@click.option(
-    "--tariff",
-    metavar="FILE.csv|PRICE",
-    help="With --power: money per kWh, over time (CSV: time, value) or one number.",
-)
+@power_options
 @out_option("FILE", "Write what happened to every job: a .parquet or .csv file.")
 @output_options
 def simulate(
     *,
     trace: str,
     policy: str,
-    power: str | None,
     carbon: str | None,
     tariff: str | None,
     out: Path | None,
@@ -66,16 +56,14 @@ def simulate(
     from windtunnel.cli.saving import ENDINGS, save_table
 
     check_out(out, ENDINGS, trace)
-    energy = EnergyWish.of(power, carbon, tariff)
-    wish = Wish.of(trace, [policy], asked)
-    flown = fly(wish, as_json=as_json)
+    energy = EnergyWish.of(asked, carbon, tariff)
+    wish = Wish.of(trace, [policy], energy.asked)
+    flown = energy.told(fly(wish, as_json=as_json))
     (outcome,) = flown.outcomes.values()
     words = ["windtunnel", "simulate", *flown.trace_words, "--policy", *wish.policies]
     words += flown.words + energy.words
     words += [] if out is None else ["--out", str(out)]
-    book = energy.account(outcome)
-    if book is not None:
-        flown = replace(flown, notes=(*flown.notes, *book.notes()))
+    book = None if flown.books is None else next(iter(flown.books.values()))
     if out is not None:
         save_table(outcome.table, out)
     if as_json:

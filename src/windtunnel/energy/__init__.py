@@ -7,6 +7,7 @@ needs and what an epoch costs at a power limit; optimisers choose both, recurren
 from windtunnel.energy.account import Account, account
 from windtunnel.energy.cluster_power import GpuPower, PowerModel
 from windtunnel.energy.contract import BatchSizeOptimizer, PowerLimitOptimizer, Trial
+from windtunnel.energy.governed import governed
 from windtunnel.energy.group_tables import (
     GroupTable,
     groups_of_jobs,
@@ -66,6 +67,7 @@ __all__ = [
     "configurations",
     "default_configuration",
     "energy_potential",
+    "governed",
     "groups_of_jobs",
     "open_published",
     "open_workload",

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from windtunnel.energy.intensity import J_PER_KWH
+from windtunnel.energy.intensity import J_PER_KWH, Series
+from windtunnel.energy.power_pieces import Levels, pieces
 from windtunnel.errors import SpecError
 from windtunnel.sim.metrics import horizon
 from windtunnel.sim.observe.allocation import gpus_of, held_by_type, type_labels
@@ -23,8 +24,6 @@ from windtunnel.sim.timeline import steps
 
 if TYPE_CHECKING:
     from windtunnel.energy.cluster_power import GpuPower, PowerModel
-    from windtunnel.energy.intensity import Series
-    from windtunnel.sim.flight import PowerRecord
     from windtunnel.sim.outcome import Outcome
 
 #: Curves are summed in whole millionths of a GPU, so that an idle cluster draws exactly idle power.
@@ -115,6 +114,28 @@ class Account:
             columns["cost"] = summed(self.amount_by_job(self.tariff))
         return pa.table(columns)
 
+    def by_type(self) -> pa.Table:
+        """Return energy by the GPU type that jobs were on, PUE not included.
+
+        Returns:
+            A row a type of the cluster, in its order: ``gpu_type`` (``(none)`` where the cluster
+            tells no types apart), ``jobs_j`` and ``idle_j`` of its GPUs.
+        """
+        labels = type_labels(self.outcome)
+        gpus, start, end, each, idle, _, code = self._held_by_type
+        held = gpus * (end - start)
+        count = len(labels)
+        jobs_j = np.bincount(code, held * each, minlength=count)
+        first, last = self.span
+        sizes = np.array([gpus_of(self.outcome, label) for label in labels])
+        idle_w = np.array([draw.idle_w for draw in self._draws])
+        idle_j = sizes * idle_w * (last - first)
+        idle_j -= np.bincount(code, held * idle, minlength=count)
+        node, asleep, woken = self.asleep
+        slept = self._idle_by_node[node] * (woken - asleep)
+        idle_j -= np.bincount(self._types_of_nodes[node], slept, minlength=count)
+        return pa.table({"gpu_type": labels, "jobs_j": jobs_j, "idle_j": idle_j})
+
     @cached_property
     def power(self) -> pa.Table:
         """Power over time, exact: a row an instant at which it changes, until the span's end.
@@ -124,9 +145,9 @@ class Account:
         """
         gpus, start, end, each, idle, _ = self._held
         first, last = self.span
-        jobs = _Levels(np.stack([each, idle], axis=1), np.round(gpus * _UNITS), start, end)
-        node, asleep, woken = self._asleep
-        nodes = _Levels(
+        jobs = Levels(np.stack([each, idle], axis=1), np.round(gpus * _UNITS), start, end)
+        node, asleep, woken = self.asleep
+        nodes = Levels(
             np.stack([self._idle_by_node, self._saved_by_node], axis=1)[node],
             np.ones(len(node)),
             asleep,
@@ -165,7 +186,7 @@ class Account:
         first, last = self.span
         gpus, start, end, _, idle, _ = self._held
         jobs_j = float(self.energy_by_job.sum())
-        node, asleep, woken = self._asleep
+        node, asleep, woken = self.asleep
         idle_j = self._all_idle_w * (last - first) - float((gpus * idle * (end - start)).sum())
         idle_j -= float((self._idle_by_node[node] * (woken - asleep)).sum())
         host_j = self._host_w * (last - first)
@@ -195,6 +216,9 @@ class Account:
                     f"The {name}'s rows do not cover the run; they repeat every "
                     f"{series.period:g} s."
                 )
+        if self.cap is not None and not self.cap.covers(*self.span):
+            every = f"{self.cap.period:g} s"
+            told.append(f"The cap's rows do not cover the run; they repeat every {every}.")
         if self.outcome.flight.interruptions is not None:
             told.append("Energy: nodes out of service are counted as powered, their GPUs idle.")
         return tuple(told)
@@ -226,9 +250,14 @@ class Account:
     def _host_w(self) -> float:
         return self.model.host_w * self.outcome.cluster.num_nodes if self.model.host_w else 0.0
 
-    @cached_property
+    @property
     def _held(self) -> tuple[np.ndarray, ...]:
         """What is held: GPUs, start, end (s), W and idle W of each GPU, job's row; shapes (e,)."""
+        return self._held_by_type[:-1]
+
+    @cached_property
+    def _held_by_type(self) -> tuple[np.ndarray, ...]:
+        """What `_held` tells, then each entry's GPU type, an index."""
         flight = self.outcome.flight
         draws = self._draws
         stay, code, gpus = held_by_type(self.outcome, type_labels(self.outcome))
@@ -244,7 +273,7 @@ class Account:
         end = flight.segment_end[stay]
         last = self.span[1]
         end = np.where(np.isnan(end), np.maximum(last, start), end)
-        entry, start, end, level = _pieces(flight.power, stay, start, end)
+        entry, start, end, level = pieces(flight.power, stay, start, end)
         code, gpus, job = code[entry], gpus[entry], flight.segment_job[stay[entry]]
         idle = np.array([draw.idle_w for draw in draws])[code]
         kinds, table = self._tables
@@ -256,7 +285,7 @@ class Account:
         for t, of_type in enumerate(table):
             for k, rows in enumerate(of_type):
                 watts[t, k, : len(rows)] = rows
-        return gpus, start, end, watts[code, kind, level], idle, job
+        return gpus, start, end, watts[code, kind, level], idle, job, code
 
     @cached_property
     def _tables(self) -> tuple[np.ndarray, list[list[list[float]]]]:
@@ -270,7 +299,16 @@ class Account:
         ]
 
     @cached_property
-    def _asleep(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def cap(self) -> Series | None:
+        """The facility's cap over time, W; None = the run had none."""
+        cap = self.outcome.settings.get("power_cap")
+        if cap is None:
+            return None
+        rows = np.array(cap["rows"], dtype=np.float64)
+        return Series(rows[:, 0], rows[:, 1], "power_cap")
+
+    @cached_property
+    def asleep(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Node, start and end (s) of each sleep within the span, shapes (a,)."""
         record = self.outcome.flight.power
         if record is None:
@@ -293,76 +331,22 @@ class Account:
         return np.repeat(np.array(watts), [kind.count for kind in kinds])
 
     @cached_property
+    def _types_of_nodes(self) -> np.ndarray:
+        """Int array (nodes,): each node's GPU type, an index; 0 where it has no GPUs."""
+        labels, kinds = type_labels(self.outcome), self.outcome.cluster.node_types
+        code = [labels.index(kind.gpu_type or NONE) if kind.gpus else 0 for kind in kinds]
+        return np.repeat(np.array(code, dtype=np.int64), [kind.count for kind in kinds])
+
+    @property
+    def saved_w(self) -> np.ndarray:
+        """Float array (nodes,): W that a node draws less asleep than idle, without overhead."""
+        saved: np.ndarray = self._idle_by_node + self._saved_by_node
+        return saved
+
+    @cached_property
     def _saved_by_node(self) -> np.ndarray:
         """Float array (nodes,): W of each host less what the sleeping node draws."""
         return np.full(len(self._idle_by_node), self.model.host_w - self.model.asleep_w)
-
-
-class _Levels:
-    """Things that draw two kinds of watts over spans, counted exactly by distinct watts.
-
-    One exact count for each distinct pair of draws, then watts: no drift, however long.
-
-    Args:
-        watts: Float array (m, 2).
-        amount: Float array (m,), whole numbers.
-        start: Float array (m,), s.
-        end: Float array (m,), s.
-    """
-
-    def __init__(
-        self, watts: np.ndarray, amount: np.ndarray, start: np.ndarray, end: np.ndarray
-    ) -> None:
-        self._pairs, kind = np.unique(watts.reshape(-1, 2), axis=0, return_inverse=True)
-        self._kind, self._amount = kind.ravel(), amount
-        self.times = np.concatenate([start, end])
-
-    @property
-    def count(self) -> int:
-        """Distinct pairs of draws."""
-        return len(self._pairs)
-
-    def changes(self, before: int, after: int) -> list[np.ndarray]:
-        """Return the change of each count at each time, with zeros before and after."""
-        found = []
-        for kind in range(self.count):
-            mine = np.where(self._kind == kind, self._amount, 0.0)
-            found.append(np.concatenate([np.zeros(before), mine, -mine, np.zeros(after)]))
-        return found
-
-    def watts(
-        self, counts: list[np.ndarray], units: float, length: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sums of the two kinds of watts, shape (length,); counts are in units."""
-        sums = [np.zeros(length), np.zeros(length)]
-        for pair, count in zip(self._pairs, counts, strict=True):
-            for which in (0, 1):
-                sums[which] = sums[which] + count / units * pair[which]
-        return sums[0], sums[1]
-
-
-def _pieces(
-    record: PowerRecord | None, stay: np.ndarray, start: np.ndarray, end: np.ndarray
-) -> tuple[np.ndarray, ...]:
-    """Return entry, start, end and power level of the pieces of entries of constant level.
-
-    Args:
-        record: what policies of power did; None = all at level 0.
-        stay: Int array (e,), each entry's segment.
-        start: Float array (e,), s.
-        end: Float array (e,), s.
-    """
-    if record is None:
-        return np.arange(len(stay)), start, end, np.zeros(len(stay), dtype=np.int64)
-    counts = np.diff(record.level_offset)[stay]
-    entry = np.repeat(np.arange(len(stay)), counts)
-    within = np.arange(len(entry)) - np.repeat(np.cumsum(counts) - counts, counts)
-    piece = record.level_offset[stay[entry]] + within
-    begin = record.level_start[piece]
-    stop = np.append(begin[1:], 0.0)
-    is_last = within == counts[entry] - 1
-    stop = np.where(is_last, end[entry], stop)
-    return entry, begin, stop, record.level[piece]
 
 
 def account(
