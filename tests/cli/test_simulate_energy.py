@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -63,3 +64,78 @@ def test_bad_input(run: Callable[..., Any], words: list[str], tmp_path: Path) ->
     file.write_text(POWER.replace("pue", "peu"), encoding="utf-8")
     wrong = run(*words)
     assert (wrong.code, "Did you mean" in wrong.err or "pue" in wrong.err) == (2, True)
+
+
+def test_policies_of_power(run: Callable[..., Any], words: list[str], tmp_path: Path) -> None:
+    # The host and four idle GPUs draw 450 W with PUE 1.5; a job adds 300 W a GPU.
+    told = run(*words, "--power-cap", "1.05kW", "--json").json
+    assert told["energy"]["peak_power_w"] <= 1050
+    assert told["energy"]["capped_time"] == 100  # b waits for a: two GPUs are free, not power
+    assert told["settings"]["power_cap"] == {
+        "rows": [[0.0, 1050.0]],
+        "limits": "none",
+        "count": "measured",
+    }
+    again = shlex.split(told["command"])[1:]
+    assert run(*again, "--json").json == told
+    carbon = tmp_path / "carbon.csv"
+    carbon.write_text("time,g\n0,400\n100,100\n200,400\n", encoding="utf-8")
+    plain = run(*words, "--carbon", carbon, "--json").json
+    shifted = run(*words, "--carbon", carbon, "--shift", "max_delay=5m", "--json").json
+    assert (shifted["energy"]["num_shifted"], shifted["energy"]["num_late"]) == (2, 0)
+    by_user = [row["carbon_kg"] for row in shifted["energy"]["by_user"]]
+    assert sum(by_user) < 0.5 * sum(row["carbon_kg"] for row in plain["energy"]["by_user"])
+    screen = run(*words, "--carbon", carbon, "--shift", "max_delay=5m").out
+    assert "jobs shifted" in screen
+    asleep = run(*words, "--node-sleep", "saturn,wake_time=1m", "--json").json
+    assert asleep["energy"]["num_wakes"] == 0
+
+
+def test_comparing_energy(run: Callable[..., Any], words: list[str], tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    compare = ["compare", words[1], "--policies", "fifo,sjf", *words[2:], "--tariff", "0.36"]
+    told = run(*compare, "--power-cap", "1050", "--out", page, "--json").json
+    fifo, sjf = told["runs"]
+    assert {"energy_j", "carbon_kg", "cost"} <= fifo.keys()
+    assert fifo["carbon_kg"] is None
+    assert fifo["cost"] == pytest.approx(fifo["energy_j"] * 1e-7)
+    assert sjf["energy"]["capped_time"] == 50  # the short job first
+    html = page.read_text(encoding="utf-8")
+    assert "<h2>Energy</h2>" in html
+    assert "Power over time, by source" in html
+    assert "Energy by user" in html
+    assert "Time at the cap" in run(*compare, "--power-cap", "1050").out
+    assert "<h2>Energy</h2>" not in _page(run, words, tmp_path)
+
+
+def _page(run: Callable[..., Any], words: list[str], tmp_path: Path) -> str:
+    page = tmp_path / "plain.html"
+    run("compare", words[1], "--policies", "fifo,sjf", "--cluster", "1x4", "--out", page)
+    return page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("option", "word"),
+    [
+        (("--power-cap", "100"), "450 W already"),
+        (("--power-cap", "600"), "never fit"),
+        (("--power-cap", "none.csv"), "none.csv"),
+        (("--power-cap", "1050,limits=unifrom"), "uniform"),
+        (("--shift", "max_delay=1h"), "series"),
+        (("--shift", "max_dely=1h,series=3"), "max_delay"),
+        (("--shift", "series=3"), "max_delay"),
+        (("--node-sleep", "satrun"), "saturn"),
+        (("--node-sleep", "saturn,wake_time=x"), "wake_time"),
+    ],
+)
+def test_bad_policies(
+    run: Callable[..., Any], words: list[str], option: tuple[str, str], word: str
+) -> None:
+    refused = run(*words, *option)
+    assert (refused.code, refused.out) == (2, "")
+    assert word in refused.err
+
+
+def test_a_cap_needs_a_model(run: Callable[..., Any], words: list[str]) -> None:
+    alone = run(*words[:-2], "--power-cap", "1000")
+    assert (alone.code, "--power" in alone.err) == (2, True)

@@ -354,6 +354,10 @@ def test_settings_are_enough_to_run_it_again() -> None:
         "oversize": "raise",
         "incomplete": "raise",
         "disruptions": None,
+        "power": None,
+        "power_cap": None,
+        "shift": None,
+        "node_sleep": None,
     }
     assert_outcomes_equal(wt.simulate(JOBS, "2x2", **out.settings), out)
 

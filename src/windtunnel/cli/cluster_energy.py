@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli.screen import facts
@@ -10,11 +10,17 @@ from windtunnel.cli.screen import facts
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from windtunnel.energy import Account, PowerModel, Series
-    from windtunnel.sim.outcome import Outcome
+    from windtunnel.cli.flying import Flown
+    from windtunnel.energy import Account, Series
 
-#: From here on, digits behind the point say nothing.
-_LARGE = 1000
+#: Parts of the energy, told with their share.
+_PARTS = ("jobs_j", "idle_j", "host_j", "overhead_j")
+#: Labels that need the word that a table's heading has.
+_LABELS = {
+    "mean_power_w": "mean power",
+    "peak_power_w": "peak power",
+    "overhead_j": "overhead, PUE {:g}",
+}
 
 
 @dataclass(frozen=True)
@@ -22,102 +28,103 @@ class EnergyWish:
     """What was asked for, read before the run.
 
     Attributes:
-        model: what the cluster draws; None = energy is not asked for.
+        asked: the flight's options, ``shift`` with the series it goes by.
         carbon: g CO2eq per kWh.
         tariff: money per kWh.
-        words: words of a command line that ask for it again.
+        words: words of a command line that ask for the last two again.
     """
 
-    model: PowerModel | None
+    asked: dict[str, Any]
     carbon: Series | None
     tariff: Series | None
     words: list[str]
 
     @classmethod
-    def of(cls, power: str | None, carbon: str | None, tariff: str | None) -> EnergyWish:
+    def of(cls, asked: dict[str, Any], carbon: str | None, tariff: str | None) -> EnergyWish:
         """Read what the options name.
+
+        Args:
+            asked: the flight's options by name, ``power`` and ``shift`` among them.
+            carbon: as typed.
+            tariff: as typed.
 
         Raises:
             SpecError, TraceError: a file is wrong, or a series comes without ``--power``.
         """
-        if power is None:
-            if carbon is None and tariff is None:
-                return cls(None, None, None, [])
-            from windtunnel.errors import SpecError
+        from windtunnel.energy.intensity import parse_series
+        from windtunnel.errors import SpecError
 
-            option = "--tariff" if carbon is None else "--carbon"
-            raise SpecError(option, "needs a model of power; add --power FILE.toml.")
-        from windtunnel.energy import PowerModel, parse_series
-
-        given = (("--power", power), ("--carbon", carbon), ("--tariff", tariff))
+        given = {"--carbon": carbon, "--tariff": tariff}
+        chosen = {name: value for name, value in given.items() if value is not None}
+        wish = asked["shift"]
+        if chosen and asked["power"] is None and wish is None:
+            message = "needs a model of power; add --power FILE.toml."
+            raise SpecError(next(iter(chosen)), message)
+        if wish is not None and not wish.endswith(".toml") and "series=" not in wish and chosen:
+            asked = {**asked, "shift": f"{wish},series={next(iter(chosen.values()))}"}
         return cls(
-            PowerModel.from_toml(power),
+            asked,
             None if carbon is None else parse_series(carbon, least=0.0, name="--carbon"),
             None if tariff is None else parse_series(tariff, name="--tariff"),
-            [word for name, value in given if value is not None for word in (name, value)],
+            [word for name, value in chosen.items() for word in (name, value)],
         )
 
-    def account(self, outcome: Outcome) -> Account | None:
-        """Return the run's energy; None where it was not asked for.
+    def told(self, flown: Flown) -> Flown:
+        """Return the runs with their energy, where there is a model of power, and its notes.
 
         Raises:
             SpecError: the model does not describe what the cluster has.
         """
-        if self.model is None:
-            return None
-        from windtunnel.energy import account
+        model = next(iter(flown.outcomes.values())).settings["power"]
+        if model is None:
+            return flown
+        from windtunnel.energy import PowerModel, account
 
-        return account(outcome, self.model, carbon=self.carbon, tariff=self.tariff)
+        power = PowerModel.from_mapping(model)
+        books = {
+            name: account(outcome, power, carbon=self.carbon, tariff=self.tariff)
+            for name, outcome in flown.outcomes.items()
+        }
+        notes = [note for book in books.values() for note in book.notes()]
+        return replace(flown, books=books, notes=tuple(dict.fromkeys([*flown.notes, *notes])))
 
 
 def energy_data(book: Account) -> dict[str, Any]:
     """Return a run's energy as plain data.
 
     Keys: ``energy_j``, ``carbon_kg`` and ``cost`` of everything, PUE included; ``energy``: these
-    and their parts (`Account.summary`), ``by_user`` and ``by_vc`` (lists of rows), ``model``.
+    and their parts (`Account.summary`), what policies of power did (`governed`), ``by_user``,
+    ``by_vc`` and ``by_type`` (lists of rows), ``model``.
     """
+    from windtunnel.energy import governed
+
     numbers = book.summary()
     return {
         **{name: numbers[name] for name in ("energy_j", "carbon_kg", "cost")},
         "energy": {
             **numbers,
+            **governed(book),
             "by_user": book.by("user").to_pylist(),
             "by_vc": book.by("vc").to_pylist(),
+            "by_type": book.by_type().to_pylist(),
             "model": book.model.to_mapping(),
         },
     }
 
 
 def print_energy(console: Console, book: Account) -> None:
-    """Print where the energy went, and what it emitted and cost."""
-    from windtunnel.energy.intensity import J_PER_KWH
+    """Print where the energy went, what it emitted and cost, and what policies of power did."""
+    from windtunnel.report.power_measures import numbers_of, shown
 
-    numbers = book.summary()
+    numbers = numbers_of(book)
     whole = numbers["energy_j"] or 0.0
-
-    def part(name: str) -> str:
-        joules = numbers[name] or 0.0
-        share = f" ({joules / whole:.1%})" if whole else ""
-        return f"{_figure(joules / J_PER_KWH)} kWh{share}"
-
-    rows = [
-        ("energy", f"{_figure(whole / J_PER_KWH)} kWh"),
-        ("of jobs' GPUs", part("jobs_j")),
-        ("of idle GPUs", part("idle_j")),
-        ("of hosts", part("host_j")),
-        (f"overhead, PUE {book.model.pue:g}", part("overhead_j")),
-    ]
-    if numbers["mean_power_w"] is not None and numbers["peak_power_w"] is not None:
-        mean, peak = numbers["mean_power_w"] / 1000, numbers["peak_power_w"] / 1000
-        rows.append(("power", f"{_figure(mean)} kW in the mean, {_figure(peak)} kW at most"))
-    if numbers["carbon_kg"] is not None:
-        rows.append(("carbon", f"{_figure(numbers['carbon_kg'])} kg CO2eq"))
-    if numbers["cost"] is not None:
-        rows.append(("cost", f"{_figure(numbers['cost'])} (in the tariff's money)"))
+    rows = []
+    for measure in shown([numbers]):
+        value = numbers[measure.key]
+        text = measure.text(value)
+        if measure.key in _PARTS and whole:
+            text += f" ({value / whole:.1%})"
+        label = _LABELS.get(measure.key, measure.label[:1].lower() + measure.label[1:])
+        rows.append((label.format(book.model.pue), text))
     console.print()
     facts(console, rows)
-
-
-def _figure(value: float) -> str:
-    """Return a number with four digits, or all before the point."""
-    return f"{value:,.0f}" if abs(value) >= _LARGE else f"{value:.4g}"

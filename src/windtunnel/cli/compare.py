@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import flight_options, out_option, output_options, trace_options
+from windtunnel.cli.options import (
+    flight_options,
+    out_option,
+    output_options,
+    power_options,
+    trace_options,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,6 +38,7 @@ PAGE_ENDINGS: tuple[str, ...] = (".html", ".htm")
     is_flag=True,
     help="With --out: charts of who ran where that can be zoomed and inspected (+ 1 MB).",
 )
+@power_options
 @out_option("FILE.html", "Write the comparison as one page with charts.")
 @output_options
 def compare(
@@ -39,6 +46,8 @@ def compare(
     trace: str,
     policies: str,
     interactive: bool,
+    carbon: str | None,
+    tariff: str | None,
     out: Path | None,
     as_json: bool,
     **asked: Any,
@@ -47,16 +56,19 @@ def compare(
 
     TRACE is a name (`windtunnel traces`), a file, or - for standard input.
     """
+    from windtunnel.cli.cluster_energy import EnergyWish
     from windtunnel.cli.flying import Wish, fly
     from windtunnel.cli.opening import check_out
 
     check_out(out, PAGE_ENDINGS, trace)
     names = [name.strip() for name in policies.split(",") if name.strip()]
-    wish = Wish.of(trace, names, asked)
-    flown = fly(wish, as_json=as_json)
+    energy = EnergyWish.of(asked, carbon, tariff)
+    wish = Wish.of(trace, names, energy.asked)
+    flown = energy.told(fly(wish, as_json=as_json))
     words = ["windtunnel", "compare", *flown.trace_words, "--policies", ",".join(wish.policies)]
     words += [*flown.words, *["--interactive"] * interactive]
     words += [] if out is None else ["--out", str(out)]
+    words += [*flown.words, *energy.words, *([] if out is None else ["--out", str(out)])]
     command = shlex.join(words)
     if out is not None:
         write_comparison(flown, out, command, as_json=as_json, interactive=interactive)
@@ -87,6 +99,7 @@ def write_comparison(
             command=command,
             title=title,
             interactive=interactive,
+            flown.outcomes, trace=flown.trace, command=command, title=title, books=flown.books
         )
         write_page(out, page)
 
@@ -96,12 +109,14 @@ def comparison_data(flown: Flown, command: str, page: Path | None) -> dict[str, 
 
     Keys: ``trace``, ``cluster``, ``settings`` (what all runs share), ``baseline``, ``runs`` (list:
     ``policy``, ``settings``, every metric, ``fairness``, ``by_size``, ``by_vc``,
-    ``starvation``), ``headline``, ``notes``,
+    ``starvation``, and with ``--power`` what `energy_data` tells), ``headline``, ``notes``,
     ``command``, ``page`` (path or None).
     """
+    from windtunnel.cli.cluster_energy import energy_data
     from windtunnel.cli.machine import cluster_data, run_data, trace_data
     from windtunnel.report.findings import headline
 
+    books = flown.books or {}
     runs = list(flown.outcomes.items())
     first = runs[0][1].settings
     shared = {
@@ -115,7 +130,12 @@ def comparison_data(flown: Flown, command: str, page: Path | None) -> dict[str, 
         "settings": shared,
         "baseline": runs[0][0],
         "runs": [
-            {"policy": name, "settings": outcome.settings, **run_data(outcome)}
+            {
+                "policy": name,
+                "settings": outcome.settings,
+                **run_data(outcome),
+                **(energy_data(books[name]) if name in books else {}),
+            }
             for name, outcome in runs
         ],
         "headline": headline(flown.outcomes),
@@ -130,12 +150,14 @@ def print_comparison(flown: Flown, command: str, page: Path | None) -> None:
     from windtunnel.cli.flying import print_notes
     from windtunnel.cli.screen import bullets, heading, line, screen
     from windtunnel.report.findings import cautions, headline
-    from windtunnel.report.terminal import comparison_table, size_table
+    from windtunnel.report.terminal import comparison_table, energy_table, size_table
 
     console = screen()
     heading(console, flown.title)
     console.print(comparison_table(flown.outcomes))
     console.print(size_table(flown.outcomes))
+    if flown.books:
+        console.print(energy_table(flown.outcomes, flown.books))
     console.print(line(headline(flown.outcomes)), style="bold")
     bullets(console, "Mind", cautions(flown.outcomes))
     print_notes(console, flown, command)

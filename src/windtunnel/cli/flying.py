@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.energy import Account
     from windtunnel.sim.outcome import Outcome
     from windtunnel.traces.trace import Trace
 
@@ -96,6 +97,7 @@ class Flown:
         notes: what a reader of the numbers must know, one sentence each.
         trace_words: words of a command line that name the trace.
         words: words of a command line that give the settings again.
+        books: policy -> its run's energy; None where it was not asked for.
     """
 
     trace: Trace
@@ -104,6 +106,7 @@ class Flown:
     notes: tuple[str, ...]
     trace_words: list[str]
     words: list[str]
+    books: dict[str, Account] | None = None
 
     @property
     def title(self) -> str:

@@ -41,6 +41,10 @@ QUIET: dict[str, Any] = {
     "incomplete": "raise",
     "disruptions": None,
     "throughputs": None,
+    "power": None,
+    "power_cap": None,
+    "shift": None,
+    "node_sleep": None,
 }
 
 
@@ -220,6 +224,11 @@ def check_settings(policies: Sequence[str], settings: dict[str, Any]) -> None:
     if settings["disruptions"] is not None:
         parse_disruptions(settings["disruptions"])
     resolve_slowdown(settings["slowdown"])
+    governed = [settings[name] for name in ("power", "power_cap", "shift", "node_sleep")]
+    if any(one is not None for one in governed):
+        from windtunnel.energy.governing import Governing
+
+        Governing.of(*governed)
 
 
 def check_out(

@@ -342,6 +342,47 @@ def flight_options(command: Command) -> Command:
     return command
 
 
+def power_options(command: Command) -> Command:
+    """Add what accounts for energy, and the policies of power."""
+    for add in (
+        click.option(
+            "--node-sleep",
+            metavar="RULE",
+            help="Power idle nodes off: venus, earth, saturn or uranus (Helios' rules), with "
+            "options, as in earth,wake_time=5m,buffer=3; or FILE.toml.",
+        ),
+        click.option(
+            "--shift",
+            metavar="WORDS",
+            help="Let jobs wait for times of less carbon, or lower prices: max_delay=12h, with "
+            "interruptible, series=FILE.csv ...; or FILE.toml.  [series: --carbon, --tariff]",
+        ),
+        click.option(
+            "--power-cap",
+            metavar="W|FILE.csv",
+            help="With --power: never draw more: 450kW, or over time (CSV: time, W); with "
+            "limits=uniform or limits=optimised jobs are slowed down to make room.",
+        ),
+        click.option(
+            "--tariff",
+            metavar="FILE.csv|PRICE",
+            help="With --power: money per kWh, over time (CSV: time, value) or one number.",
+        ),
+        click.option(
+            "--carbon",
+            metavar="FILE.csv|G",
+            help="With --power: gCO2eq per kWh, over time (CSV: time, value) or one number.",
+        ),
+        click.option(
+            "--power",
+            metavar="FILE.toml",
+            help="Account for energy: what GPUs, hosts and the building draw.",
+        ),
+    ):
+        command = add(command)
+    return command
+
+
 def out_option(metavar: str, help_text: str) -> Callable[[Command], Command]:
     """Return the option ``--out``, a file."""
     return click.option("--out", type=click.Path(path_type=Path), metavar=metavar, help=help_text)

@@ -14,6 +14,10 @@ from windtunnel.cli.options import (
     flight_options,
     out_option,
     output_options,
+    flight_options,
+    out_option,
+    output_options,
+    power_options,
     trace_options,
 )
 
@@ -60,13 +64,13 @@ if TYPE_CHECKING:
     metavar="START:END",
     help="With --timeline: this span alone, counted from time 0 of the trace (such as 2d:3d).",
 )
+@power_options
 @out_option("FILE", "Write what happened to every job: a .parquet or .csv file.")
 @output_options
 def simulate(
     *,
     trace: str,
     policy: str,
-    power: str | None,
     carbon: str | None,
     tariff: str | None,
     timeline: Path | None,
@@ -90,6 +94,9 @@ def simulate(
     energy = EnergyWish.of(power, carbon, tariff)
     wish = Wish.of(trace, [policy], asked)
     flown = fly(wish, as_json=as_json)
+    energy = EnergyWish.of(asked, carbon, tariff)
+    wish = Wish.of(trace, [policy], energy.asked)
+    flown = energy.told(fly(wish, as_json=as_json))
     (outcome,) = flown.outcomes.values()
     words = ["windtunnel", "simulate", *flown.trace_words, "--policy", *wish.policies]
     words += flown.words + energy.words + lines.words
@@ -99,6 +106,7 @@ def simulate(
         flown = replace(flown, notes=(*flown.notes, *book.notes()))
     told = lines.write(outcome, flown.trace, title=flown.title, as_json=as_json)
     flown = replace(flown, notes=(*flown.notes, *told))
+    book = None if flown.books is None else next(iter(flown.books.values()))
     if out is not None:
         save_table(outcome.table, out)
     if as_json:

@@ -7,6 +7,7 @@ needs and what an epoch costs at a power limit; optimisers choose both, recurren
 from windtunnel.energy.account import Account, account
 from windtunnel.energy.cluster_power import GpuPower, PowerModel
 from windtunnel.energy.contract import BatchSizeOptimizer, PowerLimitOptimizer, Trial
+from windtunnel.energy.governed import governed
 from windtunnel.energy.group_tables import (
     GroupTable,
     groups_of_jobs,
@@ -15,6 +16,7 @@ from windtunnel.energy.group_tables import (
 )
 from windtunnel.energy.groups import GroupResult, simulate_group
 from windtunnel.energy.intensity import Series, parse_series, read_series
+from windtunnel.energy.limit_tables import Level, LimitTable
 from windtunnel.energy.open import open_published, open_workload
 from windtunnel.energy.optimum import (
     Configuration,
@@ -26,25 +28,35 @@ from windtunnel.energy.optimum import (
     ranked,
 )
 from windtunnel.energy.power_cap import Capped, best_limits, uniform_limits
+from windtunnel.energy.power_policies import NodeSleep, PowerCap, StartShift
 from windtunnel.energy.recurring import Recurrences, simulate_recurrences
 from windtunnel.energy.seeds import EnergyStudy, band, study
 from windtunnel.energy.shifting import Shift, shift
 from windtunnel.energy.workload import Sweep, TrainingJob, Workload
+from windtunnel.sim.power.ces import PUBLISHED as CES_RULES
+from windtunnel.sim.power.ces import CesRule, sleeping
 
 __all__ = [
+    "CES_RULES",
     "Account",
     "BatchSizeOptimizer",
     "Capped",
+    "CesRule",
     "Configuration",
     "EnergyStudy",
     "GpuPower",
     "GroupResult",
     "GroupTable",
+    "Level",
+    "LimitTable",
+    "NodeSleep",
+    "PowerCap",
     "PowerLimitOptimizer",
     "PowerModel",
     "Recurrences",
     "Series",
     "Shift",
+    "StartShift",
     "Sweep",
     "TrainingJob",
     "Trial",
@@ -55,6 +67,7 @@ __all__ = [
     "configurations",
     "default_configuration",
     "energy_potential",
+    "governed",
     "groups_of_jobs",
     "open_published",
     "open_workload",
@@ -67,6 +80,7 @@ __all__ = [
     "shift",
     "simulate_group",
     "simulate_recurrences",
+    "sleeping",
     "study",
     "synthetic_groups",
     "uniform_limits",

@@ -1,7 +1,8 @@
 """What a run of a cluster draws, emits and costs: a pure function of its outcome.
 
 The run's span is that of its averages: first submission to last end (`sim.metrics.horizon`). All
-GPUs and hosts are powered throughout, also while disruptions take nodes out of service.
+GPUs and hosts are powered throughout, also while disruptions take nodes out of service, but for
+nodes that the run's own policy put to sleep; jobs draw what their power limits let them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from windtunnel.energy.intensity import J_PER_KWH
+from windtunnel.energy.intensity import J_PER_KWH, Series
+from windtunnel.energy.power_pieces import Levels, pieces
 from windtunnel.errors import SpecError
 from windtunnel.sim.metrics import horizon
 from windtunnel.sim.observe.allocation import gpus_of, held_by_type, type_labels
@@ -22,7 +24,6 @@ from windtunnel.sim.timeline import steps
 
 if TYPE_CHECKING:
     from windtunnel.energy.cluster_power import GpuPower, PowerModel
-    from windtunnel.energy.intensity import Series
     from windtunnel.sim.outcome import Outcome
 
 #: Curves are summed in whole millionths of a GPU, so that an idle cluster draws exactly idle power.
@@ -58,6 +59,11 @@ class Account:
         if self.model.host_w and self.outcome.cluster.is_pool:
             message = "a pool has no nodes, and so no hosts; expected 0, or a cluster of nodes"
             raise SpecError("power.host_w", message)
+        if self.outcome.flight.power is not None:
+            own = self.outcome.settings.get("power")
+            if own is not None and own != self.model.to_mapping():
+                message = "not the model that the run was flown with; its limits would not hold"
+                raise SpecError("power", message)
         len(self._held)
 
     @cached_property
@@ -108,6 +114,28 @@ class Account:
             columns["cost"] = summed(self.amount_by_job(self.tariff))
         return pa.table(columns)
 
+    def by_type(self) -> pa.Table:
+        """Return energy by the GPU type that jobs were on, PUE not included.
+
+        Returns:
+            A row a type of the cluster, in its order: ``gpu_type`` (``(none)`` where the cluster
+            tells no types apart), ``jobs_j`` and ``idle_j`` of its GPUs.
+        """
+        labels = type_labels(self.outcome)
+        gpus, start, end, each, idle, _, code = self._held_by_type
+        held = gpus * (end - start)
+        count = len(labels)
+        jobs_j = np.bincount(code, held * each, minlength=count)
+        first, last = self.span
+        sizes = np.array([gpus_of(self.outcome, label) for label in labels])
+        idle_w = np.array([draw.idle_w for draw in self._draws])
+        idle_j = sizes * idle_w * (last - first)
+        idle_j -= np.bincount(code, held * idle, minlength=count)
+        node, asleep, woken = self.asleep
+        slept = self._idle_by_node[node] * (woken - asleep)
+        idle_j -= np.bincount(self._types_of_nodes[node], slept, minlength=count)
+        return pa.table({"gpu_type": labels, "jobs_j": jobs_j, "idle_j": idle_j})
+
     @cached_property
     def power(self) -> pa.Table:
         """Power over time, exact: a row an instant at which it changes, until the span's end.
@@ -117,24 +145,25 @@ class Account:
         """
         gpus, start, end, each, idle, _ = self._held
         first, last = self.span
-        # One exact count of GPUs for each pair of draws, then watts: no drift however long.
-        levels, kind = np.unique(np.stack([each, idle], axis=1), axis=0, return_inverse=True)
-        kind = kind.ravel()
-        amount = np.round(gpus * _UNITS)
-        times = np.concatenate([[first], start, end])
-        deltas = [
-            np.concatenate([[0.0], np.where(kind == k, amount, 0), -np.where(kind == k, amount, 0)])
-            for k in range(len(levels))
-        ]
-        time, *counts = steps(times, *deltas)
-        jobs_w, held_idle_w = np.zeros(len(time)), np.zeros(len(time))
-        for (active_w, idle_w), count in zip(levels, counts, strict=True):
-            jobs_w += count / _UNITS * active_w
-            held_idle_w += count / _UNITS * idle_w
+        jobs = Levels(np.stack([each, idle], axis=1), np.round(gpus * _UNITS), start, end)
+        node, asleep, woken = self.asleep
+        nodes = Levels(
+            np.stack([self._idle_by_node, self._saved_by_node], axis=1)[node],
+            np.ones(len(node)),
+            asleep,
+            woken,
+        )
+        time, *counts = steps(
+            np.concatenate([[first], jobs.times, nodes.times]),
+            *jobs.changes(1, len(nodes.times)),
+            *nodes.changes(1 + len(jobs.times), 0),
+        )
+        jobs_w, held_idle_w = jobs.watts(counts[: jobs.count], _UNITS, len(time))
+        slept_idle_w, slept_host_w = nodes.watts(counts[jobs.count :], 1.0, len(time))
         inside = (time >= first) & (time < last)
-        time, jobs_w, held_idle_w = time[inside], jobs_w[inside], held_idle_w[inside]
-        idle_w = self._all_idle_w - held_idle_w
-        host_w = np.full(len(time), self._host_w)
+        jobs_w, time = jobs_w[inside], time[inside]
+        idle_w = self._all_idle_w - held_idle_w[inside] - slept_idle_w[inside]
+        host_w = self._host_w - slept_host_w[inside]
         overhead_w = (self.model.pue - 1) * (jobs_w + idle_w + host_w)
         return pa.table(
             {
@@ -157,8 +186,11 @@ class Account:
         first, last = self.span
         gpus, start, end, _, idle, _ = self._held
         jobs_j = float(self.energy_by_job.sum())
+        node, asleep, woken = self.asleep
         idle_j = self._all_idle_w * (last - first) - float((gpus * idle * (end - start)).sum())
+        idle_j -= float((self._idle_by_node[node] * (woken - asleep)).sum())
         host_j = self._host_w * (last - first)
+        host_j -= float((self._saved_by_node[node] * (woken - asleep)).sum())
         overhead_j = (self.model.pue - 1) * (jobs_j + idle_j + host_j)
         energy_j = jobs_j + idle_j + host_j + overhead_j
         grams = None if self.carbon is None else self._amount(self.carbon)
@@ -184,6 +216,9 @@ class Account:
                     f"The {name}'s rows do not cover the run; they repeat every "
                     f"{series.period:g} s."
                 )
+        if self.cap is not None and not self.cap.covers(*self.span):
+            every = f"{self.cap.period:g} s"
+            told.append(f"The cap's rows do not cover the run; they repeat every {every}.")
         if self.outcome.flight.interruptions is not None:
             told.append("Energy: nodes out of service are counted as powered, their GPUs idle.")
         return tuple(told)
@@ -215,9 +250,14 @@ class Account:
     def _host_w(self) -> float:
         return self.model.host_w * self.outcome.cluster.num_nodes if self.model.host_w else 0.0
 
-    @cached_property
+    @property
     def _held(self) -> tuple[np.ndarray, ...]:
         """What is held: GPUs, start, end (s), W and idle W of each GPU, job's row; shapes (e,)."""
+        return self._held_by_type[:-1]
+
+    @cached_property
+    def _held_by_type(self) -> tuple[np.ndarray, ...]:
+        """What `_held` tells, then each entry's GPU type, an index."""
         flight = self.outcome.flight
         draws = self._draws
         stay, code, gpus = held_by_type(self.outcome, type_labels(self.outcome))
@@ -229,23 +269,84 @@ class Account:
                 )
                 raise SpecError("power.gpus", message)
             code = np.minimum(code, len(draws) - 1)
-        job = flight.segment_job[stay]
-        idle = np.array([draw.idle_w for draw in draws])[code]
-        active = np.array([draw.active_w for draw in draws])[code]
-        each = idle + self._factors[job] * (active - idle)
         start = flight.segment_start[stay]
         end = flight.segment_end[stay]
         last = self.span[1]
         end = np.where(np.isnan(end), np.maximum(last, start), end)
-        return gpus, start, end, each, idle, job
+        entry, start, end, level = pieces(flight.power, stay, start, end)
+        code, gpus, job = code[entry], gpus[entry], flight.segment_job[stay[entry]]
+        idle = np.array([draw.idle_w for draw in draws])[code]
+        kinds, table = self._tables
+        # A job over several types has one level; a type with fewer limits is at its last.
+        depth = np.array([[len(rows) for rows in of_type] for of_type in table])
+        kind = kinds[job]
+        level = np.minimum(level, depth[code, kind] - 1)
+        watts = np.zeros((*depth.shape, int(depth.max())))
+        for t, of_type in enumerate(table):
+            for k, rows in enumerate(of_type):
+                watts[t, k, : len(rows)] = rows
+        return gpus, start, end, watts[code, kind, level], idle, job, code
 
     @cached_property
-    def _factors(self) -> np.ndarray:
-        """Float array (n,): the factor of each job's kind of work."""
+    def _tables(self) -> tuple[np.ndarray, list[list[list[float]]]]:
+        """Each job's kind of work, shape (n,), and W by type, kind and power limit."""
         codes, labels = job_groups(self.outcome, "workload")
-        factors = [self.model.workloads.get(label, 1.0) for label in labels]
-        found: np.ndarray = np.array(factors, dtype=np.float64)[codes]
-        return found
+        types = [None if label == NONE else label for label in type_labels(self.outcome)]
+        kinds = [None if label == NONE else label for label in labels]
+        return codes, [
+            [[level.power_w for level in self.model.levels(gpu_type, kind)] for kind in kinds]
+            for gpu_type in types
+        ]
+
+    @cached_property
+    def cap(self) -> Series | None:
+        """The facility's cap over time, W; None = the run had none."""
+        cap = self.outcome.settings.get("power_cap")
+        if cap is None:
+            return None
+        rows = np.array(cap["rows"], dtype=np.float64)
+        return Series(rows[:, 0], rows[:, 1], "power_cap")
+
+    @cached_property
+    def asleep(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Node, start and end (s) of each sleep within the span, shapes (a,)."""
+        record = self.outcome.flight.power
+        if record is None:
+            return np.empty(0, dtype=np.int64), np.empty(0), np.empty(0)
+        first, last = self.span
+        end = np.where(np.isnan(record.asleep_end), last, record.asleep_end)
+        return (
+            record.asleep_node,
+            np.clip(record.asleep_start, first, last),
+            np.clip(end, first, last),
+        )
+
+    @cached_property
+    def _idle_by_node(self) -> np.ndarray:
+        """Float array (nodes,): W of each node's GPUs while none is held."""
+        kinds = self.outcome.cluster.node_types
+        watts = [
+            kind.gpus * self.model.gpu(kind.gpu_type).idle_w if kind.gpus else 0.0 for kind in kinds
+        ]
+        return np.repeat(np.array(watts), [kind.count for kind in kinds])
+
+    @cached_property
+    def _types_of_nodes(self) -> np.ndarray:
+        """Int array (nodes,): each node's GPU type, an index; 0 where it has no GPUs."""
+        labels, kinds = type_labels(self.outcome), self.outcome.cluster.node_types
+        code = [labels.index(kind.gpu_type or NONE) if kind.gpus else 0 for kind in kinds]
+        return np.repeat(np.array(code, dtype=np.int64), [kind.count for kind in kinds])
+
+    @property
+    def saved_w(self) -> np.ndarray:
+        """Float array (nodes,): W that a node draws less asleep than idle, without overhead."""
+        saved: np.ndarray = self._idle_by_node + self._saved_by_node
+        return saved
+
+    @cached_property
+    def _saved_by_node(self) -> np.ndarray:
+        """Float array (nodes,): W of each host less what the sleeping node draws."""
+        return np.full(len(self._idle_by_node), self.model.host_w - self.model.asleep_w)
 
 
 def account(

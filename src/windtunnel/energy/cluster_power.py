@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from windtunnel.errors import SpecError
+from windtunnel.energy.limit_tables import Level, LimitTable, with_measured
+from windtunnel.errors import SpecError, quote
 from windtunnel.toml_file import read_toml
 
 if TYPE_CHECKING:
@@ -39,13 +40,18 @@ class PowerModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         gpus: GPU type -> watts; ``default`` for types not named and for GPUs without a type.
         workloads: kind of work (the jobs' ``workload``) -> factor f, at least 0; 1 if not named.
         host_w: W of a node besides its GPUs, drawn at all times.
+        asleep_w: W of a node that is powered off.
         pue: power usage effectiveness: what the building draws for each watt of the machines.
+        limits: measured draw and speed at power limits, by kind of work and GPU type; work with a
+            table draws what it says, in place of ``active_w`` and its factor.
     """
 
     gpus: dict[str, GpuPower]
     workloads: dict[str, float] = {}
     host_w: float = 0.0
+    asleep_w: float = 0.0
     pue: float = 1.0
+    limits: tuple[LimitTable, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the numbers.
@@ -64,10 +70,20 @@ class PowerModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             if not 0 <= factor < math.inf:
                 message = f"found {factor:g}; expected a factor of at least 0"
                 raise SpecError(f"power.workloads.{name}", message)
-        if not 0 <= self.host_w < math.inf:
-            raise SpecError("power.host_w", f"found {self.host_w:g}; expected W of at least 0")
+        for name in ("host_w", "asleep_w"):
+            if not 0 <= getattr(self, name) < math.inf:
+                found = f"found {getattr(self, name):g}"
+                raise SpecError(f"power.{name}", f"{found}; expected W of at least 0")
         if not 1 <= self.pue < math.inf:
             raise SpecError("power.pue", f"found {self.pue:g}; expected at least 1")
+        self._check_tables()
+
+    def _check_tables(self) -> None:
+        keys = [(table.workload, table.gpu_type) for table in self.limits]
+        for workload, gpu_type in keys:
+            if keys.count((workload, gpu_type)) > 1:
+                what = f"{quote(workload or 'all work')} on {quote(gpu_type or 'all types')}"
+                raise SpecError("power.limits", f"found two tables of {what}; expected one")
 
     @classmethod
     def from_toml(cls, path: str | Path) -> PowerModel:
@@ -88,8 +104,11 @@ class PowerModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for key in raw:
             if key not in cls.__struct_fields__:
                 raise SpecError.unknown(f"{source}: $.{key}", key, cls.__struct_fields__)
+        data = dict(raw)
+        if isinstance(raw.get("limits"), list):
+            data["limits"] = with_measured(raw["limits"], source)
         try:
-            return msgspec.convert(raw, cls)
+            return msgspec.convert(data, cls)
         except msgspec.ValidationError as error:
             raise SpecError(source, str(error)) from error
 
@@ -97,6 +116,23 @@ class PowerModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Return the model as plain data that `from_mapping` reads back."""
         data: dict[str, Any] = msgspec.to_builtins(self)
         return data
+
+    def levels(self, gpu_type: str | None, workload: str | None) -> tuple[Level, ...]:
+        """Return what one GPU draws for a kind of work, a row a power limit, highest first.
+
+        Work without a table has one row: its draw, at full speed.
+
+        Raises:
+            SpecError: as `gpu`.
+        """
+        tables = {(table.workload, table.gpu_type): table for table in self.limits}
+        for key in ((workload, gpu_type), (workload, None), (None, gpu_type), (None, None)):
+            if key in tables:
+                return tables[key].levels()
+        draw = self.gpu(gpu_type)
+        factor = 1.0 if workload is None else self.workloads.get(workload, 1.0)
+        watts = draw.idle_w + factor * (draw.active_w - draw.idle_w)
+        return (Level(watts, watts, 1.0),)
 
     def gpu(self, gpu_type: str | None) -> GpuPower:
         """Return what a GPU of the type draws.

@@ -7,10 +7,14 @@ import math
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from windtunnel.errors import SpecError, TraceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 #: Joules in a kilowatt-hour.
 J_PER_KWH = 3.6e6
@@ -96,6 +100,24 @@ class Series:
         times = (rounds[:, None] + self.time[None, :]).ravel()
         inside: np.ndarray = times[(times > start) & (times < end)]
         return inside
+
+    def rows_from(self, start: float) -> Iterator[tuple[float, float]]:
+        """Yield (time, value): what holds at ``start`` (s), then each change after it, for ever."""
+        if len(self.time) == 1:
+            yield start, float(self.values[0])
+            return
+        rounds = int(self._folded(start)[0])
+        index = max(int(np.searchsorted(self._starts(rounds), start, side="right")) - 1, 0)
+        yield start, float(self.values[index])
+        while True:
+            for time, value in zip(self._starts(rounds), self.values.tolist(), strict=True):
+                if time > start:
+                    yield float(time), value
+            rounds += 1
+
+    def _starts(self, rounds: int) -> np.ndarray:
+        starts: np.ndarray = self.time + rounds * self.period
+        return starts
 
     def covers(self, start: float, end: float) -> bool:
         """Return whether the rows reach from ``start`` to ``end`` without repeating."""

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 #: What stands where there is no number.
 UNKNOWN = "\u2013"
@@ -147,6 +147,51 @@ def gpu_time(seconds: float | None) -> str:
     return f"{number(seconds / _HOUR)} GPU h"
 
 
+def _scaled(value: float | None, units: Sequence[tuple[str, float]]) -> str:
+    """Return a value in the largest unit of which there is one at least, else in the smallest."""
+    if value is None or math.isnan(value):
+        return UNKNOWN
+    name, size = next((u for u in units if abs(value) >= u[1]), units[-1])
+    return f"{number(value / size)} {name}"
+
+
+def energy(joules: float | None) -> str:
+    """Return an energy in kWh, or MWh and GWh.
+
+    >>> energy(3.6e6), energy(9e9), energy(0.0), energy(None)
+    ('1.00 kWh', '2.50 MWh', '0 kWh', '\u2013')
+    """
+    return _scaled(joules, (("GWh", 3.6e12), ("MWh", 3.6e9), ("kWh", 3.6e6)))
+
+
+def power(watts: float | None) -> str:
+    """Return a power in W, kW or MW.
+
+    >>> power(450), power(45e3), power(1.2e6)
+    ('450 W', '45.0 kW', '1.20 MW')
+    """
+    return _scaled(watts, (("MW", 1e6), ("kW", 1e3), ("W", 1.0)))
+
+
+def carbon(kilograms: float | None) -> str:
+    """Return emissions in kg or t of CO2eq.
+
+    >>> carbon(12.0), carbon(4200.0)
+    ('12.0 kg CO2eq', '4.20 t CO2eq')
+    """
+    text = _scaled(kilograms, (("t", 1e3), ("kg", 1.0)))
+    return text if text == UNKNOWN else f"{text} CO2eq"
+
+
+def node_time(seconds: float | None) -> str:
+    """Return node-seconds as node-hours.
+
+    >>> node_time(7200.0)
+    '2.00 node h'
+    """
+    return _scaled(seconds, (("node h", _HOUR),))
+
+
 def times(ratio: float | None) -> str:
     """Return a ratio as a factor.
 
@@ -199,4 +244,8 @@ FORMATTERS: dict[str, Callable[[float | None], str]] = {
     "percent": percent,
     "index": index,
     "gpu_time": gpu_time,
+    "energy": energy,
+    "power": power,
+    "carbon": carbon,
+    "node_time": node_time,
 }

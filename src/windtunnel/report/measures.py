@@ -14,7 +14,10 @@ from windtunnel.report.format import DUST, FORMATTERS, exact_seconds, is_known, 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-Kind = Literal["duration", "count", "number", "percent", "index", "gpu_time"]
+Kind = Literal[
+    "duration", "count", "number", "percent", "index", "gpu_time",
+    "energy", "power", "carbon", "node_time",
+]  # fmt: skip
 Verdict = Literal["better", "worse", "neutral", "same", "unknown"]
 
 #: Relative differences below this read as "no change".

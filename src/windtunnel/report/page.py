@@ -15,16 +15,18 @@ from typing import TYPE_CHECKING, Any
 import windtunnel
 from windtunnel.report import charts, curves, fairness, findings, occupancy, palette, sections
 from windtunnel.report.curves import named
+from windtunnel.report.energy_section import energy_section
 from windtunnel.report.format import count, glue, plural
 from windtunnel.report.names import MAX_TEXT, clean
 from windtunnel.report.render import to_svg
 from windtunnel.sim.observe.holdings import can_fragment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from markupsafe import Markup
 
+    from windtunnel.energy.account import Account
     from windtunnel.sim.outcome import Outcome
     from windtunnel.traces.trace import Trace
 
@@ -51,6 +53,7 @@ def comparison_page(
     command: str,
     title: str,
     interactive: bool = False,
+    books: Mapping[str, Account] | None = None,
 ) -> str:
     """Return the page that compares runs, as one self-contained HTML text.
 
@@ -62,6 +65,7 @@ def comparison_page(
         title: the page's heading.
         interactive: put Vega into the page, so that the charts of who ran where can be zoomed and
             inspected; without it there is no script.
+        books: run name -> its energy, the same runs; None = energy is not told of.
 
     Raises:
         ValueError: ``outcomes`` is empty.
@@ -94,6 +98,7 @@ def comparison_page(
         "version": windtunnel.__version__,
         "vcs_lead": _vcs_lead(vcs),
         "marked_ratio": f"{findings.MARKED_RATIO:g}",
+        "energy": energy_section(outcomes, books, _figure_of(outcomes)) if books else None,
     }
     return str(_environment().get_template("comparison.html.j2").render(context))
 
@@ -216,6 +221,14 @@ def _places(outcomes: Mapping[str, Outcome], *, live: bool) -> list[Figure]:
         picture = occupancy.live(drawn.chart, key) if live else _picture(drawn.chart, key, title)
         made.append(Figure(title, drawn.caption, picture))
     return made
+def _figure_of(outcomes: Mapping[str, Outcome]) -> Callable[[Any, str, str, str], Figure]:
+    """Return what makes a figure of runs: (chart, key, title, caption) -> figure."""
+    names = ", ".join(name for name, _ in named(outcomes))
+
+    def figure(chart: Any, key: str, title: str, caption: str) -> Figure:
+        return Figure(title, caption, _picture(chart, key, f"{title}: {names}"))
+
+    return figure
 
 
 def _picture(chart: Any, key: str, label: str) -> Markup | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.report import measures, sections
+from windtunnel.report import measures, power_measures, sections
 from windtunnel.report.curves import named
 from windtunnel.report.names import clean
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
+    from windtunnel.energy.account import Account
     from windtunnel.sim.outcome import Outcome
 
 #: Verdict -> style; arrows and words carry the meaning where there is no colour.
@@ -60,12 +61,35 @@ def comparison_table(outcomes: Mapping[str, Outcome], title: str = "") -> Table:
         title: heading; empty for none.
     """
     runs = [outcome.metrics() for outcome in outcomes.values()]
+    return _side_by_side(outcomes, runs, [measures.BY_KEY[key] for key in _rows(runs)], title)
+
+
+def energy_table(
+    outcomes: Mapping[str, Outcome], books: Mapping[str, Account], title: str = "Energy"
+) -> Table:
+    """Return the energy of runs side by side, each number with its difference to the first run.
+
+    Args:
+        outcomes: run name -> outcome, in order.
+        books: run name -> its energy, the same runs.
+        title: heading; empty for none.
+    """
+    runs = [power_measures.numbers_of(book) for book in books.values()]
+    return _side_by_side(outcomes, runs, power_measures.shown(runs), title)
+
+
+def _side_by_side(
+    outcomes: Mapping[str, Outcome],
+    runs: list[dict[str, Any]],
+    shown: list[measures.Measure],
+    title: str,
+) -> Table:
     table = _table(title)
     table.add_column("", no_wrap=True)
     for name, _ in named(outcomes):
         table.add_column(_text(name), justify="right")
-    for key in _rows(runs):
-        measure = measures.BY_KEY[key]
+    for measure in shown:
+        key = measure.key
         cells = [_text(measure.label)]
         for index, run in enumerate(runs):
             cell = _text(measure.text(run[key]))

@@ -91,15 +91,20 @@ class EasyQueue:
             where = ledger.fit(job)
             if where is None:
                 continue
-            demand = ledger.demand[job]
-            if now + estimate[job] > shadow:
-                if not ledger.opened(beside, job).fits(where, demand):
-                    continue
-                beside.take(where, demand)
+            if now + estimate[job] > shadow and not self._takes_beside(job, where, beside):
+                continue
             self._start(job, now, where)
             started.add(job)
         if started:
             self.waiting = [entry for entry in self.waiting if entry[1] not in started]
+
+    def _takes_beside(self, job: int, where: Where, beside: Free) -> bool:
+        """Take what a job holds beside the head at the shadow time; False = it is not free then."""
+        demand = self.ledger.demand[job]
+        if not self.ledger.opened(beside, job).fits(where, demand):
+            return False
+        beside.take(where, demand)
+        return True
 
     def _reserve(self, head: int, now: float) -> tuple[float, Free]:
         """Return the shadow time, and what is free then beside the head."""

@@ -156,8 +156,12 @@ class ClusterView:
         if gpu_types is not None:
             demand = self._on_types(demand, key, frozenset(gpu_types))
         where = ledger.placement.place(self._free_without(without), demand)
-        if isinstance(job, JobView) and not without:
-            decider.offered = where
+        if isinstance(job, JobView):
+            gone = [decider.number(other) for other in without]
+            if where is not None and not ledger.affords(number, where, gone):
+                where = None
+            if not without:
+                decider.offered = where
         return where
 
     def _free_without(self, jobs: Sequence[JobView]) -> Any:
@@ -330,6 +334,8 @@ class Decider:
 
     def _fits(self, where: Where, job: int) -> bool:
         ledger = self.ledger
+        if not ledger.affords(job, where):
+            return False
         if not where:
             return bool(ledger.demand[job].is_nothing)
         return ledger.free.fits(where, ledger.demand[job])

@@ -44,6 +44,41 @@ class Interruptions:
     up_gpus: np.ndarray
 
 
+@dataclass(frozen=True)
+class PowerRecord:
+    """What policies of power did to a run: limits, cuts, shifts and sleeping nodes.
+
+    Attributes:
+        level_offset: Int array (s + 1,), where a segment's levels lie in the next two.
+        level_start: Float array (l,), when a level began, s; the first with its segment.
+        level: Int array (l,), place in the job's table of power limits; 0 = the highest limit, or
+            no table.
+        capped_time: s in which some job waited for power alone.
+        num_cuts: times that a job was taken off its GPUs because the cap fell.
+        held_until: Float array (n,), when each job was first let into the queue, s, row order;
+            its submission where it was not shifted, NaN where it never was.
+        deadline: Float array (n,), when each job was to be over, s; NaN = it was not to be shifted.
+        num_pauses: times that a running job was stopped to go on at a better time.
+        asleep_node: Int array (a,), node of each sleep.
+        asleep_start: Float array (a,), when it fell asleep, s.
+        asleep_end: Float array (a,), when it was told to wake, s; NaN = it sleeps at the end.
+        num_wakes: nodes told to wake.
+    """
+
+    level_offset: np.ndarray
+    level_start: np.ndarray
+    level: np.ndarray
+    capped_time: float
+    num_cuts: int
+    held_until: np.ndarray
+    deadline: np.ndarray
+    num_pauses: int
+    asleep_node: np.ndarray
+    asleep_start: np.ndarray
+    asleep_end: np.ndarray
+    num_wakes: int
+
+
 def _no_nodes(kind: type[np.integer]) -> Callable[[], np.ndarray]:
     return lambda: np.empty(0, dtype=kind)
 
@@ -77,6 +112,7 @@ class Flight:
             resuming cost, less work done); None without a model of them.
         gpu_time: Float array (n,), GPU-seconds held, where that is not GPUs x ``run_time``: jobs
             that share GPUs hold half of them each; None = it is.
+        power: what policies of power did; None = the run had none.
     """
 
     start: np.ndarray
@@ -97,7 +133,12 @@ class Flight:
     slowdown_time: np.ndarray | None = None
     gpu_time: np.ndarray | None = None
     stretches: Stretches | None = None
+    power: PowerRecord | None = None
 
     def with_interruptions(self, interruptions: Interruptions) -> Flight:
         """Return the flight with what disruptions did to it."""
         return replace(self, interruptions=interruptions)
+
+    def with_power(self, record: PowerRecord) -> Flight:
+        """Return the flight with what policies of power did to it."""
+        return replace(self, power=record)

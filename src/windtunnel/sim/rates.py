@@ -8,23 +8,44 @@ Where every rate is 1 no end ever moves, and the run is bit for bit the one with
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from windtunnel.cluster.free import Where
     from windtunnel.sim.ledger import Ledger, Stay
-    from windtunnel.sim.neighbours import Neighbours
+    from windtunnel.sim.problem import Problem
+
+
+class Pace(Protocol):
+    """What decides how fast jobs are: their neighbours (`windtunnel.sim.neighbours`), or power."""
+
+    @property
+    def problem(self) -> Problem:
+        """The jobs."""
+
+    def enter(self, job: int, where: Where) -> None:
+        """Note that a job has started."""
+
+    def leave(self, job: int) -> None:
+        """Note that a job has left its nodes."""
+
+    def touched(self) -> list[int]:
+        """Return the running jobs whose rate may have changed since the last call, in order."""
+
+    def rate(self, job: int) -> float:
+        """Return the rate of a running job."""
 
 
 class Rates:
     """The rates of running jobs, and what they cost.
 
     Args:
-        neighbours: who runs beside whom.
+        neighbours: who runs beside whom, and what that means.
     """
 
-    def __init__(self, neighbours: Neighbours) -> None:
+    def __init__(self, neighbours: Pace) -> None:
         count = len(neighbours.problem.rows)
         self.neighbours = neighbours
         self._rate = [1.0] * count

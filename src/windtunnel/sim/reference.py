@@ -22,7 +22,12 @@ from windtunnel.sim.disruptions.ledger import DisruptedLedger
 from windtunnel.sim.disruptions.outages import Outages
 from windtunnel.sim.jobs import JobView
 from windtunnel.sim.ledger import Ledger
+from windtunnel.sim.power.backfill import PoweredEasyQueue
+from windtunnel.sim.power.governor import Governor
+from windtunnel.sim.power.ledger import PoweredLedger, WatchedPoweredLedger
+from windtunnel.sim.power.throttle import Throttle
 from windtunnel.sim.queues import QuotaWalk, SkipQueue, StrictQueue
+from windtunnel.sim.rates import Rates
 from windtunnel.sim.watched import WatchedLedger
 
 if TYPE_CHECKING:
@@ -31,18 +36,20 @@ if TYPE_CHECKING:
     from windtunnel.sim.contract import Placement, Policy
     from windtunnel.sim.disruptions.plan import Plan
     from windtunnel.sim.flight import Flight
+    from windtunnel.sim.power.plan import PowerPlan
     from windtunnel.sim.problem import Problem
     from windtunnel.sim.queues import Key
-    from windtunnel.sim.rates import Rates
 
-    Scheduler = StrictQueue | SkipQueue | QuotaWalk | Decider | EasyQueue | ConservativeQueue
+    Scheduler = (
+        StrictQueue | SkipQueue | QuotaWalk | Decider | EasyQueue | ConservativeQueue | Governor
+    )
 
 NAME = "reference"
 #: What this engine can run.
 FEATURES: frozenset[str] = frozenset(
     {
         *("tier1", "tier2", "tier3", "preemption", "rounds", "levels", "event order"),
-        *("watching", "disruptions", "slow-downs", "topology", *BACKFILLING),
+        *("watching", "disruptions", "power", "slow-downs", "topology", *BACKFILLING),
     }
 )
 #: Rounds in a row in which nothing runs, nothing arrives and the policy starts nothing.
@@ -60,6 +67,7 @@ def run(
     events: str = "batch",
     disruptions: Plan | None = None,
     rates: Rates | None = None,
+    power: PowerPlan | None = None,
 ) -> Flight:
     """Fly the jobs under the policy.
 
@@ -74,12 +82,17 @@ def run(
             (`windtunnel.sim.contract.EVENT_ORDERS`).
         disruptions: what goes wrong, or is planned; None = nothing.
         rates: how fast jobs get on, for this run alone; None = all at rate 1.
+        power: caps, shifted starts, sleeping nodes; None = no such policy.
 
     Raises:
         PolicyError: the policy decided something impossible, or lets jobs wait for ever.
         SpecError: disruptions under which a job never gets anywhere.
     """
     with _collector_paused():
+        if power is not None:
+            powered = _powered(problem, policy, placement, overhead, rates)
+            governor = _governed(powered, power, policy, queueing)
+            return _fly(powered, policy, governor, events, until, outages=governor)
         if disruptions is None:
             ledger = Ledger(problem, placement, overhead, rates)
             if policy.watches:
@@ -106,6 +119,27 @@ def fly(ledger: Ledger, policy: Policy, decider: Decider, until: float) -> Fligh
     """
     with _collector_paused():
         return _fly(ledger, policy, decider, "batch", until)
+def _powered(
+    problem: Problem, policy: Policy, placement: Placement, overhead: float, rates: Rates | None
+) -> PoweredLedger:
+    if policy.watches:
+        return WatchedPoweredLedger(problem, placement, overhead, policy, rates)
+    return PoweredLedger(problem, placement, overhead, rates)
+
+
+def _governed(ledger: PoweredLedger, power: PowerPlan, policy: Policy, queueing: str) -> Governor:
+    """Return what governs a run under policies of power."""
+    throttle = None
+    if power.throttles:
+        inner = None if ledger.rates is None else ledger.rates.neighbours
+        throttle = Throttle(ledger, inner)
+        ledger.rates = Rates(throttle)
+    ledger.govern(power)
+    scheduler = _scheduler(ledger, policy, queueing)
+    governor = Governor(ledger, scheduler, throttle)
+    if isinstance(scheduler, PoweredEasyQueue):
+        scheduler.governor = governor
+    return governor
 
 
 @contextmanager
@@ -127,12 +161,12 @@ def _fly(  # noqa: C901 - the hottest loop, in which every call costs
     events: str,
     until: float,
     *,
-    outages: Outages | None = None,
+    outages: Outages | Governor | None = None,
 ) -> Flight:
     problem = ledger.problem
     submit = [*problem.submit.tolist(), math.inf]
     in_turn = None if events == "batch" else _InTurn(ledger, scheduler, events)
-    rounds = _rounds(policy, ledger, scheduler, may_wait=outages is not None)
+    rounds = _rounds(policy, ledger, scheduler, may_wait=isinstance(outages, Outages))
     alarms: Sequence[float] = getattr(scheduler, "alarms", ())
     ends, rates = ledger.ends, ledger.rates
     arrived, points, now = 0, 0, 0.0
@@ -174,13 +208,15 @@ def _rounds(
     return _Rounds(policy, ledger, scheduler, may_wait=may_wait)
 
 
-def _sooner(event: float, rounds: _Rounds | None, outages: Outages | None, *, last: bool) -> float:
+def _sooner(
+    event: float, rounds: _Rounds | None, outages: Outages | Governor | None, *, last: bool
+) -> float:
     """Return the next instant, s: the next completion or arrival, a round, or an outage.
 
     Args:
         event: the next completion or arrival, s; inf = none.
         rounds: the policy's rounds, if it has any.
-        outages: the run's outages, if it has any.
+        outages: what happens by itself, if anything does.
         last: no more jobs arrive.
     """
     now = event if rounds is None else min(event, rounds.next_before(event))
@@ -334,6 +370,8 @@ def _scheduler(ledger: Ledger, policy: Policy, queueing: str) -> Scheduler:
 
 def _backfilling(ledger: Ledger, key: Key, queueing: str) -> EasyQueue | ConservativeQueue:
     shortest_first = queueing == "easy_sjbf"
+    if isinstance(ledger, PoweredLedger) and queueing != "conservative":
+        return PoweredEasyQueue(ledger, key, shortest_first=shortest_first)
     if isinstance(ledger, DisruptedLedger):
         if queueing == "conservative":
             return HeldConservativeQueue(ledger, key)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel import schema
 from windtunnel.cluster.parse import parse_cluster
+from windtunnel.energy.governing import Governing
 from windtunnel.errors import SpecError, quote
 from windtunnel.placements import (
     checked_topology,
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.energy.cluster_power import PowerModel
+    from windtunnel.energy.power_policies import NodeSleep, PowerCap, StartShift
     from windtunnel.sim.contract import Policy
     from windtunnel.sim.flight import Flight
     from windtunnel.sim.slowdown import Slowdown
@@ -84,6 +87,10 @@ def simulate(
     throughputs: Any = None,
     penalty: float | Mapping[str, float] | None = None,
     models: Mapping[str, Any] | None = None,
+    power: PowerModel | dict[str, Any] | str | None = None,
+    power_cap: PowerCap | dict[str, Any] | str | float | None = None,
+    shift: StartShift | dict[str, Any] | str | None = None,
+    node_sleep: NodeSleep | dict[str, Any] | str | None = None,
 ) -> Outcome:
     """Fly a trace's jobs on a cluster under a policy.
 
@@ -134,6 +141,13 @@ def simulate(
             a mapping from models to them; None = 260 (`windtunnel.study.elastic`).
         models: of those runs, throughput models by the name that jobs have as ``template``; None =
             the published ones (`windtunnel.throughput`).
+        power: what the cluster draws: a `windtunnel.energy.PowerModel`, its TOML file or data.
+        power_cap: W that the facility never draws more than, over time: a
+            `windtunnel.energy.PowerCap`, a number, or words as in ``cap.csv,limits=optimised``.
+        shift: jobs wait for times of less carbon or lower prices: a
+            `windtunnel.energy.StartShift`, or words as in ``series=ci.csv,max_delay=12h``.
+        node_sleep: idle nodes are powered off: a `windtunnel.energy.NodeSleep`, or words as in
+            ``earth,wake_time=5m``.
 
     Returns:
         The outcome; row order = the jobs table's.
@@ -171,6 +185,10 @@ def simulate(
         throughputs=throughputs,
         penalty=penalty,
         models=models,
+        power=power,
+        power_cap=power_cap,
+        shift=shift,
+        node_sleep=node_sleep,
     )
     return fly(schema.as_jobs(jobs), spec, resolve_policy(policy), options)
 
@@ -200,6 +218,10 @@ class FlightOptions:
     throughputs: Any = None
     penalty: float | Mapping[str, float] | None = None
     models: Mapping[str, Any] | None = None
+    power: PowerModel | dict[str, Any] | str | None = None
+    power_cap: PowerCap | dict[str, Any] | str | float | None = None
+    shift: StartShift | dict[str, Any] | str | None = None
+    node_sleep: NodeSleep | dict[str, Any] | str | None = None
 
 
 def fly(
@@ -260,6 +282,7 @@ def fly(
     disruptions = _disruptions(options)
     if disruptions is not None:
         _check_disruptable(disruptions, policy, devices, model)
+    governing = _governing(options, policy, queueing, disruptions, as_pool=as_pool)
     engine = choose_engine(
         options.engine,
         policy,
@@ -268,7 +291,8 @@ def fly(
         devices=devices is not None,
         needs=["slow-downs"] * (model is not None)
         + ["topology"] * (topology != "none")
-        + ["disruptions"] * (disruptions is not None),
+        + ["disruptions"] * (disruptions is not None)
+        + ["power"] * governing.acts,
     )
     told = (foresight or Foresight(recorded, options.seed)).tell(
         policy, estimates if plans else None
@@ -287,6 +311,8 @@ def fly(
     extra: dict[str, Any] = {}
     if disruptions is not None:
         extra["disruptions"] = resolve(disruptions, problem, cluster, options.seed)
+    if governing.acts:
+        extra["power"] = governing.plan(problem, cluster, options.seed)
     disrupted = [note for plan in extra.values() for note in plan.notes]
     neighbours = None if model is None else Neighbours(model, problem, cluster)
     if neighbours is not None:
@@ -304,6 +330,8 @@ def fly(
     settings = {
         "policy": policy.label,
         **_told(asked),
+        **asdict(replace(_ungoverned(asked), disruptions=None, slowdown=None)),
+        **governing.to_mapping(),
         "disruptions": None if disruptions is None else disruptions.to_mapping(),
         "slowdown": None if model is None else model.to_mapping(),
         "queueing": queueing if policy.tier < 3 else "policy",  # noqa: PLR2004 - the tier's name
@@ -386,6 +414,35 @@ def _disruptions(options: FlightOptions) -> Disruptions | None:
     if options.events != "batch":
         raise SpecError("events", "with disruptions an instant is handled whole; use 'batch'.")
     return chosen
+
+
+def _governing(
+    options: FlightOptions,
+    policy: Policy,
+    queueing: str,
+    disruptions: Disruptions | None,
+    *,
+    as_pool: bool,
+) -> Governing:
+    """Return the run's policies of power.
+
+    Raises:
+        SpecError, TraceError: one is wrong, or does not go with the other options.
+    """
+    found = Governing.of(options.power, options.power_cap, options.shift, options.node_sleep)
+    found.check(policy, queueing, options.events, as_pool=as_pool)
+    if found.acts and disruptions is not None:
+        raise SpecError(
+            "disruptions",
+            "outages and policies of power (power_cap, shift, node_sleep) are not flown together "
+            "yet; expected one or the other.",
+        )
+    return found
+
+
+def _ungoverned(options: FlightOptions) -> FlightOptions:
+    """Return the options without those that `Governing.to_mapping` tells."""
+    return replace(options, power=None, power_cap=None, shift=None, node_sleep=None)
 
 
 def _check_disruptable(

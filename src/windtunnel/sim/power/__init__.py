@@ -1,0 +1,1 @@
+"""Policies of power on the reference engine: caps, shifted starts, sleeping nodes."""

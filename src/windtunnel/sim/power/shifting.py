@@ -1,0 +1,116 @@
+"""`Shifter`: jobs that are held until a better time, and stopped for one.
+
+At its submission a job is given the cheapest time to run by the forecast; until that begins it is
+not in the queue. From then on it waits like any other. One that may be interrupted is looked at
+again whenever its time ends or, if it got its GPUs at another time, the forecast changes: it is
+stopped if all that is left of it can be done at better times before its deadline.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from windtunnel.sim.power.ledger import PoweredLedger
+    from windtunnel.sim.power.plan import Pieces, ShiftPlan
+
+
+class Shifter:
+    """Who is held until when.
+
+    Args:
+        plan: deadlines, lengths and forecast.
+        ledger: the run.
+    """
+
+    def __init__(self, plan: ShiftPlan, ledger: PoweredLedger) -> None:
+        self.plan = plan
+        self.ledger = ledger
+        #: Heap of (when a held job is let in, job).
+        self._let_in: list[tuple[float, int]] = []
+        #: Heap of (when a running job is looked at, job, its stay).
+        self._looks: list[tuple[float, int, int]] = []
+        self._stays = 0
+
+    @property
+    def held(self) -> int:
+        """Jobs that are held."""
+        return len(self._let_in)
+
+    def next_time(self) -> float:
+        """Return when a job is let in or looked at next, s."""
+        looks = self._looks
+        while looks and not self._runs_on(*looks[0][1:]):
+            heapq.heappop(looks)
+        times = [heap[0][0] for heap in (self._let_in, looks) if heap]
+        return min(times, default=math.inf)
+
+    def holds(self, job: int, now: float) -> bool:
+        """Return whether a job that arrives is held, and hold it then."""
+        pieces = self._pieces(job, self.plan.length[job], now)
+        if not pieces or pieces[0][0] <= now:
+            return False
+        heapq.heappush(self._let_in, (pieces[0][0], job))
+        return True
+
+    def due(self, now: float) -> list[int]:
+        """Return the held jobs that enter the queue now, in order; they are held no longer."""
+        found = []
+        while self._let_in and self._let_in[0][0] <= now:
+            found.append(heapq.heappop(self._let_in)[1])
+        return found
+
+    def started(self, now: float) -> None:
+        """Note who has been started at this instant."""
+        stays = self.ledger.stays
+        for number in range(self._stays, len(stays)):
+            stay = stays[number]
+            if self.plan.interruptible and math.isnan(stay.end):
+                self._look_again(stay.job, number, now)
+        self._stays = len(stays)
+
+    def to_pause(self, now: float) -> list[int]:
+        """Return the running jobs that are stopped now, and hold them until they go on."""
+        found = []
+        looks = self._looks
+        while looks and looks[0][0] <= now:
+            _, job, number = heapq.heappop(looks)
+            if not self._runs_on(job, number):
+                continue
+            pieces = self._pieces(job, self._left(job, now), now)
+            if pieces and pieces[0][0] > now:
+                heapq.heappush(self._let_in, (pieces[0][0], job))
+                found.append(job)
+            else:
+                self._look_again(job, number, now)
+        return found
+
+    def _runs_on(self, job: int, number: int) -> bool:
+        stay = self.ledger.running.get(job)
+        return stay is not None and stay is self.ledger.stays[number]
+
+    def _left(self, job: int, now: float) -> float:
+        """Return the seconds a running job is believed to need yet, if it is stopped now."""
+        known = self.plan.length[job] - self.ledger.attained(job, now)[0]
+        if self.plan.length[job] == self.ledger.problem.duration[job]:
+            known = self.ledger.time_left(job, now)
+        return known + self.ledger.overhead
+
+    def _pieces(self, job: int, left: float, now: float) -> Pieces:
+        """Return when the rest of a job is best run; empty = now, and without a pause."""
+        deadline = self.plan.deadline[job]
+        if math.isnan(deadline) or not 0 < left < deadline - now:
+            return ()
+        return self.plan.pieces(left, now, deadline)
+
+    def _look_again(self, job: int, number: int, now: float) -> None:
+        pieces = self._pieces(job, self._left(job, now) - self.ledger.overhead, now)
+        if not pieces:
+            return
+        begin, end = pieces[0]
+        if begin > now:  # it runs at a time that is not its best
+            end = min(begin, self.plan.next_change(now))
+        if end < math.inf:
+            heapq.heappush(self._looks, (end, job, number))

@@ -1,0 +1,154 @@
+"""Sleeping nodes: the CES rule by hand and on Philly's nodes, and runs in which nodes sleep."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import windtunnel as wt
+from windtunnel.energy import CES_RULES, CesRule, PowerModel, account, sleeping
+from windtunnel.errors import SpecError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MODEL = PowerModel.from_mapping(
+    {
+        "gpus": {"default": {"idle_w": 50, "active_w": 250}},
+        "host_w": 200,
+        "asleep_w": 20,
+        "pue": 1.5,
+    }
+)
+
+
+def test_the_rule_by_hand() -> None:
+    # 20 nodes. Six first steps at used + 5; use falls from 10 to 4, and the forecast goes on down.
+    rule = CesRule(history=3, future=2, his=1, fut=1, de=2, buffer=5, keep=3)
+    used = [10] * 7 + [4, 4, 4, 15, 4, 4, 4, 4, 4]
+    forecast = np.array([10.0] * 7 + [4, 3, 2, 1, 1, 1, 1, 1, 1])
+    found = sleeping(used, 20, forecast, rule)
+    # Step 7: mean(10, 10, 4) - 4 = 4 >= 1; 4 - mean(3, 2) >= 1; 2.5 >= mean(3, 2, 1, 1): down to 9.
+    # Step 10: 15 in use wake 20; none sleeps before step 13, then mean(4, 4, 4) - 4 < his.
+    assert found.active.tolist() == [15] * 7 + [9] * 3 + [20] * 6
+    assert (found.wakes, found.changes) == (11, 3)
+    assert found.mean_asleep == pytest.approx(20 - (15 * 7 + 9 * 3 + 20 * 6) / 16)
+    # A fall of less than `de` is none.
+    assert sleeping(used, 20, forecast, CesRule(3, 2, 1, 1, 7, 5, 3)).active[9] == 15
+
+
+@given(
+    used=st.lists(st.integers(0, 30), min_size=1, max_size=60),
+    predicted=st.lists(st.floats(0, 30), min_size=60, max_size=60),
+    name=st.sampled_from(sorted(CES_RULES)),
+)
+def test_enough_nodes_are_awake(used: list[int], predicted: list[float], name: str) -> None:
+    found = sleeping(used, 30, np.array(predicted[: len(used)]), CES_RULES[name])
+    assert (found.active >= found.used).all()
+    assert (found.active <= 30).all()
+    assert found.used_of_active >= found.used_of_all
+
+
+@pytest.mark.parametrize("name", sorted(CES_RULES))
+def test_on_the_nodes_of_philly(data_dir: Path, name: str) -> None:
+    # Spec 4.3: `active` is the nodes in use, `total` all; mean active/total 0.739.
+    with gzip.open(data_dir / "philly" / "philly_node_sequence.csv.gz", "rt") as file:
+        rows = [(int(row["active"]), int(row["total"])) for row in csv.DictReader(file)]
+    series = np.array(rows)
+    assert (series[:, 0] / series[:, 1]).mean() == pytest.approx(0.739, abs=5e-4)
+    steps = len(series) // 10
+    used = series[: 10 * steps, 0].reshape(steps, 10).max(axis=1)
+    total = int(series[:, 1].max())
+    found = sleeping(used, total, np.roll(used, 144), CES_RULES[name])
+    assert (found.active >= found.used).all()
+    assert (found.active <= total).all()
+    assert found.used_of_active >= found.used_of_all
+    assert found.mean_asleep > 10
+
+
+def test_a_sleeping_cluster_by_hand() -> None:
+    # 4 nodes of 2 GPUs, one job of 1 GPU for 1 h, then after a pause one that needs 3 nodes.
+    jobs = {"submit_time": [0, 7200], "duration": [3600, 600], "num_gpus": [1, 6]}
+    wish = {"buffer": 1, "wake_time": 60, "step": 600, "forecast": "last", "fut": 0, "his": 0}
+    run = wt.simulate(jobs, "4x2", "fifo", power=MODEL, node_sleep=wish)
+    # At 600 s one node is in use and one more is the buffer: two sleep. From the job's end on no
+    # node is in use; the rule lets one more sleep at the step after (used = 1 at most before).
+    record = run.flight.power
+    assert record is not None
+    assert sorted(zip(record.asleep_start.tolist(), record.asleep_node.tolist(), strict=True)) == [
+        (600, 2),
+        (600, 3),
+        (4200, 1),
+    ]
+    assert record.asleep_end.tolist() == [7200, 7200, 7200]
+    assert record.num_wakes == 3
+    assert run.table["start_time"].to_pylist() == [0, 7260]
+    numbers = account(run, MODEL).summary()
+    slept = 2 * 6600 + 3000
+    assert numbers["host_j"] == pytest.approx(4 * 200 * 7860 - slept * 180)
+    assert numbers["idle_j"] == pytest.approx(50 * (8 * 7860 - 3600 - 6 * 600 - 2 * slept))
+    assert numbers["jobs_j"] == pytest.approx(250 * (3600 + 6 * 600))
+
+
+@given(
+    cases=st.lists(
+        st.tuples(st.integers(0, 50_000), st.integers(1, 9000), st.sampled_from([1, 2, 4, 8])),
+        min_size=1,
+        max_size=20,
+    ),
+    policy=st.sampled_from(["fifo", "sjf", "srtf", "fair-share", "las:quantum=500"]),
+    easy=st.booleans(),
+    forecast=st.sampled_from(["last", "daily"]),
+    buffer=st.integers(0, 3),
+)
+def test_everybody_runs_though_nodes_sleep(
+    *, cases: list[Any], policy: str, easy: bool, forecast: str, buffer: int
+) -> None:
+    names = ("submit_time", "duration", "num_gpus")
+    jobs: dict[str, Any] = dict(zip(names, map(list, zip(*cases, strict=True)), strict=True))
+    easy = easy and policy in ("fifo", "sjf", "fair-share")
+    wish = {"buffer": buffer, "wake_time": 100, "forecast": forecast, "fut": 0, "his": 0, "keep": 2}
+    options: dict[str, Any] = {
+        "queueing": "easy" if easy else None,
+        "estimates": "perfect" if easy else None,
+        "engine": "reference",
+    }
+    awake = wt.simulate(jobs, "4x4", policy, **options)
+    run = wt.simulate(jobs, "4x4", policy, node_sleep=wish, power=MODEL, **options)
+    assert run.metrics()["num_finished"] == len(cases)
+    assert run.metrics()["gpu_time"] == pytest.approx(awake.metrics()["gpu_time"])
+    record = run.flight.power
+    assert record is not None
+    # Nobody is on a node while it sleeps, nor before it is ready.
+    flight = run.flight
+    sleeps = zip(record.asleep_node, record.asleep_start, record.asleep_end, strict=True)
+    for node, begin, end in sleeps:
+        there = np.repeat(np.arange(len(flight.segment_job)), np.diff(flight.node_offset))[
+            flight.nodes == node
+        ]
+        ready = np.inf if np.isnan(end) else end + 100
+        assert ((flight.segment_end[there] <= begin) | (flight.segment_start[there] >= ready)).all()
+    book = account(run, MODEL)
+    power = book.power
+    widths = np.diff(np.append(power["time"].to_numpy(), book.span[1]))[: power.num_rows]
+    area = float((power["power_w"].to_numpy() * widths).sum())
+    assert book.summary()["energy_j"] == pytest.approx(area, rel=1e-9)
+    assert (power["host_w"].to_numpy() >= 4 * 20).all()
+
+
+def test_what_cannot_sleep_is_refused() -> None:
+    jobs = {"submit_time": [0], "duration": [10], "num_gpus": [1]}
+    with pytest.raises(SpecError, match="pool"):
+        wt.simulate(jobs, "pool:4", "fifo", node_sleep="earth")
+    with pytest.raises(SpecError, match="earth"):
+        wt.simulate(jobs, "1x4", "fifo", node_sleep="eart")
+    with pytest.raises(SpecError, match="buffer"):
+        wt.simulate(jobs, "1x4", "fifo", node_sleep="earth,buffer=-1")
+    with pytest.raises(SpecError, match="conservative"):
+        wt.simulate(jobs, "1x4", "conservative", node_sleep={})

@@ -1,0 +1,396 @@
+"""Policies of power on runs: caps and shifted starts, hand-worked and as properties."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import windtunnel as wt
+from windtunnel.energy import LimitTable, PowerModel, Series, account
+from windtunnel.errors import SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from windtunnel.energy import Workload
+    from windtunnel.sim.outcome import Outcome
+
+HOUR = 3600.0
+#: 0 W idle: what a job adds is its draw, and a cap is one on jobs.
+PLAIN: dict[str, Any] = {"gpus": {"default": {"idle_w": 0, "active_w": 100}}}
+TABLE = {
+    "workload": "train",
+    "limit_w": [300, 200, 100],
+    "power_w": [250, 190, 105],
+    "speed": [1.0, 0.9, 0.5],
+}
+RICH: dict[str, Any] = {
+    "gpus": {"A": {"idle_w": 50, "active_w": 250}, "B": {"idle_w": 20, "active_w": 90}},
+    "workloads": {"eval": 0.5},
+    "host_w": 100,
+    "asleep_w": 10,
+    "pue": 1.25,
+    "limits": [{**TABLE, "gpu_type": "A"}],
+}
+NODES = wt.ClusterSpec((wt.NodeType(2, 4, "A"), wt.NodeType(3, 4, "B")))
+#: The draw of `NODES` idle: (5 hosts + 8 x 50 + 12 x 20) x 1.25.
+IDLE_W = 1.25 * (500 + 400 + 240)
+POLICIES = [
+    ("fifo", None),
+    ("fifo", "skip"),
+    ("sjf", "easy"),
+    ("srtf", None),
+    ("sjf-preemptive", "strict"),
+    ("las:quantum=500", None),
+    ("fair-share", None),
+]
+
+
+def integral(run: Outcome, model: PowerModel) -> tuple[dict[str, Any], float]:
+    """Return the account's numbers and the integral of its power curve, J."""
+    book = account(run, model)
+    power = book.power
+    widths = np.diff(np.append(power["time"].to_numpy(), book.span[1]))[: power.num_rows]
+    return book.summary(), float((power["power_w"].to_numpy() * widths).sum())
+
+
+def test_a_capped_queue_by_hand() -> None:
+    # Room for 4, power for 2: the third starts when the first ends, though two GPUs are free.
+    jobs = {"submit_time": [0, 0, 0], "duration": [10, 20, 5], "num_gpus": [1, 1, 1]}
+    run = wt.simulate(jobs, "pool:4", "fifo", power=PLAIN, power_cap=200)
+    assert run.table["start_time"].to_pylist() == [0, 0, 10]
+    assert run.flight.power is not None
+    assert run.flight.power.capped_time == 10
+    assert (
+        wt.simulate(jobs, "pool:4", "fifo", power=PLAIN, power_cap=300).metrics()["avg_wait"] == 0
+    )
+
+
+def test_skip_goes_past_a_job_that_lacks_power() -> None:
+    jobs = {
+        "submit_time": [0, 1, 2],
+        "duration": [10, 10, 10],
+        "num_gpus": [1, 1, 1],
+        "workload": ["big", "big", "small"],
+    }
+    model = {**PLAIN, "workloads": {"big": 1.5, "small": 0.5}}
+    cap: dict[str, Any] = {"power": model, "power_cap": 200}
+    strict = wt.simulate(jobs, "pool:4", "fifo", **cap)
+    assert strict.table["start_time"].to_pylist() == [0, 10, 10]
+    skip = wt.simulate(jobs, "pool:4", "fifo", queueing="skip", **cap)
+    assert skip.table["start_time"].to_pylist() == [0, 10, 2]
+
+
+def test_a_falling_cap_stops_the_newest() -> None:
+    jobs = {"submit_time": [0, 1], "duration": [100, 100], "num_gpus": [1, 1]}
+    cap = {"rows": [[0, 200], [50, 100], [80, 1000], [10_000, 1000]]}
+    run = wt.simulate(jobs, "pool:4", "fifo", power=PLAIN, power_cap=cap)
+    assert run.table["end_time"].to_pylist() == [100, 131]  # stopped for the 30 s
+    assert run.metrics()["num_preemptions"] == 1
+    assert run.flight.power is not None
+    assert run.flight.power.num_cuts == 1
+    assert run.flight.power.capped_time == 30
+
+
+def test_the_queue_order_has_the_say_over_power() -> None:
+    # Shortest remaining first, power for one: the short job takes it over.
+    jobs = {"submit_time": [0, 10], "duration": [100, 20], "num_gpus": [1, 1]}
+    run = wt.simulate(jobs, "pool:4", "srtf", power=PLAIN, power_cap=100)
+    assert run.table["end_time"].to_pylist() == [120, 30]
+
+
+def test_easy_promises_power_to_the_head() -> None:
+    # 4 GPUs, power for 3. j1 (3 GPUs) must wait for power until 10; j2 (1 GPU) fits at once, but
+    # would take power that j1 is promised at 10; j3 is short enough.
+    jobs = {
+        "submit_time": [0, 1, 2, 3],
+        "duration": [10, 10, 50, 5],
+        "num_gpus": [1, 3, 1, 1],
+    }
+    run = wt.simulate(
+        jobs, "pool:4", "fifo", queueing="easy", estimates="perfect", power=PLAIN, power_cap=300
+    )
+    assert run.table["start_time"].to_pylist() == [0, 10, 20, 3]
+
+
+@pytest.mark.parametrize(
+    ("cap", "limits"),
+    [
+        (300, (100, 100, 100)),
+        (375, (125, 100, 150)),
+        (450, (150, 125, 175)),
+        (525, (150, 175, 200)),
+        (600, (200, 175, 225)),
+        (675, (200, 225, 250)),
+        (750, (250, 250, 250)),
+    ],
+)
+def test_published_table_of_caps_in_a_run(
+    measured: Callable[[str, str], Workload], cap: int, limits: tuple[int, ...]
+) -> None:
+    names = ("cifar100", "librispeech", "squad")
+    loads = [measured("v100", name) for name in names]
+    tables = tuple(
+        LimitTable.from_sweep(load.sweeps[load.default_batch_size], workload=name)
+        for name, load in zip(names, loads, strict=True)
+    )
+    model = PowerModel.from_mapping(PLAIN)
+    model = PowerModel(model.gpus, limits=tables)
+    jobs = {
+        "submit_time": [0] * 3,
+        "duration": [1000] * 3,
+        "num_gpus": [1] * 3,
+        "workload": names,
+    }
+    wish = {"watts": cap, "limits": "optimised", "count": "limit"}
+    run = wt.simulate(jobs, "pool:3", "fifo", power=model, power_cap=wish)
+    record = run.flight.power
+    assert record is not None
+    first = record.level[record.level_offset[:-1]]
+    order = run.flight.segment_job.tolist()
+    found = {order[s]: tables[order[s]].limit_w[first[s]] for s in range(3)}
+    assert tuple(found[i] for i in range(3)) == limits
+    even = wt.simulate(jobs, "pool:3", "fifo", power=model, power_cap={**wish, "limits": "uniform"})
+    slow = [load.sweeps[load.default_batch_size] for load in loads]
+    at = max(p for p in slow[0].power_limits if 3 * p <= cap)
+    share = np.mean([s.epoch_time[s.power_limits.index(at)] / s.epoch_time[0] for s in slow])
+    ends = even.table["end_time"].to_numpy()
+    assert record is not None
+    assert ends.min() <= 1000 * share * 1.7  # throttled, but not for ever
+    assert even.flight.power is not None
+    levels = even.flight.power.level[even.flight.power.level_offset[:-1]]
+    assert [int(tables[0].limit_w[level]) for level in levels] == [at] * 3
+
+
+def test_throttled_progress_by_hand() -> None:
+    # Two jobs on A at 105 W each under 210 W, speed 0.5; alone at 190 W (0.9) from 20 s on.
+    model = {"gpus": {"default": {"idle_w": 0, "active_w": 0}}, "limits": [TABLE]}
+    jobs = {
+        "submit_time": [0, 0],
+        "duration": [10, 28],
+        "num_gpus": [1, 1],
+        "workload": ["train", "train"],
+    }
+    run = wt.simulate(jobs, "pool:2", "fifo", power=model, power_cap="210W,limits=optimised")
+    assert run.table["end_time"].to_pylist() == pytest.approx([20, 40])
+    book = account(run, PowerModel.from_mapping(model))
+    assert book.energy_by_job.tolist() == pytest.approx([2100, 2100 + 20 * 190])
+    assert run.metrics()["lost_to_slowdown"] == pytest.approx(10 + 12)
+
+
+CASES = st.lists(
+    st.tuples(
+        st.integers(0, 5000),
+        st.integers(1, 4000),
+        st.sampled_from([1, 2, 3, 4, 8]),
+        st.sampled_from(["A", "B", None]),
+        st.sampled_from(["eval", "train", None]),
+        st.sampled_from(["u", "w"]),
+    ),
+    min_size=1,
+    max_size=14,
+)
+
+
+def table_of(cases: list[Any]) -> dict[str, Any]:
+    """Return the cases as a jobs table; gangs of 8 take any type, which has 8 GPUs and more."""
+    names = ("submit_time", "duration", "num_gpus", "gpu_type", "workload", "user")
+    columns = dict(zip(names, map(list, zip(*cases, strict=True)), strict=True))
+    return {**columns, "estimate": [2 * d for d in columns["duration"]]}
+
+
+@given(
+    cases=CASES,
+    caps=st.lists(st.floats(0, 2500), min_size=1, max_size=5),
+    limits=st.sampled_from(["none", "uniform", "optimised"]),
+    which=st.sampled_from(POLICIES),
+    sleeps=st.booleans(),
+)
+def test_the_cap_is_never_exceeded(
+    *, cases: list[Any], caps: list[float], limits: str, which: tuple[str, Any], sleeps: bool
+) -> None:
+    # The largest job is 8 GPUs of A at 250 W (200 W beyond idle): room for it at the last cap.
+    rows = [[700.0 * i, IDLE_W + extra] for i, extra in enumerate([*caps, 2500.0])]
+    policy, queueing = which
+    model = PowerModel.from_mapping(RICH)
+    run = wt.simulate(
+        table_of(cases),
+        NODES,
+        policy,
+        queueing=queueing,
+        power=model,
+        power_cap={"rows": rows, "limits": limits},
+        node_sleep={"forecast": "last", "fut": 0, "buffer": 1, "wake_time": 40} if sleeps else None,
+    )
+    assert run.metrics()["num_finished"] == len(cases)
+    series = Series(np.array(rows)[:, 0], np.array(rows)[:, 1])
+    power = account(run, model).power
+    times, watts = power["time"].to_numpy(), power["power_w"].to_numpy()
+    assert (watts <= series.at(times) * (1 + 1e-8)).all()
+    # Between two rows the cap may change: it must hold on the whole piece.
+    changes = series.changes(times[0], account(run, model).span[1])
+    held = watts[np.searchsorted(times, changes, side="right") - 1]
+    assert (held <= series.at(changes) * (1 + 1e-8)).all()
+    numbers, area = integral(run, model)
+    assert numbers["energy_j"] == pytest.approx(area, rel=1e-9)
+    parts = sum(numbers[f"{part}_j"] for part in ("jobs", "idle", "host", "overhead"))
+    assert parts == pytest.approx(area, rel=1e-9)
+    # Work is done in full, whatever the speed: run time less what slow limits cost.
+    lost = run.flight.slowdown_time if limits != "none" else np.zeros(len(cases))
+    assert lost is not None
+    done = run.table["run_time"].to_numpy() - lost
+    assert done == pytest.approx(np.array([case[1] for case in cases]), rel=1e-6)
+
+
+@given(cases=CASES, which=st.sampled_from(POLICIES))
+def test_a_cap_out_of_reach_changes_nothing(
+    cases: list[Any], which: tuple[str, str | None]
+) -> None:
+    policy, queueing = which
+    jobs = table_of(cases)
+    plain = wt.simulate(jobs, NODES, policy, queueing=queueing, engine="reference")
+    for limits in ("none", "uniform", "optimised"):
+        capped = wt.simulate(
+            jobs, NODES, policy, queueing=queueing, power=RICH, power_cap=f"1MW,limits={limits}"
+        )
+        for column in ("start_time", "end_time", "num_preemptions", "nodes", "status"):
+            assert capped.table[column].to_pylist() == plain.table[column].to_pylist()
+
+
+def test_what_cannot_be_capped_is_refused() -> None:
+    jobs = {"submit_time": [0], "duration": [10], "num_gpus": [4]}
+    with pytest.raises(SpecError, match="never fit under it"):
+        wt.simulate(jobs, "pool:4", "fifo", power=PLAIN, power_cap=399)
+    with pytest.raises(SpecError, match="draws 1,425 W already"):
+        wt.simulate(jobs, NODES, "fifo", power=RICH, power_cap=1424)
+    with pytest.raises(SpecError, match="model of power"):
+        wt.simulate(jobs, "pool:4", "fifo", power_cap=400)
+    with pytest.raises(SpecError, match="conservative"):
+        wt.simulate(jobs, "pool:4", "conservative", power=PLAIN, power_cap=400)
+    with pytest.raises(SpecError, match="limits"):
+        wt.simulate(jobs, "pool:4", "fifo", power=PLAIN, power_cap="400,limit=uniform")
+    with pytest.raises(SpecError, match="uniform"):
+        wt.simulate(jobs, "pool:4", "fifo", power=PLAIN, power_cap="400,limits=unifrom")
+    with pytest.raises(SpecError, match="reference"):
+        wt.simulate(jobs, "pool:4", "fifo", power=PLAIN, power_cap=400, engine="compiled")
+    with pytest.raises(SpecError, match="together"):
+        wt.simulate(
+            *(jobs, "1x4", "fifo"), power=PLAIN, power_cap=400, disruptions="mtbf:1d/mttr:1h"
+        )
+    mixed = {"gpus": {"A": {"idle_w": 0, "active_w": 1}, "B": {"idle_w": 0, "active_w": 2}}}
+    with pytest.raises(SpecError, match="several GPU types"):
+        wt.simulate(jobs, NODES, "fifo", placement="pool", power=mixed, power_cap=400)
+
+
+HOURLY = [[HOUR * hour, value] for hour, value in enumerate([400, 100, 300, 100, 350, 100])]
+
+
+def test_shifted_starts_by_hand() -> None:
+    # Zeus' check (spec 4.2): 200 W for 3 h; 160 g at once, 100 g from hour 1, 60 g in pieces.
+    jobs = {"submit_time": [0], "duration": [3 * HOUR], "num_gpus": [1]}
+    model = PowerModel.from_mapping({"gpus": {"default": {"idle_w": 0, "active_w": 200}}})
+    rows = np.array(HOURLY)
+    carbon = Series(rows[:, 0], rows[:, 1])
+    found = {}
+    for name, wish in (
+        ("now", None),
+        ("shifted", {"rows": HOURLY, "max_delay": "3h"}),
+        ("hourly", {"rows": HOURLY, "max_delay": "3h", "every": "1h"}),
+        ("pieces", {"rows": HOURLY, "max_delay": "3h", "interruptible": True}),
+    ):
+        run = wt.simulate(jobs, "pool:1", "fifo", shift=wish)
+        kilograms = account(run, model, carbon=carbon).summary()["carbon_kg"]
+        found[name] = (1000 * (kilograms or 0), run.table["end_time"].to_pylist())
+    assert found["now"] == (pytest.approx(160), [3 * HOUR])
+    assert found["shifted"] == found["hourly"] == (pytest.approx(100), [4 * HOUR])
+    assert found["pieces"] == (pytest.approx(60), [6 * HOUR])
+
+
+def test_who_is_shifted() -> None:
+    jobs = {
+        "submit_time": [0, 0, 0, 0],
+        "duration": [HOUR] * 4,
+        "num_gpus": [1] * 4,
+        "workload": ["train", "serve", "train", "train"],
+        "deadline": [None, None, HOUR * 1.5, None],
+        "estimate": [HOUR, HOUR, HOUR, None],
+    }
+    wish: dict[str, Any] = {
+        "rows": HOURLY,
+        "max_delay": HOUR,
+        "deadlines": True,
+        "workloads": ["train"],
+        "lengths": "recorded",
+    }
+    run = wt.simulate(jobs, "pool:4", "fifo", shift=wish)
+    # No requested wall time: not shifted; half an hour of slack: to its end; another kind: at once.
+    assert run.table["start_time"].to_pylist() == [HOUR, 0, HOUR / 2, 0]
+    with pytest.raises(SpecError, match="deadline"):
+        wt.simulate({"submit_time": [0], "duration": [1], "num_gpus": [1]}, "pool:1",
+                    shift={"rows": HOURLY, "deadlines": True})  # fmt: skip
+    with pytest.raises(SpecError, match="max_delay"):
+        wt.simulate(jobs, "pool:4", "fifo", shift={"rows": HOURLY})
+
+
+def test_forecast_errors_are_seeded() -> None:
+    jobs = {"submit_time": [0.0], "duration": [HOUR], "num_gpus": [1]}
+    rows = [[HOUR * hour, 100 + hour % 5] for hour in range(48)]
+    wish = {"rows": rows, "max_delay": "40h", "forecast_error": 0.5}
+    starts = [
+        wt.simulate(jobs, "pool:1", shift=wish, seed=seed).table["start_time"].to_pylist()
+        for seed in (1, 1, 2, 3)
+    ]
+    assert starts[0] == starts[1]
+    assert len({tuple(start) for start in starts}) > 1
+
+
+@given(
+    cases=CASES,
+    values=st.lists(st.integers(1, 9), min_size=2, max_size=6),
+    interruptible=st.booleans(),
+    delay=st.integers(0, 20_000),
+    which=st.sampled_from([*POLICIES, ("conservative", None)]),
+)
+def test_shifting_on_an_empty_cluster(
+    *, cases: list[Any], values: list[int], interruptible: bool, delay: int, which: tuple[str, Any]
+) -> None:
+    """With room for everybody every job meets its deadline, and nobody's carbon rises."""
+    rows = [[1000.0 * i, float(v)] for i, v in enumerate(values)]
+    series = Series(np.array(rows)[:, 0], np.array(rows)[:, 1])
+    roomy = wt.ClusterSpec((wt.NodeType(40, 8, "A"), wt.NodeType(40, 8, "B")))
+    policy, queueing = which
+    model = PowerModel.from_mapping(RICH)
+    wish = {"rows": rows, "max_delay": delay, "interruptible": interruptible}
+    options: dict[str, Any] = {"queueing": queueing, "engine": "reference"}
+    jobs = table_of(cases)
+    plain = wt.simulate(jobs, roomy, policy, **options)
+    run = wt.simulate(jobs, roomy, policy, shift=wish, **options)
+    ends = np.array([case[0] + case[1] + delay for case in cases])
+    assert (run.table["end_time"].to_numpy() <= ends + 1e-6).all()
+    assert run.table["run_time"].to_numpy() == pytest.approx([case[1] for case in cases])
+    before = account(plain, model).amount_by_job(series)
+    after = account(run, model).amount_by_job(series)
+    # Jobs may land on another GPU type; what counts is the intensity of their own times.
+    ratio = account(run, model).energy_by_job / account(plain, model).energy_by_job
+    assert (after <= before * ratio * (1 + 1e-9) + 1e-12).all()
+
+
+@given(cases=CASES, which=st.sampled_from([*POLICIES, ("conservative", None)]))
+def test_shifted_jobs_are_accounted_for_in_a_full_cluster(
+    cases: list[Any], which: tuple[str, str | None]
+) -> None:
+    policy, queueing = which
+    wish = {"rows": HOURLY, "max_delay": 9000, "interruptible": True}
+    run = wt.simulate(*(table_of(cases), NODES, policy), queueing=queueing, shift=wish, save_time=5)
+    assert run.metrics()["num_finished"] == len(cases)
+    record = run.flight.power
+    assert record is not None
+    submit = np.array([case[0] for case in cases])
+    assert (record.held_until >= submit).all()
+    assert (run.table["start_time"].to_numpy() >= record.held_until).all()
+    extra = run.table["run_time"].to_numpy() - np.array([case[1] for case in cases])
+    assert extra == pytest.approx(5.0 * run.flight.preemptions, abs=1e-6)
