@@ -41,6 +41,14 @@ GRID: dict[str, Any] = {
 }
 
 
+def test_a_cluster_that_is_not_there_is_told(tmp_path: Path) -> None:
+    ray = pytest.importorskip("ray")
+    if ray.is_initialized():
+        pytest.skip("this process is connected to a cluster")
+    with pytest.raises(SpecError, match="--on"):
+        run_study(study_of(tmp_path), tmp_path / "out", on="ray:127.0.0.1:9")
+
+
 def test_ray_and_processes_leave_the_same_bytes(cluster: str, tmp_path: Path) -> None:
     study = study_of(tmp_path, **GRID)
     for name, options in {
@@ -148,15 +156,8 @@ def _ray_workers() -> list[int]:
         return pid == os.getpid()
 
     # Ray's own agents are called alike, but for what they do; its node ends with them.
-    names = ("ray::IDLE", "ray::_called")
-    working = [p for p, title in titles.items() if title.split("\0")[0].strip() in names]
-    return [pid for pid in working if is_ours(pid)]
-
-
-def test_a_cluster_that_is_not_there_is_told(tmp_path: Path) -> None:
-    import ray
-
-    if ray.is_initialized():
-        pytest.skip("this process is connected to a cluster")
-    with pytest.raises(SpecError, match="--on"):
-        run_study(study_of(tmp_path), tmp_path / "out", on="ray:127.0.0.1:9")
+    names = [title.split("\0")[0].strip() for title in titles.values()]
+    found = dict(zip(titles, names, strict=True))
+    busy = [pid for pid, name in found.items() if name == "ray::_called"]
+    idle = [pid for pid, name in found.items() if name == "ray::IDLE"]
+    return [pid for pid in (*busy, *idle) if is_ours(pid)]
