@@ -100,7 +100,7 @@ def test_a_run_with_an_error_is_kept_and_stops_no_other(
     run_study(small, tmp_path / "small", on=threads, on_done=again.append)
     assert again == []
     run_study(small, tmp_path / "small", on=threads, on_done=again.append, retry_failed=True)
-    assert again == ["fifo", "sjf"]
+    assert sorted(again) == ["fifo", "sjf"]
 
 
 def test_a_finished_run_is_not_flown_again_and_a_lost_one_is(
