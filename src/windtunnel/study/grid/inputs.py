@@ -15,7 +15,6 @@ import pyarrow as pa
 from windtunnel.cluster.parse import parse_cluster
 from windtunnel.errors import SpecError, quote
 from windtunnel.study.grid.spec import OWN
-from windtunnel.traces.open import open_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -97,6 +96,8 @@ def prepare(
         WindtunnelError: a trace cannot be opened.
         OSError: a file cannot be written.
     """
+    from windtunnel.traces.open import open_trace  # workers do without the readers
+
     entries = {entry.label: entry for entry in study.trace_entries()}
     inputs = {}
     for label, seed in keys:

@@ -6,6 +6,7 @@ Ray starts another worker where one dies; the run that it flew comes back as `Wo
 from __future__ import annotations
 
 import os
+import socket
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
     from windtunnel.study.grid.flying import ShippedTable
     from windtunnel.study.grid.inputs import Input
+
+
+#: Seconds to wait for a cluster to answer.
+_PATIENCE = 10.0
 
 
 class RayExecutor(Executor):
@@ -163,11 +168,23 @@ def _connect(address: str, workers: int | None) -> None:
         named = address
     try:
         if named:
+            _knock(named.removeprefix("ray://"))
             ray.init(address=named, **quiet)
         else:
             ray.init(address="local", num_cpus=workers, include_dashboard=False, **quiet)
     except ImportError as error:
         message = f"{quote(named)} needs Ray's client: pip install 'ray[client]'."
         raise SpecError("--on", message) from error
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         raise SpecError("--on", f"no Ray cluster at {quote(named)}: {error}") from error
+
+
+def _knock(address: str) -> None:
+    """Check that somebody listens at an address; Ray itself would go on asking for minutes.
+
+    Raises:
+        OSError: nobody does.
+    """
+    host, _, port = address.rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
