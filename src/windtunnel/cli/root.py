@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "pack": "windtunnel.cli.pack",
     "predict": "windtunnel.cli.predict",
     "report": "windtunnel.cli.report",
+    "validate": "windtunnel.cli.validate",
     "gavel": "windtunnel.cli.gavel",
     "energy": "windtunnel.cli.energy",
     "serving": "windtunnel.cli.serving",
