@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "pack": "windtunnel.cli.pack",
     "predict": "windtunnel.cli.predict",
     "report": "windtunnel.cli.report",
+    "whatif": "windtunnel.cli.whatif",
     "validate": "windtunnel.cli.validate",
     "gavel": "windtunnel.cli.gavel",
     "energy": "windtunnel.cli.energy",
