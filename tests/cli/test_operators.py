@@ -42,7 +42,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
 def jobs(n: int = 300) -> dict[str, Any]:
     """Jobs of hostile users in hostile virtual clusters, over three weeks."""
     submit = [float(k * 6000) for k in range(n)]
-    wait = [float((k * 37) % 900) for k in range(n)]
+    wait = [float(5 + (k * 37) % 900) for k in range(n)]
     run = [float(600 + (k * 977) % 9000) for k in range(n)]
     status = ("completed", "failed", "cancelled", "completed")
     return {
