@@ -57,12 +57,12 @@ class Wish:
         reading = {name: settings.pop(name) for name in _TRACE_OPTIONS}
         wanted = TraceWish(trace, seed=settings["seed"], **reading)
         cluster = settings.pop("cluster")
-        policies = _with_quotas(policies, settings.pop("quotas", None))
+        policies = with_quotas(policies, settings.pop("quotas", None))
         settings["seed"] = settings["seed"] or 0
         return cls(wanted, policies, cluster, settings)
 
 
-def _with_quotas(policies: Sequence[str], file: str | None) -> Sequence[str]:
+def with_quotas(policies: Sequence[str], file: str | None) -> Sequence[str]:
     """Return the policies, those that go by quotas with their file.
 
     Raises:

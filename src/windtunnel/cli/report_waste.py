@@ -87,7 +87,7 @@ def waste(
     idle = None
     if telemetry is not None:
         with progress(f"Reading {telemetry}", show=show):
-            idle, metric = _idle(opened, telemetry, metric, idle_at)
+            idle, metric = idle_by(opened, telemetry, metric, idle_at)
     found = waste_of(opened.jobs, early=early, tail=tail, idle=idle, tasks=opened.tasks)
     words = ["windtunnel", "report", "waste", *wish.command_words()]
     words += [] if wish.seed is None else ["--seed", str(wish.seed)]
@@ -105,7 +105,7 @@ def waste(
     )
 
 
-def _idle(trace: Trace, path: str, metric: str | None, idle_at: float) -> tuple[pa.Table, str]:
+def idle_by(trace: Trace, path: str, metric: str | None, idle_at: float) -> tuple[pa.Table, str]:
     """Return which jobs were idle by telemetry, and by which metric.
 
     Raises:

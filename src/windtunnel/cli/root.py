@@ -22,6 +22,8 @@ COMMANDS: dict[str, str] = {
     "pack": "windtunnel.cli.pack",
     "predict": "windtunnel.cli.predict",
     "report": "windtunnel.cli.report",
+    "whatif": "windtunnel.cli.whatif",
+    "validate": "windtunnel.cli.validate",
     "gavel": "windtunnel.cli.gavel",
     "throughput": "windtunnel.cli.throughput",
     "energy": "windtunnel.cli.energy",

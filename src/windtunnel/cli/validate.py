@@ -1,0 +1,134 @@
+"""``windtunnel validate``: how near a replay comes to what was recorded."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from windtunnel.cli.options import out_option, output_options, seed_option, trace_options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from windtunnel.traces.trace import Trace
+
+#: Policies by the names of published clusters: what their papers say that they ran. Every other
+#: trace is tried under `_OTHERS`.
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "philly": ("fifo",),
+    "kalos": ("priority", "fifo"),
+    "seren": ("priority", "fifo"),
+    "helios": ("fifo",),
+    "pai": ("fifo",),
+    "openb": ("fifo",),
+}
+_OTHERS = ("fifo", "easy")
+
+
+@click.command(short_help="How near does a replay come to what was recorded?")
+@trace_options
+@click.option(
+    "--policies",
+    metavar="NAMES",
+    help="What the cluster ran, or may have: names as for `compare`, by commas.  [default: what "
+    "the trace's paper says; else fifo, easy and, where jobs have one, priority]",
+)
+@click.option(
+    "--cluster",
+    metavar="SPEC",
+    help="Where it ran, as for `simulate`.  [default: the trace's own, else a pool of as many GPUs "
+    "as were ever held at once]",
+)
+@click.option("--queueing", metavar="NAME", help="As for `simulate`.  [default: each policy's own]")
+@click.option(
+    "--placement", metavar="NAME", help="As for `simulate`.  [default: best_fit; on a pool, pool]"
+)
+@seed_option("Seed of placement and of a synthetic trace.  [default: 0]")
+@out_option("FILE.html", "Write the answer as one page with charts.")
+@output_options
+def validate(
+    *,
+    trace: str,
+    policies: str | None,
+    cluster: str | None,
+    queueing: str | None,
+    placement: str | None,
+    out: Path | None,
+    as_json: bool,
+    **asked: Any,
+) -> None:
+    """Replay TRACE and tell how far waits, use and queue are from the recorded ones.
+
+    By job, size and hour: so that one knows how much of a what-if to believe. Run times are as
+    recorded; jobs that never started are left out and counted.
+
+    TRACE is a name (`windtunnel traces`), a file such as an sacct log, or - for standard input.
+    """
+    from windtunnel.cli.answering import PAGE_ENDINGS, tell
+    from windtunnel.cli.machine import cluster_data, trace_data
+    from windtunnel.cli.opening import QUIET, TraceWish, check_out, check_settings, open_wish
+    from windtunnel.cli.report_queue import recorded_cluster
+    from windtunnel.cli.screen import progress, shows_progress
+    from windtunnel.cluster.parse import parse_cluster
+    from windtunnel.report.validation_report import validation_answer, validation_data
+    from windtunnel.study.validation import validate as replay
+
+    check_out(out, PAGE_ENDINGS, trace)
+    seed = asked["seed"] or 0
+    settings = {"queueing": queueing, "placement": placement}
+    given = None if policies is None else _names(policies)
+    if given is not None:
+        check_settings(given, {**QUIET, **settings})
+    chosen = None if cluster is None else parse_cluster(cluster)
+    show = shows_progress(as_json=as_json)
+    wish = TraceWish(trace, **asked)
+    opened = open_wish(wish, show=show)
+    spec, why = recorded_cluster(opened, chosen)
+    names = given or family_of(opened)
+    about = opened.metadata
+    with progress("Flying", len(names), show=show) as done:
+        found = replay(
+            opened.jobs,
+            spec,
+            names,
+            epoch=about.epoch,
+            zone=about.zone,
+            on_done=done,
+            seed=seed,
+            **settings,
+        )
+    words = ["windtunnel", "validate", *wish.command_words(), "--policies", ",".join(names)]
+    for option, value in (
+        ("--cluster", cluster),
+        ("--queueing", queueing),
+        ("--placement", placement),
+    ):
+        words += [] if value is None else [option, value]
+    words += ["--seed", str(seed)] + ([] if out is None else ["--out", str(out)])
+    answer = validation_answer(found, opened)
+    answer.cautions.extend(why)
+    tell(
+        answer,
+        {"trace": trace_data(opened), "cluster": cluster_data(spec), **validation_data(found)},
+        out=out,
+        command=shlex.join(words),
+        as_json=as_json,
+        show=show,
+    )
+
+
+def family_of(trace: Trace) -> list[str]:
+    """Return the policies that a trace is tried under."""
+    name = trace.name.lower().removeprefix("synthetic:")
+    for cluster, policies in FAMILIES.items():
+        if name.split("-")[0].split(":")[0] == cluster:
+            return list(policies)
+    jobs = trace.jobs
+    ranked = jobs["priority"].null_count < jobs.num_rows
+    return [*_OTHERS, *(["priority"] if ranked else [])]
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]

@@ -1,0 +1,311 @@
+"""``windtunnel whatif``: what would change with more nodes, another policy, another rule."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from windtunnel.cli.options import (
+    OneOf,
+    Seconds,
+    out_option,
+    output_options,
+    seed_option,
+    trace_options,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.traces.trace import Trace
+
+_NODES = re.compile(r"([+-][0-9]{1,6})(?::(.+))?", re.ASCII)
+#: Options that say what is to be different, in the order of the answer.
+_CHANGES = (
+    *("nodes", "to_cluster", "to_policy", "to_queueing", "quotas", "idle_kill", "limits", "share"),
+)
+
+
+@click.command(short_help="What would change: nodes, policy, quotas, rules, sharing?")
+@trace_options
+@click.option("--nodes", metavar="+N|-N[:TYPE]", help="So many nodes more or fewer (a pool: GPUs).")
+@click.option("--to-cluster", metavar="SPEC", help="Another cluster: another mix of GPUs.")
+@click.option("--to-policy", metavar="NAME", help="Another policy.")
+@click.option("--to-queueing", metavar="NAME", help="Another head-of-line rule.")
+@click.option("--quotas", metavar="FILE.toml", help="Policy quota with these quotas.")
+@click.option(
+    "--idle-kill",
+    type=Seconds(),
+    help="End jobs that have been idle for so long at their end, by --telemetry.",
+)
+@click.option("--telemetry", metavar="PATH", help="DCGM or Prometheus exports, for --idle-kill.")
+@click.option(
+    "--limits",
+    type=float,
+    metavar="X",
+    help="Time limits of X times the true run times, 1 = exact; backfilling goes by them.",
+)
+@click.option(
+    "--share",
+    type=float,
+    metavar="X",
+    help="Jobs of one GPU get this part of it; --slowdown says how much slower sharing is.",
+)
+@click.option("--slowdown", metavar="MODEL", help="With --share, as for `simulate`: share=0.9.")
+@click.option(
+    "--keep-p90-wait",
+    type=Seconds(),
+    metavar="TIME",
+    help="The inverse: the fewest nodes whose P90 of the waits is at most this.",
+)
+@click.option("--policy", default="fifo", show_default=True, metavar="NAME", help="As it is now.")
+@click.option("--queueing", metavar="NAME", help="As it is now.  [default: the policy's own]")
+@click.option("--placement", metavar="NAME", help="As for `simulate`.")
+@click.option(
+    "--cluster",
+    metavar="SPEC",
+    help="As it is now, as for `simulate`.  [default: the trace's own, else a pool of as many GPUs "
+    "as were ever held at once]",
+)
+@click.option(
+    "--blocks",
+    type=OneOf("weeks", "users"),
+    default="weeks",
+    show_default=True,
+    metavar="weeks|users",
+    help="What intervals are drawn over.",
+)
+@click.option("--price", type=click.FloatRange(min=0), metavar="X", help="Price of a GPU hour.")
+@click.option("--prices", metavar="FILE.toml", help="Prices by type, as for `report cost`.")
+@seed_option("Seed of draws, placement and a synthetic trace.  [default: 0]")
+@out_option("FILE.html", "Write the answer as one page with charts.")
+@output_options
+def whatif(*, trace: str, out: Path | None, as_json: bool, **asked: Any) -> None:
+    """Fly TRACE as things are and as they might be, and tell what changes, with intervals.
+
+    All changes that are named are made together. Waits, completion times, use and cost before and
+    after; intervals of the changes by a paired bootstrap over weeks or users.
+
+    TRACE is a name (`windtunnel traces`), a file such as an sacct log, or - for standard input.
+    """
+    from windtunnel.cli.answering import PAGE_ENDINGS, tell
+    from windtunnel.cli.machine import trace_data
+    from windtunnel.cli.opening import TraceWish, check_out, open_wish
+    from windtunnel.cli.report_queue import recorded_cluster
+    from windtunnel.cli.screen import progress, shows_progress
+    from windtunnel.cluster.parse import parse_cluster
+
+    check_out(out, PAGE_ENDINGS, trace)
+    reading = {
+        name: asked.pop(name)
+        for name in ("reader", "jobs", "load", "cpu_jobs", "tasks", "zone", "bad_rows")
+    }
+    plan = _Plan.of(asked)
+    chosen = None if asked["cluster"] is None else parse_cluster(asked["cluster"])
+    show = shows_progress(as_json=as_json)
+    wish = TraceWish(trace, seed=asked["seed"], **reading)
+    opened = open_wish(wish, show=show)
+    spec, why = recorded_cluster(opened, chosen)
+    words = ["windtunnel", "whatif", *wish.command_words(), *plan.words]
+    words += [] if out is None else ["--out", str(out)]
+    with progress("Flying", show=show):
+        answer, data = plan.carry_out(opened, spec)
+    answer.cautions.extend(why)
+    tell(
+        answer,
+        {"trace": trace_data(opened), **data},
+        out=out,
+        command=shlex.join(words),
+        as_json=as_json,
+        show=show,
+    )
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What was asked for, checked before the trace is read.
+
+    Attributes:
+        asked: the options by name.
+        nodes: nodes more or fewer, and of which type; None = as they are.
+        to_cluster: another cluster; None = the same.
+        words: words of a command line that ask for it again.
+    """
+
+    asked: dict[str, Any]
+    nodes: tuple[int, str | None] | None
+    to_cluster: ClusterSpec | None
+    words: list[str]
+
+    @classmethod
+    def of(cls, asked: dict[str, Any]) -> _Plan:
+        """Return the plan.
+
+        Raises:
+            SpecError: nothing is to change, options contradict each other, or a name is unknown.
+        """
+        from windtunnel.cli.opening import QUIET, check_settings
+        from windtunnel.cluster.parse import parse_cluster
+        from windtunnel.errors import SpecError, quote
+
+        changes = [name for name in _CHANGES if asked[name] is not None]
+        inverse = asked["keep_p90_wait"] is not None
+        if inverse == bool(changes):
+            raise SpecError(
+                "whatif",
+                "expected either what is to change (--nodes +4, --to-policy sjf, ...) or "
+                "--keep-p90-wait TIME.",
+            )
+        for one, other in (("nodes", "to_cluster"), ("quotas", "to_policy"), ("price", "prices")):
+            if asked[one] is not None and asked[other] is not None:
+                raise SpecError(
+                    f"--{one.replace('_', '-')}",
+                    f"expected this or --{other.replace('_', '-')}, not both.",
+                )
+        for needs, what in (("idle_kill", "telemetry"), ("slowdown", "share")):
+            if asked[needs] is not None and asked[what] is None:
+                option = f"--{needs.replace('_', '-')}"
+                raise SpecError(option, f"needs --{what}; add it.")
+        nodes = None
+        if asked["nodes"] is not None:
+            match = _NODES.fullmatch(asked["nodes"])
+            if match is None:
+                found = quote(asked["nodes"])
+                raise SpecError("--nodes", f"found {found}; expected +4, -2 or +4:A100.")
+            nodes = int(match[1]), match[2]
+        for policy, queueing in (
+            (asked["policy"], asked["queueing"]),
+            (asked["to_policy"] or asked["policy"], asked["to_queueing"] or asked["queueing"]),
+        ):
+            more = {"queueing": queueing, "placement": asked["placement"]}
+            check_settings([policy], {**QUIET, **more, "slowdown": asked["slowdown"]})
+        to_cluster = None if asked["to_cluster"] is None else parse_cluster(asked["to_cluster"])
+        return cls(asked, nodes, to_cluster, _words(asked))
+
+    def carry_out(self, trace: Trace, cluster: ClusterSpec) -> tuple[Any, dict[str, Any]]:
+        """Return the answer and its data."""
+        from windtunnel.report import whatif_report
+        from windtunnel.study.whatif import WhatIf, fewest_nodes, with_nodes
+
+        asked, jobs = self.asked, trace.jobs
+        seed = asked["seed"] or 0
+        base = {"queueing": asked["queueing"], "placement": asked["placement"], "seed": seed}
+        limit = asked["keep_p90_wait"]
+        if limit is not None:
+            found = fewest_nodes(
+                *(jobs, cluster, limit), policy=asked["policy"], **base, incomplete="reject"
+            )
+            answer = whatif_report.nodes_answer(found, limit, trace, [self._policy_note()])
+            return answer, whatif_report.nodes_data(found, limit)
+        other = self.to_cluster or cluster
+        changes = []
+        if self.nodes is not None:
+            other = with_nodes(cluster, *self.nodes)
+            number, kind = self.nodes
+            what = "GPU" if cluster.is_pool else f"{kind} node" if kind else "node"
+            what += "s" * (abs(number) != 1)
+            changes.append(f"{abs(number):,} {what} {'more' if number > 0 else 'fewer'}")
+        if self.to_cluster is not None:
+            changes.append(f"the cluster {asked['to_cluster']}")
+        after, told, notes = self._other_jobs(trace)
+        changes += told
+        policy, queueing = self._other_policy(changes)
+        loose = {"oversize": "reject", "incomplete": "reject"}
+        more = {**base, "queueing": queueing, "slowdown": asked["slowdown"]}
+        runs = (
+            _flown(jobs, cluster, asked["policy"], {**base, **loose}),
+            _flown(after, other, policy, {**more, **loose}),
+        )
+        what_if = WhatIf(*runs, tuple(changes), asked["blocks"], self._prices(), seed)
+        answer = whatif_report.whatif_answer(what_if, trace, notes)
+        return answer, whatif_report.whatif_data(what_if)
+
+    def _policy_note(self) -> str:
+        queueing = self.asked["queueing"] or "its own"
+        return f"Policy {self.asked['policy']}, queueing {queueing}."
+
+    def _other_policy(self, changes: list[str]) -> tuple[str, str | None]:
+        """Return policy and queueing as they might be; what is different goes to ``changes``."""
+        asked = self.asked
+        policy, queueing = asked["to_policy"] or asked["policy"], asked["to_queueing"]
+        if asked["quotas"] is not None:
+            from windtunnel.cli.flying import with_quotas
+
+            (policy,) = with_quotas(["quota"], asked["quotas"])
+            changes.append("quotas")
+        if asked["to_policy"] is not None:
+            changes.append(f"policy {policy}")
+        if queueing is not None:
+            changes.append(f"queueing {queueing}")
+        same = asked["to_policy"] is None and asked["quotas"] is None
+        return policy, queueing or (asked["queueing"] if same else None)
+
+    def _other_jobs(self, trace: Trace) -> tuple[pa.Table, list[str], list[str]]:
+        """Return the jobs as they might be, what is different, and what to tell."""
+        from windtunnel.report.format import count, duration, plural
+        from windtunnel.study.whatif import with_idle_killed, with_limits, with_shared_gpus
+
+        asked, jobs = self.asked, trace.jobs
+        changes, notes = [], []
+        if asked["idle_kill"] is not None:
+            tails = _tails(trace, asked["telemetry"], asked["idle_kill"])
+            jobs, hit = with_idle_killed(jobs, tails, asked["idle_kill"])
+            changes.append(f"jobs ended after {duration(asked['idle_kill'])} of idleness")
+            notes.append(f"The idle rule would have hit {plural(hit, 'job')}.")
+        if asked["limits"] is not None:
+            jobs = with_limits(jobs, asked["limits"])
+            changes.append(f"time limits {asked['limits']:g} times the run times")
+        if asked["share"] is not None:
+            jobs, shared = with_shared_gpus(jobs, asked["share"])
+            changes.append(f"{asked['share']:g} of a GPU for jobs of one")
+            notes.append(f"Jobs of one GPU that would share it: {count(shared)}.")
+            if asked["slowdown"] is None:
+                notes.append(
+                    "Sharing is taken to cost no speed; --slowdown share=0.9 says it does."
+                )
+        return jobs, changes, notes
+
+    def _prices(self) -> Any:
+        if self.asked["price"] is None and self.asked["prices"] is None:
+            return None
+        from windtunnel.characterize.cost import Prices
+
+        file = self.asked["prices"]
+        return Prices(default=self.asked["price"]) if file is None else Prices.from_toml(file)
+
+
+def _words(asked: dict[str, Any]) -> list[str]:
+    words = []
+    named = (*_CHANGES, "telemetry", "slowdown", "keep_p90_wait", "policy", "queueing")
+    for name in (*named, "placement", "cluster", "blocks", "price", "prices"):
+        value = asked[name]
+        if value is not None:
+            text = f"{value:.12g}" if isinstance(value, float) else str(value)
+            words += [f"--{name.replace('_', '-')}", text]
+    return [*words, "--seed", str(asked["seed"] or 0)]
+
+
+def _flown(jobs: pa.Table, cluster: ClusterSpec, policy: str, options: dict[str, Any]) -> Any:
+    from windtunnel.study.simulate import simulate
+
+    return simulate(jobs, cluster, policy, **options)
+
+
+def _tails(trace: Trace, telemetry: str, least: float) -> Any:
+    """Return the s that each job was idle at its end, 0 under ``least``.
+
+    Raises:
+        WindtunnelError: the telemetry cannot be read, or tells no busy GPU.
+    """
+    from windtunnel.characterize.waste import waste
+    from windtunnel.cli.report_waste import idle_by
+
+    idle, _ = idle_by(trace, telemetry, None, 0.0)
+    return waste(trace.jobs, tail=least, idle=idle).tail_time

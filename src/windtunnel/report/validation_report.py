@@ -1,0 +1,204 @@
+"""How far a replay is from the record, told to people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.report.answer import Answer, Drawing, Part, notes_of, subtitle_of
+from windtunnel.report.format import count, duration, exact_seconds, number, percent, plural
+from windtunnel.report.names import clean
+from windtunnel.report.sections import Cell, Fact, Line, Table
+
+if TYPE_CHECKING:
+    from windtunnel.study.validation import Validation
+    from windtunnel.traces.trace import Trace
+
+Row = dict[str, Any]
+_NO_STARTS = (
+    "The trace does not record when jobs started, so there are no waits, no queue and no use to "
+    "compare a replay with: what is told here is simulated only."
+)
+#: Points of a curve on a page.
+_POINTS = 400
+#: Mean errors up to this share of the mean recorded wait are near.
+_NEAR = 0.25
+
+
+def validation_answer(found: Validation, trace: Trace) -> Answer:
+    """Return the answer to "how much may a what-if on this trace be believed?"."""
+    rows = found.runs()
+    best = rows[0]
+    cluster = found.recorded.cluster
+    parts = [_runs_part(rows)]
+    if found.has_starts and best["n"]:
+        parts += [_time_part(found, best), _size_part(found, best), _hour_part(found, best)]
+    left_out = [f"Jobs {why}, not flown: {count(n)}." for why, n in found.left_out.items()]
+    notes = [note for outcome in found.outcomes.values() for note in outcome.notes]
+    return Answer(
+        title=f"How near a replay comes: {clean(trace.name, 80)}",
+        subtitle=subtitle_of(trace, plural(cluster.num_gpus, "GPU")),
+        headline=_headline(found, best),
+        facts=_facts(found, best),
+        parts=parts,
+        cautions=[] if found.has_starts else [_NO_STARTS],
+        notes=notes_of(trace, [f"Cluster: {clean(cluster.describe(), 200)}."], left_out, notes),
+    )
+
+
+def validation_data(found: Validation) -> dict[str, Any]:
+    """Return it as plain data.
+
+    Keys: ``has_starts``, ``num_flown``, ``left_out``, ``runs`` (nearest first), ``best`` (its
+    policy), ``exact`` (whether it has every recorded wait to the last digit), ``by_size``,
+    ``by_hour`` and ``over_time`` of the best; the last three are null without recorded starts.
+    """
+    rows = found.runs()
+    best = rows[0]["policy"]
+    told = found.has_starts and rows[0]["n"] > 0
+    curves = found.over_time(best)
+    return {
+        "has_starts": found.has_starts,
+        "num_flown": found.recorded.jobs.num_rows,
+        "left_out": found.left_out,
+        "runs": rows,
+        "best": best,
+        "exact": found.is_exact(best),
+        "by_size": found.by_size(best) if told else None,
+        "by_hour": found.by_hour(best) if told else None,
+        "over_time": {key: curves[key].tolist() for key in curves} if told else None,
+    }
+
+
+def _headline(found: Validation, best: Row) -> str:
+    name = clean(best["policy"])
+    if not found.has_starts:
+        wait = duration(best["avg_wait"])
+        return f"Nothing to compare with: flown under {name}, jobs would wait {wait} in the mean."
+    if found.is_exact(best["policy"]):
+        return f"Flown under {name}, all {count(best['n'])} recorded waits are reproduced exactly."
+    if best["avg_error"] is None:
+        return "No job started both in the record and in the replay."
+    told = (
+        f"Flown under {name}, the mean wait is {duration(best['avg_wait'])} where "
+        f"{duration(best['recorded_avg_wait'])} was recorded; a job's wait is off by "
+        f"{duration(best['avg_error'])} in the mean"
+    )
+    mean = best["recorded_avg_wait"]
+    if mean and best["avg_error"] <= _NEAR * mean:
+        return told + ": differences that a what-if shows beyond that can be believed."
+    return told + ": believe a what-if's direction, not its seconds."
+
+
+def _facts(found: Validation, best: Row) -> list[Fact]:
+    facts = [
+        Fact("Jobs compared", count(best["n"]), note=f"under {clean(best['policy'])}, the nearest")
+    ]
+    if found.has_starts:
+        facts += [
+            Fact("Same wait", percent(best["same_share"]), note="within a second"),
+            Fact(
+                "Mean wait",
+                duration(best["avg_wait"]),
+                note=f"recorded {duration(best['recorded_avg_wait'])}",
+            ),
+            Fact(
+                "GPUs in use",
+                percent(best["utilization"]),
+                note=f"recorded {percent(best['recorded_utilization'])}",
+            ),
+        ]
+    return facts
+
+
+def _time(seconds: float | None) -> Cell:
+    return Cell(duration(seconds), exact_seconds(seconds))
+
+
+def _runs_part(rows: list[Row]) -> Part:
+    lines = [
+        Line(
+            clean(row["policy"]),
+            [
+                Cell(row["queueing"]),
+                Cell(percent(row["same_share"])),
+                *(_time(row[key]) for key in ("avg_error", "p50_error", "bias")),
+                *(_time(row[key]) for key in ("avg_wait", "recorded_avg_wait")),
+                *(_time(row[key]) for key in ("p90_wait", "recorded_p90_wait")),
+                Cell(percent(row["utilization_error"])),
+                Cell(number(row["queue_error"])),
+            ],
+        )
+        for row in rows
+    ]
+    columns = ["queueing", "same wait", "mean error", "median error", "bias", "mean wait"]
+    columns += ["recorded", "P90", "recorded", "use off by", "queue off by"]
+    lead = (
+        "Error: |simulated - recorded wait| of a job; bias: mean of the difference. Use and queue: "
+        "mean difference over hours, in shares of all GPUs and in waiting jobs."
+    )
+    return Part("Policies, the nearest first", lead, [("Replays", Table("Policy", columns, lines))])
+
+
+def _time_part(found: Validation, best: Row) -> Part:
+    curves = found.over_time(best["policy"])
+
+    def rows(key: str) -> list[Row]:
+        step = max(1, len(curves["time"]) // _POINTS)
+        return [
+            {"name": name, "day": day / 86400, "value": value}
+            for name, values in (("recorded", curves[f"recorded_{key}"]), ("replayed", curves[key]))
+            for day, value in zip(
+                curves["time"][::step].tolist(), values[::step].tolist(), strict=True
+            )
+        ]
+
+    def draw(key: str, title: str) -> Any:
+        from windtunnel.report import answer_charts
+
+        return answer_charts.curves(
+            rows(key),
+            x="day",
+            y="value",
+            x_title="Days after time 0",
+            y_title=title,
+            names=["recorded", "replayed"],
+        )
+
+    caption = f"Means of an hour; n = {plural(best['n'], 'job')}."
+    drawings = [
+        Drawing(
+            "use", "GPUs in use", caption, lambda: draw("utilization", "Share of all GPUs, 0 to 1")
+        ),
+        Drawing("queue", "Jobs waiting", caption, lambda: draw("queue", "Jobs waiting")),
+    ]
+    return Part("Over time", "", [], drawings)
+
+
+def _compared(row: Row) -> list[Cell]:
+    return [
+        Cell(count(row["n"])),
+        *(_time(row[key]) for key in ("avg_wait", "recorded_avg_wait")),
+        *(_time(row[key]) for key in ("p90_wait", "recorded_p90_wait", "avg_error")),
+        Cell(percent(row["same_share"])),
+    ]
+
+
+_COLUMNS = ["n", "mean wait", "recorded", "P90", "recorded", "mean error", "same wait"]
+
+
+def _size_part(found: Validation, best: Row) -> Part:
+    lines = [
+        Line(row["size"].replace("-", "\u2013"), _compared(row))
+        for row in found.by_size(best["policy"])
+    ]
+    table = Table("GPUs of the job", _COLUMNS, lines)
+    return Part("By size of the job", "", [("Waits by size", table)])
+
+
+def _hour_part(found: Validation, best: Row) -> Part:
+    lines = [Line(f"{row['hour']}:00", _compared(row)) for row in found.by_hour(best["policy"])]
+    clock = f"{clean(found.zone or 'UTC')} time" if found.epoch else "hours after time 0, modulo 24"
+    table = Table("Submitted at", _COLUMNS, lines)
+    return Part(
+        "By hour of submission", f"{clock[0].upper()}{clock[1:]}.", [("Waits by hour", table)]
+    )

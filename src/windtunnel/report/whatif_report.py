@@ -1,0 +1,265 @@
+"""What would change, told to people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.report.answer import Answer, Drawing, Part, notes_of, subtitle_of
+from windtunnel.report.format import (
+    MINUS,
+    count,
+    duration,
+    exact_seconds,
+    is_known,
+    number,
+    percent,
+    plural,
+)
+from windtunnel.report.names import clean
+from windtunnel.report.sections import Cell, Fact, Line, Table
+from windtunnel.study.whatif import COVERAGE, DRAWS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from windtunnel.study.whatif import FewestNodes, WhatIf
+    from windtunnel.traces.trace import Trace
+
+Row = dict[str, Any]
+WORDS = {
+    "avg_wait": "mean wait",
+    "p50_wait": "median wait",
+    "p90_wait": "P90 of the waits",
+    "avg_jct": "mean completion time",
+    "utilization": "GPUs in use",
+    "cost": "cost of the cluster",
+    "cost_per_gpu_hour": "cost of a GPU hour held",
+}
+_TIMES = ("avg_wait", "p50_wait", "p90_wait", "avg_jct")
+_SIMULATED = (
+    "Both sides are simulated; `windtunnel validate` tells how near such a replay comes to the "
+    "record."
+)
+
+
+def whatif_answer(found: WhatIf, trace: Trace, notes: Sequence[str] = ()) -> Answer:
+    """Return the answer to "what would change?"."""
+    rows = found.table()
+    by = {row["measure"]: row for row in rows}
+    cautions = []
+    rejected = [len(outcome.reasons) for outcome in (found.before, found.after)]
+    if rejected[1] > rejected[0]:
+        cautions.append(
+            f"{plural(rejected[1] - rejected[0], 'job')} would no longer fit the cluster; they are "
+            "in no number here."
+        )
+    if found.num_blocks < 2:  # noqa: PLR2004 - one block has no spread
+        cautions.append(f"All jobs are of one of the {found.blocks}: there are no intervals.")
+    told = [
+        _drawn_words(found),
+        _SIMULATED,
+        f"As it is: {_flown(found.before)}.",
+        f"As it might be: {_flown(found.after)}.",
+    ]
+    runs = [note for outcome in (found.before, found.after) for note in outcome.notes]
+    return Answer(
+        title=f"What if: {clean(trace.name, 80)}",
+        subtitle=subtitle_of(trace, *(clean(change, 120) for change in found.changes)),
+        headline=_headline(found, by),
+        facts=_facts(by),
+        parts=[_table_part(found, rows), _size_part(found)],
+        cautions=cautions,
+        notes=notes_of(trace, told, notes, runs),
+    )
+
+
+def whatif_data(found: WhatIf) -> dict[str, Any]:
+    """Return it as plain data.
+
+    Keys: ``changes``, ``measures`` (rows of `WhatIf.table`), ``by_size``, ``num_jobs`` (that
+    finished in both runs), ``num_blocks``, ``blocks``, ``coverage``, ``before`` and ``after``
+    (``cluster``, ``settings``, ``num_rejected``, ``metrics``).
+    """
+    return {
+        "changes": list(found.changes),
+        "measures": found.table(),
+        "by_size": found.by_size(),
+        "num_jobs": found.num_pairs,
+        "num_blocks": found.num_blocks,
+        "blocks": found.blocks,
+        "coverage": COVERAGE,
+        **{
+            name: {
+                "cluster": outcome.cluster.describe(),
+                "settings": outcome.settings,
+                "num_rejected": len(outcome.reasons),
+                "metrics": outcome.metrics(),
+            }
+            for name, outcome in (("before", found.before), ("after", found.after))
+        },
+    }
+
+
+def nodes_answer(found: FewestNodes, limit: float, trace: Trace, notes: Sequence[str]) -> Answer:
+    """Return the answer to "how few nodes keep waits short?"."""
+    what = "GPU" if found.cluster.is_pool else "node"
+    lines = [
+        Line(
+            count(nodes),
+            [
+                Cell("jobs do not fit") if wait == float("inf") else _time(wait),
+                Cell("yes" if wait <= limit else "no"),
+            ],
+        )
+        for nodes, wait in found.tried.items()
+    ]
+    table = Table(f"{what}s".capitalize(), ["P90 of the waits", "short enough"], lines)
+    return Answer(
+        title=f"How few {what}s would do? {clean(trace.name, 80)}",
+        subtitle=subtitle_of(trace, f"P90 of the waits at most {duration(limit)}"),
+        headline=f"{plural(found.num_nodes, what)} keep P90 of the waits at "
+        f"{duration(found.p90_wait)}; one fewer does not keep it to {duration(limit)}.",
+        facts=[Fact("Cluster", plural(found.cluster.num_gpus, "GPU"))],
+        parts=[Part("What was tried", "", [(f"Tried numbers of {what}s", table)])],
+        notes=notes_of(trace, [_SIMULATED, found.cluster.describe()], notes),
+    )
+
+
+def nodes_data(found: FewestNodes, limit: float) -> dict[str, Any]:
+    """Return it as plain data.
+
+    Keys: ``num_nodes``, ``p90_wait``, ``limit`` (s), ``cluster``, ``tried``.
+    """
+    return {
+        "num_nodes": found.num_nodes,
+        "p90_wait": found.p90_wait,
+        "limit": limit,
+        "cluster": found.cluster.describe(),
+        "tried": [{"num_nodes": n, "p90_wait": wait} for n, wait in found.tried.items()],
+    }
+
+
+def _drawn_words(found: WhatIf) -> str:
+    return (
+        f"{percent(COVERAGE)} intervals of the change: bootstrap over {count(found.num_blocks)} "
+        f"{found.blocks}, {DRAWS} draws, the same for both runs."
+    )
+
+
+def _flown(outcome: Any) -> str:
+    settings = outcome.settings
+    return (
+        f"{clean(outcome.cluster.describe(), 200)}, policy {clean(settings['policy'])}, queueing "
+        f"{settings['queueing']}, placement {settings['placement']}"
+    )
+
+
+def _headline(found: WhatIf, by: dict[str, Row]) -> str:
+    row = by["avg_wait"]
+    changes = " and ".join(clean(change, 120) for change in found.changes)
+    if not is_known(row["change"]):
+        return f"With {changes}: no job finishes in both runs."
+    told = f"With {changes}, the mean wait would be {duration(row['after'])} instead of "
+    told += f"{duration(row['before'])}"
+    if row["low"] is not None:
+        sure = row["low"] > 0 or row["high"] < 0
+        span = f"{_signed(row['low'])} to {_signed(row['high'])}"
+        told += f" (change {span})" if sure else f"; the change is not sure ({span})"
+    return told + "."
+
+
+def _facts(by: dict[str, Row]) -> list[Fact]:
+    facts = []
+    for name in ("avg_wait", "p90_wait", "utilization", "cost"):
+        if name in by:
+            row = by[name]
+            facts.append(
+                Fact(_upper(WORDS[name]), _value(name, row["after"]),
+                     note=f"now {_value(name, row['before'])}")
+            )  # fmt: skip
+    return facts
+
+
+def _upper(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _value(name: str, value: float | None) -> str:
+    if name in _TIMES:
+        return duration(value)
+    return percent(value) if name == "utilization" else number(value)
+
+
+def _signed(seconds: float) -> str:
+    return duration(seconds) if seconds <= 0 else f"+{duration(seconds)}"
+
+
+def _change(name: str, value: float | None) -> str:
+    if value is None or name in _TIMES:
+        return "\u2013" if value is None or not is_known(value) else _signed(value)
+    text = f"{value * 100:+.1f} points" if name == "utilization" else f"{value:+,.2f}"
+    return text.replace("-", MINUS)
+
+
+def _time(seconds: float | None) -> Cell:
+    return Cell(duration(seconds), exact_seconds(seconds))
+
+
+def _table_part(found: WhatIf, rows: Sequence[Row]) -> Part:
+    lines = []
+    for row in rows:
+        name = row["measure"]
+        ends = [_change(name, row[key]) for key in ("low", "high")]
+        span = "" if row["low"] is None else " to ".join(ends)
+        cells = [Cell(_value(name, row[key])) for key in ("before", "after")]
+        lines.append(Line(WORDS[name], [*cells, Cell(_change(name, row["change"])), Cell(span)]))
+    table = Table(
+        "", ["as it is", "as it might be", "change", f"{percent(COVERAGE)} interval"], lines
+    )
+    spans = [
+        {
+            "what": WORDS[row["measure"]],
+            "low": row["low"] / 60,
+            "middle": row["change"] / 60,
+            "high": row["high"] / 60,
+        }
+        for row in rows
+        if row["measure"] in _TIMES and row["low"] is not None
+    ]
+
+    def draw() -> Any:
+        from windtunnel.report.answer_charts import difference_spans
+
+        return difference_spans(spans, of="what", title="Change, minutes")
+
+    drawing = Drawing(
+        "changes",
+        "The changes with their intervals",
+        f"Left of the line is shorter; n = {plural(found.num_pairs, 'job')}.",
+        draw,
+    )
+    lead = f"Over the {plural(found.num_pairs, 'job')} that finish in both runs."
+    return Part("In numbers", lead, [("Before and after", table)], [drawing] if spans else [])
+
+
+def _size_part(found: WhatIf) -> Part:
+    lines = [
+        Line(
+            row["size"].replace("-", "\u2013"),
+            [
+                Cell(count(row["n"])),
+                *(
+                    _time(row[key])
+                    for key in (
+                        *("before_avg_wait", "after_avg_wait"),
+                        *("before_p90_wait", "after_p90_wait"),
+                    )
+                ),
+            ],
+        )
+        for row in found.by_size()
+    ]
+    columns = ["n", "mean wait now", "then", "P90 now", "then"]
+    return Part(
+        "By size of the job", "", [("Waits by size", Table("GPUs of the job", columns, lines))]
+    )

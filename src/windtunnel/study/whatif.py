@@ -1,0 +1,435 @@
+"""What would change? The same jobs flown as things are and as they might be, paired job by job.
+
+Differences carry intervals from a bootstrap over blocks: weeks of submission, or users (Künsch,
+*Annals of Statistics* 17, 1989: blocks keep what depends on each other together). A draw takes as
+many blocks as there are, with replacement, and the same ones for both runs, so that what both runs
+share cancels. Intervals tell how much the answer hangs on which weeks, or users, one happened to
+see; they do not tell how far the simulator is from the truth (`windtunnel.study.validation` does).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from windtunnel.characterize.recorded import Recorded
+from windtunnel.errors import SpecError
+from windtunnel.quantiles import quantiles
+from windtunnel.sim.metrics import horizon, size_classes
+from windtunnel.sim.timeline import resample
+from windtunnel.study.simulate import simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from windtunnel.characterize.cost import Prices
+    from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.sim.outcome import Outcome
+
+#: What blocks are made of.
+BLOCKS: tuple[str, ...] = ("weeks", "users")
+_WEEK = 7 * 86400.0
+#: Draws of a bootstrap, and the coverage of its intervals.
+DRAWS, COVERAGE = 400, 0.9
+_HOUR = 3600.0
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """Two runs of the same jobs.
+
+    Attributes:
+        before: as things are.
+        after: as they might be.
+        changes: what is different, one phrase each.
+        blocks: what the bootstrap draws, one of `BLOCKS`.
+        prices: what a GPU hour costs; None = cost is not asked for.
+        seed: of the draws.
+    """
+
+    before: Outcome
+    after: Outcome
+    changes: tuple[str, ...]
+    blocks: str
+    prices: Prices | None
+    seed: int = 0
+
+    def table(self) -> list[dict[str, Any]]:
+        """Return the numbers before and after.
+
+        Returns:
+            A row a number: ``measure`` (``avg_wait``, ``p50_wait``, ``p90_wait``, ``avg_jct``,
+            s; ``utilization``, 0..1; with prices ``cost``, of the cluster's GPUs over the time in
+            which jobs are submitted, and ``cost_per_gpu_hour``, of a GPU hour held in the run),
+            ``before``, ``after``, ``change`` (after - before), ``low`` and ``high`` (of the
+            change; null where there are fewer than two blocks, and of ``cost``, which hangs on no
+            job).
+        """
+        jobs = [
+            (name, statistic, part)
+            for name, statistic, part in (
+                ("avg_wait", _mean, self._waits),
+                ("p50_wait", _median, self._waits),
+                ("p90_wait", _p90, self._waits),
+                ("avg_jct", _mean, self._jcts),
+            )
+        ]
+        rows = []
+        for name, statistic, (one, other) in jobs:
+            low, high = self._interval(statistic, one, other)
+            rows.append(_row(name, statistic(one), statistic(other), low, high))
+        low, high = self._drawn(lambda used: float(used[1] - used[0]))
+        one, other = (outcome.metrics()["utilization"] for outcome in (self.before, self.after))
+        rows.append(_row("utilization", one, other, low, high))
+        if self.prices is not None:
+            rows += self._costs(self.prices)
+        return rows
+
+    def by_size(self) -> list[dict[str, Any]]:
+        """Return mean and P90 waits by size: ``size``, ``n``, ``before_*`` and ``after_*`` (s)."""
+        codes, labels = size_classes(self.before.num_gpus)
+        one, other = self._waits
+        found = []
+        for code in np.unique(codes[self._both]):
+            mask = codes[self._both] == code
+            row: dict[str, Any] = {"size": labels[code], "n": int(mask.sum())}
+            for name, wait in (("before", one[mask]), ("after", other[mask])):
+                row |= {f"{name}_avg_wait": _mean(wait), f"{name}_p90_wait": _p90(wait)}
+            found.append(row)
+        return found
+
+    @cached_property
+    def num_blocks(self) -> int:
+        """Blocks that have jobs."""
+        return int(self._blocks.max(initial=-1)) + 1
+
+    @cached_property
+    def _both(self) -> np.ndarray:
+        """Bool array (n,): jobs that finished in both runs."""
+        ended = [~np.isnan(outcome.flight.end) for outcome in (self.before, self.after)]
+        both: np.ndarray = ended[0] & ended[1]
+        return both
+
+    @property
+    def num_pairs(self) -> int:
+        """Jobs that finished in both runs."""
+        return int(self._both.sum())
+
+    @cached_property
+    def _waits(self) -> tuple[np.ndarray, np.ndarray]:
+        submit = self.before.submit_time
+        one, other = (out.flight.start - submit for out in (self.before, self.after))
+        return one[self._both], other[self._both]
+
+    @cached_property
+    def _jcts(self) -> tuple[np.ndarray, np.ndarray]:
+        submit = self.before.submit_time
+        one, other = (out.flight.end - submit for out in (self.before, self.after))
+        return one[self._both], other[self._both]
+
+    @cached_property
+    def _blocks(self) -> np.ndarray:
+        """Int array (pairs,): the block of each job."""
+        if self.blocks == "users":
+            codes, _ = Recorded.of(self.before.jobs).names("user")
+            raw = codes[self._both]
+        else:
+            submit = self.before.submit_time[self._both]
+            raw = ((submit - submit.min(initial=np.inf)) // _WEEK).astype(np.int64)
+        _, place = np.unique(raw, return_inverse=True)
+        blocks: np.ndarray = place.ravel()
+        return blocks
+
+    def _interval(
+        self, statistic: Callable[[np.ndarray], float], one: np.ndarray, other: np.ndarray
+    ) -> tuple[float | None, float | None]:
+        """Return the interval of the change of a statistic; none with fewer than two blocks."""
+        if self.num_blocks < 2:  # noqa: PLR2004 - one block has no spread
+            return None, None
+        order = np.argsort(self._blocks, kind="stable")
+        bounds = np.cumsum(np.bincount(self._blocks))[:-1]
+        parts = [np.split(values[order], bounds) for values in (one, other)]
+        rng = np.random.default_rng(self.seed)
+        changes = np.empty(DRAWS)
+        for draw in range(DRAWS):
+            chosen = rng.integers(0, self.num_blocks, self.num_blocks)
+            before, after = (np.concatenate([part[block] for block in chosen]) for part in parts)
+            changes[draw] = statistic(after) - statistic(before)
+        low, high = quantiles(changes, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2]).tolist()
+        return low, high
+
+    @cached_property
+    def _used(self) -> tuple[np.ndarray, np.ndarray]:
+        """GPU-s held, and GPU-s there are, in each block before and after, shapes (2, blocks).
+
+        Of weeks: in each week of the runs, the last one shorter. Of users: by each user's jobs, of
+        an even part of all there are.
+        """
+        held: list[np.ndarray] = []
+        there: list[np.ndarray] = []
+        for outcome in (self.before, self.after):
+            first, last = horizon(outcome)
+            gpus = outcome.cluster.num_gpus
+            if self.blocks == "users":
+                codes, labels = Recorded.of(outcome.jobs).names("user")
+                used = outcome.num_gpus * outcome.flight.run_time
+                held.append(np.bincount(codes, np.nan_to_num(used), minlength=len(labels)))
+                there.append(np.full(len(labels), gpus * (last - first) / max(1, len(labels))))
+                continue
+            ends = [horizon(one)[1] for one in (self.before, self.after)]
+            weeks = max(1, int(np.ceil((max(ends) - first) / _WEEK)))
+            use = outcome.utilization()
+            time, values = use["time"].to_numpy(), use["gpus"].to_numpy()
+            stop = first + weeks * _WEEK
+            _, means = resample(time, values, start=first, stop=stop, bins=weeks)
+            edges = np.minimum(first + np.arange(weeks + 1) * _WEEK, max(last, first))
+            held.append(means * _WEEK)
+            there.append(gpus * np.diff(edges))
+        return np.array(held), np.array(there)
+
+    def _drawn(self, statistic: Callable[[np.ndarray], float]) -> tuple[float | None, float | None]:
+        """Return the interval of a statistic of (utilisation before, after) over drawn blocks."""
+        held, there = self._used
+        blocks = held.shape[1]
+        if blocks < 2:  # noqa: PLR2004 - one block has no spread
+            return None, None
+        rng = np.random.default_rng(self.seed)
+        found = []
+        for _ in range(DRAWS):
+            chosen = rng.integers(0, blocks, blocks)
+            whole = there[:, chosen].sum(axis=1)
+            if (whole > 0).all():
+                found.append(statistic(held[:, chosen].sum(axis=1) / whole))
+        known = np.array(found)[np.isfinite(found)]
+        if not len(known):
+            return None, None
+        low, high = quantiles(known, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2]).tolist()
+        return low, high
+
+    def _costs(self, prices: Prices) -> list[dict[str, Any]]:
+        costs, each, rates = [], [], []
+        for outcome in (self.before, self.after):
+            kinds = [node for node in outcome.cluster.node_types if node.gpus]
+            rate = sum(node.count * node.gpus * prices.of(node.gpu_type) for node in kinds)
+            submit = outcome.submit_time
+            costs.append(rate * float(submit.max() - submit.min()) / _HOUR)
+            rates.append(rate / outcome.cluster.num_gpus)
+            used = outcome.metrics()["utilization"]
+            each.append(rates[-1] / used if used else None)
+
+        def dearer(used: np.ndarray) -> float:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found: np.ndarray = np.array(rates) / used
+            return float(found[1] - found[0])
+
+        low, high = self._drawn(dearer)
+        one, other = each
+        return [
+            _row("cost", costs[0], costs[1], None, None),
+            _row("cost_per_gpu_hour", one, other, low, high),
+        ]
+
+
+def _row(
+    measure: str, before: float | None, after: float | None, low: float | None, high: float | None
+) -> dict[str, Any]:
+    known = before is not None and after is not None
+    change = after - before if before is not None and after is not None else None
+    return {
+        "measure": measure,
+        "before": before,
+        "after": after,
+        "change": change if known else None,
+        "low": low,
+        "high": high,
+    }
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def _median(values: np.ndarray) -> float:
+    return float(quantiles(values, 0.5))
+
+
+def _p90(values: np.ndarray) -> float:
+    return float(quantiles(values, 0.9))
+
+
+def with_nodes(cluster: ClusterSpec, change: int, gpu_type: str | None = None) -> ClusterSpec:
+    """Return a cluster with more or fewer nodes of one type.
+
+    Args:
+        cluster: as it is; of a pool, ``change`` is GPUs.
+        change: nodes more (or, below 0, fewer).
+        gpu_type: of which nodes; None = those with GPUs of which there are most.
+
+    Raises:
+        SpecError: there are no such nodes, or no GPU would be left.
+    """
+    kinds = list(cluster.node_types)
+    places = [
+        place for place, node in enumerate(kinds) if node.gpus and gpu_type in (None, node.gpu_type)
+    ]
+    if not places:
+        known = [node.gpu_type or "(none)" for node in kinds if node.gpus]
+        raise SpecError.unknown("--nodes", str(gpu_type), known)
+    place = max(places, key=lambda place: (kinds[place].count, -place))
+    node = kinds[place]
+    size = node.gpus if cluster.is_pool else node.count
+    if size + change < 1:
+        what = "GPUs" if cluster.is_pool else "nodes"
+        message = f"found {change:+d}; of these {what} there are {size:,}, and one must stay."
+        raise SpecError("--nodes", message)
+    changed = {"gpus": size + change} if cluster.is_pool else {"count": size + change}
+    kinds[place] = msgspec.structs.replace(node, **changed)
+    return msgspec.structs.replace(cluster, node_types=tuple(kinds), name="")
+
+
+def with_shared_gpus(jobs: pa.Table, part: float) -> tuple[pa.Table, int]:
+    """Return the jobs, those of one whole GPU asking for a part of it, and how many they are.
+
+    Args:
+        jobs: a jobs table (`windtunnel.schema`).
+        part: above 0 and below 1.
+
+    Raises:
+        SpecError: ``part`` is out of range.
+    """
+    if not 0 < part < 1:
+        raise SpecError("--share", f"found {part:g}; expected a part of a GPU, such as 0.5.")
+    gpus = np.array(jobs["num_gpus"].to_numpy(), dtype=np.float64)
+    single = gpus == 1
+    place = jobs.schema.get_field_index("num_gpus")
+    changed = pa.array(np.where(single, part, gpus), pa.float64(), from_pandas=True)
+    return jobs.set_column(place, jobs.schema.field(place), changed), int(single.sum())
+
+
+def with_idle_killed(jobs: pa.Table, tails: np.ndarray, after: float) -> tuple[pa.Table, int]:
+    """Return the jobs as a rule would have left them that ends a job idle for so long.
+
+    Args:
+        jobs: a jobs table (`windtunnel.schema`).
+        tails: s that each job was idle at its end, shape (n,), 0 = not, or not known.
+        after: idle for so many seconds, a job is ended.
+
+    Returns:
+        The jobs with shorter run times, and how many of them the rule hits.
+    """
+    duration = np.array(jobs["duration"].to_numpy(), dtype=np.float64)
+    saved = np.where(tails > after, tails - after, 0.0)
+    hit = (saved > 0) & (duration > 0)
+    shorter = np.where(hit, np.maximum(duration - saved, 0.0), duration)
+    place = jobs.schema.get_field_index("duration")
+    changed = pa.array(shorter, pa.float64(), from_pandas=True)
+    return jobs.set_column(place, jobs.schema.field(place), changed), int(hit.sum())
+
+
+def with_limits(jobs: pa.Table, slack: float) -> pa.Table:
+    """Return the jobs with time limits of their true run times, times a slack.
+
+    Args:
+        jobs: a jobs table (`windtunnel.schema`).
+        slack: 1 = exact limits.
+
+    Raises:
+        SpecError: ``slack`` is below 1: jobs would be cut.
+    """
+    if not 1 <= slack < float("inf"):
+        raise SpecError("--limits", f"found {slack:g}; expected 1 (exact) or more.")
+    duration = np.array(jobs["duration"].to_numpy(), dtype=np.float64)
+    place = jobs.schema.get_field_index("estimate")
+    changed = pa.array(duration * slack, pa.float64(), from_pandas=True)
+    return jobs.set_column(place, jobs.schema.field(place), changed)
+
+
+@dataclass(frozen=True)
+class FewestNodes:
+    """The fewest nodes that keep waits short.
+
+    Attributes:
+        cluster: with them.
+        num_nodes: of the type that was varied (GPUs, of a pool).
+        p90_wait: with them, s.
+        tried: number of nodes -> P90 of the waits, s, in rising order; infinite = jobs that do
+            not fit.
+    """
+
+    cluster: ClusterSpec
+    num_nodes: int
+    p90_wait: float
+    tried: dict[int, float]
+
+
+def fewest_nodes(
+    jobs: pa.Table,
+    cluster: ClusterSpec,
+    limit: float,
+    *,
+    most: int = 1 << 20,
+    on_done: Callable[[str], None] = lambda _: None,
+    **options: Any,
+) -> FewestNodes:
+    """Search the fewest nodes with which the P90 of the waits is at most a limit.
+
+    Doubling finds a number that suffices, halving the least one. More nodes do not always shorten
+    every wait, so the least found is one whose next smaller neighbour does not suffice.
+
+    Args:
+        jobs: a jobs table (`windtunnel.schema`).
+        cluster: its nodes with GPUs of which there are most are varied (a pool's GPUs).
+        limit: s.
+        most: nodes that are tried at most.
+        on_done: called with each number that was tried.
+        options: of `windtunnel.simulate`.
+
+    Raises:
+        SpecError: not even ``most`` nodes suffice, or ``limit`` is below 0.
+    """
+    if not limit >= 0:
+        raise SpecError("--keep-p90-wait", f"found {limit:g}; expected a time from 0 on.")
+    node = max((n for n in cluster.node_types if n.gpus), key=lambda n: n.count)
+    now = node.gpus if cluster.is_pool else node.count
+    tried: dict[int, float] = {}
+    # Jobs that the cluster cannot hold as it is are no reason to want more nodes.
+    as_is = simulate(jobs, cluster, **{**options, "oversize": "reject", "incomplete": "reject"})
+    fits = np.ones(jobs.num_rows, dtype=bool)
+    fits[list(as_is.reasons)] = False
+    jobs = jobs.filter(pa.array(fits))
+
+    def p90(count: int) -> float:
+        if count not in tried:
+            tried[count] = _p90_with(jobs, with_nodes(cluster, count - now), options)
+            on_done(str(count))
+        return tried[count]
+
+    high = now
+    while p90(high) > limit:
+        if high >= most:
+            raise SpecError("--keep-p90-wait", f"not even {high:,} nodes keep P90 to {limit:g} s.")
+        high = min(2 * high, most)
+    low = 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        if p90(middle) <= limit:
+            high = middle
+        else:
+            low = middle
+    return FewestNodes(
+        with_nodes(cluster, high - now), high, tried[high], dict(sorted(tried.items()))
+    )
+
+
+def _p90_with(jobs: pa.Table, cluster: ClusterSpec, options: dict[str, Any]) -> float:
+    """Return the P90 of the waits; infinite where a job does not fit the cluster at all."""
+    outcome = simulate(jobs, cluster, **{**options, "oversize": "reject"})
+    if outcome.reasons:
+        return float("inf")
+    p90 = outcome.metrics()["p90_wait"]
+    return 0.0 if p90 is None else float(p90)

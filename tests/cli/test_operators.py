@@ -1,0 +1,178 @@
+"""The operators' commands: tables, JSON and pages, on logs as they are and on hostile ones."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from windtunnel.schema import as_jobs
+from windtunnel.traces.native import write_csv
+from windtunnel.traces.sacct_writer import write_sacct
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+#: What an attacker calls users, jobs and virtual clusters.
+EVIL = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "\x1b[31mred\x1b]0;title\x07",
+    "=cmd|' /C calc'!A0",
+    "x" * 10_000,
+    "\u202egnp.exe",
+    "../../etc/passwd",
+    "{{ 7 * 7 }}",
+    "[bold red]markup[/]",
+    "two\nlines\ttab",
+)
+COMMANDS: tuple[tuple[str, ...], ...] = (
+    ("report", "waste"),
+    ("report", "queue", "--cluster", "2x8"),
+    ("report", "cost", "--price", "2.5"),
+    ("predict", "wait", "--gpus", "2"),
+    ("validate", "--policies", "fifo", "--cluster", "2x8"),
+    ("whatif", "--nodes", "+1", "--cluster", "2x8", "--queueing", "skip"),
+    ("whatif", "--keep-p90-wait", "10m", "--cluster", "2x8"),
+)
+
+
+def jobs(n: int = 300) -> dict[str, Any]:
+    """Jobs of hostile users in hostile virtual clusters, over three weeks."""
+    submit = [float(k * 6000) for k in range(n)]
+    wait = [float(5 + (k * 37) % 900) for k in range(n)]
+    run = [float(600 + (k * 977) % 9000) for k in range(n)]
+    status = ("completed", "failed", "cancelled", "completed")
+    return {
+        "job_id": [str(k + 1) for k in range(n)],
+        "submit_time": submit,
+        "start_time": [s + w for s, w in zip(submit, wait, strict=True)],
+        "end_time": [s + w + r for s, w, r in zip(submit, wait, run, strict=True)],
+        "duration": run,
+        "num_gpus": [float((1, 2, 4, 8)[k % 4]) for k in range(n)],
+        "estimate": [14400.0] * n,
+        "user": [EVIL[k % len(EVIL)] for k in range(n)],
+        "vc": [EVIL[(k + 3) % len(EVIL)] for k in range(n)],
+        "template": [EVIL[(k + 5) % len(EVIL)] for k in range(n)],
+        "status": [status[k % 4] for k in range(n)],
+    }
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("hostile") / "log.csv"
+    write_csv(as_jobs(jobs()), path)
+    return path
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_hostile_names_do_no_harm(
+    run: Callable[..., Any], hostile: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    out = tmp_path / "page.html"
+    told = run(*command, hostile, "--out", out)
+    assert (told.code, told.err) == (0, "")
+    assert all(char.isprintable() or char == "\n" for char in told.out)
+    assert "\u202e" not in told.out
+    page = out.read_text(encoding="utf-8")
+    assert "<script" not in page
+    assert not re.search(r"<img|onerror=alert\(1\)>(?!&)", page)
+    assert "x" * 2001 not in page
+    assert "\u202e" not in page
+    assert "\x1b" not in page
+    assert not re.search(r"""(?:src|href)=["']?(?:https?:)?//""", page)
+    again = tmp_path / "again.html"
+    run(*command, hostile, "--out", again)
+    assert again.read_text(encoding="utf-8").replace("again.html", "page.html") == page
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_json_is_one_value_in_ascii(
+    run: Callable[..., Any], hostile: Path, command: tuple[str, ...]
+) -> None:
+    told = run(*command, hostile, "--json")
+    assert told.code == 0
+    assert told.out.isascii()
+    data = told.json
+    assert {"trace", "headline", "notes", "command", "page"} <= set(data)
+    assert data["page"] is None
+    assert data["command"].startswith(f"windtunnel {command[0]}")
+
+
+def test_an_sacct_log_from_end_to_end(run: Callable[..., Any], tmp_path: Path) -> None:
+    """Our own writer's log gives what the table itself gives."""
+    names = {"user": ["u"] * 300, "vc": ["a"] * 300, "template": ["t"] * 300}
+    table = as_jobs({**jobs(), **names})
+    write_sacct(table, tmp_path / "log.sacct")
+    write_csv(table, tmp_path / "log.csv")
+    for command in COMMANDS[:4]:
+        one, other = (
+            run(*command, tmp_path / f"log.{ending}", "--json").json for ending in ("sacct", "csv")
+        )
+        for key in ("kinds", "by_user", "causes", "by_size", "total", "idle", "quantiles"):
+            assert one.get(key) == other.get(key), (command, key)
+
+
+def test_cost_adds_up_with_energy_beside_it(
+    run: Callable[..., Any], hostile: Path, tmp_path: Path
+) -> None:
+    power = tmp_path / "power.toml"
+    power.write_text("[gpus.default]\nidle_w = 50\nactive_w = 400\n", encoding="utf-8")
+    more = ("--cluster", "2x8", "--power", power, "--carbon", "500")
+    told = run("report", "cost", hostile, "--price", "3", *more, "--json").json
+    for key in ("by_user", "by_vc", "by_gpu_type"):
+        assert sum(row["cost"] for row in told[key]) + told["idle"] == pytest.approx(told["total"])
+    held = sum(g * d for g, d in zip(jobs()["num_gpus"], jobs()["duration"], strict=True))
+    assert told["allocated"] == pytest.approx(held / 3600 * 3)
+    energy = told["energy"]
+    assert energy["jobs_j"] == pytest.approx(held * 400)
+    assert energy["carbon_kg"] == pytest.approx(energy["energy_j"] / 3.6e6 * 0.5)
+    page = tmp_path / "p.html"
+    assert run("report", "cost", hostile, "--price", "3", *more, "--out", page).code == 0
+    assert "Energy and carbon" in page.read_text(encoding="utf-8")
+
+
+def test_telemetry_of_the_sample_log(run: Callable[..., Any], data_dir: Path) -> None:
+    log, told = data_dir / "formats" / "sacct_parsable2.txt", "dcgm_metrics.prom"
+    more = ("--zone", "America/New_York", "--telemetry", data_dir / "formats" / told, "--json")
+    idle = run("report", "waste", log, *more).json
+    # One GPU names job 1001 and is busy; another's pod is no job of the log; a third is nobody's.
+    assert (idle["idle"]["num_jobs"], idle["idle"]["idle"]) == (1, 0.0)
+    assert (idle["idle"]["unknown_jobs"], idle["idle"]["left_out"]) == (1, 1)
+    assert idle["metric"] == "DCGM_FI_DEV_GPU_UTIL"
+    lazy = run("report", "waste", log, *more, "--idle-at", "80").json
+    assert lazy["idle"]["idle"] == pytest.approx(8 * 93784)
+    killed = run("whatif", log, *more, "--idle-kill", "1h").json
+    assert any("idle rule would have hit 0 jobs" in note for note in killed["notes"])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("report", "waist", "x"), "Did you mean 'waste'"),
+        (("report", "cost", "{log}"), "--price X or --prices"),
+        (("report", "cost", "{log}", "--price", "1", "--carbon", "5"), "--power"),
+        (("report", "queue", "{log}", "--quotas", "{log}"), "TOML"),
+        (("report", "waste", "{log}", "--metric", "x"), "--telemetry"),
+        (("report", "waste", "{log}", "--out", "{log}"), "ending"),
+        (("predict", "wait", "{log}"), "--gpus"),
+        (("predict", "wait", "{log}", "--gpus", "inf"), "number of GPUs"),
+        (("predict", "wait", "{log}", "--gpus", "1", "--vc", "nlp"), "no vc 'nlp'"),
+        (("predict", "wait", "{log}", "--gpus", "1", "--at", "noon"), "expected seconds"),
+        (("predict", "wait", "{log}", "--gpus", "1", "--coverage", "80"), "between 0 and 1"),
+        (("predict", "wait", "{log}", "--gpus", "1", "--at", "0"), "no GPU job had started"),
+        (("validate", "{log}", "--policies", "fito"), "Did you mean 'fifo'"),
+        (("whatif", "{log}"), "what is to change"),
+        (("whatif", "{log}", "--nodes", "4"), "+4, -2"),
+        (("whatif", "{log}", "--nodes", "-99"), "one must stay"),
+        (("whatif", "{log}", "--idle-kill", "1h"), "--telemetry"),
+        (("whatif", "{log}", "--to-policy", "sjg", "--quotas", "x.toml"), "not both"),
+        (("whatif", "{log}", "--limits", "0.5"), "1 (exact) or more"),
+    ],
+)
+def test_what_is_refused(
+    refused: Callable[..., str], hostile: Path, words: tuple[str, ...], message: str
+) -> None:
+    assert message in refused(*(word.replace("{log}", str(hostile)) for word in words))
