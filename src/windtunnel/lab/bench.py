@@ -168,7 +168,7 @@ class Bench:
         submit = submit[~np.isnan(submit)]
         span = float(np.ptp(submit)) if len(submit) else 0.0
         wanted = held / span / _BUSY if span > 0 else 0.0
-        return math.ceil(max(wanted, gpus.max(initial=1.0)) / _GPUS)
+        return math.ceil(max(wanted, float(gpus.max(initial=1.0))) / _GPUS)
 
 
 class _Place:
