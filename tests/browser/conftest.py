@@ -91,6 +91,9 @@ def watch(chromium: Any) -> Iterator[Callable[..., Watched]]:
 
 
 def _note(watched: Watched, message: Any) -> None:
+    # Marimo preloads pictures for the case that the connection is lost.
+    if "preloaded using link preload but not used" in message.text:
+        return
     if message.type in {"error", "warning"}:
         watched.complaints.append(message.text)
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,23 +51,27 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def lab(trace: Path) -> Iterator[str]:
     """The address of a lab with that trace, served by a process of its own."""
+    with served(trace) as address:
+        yield address
+
+
+@contextmanager
+def served(*words: object) -> Iterator[str]:
+    """Serve a lab from a process of its own; yield its address."""
     pytest.importorskip("marimo", reason="needs the extra 'lab'")
-    words = [sys.executable, "-m", "windtunnel", "lab", str(trace), "--port", "0", "--json"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+    command = [sys.executable, "-m", "windtunnel", "lab", *map(str, words), "--port", "0", "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
         assert process.stdout is not None
-        yield str(_first_value(process.stdout)["url"])
+        text = ""
+        while not text.endswith("\n}\n"):
+            line = process.stdout.readline()
+            assert line, f"the lab ended, and said {text!r}"
+            text += line
+        yield str(json.loads(text)["url"])
+    finally:
         process.terminate()
-
-
-def _first_value(lines: Any) -> Any:
-    text = ""
-    for line in lines:
-        text += line
-        try:
-            return json.loads(text)
-        except ValueError:
-            continue
-    raise AssertionError(text)
+        process.communicate()
 
 
 def headline(page: Any) -> str:
@@ -174,17 +179,15 @@ def test_a_hundred_thousand_jobs_follow_a_control_within_seconds(
     watch: Callable[..., Any], record_property: Callable[[str, Any], None]
 ) -> None:
     took = []
-    words = [sys.executable, "-m", "windtunnel", "lab", "synthetic:seren", "--jobs", "100000"]
-    with subprocess.Popen([*words, "--port", "0", "--json"], stdout=subprocess.PIPE) as process:
+    with served("synthetic:seren", "--jobs", 100_000) as address:
         watched = watch()
-        page = opened(watched, _first_value(process.stdout)["url"])
+        page = opened(watched, address)
         for nodes in ("285", "284", "283"):
             before = page.locator(".lab").inner_html()
             begin = time.perf_counter()
             set_nodes(page, nodes)
             changed(page, before)
             took.append(time.perf_counter() - begin)
-        process.terminate()
+        watched.assert_quiet()
     record_property("seconds", took)
     assert min(took) < _AT_MOST
-    watched.assert_quiet()
