@@ -196,20 +196,3 @@ def test_no_whole_number_lies_between() -> None:
         lp.solve()
     with pytest.raises(SpecError, match="no further objectives"):
         lp.solve(then=[1.0])
-def test_whole_numbers() -> None:
-    """A knapsack whose relaxation takes half of the last thing: 60 + 100 + 120 in 50 kg."""
-    lp = LinearProgram("knapsack", maximize=True)
-    things = lp.add_columns("thing", range(3), upper=1, cost=[60, 100, 120], integral=True)
-    weight = lp.add_rows("weight", ["kg"], upper=50)
-    lp.add_coefficients(weight, things, [10, 20, 30])
-    solution = lp.solve()
-    assert solution.objective == pytest.approx(220)
-    assert solution.values == pytest.approx([0, 1, 1])
-    assert solution.duals == pytest.approx([0])
-    lp.set_row_bounds(weight, -np.inf, 30)
-    assert lp.solve().objective == pytest.approx(160)
-    with pytest.raises(SpecError, match="whole numbers"):
-        lp.solve(then=[[1, 0, 0]])
-    lp.set_row_bounds(weight, 61, 70)
-    with pytest.raises(InfeasibleError):
-        lp.solve()

@@ -12,8 +12,8 @@ from windtunnel.cluster.parse import parse_cluster
 from windtunnel.errors import SchemaError, SpecError
 from windtunnel.policies import resolve_policy
 from windtunnel.policies.gavel.in_rounds import GavelPolicy
+from windtunnel.study.flight_options import FlightOptions
 from windtunnel.study.gavel_rounds import RoundRun, run_rounds
-from windtunnel.study.simulate import FlightOptions
 
 if TYPE_CHECKING:
     from pathlib import Path

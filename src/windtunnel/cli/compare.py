@@ -66,9 +66,8 @@ def compare(
     wish = Wish.of(trace, names, energy.asked)
     flown = energy.told(fly(wish, as_json=as_json))
     words = ["windtunnel", "compare", *flown.trace_words, "--policies", ",".join(wish.policies)]
-    words += [*flown.words, *["--interactive"] * interactive]
+    words += [*flown.words, *energy.words, *["--interactive"] * interactive]
     words += [] if out is None else ["--out", str(out)]
-    words += [*flown.words, *energy.words, *([] if out is None else ["--out", str(out)])]
     command = shlex.join(words)
     if out is not None:
         write_comparison(flown, out, command, as_json=as_json, interactive=interactive)
@@ -99,7 +98,7 @@ def write_comparison(
             command=command,
             title=title,
             interactive=interactive,
-            flown.outcomes, trace=flown.trace, command=command, title=title, books=flown.books
+            books=flown.books,
         )
         write_page(out, page)
 

@@ -289,8 +289,7 @@ def flight_options(command: Command) -> Command:
         click.option(
             "--compat",
             metavar="NAME",
-            help="A published simulator's own ways, to compare with what it printed: pai, gavel.",
-            help="A published simulator's own ways, to compare with what it printed: pai, "
+            help="A published simulator's own ways, to compare with what it printed: pai, gavel, "
             "morphling.",
         ),
         click.option(

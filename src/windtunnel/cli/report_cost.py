@@ -69,12 +69,14 @@ def cost(
     from windtunnel.cli.opening import TraceWish, check_out, open_wish
     from windtunnel.cli.screen import shows_progress
     from windtunnel.cluster.parse import parse_cluster
+    from windtunnel.energy import PowerModel, account
     from windtunnel.report.cost_report import cost_answer, cost_data
     from windtunnel.study.recorded_flight import observed_cluster, recorded_outcome
 
     check_out(out, PAGE_ENDINGS, trace)
     asked_prices = _prices(price, prices)
-    energy = EnergyWish.of(power, carbon, tariff)
+    energy = EnergyWish.of({"power": power, "shift": None}, carbon, tariff)
+    model = None if power is None else PowerModel.from_toml(power)
     chosen = None if cluster is None else parse_cluster(cluster)
     show = shows_progress(as_json=as_json)
     wish = TraceWish(trace, **asked)
@@ -82,10 +84,13 @@ def cost(
     spec = chosen or opened.cluster
     found = bill(opened.jobs, spec, asked_prices)
     where = spec or observed_cluster(opened.jobs)
-    book = None if where is None else energy.account(recorded_outcome(opened.jobs, where))
+    book = None
+    if where is not None and model is not None:
+        recorded = recorded_outcome(opened.jobs, where)
+        book = account(recorded, model, carbon=energy.carbon, tariff=energy.tariff)
     words = ["windtunnel", "report", "cost", *wish.command_words()]
     words += [] if wish.seed is None else ["--seed", str(wish.seed)]
-    for option, value in (("--prices", prices), ("--cluster", cluster)):
+    for option, value in (("--prices", prices), ("--cluster", cluster), ("--power", power)):
         words += [] if value is None else [option, value]
     words += [] if price is None else ["--price", f"{price:.12g}"]
     words += energy.words + ([] if out is None else ["--out", str(out)])

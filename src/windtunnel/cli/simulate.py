@@ -14,9 +14,6 @@ from windtunnel.cli.options import (
     flight_options,
     out_option,
     output_options,
-    flight_options,
-    out_option,
-    output_options,
     power_options,
     trace_options,
 )
@@ -37,21 +34,6 @@ if TYPE_CHECKING:
     help="fifo, sjf, sjf-preemptive, srtf, priority, priority-preemptive, package.module:name ...",
 )
 @flight_options
-@click.option(
-    "--power",
-    metavar="FILE.toml",
-    help="Account for energy: what GPUs, hosts and the building draw.",
-)
-@click.option(
-    "--carbon",
-    metavar="FILE.csv|G",
-    help="With --power: gCO2eq per kWh, over time (CSV: time, value) or one number.",
-)
-@click.option(
-    "--tariff",
-    metavar="FILE.csv|PRICE",
-    help="With --power: money per kWh, over time (CSV: time, value) or one number.",
-)
 @click.option(
     "--timeline",
     type=click.Path(path_type=Path),
@@ -91,9 +73,6 @@ def simulate(
 
     check_out(out, ENDINGS, trace)
     lines = TimelineWish.of(timeline, timeline_window, trace)
-    energy = EnergyWish.of(power, carbon, tariff)
-    wish = Wish.of(trace, [policy], asked)
-    flown = fly(wish, as_json=as_json)
     energy = EnergyWish.of(asked, carbon, tariff)
     wish = Wish.of(trace, [policy], energy.asked)
     flown = energy.told(fly(wish, as_json=as_json))
@@ -101,9 +80,6 @@ def simulate(
     words = ["windtunnel", "simulate", *flown.trace_words, "--policy", *wish.policies]
     words += flown.words + energy.words + lines.words
     words += [] if out is None else ["--out", str(out)]
-    book = energy.account(outcome)
-    if book is not None:
-        flown = replace(flown, notes=(*flown.notes, *book.notes()))
     told = lines.write(outcome, flown.trace, title=flown.title, as_json=as_json)
     flown = replace(flown, notes=(*flown.notes, *told))
     book = None if flown.books is None else next(iter(flown.books.values()))

@@ -14,8 +14,9 @@ from windtunnel.lab.setup import ANY, AUTO, Setup
 from windtunnel.policies import resolve_policy
 from windtunnel.predictors.submission import numbers
 from windtunnel.sim.flight import REJECTED
+from windtunnel.study.flight_options import FlightOptions
 from windtunnel.study.offered_load import at_load, offered_load
-from windtunnel.study.simulate import FlightOptions, fly
+from windtunnel.study.simulate import fly
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,7 +10,7 @@ from windtunnel.placements import PLACEMENTS
 from windtunnel.policies.catalogue import POLICIES
 from windtunnel.sim.contract import QUEUEING
 from windtunnel.sim.engines import choose_engine
-from windtunnel.study.simulate import SHARING
+from windtunnel.study.flight_options import SHARING
 
 #: The word for leaving a choice to the policy, the placement or the trace.
 AUTO = "auto"

@@ -95,7 +95,6 @@ class LinearProgram:
         self._costs = self._lower = self._upper = np.empty(0)
         self._whole = np.empty(0, dtype=np.bool_)
         self._row_lower = self._row_upper = np.empty(0)
-        self._integral = np.empty(0, dtype=bool)
         self._triplets: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self._places: dict[tuple[int, int], tuple[np.ndarray, int]] = {}
         self._highs: Any = None
@@ -119,7 +118,6 @@ class LinearProgram:
         upper: ArrayLike = np.inf,
         cost: ArrayLike = 0.0,
         integer: bool = False,
-        integral: bool = False,
     ) -> np.ndarray:
         """Add a block of columns, one a label; return their indices, shape (labels,).
 
@@ -130,8 +128,6 @@ class LinearProgram:
             upper: as ``lower``.
             cost: coefficient in the objective, a number or one a column.
             integer: whether the columns must be whole numbers.
-            integral: its columns are whole numbers. Such a program is solved exactly, from scratch
-                each time; it has no duals (0), and no further objectives.
         """
         first, count = self.num_columns, len(labels)
         self._column_blocks.append(_Block(name, first, labels))
@@ -139,7 +135,6 @@ class LinearProgram:
         self._upper = np.append(self._upper, _filled(upper, count))
         self._costs = np.append(self._costs, _filled(cost, count))
         self._whole = np.append(self._whole, np.full(count, integer))
-        self._integral = np.append(self._integral, np.full(count, integral))
         self._highs = None
         return np.arange(first, first + count)
 
@@ -247,7 +242,6 @@ class LinearProgram:
         Raises:
             InfeasibleError: no values satisfy all rows (named), or the objective is unbounded.
             SpecError: an unknown method, or ``then`` with whole-numbered columns.
-            SpecError: an unknown method, or further objectives with whole numbers.
         """
         if method not in {"auto", "simplex", "interior"}:
             raise SpecError.unknown("method", str(method), ("auto", "simplex", "interior"))
@@ -264,8 +258,6 @@ class LinearProgram:
         else:
             chosen = "simplex" if method == "auto" else method
         solution = self._run(chosen)
-        if then and self._integral.any():
-            raise SpecError("then", "further objectives need a program without whole numbers.")
         if then and self.num_columns:
             solution = self._continued(solution, then)
         return solution
@@ -275,8 +267,6 @@ class LinearProgram:
 
         highs = self._highs
         # Named methods would solve the relaxation of a program with whole numbers.
-        if self._integral.any():
-            method = "choose"  # what HiGHS calls branch and cut
         highs.setOptionValue("solver", {"interior": "ipm"}.get(method, method))
         if method == "interior":
             highs.clearSolver()  # an old basis would send it back to the simplex method
@@ -306,11 +296,6 @@ class LinearProgram:
             float(info.objective_function_value),
             values,
             duals,
-        whole = self._integral.any()
-        return Solution(
-            float(info.objective_function_value),
-            np.array(answer.col_value),
-            np.zeros(self.num_rows) if whole else np.array(answer.row_dual),
             int(info.simplex_iteration_count) + int(info.crossover_iteration_count),
         )
 
@@ -361,11 +346,6 @@ class LinearProgram:
         model.a_matrix_.start_, model.a_matrix_.index_ = starts, indices
         model.a_matrix_.value_ = values
         sense = highspy.ObjSense
-        if self._integral.any():
-            kinds = highspy.HighsVarType
-            model.integrality_ = [
-                kinds.kInteger if whole else kinds.kContinuous for whole in self._integral
-            ]
         model.sense_ = sense.kMaximize if self._maximize else sense.kMinimize
         if self._whole.any():
             kinds = highspy.HighsVarType
@@ -378,8 +358,6 @@ class LinearProgram:
             "dual_feasibility_tolerance": TOLERANCE,
             "ipm_optimality_tolerance": TOLERANCE,
             "mip_abs_gap": TOLERANCE,
-            "mip_rel_gap": 0.0,
-            "random_seed": 0,
         }
         for option, value in options.items():
             highs.setOptionValue(option, value)

@@ -221,6 +221,8 @@ def _places(outcomes: Mapping[str, Outcome], *, live: bool) -> list[Figure]:
         picture = occupancy.live(drawn.chart, key) if live else _picture(drawn.chart, key, title)
         made.append(Figure(title, drawn.caption, picture))
     return made
+
+
 def _figure_of(outcomes: Mapping[str, Outcome]) -> Callable[[Any, str, str, str], Figure]:
     """Return what makes a figure of runs: (chart, key, title, caption) -> figure."""
     names = ", ".join(name for name, _ in named(outcomes))

@@ -119,6 +119,8 @@ def fly(ledger: Ledger, policy: Policy, decider: Decider, until: float) -> Fligh
     """
     with _collector_paused():
         return _fly(ledger, policy, decider, "batch", until)
+
+
 def _powered(
     problem: Problem, policy: Policy, placement: Placement, overhead: float, rates: Rates | None
 ) -> PoweredLedger:

@@ -11,8 +11,9 @@ from windtunnel import schema
 from windtunnel.cluster.parse import parse_cluster
 from windtunnel.errors import SpecError
 from windtunnel.policies import resolve_policy
+from windtunnel.study.flight_options import FlightOptions
 from windtunnel.study.foresight import Foresight
-from windtunnel.study.simulate import FlightOptions, fly
+from windtunnel.study.simulate import fly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

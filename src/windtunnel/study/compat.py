@@ -1,7 +1,7 @@
 """Published simulators' own ways, for comparing with what they printed: ``compat="pai"``.
 
-``compat="gavel"`` is a mechanism of its own (`windtunnel.sim.rounds.published`).
-(``compat="morphling"`` is `windtunnel.study.morphling_ticks`.)
+``compat="gavel"`` and ``compat="morphling"`` are mechanisms of their own
+(`windtunnel.sim.rounds.published`, `windtunnel.study.morphling_ticks`).
 
 The PAI simulator (alibaba/clusterdata, ``cluster-trace-gpu-v2020/simulator``; Weng et al., NSDI
 2022):
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from windtunnel.sim.jobs import Jobs
 
 #: Names of published simulators.
-COMPATS: tuple[str, ...] = ("gavel", "pai")
-COMPATS: tuple[str, ...] = ("pai", "morphling")
+COMPATS: tuple[str, ...] = ("gavel", "morphling", "pai")
 #: Requests are rounded to this part of a GPU or a core.
 _PERCENT = 100
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel.energy.governing import Governing
 from windtunnel.errors import SchemaError, SpecError, Violation, quote
 from windtunnel.placements import resolve_placement
 from windtunnel.schema import source_of
@@ -23,6 +23,7 @@ from windtunnel.sim.elastic.nodes import FreeShares
 from windtunnel.sim.elastic.run import run
 from windtunnel.sim.elastic.work import CORE_UNITS, PENALTY, Option, RigidOption, Work
 from windtunnel.sim.outcome import Outcome
+from windtunnel.study.flight_options import settings_of
 from windtunnel.throughput.options import shapes_of
 from windtunnel.throughput.requests import requested_option
 
@@ -47,6 +48,9 @@ _UNUSED: dict[str, Any] = {
     "restore_time": 0.0,
     "slowdown": None,
     "disruptions": None,
+    "power_cap": None,
+    "shift": None,
+    "node_sleep": None,
 }
 
 
@@ -57,7 +61,7 @@ def fly_elastic(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: 
         table: jobs table.
         cluster: where; with nodes.
         policy: who runs next and how.
-        options: `windtunnel.study.simulate.FlightOptions`; ``penalty`` and ``models`` count here.
+        options: see `windtunnel.simulate`; ``penalty`` and ``models`` count here.
 
     Raises:
         SchemaError: a job breaks the schema or fits the cluster in no way.
@@ -90,12 +94,13 @@ def fly_elastic(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: 
         return fly_artifact(table, cluster, policy, options, problem)
     cores = _cores(cluster, constrain=options.resources == "all")
     works, notes = works_of(problem, cores, penalty=options.penalty, models=options.models)
+    governing = Governing.of(options.power, None, None, None)
     flown = policy.for_run(problem)
     where = resolve_placement(options.placement or "best_fit", cluster)
     flight = run(problem, flown, where, works=works, cores=cores, until=until)
     settings = {
         "policy": policy.label,
-        **asdict(replace(options, models=None, penalty=None)),
+        **settings_of(options, governing, without=("models", "throughputs")),
         "penalty": _told(options.penalty),
         "queueing": "policy",
         "placement": where.name,

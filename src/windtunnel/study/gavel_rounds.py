@@ -8,13 +8,14 @@ equally fast on every GPU type that they accept.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from windtunnel.energy.governing import Governing
 from windtunnel.errors import SchemaError, SpecError, Violation, quote
 from windtunnel.policies.gavel.catalogue import POLICIES
 from windtunnel.policies.gavel.deciding import Shares
@@ -25,12 +26,13 @@ from windtunnel.sim.outcome import Outcome
 from windtunnel.sim.rounds import Rules, Work, fly_as_published, fly_by_owed_time, fly_ideal
 from windtunnel.study.arrivals import with_arrivals
 from windtunnel.study.compat import in_order
+from windtunnel.study.flight_options import settings_of
 from windtunnel.throughput.measured import ThroughputTable, gavel_speeds, read_throughputs
 
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.sim.rounds import RoundLog
-    from windtunnel.study.simulate import FlightOptions
+    from windtunnel.study.flight_options import FlightOptions
 
 #: Added to the seed of a run for the order of GPU types, as published.
 SHUFFLE_SEED = 5
@@ -46,6 +48,9 @@ _UNUSED: dict[str, tuple[Any, ...]] = {
     "engine": ("auto", "reference"),
     "slowdown": (None,),
     "disruptions": (None,),
+    "power_cap": (None,),
+    "shift": (None,),
+    "node_sleep": (None,),
 }
 
 
@@ -132,7 +137,10 @@ def run_rounds(
     shares.account(np.where(np.isnan(log.end), shares.left, 0.0))
     is_pool = cluster.is_pool or mechanism == "ideal"
     flight = log.flight(rows, len(table), rules.until, with_nodes=not is_pool)
-    settings = _settings(policy, options, mechanism, "pool" if is_pool else "best_fit")
+    governing = Governing.of(options.power, None, None, None)
+    settings = _settings(
+        policy, options, governing, mechanism, placement="pool" if is_pool else "best_fit"
+    )
     notes += [*shares.notes, *_mechanism_notes(mechanism, rules)]
     outcome = Outcome(table, cluster, flight, settings, reasons, tuple(dict.fromkeys(notes)))
     return RoundRun(outcome, log, rows, shares.isolated_time)
@@ -433,7 +441,12 @@ def _entities(
 
 
 def _settings(
-    policy: GavelPolicy, options: FlightOptions, mechanism: str, placement: str
+    policy: GavelPolicy,
+    options: FlightOptions,
+    governing: Governing,
+    mechanism: str,
+    *,
+    placement: str,
 ) -> dict[str, Any]:
     given = options.throughputs
     plain = given if isinstance(given, str) else None if given is None else str(given)
@@ -446,7 +459,8 @@ def _settings(
         parameters["partitions"] = policy.partitions
     return {
         "policy": policy.label,
-        **asdict(replace(options, throughputs=plain)),
+        **settings_of(options, governing, without=("penalty", "models")),
+        "throughputs": plain,
         "queueing": "policy",
         "placement": placement,
         "sharing": None,

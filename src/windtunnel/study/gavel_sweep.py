@@ -18,8 +18,8 @@ from windtunnel.cluster.parse import parse_cluster
 from windtunnel.errors import SpecError
 from windtunnel.policies.gavel.in_rounds import PREFIX, gavel_policy
 from windtunnel.schema import conform
+from windtunnel.study.flight_options import FlightOptions
 from windtunnel.study.gavel_rounds import run_rounds
-from windtunnel.study.simulate import FlightOptions
 from windtunnel.traces.gavel_generator import generate_gavel
 
 if TYPE_CHECKING:

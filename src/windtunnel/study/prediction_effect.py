@@ -35,9 +35,10 @@ from windtunnel.study.effect_settings import (
     cures,
     shortest,
 )
+from windtunnel.study.flight_options import FlightOptions
 from windtunnel.study.foresight import Foresight
 from windtunnel.study.offered_load import at_load, offered_load
-from windtunnel.study.simulate import FlightOptions, fly
+from windtunnel.study.simulate import fly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -2,43 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from windtunnel import schema
 from windtunnel.cluster.parse import parse_cluster
-from windtunnel.energy.governing import Governing
 from windtunnel.errors import SpecError, quote
-from windtunnel.placements import (
-    checked_topology,
-    is_scored,
-    resolve_placement,
-    split_placement,
-)
 from windtunnel.policies import resolve_policy
 from windtunnel.policies.gavel.in_rounds import GavelPolicy
-from windtunnel.sim import problem as problems
-from windtunnel.sim.contract import (
-    BACKFILLING,
-    checked_events,
-    checked_queueing,
-)
-from windtunnel.sim.device_requests import device_requests
-from windtunnel.sim.disruptions import Disruptions, parse_disruptions
-from windtunnel.sim.disruptions.plan import resolve
-from windtunnel.sim.engines import choose_engine
-from windtunnel.sim.flight import WAITING
-from windtunnel.sim.fragmentation import TargetWorkload, workload_of
-from windtunnel.sim.neighbours import Neighbours
-from windtunnel.sim.outcome import Outcome
-from windtunnel.sim.rates import Rates
-from windtunnel.sim.rooms import DeviceRules, needs_devices
-from windtunnel.sim.slowdown import resolve_slowdown
-from windtunnel.study.arrivals import with_arrivals
-from windtunnel.study.compat import as_pai, check_compat, in_order
-from windtunnel.study.foresight import Foresight, checked_estimates
+from windtunnel.study.compat import check_compat
+from windtunnel.study.flight_options import FlightOptions
 from windtunnel.study.gavel_rounds import fly_gavel
+from windtunnel.study.rigid import fly_rigid
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -49,16 +23,13 @@ if TYPE_CHECKING:
     from windtunnel.energy.cluster_power import PowerModel
     from windtunnel.energy.power_policies import NodeSleep, PowerCap, StartShift
     from windtunnel.sim.contract import Policy
-    from windtunnel.sim.flight import Flight
+    from windtunnel.sim.disruptions import Disruptions
+    from windtunnel.sim.outcome import Outcome
     from windtunnel.sim.slowdown import Slowdown
+    from windtunnel.study.foresight import Foresight
 
-
-#: How jobs may share the GPUs of a node.
-SHARING: tuple[str, ...] = ("devices", "pooled")
 #: Options of runs whose jobs are resized.
-_ELASTIC: tuple[str, ...] = ("penalty", "models")
-#: What of a node constrains.
-RESOURCES: tuple[str, ...] = ("all", "gpus")
+ELASTIC: tuple[str, ...] = ("penalty", "models")
 
 
 def simulate(
@@ -113,8 +84,8 @@ def simulate(
         bind_types: GPU types that bind the jobs that name them; None = all, () = none.
         arrivals: other submit times: ``300/60`` = 300 jobs every 60 s, in order of their own.
         compat: a published simulator's own ways, for comparing with what it printed: ``pai``
-            (`windtunnel.study.compat`), ``gavel`` (`windtunnel.sim.rounds.published`).
-            (`windtunnel.study.compat`), ``morphling`` (`windtunnel.study.morphling_ticks`).
+            (`windtunnel.study.compat`), ``gavel`` (`windtunnel.sim.rounds.published`),
+            ``morphling`` (`windtunnel.study.morphling_ticks`).
         estimates: what backfilling expects a job to take: ``recorded`` (the requested wall time),
             ``perfect`` (its true duration) or a predictor's name, which predicts each job at its
             submission (`windtunnel.study.foresight`); None = the policy's own default.
@@ -193,37 +164,6 @@ def simulate(
     return fly(schema.as_jobs(jobs), spec, resolve_policy(policy), options)
 
 
-@dataclass(frozen=True)
-class FlightOptions:
-    """The options of a run; see `simulate` for each of them."""
-
-    queueing: str | None = None
-    placement: str | None = None
-    sharing: str | None = None
-    resources: str = "all"
-    bind_types: tuple[str, ...] | None = None
-    arrivals: str | None = None
-    compat: str | None = None
-    estimates: str | None = None
-    events: str = "batch"
-    engine: str = "auto"
-    seed: int = 0
-    save_time: float = 0.0
-    restore_time: float = 0.0
-    slowdown: Slowdown | str | dict[str, Any] | None = None
-    until: float | None = None
-    oversize: str = "raise"
-    incomplete: str = "raise"
-    disruptions: Disruptions | dict[str, Any] | str | None = None
-    throughputs: Any = None
-    penalty: float | Mapping[str, float] | None = None
-    models: Mapping[str, Any] | None = None
-    power: PowerModel | dict[str, Any] | str | None = None
-    power_cap: PowerCap | dict[str, Any] | str | float | None = None
-    shift: StartShift | dict[str, Any] | str | None = None
-    node_sleep: NodeSleep | dict[str, Any] | str | None = None
-
-
 def fly(
     table: pa.Table,
     cluster: ClusterSpec,
@@ -246,285 +186,26 @@ def fly(
     """
     check_compat(options.compat)
     if isinstance(policy, GavelPolicy):
+        _refuse(policy, options, ELASTIC, "it resizes no jobs")
         return fly_gavel(table, cluster, policy, options)
-    _check_no_gavel(policy, options)
+    _refuse(policy, options, ("throughputs",), "only policies gavel:... take them")
+    if options.compat == "gavel":
+        message = f"only policies gavel:... take it; {quote(policy.label)} is none."
+        raise SpecError("compat", message)
     if policy.elastic:
         from windtunnel.study.elastic import fly_elastic
 
         return fly_elastic(table, cluster, policy, options)
-    _check_rigid(policy, options)
-    recorded = table
-    model = resolve_slowdown(options.slowdown)
-    if options.arrivals is not None:
-        ties = None if options.compat is None else in_order
-        table = with_arrivals(table, options.arrivals, ties)
-    asked = options
-    if options.compat is not None:
-        table, policy, options = as_pai(table, cluster, policy, options)
-    as_pool = cluster.is_pool or split_placement(options.placement)[0] == "pool"
-    topology = checked_topology(options.placement, cluster)
-    devices = None if as_pool else _devices(table, cluster, options, topology)
-    where = resolve_placement(
-        options.placement,
-        cluster,
-        devices=devices is not None,
-        seed=options.seed,
-        workload=lambda: _own_workload(table),
-    )
-    queueing = checked_queueing(options.queueing, policy)
-    save_time = _seconds("save_time", options.save_time)
-    restore_time = _seconds("restore_time", options.restore_time)
-    until = math.inf if options.until is None else _seconds("until", options.until)
-    _check_turns(policy, save_time + restore_time)
-    plans = queueing in BACKFILLING and policy.tier < 3  # noqa: PLR2004 - the tier's name
-    estimates = checked_estimates(options.estimates, policy)
-    checked_events(options.events, policy)
-    disruptions = _disruptions(options)
-    if disruptions is not None:
-        _check_disruptable(disruptions, policy, devices, model)
-    governing = _governing(options, policy, queueing, disruptions, as_pool=as_pool)
-    engine = choose_engine(
-        options.engine,
-        policy,
-        queueing=queueing,
-        events=options.events,
-        devices=devices is not None,
-        needs=["slow-downs"] * (model is not None)
-        + ["topology"] * (topology != "none")
-        + ["disruptions"] * (disruptions is not None)
-        + ["power"] * governing.acts,
-    )
-    told = (foresight or Foresight(recorded, options.seed)).tell(
-        policy, estimates if plans else None
-    )
-    problem = problems.build(
-        told.onto(table),
-        cluster,
-        as_pool=as_pool,
-        devices=devices,
-        bind_types=options.bind_types,
-        estimates=told.estimates,
-        oversize=options.oversize,
-        incomplete=options.incomplete,
-    )
-    flown = policy.for_run(problem)
-    extra: dict[str, Any] = {}
-    if disruptions is not None:
-        extra["disruptions"] = resolve(disruptions, problem, cluster, options.seed)
-    if governing.acts:
-        extra["power"] = governing.plan(problem, cluster, options.seed)
-    disrupted = [note for plan in extra.values() for note in plan.notes]
-    neighbours = None if model is None else Neighbours(model, problem, cluster)
-    if neighbours is not None:
-        extra["rates"] = Rates(neighbours)
-    flight = engine.run(
-        problem,
-        flown,
-        where,
-        queueing=queueing,
-        overhead=save_time + restore_time,
-        until=until,
-        events=options.events,
-        **extra,
-    )
-    settings = {
-        "policy": policy.label,
-        **_told(asked),
-        **asdict(replace(_ungoverned(asked), disruptions=None, slowdown=None)),
-        **governing.to_mapping(),
-        "disruptions": None if disruptions is None else disruptions.to_mapping(),
-        "slowdown": None if model is None else model.to_mapping(),
-        "queueing": queueing if policy.tier < 3 else "policy",  # noqa: PLR2004 - the tier's name
-        "placement": where.name if as_pool else options.placement or where.name,
-        "sharing": None if devices is None else ("pooled" if devices.pooled else "devices"),
-        "estimates": estimates if plans else None,
-        "engine": engine.NAME,
-    }
-    if flown.parameters:
-        settings["parameters"] = dict(flown.parameters)
-    if told.order_by:
-        settings["order_by"] = told.order_by
-    notes = (
-        *problem.notes,
-        *flown.notes,
-        *told.notes,
-        *disrupted,
-        *(() if neighbours is None else neighbours.notes),
-        *_left_waiting(flight, until),
-    )
-    return Outcome(table, cluster, flight, settings, problem.reasons, notes)
+    _refuse(policy, options, ELASTIC, "it is not elastic: it resizes no jobs")
+    return fly_rigid(table, cluster, policy, options, foresight)
 
 
-def _check_no_gavel(policy: Policy, options: FlightOptions) -> None:
-    """Check that nothing was asked for that only Gavel's policies do.
+def _refuse(policy: Policy, options: FlightOptions, names: tuple[str, ...], why: str) -> None:
+    """Check that nothing was asked for that the policy has no use for.
 
     Raises:
         SpecError: something was.
     """
-    for name, value in (("throughputs", options.throughputs), ("compat", options.compat)):
-        if value is not None and (name == "throughputs" or value == "gavel"):
-            message = f"only policies gavel:... take it; {quote(policy.label)} is none."
-            raise SpecError(name, message)
-
-
-def _own_workload(table: pa.Table) -> TargetWorkload:
-    """Return the target workload that a trace's own jobs stand for; empty if there are none."""
-    requests = device_requests(table, incomplete="reject")
-    return workload_of(requests) if len(requests.rows) else TargetWorkload((), ())
-
-
-def _devices(
-    table: pa.Table, cluster: ClusterSpec, options: FlightOptions, topology: str
-) -> DeviceRules | None:
-    """Return how the nodes' devices are used; None = whole GPUs of nodes will do.
-
-    Raises:
-        SpecError: an option is unknown.
-    """
-    if options.sharing not in (None, *SHARING):
-        raise SpecError.unknown("sharing", str(options.sharing), SHARING)
-    if options.resources not in RESOURCES:
-        raise SpecError.unknown("resources", options.resources, RESOURCES)
-    resources = options.resources == "all"
-    wanted = options.sharing is not None or is_scored(options.placement)
-    if not wanted and not needs_devices(table, cluster, resources=resources):
-        return None
-    return DeviceRules(
-        pooled=options.sharing == "pooled",
-        resources=resources,
-        bind_cpu_tasks=options.compat is not None,
-        one_rack=topology == "rack-only",
-    )
-
-
-def _disruptions(options: FlightOptions) -> Disruptions | None:
-    """Return what disrupts the run; None = nothing does, and it is a plain one.
-
-    Raises:
-        SpecError: the description is wrong, or the events of an instant come one by one.
-    """
-    given = options.disruptions
-    chosen = parse_disruptions(given) if isinstance(given, str) else given
-    if isinstance(chosen, dict):
-        chosen = Disruptions.from_mapping(chosen, source="disruptions")
-    if chosen is None or chosen.is_empty:
-        return None
-    if not isinstance(chosen, Disruptions):
-        raise SpecError("disruptions", f"found {quote(chosen)}; expected a Disruptions or a file.")
-    if options.events != "batch":
-        raise SpecError("events", "with disruptions an instant is handled whole; use 'batch'.")
-    return chosen
-
-
-def _governing(
-    options: FlightOptions,
-    policy: Policy,
-    queueing: str,
-    disruptions: Disruptions | None,
-    *,
-    as_pool: bool,
-) -> Governing:
-    """Return the run's policies of power.
-
-    Raises:
-        SpecError, TraceError: one is wrong, or does not go with the other options.
-    """
-    found = Governing.of(options.power, options.power_cap, options.shift, options.node_sleep)
-    found.check(policy, queueing, options.events, as_pool=as_pool)
-    if found.acts and disruptions is not None:
-        raise SpecError(
-            "disruptions",
-            "outages and policies of power (power_cap, shift, node_sleep) are not flown together "
-            "yet; expected one or the other.",
-        )
-    return found
-
-
-def _ungoverned(options: FlightOptions) -> FlightOptions:
-    """Return the options without those that `Governing.to_mapping` tells."""
-    return replace(options, power=None, power_cap=None, shift=None, node_sleep=None)
-
-
-def _check_disruptable(
-    disruptions: Disruptions,
-    policy: Policy,
-    devices: DeviceRules | None,
-    model: Slowdown | None,
-) -> None:
-    """Check that a run can be disrupted so.
-
-    Raises:
-        SpecError: it cannot.
-    """
-    if model is not None:
-        raise SpecError(
-            "slowdown",
-            "what a job saves in checkpoints is counted at rate 1; expected a run without "
-            "disruptions, or without slow-downs.",
-        )
-    if policy.watches:
-        raise SpecError(
-            "disruptions",
-            f"policy {policy.label!r} keeps accounts of who runs, which failures do not reach yet; "
-            "expected another policy.",
-        )
-    if devices is not None and disruptions.reservations:
-        raise SpecError(
-            "disruptions",
-            "reservations are of whole nodes' GPUs; expected a run that models no devices: "
-            "resources='gpus' (--resources gpus) and whole GPUs.",
-        )
-
-
-def _told(asked: FlightOptions) -> dict[str, Any]:
-    """Return the options of a run whose jobs keep their size, as settings."""
-    told = asdict(replace(asked, disruptions=None, slowdown=None))
-    return {name: value for name, value in told.items() if name not in _ELASTIC}
-
-
-def _check_rigid(policy: Policy, options: FlightOptions) -> None:
-    """Check that a run whose jobs keep their size asks for nothing of elastic ones.
-
-    Raises:
-        SpecError: it does.
-    """
-    for name in _ELASTIC:
+    for name in names:
         if getattr(options, name) is not None:
-            raise SpecError(name, f"policy {policy.label!r} resizes no jobs: it is not elastic.")
-
-
-def _left_waiting(flight: Flight, until: float) -> list[str]:
-    """Return what to tell of jobs that wait at the end of a run without a horizon."""
-    waiting = int((flight.status == WAITING).sum())
-    if flight.interruptions is None or until < math.inf or not waiting:
-        return []
-    return [f"{waiting:,} job(s) wait for ever: the GPUs they ask for do not come back."]
-
-
-def _check_turns(policy: Policy, overhead: float) -> None:
-    """Check that jobs that take turns get on.
-
-    Raises:
-        SpecError: a turn is not longer than what changing over costs, so that none ever would.
-    """
-    if policy.levels is not None and policy.every is not None and overhead >= policy.every:
-        raise SpecError(
-            "save_time + restore_time",
-            f"found {overhead:g} s; policy {policy.label!r} lets jobs take turns of "
-            f"{policy.every:g} s, in which none would get on. Expected less than that.",
-        )
-
-
-def _seconds(name: str, value: float) -> float:
-    """Return a time option as a float.
-
-    Raises:
-        SpecError: it is negative or not a number.
-    """
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not 0 <= number < math.inf:
-        raise SpecError(name, f"found {value!r}; expected seconds >= 0")
-    return number
+            raise SpecError(name, f"policy {policy.label!r} has no use for it: {why}.")

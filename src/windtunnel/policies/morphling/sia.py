@@ -105,7 +105,7 @@ class Sia(Policy):
                 (self._discount(draft, job, gpus) * least / option.iteration_time) ** self.power
                 for gpus, option in sizes.items()
             ]
-            columns = program.add_columns("size", list(sizes), upper=1.0, cost=gains, integral=True)
+            columns = program.add_columns("size", list(sizes), upper=1.0, cost=gains, integer=True)
             program.add_coefficients(once[at], columns, 1.0)
             program.add_coefficients(total, columns, list(map(float, sizes)))
             entries += [(job, gpus) for gpus in sizes]

@@ -15,10 +15,11 @@ from windtunnel.errors import SpecError, WindtunnelError
 from windtunnel.policies import resolve_policy
 from windtunnel.predictors.submission import numbers
 from windtunnel.sim.flight import REJECTED
+from windtunnel.study.flight_options import FlightOptions
 from windtunnel.study.foresight import Foresight
 from windtunnel.study.grid.measure import failed, measured
 from windtunnel.study.offered_load import at_load, offered_load
-from windtunnel.study.simulate import FlightOptions, fly
+from windtunnel.study.simulate import fly
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from windtunnel.errors import SpecError
-from windtunnel.study.simulate import FlightOptions
+from windtunnel.study.flight_options import FlightOptions
 from windtunnel.toml_file import read_toml
 
 #: The word for a trace's own cluster.

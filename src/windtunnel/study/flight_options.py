@@ -1,0 +1,94 @@
+"""`FlightOptions`: what a run is asked for besides jobs, cluster and policy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.errors import SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from windtunnel.energy.cluster_power import PowerModel
+    from windtunnel.energy.governing import Governing
+    from windtunnel.energy.power_policies import NodeSleep, PowerCap, StartShift
+    from windtunnel.sim.disruptions import Disruptions
+    from windtunnel.sim.slowdown import Slowdown
+
+#: How jobs may share the GPUs of a node.
+SHARING: tuple[str, ...] = ("devices", "pooled")
+#: What of a node constrains.
+RESOURCES: tuple[str, ...] = ("all", "gpus")
+
+
+@dataclass(frozen=True)
+class FlightOptions:
+    """The options of a run; see `simulate` for each of them."""
+
+    queueing: str | None = None
+    placement: str | None = None
+    sharing: str | None = None
+    resources: str = "all"
+    bind_types: tuple[str, ...] | None = None
+    arrivals: str | None = None
+    compat: str | None = None
+    estimates: str | None = None
+    events: str = "batch"
+    engine: str = "auto"
+    seed: int = 0
+    save_time: float = 0.0
+    restore_time: float = 0.0
+    slowdown: Slowdown | str | dict[str, Any] | None = None
+    until: float | None = None
+    oversize: str = "raise"
+    incomplete: str = "raise"
+    disruptions: Disruptions | dict[str, Any] | str | None = None
+    throughputs: Any = None
+    penalty: float | Mapping[str, float] | None = None
+    models: Mapping[str, Any] | None = None
+    power: PowerModel | dict[str, Any] | str | None = None
+    power_cap: PowerCap | dict[str, Any] | str | float | None = None
+    shift: StartShift | dict[str, Any] | str | None = None
+    node_sleep: NodeSleep | dict[str, Any] | str | None = None
+
+
+def settings_of(
+    options: FlightOptions, governing: Governing, without: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return options as plain data, for an outcome's settings.
+
+    Args:
+        options: what was asked for; what is not plain data there is left out.
+        governing: the policies of power that were asked for, which tell themselves.
+        without: options that such runs do not have.
+    """
+    plain = replace(
+        options,
+        disruptions=None,
+        slowdown=None,
+        throughputs=None,
+        models=None,
+        power=None,
+        power_cap=None,
+        shift=None,
+        node_sleep=None,
+    )
+    told = {**asdict(plain), **governing.to_mapping()}
+    return {name: value for name, value in told.items() if name not in without}
+
+
+def seconds(name: str, value: float) -> float:
+    """Return a time option as a float.
+
+    Raises:
+        SpecError: it is negative or not a number.
+    """
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise SpecError(name, f"found {value!r}; expected seconds >= 0")
+    return number
