@@ -75,7 +75,7 @@ class EnergyWish:
         Raises:
             SpecError: the model does not describe what the cluster has.
         """
-        model = next(iter(flown.outcomes.values())).settings["power"]
+        model = next(iter(flown.outcomes.values())).settings.get("power")
         if model is None:
             return flown
         from windtunnel.energy import PowerModel, account
