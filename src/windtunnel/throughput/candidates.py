@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 #: CPUs with each GPU at which an optimizer on CPUs is offered, beside the measured ones.
 THREADS = (1, 2, 4, 8)
 
+#: Up to so many GPUs every shape is an option: 231 of 16; 18,000 of 40 would drown all else.
+EVERY_SHAPE = 16
+
 
 @lru_cache(maxsize=256)
 def options_of(
@@ -54,11 +57,21 @@ def _candidates(
         sizes = model.sizes_of(plan)
         for gpus in range(min(sizes, default=1), max(sizes, default=0) + 1):
             if model.global_batch_size % plan.degrees(gpus)[2] == 0:
-                every = shapes_of(gpus, node_gpus=node_gpus, num_nodes=num_nodes)
+                every = _shapes(gpus, node_gpus, num_nodes)
                 tried.update(dict.fromkeys((plan, shape) for shape in every))
     for plan, shape in tried:
         if shape[0] <= node_gpus and len(shape) <= num_nodes:
             yield plan, shape
+
+
+def _shapes(gpus: int, node_gpus: int, num_nodes: int) -> Iterator[Shape]:
+    """Yield the shapes of so many GPUs; of many GPUs those in equal pieces."""
+    if gpus <= EVERY_SHAPE:
+        yield from shapes_of(gpus, node_gpus=node_gpus, num_nodes=num_nodes)
+        return
+    for nodes in range(-(-gpus // node_gpus), min(gpus, num_nodes) + 1):
+        if gpus % nodes == 0:
+            yield (gpus // nodes,) * nodes
 
 
 def _cpu_choices(model: TrainingModel, plan: Plan, shape: Shape) -> tuple[int, ...]:
