@@ -111,8 +111,7 @@ def test_curve(run: Callable[..., Ran], tmp_path: Path) -> None:
     rows = found["curve"]
     assert [row["gpus"] for row in rows] == list(range(1, 9))
     assert [row["num_gpus"] for row in rows] == [1, 2, 2, 4, 4, 4, 4, 8]
-    best = {row["num_gpus"]: (row["plan"], row["iteration_time"]) for row in rows}
-    assert best[8] == ("zero-dp", 0.15504736842105263) or best[8][0] == "zero-dp"
+    assert (rows[7]["plan"], rows[7]["placement"], rows[7]["measured"]) == ("zero-dp", "8", True)
     assert rows[3]["throughput"] == pytest.approx(32 / 0.2256736842105263)
     assert out.read_text().count("\n") == 9
     small = run("throughput", "curve", "llama30", "--gpus", "20..24", "--json").json["curve"]
@@ -197,6 +196,7 @@ def test_published_tables(run: Callable[..., Ran], data_dir: Path) -> None:
         ("ga,4,0.2257", "ga,1,0.2257", "line 3, column 'placement': found '1'; expected each"),
         ("8,0.284,4", "8,0.284,0", "line 8, column 'cpu_threads'"),
         ("0.2100,,32", "0.2100,,33", "line 4, column 'global_batch_size': found 33"),
+        ("ga,4,0.2257", "244,4,0.2257", "found '4'; expected 32 GPUs, which plan 244 needs"),
         ("iteration_time", "seconds", "column 'seconds'"),
         ("placement,", "place,", "column 'place'"),
     ],
@@ -240,6 +240,7 @@ def test_missing_facts(refused: Callable[..., str], tmp_path: Path) -> None:
         ({"fitted": {"k_bwd": 1}}, "missing required field"),
         ({"points": [{"plan": "gaa", "placement": "1", "iteration_time": 1}]}, "gaa"),
         ({"points": [{"plan": "ga", "placement": "1", "iteration_time": -1}]}, "number > 0"),
+        ({"points": [{"plan": "244", "placement": "1", "iteration_time": 1}]}, "needs 32 GPUs"),
         ({"surprise": 1}, "unknown field"),
         ({"format": "another"}, "Invalid enum value"),
     ],

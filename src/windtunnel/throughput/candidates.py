@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import product
 from typing import TYPE_CHECKING
 
 from windtunnel.throughput.options import Option, shapes_of
 from windtunnel.throughput.plans import WORDS, Plan
+from windtunnel.throughput.prediction import three_d_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,8 +50,8 @@ def _candidates(
 ) -> Iterator[tuple[Plan, Shape]]:
     """Yield each plan with each shape that it might run on, once.
 
-    Those are the measured and the permitted ones, and every shape of a plan without degrees
-    between the sizes that it was measured at.
+    Those are the measured and the permitted ones, every shape of a plan without degrees between the
+    sizes that it was measured at, and, where no limits are known, 3D plans of measured degrees.
     """
     tried = dict.fromkeys(model.table.keys)
     tried.update(dict.fromkeys((p, s) for p, many in model.placements.items() for s in many))
@@ -59,9 +61,23 @@ def _candidates(
             if model.global_batch_size % plan.degrees(gpus)[2] == 0:
                 every = _shapes(gpus, node_gpus, num_nodes)
                 tried.update(dict.fromkeys((plan, shape) for shape in every))
+    if model.three_d is not None and not model.limits:
+        tried.update(dict.fromkeys(_three_d_candidates(model)))
     for plan, shape in tried:
         if shape[0] <= node_gpus and len(shape) <= num_nodes:
             yield plan, shape
+
+
+def _three_d_candidates(model: TrainingModel) -> Iterator[tuple[Plan, Shape]]:
+    """Yield each combination of measured degrees on each measured number of GPUs a node."""
+    rows = three_d_rows(model)
+    degrees = [plan.degrees(sum(shape)) for plan, shape, _ in rows]
+    pipelines, tensors, replicas = (sorted(set(each)) for each in zip(*degrees, strict=True))
+    pieces = sorted({shape[0] for _, shape, _ in rows})
+    for pipeline, tensor, data, piece in product(pipelines, tensors, replicas, pieces):
+        nodes, rest = divmod(pipeline * tensor * data, piece)
+        if rest == 0:
+            yield Plan("3d", pipeline, tensor, data), (piece,) * nodes
 
 
 def _shapes(gpus: int, node_gpus: int, num_nodes: int) -> Iterator[Shape]:

@@ -140,12 +140,9 @@ def _model(read: _File) -> TrainingModel:
     rows = []
     for index, point in enumerate(read.points):
         _positive(f"points[{index}].iteration_time", point.iteration_time)
-        parse_placement(point.placement)
-        rows.append(
-            Measurement(
-                Plan.parse(point.plan), point.placement, point.iteration_time, point.cpu_threads
-            )
-        )
+        plan = Plan.parse(point.plan)
+        plan.degrees(sum(parse_placement(point.placement)))  # refuses a plan of other GPUs
+        rows.append(Measurement(plan, point.placement, point.iteration_time, point.cpu_threads))
     checked: Mapping[str, float | None] = {
         name: getattr(read, name)
         for name in ("global_batch_size", "parameters", "hidden", "layers", "sequence")

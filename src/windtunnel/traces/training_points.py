@@ -86,6 +86,11 @@ def _read_table(text: TextTable) -> MeasuredPoints:
         line, time, at = int(text.lines[index]), times[index], threads[index]
         if time is None:
             raise TraceError(text.file, "seconds", row=line, column="iteration_time", value="")
+        if plan.num_gpus not in {None, sum(shape)}:
+            expected = f"{plan.num_gpus} GPUs, which plan {plan.name} needs"
+            raise TraceError(
+                text.file, expected, row=line, column="placement", value=placements[index]
+            )
         if (plan, shape, at) in seen:
             raise TraceError(
                 text.file,
