@@ -254,6 +254,23 @@ def test_wrong_model_files(
     assert said in refused("throughput", "curve", path)
 
 
+def test_losses(run: Callable[..., Ran], refused: Callable[..., str], tmp_path: Path) -> None:
+    path = tmp_path / "losses.csv"
+    rows = [f"{step},{10 / step},{10 / step + 0.5},{10 / step - 0.25}" for step in range(1, 61)]
+    path.write_text("\n".join(["iteration,loss_181,loss_811,loss_181_seed", *rows]) + "\n")
+    out = tmp_path / "losses.csv.csv"
+    found = run("throughput", "losses", path, "--json", "--out", out).json
+    assert [(r["run"], len(r["differences"])) for r in found["runs"]] == [
+        ("811", 2), ("181_seed", 2)
+    ]  # fmt: skip
+    assert [r["mean"] for r in found["runs"]] == pytest.approx([0.5, 0.25])
+    assert out.read_text().splitlines()[0].replace('"', "") == "last_iteration,811,181_seed"
+    chart = tmp_path / "losses.svg"
+    assert "811: pipeline 8" in run("throughput", "losses", path, "--out", chart).out
+    assert "mean of 25 iterations" in chart.read_text()
+    assert "Did you mean '181'" in refused("throughput", "losses", path, "--reference", "18")
+
+
 def test_small_words_are_all_read(run: Callable[..., Ran]) -> None:
-    for words in product(("curve", "allocate", "plan", "fit", "errors"), ("--help",)):
+    for words in product(("curve", "allocate", "plan", "fit", "errors", "losses"), ("--help",)):
         assert run("throughput", *words).code == 0
