@@ -129,6 +129,17 @@ def test_curve_is_drawn(run: Callable[..., Ran], tmp_path: Path, ending: str) ->
         assert "Speed, samples/s" in out.read_text()
 
 
+def test_figures_are_drawn(run: Callable[..., Ran], tmp_path: Path) -> None:
+    plans, shares = tmp_path / "plans.svg", tmp_path / "shares.svg"
+    assert run("throughput", "plan", "--out", plans).code == 0
+    assert "Megatron 3D" in plans.read_text()
+    assert "Measured speed, samples/s" in plans.read_text()
+    words = ("allocate", "roberta", "t5_3B", "roberta", "--gpus", "4", "--out", shares)
+    assert run("throughput", *words).code == 0
+    assert "3 GPUs, tp+ga" in shares.read_text()
+    assert "roberta (2)" in shares.read_text()
+
+
 def test_errors(run: Callable[..., Ran]) -> None:
     found = run("throughput", "errors", "--json").json
     assert len(found["published"]) == 25
