@@ -118,6 +118,23 @@ def test_curve(run: Callable[..., Ran], tmp_path: Path) -> None:
     assert [row["plan"] for row in small] == [None, None, None, None, "641"]
 
 
+def test_published_curve(run: Callable[..., Ran]) -> None:
+    """Check values of the published scheduler: its best speeds, and one plan's iterations."""
+    words = ("throughput", "curve", "bert", "--gpus", "1..9", "--compat", "morphling", "--json")
+    rows = run(*words).json["curve"]
+    speeds = [48.0383, 81.0872, 81.0872, 129.4518, 129.4518, 129.4518, 129.4518, 196.6691, 196.6691]
+    assert [row["throughput"] for row in rows] == pytest.approx(speeds, abs=5.1e-5)
+    assert {row["plan"] for row in rows} == {"zero-dp"}
+    plan = ("--plan", "zero-offload", "--threads", "8")
+    rows = run(*words, *plan).json["curve"]
+    seconds = {1: 0.919934, 2: 0.540180, 4: 0.338613, 8: 0.227063}
+    for gpus, expected in seconds.items():
+        assert rows[gpus - 1]["iteration_time"] == pytest.approx(expected, abs=1e-6)
+    assert rows[2]["plan"] is None
+    only = run("throughput", "curve", "bert", "--plan", "ga", "--gpus", "8", "--json").json["curve"]
+    assert (only[0]["plan"], only[0]["iteration_time"]) == ("ga", 0.1576842105263158)
+
+
 @pytest.mark.parametrize("ending", ["svg", "html", "png"])
 def test_curve_is_drawn(run: Callable[..., Ran], tmp_path: Path, ending: str) -> None:
     out = tmp_path / f"curve.{ending}"
@@ -225,6 +242,8 @@ def test_wrong_points(
         (("curve", "robert"), "Did you mean 'roberta'"),
         (("curve", "bert", "--gpus", "8..1"), "expected GPUs as 1..64"),
         (("curve", "bert", "--gpus", "x"), "expected GPUs as 1..64"),
+        (("curve", "bert", "--threads", "4"), "goes with --compat morphling"),
+        (("curve", "bert", "--plan", "gaa"), "unknown name 'gaa'"),
         (("curve", "nowhere.json"), "nowhere.json: expected a readable training model"),
         (("curve", "bert", "--out", "x.pdf"), "found the ending '.pdf'"),
         (("allocate", "llama30", "--gpus", "4"), "llama30 was not measured on 4 GPUs or fewer"),

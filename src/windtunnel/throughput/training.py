@@ -144,7 +144,12 @@ class TrainingModel:
         return options_of(self, node_gpus, node_cpus, num_nodes)
 
     def curve(
-        self, max_gpus: int, *, node_gpus: int = 8, node_cpus: int = 96
+        self,
+        max_gpus: int,
+        *,
+        node_gpus: int = 8,
+        node_cpus: int = 96,
+        plan: Plan | None = None,
     ) -> tuple[Option | None, ...]:
         """Return the resource sensitivity curve: the fastest option with at most so many GPUs.
 
@@ -155,10 +160,12 @@ class TrainingModel:
             max_gpus: GPUs of the largest size.
             node_gpus: GPUs of a node.
             node_cpus: CPUs of a node.
+            plan: the only plan to consider; None = all.
         """
         best: Option | None = None
         curve: list[Option | None] = []
-        options = iter(options_of(self, node_gpus, node_cpus, max_gpus))
+        known = options_of(self, node_gpus, node_cpus, max_gpus)
+        options = (option for option in known if plan in {None, option.plan})
         ahead = next(options, None)
         for gpus in range(1, max_gpus + 1):
             while ahead is not None and ahead.num_gpus <= gpus:
