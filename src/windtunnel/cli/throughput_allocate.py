@@ -67,7 +67,8 @@ def allocate(*, models: tuple[str, ...], gpus: int, out: Path | None, as_json: b
             }
         )
         return
-    _print(gpus, shares, out)
+    notes = [f"{model.name}: {note}" for model in known for note in model.notes]
+    _print(gpus, shares, out, notes)
 
 
 def _told_apart(names: list[str]) -> list[str]:
@@ -90,7 +91,9 @@ def _data(one: Share) -> dict[str, Any]:
     }
 
 
-def _print(gpus: int, shares: Mapping[str, Sequence[Share]], out: Path | None) -> None:
+def _print(
+    gpus: int, shares: Mapping[str, Sequence[Share]], out: Path | None, notes: Sequence[str]
+) -> None:
     from windtunnel.cli.screen import bullets, heading, line, plain_table, screen
 
     console = screen()
@@ -107,7 +110,8 @@ def _print(gpus: int, shares: Mapping[str, Sequence[Share]], out: Path | None) -
         rows.append((name, "together", "", "", str(sum(s.num_gpus for s in given)), total))
     headings = ("scheduler", "job", "plan", "s/iteration", "GPUs", "normalised")
     console.print(plain_table(headings, rows, numbers=3))
-    bullets(console, "Mind", ["Normalised: speed over that of the fastest plan on all the GPUs."])
+    meaning = "Normalised: speed over that of the fastest plan on all the GPUs."
+    bullets(console, "Mind", [meaning, *notes])
     if out is not None:
         console.print()
         console.print(line(f"The result is in {out}"))

@@ -121,7 +121,7 @@ def curve(
         from windtunnel.cli.machine import print_json
 
         facts = {"model": known.name, "global_batch_size": known.global_batch_size}
-        facts |= {"provenance": known.provenance}
+        facts |= {"provenance": known.provenance, "notes": list(known.notes)}
         print_json({**facts, "curve": rows, "out": None if out is None else str(out)})
         return
     _print(known, rows, out)
@@ -215,7 +215,7 @@ def _print(model: TrainingModel, rows: list[dict[str, Any]], out: Path | None) -
     notes = ["Sizes that are not listed run as the next smaller one: more GPUs gain nothing."]
     if rows and rows[0]["plan"] is None:
         notes.append("Fewer GPUs than the first size have no option.")
-    bullets(console, "Mind", notes)
+    bullets(console, "Mind", [*notes, *model.notes])
     if out is not None:
         console.print()
         console.print(line(f"The result is in {out}"))

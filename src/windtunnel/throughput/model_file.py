@@ -174,6 +174,7 @@ def _model(read: _File) -> TrainingModel:
         fitted=None if fitted is None else Parameters(**msgspec.structs.asdict(fitted)),
         three_d=read.three_d,
         provenance=read.provenance,
+        notes=tuple(read.notes),
     )
 
 

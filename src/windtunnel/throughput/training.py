@@ -78,6 +78,7 @@ class TrainingModel:
         reference_iteration_time: seconds that speeds are normalised by; None = none published.
         stored: what the published scheduler reads; None = it does not know the model.
         provenance: where the numbers come from.
+        notes: what to mind about them.
     """
 
     name: str
@@ -103,6 +104,7 @@ class TrainingModel:
     reference_iteration_time: float | None = None
     stored: StoredRecord | None = None
     provenance: str = ""
+    notes: tuple[str, ...] = ()
 
     def iteration_time(
         self, plan: Plan, shape: Sequence[int], cpus_per_gpu: int | None = None
