@@ -31,6 +31,9 @@ zero-offload,8,0.284,4,32,336297858,80
 """
 
 
+SEVEN = ("k_bwd", "k_sync", "k_opt", "k_os_offload", "k_const", "k_off", "k_swap")
+
+
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
     path = tmp_path / "mine.csv"
@@ -174,9 +177,7 @@ def test_a_model_of_ones_own(run: Callable[..., Ran], mine: Path, tmp_path: Path
     out = tmp_path / "model.json"
     found = run("throughput", "fit", mine, "--json", "--out", out, "--nvlink", "200").json
     assert json.loads(out.read_text()) == found
-    assert set(found["fitted"]) == {
-        "k_bwd", "k_sync", "k_opt", "k_os_offload", "k_const", "k_off", "k_swap",
-    }  # fmt: skip
+    assert tuple(found["fitted"]) == SEVEN
     assert found["bandwidths"]["nvlink"] == 200
     assert found["fit"]["fitted_too"] == ["forward", "pcie"]
     assert found["name"] == "mine"
@@ -271,6 +272,13 @@ def test_missing_facts(refused: Callable[..., str], tmp_path: Path) -> None:
         ({"points": [{"plan": "gaa", "placement": "1", "iteration_time": 1}]}, "gaa"),
         ({"points": [{"plan": "ga", "placement": "1", "iteration_time": -1}]}, "number > 0"),
         ({"points": [{"plan": "244", "placement": "1", "iteration_time": 1}]}, "needs 32 GPUs"),
+        (
+            {"points": [{"plan": "ga", "placement": "1", "iteration_time": 1, "cpu_threads": 0}]},
+            "cpu_threads",
+        ),
+        ({"offload_threads": 0}, "number > 0"),
+        ({"fitted": dict.fromkeys(SEVEN, 0.5)}, "fitted.k_bwd"),
+        ({"three_d": [1, 1, 1, 1, 1, 1, -1]}, "three_d"),
         ({"surprise": 1}, "unknown field"),
         ({"format": "another"}, "Invalid enum value"),
     ],
