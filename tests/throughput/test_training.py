@@ -177,3 +177,34 @@ def test_published_sensitivity_curve(name: str, speeds: tuple[float, ...]) -> No
         assert best[1].name == ("zero-offload" if name == "t5_3B" else "zero-dp")
     assert published_speed(model, 3) == published_speed(model, 2)
     assert published_speed(model, 7) == published_speed(model, 4)
+
+
+def test_many_gpus_have_options_in_equal_pieces() -> None:
+    wide = model_of({("ga", "8"): 8.0, ("ga", "8" * 16): 1.0}, batch=128)
+    shapes = {o.shape for o in wide.options(node_gpus=8, node_cpus=96, num_nodes=64)}
+    assert (8,) * 16 in shapes
+    assert (4,) * 32 not in shapes  # beyond the measured nodes nothing is known
+    assert len(shapes) < 300
+
+
+@given(
+    st.dictionaries(
+        st.tuples(st.integers(1, 4), st.integers(1, 4)), st.floats(0.1, 10), min_size=1, max_size=9
+    ),
+    st.integers(1, 4),
+    st.integers(1, 4),
+)
+def test_interpolation_lies_between_its_neighbours(
+    sizes: dict[tuple[int, int], float], nodes: int, each: int
+) -> None:
+    """Whatever was measured: a time within the measured ones, or an error; never beyond them."""
+    rows = {("ga", str(gpus) * count): time for (count, gpus), time in sizes.items()}
+    model = model_of(rows, batch=144 * 5 * 7)
+    shape = (each,) * nodes
+    found = model.lookup(Plan.parse("ga"), shape, None)
+    totals = {(count, count * gpus) for count, gpus in sizes}
+    if isinstance(found, str):
+        assert (nodes, nodes * each) not in totals
+    else:
+        assert min(sizes.values()) - 1e-9 <= found[0] <= max(sizes.values()) + 1e-9
+        assert found[1] == ((nodes, each) in sizes)

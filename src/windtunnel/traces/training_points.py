@@ -46,7 +46,8 @@ _PHASES = ("forward_time", "sync_time", "update_time")
 _COLUMNS = ("plan", "placement", "iteration_time", "cpu_threads", *_PHASES, *FACTS)
 #: Published ``zero_type`` -> plan.
 _ZERO_TYPES = {0: "ga", 1: "zero-offload", 2: "zero-dp"}
-_LONGEST = 1e9
+#: No time, size or bandwidth is beyond these, in whatever unit.
+_LEAST, _MOST = 1e-9, 1e15
 #: Phases that sum up to so many times the iteration are milliseconds.
 _MILLISECONDS = 20.0
 
@@ -85,6 +86,11 @@ def _read_table(text: TextTable) -> MeasuredPoints:
         line, time, at = int(text.lines[index]), times[index], threads[index]
         if time is None:
             raise TraceError(text.file, "seconds", row=line, column="iteration_time", value="")
+        if plan.num_gpus not in {None, sum(shape)}:
+            expected = f"{plan.num_gpus} GPUs, which plan {plan.name} needs"
+            raise TraceError(
+                text.file, expected, row=line, column="placement", value=placements[index]
+            )
         if (plan, shape, at) in seen:
             raise TraceError(
                 text.file,
@@ -148,7 +154,7 @@ def _numbers(
     column = text.integers(name, what=what) if whole else text.floats(name, what=what)
     values: list[float | None] = column.to_pylist()
     for value, line in zip(values, text.lines, strict=True):
-        if value is not None and not (0 < value < _LONGEST**2 or (zero and value == 0)):
+        if value is not None and not (_LEAST <= value <= _MOST or (zero and value == 0)):
             raise TraceError(text.file, what, row=int(line), column=name, value=value)
     return values
 
