@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from windtunnel.errors import SpecError, TraceError
-from windtunnel.serving import Gamma, merge, read_profile
+from windtunnel.serving import Gamma, merge, read_profile, token_formats
 from windtunnel.serving.refit import digamma, fit_gamma, from_minutes, map_functions, refit, replay
 from windtunnel.serving.request_traces import MinuteCounts, RequestTrace, read_requests
+from windtunnel.serving.token_tables import read_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -143,6 +147,7 @@ def test_layouts(
     trace = read_requests(file)
     assert isinstance(trace, RequestTrace)
     assert trace.format == form
+    assert form == "mooncake" or read_table(file, form, gzipped=False) is not None
     assert trace.arrival == pytest.approx(arrival, abs=1e-9)
     assert trace.prompt_tokens.tolist() == prompt
     assert trace.output_tokens.tolist() == output
@@ -151,6 +156,51 @@ def test_layouts(
     assert trace.compress(2.0).arrival == pytest.approx(np.array(arrival) / 2)
     with pytest.raises(SpecError, match="finite number > 0"):
         trace.compress(0.0)
+
+
+MOMENTS = st.tuples(
+    st.integers(0, 59), st.integers(0, 9_999_999), st.sampled_from(["", ".0", ".5", "digits"])
+)
+CELLS = st.one_of(
+    st.integers(-1, 30).map(str), st.sampled_from(["", "nan", "2.0", "1e3", " 7", "x", '"4"'])
+)
+
+
+@given(
+    form=st.sampled_from(["azure_llm", "azure_lmm", "burstgpt", "vidur", "lengths"]),
+    rows=st.lists(st.tuples(MOMENTS, st.lists(CELLS, min_size=4, max_size=4)), max_size=5),
+    plain=st.lists(st.integers(0, 99), min_size=3, max_size=3),
+    zone=st.sampled_from(["", "+00:00"]),
+)
+@settings(max_examples=300)
+def test_tables_are_read_as_rows(
+    tmp_path_factory: pytest.TempPathFactory,
+    form: str,
+    rows: list[tuple[tuple[int, int, str], list[str]]],
+    plain: list[int],
+    zone: str,
+) -> None:
+    """The quick reader gives what the reader of rows gives, or leaves the file to it."""
+    heads = {**token_formats.HEADS, "lengths": token_formats.LENGTHS}[form]
+    lines = [",".join(heads)]
+    for (second, digits, fraction), cells in rows:
+        told = {"digits": f".{digits:07d}"}.get(fraction, fraction)
+        first = {"TIMESTAMP": f"2024-05-10 00:00:{second:02d}{told}{zone}", "Model": cells[0]}
+        spare = iter([*map(str, plain), *cells] if second % 2 else cells)
+        lines.append(",".join(first.get(name) or next(spare) for name in heads))
+    file = tmp_path_factory.mktemp("requests") / "table.csv"
+    file.write_text("\n".join(lines) + "\n")
+    quick = read_table(file, form, gzipped=False)
+    numbered = enumerate(csv.DictReader(lines), start=2)
+    reader = token_formats.READERS.get(form, token_formats.lengths_only)
+    try:
+        slow = reader(file, numbered)
+    except TraceError:
+        assert quick is None
+        return
+    if quick is not None:
+        for mine, its in zip(quick, slow, strict=True):
+            np.testing.assert_array_equal(mine, its)
 
 
 def test_functions_2021(tmp_path: Path) -> None:

@@ -18,12 +18,14 @@ import numpy as np
 from windtunnel.errors import SpecError, TraceError, quote
 from windtunnel.serving import token_formats
 from windtunnel.serving.token_formats import Requests, number
+from windtunnel.serving.token_tables import read_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from windtunnel.serving.arrivals import ArrivalProcess
 
+_GZIP = b"\x1f\x8b"
 _MINUTES = [str(minute) for minute in range(1, 1441)]
 #: Formats, with the columns that tell them apart.
 _HEADS = {
@@ -206,8 +208,9 @@ def _table(file: Path, head: str, lines: io.TextIOBase) -> RequestTrace | Minute
         return _minutes(file, columns, rows)
     if form == "azure_functions_2021":
         return _trace(file, form, _functions_2021(file, rows), rebase=False)
+    whole = read_table(file, form, gzipped=_begins(file, _GZIP))
     reader = token_formats.READERS.get(form, token_formats.lengths_only)
-    return _trace(file, form, reader(file, rows))
+    return _trace(file, form, reader(file, rows) if whole is None else whole)
 
 
 def _numbered(reader: csv.DictReader[str]) -> Iterator[tuple[int, dict[str, str]]]:
@@ -222,7 +225,7 @@ def _begins(file: Path, magic: bytes) -> bool:
 
 
 def _lines(file: Path) -> io.TextIOBase:
-    if _begins(file, b"\x1f\x8b"):
+    if _begins(file, _GZIP):
         return io.TextIOWrapper(gzip.open(file), encoding="utf-8", newline="")
     return file.open(encoding="utf-8", newline="")
 
