@@ -26,7 +26,7 @@ _MOST_LINES = 60
 _TIMELINE = (
     "GPUs down, time across; a frame is a group. Colour: the type of model with most requests in "
     "service in 1/120 of the time; depth: requests in service a stage, in quarters, full at one "
-    "or more; white: idle. Black: weights are loaded."
+    "or more; empty: idle. Solid, in the colour of text: weights are loaded."
 )
 _SWEPT = {
     "slo_attainment": "Higher is better.",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from windtunnel.report.figures.look import themed
+from windtunnel.report.charts import themed
 from windtunnel.report.palette import GRID, INK, MUTED, SERIES
 from windtunnel.serving import Placement, Schedule
 
