@@ -49,6 +49,9 @@ def test_published_traces(
     if cv is None:
         assert trace.prompt_tokens.mean() == pytest.approx(12035.061, abs=5e-4)
         assert trace.output_tokens.mean() == pytest.approx(342.619, abs=5e-4)
+        assert sum(map(len, trace.blocks)) == 288_500
+        assert len({block for blocks in trace.blocks for block in blocks}) == 182_790
+        assert trace.prefix_hits() == pytest.approx(0.36641, abs=5e-6)
     else:
         gaps = np.diff(trace.arrival)
         assert gaps.std() / gaps.mean() == pytest.approx(cv, rel=1e-5)
@@ -332,6 +335,27 @@ def test_damaged_profiles(tmp_path: Path, text: str, message: str) -> None:
     file.write_text(text)
     with pytest.raises(TraceError, match=message):
         read_profile(file)
+
+
+def test_prefixes_by_hand(tmp_path: Path) -> None:
+    """The third request has its first two blocks cached; of the fourth, 3 comes behind a miss."""
+    lists = [[1, 2], [3], [1, 2, 4], [9, 3]]
+    file = tmp_path / "requests.jsonl"
+    rows = [
+        f'{{"timestamp": {9 - i}, "input_length": 1, "output_length": 1, "hash_ids": {one}}}'
+        for i, one in enumerate(reversed(lists))  # unsorted in the file
+    ]
+    file.write_text("\n".join(rows))
+    trace = read_requests(file)
+    assert isinstance(trace, RequestTrace)
+    assert trace.blocks == ((1, 2), (3,), (1, 2, 4), (9, 3))
+    assert trace.prefix_hits() == 2 / 8
+    assert trace.window(0.0005, 9.0).blocks == ((3,), (1, 2, 4), (9, 3))
+    assert trace.compress(2.0).blocks == trace.blocks
+    assert set(trace.drawn(Gamma(50.0), 1.0).blocks) <= set(trace.blocks)
+    file.write_text('{"timestamp": 0, "input_length": 1, "output_length": 1, "hash_ids": [1.5]}')
+    with pytest.raises(TraceError, match="column 'hash_ids'"):
+        read_requests(file)
 
 
 def test_requests_that_make_no_sense() -> None:
