@@ -278,10 +278,8 @@ def _share_words(figures: dict[str, Any]) -> str:
     if share is None:
         return "There was no request to serve."
     refused = figures["num_counted"] - figures["num_accepted"]
-    words = f"{_percent(share)} % of {count(figures['num_counted'])} requests were in time"
-    if refused:
-        return f"{words}; {count(refused)} were refused."
-    return f"{words}; none was refused."
+    words = f"{_percent(share)} % of {plural(figures['num_counted'], 'request')} in time"
+    return f"{words}; {count(refused) if refused else 'none'} refused."
 
 
 def _sweep_headline(found: Sweep) -> str:

@@ -56,6 +56,8 @@ def bands(outcome: ServingOutcome, placed: Placement | Schedule) -> list[Band]:
     begin = float(arrival[0])
     answered = outcome.finish[outcome.accepted]
     end = float(max(arrival[-1], answered.max() if len(answered) else begin))
+    if end == begin:
+        return []
     placements: tuple[Placement, ...] = (placed,) if isinstance(placed, Placement) else ()
     starts = [begin]
     if isinstance(placed, Schedule):
