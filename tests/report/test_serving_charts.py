@@ -76,6 +76,16 @@ def test_loading_is_drawn() -> None:
     assert len(timeline_chart(free, schedule).to_dict()["layer"]) == len(layers) - 1
 
 
+def test_one_request_that_is_refused() -> None:
+    profile = serving.synthetic_profile()
+    requests = serving.merge(["small"], [np.array([5.0])], slo=0.01)
+    here = Placement((Group(Parallel(), (0,)),))
+    run = serving.simulate(here, requests, profile)
+    assert timeline_chart(run, here) is None
+    page = serving_page(run, here, "one", command="").replace("\xa0", " ")
+    assert "0.00 % of 1 request in time; 1 refused." in page
+
+
 def test_more_types_than_colours() -> None:
     names = [f"m{i}" for i in range(9)]
     requests = serving.merge(names, [np.arange(10.0 - i) for i in range(9)])
@@ -89,7 +99,7 @@ def test_pages_of_runs() -> None:
     page = serving_page(served(), ONE, "<b>by hand</b>", command="windtunnel & more")
     page = page.replace("\xa0", " ")
     for text in (
-        *("100.00 % of 4 requests were in time; none was refused.", "Time-line of groups"),
+        *("100.00 % of 4 requests in time; none refused.", "Time-line of groups"),
         *("GPU 1 to 2", "(1,1,2)", "&lt;b&gt;by hand&lt;/b&gt;", "windtunnel &amp; more"),
     ):
         assert text in page

@@ -16,7 +16,12 @@ from hypothesis import strategies as st
 from windtunnel.cli.root import windtunnel
 from windtunnel.errors import SpecError, TraceError
 from windtunnel.serving.llm_model import LlmModel, fit_llm, read_llm_model, synthetic_llm
-from windtunnel.serving.llm_simulate import LLM_DISPATCH, llm_capacity, simulate_llm
+from windtunnel.serving.llm_simulate import (
+    LLM_DISPATCH,
+    goodput_by_rate,
+    llm_capacity,
+    simulate_llm,
+)
 from windtunnel.serving.request_traces import RequestTrace, read_requests
 
 Asked = list[tuple[float, int, int]]
@@ -196,6 +201,42 @@ def test_recorded_requests(data_dir: Path, name: str) -> None:
     assert every[-1] <= 10.0
     assert all(p99 > 10.0 for p99 in every[:-1])
     assert np.isfinite(found.outcome.finish).all()
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "ttft"), [("azure_llm_2023_code.csv.gz", 1.0), ("mooncake_conversation.jsonl.gz", 5.0)]
+)
+def test_capacity_for_whole_traces(data_dir: Path, name: str, ttft: float) -> None:
+    trace = read_requests(data_dir / "serving_traces" / name)
+    assert isinstance(trace, RequestTrace)
+    found = llm_capacity(trace, synthetic_llm(), ttft)
+    assert found.replicas > 1
+    assert np.quantile(found.outcome.ttft, 0.99) <= ttft
+    fewer = simulate_llm(trace, synthetic_llm(), found.replicas - 1)
+    assert np.quantile(fewer.ttft, 0.99) > ttft
+    # What was asked for was made: a token an iteration, and as many prompts as there are.
+    assert np.isfinite(found.outcome.finish).all()
+    served = trace.prompt_tokens.sum() * synthetic_llm().prefill_token_s
+    assert found.outcome.busy.sum() > served
+
+
+def test_at_other_rates() -> None:
+    rows = [(float(i), 100 + i, 1 + i % 4) for i in range(30)]
+    trace, model = _trace(rows), synthetic_llm()
+    (slow, fast) = goodput_by_rate(trace, model, [0.5, 50.0], ttft=0.03, tpot=0.02)
+    # 29 gaps of 1 s for 30 requests: 30 / 29 a second as recorded.
+    exact = [(t / (50 / (30 / 29)), p, o) for t, p, o in rows]
+    expected = simulate_llm(_trace(exact), model).metrics(0.03, 0.02)
+    for name, value in expected.items():
+        assert fast[name] == pytest.approx(value)
+    assert slow["slo_attainment"] == 1
+    assert fast["p99_ttft"] > slow["p99_ttft"]
+    for rates in ([0.0], [math.nan]):
+        with pytest.raises(SpecError, match="rate"):
+            goodput_by_rate(trace, model, rates)
+    with pytest.raises(SpecError, match="no two requests"):
+        goodput_by_rate(_trace([(0.0, 1, 1)]), model, [1.0])
 
 
 def test_command_line(tmp_path: Path) -> None:

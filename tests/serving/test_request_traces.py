@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from windtunnel.errors import SpecError, TraceError
-from windtunnel.serving import Gamma, merge, read_profile
+from windtunnel.serving import Gamma, merge, read_profile, token_formats
 from windtunnel.serving.refit import digamma, fit_gamma, from_minutes, map_functions, refit, replay
 from windtunnel.serving.request_traces import MinuteCounts, RequestTrace, read_requests
+from windtunnel.serving.token_tables import read_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,6 +49,9 @@ def test_published_traces(
     if cv is None:
         assert trace.prompt_tokens.mean() == pytest.approx(12035.061, abs=5e-4)
         assert trace.output_tokens.mean() == pytest.approx(342.619, abs=5e-4)
+        assert sum(map(len, trace.blocks)) == 288_500
+        assert len({block for blocks in trace.blocks for block in blocks}) == 182_790
+        assert trace.prefix_hits() == pytest.approx(0.36641, abs=5e-6)
     else:
         gaps = np.diff(trace.arrival)
         assert gaps.std() / gaps.mean() == pytest.approx(cv, rel=1e-5)
@@ -143,6 +150,7 @@ def test_layouts(
     trace = read_requests(file)
     assert isinstance(trace, RequestTrace)
     assert trace.format == form
+    assert form == "mooncake" or read_table(file, form, gzipped=False) is not None
     assert trace.arrival == pytest.approx(arrival, abs=1e-9)
     assert trace.prompt_tokens.tolist() == prompt
     assert trace.output_tokens.tolist() == output
@@ -151,6 +159,51 @@ def test_layouts(
     assert trace.compress(2.0).arrival == pytest.approx(np.array(arrival) / 2)
     with pytest.raises(SpecError, match="finite number > 0"):
         trace.compress(0.0)
+
+
+MOMENTS = st.tuples(
+    st.integers(0, 59), st.integers(0, 9_999_999), st.sampled_from(["", ".0", ".5", "digits"])
+)
+CELLS = st.one_of(
+    st.integers(-1, 30).map(str), st.sampled_from(["", "nan", "2.0", "1e3", " 7", "x", '"4"'])
+)
+
+
+@given(
+    form=st.sampled_from(["azure_llm", "azure_lmm", "burstgpt", "vidur", "lengths"]),
+    rows=st.lists(st.tuples(MOMENTS, st.lists(CELLS, min_size=4, max_size=4)), max_size=5),
+    plain=st.lists(st.integers(0, 99), min_size=3, max_size=3),
+    zone=st.sampled_from(["", "+00:00"]),
+)
+@settings(max_examples=300)
+def test_tables_are_read_as_rows(
+    tmp_path_factory: pytest.TempPathFactory,
+    form: str,
+    rows: list[tuple[tuple[int, int, str], list[str]]],
+    plain: list[int],
+    zone: str,
+) -> None:
+    """The quick reader gives what the reader of rows gives, or leaves the file to it."""
+    heads = {**token_formats.HEADS, "lengths": token_formats.LENGTHS}[form]
+    lines = [",".join(heads)]
+    for (second, digits, fraction), cells in rows:
+        told = {"digits": f".{digits:07d}"}.get(fraction, fraction)
+        first = {"TIMESTAMP": f"2024-05-10 00:00:{second:02d}{told}{zone}", "Model": cells[0]}
+        spare = iter([*map(str, plain), *cells] if second % 2 else cells)
+        lines.append(",".join(first.get(name) or next(spare) for name in heads))
+    file = tmp_path_factory.mktemp("requests") / "table.csv"
+    file.write_text("\n".join(lines) + "\n")
+    quick = read_table(file, form, gzipped=False)
+    numbered = enumerate(csv.DictReader(lines), start=2)
+    reader = token_formats.READERS.get(form, token_formats.lengths_only)
+    try:
+        slow = reader(file, numbered)
+    except TraceError:
+        assert quick is None
+        return
+    if quick is not None:
+        for mine, its in zip(quick, slow, strict=True):
+            np.testing.assert_array_equal(mine, its)
 
 
 def test_functions_2021(tmp_path: Path) -> None:
@@ -282,6 +335,27 @@ def test_damaged_profiles(tmp_path: Path, text: str, message: str) -> None:
     file.write_text(text)
     with pytest.raises(TraceError, match=message):
         read_profile(file)
+
+
+def test_prefixes_by_hand(tmp_path: Path) -> None:
+    """The third request has its first two blocks cached; of the fourth, 3 comes behind a miss."""
+    lists = [[1, 2], [3], [1, 2, 4], [9, 3]]
+    file = tmp_path / "requests.jsonl"
+    rows = [
+        f'{{"timestamp": {9 - i}, "input_length": 1, "output_length": 1, "hash_ids": {one}}}'
+        for i, one in enumerate(reversed(lists))  # unsorted in the file
+    ]
+    file.write_text("\n".join(rows))
+    trace = read_requests(file)
+    assert isinstance(trace, RequestTrace)
+    assert trace.blocks == ((1, 2), (3,), (1, 2, 4), (9, 3))
+    assert trace.prefix_hits() == 2 / 8
+    assert trace.window(0.0005, 9.0).blocks == ((3,), (1, 2, 4), (9, 3))
+    assert trace.compress(2.0).blocks == trace.blocks
+    assert set(trace.drawn(Gamma(50.0), 1.0).blocks) <= set(trace.blocks)
+    file.write_text('{"timestamp": 0, "input_length": 1, "output_length": 1, "hash_ids": [1.5]}')
+    with pytest.raises(TraceError, match="column 'hash_ids'"):
+        read_requests(file)
 
 
 def test_requests_that_make_no_sense() -> None:

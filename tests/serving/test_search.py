@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 
 from windtunnel import serving
 from windtunnel.errors import InfeasibleError, SpecError
-from windtunnel.serving import MEM_BUDGET, Parallel, partition_layers
+from windtunnel.serving import MEM_BUDGET, Overheads, Parallel, partition_layers
 from windtunnel.serving.schedule import Switch, simulate_schedule
 from windtunnel.serving.search import POLICIES, search
 from windtunnel.serving.search.buckets import compositions, latency_buckets, plausible
+from windtunnel.serving.search.evolving import Evolution
 from windtunnel.serving.search.layouts import search_layouts
+from windtunnel.serving.search.problem import Problem
 from windtunnel.serving.search.replacing import search_schedule
 
 if TYPE_CHECKING:
@@ -151,6 +153,32 @@ def test_more_search_is_never_worse() -> None:
         for policy in ("beam", "mp-greedy")
     )
     assert beam.score >= greedy.score
+
+
+def test_grown_and_evolved_groups() -> None:
+    requests = workload()
+    plain = search(requests, MADE_UP, 6, refine=0)
+    grown = search(requests, MADE_UP, 6, "mp-grow", refine=0)
+    evolved = [
+        search(requests, MADE_UP, 6, "mp-evolve", refine=0, evolution=Evolution(8, rounds, 1))
+        for rounds in (0, 2, 10)
+    ]
+    assert evolved[0].placement == plain.placement
+    scores = [one.score for one in evolved]
+    assert scores == sorted(scores)
+    assert scores[-1] > plain.score
+    for one in (grown, *evolved):
+        one.placement.check(requests.models, MADE_UP, MEM_BUDGET)
+        assert one.placement.num_gpus == 6
+        again = serving.simulate(one.placement, requests, MADE_UP).metrics()
+        assert one.attainment == pytest.approx(again["slo_attainment"])
+    # A beam as wide as there are layouts tries all of them: 1 + 3 + 4 multisets of 1 to 3 GPUs.
+    small = workload(3, rate=8.0)
+    widest = search(small, MADE_UP, 3, "mp-grow", beam=100, refine=0)
+    one, two = Parallel(), [Parallel(1, 2, 1), Parallel(1, 1, 2)]
+    layouts = [(one,) * 3, *((one, group) for group in two)]
+    problem = Problem(small, MADE_UP, MEM_BUDGET, Overheads(), (0, 1, 2))
+    assert widest.score == max(problem.replicate(layout).score for layout in layouts)
 
 
 def test_a_small_beam_search_is_exhaustive() -> None:

@@ -177,7 +177,12 @@ def simulate(*, out: Path | None, as_json: bool, **asked: Any) -> None:
     if out is not None:
         write(found, where, out)
     told: dict[str, Any] = {
-        "settings": {**found.settings, "warm_up": asked["warm_up"], "seed": spec.seed},
+        "settings": {
+            **found.settings,
+            "placed_by": where.name,
+            "warm_up": asked["warm_up"],
+            "seed": spec.seed,
+        },
         "workload": spec.data(),
         "metrics": figures,
         "placement": where.placement.data(),

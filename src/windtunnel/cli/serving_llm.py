@@ -105,7 +105,8 @@ def llm(*, trace: str, out: Path | None, as_json: bool, **asked: Any) -> None:
     if as_json:
         from windtunnel.cli.machine import print_json
 
-        told = {"settings": settings, "model": _data(model), "metrics": figures}
+        told: dict[str, Any] = {"settings": settings, "model": _data(model), "metrics": figures}
+        told["prefix_hits"] = requests.prefix_hits()
         print_json({**told, "by_rate": by_rate, "out": None if out is None else str(out)})
         return
     _tell(figures, asked["replicas"])

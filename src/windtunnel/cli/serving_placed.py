@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 GIB = 2.0**30
 POLICIES = (
     "sr (sr-greedy), sr-uniform, sr-ilp, round-robin, mp-greedy (mp-greedy-4), mp-search, "
-    "mp-search-sep, mp-ilp or beam."
+    "mp-search-sep, mp-ilp, mp-grow, mp-evolve or beam."
 )
 
 

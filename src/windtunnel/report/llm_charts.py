@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.quantiles import quantiles
+from windtunnel.report.charts import themed as page_themed
 from windtunnel.report.figures.look import themed
 from windtunnel.report.palette import MUTED, SERIES, colours
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 #: Width and height of a plotting area, px.
-WIDTH, HEIGHT = 300, 200
+WIDTH, HEIGHT = 390, 260
 #: Points of a curve, at most.
 _POINTS = 300
 #: Latency -> title of its axis.
@@ -48,7 +49,7 @@ def distribution_rows(outcome: LlmOutcome, name: str) -> list[Row]:
 def distribution_chart(outcome: LlmOutcome, name: str, slo: float = math.inf) -> Any:
     """Return the distribution of a latency, with its SLO; None where no request has it."""
     chart = _distribution(outcome, name, slo)
-    return None if chart is None else themed(chart)
+    return None if chart is None else page_themed(chart)
 
 
 def _distribution(outcome: LlmOutcome, name: str, slo: float) -> Any:
@@ -104,7 +105,7 @@ def rate_rows(by_rate: list[Row]) -> list[Row]:
 
 def goodput_chart(by_rate: list[Row]) -> Any:
     """Return goodput against rate beside what is asked for; None without rates."""
-    return themed(_goodput(by_rate)) if by_rate else None
+    return page_themed(_goodput(by_rate)) if by_rate else None
 
 
 def _goodput(by_rate: list[Row]) -> Any:

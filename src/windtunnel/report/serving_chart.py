@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.quantiles import quantiles
+from windtunnel.report.charts import themed as page_themed
 from windtunnel.report.figures.look import themed
 from windtunnel.report.palette import colours, dashes
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 #: Width and height of a panel's plotting area, px.
 WIDTH, HEIGHT = 300, 230
+PAGE_WIDTH, PAGE_HEIGHT = 390, 260
 #: Points of a curve, at most.
 _POINTS = 300
 #: Kinds of models drawn one by one.
@@ -73,13 +75,13 @@ def serving_chart(outcome: ServingOutcome) -> Any:
 
 
 def latency_chart(outcome: ServingOutcome) -> Any:
-    """Return latency by kind of model, alone."""
-    return themed(_latency(outcome))
+    """Return latency by kind of model, for a page."""
+    return page_themed(_latency(outcome).properties(width=PAGE_WIDTH, height=PAGE_HEIGHT))
 
 
 def queue_chart(outcome: ServingOutcome) -> Any:
-    """Return the number in the system over time, alone."""
-    return themed(_queue(outcome))
+    """Return the number in the system over time, for a page."""
+    return page_themed(_queue(outcome).properties(width=PAGE_WIDTH, height=PAGE_HEIGHT))
 
 
 def _latency(outcome: ServingOutcome) -> Any:

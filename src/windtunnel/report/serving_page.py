@@ -26,7 +26,7 @@ _MOST_LINES = 60
 _TIMELINE = (
     "GPUs down, time across; a frame is a group. Colour: the type of model with most requests in "
     "service in 1/120 of the time; depth: requests in service a stage, in quarters, full at one "
-    "or more; white: idle. Black: weights are loaded."
+    "or more; empty: idle. Solid, in the colour of text: weights are loaded."
 )
 _SWEPT = {
     "slo_attainment": "Higher is better.",
@@ -278,10 +278,8 @@ def _share_words(figures: dict[str, Any]) -> str:
     if share is None:
         return "There was no request to serve."
     refused = figures["num_counted"] - figures["num_accepted"]
-    words = f"{_percent(share)} % of {count(figures['num_counted'])} requests were in time"
-    if refused:
-        return f"{words}; {count(refused)} were refused."
-    return f"{words}; none was refused."
+    words = f"{_percent(share)} % of {plural(figures['num_counted'], 'request')} in time"
+    return f"{words}; {count(refused) if refused else 'none'} refused."
 
 
 def _sweep_headline(found: Sweep) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.report.charts import themed as page_themed
 from windtunnel.report.figures.look import themed
 from windtunnel.report.names import clean
 from windtunnel.report.palette import colours, dashes
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from windtunnel.serving import Sweep
 
 #: Width and height of a plotting area, px.
-WIDTH, HEIGHT = 300, 200
+WIDTH, HEIGHT = 390, 260
 #: Axis -> title, with its unit.
 TITLES = {
     "rate": "Rate of all models, requests/s",
@@ -65,7 +66,7 @@ def point_rows(found: Sweep, axis: str, measure: str) -> list[dict[str, Any]]:
 def panel(found: Sweep, axis: str, measure: str) -> Any:
     """Return one measure against one axis, a line a candidate; None where there is no figure."""
     chart = _panel(found, axis, measure)
-    return None if chart is None else themed(chart)
+    return None if chart is None else page_themed(chart)
 
 
 def _panel(found: Sweep, axis: str, measure: str) -> Any:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from windtunnel.report.figures.look import themed
+from windtunnel.report.charts import themed
 from windtunnel.report.palette import GRID, INK, MUTED, SERIES
 from windtunnel.serving import Placement, Schedule
 
@@ -56,6 +56,8 @@ def bands(outcome: ServingOutcome, placed: Placement | Schedule) -> list[Band]:
     begin = float(arrival[0])
     answered = outcome.finish[outcome.accepted]
     end = float(max(arrival[-1], answered.max() if len(answered) else begin))
+    if end == begin:
+        return []
     placements: tuple[Placement, ...] = (placed,) if isinstance(placed, Placement) else ()
     starts = [begin]
     if isinstance(placed, Schedule):

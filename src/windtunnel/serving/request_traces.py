@@ -18,12 +18,14 @@ import numpy as np
 from windtunnel.errors import SpecError, TraceError, quote
 from windtunnel.serving import token_formats
 from windtunnel.serving.token_formats import Requests, number
+from windtunnel.serving.token_tables import read_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from windtunnel.serving.arrivals import ArrivalProcess
 
+_GZIP = b"\x1f\x8b"
 _MINUTES = [str(minute) for minute in range(1, 1441)]
 #: Formats, with the columns that tell them apart.
 _HEADS = {
@@ -48,6 +50,8 @@ class RequestTrace:
         prompt_tokens: shape (n,); empty where the source has none.
         output_tokens: the same.
         images: pictures in the prompt, shape (n,); empty where the source has none.
+        blocks: hashes of each prompt's blocks, in order: equal where the prompts are equal up to
+            and including the block; empty where the source has none.
 
     Raises:
         SpecError: arrivals descend or are not finite, or numbers are negative or too few.
@@ -61,6 +65,7 @@ class RequestTrace:
     prompt_tokens: np.ndarray
     output_tokens: np.ndarray
     images: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    blocks: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         count = len(self.arrival)
@@ -70,6 +75,8 @@ class RequestTrace:
             values = getattr(self, name)
             if len(values) not in (0, count) or (values < 0).any():
                 raise SpecError(f"{self.name}: {name}", "expected one number >= 0 a request.")
+        if len(self.blocks) not in (0, count):
+            raise SpecError(f"{self.name}: blocks", "expected one list a request.")
         if len(self.function) != count:
             raise SpecError(f"{self.name}: function", "expected one index a request.")
 
@@ -85,6 +92,22 @@ class RequestTrace:
         if not 0 < factor < math.inf:
             raise SpecError("factor", f"found {quote(factor)}; expected a finite number > 0.")
         return replace(self, arrival=self.arrival / factor)
+
+    def prefix_hits(self) -> float | None:
+        """Return the share of blocks that a cache without bounds has; None without blocks.
+
+        A block is a hit if it and every earlier block of its prompt were in an earlier request.
+        """
+        seen: set[int] = set()
+        hits = total = 0
+        for blocks in self.blocks:
+            total += len(blocks)
+            for block in blocks:
+                if block not in seen:
+                    break
+                hits += 1
+            seen.update(blocks)
+        return hits / total if total else None
 
     def at_rate(self, rate: float) -> RequestTrace:
         """Return the requests at ``rate`` per second, on average from time 0 to the last.
@@ -119,7 +142,9 @@ class RequestTrace:
             for name in ("prompt_tokens", "output_tokens", "images")
             for values in (getattr(self, name),)
         }
-        return replace(self, arrival=arrival, function=self.function[rows], **cut)
+        blocks = tuple(self.blocks[row] for row in rows.tolist()) if self.blocks else ()
+        function = self.function[rows]
+        return replace(self, arrival=arrival, function=function, blocks=blocks, **cut)
 
     def window(self, start: float, stop: float) -> RequestTrace:
         """Return the requests with start <= arrival < stop, at time 0 from ``start`` on.
@@ -137,6 +162,7 @@ class RequestTrace:
             self.prompt_tokens[rows],
             self.output_tokens[rows],
             self.images[rows],
+            self.blocks[rows],
         )
 
 
@@ -206,8 +232,9 @@ def _table(file: Path, head: str, lines: io.TextIOBase) -> RequestTrace | Minute
         return _minutes(file, columns, rows)
     if form == "azure_functions_2021":
         return _trace(file, form, _functions_2021(file, rows), rebase=False)
+    whole = read_table(file, form, gzipped=_begins(file, _GZIP))
     reader = token_formats.READERS.get(form, token_formats.lengths_only)
-    return _trace(file, form, reader(file, rows))
+    return _trace(file, form, reader(file, rows) if whole is None else whole)
 
 
 def _numbered(reader: csv.DictReader[str]) -> Iterator[tuple[int, dict[str, str]]]:
@@ -222,7 +249,7 @@ def _begins(file: Path, magic: bytes) -> bool:
 
 
 def _lines(file: Path) -> io.TextIOBase:
-    if _begins(file, b"\x1f\x8b"):
+    if _begins(file, _GZIP):
         return io.TextIOWrapper(gzip.open(file), encoding="utf-8", newline="")
     return file.open(encoding="utf-8", newline="")
 
@@ -260,15 +287,19 @@ def _trace(file: Path, form: str, found: Requests, *, rebase: bool = True) -> Re
     """Return requests in order of arrival, at time 0 from the first on demand."""
     order = np.argsort(found.times, kind="stable")
     start = found.times[order[0]] if rebase else 0.0
-    cut = [
+    prompt, output, images = (
         values[order] if len(values) else values
         for values in (found.prompt, found.output, found.images)
-    ]
+    )
+    blocks = tuple(found.blocks[row] for row in order.tolist()) if found.blocks else ()
     return RequestTrace(
         file.name,
         form,
         found.times[order] - start,
         found.function[order],
         found.functions,
-        *cut,
+        prompt,
+        output,
+        images,
+        blocks,
     )

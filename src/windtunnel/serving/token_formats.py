@@ -42,6 +42,7 @@ class Requests(NamedTuple):
         function: index of what was called, shape (n,).
         functions: names, in the order of their first request.
         images: shape (n,); empty where the source has none.
+        blocks: hashes of each prompt's blocks, in order; empty where the source has none.
     """
 
     times: np.ndarray
@@ -50,6 +51,7 @@ class Requests(NamedTuple):
     function: np.ndarray
     functions: tuple[str, ...]
     images: np.ndarray
+    blocks: tuple[tuple[int, ...], ...] = ()
 
 
 def number(file: Path, row: int, column: str, value: Any, least: float = 0.0) -> float:
@@ -102,8 +104,11 @@ def instant(file: Path, row: int, column: str, text: str) -> tuple[int, float]:
 
 
 def mooncake(file: Path, lines: Iterable[str]) -> Requests:
-    """Read JSON lines with ``timestamp`` (ms), ``input_length`` and ``output_length``."""
-    times, lengths = [], []
+    """Read JSON lines with ``timestamp`` (ms), ``input_length`` and ``output_length``.
+
+    ``hash_ids`` are those of the prompt's blocks of 512 tokens, where they are given.
+    """
+    times, lengths, blocks = [], [], []
     for row, text in enumerate(lines, start=1):
         if not text.strip():
             continue
@@ -115,7 +120,16 @@ def mooncake(file: Path, lines: Iterable[str]) -> Requests:
             raise TraceError(str(file), "a JSON object", row=row, value=text.strip())
         times.append(number(file, row, "timestamp", data.get("timestamp")) / 1000.0)
         lengths.append([tokens(file, row, key, data.get(key)) for key in _MOONCAKE[1:]])
-    return _requests(file, times, lengths)
+        blocks.append(_hashes(file, row, data.get("hash_ids", [])))
+    return _requests(file, times, lengths)._replace(blocks=tuple(blocks))
+
+
+def _hashes(file: Path, row: int, found: Any) -> tuple[int, ...]:
+    if not isinstance(found, list) or not all(type(one) is int for one in found):
+        raise TraceError(
+            str(file), "a list of whole numbers", row=row, column="hash_ids", value=found
+        )
+    return tuple(found)
 
 
 def azure_llm(file: Path, rows: Rows) -> Requests:

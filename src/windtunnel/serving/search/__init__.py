@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from windtunnel.errors import InfeasibleError, SpecError, quote
 from windtunnel.serving.overheads import Overheads, as_overheads
@@ -16,7 +16,9 @@ from windtunnel.serving.parallel import Parallel
 from windtunnel.serving.placement import MEM_BUDGET, Placement
 from windtunnel.serving.search.beam import BEAM, beam_search
 from windtunnel.serving.search.buckets import compositions, latency_buckets, plausible
+from windtunnel.serving.search.evolving import Evolution, evolve
 from windtunnel.serving.search.fixed import round_robin, uniform
+from windtunnel.serving.search.growing import grow
 from windtunnel.serving.search.layouts import equal_groups, search_configurations, search_layouts
 from windtunnel.serving.search.problem import Problem, Scored, best_of
 from windtunnel.serving.search.whole_program import replicate_on_gpus, replicate_on_groups
@@ -38,10 +40,13 @@ POLICIES = (
     "mp-search",
     "mp-search-sep",
     "mp-ilp",
+    "mp-grow",
+    "mp-evolve",
     "beam",
 )
 #: Short names.
 ALIASES = {"sr": "sr-greedy"}
+_EVOLUTION = Evolution()
 #: Simulations spent on improving the best placement.
 REFINE = 400
 
@@ -77,6 +82,7 @@ def search(
     overheads: Overheads | str = "none",
     group: Parallel | int | None = None,
     beam: int = BEAM,
+    evolution: Evolution = _EVOLUTION,
     refine: int = REFINE,
     workers: int = 1,
     on_done: OnDone | None = None,
@@ -92,17 +98,19 @@ def search(
             on pipelines; ``mp-greedy``, greedy replication on groups of ``group``; ``mp-search``,
             the best of those over group sizes and configurations; ``mp-search-sep``, the same with
             GPUs of their own for buckets of similar latency; ``mp-ilp``, an integer program for
-            the longest burst served in time, for each of those configurations; ``beam``,
-            algorithm 1 on groups of ``group``. ``sr`` is sr-greedy, ``mp-greedy-4`` has groups
-            of four stages, as published.
+            the longest burst served in time, for each of those configurations; ``mp-grow``, a beam
+            over unequal groups, one GPU more at a time; ``mp-evolve``, evolution from what
+            mp-search tries; ``beam``, algorithm 1 on groups of ``group``. ``sr`` is sr-greedy,
+            ``mp-greedy-4`` has groups of four stages, as published.
         mem_budget: bytes for weights on a GPU.
         overheads: ``none``, ``alpaserve``, or your own.
         group: of mp-greedy, beam and round-robin: a configuration, or the stages of a pipeline.
             [4 of round-robin, else 1]
-        beam: placements kept by ``beam``.
-        refine: the best placement of ``sr-greedy``, ``mp-greedy``, ``mp-search`` and
-            ``mp-search-sep`` is improved by single additions and exchanges of models, with so many
-            simulations at most; 0 leaves it as published.
+        beam: placements kept by ``beam``, layouts by ``mp-grow``.
+        evolution: of ``mp-evolve``.
+        refine: the best placement of ``sr-greedy``, ``mp-greedy``, ``mp-search``,
+            ``mp-search-sep``, ``mp-grow`` and ``mp-evolve`` is improved by single additions and
+            exchanges of models, with so many simulations at most; 0 leaves it as published.
         workers: threads; the result is the same.
         on_done: called after each layout tried.
 
@@ -111,7 +119,8 @@ def search(
         InfeasibleError: no model fits anywhere.
     """
     policy, group = named_policy(policy, group)
-    for name, value in (("gpus", gpus), ("beam", beam), ("workers", workers)):
+    counts = {"gpus": gpus, "beam": beam, "workers": workers, "population": evolution.population}
+    for name, value in counts.items():
         if value < 1 or not isinstance(value, int):
             raise SpecError(name, f"found {quote(value)}; expected a whole number >= 1.")
     if not len(workload):
@@ -121,14 +130,16 @@ def search(
     problem = Problem(workload, profile, mem_budget, as_overheads(overheads), everyone)
     with ThreadPoolExecutor(workers) as pool:
         trying = _Trying(problem, pool, on_done or (lambda _: None), refine)
-        found = _found(trying, gpus, policy, parallel, beam)
+        found = _found(trying, _Asked(gpus, policy, parallel, beam, evolution))
     held = {model for group in found.placement.groups for model in group.models}
     asked = set(workload.model.tolist())
     settings = {"policy": policy, "gpus": gpus, "mem_budget": mem_budget, "refine": refine}
     if policy in ("mp-greedy", "beam", "round-robin"):
         settings["group"] = list(parallel)
-    if policy == "beam":
+    if policy in ("beam", "mp-grow"):
         settings["beam"] = beam
+    if policy == "mp-evolve":
+        settings["evolution"] = evolution._asdict()
     return SearchResult(
         placement=found.placement,
         score=float(found.score),
@@ -212,23 +223,37 @@ class _Trying:
         return found
 
 
-def _found(trying: _Trying, gpus: int, policy: str, parallel: Parallel, beam: int) -> Scored:
-    problem = trying.problem
+class _Asked(NamedTuple):
+    """What a search was asked for; see `search`."""
+
+    gpus: int
+    policy: str
+    parallel: Parallel
+    beam: int
+    evolution: Evolution
+
+
+def _found(trying: _Trying, asked: _Asked) -> Scored:
+    problem, gpus, policy = trying.problem, asked.gpus, asked.policy
     counted: dict[str, Callable[[], list[Placement]]] = {
         "sr-uniform": lambda: [uniform(problem, gpus)],
         "sr-ilp": lambda: [replicate_on_gpus(problem, gpus)],
         "mp-ilp": lambda: trying.programs(gpus),
-        "round-robin": lambda: [round_robin(problem, equal_groups(gpus, parallel))],
+        "round-robin": lambda: [round_robin(problem, equal_groups(gpus, asked.parallel))],
     }
     if policy in counted:
         return best_of(trying.placements(counted[policy]()))
     if policy == "beam":
-        layout = equal_groups(gpus, parallel)
-        return beam_search(problem, layout, beam, trying.placements)
+        layout = equal_groups(gpus, asked.parallel)
+        return beam_search(problem, layout, asked.beam, trying.placements)
+    if policy == "mp-grow":
+        return trying.refined([grow(problem, gpus, asked.beam, trying.layouts)])
     layouts = search_layouts(gpus)
     if policy in ("sr-greedy", "mp-greedy"):
-        layouts = [equal_groups(gpus, parallel)]
+        layouts = [equal_groups(gpus, asked.parallel)]
     together = trying.layouts((problem, layout) for layout in layouts)
+    if policy == "mp-evolve":
+        return trying.refined([evolve(problem, together, asked.evolution, trying.placements)])
     if policy == "mp-search-sep":
         return trying.refined(_separated(trying, gpus, best_of(together)))
     return trying.refined([best_of(together)])
