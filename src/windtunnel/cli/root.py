@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "pack": "windtunnel.cli.pack",
     "predict": "windtunnel.cli.predict",
     "gavel": "windtunnel.cli.gavel",
+    "morphling": "windtunnel.cli.morphling",
     "energy": "windtunnel.cli.energy",
     "serving": "windtunnel.cli.serving",
     "demo": "windtunnel.cli.demo",
