@@ -1,4 +1,4 @@
-"""``windtunnel morphling``: schedulers of reconfigurable jobs compared, as Morphling's paper does."""
+"""``windtunnel morphling``: schedulers of reconfigurable jobs, compared as its paper does."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def timeline_chart(outcome: Outcome) -> Any:
             "shown:N",
             title=None,
             sort=names,
-            scale=alt.Scale(domain=names, range=["#c7c3c0", *colours(len(models) + 1)[1:]]),
+            scale=alt.Scale(domain=names, range=["#d9d5d1", *colours(len(models) + 1)[1:]]),
             legend=alt.Legend(orient="bottom", direction="horizontal", columns=8),
         ),
         tooltip=["job_id:N", "plan:N", "gpus:Q"],
