@@ -177,3 +177,11 @@ def test_published_sensitivity_curve(name: str, speeds: tuple[float, ...]) -> No
         assert best[1].name == ("zero-offload" if name == "t5_3B" else "zero-dp")
     assert published_speed(model, 3) == published_speed(model, 2)
     assert published_speed(model, 7) == published_speed(model, 4)
+
+
+def test_many_gpus_have_options_in_equal_pieces() -> None:
+    wide = model_of({("ga", "8"): 8.0, ("ga", "8" * 16): 1.0}, batch=128)
+    shapes = {o.shape for o in wide.options(node_gpus=8, node_cpus=96, num_nodes=64)}
+    assert (8,) * 16 in shapes
+    assert (4,) * 32 not in shapes  # beyond the measured nodes nothing is known
+    assert len(shapes) < 300

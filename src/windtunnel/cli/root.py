@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "pack": "windtunnel.cli.pack",
     "predict": "windtunnel.cli.predict",
     "gavel": "windtunnel.cli.gavel",
+    "throughput": "windtunnel.cli.throughput",
     "morphling": "windtunnel.cli.morphling",
     "energy": "windtunnel.cli.energy",
     "serving": "windtunnel.cli.serving",

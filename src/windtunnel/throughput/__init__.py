@@ -1,6 +1,7 @@
 """How fast jobs run: measured tables of training speeds, and models of them."""
 
 from windtunnel.throughput.measured import ThroughputTable, gavel_speeds, read_throughputs
+from windtunnel.throughput.model_file import read_model
 from windtunnel.throughput.morphling_models import training_model, training_models
 from windtunnel.throughput.options import Option, parse_placement, placement_name
 from windtunnel.throughput.plans import Plan
@@ -16,6 +17,7 @@ __all__ = [
     "gavel_speeds",
     "parse_placement",
     "placement_name",
+    "read_model",
     "read_throughputs",
     "training_model",
     "training_models",

@@ -44,8 +44,8 @@ _BOUNDS_EXTRA = (1e-3, 1e4)
 #: Above, communication and backward overlap perfectly to 0.01 %.
 _SANE_OVERLAP = 1e4
 #: Starts tried where the overlap runs off; gpt2's does from about half of them.
-_ATTEMPTS = 24
-_PRECISE = {"ftol": 1e-15, "gtol": 1e-12, "maxiter": 3_000, "maxfun": 20_000}
+_ATTEMPTS = 12
+_PRECISE = {"ftol": 1e-15, "gtol": 1e-12, "maxiter": 2_000, "maxfun": 4_000}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,155 @@
+"""``windtunnel throughput curve``: what more GPUs bring a job."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from windtunnel.cli.options import out_option, output_options
+from windtunnel.cli.throughput import opened, option_data
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from windtunnel.throughput.options import Option
+    from windtunnel.throughput.training import TrainingModel
+
+_CHARTS, _TABLES = (".html", ".svg", ".png"), (".csv", ".parquet")
+_MOST = 4096
+
+
+class GpuRange(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
+    """A number of GPUs, or two of them as ``1..64``."""
+
+    name = "range"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int]:
+        """Return the least and the most.
+
+        Raises:
+            click.BadParameter: it is no such range.
+        """
+        if isinstance(value, tuple):
+            return value
+        found = re.fullmatch(r"(?:(\d{1,6})\.\.)?(\d{1,6})", str(value).strip(), re.ASCII)
+        most = int(found[2]) if found else 0
+        least = int(found[1]) if found and found[1] is not None else most
+        if not 1 <= least <= most <= _MOST:
+            self.fail(f"found {value!a}; expected GPUs as 1..64, at most {_MOST}.", param, ctx)
+        return least, most
+
+
+@click.command(short_help="Speed against GPUs with the best plan at each size; a chart.")
+@click.argument("model", metavar="MODEL")
+@click.option(
+    "--gpus", type=GpuRange(), default="1..64", show_default=True, metavar="A..B", help="Sizes."
+)
+@click.option(
+    "--node-gpus",
+    type=click.IntRange(min=1, max=1024),
+    default=8,
+    show_default=True,
+    metavar="N",
+    help="GPUs of a node.",
+)
+@click.option(
+    "--node-cpus",
+    type=click.IntRange(min=0, max=100_000),
+    default=96,
+    show_default=True,
+    metavar="N",
+    help="CPUs of a node, which plans with an optimizer on CPUs need.",
+)
+@out_option("FILE", "Write the chart (.html, .svg, .png) or the curve (.csv, .parquet).")
+@output_options
+def curve(
+    *,
+    model: str,
+    gpus: tuple[int, int],
+    node_gpus: int,
+    node_cpus: int,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Compute MODEL's resource sensitivity curve: its speed with at most so many GPUs.
+
+    At each size the fastest plan that is measured, or lies between measured points; a size that
+    gains nothing keeps the smaller, cheaper option. Sizes too small to run on are null.
+    """
+    from windtunnel.cli.opening import check_out
+
+    check_out(out, (*_CHARTS, *_TABLES), model)
+    known = opened(model)
+    least, most = gpus
+    found = known.curve(most, node_gpus=node_gpus, node_cpus=node_cpus)
+    rows = [_row(known, size, found[size - 1]) for size in range(least, most + 1)]
+    if out is not None:
+        _write(known, rows, out)
+    if as_json:
+        from windtunnel.cli.machine import print_json
+
+        facts = {"model": known.name, "global_batch_size": known.global_batch_size}
+        facts |= {"provenance": known.provenance}
+        print_json({**facts, "curve": rows, "out": None if out is None else str(out)})
+        return
+    _print(known, rows, out)
+
+
+def _row(model: TrainingModel, size: int, option: Option | None) -> dict[str, Any]:
+    """Return a size of the curve; the GPUs that its option uses are ``num_gpus``."""
+    if option is None:
+        empty = dict.fromkeys(("num_gpus", "plan", "placement", "num_cpus"))
+        return {"gpus": size, **empty, "iteration_time": None, "measured": None, "throughput": None}
+    speed = model.global_batch_size / option.iteration_time
+    return {"gpus": size, **option_data(option), "throughput": speed}
+
+
+def _write(model: TrainingModel, rows: list[dict[str, Any]], out: Path) -> None:
+    if out.suffix.lower() in _TABLES:
+        import pyarrow as pa
+
+        from windtunnel.cli.saving import save_table
+
+        save_table(pa.Table.from_pylist(rows), out)
+        return
+    from windtunnel.report.energy_charts import write_chart
+    from windtunnel.report.throughput_chart import curve_chart
+
+    write_chart(out, curve_chart(model, rows), f"{model.name}: speed by GPUs")
+
+
+def _print(model: TrainingModel, rows: list[dict[str, Any]], out: Path | None) -> None:
+    from windtunnel.cli.screen import bullets, heading, line, plain_table, screen
+
+    console = screen()
+    heading(console, f"{model.title}: {model.global_batch_size} samples an iteration")
+    table = []
+    before: object = None
+    for row in rows:
+        if row["plan"] is None or row["num_gpus"] == before:
+            continue
+        before = row["num_gpus"]
+        table.append(
+            (
+                row["plan"],
+                row["placement"],
+                "measured" if row["measured"] else "predicted",
+                str(row["num_gpus"]),
+                str(row["num_cpus"]),
+                f"{row['iteration_time']:.5g}",
+                f"{row['throughput']:.5g}",
+            )
+        )
+    headings = ("plan", "placement", "time is", "GPUs", "CPUs", "s/iteration", "samples/s")
+    console.print(plain_table(headings, table, numbers=4))
+    notes = ["Sizes that are not listed run as the next smaller one: more GPUs gain nothing."]
+    if rows and rows[0]["plan"] is None:
+        notes.append("Below the first size the model does not fit.")
+    bullets(console, "Mind", notes)
+    if out is not None:
+        console.print()
+        console.print(line(f"The result is in {out}"))

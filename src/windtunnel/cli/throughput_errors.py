@@ -1,0 +1,78 @@
+"""``windtunnel throughput errors``: how far the models' predictions are off."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from windtunnel.cli.options import output_options
+from windtunnel.cli.throughput import opened
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from windtunnel.throughput.accuracy import PredictionError
+    from windtunnel.throughput.validation import ValidatedCell
+
+
+@click.command(short_help="How far predictions are off, by model and plan.")
+@click.argument("models", metavar="[MODEL]...", nargs=-1)
+@output_options
+def errors(*, models: tuple[str, ...], as_json: bool) -> None:
+    """Predict every measured point of each MODEL and tell the errors, by plan, nodes and model.
+
+    Where the errors are small, a prediction between measured points can be trusted. Beside them:
+    the published table of errors, made again with its own inputs. Without a MODEL: all that come
+    with windtunnel.
+    """
+    from windtunnel.throughput.accuracy import prediction_errors
+    from windtunnel.throughput.morphling_models import training_models
+    from windtunnel.throughput.validation import validate
+
+    shipped = training_models()
+    known = [opened(text) for text in models or shipped]
+    found = [error for model in known for error in prediction_errors(model)]
+    cells = [cell for model in known if model.name in shipped for cell in validate(model.name)]
+    if as_json:
+        from windtunnel.cli.machine import print_json
+
+        print_json(
+            {"measured": [asdict(e) for e in found], "published": [asdict(c) for c in cells]}
+        )
+        return
+    _print(found, cells)
+
+
+def _print(found: Sequence[PredictionError], cells: Sequence[ValidatedCell]) -> None:
+    from windtunnel.cli.screen import bullets, heading, plain_table, screen
+
+    console = screen()
+    heading(console, "Predictions against every measured point, %")
+    rows = []
+    for one in found:
+        numbers: tuple[str, ...] = ("", "", "")
+        if one.mean_percent is not None:
+            told = (one.mean_percent, one.max_percent, one.bias_percent)
+            numbers = tuple(f"{number:.1f}" for number in told)
+        nodes = "several" if one.several_nodes else "one"
+        rows.append((one.model, one.plan, nodes, one.worst or "", str(one.points), *numbers))
+    headings = ("model", "plan", "nodes", "worst at", "points", "mean", "largest", "bias")
+    console.print(plain_table(headings, rows, numbers=4))
+    reasons = [f"{one.model}, {one.plan}: {one.reason}." for one in found if one.reason]
+    bullets(console, "Not predicted", reasons)
+    if not cells:
+        return
+    heading(console, "The published errors, made again, %: mean/largest")
+    table = [
+        (
+            cell.model,
+            cell.group,
+            str(cell.points),
+            f"{cell.mean_percent:.3f}/{cell.max_percent:.3f}",
+            f"{cell.published_mean:.3f}/{cell.published_max:.3f}",
+        )
+        for cell in cells
+    ]
+    console.print(plain_table(("model", "plans", "points", "ours", "published"), table, numbers=3))

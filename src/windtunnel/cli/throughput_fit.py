@@ -1,0 +1,174 @@
+"""``windtunnel throughput fit``: a training model from measured points."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from windtunnel.cli.options import out_option, output_options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from windtunnel.throughput.fitting import Fit
+    from windtunnel.throughput.made import MeasuredPoints
+    from windtunnel.throughput.training import TrainingModel
+
+#: Published profiles are called by other names than their models.
+_PROFILE_NAMES = {"llama7b": "llama7", "llama30b": "llama30"}
+
+
+@click.command(short_help="Learn a model of speeds from a CSV of measured points.")
+@click.argument("points", metavar="POINTS.csv")
+@click.option("--name", metavar="NAME", help="What to call the model.  [default: the file's name]")
+@click.option(
+    "--like",
+    metavar="MODEL",
+    help="A model that comes with windtunnel: what POINTS does not tell is as with it.",
+)
+@click.option("--batch", type=click.IntRange(min=1), metavar="N", help="Samples of an iteration.")
+@click.option(
+    "--parameters", type=click.IntRange(min=1), metavar="N", help="The model's parameters."
+)
+@click.option(
+    "--pcie",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="GB/s",
+    help="Bandwidth between a GPU and its CPUs; fitted where nobody tells.",
+)
+@click.option(
+    "--nvlink",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="GB/s",
+    help="Bandwidth between the GPUs of a node; fitted where nobody tells.",
+)
+@click.option("--refine", is_flag=True, help="Search longer than the published fit does.")
+@out_option("FILE", "Write the model (.json), for every command that takes a MODEL.")
+@output_options
+def fit(*, points: str, out: Path | None, as_json: bool, refine: bool, **asked: Any) -> None:
+    """Fit Morphling's analytic model to POINTS, and make a model that every policy can use.
+
+    POINTS has a row a measured point with the columns plan, placement and iteration_time (s), where
+    known cpu_threads, forward_time, sync_time and update_time (s), and in every row what is known
+    of the model: global_batch_size, parameters, hidden, layers, sequence, pcie, nvlink and network
+    (GB/s), gpus_per_card, gpu_memory_gib. Morphling's published tables and profiles (X.config.csv
+    with X.data.csv) are read, too.
+    """
+    from windtunnel.cli.opening import check_out
+    from windtunnel.throughput.accuracy import prediction_errors
+    from windtunnel.throughput.made import fit_model
+    from windtunnel.throughput.model_file import model_data
+    from windtunnel.traces.training_points import read_points
+
+    check_out(out, (".json",), points)
+    known = _completed(read_points(points), points, asked)
+    name = asked["name"] or _stem(points)
+    model, found, notes = fit_model(known, name=name, provenance=points, refine=refine)
+    data = {
+        **model_data(model),
+        "fit": None if found is None else _fit_data(found, len(known.profile)),
+        "errors": [asdict(error) for error in prediction_errors(model)],
+        "notes": notes,
+    }
+    if out is not None:
+        from windtunnel.cli.machine import plain
+        from windtunnel.report.page import write_page
+
+        write_page(out, json.dumps(plain(data), indent=2, allow_nan=False) + "\n")
+    if as_json:
+        from windtunnel.cli.machine import print_json
+
+        print_json(data)
+        return
+    _print(model, data, out)
+
+
+def _stem(points: str) -> str:
+    """Return a file's name without its endings."""
+    from windtunnel.traces.source import short_name
+
+    name = short_name(points)
+    for ending in (".config", ".data", ".placements"):
+        name = name.removesuffix(ending)
+    return name
+
+
+def _completed(known: MeasuredPoints, points: str, asked: dict[str, Any]) -> MeasuredPoints:
+    """Return the points with what options say of the model, and what a like model has.
+
+    Raises:
+        SpecError: an option contradicts the file, or there is no such model.
+    """
+    from dataclasses import replace
+
+    from windtunnel.errors import SpecError
+    from windtunnel.throughput.morphling_models import training_model, training_models
+
+    facts, notes = dict(known.facts), list(known.notes)
+    given = {"global_batch_size": asked["batch"], "parameters": asked["parameters"]}
+    given |= {"pcie": asked["pcie"], "nvlink": asked["nvlink"]}
+    for key, value in given.items():
+        if value is not None and facts.setdefault(key, value) != value:
+            option = {"global_batch_size": "--batch"}.get(key, f"--{key}")
+            raise SpecError(option, f"found {value:g}; expected {facts[key]:g}, which POINTS says.")
+    like = asked["like"]
+    if like is None and points.endswith((".config.csv", ".data.csv", ".placements.csv")):
+        stem = _stem(points)  # the published files leave their settings to their models
+        like = _PROFILE_NAMES.get(stem, stem)
+        like = like if like in training_models() else None
+    if like is None:
+        return replace(known, facts=facts, notes=notes)
+    model = training_model(like)
+    links = model.bandwidths
+    theirs: dict[str, float | None] = {
+        key: getattr(model, key)
+        for key in ("global_batch_size", "parameters", "hidden", "layers", "sequence")
+    }
+    theirs |= {"gpus_per_card": model.gpus_per_card, "gpu_memory_gib": model.gpu_memory_gib}
+    if links is not None:
+        theirs |= {"pcie": links.pcie, "nvlink": links.nvlink}
+    taken = [key for key, value in theirs.items() if value is not None and key not in facts]
+    notes.append(f"As with {like}: {', '.join(taken)}.")
+    facts = {key: value for key, value in theirs.items() if value is not None} | facts
+    return replace(known, facts=facts, notes=notes)
+
+
+def _fit_data(found: Fit, count: int) -> dict[str, Any]:
+    return {
+        "points": count,
+        "objective": found.objective,
+        "on_bounds": list(found.on_bounds),
+        "fitted_too": list(found.fitted_too),
+    }
+
+
+def _print(model: TrainingModel, data: dict[str, Any], out: Path | None) -> None:
+    from windtunnel.cli.screen import bullets, facts, heading, line, plain_table, screen
+
+    console = screen()
+    heading(console, f"{model.name}: {len(model.table.rows)} measured points")
+    told = data["fitted"] or {}
+    facts(console, [(name, f"{value:.6g}") for name, value in told.items()])
+    if data["fit"] is not None:
+        console.print(f"objective {data['fit']['objective']:.6g}, {data['fit']['points']} points")
+    heading(console, "Predictions against the measured points, %")
+    rows = [
+        (
+            error["plan"],
+            "several" if error["several_nodes"] else "one",
+            str(error["points"]),
+            *(
+                "" if error[key] is None else f"{error[key]:.1f}"
+                for key in ("mean_percent", "max_percent")
+            ),
+        )
+        for error in data["errors"]
+    ]
+    console.print(plain_table(("plan", "nodes", "points", "mean", "largest"), rows, numbers=3))
+    bullets(console, "Mind", data["notes"])
+    if out is not None:
+        console.print()
+        console.print(line(f"The model is in {out}; next: windtunnel throughput curve {out}"))

@@ -1,0 +1,182 @@
+"""Training models as files: what ``windtunnel throughput fit`` writes and everything else reads."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from windtunnel.errors import TraceError, WindtunnelError
+from windtunnel.throughput.analytic import Bandwidths, Parameters
+from windtunnel.throughput.options import parse_placement
+from windtunnel.throughput.plans import Plan
+from windtunnel.throughput.tables import MeasuredTable, Measurement
+from windtunnel.throughput.training import TrainingModel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: What a file says it is.
+FORMAT: Literal["windtunnel training model 1"] = "windtunnel training model 1"
+_SEVEN = tuple[float, float, float, float, float, float, float]
+
+
+class _Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    plan: str
+    placement: str
+    iteration_time: float | None
+    cpu_threads: int | None = None
+
+
+class _Links(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    pcie: float | None
+    nvlink: float | None
+
+
+class _Seven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    k_bwd: float
+    k_sync: float
+    k_opt: float
+    k_os_offload: float
+    k_const: float
+    k_off: float
+    k_swap: float
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One file; `model_data` writes it. The last three entries tell of the fit, to readers."""
+
+    format: Literal["windtunnel training model 1"]
+    name: str
+    title: str
+    global_batch_size: int
+    points: list[_Point]
+    parameters: int | None = None
+    hidden: int | None = None
+    layers: int | None = None
+    sequence: int | None = None
+    forward_time: float | None = None
+    bandwidths: _Links | None = None
+    network: float | None = None
+    gpus_per_card: int = 1
+    gpu_memory_gib: float | None = None
+    offload_threads: int | None = None
+    fitted: _Seven | None = None
+    three_d: _SEVEN | None = None
+    provenance: str = ""
+    fit: dict[str, Any] | None = None
+    errors: list[dict[str, Any]] = []
+    notes: list[str] = []
+
+
+def model_data(model: TrainingModel) -> dict[str, Any]:
+    """Return a model as plain data, which `read_model` understands; infinities are null."""
+    links = model.bandwidths
+    return {
+        "format": FORMAT,
+        "name": model.name,
+        "title": model.title,
+        "global_batch_size": model.global_batch_size,
+        "parameters": model.parameters,
+        "hidden": model.hidden,
+        "layers": model.layers,
+        "sequence": model.sequence,
+        "forward_time": model.forward_time,
+        "bandwidths": None
+        if links is None
+        else {
+            name: value if math.isfinite(value) else None for name, value in asdict(links).items()
+        },
+        "network": model.network,
+        "gpus_per_card": model.gpus_per_card,
+        "gpu_memory_gib": model.gpu_memory_gib,
+        "offload_threads": model.offload_threads,
+        "fitted": None if model.fitted is None else asdict(model.fitted),
+        "three_d": None if model.three_d is None else list(model.three_d),
+        "points": [
+            {
+                "plan": row.plan.name,
+                "placement": row.placement,
+                "iteration_time": row.iteration_time,
+                "cpu_threads": row.threads,
+            }
+            for row in model.table.rows
+        ],
+        "provenance": model.provenance,
+    }
+
+
+def read_model(path: str | Path) -> TrainingModel:
+    """Read a training model.
+
+    Args:
+        path: JSON text as ``windtunnel throughput fit`` writes it.
+
+    Raises:
+        TraceError: it cannot be read or is no such model; names the place in it.
+    """
+    file = str(path)
+    try:
+        read = msgspec.json.decode(Path(path).read_bytes(), type=_File)
+        return _model(read)
+    except OSError as error:
+        hint = f"{error.strerror or error}."
+        raise TraceError(file, "a readable training model", hint=hint) from error
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, WindtunnelError) as error:
+        hint = f"{str(error).rstrip('.')}."
+        raise TraceError(file, "a training model as JSON text", hint=hint) from error
+
+
+def _model(read: _File) -> TrainingModel:
+    """Return the model of a file.
+
+    Raises:
+        SpecError: a plan or placement is none.
+        TraceError: a number that must be above 0 is not.
+    """
+    rows = []
+    for index, point in enumerate(read.points):
+        _positive(f"points[{index}].iteration_time", point.iteration_time)
+        plan = Plan.parse(point.plan)
+        plan.degrees(sum(parse_placement(point.placement)))  # refuses a plan of other GPUs
+        rows.append(Measurement(plan, point.placement, point.iteration_time, point.cpu_threads))
+    checked: Mapping[str, float | None] = {
+        name: getattr(read, name)
+        for name in ("global_batch_size", "parameters", "hidden", "layers", "sequence")
+    } | {name: getattr(read, name) for name in ("forward_time", "network", "gpus_per_card")}
+    for name, value in checked.items():
+        _positive(name, value)
+    links = read.bandwidths
+    if links is not None:
+        _positive("bandwidths.pcie", links.pcie)
+        _positive("bandwidths.nvlink", links.nvlink)
+    fitted = read.fitted
+    return TrainingModel(
+        name=read.name,
+        title=read.title,
+        global_batch_size=read.global_batch_size,
+        table=MeasuredTable(tuple(rows)),
+        parameters=read.parameters,
+        hidden=read.hidden,
+        layers=read.layers,
+        sequence=read.sequence,
+        forward_time=read.forward_time,
+        bandwidths=None
+        if links is None
+        else Bandwidths(links.pcie or math.inf, links.nvlink or math.inf),
+        network=read.network,
+        gpus_per_card=read.gpus_per_card,
+        gpu_memory_gib=read.gpu_memory_gib,
+        offload_threads=read.offload_threads,
+        fitted=None if fitted is None else Parameters(**msgspec.structs.asdict(fitted)),
+        three_d=read.three_d,
+        provenance=read.provenance,
+    )
+
+
+def _positive(name: str, value: float | None) -> None:
+    if value is not None and not value > 0:
+        raise TraceError("the model", "a number > 0", column=name, value=value)
