@@ -189,6 +189,7 @@ def test_words_for_nothing(word: str) -> None:
         ("philly", 352, 2_816),
         ("pai", 1_897, 6_742),
         ("openb", 1_213, 6_212),
+        ("morphling", 8, 64),
         ("helios", 802, 6_416),
         ("helios-venus", 133, 1_064),
         ("helios-earth", 143, 1_144),
@@ -203,7 +204,7 @@ def test_presets_have_the_published_totals(name: str, nodes: int, gpus: int) -> 
 
 
 def test_presets_are_all_tested_and_their_details_published() -> None:
-    assert len(PRESETS) == 10
+    assert len(PRESETS) == 11
     cores = sum(n.count * (n.cpus or 0) for n in preset("pai").node_types)
     assert cores == 156_576
     assert set(preset("openb").gpu_types) == {

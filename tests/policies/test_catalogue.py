@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 ENGINES = ("reference", "compiled")
 #: Policies of tier 3.
 DECIDERS = ("quota", "reserving-packing")
+#: Those that resize jobs; docs/reference/morphling.md has their parameters.
+ELASTIC = tuple(name for name, made in POLICIES.items() if made.elastic)
 JOBS = {
     "submit_time": [0.0, 1.0, 2.0, 3.0],
     "duration": [6.0, 3.0, 1.0, 2.0],
@@ -142,7 +144,7 @@ def test_default_heads_of_line(engine: str) -> None:
     assert {name: out.settings["queueing"] for name, out in defaults.items()} == {
         name: queueing for name, queueing in expected.items() if name in chosen
     }
-    assert set(POLICIES) == {*expected, "qssf", *DECIDERS}
+    assert set(POLICIES) == {*expected, "qssf", *DECIDERS, *ELASTIC}
     assert set(ALIASES.values()) <= set(POLICIES)
 
 
@@ -322,6 +324,12 @@ def test_the_reference_names_every_policy_with_its_parameters_and_default() -> N
         decides = name in DECIDERS  # for itself; the guide has its parameters
         (row,) = [line for line in lines if line.startswith(f"| `{name}`")]
         cells = [cell.strip() for cell in row.strip("|").split("|")]
+        if name in ELASTIC:
+            assert cells[3:] == ["its own", "[Morphling](morphling.md)", "reference"], name
+            told = (page.parent / "morphling.md").read_text(encoding="utf-8")
+            parameters = inspect.signature(type(made)).parameters
+            assert all(f"`{parameter}`" in told for parameter in parameters), name
+            continue
         if decides:
             assert cells[3:] == ["its own", "[quotas](../guides/quotas.md)", "reference"], name
             continue

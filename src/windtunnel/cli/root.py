@@ -26,6 +26,7 @@ COMMANDS: dict[str, str] = {
     "validate": "windtunnel.cli.validate",
     "gavel": "windtunnel.cli.gavel",
     "throughput": "windtunnel.cli.throughput",
+    "morphling": "windtunnel.cli.morphling",
     "energy": "windtunnel.cli.energy",
     "serving": "windtunnel.cli.serving",
     "lab": "windtunnel.cli.lab",

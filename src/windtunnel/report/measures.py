@@ -119,6 +119,21 @@ MEASURES: tuple[Measure, ...] = (
         optional=True,
     ),
     Measure(
+        *("reconfigurations_per_job", "Changes a job, mean", "number", "low", "Cluster"),
+        doc="times a job was given other nodes, GPUs, cores or another plan after its first launch",
+        optional=True,
+    ),
+    Measure(
+        *("penalty_gpu_time", "GPU time launching", "gpu_time", "low", "Cluster"),
+        doc="GPU-seconds of launches and changes, without progress",
+        optional=True,
+    ),
+    Measure(
+        *("promises_kept_running", "Promises kept", "percent", "high", "Cluster"),
+        doc="guaranteed jobs at least as fast while running as what was asked for",
+        optional=True,
+    ),
+    Measure(
         *("jain_user", "Jain\u2019s index over users", "index", "high", "Sharing"),
         doc=_JAIN.format("user"),
         optional=True,

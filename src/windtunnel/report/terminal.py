@@ -30,6 +30,7 @@ _SHORT: tuple[str, ...] = (
     *("avg_wait", "p50_wait", "p90_wait", "p99_wait", "max_wait", "num_waited"),
     *("num_missed_deadlines", "slo_attainment", "avg_tardiness"),
     *("avg_bounded_slowdown", "utilization", "makespan", "gpu_time", "num_preemptions"),
+    *("reconfigurations_per_job", "penalty_gpu_time", "promises_kept_running"),
     *("jain_user", "jain_vc"),
     *("num_failures", "num_restarts", "lost_gpu_time"),
     *("num_jobs", "num_finished", "num_failed", "num_running", "num_waiting", "num_rejected"),

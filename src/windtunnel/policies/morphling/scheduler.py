@@ -12,7 +12,7 @@ is that one). At every instant:
    best-effort jobs may lose everything to a guaranteed one. That is done for the first best-effort
    job that fits nowhere, only if it completes sooner by more seconds than the others lose.
 3. *Size of a launch*: of the options that fit, the one with the least cost: seconds to completion
-   plus GPU-seconds at their price, (``base`` + waiting jobs) / GPUs of the cluster: what a
+   plus GPU-seconds at their price, (``base`` + other waiting jobs) / GPUs of the cluster: what a
    GPU-second delays others. A job rather waits than pays more than ``patience`` times its least
    cost, and it holds back while its launch would delay the others of its class, in sum, by more
    than ``yielding`` times what it has itself waited.
@@ -71,7 +71,7 @@ class Morphling(Policy):
         ageing: float = 43200.0,
         patience: float = 1.3,
         yielding: float = 1.5,
-        base: float = 4.0,
+        base: float = 5.0,
         most: float = 5,
         quotas: Mapping[str, float] | None = None,
     ) -> None:
@@ -169,7 +169,7 @@ class Morphling(Policy):
         return self._ladders[key]
 
     def price(self, waiting: int) -> float:
-        """Return the seconds of others' waiting that a GPU-second costs."""
+        """Return the seconds of others' waiting that a GPU-second costs, by how many wait."""
         return (self.base + waiting) / self._num_gpus
 
     def may_give_way(self, job: JobView) -> bool:
@@ -203,7 +203,7 @@ class Morphling(Policy):
     ) -> tuple[tuple[Option, Where] | None, list[float]]:
         """Return how a job is to be launched now, or None, and until when it holds back."""
         ladder = self.ladder(draft.cluster, job)
-        price = self.price(waiting.count)
+        price = self.price(waiting.count - 1)
         costs = sorted(
             (
                 (draft.runtime(job, option) * (1 + price * option.num_gpus), place, option)
@@ -248,7 +248,7 @@ class Morphling(Policy):
         """Launch the first job that nothing runs beside, whatever it holds back for."""
         for job in line:
             options = self.ladder(draft.cluster, job).options
-            price = self.price(len(line))
+            price = self.price(len(line) - 1)
             for option in sorted(
                 options, key=lambda o: draft.runtime(job, o) * (1 + price * o.num_gpus)
             ):

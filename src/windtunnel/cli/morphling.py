@@ -1,0 +1,175 @@
+"""``windtunnel morphling``: schedulers of reconfigurable jobs, compared as its paper does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from windtunnel.cli.options import output_options
+
+if TYPE_CHECKING:
+    from windtunnel.study.elastic_comparison import ElasticComparison
+
+
+@click.group(short_help="Reconfigurable jobs: Morphling, its rivals and ablations.")
+def morphling() -> None:
+    """Schedulers that change GPUs, cores and execution plans of running jobs (MLSys'25)."""
+
+
+@morphling.command(short_help="All schedulers on Morphling's workloads, in one table.")
+@click.option(
+    "--traces",
+    default="base,bp,mt",
+    show_default=True,
+    metavar="NAMES",
+    help="Workloads, joined by commas: base, bp, mt, naive; or other traces.",
+)
+@click.option(
+    "--policies",
+    metavar="NAMES",
+    help="Elastic policies, joined by commas.  [default: all that come with windtunnel]",
+)
+@click.option(
+    "--penalties",
+    default="260,0",
+    show_default=True,
+    metavar="SECONDS",
+    help="What a launch or change costs, joined by commas.",
+)
+@click.option(
+    "--cluster",
+    default="morphling",
+    show_default=True,
+    metavar="SPEC",
+    help="8x8:A800, FILE.toml or a published cluster's name.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write the table and the charts there: comparison and a time-line a policy.",
+)
+@output_options
+def compare(
+    *,
+    traces: str,
+    policies: str | None,
+    penalties: str,
+    cluster: str,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Fly every workload under every scheduler, with each penalty."""
+    from windtunnel.cli.screen import progress, shows_progress
+    from windtunnel.study.elastic_comparison import SCHEDULERS, compare_elastic
+
+    names = [_trace(word.strip()) for word in traces.split(",") if word.strip()]
+    chosen = SCHEDULERS
+    if policies is not None:
+        chosen = tuple(word.strip() for word in policies.split(",") if word.strip())
+    seconds = _seconds(penalties)
+    _check(names, chosen, out)
+    total = len(names) * len(chosen) * len(seconds)
+    with progress("Flying", total, show=shows_progress(as_json=as_json)) as done:
+        found = compare_elastic(names, chosen, seconds, cluster=cluster, on_done=done)
+    written = [] if out is None else _write(found, out)
+    if as_json:
+        from windtunnel.cli.machine import print_json
+
+        print_json({"runs": found.rows(), "out": [str(path) for path in written]})
+        return
+    _print(found, written)
+
+
+def _trace(word: str) -> str:
+    """Return a trace's name: ``base`` is ``morphling:base``."""
+    return f"morphling:{word}" if word in {"base", "bp", "mt", "naive"} else word
+
+
+def _seconds(text: str) -> list[float]:
+    """Return the penalties.
+
+    Raises:
+        SpecError: one is no number >= 0, or there is none.
+    """
+    from windtunnel.errors import SpecError, quote
+
+    try:
+        found = [float(word) for word in text.split(",") if word.strip()]
+    except ValueError:
+        found = []
+    if not found or not all(0 <= value < float("inf") for value in found):
+        raise SpecError("--penalties", f"found {quote(text)}; expected such as 260,0.")
+    return list(dict.fromkeys(found))
+
+
+def _check(traces: list[str], policies: tuple[str, ...], out: Path | None) -> None:
+    """Check what can be checked before anything is flown.
+
+    Raises:
+        SpecError: no trace, no policy, one twice, one that is not elastic, or a place for files
+            that cannot be written to.
+    """
+    from windtunnel.errors import SpecError, quote
+    from windtunnel.policies import resolve_policy
+
+    for name, words in (("--traces", tuple(traces)), ("--policies", policies)):
+        if not words or len(set(words)) < len(words):
+            raise SpecError(name, f"found {', '.join(words)}; expected at least one, each once.")
+    for word in policies:
+        if not resolve_policy(word).elastic:
+            message = f"policy {quote(word)} resizes no jobs; `windtunnel compare` takes it."
+            raise SpecError("--policies", message)
+    if out is not None and not out.parent.is_dir():
+        raise SpecError("--out", f"expected a folder in one that exists; found {quote(str(out))}.")
+
+
+def _write(found: ElasticComparison, out: Path) -> list[Path]:
+    """Write table and charts; return the files."""
+    import json
+
+    from windtunnel.report.elastic_charts import comparison_chart, timeline_chart
+    from windtunnel.report.figures.writing import interactive
+
+    out.mkdir(exist_ok=True)
+    texts: dict[str, str] = {
+        "comparison.json": json.dumps(found.rows(), indent=1),
+        "comparison.html": interactive(comparison_chart(found).to_dict(), "Schedulers compared"),
+    }
+    for (trace, policy, penalty), outcome in found.outcomes.items():
+        if penalty == max(key[2] for key in found.outcomes):
+            name = f"gpus-{trace}-{policy}".replace(":", "-").replace("/", "-")
+            page = interactive(timeline_chart(outcome).to_dict(), f"{trace}, {policy}")
+            texts[f"{name}.html"] = page
+    for name, text in texts.items():
+        (out / name).write_text(text, encoding="utf-8")
+    return [out / name for name in texts]
+
+
+def _print(found: ElasticComparison, written: list[Path]) -> None:
+    from windtunnel.cli.screen import heading, line, plain_table, screen
+
+    console = screen()
+    rows = found.rows()
+    headings = ["scheduler", "mean JCT, s", "P50", "P99", "last end", "guaranteed", "changes a job"]
+    for trace, penalty in dict.fromkeys((row["trace"], row["penalty"]) for row in rows):
+        heading(console, f"{trace}, {penalty:g} s a launch or change")
+        shown = [
+            [
+                row["policy"],
+                *(_number(row[key]) for key in ("avg_jct", "p50_jct", "p99_jct", "last_end")),
+                _number(row["avg_jct_guaranteed"]),
+                f"{row['reconfigurations_per_job']:.3f}",
+            ]
+            for row in rows
+            if (row["trace"], row["penalty"]) == (trace, penalty)
+        ]
+        console.print(plain_table(headings, shown, numbers=len(headings) - 1))
+    for path in written:
+        console.print(line(str(path)))
+
+
+def _number(value: Any) -> str:
+    return "-" if value is None else f"{value:,.0f}"
