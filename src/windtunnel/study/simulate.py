@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel import schema
 from windtunnel.cluster.parse import parse_cluster
-from windtunnel.energy.governing import Governing
 from windtunnel.errors import SpecError, quote
 from windtunnel.placements import (
     checked_topology,
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.energy.cluster_power import PowerModel
+    from windtunnel.energy.governing import Governing
     from windtunnel.energy.power_policies import NodeSleep, PowerCap, StartShift
     from windtunnel.sim.contract import Policy
     from windtunnel.sim.flight import Flight
@@ -264,7 +264,7 @@ def fly(
         needs=["slow-downs"] * (model is not None)
         + ["topology"] * (topology != "none")
         + ["disruptions"] * (disruptions is not None)
-        + ["power"] * governing.acts,
+        + ["power"] * (governing is not None and governing.acts),
     )
     told = (foresight or Foresight(recorded, options.seed)).tell(
         policy, estimates if plans else None
@@ -283,7 +283,7 @@ def fly(
     extra: dict[str, Any] = {}
     if disruptions is not None:
         extra["disruptions"] = resolve(disruptions, problem, cluster, options.seed)
-    if governing.acts:
+    if governing is not None and governing.acts:
         extra["power"] = governing.plan(problem, cluster, options.seed)
     disrupted = [note for plan in extra.values() for note in plan.notes]
     neighbours = None if model is None else Neighbours(model, problem, cluster)
@@ -302,7 +302,7 @@ def fly(
     settings = {
         "policy": policy.label,
         **asdict(replace(_ungoverned(asked), disruptions=None, slowdown=None)),
-        **governing.to_mapping(),
+        **({} if governing is None else governing.to_mapping()),
         "disruptions": None if disruptions is None else disruptions.to_mapping(),
         "slowdown": None if model is None else model.to_mapping(),
         "queueing": queueing if policy.tier < 3 else "policy",  # noqa: PLR2004 - the tier's name
@@ -382,13 +382,18 @@ def _governing(
     disruptions: Disruptions | None,
     *,
     as_pool: bool,
-) -> Governing:
-    """Return the run's policies of power.
+) -> Governing | None:
+    """Return the run's model and policies of power; None = it has none.
 
     Raises:
         SpecError, TraceError: one is wrong, or does not go with the other options.
     """
-    found = Governing.of(options.power, options.power_cap, options.shift, options.node_sleep)
+    given = (options.power, options.power_cap, options.shift, options.node_sleep)
+    if all(one is None for one in given):
+        return None
+    from windtunnel.energy.governing import Governing  # it brings the readers of traces
+
+    found = Governing.of(*given)
     found.check(policy, queueing, options.events, as_pool=as_pool)
     if found.acts and disruptions is not None:
         raise SpecError(
