@@ -502,3 +502,25 @@ def test_policies_of_power_go_together() -> None:
 
 #: Settings that are told, and are no options of `windtunnel.simulate`, or name the same policy.
 _NOT_OPTIONS = ("policy", "parameters", "order_by")
+
+
+def test_a_job_goes_where_there_is_power_for_it() -> None:
+    # Best fit takes the first node, of A, where the job would draw 200 W more; B draws 70 more.
+    jobs = {"submit_time": [0], "duration": [10], "num_gpus": [1]}
+    model = {**RICH, "limits": []}
+    plain = wt.simulate(jobs, NODES, "fifo", power=model)
+    assert plain.table["nodes"].to_pylist() == [[0]]
+    for queueing in ("strict", "easy"):
+        run = wt.simulate(
+            *(jobs, NODES, "fifo"),
+            queueing=queueing,
+            estimates="perfect" if queueing == "easy" else None,
+            power=model,
+            power_cap=IDLE_W + 100,
+        )
+        assert run.table["nodes"].to_pylist() == [[2]]
+        assert run.table["start_time"].to_pylist() == [0]
+    # 13 GPUs fit on neither type alone: they may need up to the draw of 13 of A.
+    gang = {"submit_time": [0], "duration": [10], "num_gpus": [13]}
+    with pytest.raises(SpecError, match="never fit"):
+        wt.simulate(gang, NODES, "fifo", power=model, power_cap=IDLE_W + 1000)

@@ -443,7 +443,11 @@ def _check_disruptable(
 def _left_waiting(flight: Flight, until: float) -> list[str]:
     """Return what to tell of jobs that wait at the end of a run without a horizon."""
     waiting = int((flight.status == WAITING).sum())
-    if flight.interruptions is None or until < math.inf or not waiting:
+    if until < math.inf or not waiting:
+        return []
+    if flight.power is not None:
+        return [f"{waiting:,} job(s) wait for ever: the power that they need is never free."]
+    if flight.interruptions is None:
         return []
     return [f"{waiting:,} job(s) wait for ever: the GPUs they ask for do not come back."]
 
