@@ -65,7 +65,10 @@ def simulate(
     words += [] if out is None else ["--out", str(out)]
     book = None if flown.books is None else next(iter(flown.books.values()))
     if out is not None:
-        save_table(outcome.table, out)
+        table = outcome.table
+        if book is not None:
+            table = table.append_column("energy_j", [book.energy_by_job])
+        save_table(table, out)
     if as_json:
         from windtunnel.cli.machine import cluster_data, print_json, run_data, trace_data
 
