@@ -524,3 +524,14 @@ def test_a_job_goes_where_there_is_power_for_it() -> None:
     gang = {"submit_time": [0], "duration": [10], "num_gpus": [13]}
     with pytest.raises(SpecError, match="never fit"):
         wt.simulate(gang, NODES, "fifo", power=model, power_cap=IDLE_W + 1000)
+
+
+def test_jobs_that_never_fit_may_be_rejected() -> None:
+    jobs = {"submit_time": [0, 0, 1], "duration": [10, 10, 10], "num_gpus": [4, 2, 1]}
+    for policy in ("fifo", "quota", "srtf"):
+        run = wt.simulate(
+            *(jobs, "1x4", policy), power=PLAIN, power_cap=300, oversize="reject", node_sleep={}
+        )
+        assert run.table["status"].to_pylist() == ["rejected", "finished", "finished"]
+        assert "400 W; the highest cap is 300 W" in run.table["reason"].to_pylist()[0]
+        assert run.table["start_time"].to_pylist()[1:] == [0, 1]

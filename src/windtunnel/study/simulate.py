@@ -279,12 +279,13 @@ def fly(
         oversize=options.oversize,
         incomplete=options.incomplete,
     )
-    flown = policy.for_run(problem)
     extra: dict[str, Any] = {}
+    if governing is not None and governing.acts:
+        problem, plan = governing.plan(problem, cluster, options.seed, options.oversize)
+        extra["power"] = plan
+    flown = policy.for_run(problem)
     if disruptions is not None:
         extra["disruptions"] = resolve(disruptions, problem, cluster, options.seed)
-    if governing is not None and governing.acts:
-        extra["power"] = governing.plan(problem, cluster, options.seed)
     disrupted = [note for plan in extra.values() for note in plan.notes]
     neighbours = None if model is None else Neighbours(model, problem, cluster)
     if neighbours is not None:

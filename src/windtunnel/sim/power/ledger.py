@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.free import Where
     from windtunnel.sim.power.plan import CapPlan, PowerPlan
+    from windtunnel.sim.problem import Problem
 
 #: A cap that is met but for rounding is met.
 SLACK = 1e-9
@@ -325,22 +326,9 @@ class PoweredLedger(Ledger):
         if not told or told[-1][1] != level:
             told.append((now, level))
 
-    def check_all_fit(self, highest_w: float) -> None:
-        """Check that every job could run alone under the highest cap.
-
-        Raises:
-            SpecError: one could not, and would wait for ever.
-        """
-        budget = self.budget_at(highest_w)
-        short = [job for job in range(len(self.gpus)) if self.least_floor(job) > max(budget, 0)]
-        if short:
-            name = quote(self.problem.jobs.job_id[self.problem.rows[short[0]]])
-            need = (self.base_w + self.least_floor(short[0]) / NANO) * self.cap.pue
-            raise SpecError(
-                "power_cap",
-                f"{len(short):,} job(s) never fit under it: {name} alone takes the cluster to "
-                f"{need:,.6g} W; the highest cap is {highest_w:,.6g} W.",
-            )
+    def alone_w(self, job: int) -> float:
+        """Return what the building draws at least while a waiting job runs alone, W."""
+        return (self.base_w + self.least_floor(job) / NANO) * self.cap.pue
 
     def close(self, horizon: float, points: int) -> Flight:
         """Return the run as arrays in jobs-table order; see `Ledger.close`."""
@@ -373,3 +361,34 @@ class PoweredLedger(Ledger):
 
 class WatchedPoweredLedger(WatchedLedger, PoweredLedger):
     """A `PoweredLedger` that tells the policy who started and who stopped."""
+
+
+def never_fit(problem: Problem, plan: PowerPlan) -> dict[int, str]:
+    """Return which jobs could not even run alone under the highest cap: arrival number -> why.
+
+    Args:
+        problem: the jobs.
+        plan: policies of power.
+    """
+    if plan.cap is None or not len(problem.rows):
+        return {}
+    ledger = PoweredLedger(problem, _Nowhere(), 0.0)
+    ledger.govern(plan)
+    highest = plan.cap.highest_w
+    budget = max(ledger.budget_at(highest), 0)
+    return {
+        job: f"alone takes the cluster to {ledger.alone_w(job):,.6g} W; the highest cap is "
+        f"{highest:,.6g} W"
+        for job in range(len(problem.rows))
+        if ledger.least_floor(job) > budget
+    }
+
+
+class _Nowhere:
+    """The placement of a ledger that starts nobody."""
+
+    name = "nowhere"
+
+    def place(self, free: Any, demand: Any) -> Where | None:  # noqa: ARG002 - one contract
+        """Return None."""
+        return None
