@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
 import pytest
 
 if TYPE_CHECKING:
@@ -89,6 +90,16 @@ def test_policies_of_power(run: Callable[..., Any], words: list[str], tmp_path: 
     assert "jobs shifted" in screen
     asleep = run(*words, "--node-sleep", "saturn,wake_time=1m", "--json").json
     assert asleep["energy"]["num_wakes"] == 0
+
+
+def test_energy_of_every_job(run: Callable[..., Any], words: list[str], tmp_path: Path) -> None:
+    out = tmp_path / "jobs.parquet"
+    assert run(*words, "--out", out).code == 0
+    table = pq.read_table(out)
+    assert table.select(["job_id", "energy_j"]).to_pylist() == [
+        {"job_id": "a", "energy_j": 50_000},
+        {"job_id": "b", "energy_j": 12_500},
+    ]
 
 
 def test_comparing_energy(run: Callable[..., Any], words: list[str], tmp_path: Path) -> None:

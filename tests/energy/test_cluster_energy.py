@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -219,6 +220,24 @@ def test_series_repeat_and_integrate() -> None:
     assert HOURLY.at(np.array([-1.0, 0.0, 6 * HOUR])).tolist() == [100, 400, 400]
     assert not HOURLY.covers(0, 6 * HOUR + 1)
     assert HOURLY.covers(0, 6 * HOUR)
+
+
+@given(
+    lengths=st.lists(st.integers(1, 5000), min_size=1, max_size=6),
+    start=st.integers(-40_000, 40_000),
+)
+def test_rows_from_any_time(lengths: list[int], start: int) -> None:
+    """The rows from a time on are what holds at it, and every change after it, for ever."""
+    times = np.cumsum([7, *lengths]).astype(float)
+    series = Series(times, np.arange(len(times), dtype=float))
+    rows = list(islice(series.rows_from(float(start)), 20))
+    assert rows[0] == (start, float(series.at(float(start))))
+    when = [time for time, _ in rows]
+    assert when == sorted(set(when))
+    assert [value for _, value in rows] == series.at(np.array(when)).tolist()
+    assert when[1:] == series.changes(float(start), when[-1] + 0.5).tolist()
+    only = Series.constant(5.0)
+    assert list(only.rows_from(3.0)) == [(3.0, 5.0)]
 
 
 def test_reading_series(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import windtunnel as wt
-from windtunnel.energy import CES_RULES, CesRule, PowerModel, account, sleeping
+from windtunnel.energy import CES_RULES, CesRule, PowerModel, account, sleeping, smape
 from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
@@ -65,7 +65,14 @@ def test_on_the_nodes_of_philly(data_dir: Path, name: str) -> None:
     steps = len(series) // 10
     used = series[: 10 * steps, 0].reshape(steps, 10).max(axis=1)
     total = int(series[:, 1].max())
-    found = sleeping(used, total, np.roll(used, 144), CES_RULES[name])
+    predicted = np.append(np.full(144, used[0]), used[:-144])  # as it was a day before
+    assert 1 < smape(predicted, used) < 40
+    assert smape(used, used) == 0
+    found = sleeping(used, total, predicted, CES_RULES[name])
+    told = found.told(step=600)
+    assert told["wakes_per_day"] * steps / 144 == pytest.approx(found.wakes)
+    assert told["changes_per_day"] <= 144
+    assert told["mean_asleep"] == pytest.approx(total - found.active.mean())
     assert (found.active >= found.used).all()
     assert (found.active <= total).all()
     assert found.used_of_active >= found.used_of_all

@@ -39,7 +39,34 @@ RICH: dict[str, Any] = {
 NODES = wt.ClusterSpec((wt.NodeType(2, 4, "A"), wt.NodeType(3, 4, "B")))
 #: The draw of `NODES` idle: (5 hosts + 8 x 50 + 12 x 20) x 1.25.
 IDLE_W = 1.25 * (500 + 400 + 240)
-POLICIES = [
+
+
+@wt.policy("lifo-of-its-own")
+def lifo(now: float, queue: Any, cluster: Any) -> Any:
+    """Start the newest job that fits; a policy that takes every decision itself (tier 3)."""
+    for job in sorted(queue, key=lambda one: -one.number):
+        where = cluster.fit(job)
+        if where is not None:
+            yield wt.Start(job, where)
+
+
+@wt.policy("jumping-of-its-own")
+def jumping(now: float, queue: Any, cluster: Any) -> Any:
+    """Let a shorter job take a longer one's place, where that makes room and power for it."""
+    for job in sorted(queue, key=lambda one: (one.duration, one.number)):
+        if cluster.fit(job) is not None:
+            yield wt.Start(job)
+            continue
+        for other in [one for one in cluster.running if one.duration > 2 * job.duration]:
+            if cluster.fit(job, without=[other]) is not None:
+                yield wt.Preempt(other)
+                yield wt.Start(job)
+                break
+
+
+POLICIES: list[tuple[Any, str | None]] = [
+    (lifo, None),
+    (jumping, None),
     ("fifo", None),
     ("fifo", "skip"),
     ("sjf", "easy"),
@@ -207,7 +234,7 @@ def table_of(cases: list[Any]) -> dict[str, Any]:
     cases=CASES,
     caps=st.lists(st.floats(0, 2500), min_size=1, max_size=5),
     limits=st.sampled_from(["none", "uniform", "optimised"]),
-    which=st.sampled_from(POLICIES),
+    which=st.sampled_from([*POLICIES, ("quota", None)]),
     sleeps=st.booleans(),
 )
 def test_the_cap_is_never_exceeded(
@@ -216,6 +243,8 @@ def test_the_cap_is_never_exceeded(
     # The largest job is 8 GPUs of A at 250 W (200 W beyond idle): room for it at the last cap.
     rows = [[700.0 * i, IDLE_W + extra] for i, extra in enumerate([*caps, 2500.0])]
     policy, queueing = which
+    if policy == "quota":  # keeps books: a constant cap
+        rows = rows[-1:]
     model = PowerModel.from_mapping(RICH)
     run = wt.simulate(
         table_of(cases),
@@ -248,7 +277,7 @@ def test_the_cap_is_never_exceeded(
 
 @given(cases=CASES, which=st.sampled_from(POLICIES))
 def test_a_cap_out_of_reach_changes_nothing(
-    cases: list[Any], which: tuple[str, str | None]
+    cases: list[Any], which: tuple[Any, str | None]
 ) -> None:
     policy, queueing = which
     jobs = table_of(cases)
@@ -277,6 +306,9 @@ def test_what_cannot_be_capped_is_refused() -> None:
         wt.simulate(jobs, "pool:4", "fifo", power=PLAIN, power_cap="400,limits=unifrom")
     with pytest.raises(SpecError, match="reference"):
         wt.simulate(jobs, "pool:4", "fifo", power=PLAIN, power_cap=400, engine="compiled")
+    falling = {"rows": [[0, 900], [9, 400]]}
+    with pytest.raises(SpecError, match="keeps books"):
+        wt.simulate(jobs, "pool:4", "quota", power=PLAIN, power_cap=falling)
     with pytest.raises(SpecError, match="together"):
         wt.simulate(
             *(jobs, "1x4", "fifo"), power=PLAIN, power_cap=400, disruptions="mtbf:1d/mttr:1h"
@@ -348,12 +380,15 @@ def test_forecast_errors_are_seeded() -> None:
     assert len({tuple(start) for start in starts}) > 1
 
 
+ORDERS = [which for which in POLICIES if which[0] not in (lifo, jumping)]
+
+
 @given(
     cases=CASES,
     values=st.lists(st.integers(1, 9), min_size=2, max_size=6),
     interruptible=st.booleans(),
     delay=st.integers(0, 20_000),
-    which=st.sampled_from([*POLICIES, ("conservative", None)]),
+    which=st.sampled_from([*ORDERS, ("conservative", None)]),
 )
 def test_shifting_on_an_empty_cluster(
     *, cases: list[Any], values: list[int], interruptible: bool, delay: int, which: tuple[str, Any]
@@ -379,9 +414,9 @@ def test_shifting_on_an_empty_cluster(
     assert (after <= before * ratio * (1 + 1e-9) + 1e-12).all()
 
 
-@given(cases=CASES, which=st.sampled_from([*POLICIES, ("conservative", None)]))
+@given(cases=CASES, which=st.sampled_from([*ORDERS, ("conservative", None)]))
 def test_shifted_jobs_are_accounted_for_in_a_full_cluster(
-    cases: list[Any], which: tuple[str, str | None]
+    cases: list[Any], which: tuple[Any, str | None]
 ) -> None:
     policy, queueing = which
     wish = {"rows": HOURLY, "max_delay": 9000, "interruptible": True}
@@ -394,3 +429,109 @@ def test_shifted_jobs_are_accounted_for_in_a_full_cluster(
     assert (run.table["start_time"].to_numpy() >= record.held_until).all()
     extra = run.table["run_time"].to_numpy() - np.array([case[1] for case in cases])
     assert extra == pytest.approx(5.0 * run.flight.preemptions, abs=1e-6)
+
+
+@given(
+    cases=st.lists(
+        st.tuples(
+            st.integers(0, 900),
+            st.integers(1, 900),
+            st.sampled_from([0.0, 0.25, 0.5, 1.0, 2.0]),
+            st.sampled_from(["train", "eval"]),
+        ),
+        min_size=1,
+        max_size=14,
+    ),
+    cap=st.floats(500, 1500),
+    where=st.sampled_from(["pool:4", "2x2"]),
+    sharing=st.sampled_from([None, "pooled"]),
+    limits=st.sampled_from(["none", "uniform", "optimised"]),
+)
+def test_parts_of_gpus_are_capped(
+    cases: list[Any], cap: float, where: str, sharing: str | None, limits: str
+) -> None:
+    model = PowerModel.from_mapping(
+        {"gpus": {"default": {"idle_w": 50, "active_w": 250}}, "limits": [TABLE]}
+    )
+    names = ("submit_time", "duration", "num_gpus", "workload")
+    jobs = dict(zip(names, map(list, zip(*cases, strict=True)), strict=True))
+    cap = max(cap, 200 + 2 * 200.0)  # two whole GPUs beyond idle
+    run = wt.simulate(
+        *(jobs, where, "fifo"),
+        queueing="skip",
+        sharing=sharing if where == "2x2" else None,
+        power=model,
+        power_cap={"watts": cap, "limits": limits},
+    )
+    assert run.metrics()["num_finished"] == len(cases)
+    power = account(run, model).power["power_w"].to_numpy()
+    assert (power <= cap * (1 + 1e-8)).all()
+    numbers, area = integral(run, model)
+    assert numbers["energy_j"] == pytest.approx(area, rel=1e-9)
+
+
+def test_policies_of_power_go_together() -> None:
+    """A cap, sleeping nodes and shifted jobs at once, on measured tables and a slow-down model."""
+    cases = [(700 * i % 9000, 600 + 97 * i % 3000, 1 + i % 4, "A", "train", "u") for i in range(40)]
+    model = PowerModel.from_mapping(RICH)
+    run = wt.simulate(
+        table_of(cases),
+        NODES,
+        "sjf",
+        queueing="skip",
+        power=model,
+        power_cap={"watts": IDLE_W + 700, "limits": "uniform"},
+        shift={"rows": HOURLY, "max_delay": "2h"},
+        node_sleep={"forecast": "last", "fut": 0, "buffer": 0, "keep": 1},
+        slowdown="spread=0.5",
+    )
+    assert run.metrics()["num_finished"] == len(cases)
+    numbers, area = integral(run, model)
+    assert numbers["energy_j"] == pytest.approx(area, rel=1e-9)
+    assert account(run, model).power["power_w"].to_numpy().max() <= (IDLE_W + 700) * (1 + 1e-8)
+    record = run.flight.power
+    assert record is not None
+    assert record.num_wakes > 0
+    assert record.level.max() > 0
+    again = wt.simulate(
+        *(table_of(cases), NODES, "sjf"),
+        **{k: v for k, v in run.settings.items() if k not in _NOT_OPTIONS},
+    )
+    assert again.table.equals(run.table)
+
+
+#: Settings that are told, and are no options of `windtunnel.simulate`, or name the same policy.
+_NOT_OPTIONS = ("policy", "parameters", "order_by")
+
+
+def test_a_job_goes_where_there_is_power_for_it() -> None:
+    # Best fit takes the first node, of A, where the job would draw 200 W more; B draws 70 more.
+    jobs = {"submit_time": [0], "duration": [10], "num_gpus": [1]}
+    model = {**RICH, "limits": []}
+    plain = wt.simulate(jobs, NODES, "fifo", power=model)
+    assert plain.table["nodes"].to_pylist() == [[0]]
+    for queueing in ("strict", "easy"):
+        run = wt.simulate(
+            *(jobs, NODES, "fifo"),
+            queueing=queueing,
+            estimates="perfect" if queueing == "easy" else None,
+            power=model,
+            power_cap=IDLE_W + 100,
+        )
+        assert run.table["nodes"].to_pylist() == [[2]]
+        assert run.table["start_time"].to_pylist() == [0]
+    # 13 GPUs fit on neither type alone: they may need up to the draw of 13 of A.
+    gang = {"submit_time": [0], "duration": [10], "num_gpus": [13]}
+    with pytest.raises(SpecError, match="never fit"):
+        wt.simulate(gang, NODES, "fifo", power=model, power_cap=IDLE_W + 1000)
+
+
+def test_jobs_that_never_fit_may_be_rejected() -> None:
+    jobs = {"submit_time": [0, 0, 1], "duration": [10, 10, 10], "num_gpus": [4, 2, 1]}
+    for policy in ("fifo", "quota", "srtf"):
+        run = wt.simulate(
+            *(jobs, "1x4", policy), power=PLAIN, power_cap=300, oversize="reject", node_sleep={}
+        )
+        assert run.table["status"].to_pylist() == ["rejected", "finished", "finished"]
+        assert "400 W; the highest cap is 300 W" in run.table["reason"].to_pylist()[0]
+        assert run.table["start_time"].to_pylist()[1:] == [0, 1]

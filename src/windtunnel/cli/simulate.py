@@ -84,7 +84,10 @@ def simulate(
     flown = replace(flown, notes=(*flown.notes, *told))
     book = None if flown.books is None else next(iter(flown.books.values()))
     if out is not None:
-        save_table(outcome.table, out)
+        table = outcome.table
+        if book is not None:
+            table = table.append_column("energy_j", [book.energy_by_job])
+        save_table(table, out)
     if as_json:
         from windtunnel.cli.machine import cluster_data, print_json, run_data, trace_data
 

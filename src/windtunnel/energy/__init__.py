@@ -34,7 +34,7 @@ from windtunnel.energy.seeds import EnergyStudy, band, study
 from windtunnel.energy.shifting import Shift, shift
 from windtunnel.energy.workload import Sweep, TrainingJob, Workload
 from windtunnel.sim.power.ces import PUBLISHED as CES_RULES
-from windtunnel.sim.power.ces import CesRule, sleeping
+from windtunnel.sim.power.ces import CesRule, sleeping, smape
 
 __all__ = [
     "CES_RULES",
@@ -81,6 +81,7 @@ __all__ = [
     "simulate_group",
     "simulate_recurrences",
     "sleeping",
+    "smape",
     "study",
     "synthetic_groups",
     "uniform_limits",

@@ -13,12 +13,13 @@ from windtunnel.energy.power_policies import FORECASTS, NodeSleep, PowerCap, Sta
 from windtunnel.energy.shifting import shift
 from windtunnel.errors import SpecError, quote
 from windtunnel.sim.columns import numeric_column
+from windtunnel.sim.contract import Policy
 from windtunnel.sim.disruptions.spans import seconds
+from windtunnel.sim.power.ledger import never_fit
 from windtunnel.sim.power.plan import CapPlan, Draw, PowerPlan, ShiftPlan, SleepPlan
 
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
-    from windtunnel.sim.contract import Policy
     from windtunnel.sim.power.plan import Pieces
     from windtunnel.sim.problem import Problem
 
@@ -95,6 +96,12 @@ class Governing:
             )
         if self.sleep is not None and as_pool:
             raise SpecError("node_sleep", "a pool has no nodes; expected a cluster of nodes")
+        if self.cap is not None and len(self.cap.rows) > 1 and _keeps_books(policy):
+            raise SpecError(
+                "power_cap",
+                f"policy {policy.label!r} keeps books of who runs, which stops by a falling cap do "
+                "not reach; expected a constant cap, or another policy.",
+            )
         if self.shift is not None and self.shift.interruptible and policy.tier == 3:  # noqa: PLR2004 - the tier's name
             raise SpecError(
                 "shift.interruptible",
@@ -102,18 +109,37 @@ class Governing:
                 "order (tiers 1 and 2), or jobs that are not interrupted.",
             )
 
-    def plan(self, problem: Problem, cluster: ClusterSpec, seed: int) -> PowerPlan:
-        """Return what the engine needs.
+    def plan(
+        self, problem: Problem, cluster: ClusterSpec, seed: int, oversize: str
+    ) -> tuple[Problem, PowerPlan]:
+        """Return what the engine needs: the jobs that can be flown, and the policies.
 
         Args:
             problem: the jobs.
             cluster: where.
             seed: of the forecast's errors.
+            oversize: ``raise``, or ``reject`` jobs that the cap never lets run.
 
         Raises:
             SpecError: the model does not describe the cluster, the cap is below what it draws
-                idle, or deadlines are asked for that no job has.
+                idle, a job could never run, or deadlines are asked for that no job has.
         """
+        plan = self._plan(problem, cluster, seed)
+        never = never_fit(problem, plan)
+        if not never:
+            return problem, plan
+        if oversize == "raise":
+            first, reason = next(iter(never.items()))
+            name = quote(problem.jobs.job_id[problem.rows[first]])
+            raise SpecError(
+                "power_cap",
+                f"{len(never):,} job(s) never fit under it: {name} {reason}. Pass "
+                "oversize='reject' (--oversize reject) to list such jobs as rejected.",
+            )
+        flown = problem.without(never)
+        return flown, self._plan(flown, cluster, seed)
+
+    def _plan(self, problem: Problem, cluster: ClusterSpec, seed: int) -> PowerPlan:
         sleep = None
         if self.sleep is not None:
             step = seconds("node_sleep.step", self.sleep.step)
@@ -194,6 +220,11 @@ class Governing:
             type_of=tuple(types.index(kind) for kind in problem.types),
             draws=draws,
         )
+
+
+def _keeps_books(policy: Policy) -> bool:
+    """Return whether a policy takes every decision itself and remembers them during a run."""
+    return policy.tier == 3 and type(policy).for_run is not Policy.for_run  # noqa: PLR2004 - the tier's name
 
 
 def _kinds(problem: Problem) -> tuple[list[str | None], tuple[int, ...]]:

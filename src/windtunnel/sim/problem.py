@@ -6,7 +6,7 @@ the same demand share a class, because what one of them cannot be given none of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from windtunnel.sim.jobs import Jobs
 from windtunnel.sim.rooms import DeviceRules, acceptable, device_room, plain_room
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     import pyarrow as pa
 
@@ -80,6 +80,19 @@ class Problem:
     def quota(self) -> int:
         """GPU units of the whole cluster."""
         return int(self.sizes.sum())
+
+    def without(self, reasons: Mapping[int, str]) -> Problem:
+        """Return the problem without some of the jobs to fly.
+
+        Args:
+            reasons: arrival number -> why the job is not flown.
+        """
+        keep = np.ones(len(self.rows), dtype=bool)
+        keep[list(reasons)] = False
+        told = {int(self.rows[job]): reason for job, reason in reasons.items()}
+        columns = ("rows", "submit", "duration", "estimate", "gpus", "demand_of")
+        kept = {name: getattr(self, name)[keep] for name in columns}
+        return replace(self, **kept, reasons={**self.reasons, **told})
 
     def plain_demand(self, num_gpus: float) -> Demand | DeviceDemand:
         """Return the demand of so many GPUs of any type, as one gang that may split anywhere."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.energy.cluster_power import PowerModel
+    from windtunnel.energy.governing import Governing
     from windtunnel.energy.power_policies import NodeSleep, PowerCap, StartShift
     from windtunnel.sim.contract import Policy
     from windtunnel.sim.disruptions import Disruptions
@@ -198,6 +199,106 @@ def fly(
         return fly_elastic(table, cluster, policy, options)
     _refuse(policy, options, ELASTIC, "it is not elastic: it resizes no jobs")
     return fly_rigid(table, cluster, policy, options, foresight)
+    recorded = table
+    model = resolve_slowdown(options.slowdown)
+    if options.arrivals is not None:
+        ties = None if options.compat is None else in_order
+        table = with_arrivals(table, options.arrivals, ties)
+    asked = options
+    if options.compat is not None:
+        table, policy, options = as_pai(table, cluster, policy, options)
+    as_pool = cluster.is_pool or split_placement(options.placement)[0] == "pool"
+    topology = checked_topology(options.placement, cluster)
+    devices = None if as_pool else _devices(table, cluster, options, topology)
+    where = resolve_placement(
+        options.placement,
+        cluster,
+        devices=devices is not None,
+        seed=options.seed,
+        workload=lambda: _own_workload(table),
+    )
+    queueing = checked_queueing(options.queueing, policy)
+    save_time = _seconds("save_time", options.save_time)
+    restore_time = _seconds("restore_time", options.restore_time)
+    until = math.inf if options.until is None else _seconds("until", options.until)
+    _check_turns(policy, save_time + restore_time)
+    plans = queueing in BACKFILLING and policy.tier < 3  # noqa: PLR2004 - the tier's name
+    estimates = checked_estimates(options.estimates, policy)
+    checked_events(options.events, policy)
+    disruptions = _disruptions(options)
+    if disruptions is not None:
+        _check_disruptable(disruptions, policy, devices, model)
+    governing = _governing(options, policy, queueing, disruptions, as_pool=as_pool)
+    engine = choose_engine(
+        options.engine,
+        policy,
+        queueing=queueing,
+        events=options.events,
+        devices=devices is not None,
+        needs=["slow-downs"] * (model is not None)
+        + ["topology"] * (topology != "none")
+        + ["disruptions"] * (disruptions is not None)
+        + ["power"] * (governing is not None and governing.acts),
+    )
+    told = (foresight or Foresight(recorded, options.seed)).tell(
+        policy, estimates if plans else None
+    )
+    problem = problems.build(
+        told.onto(table),
+        cluster,
+        as_pool=as_pool,
+        devices=devices,
+        bind_types=options.bind_types,
+        estimates=told.estimates,
+        oversize=options.oversize,
+        incomplete=options.incomplete,
+    )
+    extra: dict[str, Any] = {}
+    if governing is not None and governing.acts:
+        problem, plan = governing.plan(problem, cluster, options.seed, options.oversize)
+        extra["power"] = plan
+    flown = policy.for_run(problem)
+    if disruptions is not None:
+        extra["disruptions"] = resolve(disruptions, problem, cluster, options.seed)
+    disrupted = [note for plan in extra.values() for note in plan.notes]
+    neighbours = None if model is None else Neighbours(model, problem, cluster)
+    if neighbours is not None:
+        extra["rates"] = Rates(neighbours)
+    flight = engine.run(
+        problem,
+        flown,
+        where,
+        queueing=queueing,
+        overhead=save_time + restore_time,
+        until=until,
+        events=options.events,
+        **extra,
+    )
+    settings = {
+        "policy": policy.label,
+        **asdict(replace(_ungoverned(asked), disruptions=None, slowdown=None)),
+        **({} if governing is None else governing.to_mapping()),
+        "disruptions": None if disruptions is None else disruptions.to_mapping(),
+        "slowdown": None if model is None else model.to_mapping(),
+        "queueing": queueing if policy.tier < 3 else "policy",  # noqa: PLR2004 - the tier's name
+        "placement": where.name if as_pool else options.placement or where.name,
+        "sharing": None if devices is None else ("pooled" if devices.pooled else "devices"),
+        "estimates": estimates if plans else None,
+        "engine": engine.NAME,
+    }
+    if flown.parameters:
+        settings["parameters"] = dict(flown.parameters)
+    if told.order_by:
+        settings["order_by"] = told.order_by
+    notes = (
+        *problem.notes,
+        *flown.notes,
+        *told.notes,
+        *disrupted,
+        *(() if neighbours is None else neighbours.notes),
+        *_left_waiting(flight, until),
+    )
+    return Outcome(table, cluster, flight, settings, problem.reasons, notes)
 
 
 def _refuse(policy: Policy, options: FlightOptions, names: tuple[str, ...], why: str) -> None:
@@ -209,3 +310,142 @@ def _refuse(policy: Policy, options: FlightOptions, names: tuple[str, ...], why:
     for name in names:
         if getattr(options, name) is not None:
             raise SpecError(name, f"policy {policy.label!r} has no use for it: {why}.")
+    if options.sharing not in (None, *SHARING):
+        raise SpecError.unknown("sharing", str(options.sharing), SHARING)
+    if options.resources not in RESOURCES:
+        raise SpecError.unknown("resources", options.resources, RESOURCES)
+    resources = options.resources == "all"
+    wanted = options.sharing is not None or is_scored(options.placement)
+    if not wanted and not needs_devices(table, cluster, resources=resources):
+        return None
+    return DeviceRules(
+        pooled=options.sharing == "pooled",
+        resources=resources,
+        bind_cpu_tasks=options.compat is not None,
+        one_rack=topology == "rack-only",
+    )
+
+
+def _disruptions(options: FlightOptions) -> Disruptions | None:
+    """Return what disrupts the run; None = nothing does, and it is a plain one.
+
+    Raises:
+        SpecError: the description is wrong, or the events of an instant come one by one.
+    """
+    given = options.disruptions
+    chosen = parse_disruptions(given) if isinstance(given, str) else given
+    if isinstance(chosen, dict):
+        chosen = Disruptions.from_mapping(chosen, source="disruptions")
+    if chosen is None or chosen.is_empty:
+        return None
+    if not isinstance(chosen, Disruptions):
+        raise SpecError("disruptions", f"found {quote(chosen)}; expected a Disruptions or a file.")
+    if options.events != "batch":
+        raise SpecError("events", "with disruptions an instant is handled whole; use 'batch'.")
+    return chosen
+
+
+def _governing(
+    options: FlightOptions,
+    policy: Policy,
+    queueing: str,
+    disruptions: Disruptions | None,
+    *,
+    as_pool: bool,
+) -> Governing | None:
+    """Return the run's model and policies of power; None = it has none.
+
+    Raises:
+        SpecError, TraceError: one is wrong, or does not go with the other options.
+    """
+    given = (options.power, options.power_cap, options.shift, options.node_sleep)
+    if all(one is None for one in given):
+        return None
+    from windtunnel.energy.governing import Governing  # it brings the readers of traces
+
+    found = Governing.of(*given)
+    found.check(policy, queueing, options.events, as_pool=as_pool)
+    if found.acts and disruptions is not None:
+        raise SpecError(
+            "disruptions",
+            "outages and policies of power (power_cap, shift, node_sleep) are not flown together "
+            "yet; expected one or the other.",
+        )
+    return found
+
+
+def _ungoverned(options: FlightOptions) -> FlightOptions:
+    """Return the options without those that `Governing.to_mapping` tells."""
+    return replace(options, power=None, power_cap=None, shift=None, node_sleep=None)
+
+
+def _check_disruptable(
+    disruptions: Disruptions,
+    policy: Policy,
+    devices: DeviceRules | None,
+    model: Slowdown | None,
+) -> None:
+    """Check that a run can be disrupted so.
+
+    Raises:
+        SpecError: it cannot.
+    """
+    if model is not None:
+        raise SpecError(
+            "slowdown",
+            "what a job saves in checkpoints is counted at rate 1; expected a run without "
+            "disruptions, or without slow-downs.",
+        )
+    if policy.watches:
+        raise SpecError(
+            "disruptions",
+            f"policy {policy.label!r} keeps accounts of who runs, which failures do not reach yet; "
+            "expected another policy.",
+        )
+    if devices is not None and disruptions.reservations:
+        raise SpecError(
+            "disruptions",
+            "reservations are of whole nodes' GPUs; expected a run that models no devices: "
+            "resources='gpus' (--resources gpus) and whole GPUs.",
+        )
+
+
+def _left_waiting(flight: Flight, until: float) -> list[str]:
+    """Return what to tell of jobs that wait at the end of a run without a horizon."""
+    waiting = int((flight.status == WAITING).sum())
+    if until < math.inf or not waiting:
+        return []
+    if flight.power is not None:
+        return [f"{waiting:,} job(s) wait for ever: the power that they need is never free."]
+    if flight.interruptions is None:
+        return []
+    return [f"{waiting:,} job(s) wait for ever: the GPUs they ask for do not come back."]
+
+
+def _check_turns(policy: Policy, overhead: float) -> None:
+    """Check that jobs that take turns get on.
+
+    Raises:
+        SpecError: a turn is not longer than what changing over costs, so that none ever would.
+    """
+    if policy.levels is not None and policy.every is not None and overhead >= policy.every:
+        raise SpecError(
+            "save_time + restore_time",
+            f"found {overhead:g} s; policy {policy.label!r} lets jobs take turns of "
+            f"{policy.every:g} s, in which none would get on. Expected less than that.",
+        )
+
+
+def _seconds(name: str, value: float) -> float:
+    """Return a time option as a float.
+
+    Raises:
+        SpecError: it is negative or not a number.
+    """
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise SpecError(name, f"found {value!r}; expected seconds >= 0")
+    return number

@@ -46,14 +46,11 @@ class PoweredEasyQueue(EasyQueue):
                     free.restore(int(what))
                 else:
                     cap_w = what
-            where = ledger.placement.place(free, demand)
-            if where is None:
-                continue
-            need = 0 if ledger.plan.cap is None else ledger.floor(head, where)
-            left = max(ledger.budget_at(cap_w), 0) - running - need
-            if left >= 0:
+            spare = max(ledger.budget_at(cap_w), 0) - running
+            where, _ = ledger.place_within(free, head, spare)
+            if where is not None:
                 free.take(where, demand)
-                self._left = left
+                self._left = spare - ledger.floor(head, where)
                 return time, free
         self._left = 0
         return math.inf, ledger.free.copy()
@@ -68,7 +65,7 @@ class PoweredEasyQueue(EasyQueue):
 
     def _takes_beside(self, job: int, where: Where, beside: FreeState) -> bool:
         """Take what a job holds beside the head at the shadow time; False = it is not free then."""
-        need = 0 if self.ledger.plan.cap is None else self.ledger.floor(job, where)
+        need = self.ledger.floor(job, where)
         if need > self._left or not super()._takes_beside(job, where, beside):
             return False
         self._left -= need

@@ -42,7 +42,6 @@ class Governor:
         self._rows: Iterator[tuple[float, float]] = iter(())
         self._next_cap: tuple[float, float] = (math.inf, math.inf)
         if plan.cap is not None:
-            ledger.check_all_fit(plan.cap.highest_w)
             self._rows = plan.cap.rows(first)
             ledger.set_cap(next(self._rows)[1])
             self._next_cap = next(self._rows, (math.inf, math.inf))

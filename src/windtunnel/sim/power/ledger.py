@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.cluster.devices import MILLI
+from windtunnel.cluster.parts import holding_types, nodes_of_types, restricted
 from windtunnel.errors import SpecError, quote
 from windtunnel.sim.flight import Flight, PowerRecord
 from windtunnel.sim.ledger import Ledger
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.free import Where
     from windtunnel.sim.power.plan import CapPlan, PowerPlan
+    from windtunnel.sim.problem import Problem
 
 #: A cap that is met but for rounding is met.
 SLACK = 1e-9
@@ -66,6 +68,11 @@ class PoweredLedger(Ledger):
         self.stay_of: dict[int, int] = {}
         self._walk = 0
         self._least: dict[int, int] = {}
+        #: Classes that were refused, and whether for power alone.
+        self._refused: dict[int, bool] = {}
+        self._types: list[str | None] = list(dict.fromkeys(self.problem.types))
+        self._is_uniform = len(self._types) == 1
+        self._bound: dict[tuple[int, frozenset[str | None]], Any] = {}
         self._choices: dict[Any, tuple[Choice, ...]] = {}
         if plan.cap is not None:
             numbers: dict[tuple[int, int], int] = {}
@@ -94,6 +101,7 @@ class PoweredLedger(Ledger):
     def _rebudget(self) -> None:
         self.budget = self.budget_at(self.cap_w)
         self.dirty = True
+        self.given_back()
 
     def budget_at(self, cap_w: float) -> int:
         """Return what jobs may add under a cap, nanowatts, with the nodes awake that are now."""
@@ -142,8 +150,11 @@ class PoweredLedger(Ledger):
 
     def floor(self, job: int, where: Where) -> int:
         """Return the least that a job can be brought to add to the draw there, nanowatts."""
-        options = self.choices(job, where)
-        return self._floor_of(options)
+        if self.plan.cap is None:
+            return 0
+        if self._is_uniform:
+            return self._least_of(job)
+        return self._floor_of(self.choices(job, where))
 
     def _floor_of(self, options: tuple[Choice, ...]) -> int:
         if self.cap.limits == "none":
@@ -155,15 +166,24 @@ class PoweredLedger(Ledger):
         stay = self.running.get(job)
         if stay is not None:
             return self.floors[job]
+        return self._least_of(job)
+
+    def _least_of(self, job: int) -> int:
+        """Return the same of a job that waits; the most, where it must be spread over types."""
         number = self.class_of[job]
         if number not in self._least:
-            gpus = self.gpus[job] / self.problem.units
-            allowed = self.demand[job].allowed
-            types = {t for place, t in enumerate(self.cap.type_of) if allowed >> place & 1}
-            kind = self.cap.kind_of[job]
-            found = [self._floor_of(self._of_parts(kind, ((t, gpus),))) for t in sorted(types)]
-            self._least[number] = min(found, default=0) if gpus else 0
+            problem, demand = self.problem, self.demand[job]
+            whole = holding_types(demand, self.free, problem.types)
+            types = range(len(self._types)) if whole is None else map(self._types.index, whole)
+            found = [self._floor_on(job, kind) for kind in types]
+            if not found:
+                found = [max(self._floor_on(job, kind) for kind in range(len(self._types)))]
+            self._least[number] = min(found) if self.gpus[job] else 0
         return self._least[number]
+
+    def _floor_on(self, job: int, gpu_type: int) -> int:
+        gpus = self.gpus[job] / self.problem.units
+        return self._floor_of(self._of_parts(self.cap.kind_of[job], ((gpu_type, gpus),)))
 
     def affords(self, job: int, where: Where, without: Sequence[int] = ()) -> bool:
         """Return whether the draw stays within the cap if a job starts there.
@@ -180,11 +200,50 @@ class PoweredLedger(Ledger):
 
     def fit(self, job: int) -> Where | None:
         """Return where the job would go now, or None: no room, or not enough power."""
-        where = super().fit(job)
-        if where is None or self.affords(job, where):
-            return where
-        self.capped = True
-        return None
+        if self.plan.cap is None:
+            return super().fit(job)
+        # Long queues under a cap: a class that was refused is so until something is given back.
+        number = self.class_of[job]
+        if number in self._refused:
+            self.capped |= self._refused[number]
+            return None
+        where, lacks_power = self.place_within(self.free, job, max(self.budget, 0) - self.floor_sum)
+        self.capped |= lacks_power
+        if where is None:
+            self._refused[number] = lacks_power
+        return where
+
+    def place_within(self, free: Any, job: int, spare: int) -> tuple[Where | None, bool]:
+        """Return where a job would go with so much power to spare, and whether it lacks that alone.
+
+        Where the placement's choice draws too much, it is asked again among the GPU types on which
+        the job would not.
+
+        Args:
+            free: what is free.
+            job: a waiting job.
+            spare: nanowatts that it may add.
+        """
+        where = self.placement.place(free, self.demand[job])
+        if where is None or self.floor(job, where) <= spare:
+            return where, False
+        kinds = range(len(self._types))
+        cheap = frozenset(self._types[k] for k in kinds if self._floor_on(job, k) <= spare)
+        if not cheap or len(cheap) == len(self._types):
+            return None, True
+        where = self.placement.place(free, self._demand_on(job, cheap))
+        return (None, True) if where is None or self.floor(job, where) > spare else (where, False)
+
+    def _demand_on(self, job: int, types: frozenset[str | None]) -> Any:
+        key = (int(self.problem.demand_of[job]), types)
+        if key not in self._bound:
+            nodes = nodes_of_types(self.problem.types, types)
+            self._bound[key] = restricted(self.demand[job], self.free, nodes)
+        return self._bound[key]
+
+    def given_back(self) -> None:
+        """Note that there is more room, or power, than before: whoever was refused may try."""
+        self._refused.clear()
 
     def quota(self) -> tuple[int, dict[int, int]]:
         """Return the GPU units of all; begins a walk in which power is given out, too."""
@@ -237,6 +296,7 @@ class PoweredLedger(Ledger):
         super().finish(job, now)
 
     def _leave(self, job: int) -> None:
+        self.given_back()
         for node in {place for place, _ in self.running[job].where}:
             self.users[node] -= 1
             if not self.users[node]:
@@ -266,22 +326,9 @@ class PoweredLedger(Ledger):
         if not told or told[-1][1] != level:
             told.append((now, level))
 
-    def check_all_fit(self, highest_w: float) -> None:
-        """Check that every job could run alone under the highest cap.
-
-        Raises:
-            SpecError: one could not, and would wait for ever.
-        """
-        budget = self.budget_at(highest_w)
-        short = [job for job in range(len(self.gpus)) if self.least_floor(job) > max(budget, 0)]
-        if short:
-            name = quote(self.problem.jobs.job_id[self.problem.rows[short[0]]])
-            need = (self.base_w + self.least_floor(short[0]) / NANO) * self.cap.pue
-            raise SpecError(
-                "power_cap",
-                f"{len(short):,} job(s) never fit under it: {name} alone takes the cluster to "
-                f"{need:,.6g} W; the highest cap is {highest_w:,.6g} W.",
-            )
+    def alone_w(self, job: int) -> float:
+        """Return what the building draws at least while a waiting job runs alone, W."""
+        return (self.base_w + self.least_floor(job) / NANO) * self.cap.pue
 
     def close(self, horizon: float, points: int) -> Flight:
         """Return the run as arrays in jobs-table order; see `Ledger.close`."""
@@ -314,3 +361,34 @@ class PoweredLedger(Ledger):
 
 class WatchedPoweredLedger(WatchedLedger, PoweredLedger):
     """A `PoweredLedger` that tells the policy who started and who stopped."""
+
+
+def never_fit(problem: Problem, plan: PowerPlan) -> dict[int, str]:
+    """Return which jobs could not even run alone under the highest cap: arrival number -> why.
+
+    Args:
+        problem: the jobs.
+        plan: policies of power.
+    """
+    if plan.cap is None or not len(problem.rows):
+        return {}
+    ledger = PoweredLedger(problem, _Nowhere(), 0.0)
+    ledger.govern(plan)
+    highest = plan.cap.highest_w
+    budget = max(ledger.budget_at(highest), 0)
+    return {
+        job: f"alone takes the cluster to {ledger.alone_w(job):,.6g} W; the highest cap is "
+        f"{highest:,.6g} W"
+        for job in range(len(problem.rows))
+        if ledger.least_floor(job) > budget
+    }
+
+
+class _Nowhere:
+    """The placement of a ledger that starts nobody."""
+
+    name = "nowhere"
+
+    def place(self, free: Any, demand: Any) -> Where | None:  # noqa: ARG002 - one contract
+        """Return None."""
+        return None

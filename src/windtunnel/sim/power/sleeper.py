@@ -53,6 +53,8 @@ class Sleeper:
         while self.waking and self.waking[0][0] <= now:
             self.ledger.free.restore(heapq.heappop(self.waking)[1])
             ready = True
+        if ready:
+            self.ledger.given_back()
         return ready
 
     def look(self, now: float) -> None:
