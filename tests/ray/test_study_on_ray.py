@@ -94,7 +94,7 @@ def test_a_worker_that_dies_does_not_lose_the_study(cluster: str, tmp_path: Path
 
     orders = _orders(crew, tmp_path, marks)
     fly_all(crew, orders, keep, fly_or_die)
-    crew.close()
+    crew.close(landed=True)
     assert sorted(row["run_id"] for row in rows) == sorted(order.run.run_id for order in orders)
     dead = [row for row in rows if "its worker died" in (row["error"] or "")]
     assert {row["seed"] for row in dead} == {2}
