@@ -235,7 +235,7 @@ def claims(found: Paired) -> list[str]:
     by_pair = itertools.groupby(found.contrasts, key=lambda c: (c.metric, c.value))
     for _, group in by_pair:
         listed = list(group)
-        together = [c for c in listed if c.condition is None] or listed
+        together = [c for c in listed if c.condition is None and c.verdict != NOTHING] or listed
         sentences += [_claim(found, c) for c in together if c.verdict in (BETTER, WORSE)]
     return sentences
 

@@ -268,6 +268,19 @@ def test_wrong_questions_are_refused(options: dict[str, Any], told: str) -> None
         compare_results(made_results({key: [1.0, 2.0] for key in keys}), **options)
 
 
+def test_where_no_ratio_of_all_can_be_formed_each_condition_makes_its_claim() -> None:
+    values: dict[tuple[str, Any, str], list[float | None]] = {
+        ("t", 0.9, "a"): [10.0 + seed for seed in range(8)],
+        ("t", 0.9, "b"): [5.0 + seed for seed in range(8)],
+        ("t", 0.1, "a"): [0.0] * 8,
+        ("t", 0.1, "b"): [0.0] * 8,
+    }
+    found = compare_results(made_results(values), resamples=200)
+    assert [c.verdict for c in found.contrasts] == [BETTER, NOTHING, NOTHING]
+    (claim,) = claims(found)
+    assert claim.startswith("b beats a at load 0.9: wait, mean ")
+
+
 def test_any_axis_can_be_compared() -> None:
     values: dict[tuple[str, Any, str], list[float | None]] = {
         ("t", 0.9, "a"): [1.0, 2.0, 3.0],
