@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -94,7 +97,7 @@ def test_a_worker_that_dies_does_not_lose_the_study(cluster: str, tmp_path: Path
 
     orders = _orders(crew, tmp_path, marks)
     fly_all(crew, orders, keep, fly_or_die)
-    crew.close()
+    crew.close(landed=True)
     assert sorted(row["run_id"] for row in rows) == sorted(order.run.run_id for order in orders)
     dead = [row for row in rows if "its worker died" in (row["error"] or "")]
     assert {row["seed"] for row in dead} == {2}
@@ -161,3 +164,33 @@ def _ray_workers() -> list[int]:
     busy = [pid for pid, name in found.items() if name == "ray::_called"]
     idle = [pid for pid, name in found.items() if name == "ray::IDLE"]
     return [pid for pid in (*busy, *idle) if is_ours(pid)]
+
+
+def test_the_command_joins_a_cluster_that_runs(cluster: str, tmp_path: Path) -> None:
+    """From another process, by the cluster's address, and by ``RAY_ADDRESS``."""
+    study = study_of(tmp_path, seeds=2)
+    file = tmp_path / "STUDY.toml"
+    file.write_text(
+        f'traces = [{{ trace = "{tmp_path / "jobs.csv"}", name = "bursts" }}]\n'
+        'clusters = ["2x8"]\npolicies = ["fifo", "sjf"]\nseeds = 2\n',
+        encoding="utf-8",
+    )
+    run_study(study, tmp_path / "whole", workers=1)
+    for name, on, environment in (
+        ("named", f"ray:{cluster}", {}),
+        ("found", "ray", {"RAY_ADDRESS": cluster}),
+    ):
+        words = ["study", "run", str(file), "--out", str(tmp_path / name), "--on", on, "--json"]
+        ran = subprocess.run(  # noqa: S603 - our own command
+            [sys.executable, "-m", "windtunnel", *words],
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert ran.returncode == 0, ran.stderr
+        data = json.loads(ran.stdout)
+        assert (data["num_finished"], data["num_failed"]) == (4, 0)
+        results = [tmp_path / folder / "results.parquet" for folder in (name, "whole")]
+        assert results[0].read_bytes() == results[1].read_bytes()

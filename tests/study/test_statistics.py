@@ -21,7 +21,7 @@ from windtunnel.study.statistics import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-DRAWS = st.lists(st.floats(0.1, 1000.0), min_size=3, max_size=12)
+DRAWS = st.lists(st.floats(0.1, 1000.0), min_size=2, max_size=12)
 
 
 def _ratio(a: np.ndarray, b: np.ndarray) -> Callable[[list[np.ndarray]], np.ndarray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import click
 from windtunnel.cli.options import output_options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from windtunnel.study.grid import Results
 
@@ -103,54 +104,47 @@ def folder_of(file: Path, out: Path | None) -> Path:
     raise SpecError("--out", f"is needed, as {file.name} does not end in .toml.")
 
 
-class flights:  # noqa: N801 - used as a function
-    """A progress bar with the time left, as a context: yields ``on_start`` and ``on_done``."""
+@contextmanager
+def flights(
+    title: str, *, show: bool
+) -> Iterator[tuple[Callable[[int, int], None], Callable[[str], None]]]:
+    """Show a progress bar with the time left on stderr while the block runs.
 
-    def __init__(self, title: str, *, show: bool) -> None:
-        self._title = title
-        self._show = show
-        self._bar: Any = None
-        self._task: Any = None
+    Args:
+        title: what is being done.
+        show: whether to show it at all.
 
-    def __enter__(self) -> tuple[Callable[[int, int], None], Callable[[str], None]]:
-        return self._start, self._done
+    Yields:
+        ``on_start`` and ``on_done`` of `windtunnel.study.grid.run_study`.
+    """
+    if not show:
+        yield (lambda _done, _total: None), (lambda _: None)
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
-    def _start(self, done: int, total: int) -> None:
-        if not self._show:
-            return
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left", markup=False),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True, markup=False, emoji=False, highlight=False)
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(title, total=None)
+        yield (
+            lambda done, total: bar.update(task, total=total, completed=done),
+            lambda _: bar.advance(task),
         )
-
-        if self._bar is None:
-            self._bar = Progress(
-                TextColumn("{task.description}", markup=False),
-                BarColumn(bar_width=30),
-                MofNCompleteColumn(),
-                TimeElapsedColumn(),
-                TextColumn("left"),
-                TimeRemainingColumn(),
-                console=Console(stderr=True, markup=False, emoji=False, highlight=False),
-                transient=True,
-            )
-            self._bar.start()
-            self._task = self._bar.add_task(self._title, total=total, completed=done)
-        else:
-            self._bar.update(self._task, total=total, completed=done)
-
-    def _done(self, _: str) -> None:
-        if self._bar is not None:
-            self._bar.advance(self._task)
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
 
 
 def summary_data(results: Results) -> dict[str, Any]:

@@ -92,6 +92,15 @@ def interval_text(interval: Interval) -> str:
     return f"{change_text(interval.low)} to {change_text(interval.high)}"
 
 
+def parameters_text(parameters: dict[str, Any]) -> str:
+    """Return parameters in a line.
+
+    >>> parameters_text({"aging": 3.2, "queueing": "skip"})
+    'aging 3.2, queueing skip'
+    """
+    return ", ".join(f"{name} {value}" for name, value in parameters.items())
+
+
 def progress_line(results: Results) -> str:
     """Return how far a study is, in a sentence."""
     done, total = results.table.num_rows, results.num_runs
@@ -226,7 +235,7 @@ def claims(found: Paired) -> list[str]:
     by_pair = itertools.groupby(found.contrasts, key=lambda c: (c.metric, c.value))
     for _, group in by_pair:
         listed = list(group)
-        together = [c for c in listed if c.condition is None] or listed
+        together = [c for c in listed if c.condition is None and c.verdict != NOTHING] or listed
         sentences += [_claim(found, c) for c in together if c.verdict in (BETTER, WORSE)]
     return sentences
 

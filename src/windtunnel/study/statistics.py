@@ -106,12 +106,10 @@ def bootstrap(
     values = _resampled(sizes, statistic, resamples, np.random.default_rng(seed))
     if not np.isfinite(values).all():
         return nothing
-    tail = (1 - confidence) / 2
-    if expand:
-        tail = expanded_tail(tail, min(sizes))
-    tails = (tail, 1 - tail)
+    reach = _reach((1 - confidence) / 2, min(sizes) if expand else None)
+    tails = (_NORMAL.cdf(-reach), _NORMAL.cdf(reach))
     if method == "bca":
-        tails = _bca_tails(tails, values, estimate, acceleration(sizes, statistic))
+        tails = _bca_tails(reach, values, estimate, acceleration(sizes, statistic))
     low, high = np.percentile(values, [100 * tails[0], 100 * tails[1]])
     return Interval(estimate, float(low), float(high), confidence, min(sizes))
 
@@ -145,24 +143,33 @@ def expanded_tail(tail: float, draws: int) -> float:
     >>> round(expanded_tail(0.025, 10), 4), round(expanded_tail(0.025, 1000), 4)
     (0.0086, 0.0248)
     """
-    far = math.sqrt(draws / (draws - 1)) * student_quantile(1 - tail, draws - 1)
-    return _NORMAL.cdf(-far)
+    return _NORMAL.cdf(-_reach(tail, draws))
+
+
+def _reach(tail: float, draws: int | None) -> float:
+    """Return how many standard deviations a normal's tail begins from its middle; see above."""
+    if draws is None:
+        return -_NORMAL.inv_cdf(tail)
+    return math.sqrt(draws / (draws - 1)) * student_quantile(1 - tail, draws - 1)
 
 
 def _bca_tails(
-    tails: tuple[float, float], values: np.ndarray, estimate: float, acceleration: float
+    reach: float, values: np.ndarray, estimate: float, acceleration: float
 ) -> tuple[float, float]:
     """Return tails corrected for bias and for a spread that changes with the value."""
     below = float((values < estimate).mean() + (values <= estimate).mean()) / 2
     if not 0 < below < 1:  # all resamples on one side: nothing to correct by
-        return tails
+        return _NORMAL.cdf(-reach), _NORMAL.cdf(reach)
     bias = _NORMAL.inv_cdf(below)
 
-    def corrected(tail: float) -> float:
-        shifted = bias + _NORMAL.inv_cdf(tail)
-        return _NORMAL.cdf(bias + shifted / (1 - acceleration * shifted))
+    def corrected(normal: float) -> float:
+        shifted = bias + normal
+        room = 1 - acceleration * shifted
+        if room <= 0:  # beyond the pole that the end goes to
+            return float(shifted > 0)
+        return _NORMAL.cdf(bias + shifted / room)
 
-    return corrected(tails[0]), corrected(tails[1])
+    return corrected(-reach), corrected(reach)
 
 
 def acceleration(sizes: Sequence[int], statistic: Statistic) -> float:

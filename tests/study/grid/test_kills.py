@@ -108,6 +108,27 @@ def _alive(pid: int) -> bool:
 
 
 @pytest.mark.slow
+def test_an_interrupt_ends_at_once_and_loses_nothing(file: Path, tmp_path: Path) -> None:
+    file.write_text(TOML.replace("seeds = 10", "seeds = 3"), encoding="utf-8")
+    out = tmp_path / "out"
+    process = _start(file, out, workers=2)
+    while len(_finished(out)) < 5 and process.poll() is None:
+        time.sleep(0.001)
+    workers = _workers(process.pid)
+    process.send_signal(signal.SIGINT)
+    told, err = process.communicate(timeout=60)
+    assert (process.returncode, told, err.split()) == (130, b"", [b"Interrupted."])
+    assert not any(_alive(worker) for worker in workers)
+    there = _finished(out)
+    assert 5 <= len(there) < 60
+    assert open_results(out).table.num_rows == len(there)
+    process = _start(file, out, workers=2)
+    process.communicate(timeout=240)
+    assert there.items() <= _finished(out).items()
+    assert open_results(out).table.num_rows == 60
+
+
+@pytest.mark.slow
 def test_a_worker_that_is_killed_costs_no_run(file: Path, tmp_path: Path) -> None:
     whole, hurt = tmp_path / "whole", tmp_path / "hurt"
     file.write_text(TOML.replace("seeds = 10", "seeds = 3"), encoding="utf-8")

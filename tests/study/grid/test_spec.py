@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,6 +14,7 @@ from studies import study_of, write_trace
 from windtunnel.errors import SpecError
 from windtunnel.study.grid import Study
 from windtunnel.study.grid.plan import grid, plan
+from windtunnel.study.grid.writing import to_toml
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -217,3 +219,46 @@ def test_studies_differ_where_they_say_so(tmp_path: Path) -> None:
     assert [run.run_id for run in plan(one)] == [run.run_id for run in plan(other)]
     energetic = study_of(tmp_path, energy={"power": "p.toml"})
     assert not {r.run_id for r in plan(energetic)} & {r.run_id for r in plan(one)}
+
+
+@given(
+    name=st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
+    parameters=st.dictionaries(
+        st.text(st.characters(exclude_categories=["Cs"]), max_size=8),
+        st.lists(
+            st.one_of(
+                st.integers(-(2**60), 2**60),
+                st.floats(allow_nan=False),
+                st.text(st.characters(exclude_categories=["Cs"]), max_size=8),
+            ),
+            min_size=1,
+            max_size=3,
+            unique_by=str,
+        ),
+        max_size=3,
+    ),
+    seeds=st.one_of(st.integers(1, 9), st.lists(st.integers(0, 99), min_size=1, unique=True)),
+    limit=st.floats(allow_nan=False),
+)
+def test_a_study_is_written_so_that_it_reads_back(
+    name: str, parameters: dict[str, list[Any]], seeds: Any, limit: float
+) -> None:
+    study = Study.from_mapping(
+        {
+            **GOOD,
+            "name": name,
+            "traces": ["philly", {"trace": "jobs.csv", "name": name, "zone": "UTC"}],
+            "seeds": seeds,
+            "parameters": parameters,
+            "options": {"slowdown": {"spread": 0.5}, "bind_types": ["A100"], "oversize": "reject"},
+            "energy": {"power": "p.toml", "tariff": 0.25},
+            "search": {
+                "objective": "avg_wait",
+                "space": {"aging": {"low": 1.0, "high": 9.0, "log": True}, "queueing": ["skip"]},
+                "constraints": {"p99_wait": {"max": limit}},
+            },
+        }
+        if name != "philly"
+        else GOOD
+    )
+    assert Study.from_mapping(tomllib.loads(to_toml(study))) == study

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
+from abc import ABC, abstractmethod
 from concurrent.futures import Executor, ProcessPoolExecutor
 from multiprocessing import connection, get_context, parent_process
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import SpecError, quote
 from windtunnel.study.grid.inputs import MappedTable
 
 if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
     from windtunnel.study.grid.flying import ShippedTable
     from windtunnel.study.grid.inputs import Input
 
@@ -23,27 +27,51 @@ class WorkerDiedError(Exception):
     """The worker that flew a run died; the executor itself lives on."""
 
 
-class Crew(Protocol):
-    """Who flies runs.
+class Crew(ABC):
+    """Who flies runs: an executor, made when it is first needed.
 
     Attributes:
         workers: runs flown at a time.
     """
 
-    workers: int
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self._executor: Executor | None = None
 
-    def start(self) -> Executor:
-        """Return an executor; called again where one broke.
+    @property
+    def executor(self) -> Executor:
+        """The executor.
 
         Raises:
             SpecError: there is none.
         """
+        if self._executor is None:
+            self._executor = self._start()
+        return self._executor
 
+    def renew(self) -> None:
+        """Let go of an executor that broke; the next one is another."""
+        if self._executor is not None:
+            self._executor.shutdown(wait=False, cancel_futures=True)
+            self._executor = None
+
+    def close(self, *, landed: bool) -> None:
+        """End the workers: after all runs have landed, or at once, whatever they fly."""
+        if self._executor is not None:
+            self._executor.shutdown(wait=landed, cancel_futures=True)
+            self._executor = None
+
+    @abstractmethod
     def ship(self, given: Input) -> ShippedTable:
         """Return a jobs table as the workers get it."""
 
-    def close(self) -> None:
-        """Let go of what `start` took besides the executor."""
+    @abstractmethod
+    def _start(self) -> Executor:
+        """Return a new executor.
+
+        Raises:
+            SpecError: there is none.
+        """
 
 
 def crew_for(on: str | Executor, workers: int | None) -> Crew:
@@ -77,69 +105,68 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-class Processes:
+class Processes(Crew):
     """Worker processes of this machine, started afresh (no copy of this process's threads)."""
 
     def __init__(self, workers: int) -> None:
-        self.workers = workers
+        super().__init__(workers)
+        self._leash: Connection | None = None
 
-    def start(self) -> Executor:
-        """Return a pool of processes."""
+    def _start(self) -> Executor:
         context = get_context("spawn")
-        return ProcessPoolExecutor(self.workers, mp_context=context, initializer=die_with_parent)
+        held, self._leash = context.Pipe(duplex=False)
+        return ProcessPoolExecutor(
+            self.workers, mp_context=context, initializer=on_a_leash, initargs=(held,)
+        )
+
+    def close(self, *, landed: bool) -> None:
+        """End the workers."""
+        if not landed and self._leash is not None:
+            self._leash.close()
+        super().close(landed=landed)
 
     def ship(self, given: Input) -> ShippedTable:
         """Return the table as a file to map."""
         return MappedTable(str(given.path.absolute()))
 
-    def close(self) -> None:
-        """Do nothing: the executor is all there is."""
 
-
-class GivenExecutor:
+class GivenExecutor(Crew):
     """An executor that somebody else made, keeps and ends; it must reach this machine's files."""
 
     def __init__(self, executor: Executor, workers: int) -> None:
-        self.workers = workers
-        self._executor: Executor | None = executor
+        super().__init__(workers)
+        self._executor = executor
 
-    def start(self) -> Executor:
-        """Return the executor, once.
+    def _start(self) -> Executor:
+        raise SpecError("executor", "it broke; expected one whose workers live.")
 
-        Raises:
-            SpecError: it broke, and only its owner could replace it.
-        """
-        executor, self._executor = self._executor, None
-        if executor is None:
-            raise SpecError("executor", "it broke; expected one whose workers live.")
-        return _Borrowed(executor)
+    def renew(self) -> None:
+        """Do without: only the owner could replace it."""
+        self._executor = None
+
+    def close(self, *, landed: bool) -> None:  # noqa: ARG002 - either way
+        """Leave the executor to its owner."""
+        self._executor = None
 
     def ship(self, given: Input) -> ShippedTable:
         """Return the table as a file to map."""
         return MappedTable(str(given.path.absolute()))
 
-    def close(self) -> None:
-        """Leave the executor to its owner."""
 
+def on_a_leash(held: Connection) -> None:
+    """Make this worker end at once when its parent lets go of it or dies, even by SIGKILL.
 
-class _Borrowed(Executor):
-    """An executor that is not shut down."""
+    Ctrl-C is the parent's business, which then lets go.
 
-    def __init__(self, executor: Executor) -> None:
-        self.submit = executor.submit  # type: ignore[method-assign] # the same signature
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - the executors' signature
-        """Leave the executor as it is."""
-
-
-def die_with_parent() -> None:
-    """End this worker when the process that started it dies, even by SIGKILL."""
+    Args:
+        held: the end of a pipe of which the parent holds the other.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
-    if parent is None:
-        return
+    watched: list[Any] = [held] if parent is None else [held, parent.sentinel]
 
     def watch() -> None:
-        connection.wait([parent.sentinel])
+        connection.wait(watched)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

@@ -139,7 +139,7 @@ def grid(study: Study, *, only: PolicyEntry | None = None, extra: Any = None) ->
     if not entries:
         raise SpecError("$.policies", "expected at least one policy, such as 'fifo'.")
     parameters = {**study.parameters, **{name: (value,) for name, value in (extra or {}).items()}}
-    _check_parameters(study, entries, parameters)
+    _check_parameters(study, [*study.policy_entries(), *entries], parameters)
     clusters = {text: _checked_cluster(text, parameters) for text in study.clusters}
     cells: dict[str, Cell] = {}
     for trace in study.trace_entries():

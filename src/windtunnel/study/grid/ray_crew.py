@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import SpecError, quote
-from windtunnel.study.grid.crews import WorkerDiedError
+from windtunnel.study.grid.crews import Crew, WorkerDiedError
 from windtunnel.study.grid.inputs import MappedTable
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class RemoteTable:
         return isinstance(other, RemoteTable) and other.name == self.name
 
 
-class RayCluster:
+class RayCluster(Crew):
     """A Ray cluster.
 
     Args:
@@ -134,10 +134,9 @@ class RayCluster:
         self._owned = not ray.is_initialized()
         if self._owned:
             _connect(address, workers)
-        self.workers = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        super().__init__(workers or max(1, int(ray.cluster_resources().get("CPU", 1))))
 
-    def start(self) -> Executor:
-        """Return an executor on the cluster."""
+    def _start(self) -> Executor:
         return RayExecutor()
 
     def ship(self, given: Input) -> ShippedTable:
@@ -146,10 +145,11 @@ class RayCluster:
 
         return RemoteTable(given.sha256, ray.put(MappedTable(str(given.path)).load()))
 
-    def close(self) -> None:
+    def close(self, *, landed: bool) -> None:
         """Disconnect, where we connected; a cluster of our own ends with that."""
         import ray
 
+        super().close(landed=landed)
         if self._owned:
             ray.shutdown()
 

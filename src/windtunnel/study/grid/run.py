@@ -6,7 +6,7 @@ import hashlib
 import importlib.metadata
 import json
 import platform
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import windtunnel
 from windtunnel.errors import SpecError, quote
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windtunnel.study.grid.crews import Crew
+    from windtunnel.study.grid.flying import ShippedTable
     from windtunnel.study.grid.inputs import EnergyModels, Input, TableKey
     from windtunnel.study.grid.plan import Cell, Run
     from windtunnel.study.grid.spec import Study
@@ -65,15 +66,16 @@ def run_study(
     cells = grid(study)
     store = Store(out)
     with store.locked():
-        Expedition(study, store, on, workers).fly(
-            cells, retry_failed=retry_failed, on_start=on_start, on_done=on_done
-        )
+        if retry_failed:
+            store.drop_failed()
+        with Expedition(study, store, on, workers) as expedition:
+            expedition.fly(cells, on_start=on_start, on_done=on_done)
         store.gather([run.run_id for run in unique(cells)])
     return open_results(out)
 
 
 class Expedition:
-    """A store that runs are added to, and who flies them.
+    """A store that runs are added to, and who flies them: a context, which ends the workers.
 
     Args:
         study: what the runs are of.
@@ -90,13 +92,23 @@ class Expedition:
         self._store = store
         self._on = on
         self._workers = workers
+        self._crew: Crew | None = None
+        self._inputs: dict[TableKey, Input] = {}
+        self._shipped: dict[TableKey, ShippedTable] = {}
         self._energy: EnergyModels | None = energy_models(study.energy)
+        check_versions(store.read_manifest(), str(store.folder))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if self._crew is not None:
+            self._crew.close(landed=kind is None)
 
     def fly(
         self,
         cells: list[Cell],
         *,
-        retry_failed: bool = False,
         on_start: Callable[[int, int], None] = lambda _done, _total: None,
         on_done: Callable[[str], None] = lambda _: None,
     ) -> None:
@@ -104,7 +116,6 @@ class Expedition:
 
         Args:
             cells: the grid; the manifest then lists it, and no other.
-            retry_failed: see `run_study`.
             on_start: see `run_study`.
             on_done: see `run_study`.
 
@@ -113,58 +124,47 @@ class Expedition:
         """
         store, runs = self._store, unique(cells)
         old = store.read_manifest()
-        _check_versions(old, str(store.folder))
-        if retry_failed:
-            store.drop_failed()
         there = store.finished()
         pending = [run for run in runs if run.run_id not in there]
         on_start(len(runs) - len(pending), len(runs))
-        needed = _tables(self._study, runs, pending, old)
-        inputs = prepare(self._study, needed, store.inputs, lambda _: None)
-        store.write_manifest(self._manifest(cells, inputs, old))
+        needed = [
+            key for key in _tables(self._study, runs, pending, old) if key not in self._inputs
+        ]
+        self._inputs |= prepare(self._study, needed, store.inputs, lambda _: None)
+        store.write_manifest(self._manifest(cells, old))
         if not pending:
             return
-        crew = crew_for(self._on, self._workers)
-        try:
-            orders = self._orders(pending, inputs, crew, on_done)
+        if self._crew is None:
+            self._crew = crew_for(self._on, self._workers)
+        orders = self._orders(pending, self._crew, on_done)
 
-            def landed(row: pa.Table, seconds: float) -> None:
-                store.add(row)
-                told = row.select(["run_id", "status", "policy"]).to_pylist()[0]
-                store.note_time(told["run_id"], seconds, told["status"])
-                on_done(told["policy"])
+        def landed(row: pa.Table, seconds: float) -> None:
+            store.add(row)
+            told = row.select(["run_id", "status", "policy"]).to_pylist()[0]
+            store.note_time(told["run_id"], seconds, told["status"])
+            on_done(told["policy"])
 
-            fly_all(crew, orders, landed)
-        finally:
-            crew.close()
+        fly_all(self._crew, orders, landed)
 
     def _orders(
-        self,
-        pending: Sequence[Run],
-        inputs: dict[TableKey, Input],
-        crew: Crew,
-        on_done: Callable[[str], None],
+        self, pending: Sequence[Run], crew: Crew, on_done: Callable[[str], None]
     ) -> list[Order]:
         """Return what the workers are told; a run without a cluster has failed at once."""
-        shipped = {}
         orders = []
         for run in pending:
-            given = inputs[run.table_key]
+            key, given = run.table_key, self._inputs[run.table_key]
             try:
                 cluster = cluster_of(run, given)
             except SpecError as error:
                 self._store.add(failed(run, f"SpecError: {error}"))
                 on_done(run.policy)
                 continue
-            if run.table_key not in shipped:
-                shipped[run.table_key] = crew.ship(given)
-            table = shipped[run.table_key]
-            orders.append(Order(run, table, cluster.to_mapping(), self._energy))
+            if key not in self._shipped:
+                self._shipped[key] = crew.ship(given)
+            orders.append(Order(run, self._shipped[key], cluster.to_mapping(), self._energy))
         return orders
 
-    def _manifest(
-        self, cells: list[Cell], inputs: dict[TableKey, Input], old: dict[str, Any] | None
-    ) -> dict[str, Any]:
+    def _manifest(self, cells: list[Cell], old: dict[str, Any] | None) -> dict[str, Any]:
         """Return the manifest, checked against what the store began with.
 
         Raises:
@@ -176,8 +176,8 @@ class Expedition:
         for label, seed in sorted(tables, key=str):
             name = label if seed is None else f"{label} seed {seed}"
             found = before.get(name)
-            if (label, seed) in inputs:
-                facts = inputs[label, seed].facts()
+            if (label, seed) in self._inputs:
+                facts = self._inputs[label, seed].facts()
                 _check_same(f"trace {quote(name)}", facts["sha256"], (found or facts)["sha256"])
                 found = facts
             kept[name] = found
@@ -211,7 +211,7 @@ def versions() -> dict[str, str]:
     }
 
 
-def _check_versions(old: dict[str, Any] | None, folder: str) -> None:
+def check_versions(old: dict[str, Any] | None, folder: str) -> None:
     """Check that a store's results are ours.
 
     Raises:

@@ -17,7 +17,7 @@ from windtunnel.study.grid.measure import failed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from concurrent.futures import Executor, Future
+    from concurrent.futures import Future
 
     import pyarrow as pa
 
@@ -68,19 +68,17 @@ class _Flight:
         self._deaths: dict[str, int] = {}
         self._on_row = on_row
         self._call = call
-        self._executor: Executor = crew.start()
 
     def run(self) -> None:
         """Fly until every run has a row."""
-        landed = False
         try:
             while self._waiting or self._suspects or self._flying:
                 self._submit()
                 done, _ = wait(self._flying, return_when=FIRST_COMPLETED)
                 self._land(done)
-            landed = True
         finally:
-            self._executor.shutdown(wait=landed, cancel_futures=True)
+            for future in self._flying:
+                future.cancel()
 
     def _submit(self) -> None:
         """Hand out runs; one at a time while any is suspect."""
@@ -89,7 +87,7 @@ class _Flight:
         while source and len(self._flying) < most:
             order = source.popleft()
             try:
-                self._flying[self._executor.submit(self._call, order)] = order
+                self._flying[self._crew.executor.submit(self._call, order)] = order
             except BrokenExecutor:  # a worker died while none of our calls was in it
                 source.appendleft(order)
                 self._broken()
@@ -125,8 +123,7 @@ class _Flight:
             else:
                 self._suspects.append(order)
         self._flying.clear()
-        self._executor.shutdown(wait=False, cancel_futures=True)
-        self._executor = self._crew.start()
+        self._crew.renew()
 
     def _died(self, order: Order, again: deque[Order]) -> None:
         """Note that a run's own worker died; fly it again, or tell it as failed."""

@@ -1,0 +1,122 @@
+"""``windtunnel study tune``: the parameters of a policy that make a metric best."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from windtunnel.cli.options import output_options
+from windtunnel.cli.study_run import crew_options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from windtunnel.study.grid.search import Found, TrialResult
+
+
+@click.command(short_help="Search the parameters of a policy that make a metric best.")
+@crew_options
+@output_options
+def tune(*, file: Path, out: Path | None, on: str, workers: int | None, as_json: bool) -> None:
+    """Search the parameters that [search] of STUDY.toml describes.
+
+    Every setting is flown under all conditions and seeds of the study. The best is the one with the
+    best mean of the objective, of those whose every run keeps to the limits. The same study gives
+    the same search; one that was stopped goes on where it was.
+    """
+    from windtunnel.cli.screen import shows_progress
+    from windtunnel.cli.study_run import flights, folder_of
+    from windtunnel.study.grid import Study
+    from windtunnel.study.grid.search import search_study
+
+    study = Study.from_toml(file)
+    folder = folder_of(file, out)
+    with flights("Searching", show=shows_progress(as_json=as_json)) as (on_start, on_done):
+        found = search_study(
+            study, folder, on=on, workers=workers, on_start=on_start, on_done=on_done
+        )
+    command = shlex.join(["windtunnel", "study", "tune", str(file), "--out", str(folder)])
+    if as_json:
+        from windtunnel.cli.machine import print_json
+
+        print_json({**search_data(found), "command": command})
+        return
+    _print(found, command)
+
+
+def search_data(found: Found) -> dict[str, Any]:
+    """Return a search as plain data.
+
+    Keys: ``name``, ``folder``, ``objective``, ``direction``, ``best`` (a trial, or null),
+    ``trials`` (list: ``number``, ``parameters``, ``policy``, ``objective``, ``worst`` (constrained
+    metric -> value), ``is_allowed``, ``error``), ``baseline`` (policy -> objective).
+    """
+    return {
+        "name": found.results.name,
+        "folder": str(found.results.folder),
+        "objective": found.objective,
+        "direction": found.direction,
+        "best": None if found.best is None else asdict(found.best),
+        "trials": [asdict(trial) for trial in found.trials],
+        "baseline": found.baseline,
+    }
+
+
+#: Trials that the terminal shows, the best first.
+_SHOWN = 10
+
+
+def _print(found: Found, command: str) -> None:
+    from windtunnel.cli.screen import bullets, facts, heading, line, plain_table, screen
+    from windtunnel.report.study_rows import metric_label, metric_text, parameters_text
+
+    console = screen()
+    label = metric_label(found.objective)
+    heading(
+        console,
+        f"{found.results.name}: {label}, {found.direction}d over {len(found.trials)} trials",
+    )
+    sign = -1.0 if found.direction == "maximize" else 1.0
+    ordered = sorted(
+        found.trials,
+        key=lambda t: (not t.is_allowed, t.objective is None, sign * (t.objective or 0.0)),
+    )
+    limits = list(found.trials[0].worst)
+    rows = [
+        [
+            parameters_text(trial.parameters),
+            _verdict(trial),
+            *(metric_text(name, trial.worst[name]) for name in limits),
+            metric_text(found.objective, trial.objective),
+        ]
+        for trial in ordered[:_SHOWN]
+    ]
+    headings = ["parameters", "limits", *(f"worst: {metric_label(name)}" for name in limits), label]
+    console.print(plain_table(headings, rows, numbers=len(limits) + 1))
+    bullets(
+        console,
+        "To compare with",
+        [
+            f"{name}: {metric_text(found.objective, value)}"
+            for name, value in found.baseline.items()
+        ],
+    )
+    console.print()
+    if found.best is None:
+        console.print(line("No setting keeps to the limits in every run."), style="bold")
+    else:
+        told = f"Best: {parameters_text(found.best.parameters)}, "
+        told += (
+            f"{label[0].lower()}{label[1:]} {metric_text(found.objective, found.best.objective)}."
+        )
+        console.print(line(told), style="bold")
+    facts(console, [("again with", command)])
+
+
+def _verdict(trial: TrialResult) -> str:
+    if trial.error:
+        return trial.error.splitlines()[0]
+    return "kept" if trial.is_allowed else "broken"

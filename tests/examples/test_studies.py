@@ -1,0 +1,47 @@
+"""The examples of studies run as they are."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+@pytest.mark.slow
+def test_two_queues_runs_and_finds_its_results_again(tmp_path: Path) -> None:
+    words = [sys.executable, str(EXAMPLES / "two_queues.py"), str(tmp_path / "out")]
+    told = [
+        subprocess.run(words, capture_output=True, text=True, check=True)  # noqa: S603 - ours
+        for _ in range(2)
+    ]
+    assert told[0].stdout == told[1].stdout
+    lines = told[0].stdout.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["avg_wait", "big_p99_wait"]
+    assert lines[0].startswith("avg_wait: skip against strict: -")
+    assert lines[0].endswith("better")
+
+
+@pytest.mark.slow
+def test_shortest_first_runs_and_compares(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "windtunnel", "study"]
+    file, out = str(EXAMPLES / "shortest_first.toml"), str(tmp_path / "out")
+    told = {}
+    for words in (
+        ("run", file, "--out", out, "--workers", "2", "--json"),
+        ("compare", out, "--out", str(tmp_path / "page.html"), "--json"),
+    ):
+        ran = subprocess.run(  # noqa: S603 - our own command
+            [*command, *words], capture_output=True, text=True, check=True
+        )
+        assert ran.stderr == ""
+        told[words[0]] = json.loads(ran.stdout)
+    assert told["run"]["num_runs"] == told["run"]["num_finished"] == 2 * 4 * 8
+    assert told["run"]["num_failed"] == 0
+    assert len(told["compare"]["contrasts"]) == 2 * 3 * 3
+    assert told["compare"]["claims"]
+    assert (tmp_path / "page.html").stat().st_size > 10_000
