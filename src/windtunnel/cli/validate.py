@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from windtunnel.traces.trace import Trace
 
 #: Policies by the names of published clusters: what their papers say that they ran. Every other
-#: trace is tried under `_OTHERS`.
+#: trace is tried under fifo, and what its columns allow.
 FAMILIES: dict[str, tuple[str, ...]] = {
     "philly": ("fifo",),
     "kalos": ("priority", "fifo"),
@@ -24,7 +24,6 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "pai": ("fifo",),
     "openb": ("fifo",),
 }
-_OTHERS = ("fifo", "easy")
 
 
 @click.command(short_help="How near does a replay come to what was recorded?")
@@ -33,7 +32,7 @@ _OTHERS = ("fifo", "easy")
     "--policies",
     metavar="NAMES",
     help="What the cluster ran, or may have: names as for `compare`, by commas.  [default: what "
-    "the trace's paper says; else fifo, easy and, where jobs have one, priority]",
+    "the trace's paper says; else fifo, easy and priority, where jobs have what these need]",
 )
 @click.option(
     "--cluster",
@@ -127,7 +126,8 @@ def family_of(trace: Trace) -> list[str]:
             return list(policies)
     jobs = trace.jobs
     ranked = jobs["priority"].null_count < jobs.num_rows
-    return [*_OTHERS, *(["priority"] if ranked else [])]
+    limited = not jobs["estimate"].null_count  # backfilling goes by time limits
+    return ["fifo", *(["easy"] if limited else []), *(["priority"] if ranked else [])]
 
 
 def _names(text: str) -> list[str]:

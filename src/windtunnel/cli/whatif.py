@@ -101,6 +101,7 @@ def whatif(*, trace: str, out: Path | None, as_json: bool, **asked: Any) -> None
     from windtunnel.cli.report_queue import recorded_cluster
     from windtunnel.cli.screen import progress, shows_progress
     from windtunnel.cluster.parse import parse_cluster
+    from windtunnel.study.validation import replayed
 
     check_out(out, PAGE_ENDINGS, trace)
     reading = {
@@ -115,9 +116,11 @@ def whatif(*, trace: str, out: Path | None, as_json: bool, **asked: Any) -> None
     spec, why = recorded_cluster(opened, chosen)
     words = ["windtunnel", "whatif", *wish.command_words(), *plan.words]
     words += [] if out is None else ["--out", str(out)]
+    flown, left_out, _ = replayed(opened.jobs)
     with progress("Flying", show=show):
-        answer, data = plan.carry_out(opened, spec)
+        answer, data = plan.carry_out(opened.with_jobs(flown), spec)
     answer.cautions.extend(why)
+    answer.notes.extend(f"Jobs {reason}, not flown: {n:,}." for reason, n in left_out.items())
     tell(
         answer,
         {"trace": trace_data(opened), **data},

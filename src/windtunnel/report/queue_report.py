@@ -38,6 +38,7 @@ RULES = {
     "reservations and broken nodes that are not known here",
 }
 _BY = {"vc": "Virtual cluster", "user": "User"}
+_NO_STARTS = "The trace records no start of a GPU job, so that no wait is known."
 
 
 def queue_answer(found: WaitCauses, trace: Trace) -> Answer:
@@ -58,7 +59,7 @@ def queue_answer(found: WaitCauses, trace: Trace) -> Answer:
     return Answer(
         title=f"Why jobs waited: {clean(trace.name, 80)}",
         subtitle=subtitle_of(trace, plural(found.cluster.num_gpus, "GPU")),
-        headline=_headline(total, waited),
+        headline=_headline(total, waited) if len(found.rows) else _NO_STARTS,
         facts=facts,
         parts=[*parts, *([] if front is None else [front])],
         notes=notes_of(

@@ -40,9 +40,21 @@ def validation_answer(found: Validation, trace: Trace) -> Answer:
         headline=_headline(found, best),
         facts=_facts(found, best),
         parts=parts,
-        cautions=[] if found.has_starts else [_NO_STARTS],
+        cautions=[*([] if found.has_starts else [_NO_STARTS]), *_too_full(found)],
         notes=notes_of(trace, [f"Cluster: {clean(cluster.describe(), 200)}."], left_out, notes),
     )
+
+
+def _too_full(found: Validation) -> list[str]:
+    """Return what to mind where the record holds more GPUs than there are."""
+    most, there = found.most_recorded, found.recorded.cluster.num_gpus
+    if most <= there:
+        return []
+    told = (
+        f"The record holds up to {count(most)} GPUs at once, of {count(there)}: no replay on this "
+        "cluster can follow it there."
+    )
+    return [told]
 
 
 def validation_data(found: Validation) -> dict[str, Any]:
