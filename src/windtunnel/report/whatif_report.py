@@ -172,10 +172,10 @@ def _headline(found: WhatIf, by: dict[str, Row]) -> str:
     changes = " and ".join(clean(change, 120) for change in found.changes)
     if not is_known(row["change"]):
         return f"With {changes}: no job finishes in both runs."
+    if row["change"] == 0:
+        return f"With {changes}, the mean wait would stay {duration(row['before'])}."
     told = f"With {changes}, the mean wait would be {duration(row['after'])} instead of "
     told += f"{duration(row['before'])}"
-    if row["change"] == 0:
-        return told.replace(" instead of ", ", as it is: ") + "."
     if row["low"] is not None:
         sure = row["low"] > 0 or row["high"] < 0
         span = f"{_signed(row['low'])} to {_signed(row['high'])}"
