@@ -30,7 +30,7 @@ EVIL = (
 )
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("report", "waste"),
-    ("report", "queue", "--cluster", "2x8"),
+    ("report", "queue", "--cluster", "2x8", "--job", "17"),
     ("report", "cost", "--price", "2.5"),
     ("predict", "wait", "--gpus", "2"),
     ("validate", "--policies", "fifo", "--cluster", "2x8"),
