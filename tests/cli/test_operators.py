@@ -30,7 +30,7 @@ EVIL = (
 )
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("report", "waste"),
-    ("report", "queue", "--cluster", "2x8"),
+    ("report", "queue", "--cluster", "2x8", "--job", "17"),
     ("report", "cost", "--price", "2.5"),
     ("predict", "wait", "--gpus", "2"),
     ("validate", "--policies", "fifo", "--cluster", "2x8"),
@@ -176,3 +176,42 @@ def test_what_is_refused(
     refused: Callable[..., str], hostile: Path, words: tuple[str, ...], message: str
 ) -> None:
     assert message in refused(*(word.replace("{log}", str(hostile)) for word in words))
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("--to-policy", "sjf"), "policy sjf"),
+        (("--to-queueing", "easy"), "queueing easy"),
+        (("--to-cluster", "3x8:A100,1x4:T4"), "the cluster 3x8:A100,1x4:T4"),
+        (("--quotas", "{quotas}"), "quotas"),
+        (("--limits", "1.5", "--to-queueing", "easy"), "time limits 1.5 times"),
+        (("--share", "0.5", "--slowdown", "share=0.9"), "0.5 of a GPU for jobs of one"),
+        (("--nodes", "-1", "--prices", "{prices}", "--blocks", "users"), "1 node fewer"),
+    ],
+)
+def test_every_change_can_be_asked_about(
+    run: Callable[..., Any], tmp_path: Path, change: tuple[str, ...], told: str
+) -> None:
+    names = {"user": ["u", "v"] * 150, "vc": ["a", "b"] * 150}
+    log = tmp_path / "log.csv"
+    write_csv(as_jobs({**jobs(), **names}), log)
+    (tmp_path / "quotas.toml").write_text("a = 8\nb = 8\n", encoding="utf-8")
+    (tmp_path / "prices.toml").write_text("default = 2\n", encoding="utf-8")
+    words = [
+        word.format(quotas=tmp_path / "quotas.toml", prices=tmp_path / "prices.toml")
+        for word in change
+    ]
+    data = run("whatif", log, "--cluster", "2x8", "--queueing", "skip", *words, "--json").json
+    assert any(told in text for text in data["changes"])
+    rows = {row["measure"]: row for row in data["measures"]}
+    assert data["num_jobs"] == 300
+    assert data["before"]["settings"]["queueing"] == "skip"
+    for row in rows.values():
+        assert row["change"] == pytest.approx(row["after"] - row["before"])
+        assert row["low"] is None or row["low"] <= row["high"]
+    assert rows["avg_wait"]["before"] == pytest.approx(data["before"]["metrics"]["avg_wait"])
+    if "--to-policy" in change:
+        assert data["after"]["settings"]["queueing"] == "skip"
+    if "--prices" in change:
+        assert rows["cost"]["after"] == pytest.approx(rows["cost"]["before"] / 2)

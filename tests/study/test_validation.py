@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windtunnel.cluster import ClusterSpec
+from windtunnel.errors import SpecError
 from windtunnel.schema import as_jobs
+from windtunnel.study.nodes_in_use import busy_nodes, nodes_in_use, read_nodes_in_use
 from windtunnel.study.simulate import simulate
 from windtunnel.study.validation import validate
 from windtunnel.traces import open_trace
@@ -119,3 +122,48 @@ def test_openb_and_philly(data_dir: Path) -> None:
     assert philly.cluster is not None
     found = validate(philly.jobs, philly.cluster, ["fifo"], queueing="skip")
     assert not found.has_starts
+
+
+def test_nodes_in_use_are_those_that_run_a_job(tmp_path: Path) -> None:
+    """Two nodes of 8: one is handed from job to job at 3600 s, the other used for an hour."""
+    jobs = {
+        "submit_time": [0, 0, 3600],
+        "duration": [3600, 7200, 3600],
+        "num_gpus": [8, 8, 8],
+    }
+    run = simulate(jobs, ClusterSpec.uniform(nodes=3, gpus_per_node=8))
+    instants, counts = busy_nodes(run)
+    assert (instants.tolist(), counts.tolist()) == ([0.0, 7200.0], [2.0, 0.0])
+    path = tmp_path / "nodes.csv"
+    path.write_text(
+        "time,active,total\n2020-01-01 00:00:00,2,3\n2020-01-01 01:00:00,3,3\n"
+        "2020-01-01 02:00:00,0,3\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(SpecError, match="no date"):
+        read_nodes_in_use(path, epoch=None, zone=None)
+    times, active = read_nodes_in_use(path, epoch=1577836800.0, zone="UTC")
+    told = nodes_in_use(run, times, active).summary()
+    assert told == {
+        "hours": 2,
+        "recorded": 2.5,
+        "replayed": 2.0,
+        "error": 0.5,
+        "correlation": None,
+    }
+
+
+def test_phillys_nodes_in_use(data_dir: Path) -> None:
+    philly = open_trace("philly")
+    assert philly.cluster is not None
+    assert philly.metadata.epoch is not None
+    epoch = datetime.fromisoformat(philly.metadata.epoch).timestamp()
+    times, active = read_nodes_in_use(
+        data_dir / "philly" / "philly_node_sequence.csv.gz", epoch=epoch, zone=philly.metadata.zone
+    )
+    assert len(times) == 105_644
+    found = validate(philly.jobs, philly.cluster, ["fifo"], queueing="skip")
+    told = nodes_in_use(found.outcomes["fifo"], times, active).summary()
+    assert told["recorded"] == pytest.approx(active.mean(), rel=0.02)
+    assert told["hours"] > 1700
+    assert 0 < told["replayed"] <= 352

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from windtunnel.cluster import ClusterSpec
 from windtunnel.errors import SpecError
 from windtunnel.schema import as_jobs
+from windtunnel.study.in_front import in_front
 from windtunnel.study.recorded_flight import observed_cluster
 from windtunnel.study.wait_causes import CAUSES, WaitCauses, hours_of, limits_of, wait_causes
 from windtunnel.traces import open_trace
@@ -193,3 +194,18 @@ def test_the_sample_log_against_direct_queries(data_dir: Path) -> None:
     assert sum(found.total().values()) == pytest.approx(waited)
     assert cluster.num_gpus == most
     assert jobs.num_rows == 29
+
+
+def test_who_is_in_front_of_a_job() -> None:
+    rows: list[Job] = [(0, 0, 10, 3), (1, 12, 5, 4), (2, 10, 5, 1), (3, None, 0, 2)]
+    jobs = history(rows, user=["u", "v", None, "w"], status=[*["completed"] * 3, "pending"])
+    found = wait_causes(jobs, ClusterSpec.pool(4))
+    job = in_front(found, "2")
+    assert (job.at, job.wait, job.causes and job.causes["resources"]) == (2.0, 8.0, 0.0)
+    assert [(row["job_id"], row["end_time"]) for row in job.running] == [("0", 10.0)]
+    assert [(row["job_id"], row["user"], row["since"]) for row in job.waiting] == [("1", "v", 1.0)]
+    assert (job.running_gpus, job.waiting_gpus) == (3.0, 4.0)
+    last = in_front(found, "3")
+    assert (last.at, last.wait, last.causes, last.running) == (17.0, None, None, [])
+    with pytest.raises(SpecError, match="no job"):
+        in_front(found, "9")

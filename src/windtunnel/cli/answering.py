@@ -64,6 +64,9 @@ def _print(answer: Answer, command: str, out: Path | None) -> None:
         console.print()
         console.print(facts_table(answer))
     for part in answer.parts:
+        if part.tells:
+            heading(console, part.title)
+            console.print(line(part.lead, 2000))
         for caption, table in part.tables:
             heading(console, caption)
             console.print(rich_table(table))

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     metavar="FILE.toml",
     help="Quotas of virtual clusters, as for `simulate`.  [default: none]",
 )
+@click.option("--job", metavar="ID", help="Tell first who was in front of this job.")
 @out_option("FILE.html", "Write the answer as one page with charts.")
 @output_options
 def queue(
@@ -37,6 +38,7 @@ def queue(
     trace: str,
     cluster: str | None,
     quotas: str | None,
+    job: str | None,
     out: Path | None,
     as_json: bool,
     **asked: Any,
@@ -54,6 +56,7 @@ def queue(
     from windtunnel.cli.screen import progress, shows_progress
     from windtunnel.cluster.parse import parse_cluster
     from windtunnel.report.queue_report import queue_answer, queue_data
+    from windtunnel.study.in_front import in_front
     from windtunnel.study.wait_causes import limits_of, wait_causes
 
     check_out(out, PAGE_ENDINGS, trace)
@@ -65,19 +68,20 @@ def queue(
     spec, why = recorded_cluster(opened, chosen)
     with progress("Looking at every wait", show=show):
         found = wait_causes(opened.jobs, spec, quotas=limits)
+    one = None if job is None else in_front(found, job)
     words = ["windtunnel", "report", "queue", *wish.command_words()]
     words += [] if wish.seed is None else ["--seed", str(wish.seed)]
-    for option, value in (("--cluster", cluster), ("--quotas", quotas)):
+    for option, value in (("--cluster", cluster), ("--quotas", quotas), ("--job", job)):
         words += [] if value is None else [option, value]
     words += [] if out is None else ["--out", str(out)]
-    answer = queue_answer(found, opened)
+    answer = queue_answer(found, opened, one)
     answer.cautions.extend(why)
     tell(
         answer,
         {
             "trace": trace_data(opened),
             "cluster": cluster_data(spec),
-            **queue_data(found, opened),
+            **queue_data(found, opened, one),
         },
         out=out,
         command=shlex.join(words),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from windtunnel.traces.trace import Trace
 
 #: Policies by the names of published clusters: what their papers say that they ran. Every other
-#: trace is tried under `_OTHERS`.
+#: trace is tried under fifo, and what its columns allow.
 FAMILIES: dict[str, tuple[str, ...]] = {
     "philly": ("fifo",),
     "kalos": ("priority", "fifo"),
@@ -24,7 +24,6 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "pai": ("fifo",),
     "openb": ("fifo",),
 }
-_OTHERS = ("fifo", "easy")
 
 
 @click.command(short_help="How near does a replay come to what was recorded?")
@@ -33,7 +32,7 @@ _OTHERS = ("fifo", "easy")
     "--policies",
     metavar="NAMES",
     help="What the cluster ran, or may have: names as for `compare`, by commas.  [default: what "
-    "the trace's paper says; else fifo, easy and, where jobs have one, priority]",
+    "the trace's paper says; else fifo, easy and priority, where jobs have what these need]",
 )
 @click.option(
     "--cluster",
@@ -45,6 +44,11 @@ _OTHERS = ("fifo", "easy")
 @click.option(
     "--placement", metavar="NAME", help="As for `simulate`.  [default: best_fit; on a pool, pool]"
 )
+@click.option(
+    "--nodes-in-use",
+    metavar="FILE.csv",
+    help="Recorded numbers of nodes in use (columns time and active), where one has them.",
+)
 @seed_option("Seed of placement and of a synthetic trace.  [default: 0]")
 @out_option("FILE.html", "Write the answer as one page with charts.")
 @output_options
@@ -55,6 +59,7 @@ def validate(
     cluster: str | None,
     queueing: str | None,
     placement: str | None,
+    nodes_in_use: str | None,
     out: Path | None,
     as_json: bool,
     **asked: Any,
@@ -73,6 +78,7 @@ def validate(
     from windtunnel.cli.screen import progress, shows_progress
     from windtunnel.cluster.parse import parse_cluster
     from windtunnel.report.validation_report import validation_answer, validation_data
+    from windtunnel.study.nodes_in_use import nodes_in_use as beside
     from windtunnel.study.validation import validate as replay
 
     check_out(out, PAGE_ENDINGS, trace)
@@ -99,24 +105,49 @@ def validate(
             seed=seed,
             **settings,
         )
+    series = None if nodes_in_use is None else _series(opened, nodes_in_use)
+    nodes = None
+    if series is not None:
+        nodes = {name: beside(run, *series) for name, run in found.outcomes.items()}
     words = ["windtunnel", "validate", *wish.command_words(), "--policies", ",".join(names)]
     for option, value in (
         ("--cluster", cluster),
         ("--queueing", queueing),
         ("--placement", placement),
+        ("--nodes-in-use", nodes_in_use),
     ):
         words += [] if value is None else [option, value]
     words += ["--seed", str(seed)] + ([] if out is None else ["--out", str(out)])
-    answer = validation_answer(found, opened)
+    answer = validation_answer(found, opened, nodes)
     answer.cautions.extend(why)
     tell(
         answer,
-        {"trace": trace_data(opened), "cluster": cluster_data(spec), **validation_data(found)},
+        {
+            "trace": trace_data(opened),
+            "cluster": cluster_data(spec),
+            **validation_data(found, nodes),
+        },
         out=out,
         command=shlex.join(words),
         as_json=as_json,
         show=show,
     )
+
+
+def _series(trace: Trace, path: str) -> Any:
+    """Return recorded nodes in use in the trace's time.
+
+    Raises:
+        SpecError: the trace has no date.
+        TraceError: the file is no such table.
+    """
+    from datetime import datetime
+
+    from windtunnel.study.nodes_in_use import read_nodes_in_use
+
+    about = trace.metadata
+    epoch = None if about.epoch is None else datetime.fromisoformat(about.epoch).timestamp()
+    return read_nodes_in_use(path, epoch=epoch, zone=about.zone)
 
 
 def family_of(trace: Trace) -> list[str]:
@@ -127,7 +158,8 @@ def family_of(trace: Trace) -> list[str]:
             return list(policies)
     jobs = trace.jobs
     ranked = jobs["priority"].null_count < jobs.num_rows
-    return [*_OTHERS, *(["priority"] if ranked else [])]
+    limited = not jobs["estimate"].null_count  # backfilling goes by time limits
+    return ["fifo", *(["easy"] if limited else []), *(["priority"] if ranked else [])]
 
 
 def _names(text: str) -> list[str]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from windtunnel.characterize.cost import Prices
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.traces.trace import Trace
 
@@ -101,6 +102,7 @@ def whatif(*, trace: str, out: Path | None, as_json: bool, **asked: Any) -> None
     from windtunnel.cli.report_queue import recorded_cluster
     from windtunnel.cli.screen import progress, shows_progress
     from windtunnel.cluster.parse import parse_cluster
+    from windtunnel.study.validation import replayed
 
     check_out(out, PAGE_ENDINGS, trace)
     reading = {
@@ -115,9 +117,11 @@ def whatif(*, trace: str, out: Path | None, as_json: bool, **asked: Any) -> None
     spec, why = recorded_cluster(opened, chosen)
     words = ["windtunnel", "whatif", *wish.command_words(), *plan.words]
     words += [] if out is None else ["--out", str(out)]
+    flown, left_out, _ = replayed(opened.jobs)
     with progress("Flying", show=show):
-        answer, data = plan.carry_out(opened, spec)
+        answer, data = plan.carry_out(opened.with_jobs(flown), spec)
     answer.cautions.extend(why)
+    answer.notes.extend(f"Jobs {reason}, not flown: {n:,}." for reason, n in left_out.items())
     tell(
         answer,
         {"trace": trace_data(opened), **data},
@@ -136,12 +140,14 @@ class _Plan:
         asked: the options by name.
         nodes: nodes more or fewer, and of which type; None = as they are.
         to_cluster: another cluster; None = the same.
+        prices: of GPU hours; None = cost is not asked for.
         words: words of a command line that ask for it again.
     """
 
     asked: dict[str, Any]
     nodes: tuple[int, str | None] | None
     to_cluster: ClusterSpec | None
+    prices: Prices | None
     words: list[str]
 
     @classmethod
@@ -187,7 +193,7 @@ class _Plan:
             more = {"queueing": queueing, "placement": asked["placement"]}
             check_settings([policy], {**QUIET, **more, "slowdown": asked["slowdown"]})
         to_cluster = None if asked["to_cluster"] is None else parse_cluster(asked["to_cluster"])
-        return cls(asked, nodes, to_cluster, _words(asked))
+        return cls(asked, nodes, to_cluster, _prices(asked), _words(asked))
 
     def carry_out(self, trace: Trace, cluster: ClusterSpec) -> tuple[Any, dict[str, Any]]:
         """Return the answer and its data."""
@@ -223,7 +229,7 @@ class _Plan:
             _flown(jobs, cluster, asked["policy"], {**base, **loose}),
             _flown(after, other, policy, {**more, **loose}),
         )
-        what_if = WhatIf(*runs, tuple(changes), asked["blocks"], self._prices(), seed)
+        what_if = WhatIf(*runs, tuple(changes), asked["blocks"], self.prices, seed)
         answer = whatif_report.whatif_answer(what_if, trace, notes)
         return answer, whatif_report.whatif_data(what_if)
 
@@ -244,8 +250,11 @@ class _Plan:
             changes.append(f"policy {policy}")
         if queueing is not None:
             changes.append(f"queueing {queueing}")
-        same = asked["to_policy"] is None and asked["quotas"] is None
-        return policy, queueing or (asked["queueing"] if same else None)
+        from windtunnel.policies import resolve_policy
+
+        # A policy that decides for itself has no head-of-line rule to keep.
+        decides = resolve_policy(policy).tier > 2  # noqa: PLR2004 - the tier's name
+        return policy, queueing or (None if decides else asked["queueing"])
 
     def _other_jobs(self, trace: Trace) -> tuple[pa.Table, list[str], list[str]]:
         """Return the jobs as they might be, what is different, and what to tell."""
@@ -262,6 +271,7 @@ class _Plan:
         if asked["limits"] is not None:
             jobs = with_limits(jobs, asked["limits"])
             changes.append(f"time limits {asked['limits']:g} times the run times")
+            notes.append("Only backfilling (easy, conservative) goes by time limits.")
         if asked["share"] is not None:
             jobs, shared = with_shared_gpus(jobs, asked["share"])
             changes.append(f"{asked['share']:g} of a GPU for jobs of one")
@@ -272,13 +282,19 @@ class _Plan:
                 )
         return jobs, changes, notes
 
-    def _prices(self) -> Any:
-        if self.asked["price"] is None and self.asked["prices"] is None:
-            return None
-        from windtunnel.characterize.cost import Prices
 
-        file = self.asked["prices"]
-        return Prices(default=self.asked["price"]) if file is None else Prices.from_toml(file)
+def _prices(asked: dict[str, Any]) -> Prices | None:
+    """Return the prices that were asked for.
+
+    Raises:
+        SpecError: the file is wrong.
+    """
+    if asked["price"] is None and asked["prices"] is None:
+        return None
+    from windtunnel.characterize.cost import Prices
+
+    file = asked["prices"]
+    return Prices(default=asked["price"]) if file is None else Prices.from_toml(file)
 
 
 def _words(asked: dict[str, Any]) -> list[str]:

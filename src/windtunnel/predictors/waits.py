@@ -196,7 +196,9 @@ class WaitHistory:
             codes["user"] = None
         waits, by = self.sample(codes, request.at)
         if not len(waits):
-            raise SpecError("--at", "no GPU job had started by then, so no wait is known.")
+            raise SpecError(
+                "--at", "no GPU job had started by then, so no wait is known; name a later time."
+            )
         low, high = interval(waits, level)
         place = int(np.searchsorted(self._held_at, request.at, side="right"))
         return WaitPrediction(

@@ -49,12 +49,14 @@ class Part:
         lead: a sentence that says what the numbers are; empty for none.
         tables: (caption, table) in order.
         drawings: pictures, before the tables.
+        tells: the lead is an answer of its own: a terminal shows it, too.
     """
 
     title: str
     lead: str = ""
     tables: Sequence[tuple[str, Table]] = ()
     drawings: Sequence[Drawing] = ()
+    tells: bool = False
 
 
 @dataclass(frozen=True)

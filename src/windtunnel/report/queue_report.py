@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.report.answer import TOP, Answer, Drawing, Part, notes_of, subtitle_of, top_lines
@@ -13,6 +14,7 @@ from windtunnel.study.wait_causes import CAUSES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from windtunnel.study.in_front import InFront
     from windtunnel.study.wait_causes import WaitCauses
     from windtunnel.traces.trace import Trace
 
@@ -38,14 +40,22 @@ RULES = {
     "reservations and broken nodes that are not known here",
 }
 _BY = {"vc": "Virtual cluster", "user": "User"}
+_NO_STARTS = "The trace records no start of a GPU job, so that no wait is known."
 
 
-def queue_answer(found: WaitCauses, trace: Trace) -> Answer:
-    """Return the answer to "why did jobs wait?"."""
+def queue_answer(found: WaitCauses, trace: Trace, job: InFront | None = None) -> Answer:
+    """Return the answer to "why did jobs wait?".
+
+    Args:
+        found: the waits.
+        trace: whose they are.
+        job: one job that is told of first; None = none.
+    """
     total = found.total()
     waited = sum(total.values())
     shown = [cause for cause in CAUSES if total[cause] > 0]
-    parts = [_causes_part(found, total, waited), _size_part(found, shown)]
+    parts = [] if job is None else [_job_part(job)]
+    parts += [_causes_part(found, total, waited), _size_part(found, shown)]
     parts.append(_hour_part(found, trace, shown))
     parts += [part for column in _BY if (part := _name_part(found, column, shown)) is not None]
     front = _front_part(found)
@@ -58,7 +68,7 @@ def queue_answer(found: WaitCauses, trace: Trace) -> Answer:
     return Answer(
         title=f"Why jobs waited: {clean(trace.name, 80)}",
         subtitle=subtitle_of(trace, plural(found.cluster.num_gpus, "GPU")),
-        headline=_headline(total, waited),
+        headline=_headline(total, waited) if len(found.rows) else _NO_STARTS,
         facts=facts,
         parts=[*parts, *([] if front is None else [front])],
         notes=notes_of(
@@ -70,12 +80,13 @@ def queue_answer(found: WaitCauses, trace: Trace) -> Answer:
     )
 
 
-def queue_data(found: WaitCauses, trace: Trace) -> dict[str, Any]:
+def queue_data(found: WaitCauses, trace: Trace, job: InFront | None = None) -> dict[str, Any]:
     """Return it as plain data.
 
     Keys: ``num_jobs`` (told of), ``wait`` and ``causes`` (s in all), ``by_size``, ``by_hour``,
     ``by_vc``, ``by_user`` (rows with waits, and the mean s of each cause), ``in_front_by_vc``,
-    ``in_front_by_user``, ``left_out``, ``rules``, ``zone`` (of the hours).
+    ``in_front_by_user``, ``left_out``, ``rules``, ``zone`` (of the hours), ``job`` (null, or the
+    job that was asked about: `windtunnel.study.in_front.InFront`).
     """
     about = trace.metadata
     return {
@@ -91,7 +102,48 @@ def queue_data(found: WaitCauses, trace: Trace) -> dict[str, Any]:
         "left_out": found.left_out,
         "rules": RULES,
         "zone": about.zone or "UTC",
-    }
+        "job": None if job is None else {**asdict(job), "running_gpus": job.running_gpus,
+                                         "waiting_gpus": job.waiting_gpus},
+    }  # fmt: skip
+
+
+def _job_part(job: InFront) -> Part:
+    asked = f"{job.num_gpus:g} GPU{'s' * (job.num_gpus != 1)}"
+    lead = f"Job {clean(job.job_id)} asked for {asked}. When it joined the line, "
+    if job.wait is None:
+        lead = f"Job {clean(job.job_id)} asks for {asked} and has not started. At the log's end, "
+    lead += (
+        f"{plural(len(job.running), 'job')} held {job.running_gpus:g} GPUs and "
+        f"{plural(len(job.waiting), 'job')} waited before it for {job.waiting_gpus:g}."
+    )
+    if job.causes is not None and job.wait:
+        parts = [f"{WORDS[name]} {duration(s)}" for name, s in job.causes.items() if s > 0]
+        lead += f" It waited {duration(job.wait)}: {', '.join(parts)}."
+    running = [
+        Line(
+            clean(row["job_id"]),
+            [
+                *_who(row),
+                Cell(duration(job.at - row["start_time"])),
+                Cell(duration(None if row["end_time"] is None else row["end_time"] - job.at)),
+            ],
+        )
+        for row in job.running[:TOP]
+    ]
+    waiting = [
+        Line(clean(row["job_id"]), [*_who(row), Cell(duration(job.at - row["since"]))])
+        for row in job.waiting[:TOP]
+    ]
+    who = ["user", "virtual cluster", "GPUs"]
+    tables = [("Held GPUs then", Table("Job", [*who, "ran for", "ran on for"], running))]
+    tables.append(("Waited before it", Table("Job", [*who, "waited for"], waiting)))
+    shown = [(caption, table) for caption, table in tables if table.lines]
+    return Part(f"In front of job {clean(job.job_id)}", lead, shown, tells=True)
+
+
+def _who(row: Row) -> list[Cell]:
+    names = [clean(row[key]) if row[key] else "\u2013" for key in ("user", "vc")]
+    return [*map(Cell, names), Cell(f"{row['num_gpus']:g}")]
 
 
 def _headline(total: dict[str, float], waited: float) -> str:

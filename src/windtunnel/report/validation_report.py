@@ -10,6 +10,9 @@ from windtunnel.report.names import clean
 from windtunnel.report.sections import Cell, Fact, Line, Table
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from windtunnel.study.nodes_in_use import NodesInUse
     from windtunnel.study.validation import Validation
     from windtunnel.traces.trace import Trace
 
@@ -24,12 +27,20 @@ _POINTS = 400
 _NEAR = 0.25
 
 
-def validation_answer(found: Validation, trace: Trace) -> Answer:
-    """Return the answer to "how much may a what-if on this trace be believed?"."""
+def validation_answer(
+    found: Validation, trace: Trace, nodes: Mapping[str, NodesInUse] | None = None
+) -> Answer:
+    """Return the answer to "how much may a what-if on this trace be believed?".
+
+    Args:
+        found: the replays beside the record.
+        trace: what was replayed.
+        nodes: policy -> nodes in use beside recorded ones; None = none are recorded.
+    """
     rows = found.runs()
     best = rows[0]
     cluster = found.recorded.cluster
-    parts = [_runs_part(rows)]
+    parts = [_runs_part(rows), *([] if nodes is None else [_nodes_part(nodes)])]
     if found.has_starts and best["n"]:
         parts += [_time_part(found, best), _size_part(found, best), _hour_part(found, best)]
     left_out = [f"Jobs {why}, not flown: {count(n)}." for why, n in found.left_out.items()]
@@ -37,20 +48,38 @@ def validation_answer(found: Validation, trace: Trace) -> Answer:
     return Answer(
         title=f"How near a replay comes: {clean(trace.name, 80)}",
         subtitle=subtitle_of(trace, plural(cluster.num_gpus, "GPU")),
-        headline=_headline(found, best),
+        headline=_headline(found, best, nodes),
         facts=_facts(found, best),
         parts=parts,
-        cautions=[] if found.has_starts else [_NO_STARTS],
+        cautions=[
+            *([] if found.has_starts or nodes is not None else [_NO_STARTS]),
+            *_too_full(found),
+        ],
         notes=notes_of(trace, [f"Cluster: {clean(cluster.describe(), 200)}."], left_out, notes),
     )
 
 
-def validation_data(found: Validation) -> dict[str, Any]:
+def _too_full(found: Validation) -> list[str]:
+    """Return what to mind where the record holds more GPUs than there are."""
+    most, there = found.most_recorded, found.recorded.cluster.num_gpus
+    if most <= there:
+        return []
+    told = (
+        f"The record holds up to {count(most)} GPUs at once, of {count(there)}: no replay on this "
+        "cluster can follow it there."
+    )
+    return [told]
+
+
+def validation_data(
+    found: Validation, nodes: Mapping[str, NodesInUse] | None = None
+) -> dict[str, Any]:
     """Return it as plain data.
 
     Keys: ``has_starts``, ``num_flown``, ``left_out``, ``runs`` (nearest first), ``best`` (its
     policy), ``exact`` (whether it has every recorded wait to the last digit), ``by_size``,
-    ``by_hour`` and ``over_time`` of the best; the last three are null without recorded starts.
+    ``by_hour`` and ``over_time`` of the best; the last three are null without recorded starts;
+    ``nodes_in_use`` (null, or a row a policy).
     """
     rows = found.runs()
     best = rows[0]["policy"]
@@ -66,11 +95,21 @@ def validation_data(found: Validation) -> dict[str, Any]:
         "by_size": found.by_size(best) if told else None,
         "by_hour": found.by_hour(best) if told else None,
         "over_time": {key: curves[key].tolist() for key in curves} if told else None,
+        "nodes_in_use": None
+        if nodes is None
+        else [{"policy": name, **one.summary()} for name, one in nodes.items()],
     }
 
 
-def _headline(found: Validation, best: Row) -> str:
+def _headline(found: Validation, best: Row, nodes: Mapping[str, NodesInUse] | None = None) -> str:
     name = clean(best["policy"])
+    if not found.has_starts and nodes is not None:
+        used = nodes[best["policy"]].summary()
+        return (
+            f"Flown under {name}, {number(used['replayed'])} nodes are in use in the mean where "
+            f"{number(used['recorded'])} were recorded, over {count(used['hours'])} hours; starts "
+            "are not recorded, so that waits cannot be compared."
+        )
     if not found.has_starts:
         wait = duration(best["avg_wait"])
         return f"Nothing to compare with: flown under {name}, jobs would wait {wait} in the mean."
@@ -137,6 +176,45 @@ def _runs_part(rows: list[Row]) -> Part:
         "mean difference over hours, in shares of all GPUs and in waiting jobs."
     )
     return Part("Policies, the nearest first", lead, [("Replays", Table("Policy", columns, lines))])
+
+
+def _nodes_part(nodes: Mapping[str, NodesInUse]) -> Part:
+    lines = []
+    for name, one in nodes.items():
+        told = one.summary()
+        cells = [Cell(count(told["hours"]))]
+        cells += [Cell(number(told[key])) for key in ("replayed", "recorded", "error")]
+        lines.append(Line(clean(name), [*cells, Cell(number(told["correlation"]))]))
+    first = next(iter(nodes.values()))
+
+    def draw() -> Any:
+        from windtunnel.report import answer_charts
+
+        step = max(1, len(first.time) // _POINTS)
+        rows = [
+            {"name": name, "day": time / 86400, "value": value}
+            for name, values in (("recorded", first.recorded), ("replayed", first.replayed))
+            for time, value in zip(
+                first.time[::step].tolist(), values[::step].tolist(), strict=True
+            )
+        ]
+        return answer_charts.curves(
+            rows,
+            x="day",
+            y="value",
+            x_title="Days after time 0",
+            y_title="Nodes in use",
+            names=["recorded", "replayed"],
+        )
+
+    caption = f"Under {clean(next(iter(nodes)))}, means of an hour; n = {count(len(first.time))}."
+    table = Table("Policy", ["hours", "replayed", "recorded", "mean error", "correlation"], lines)
+    return Part(
+        "Nodes in use",
+        "A node is in use while a job runs on it; means over the hours that both know.",
+        [("Nodes in use", table)],
+        [Drawing("nodes", "Nodes in use", caption, draw)],
+    )
 
 
 def _time_part(found: Validation, best: Row) -> Part:

@@ -94,11 +94,16 @@ def waste_data(found: Waste) -> dict[str, Any]:
 def _headline(found: Waste, kinds: Sequence[Row], whole: float, lost: float) -> str:
     if whole == 0:
         return "No job held a GPU for any time."
+    untold = sum(row["share"] or 0.0 for row in kinds if row["kind"] == "unknown")
+    if untold >= 1:
+        return f"Jobs held {gpu_time(whole)}; how they ended, the trace does not tell."
     worst = max((row for row in kinds if row["kind"] in LOST), key=_held, default=None)
     told = f"Of {gpu_time(whole)} that jobs held, {percent(lost / whole)} went to jobs that did "
     told += "not complete"
     if worst is not None and worst["gpu_time"] > 0:
         told += f", most of it to jobs that {_verb(worst['kind'])} ({percent(worst['share'])})"
+    if untold > 0:
+        told += f"; how the jobs ended that held {percent(untold)} is not known"
     idle = found.idleness()
     if idle is not None and idle["gpu_time"] > 0:
         told += f"; where telemetry looks, {percent(idle['idle'] / idle['gpu_time'])} was idle"

@@ -40,6 +40,7 @@ _SIMULATED = (
     "Both sides are simulated; `windtunnel validate` tells how near such a replay comes to the "
     "record."
 )
+_VARIED = "Only nodes of the kind of which there are most are varied; the others stay."
 
 
 def whatif_answer(found: WhatIf, trace: Trace, notes: Sequence[str] = ()) -> Answer:
@@ -117,12 +118,24 @@ def nodes_answer(found: FewestNodes, limit: float, trace: Trace, notes: Sequence
     return Answer(
         title=f"How few {what}s would do? {clean(trace.name, 80)}",
         subtitle=subtitle_of(trace, f"P90 of the waits at most {duration(limit)}"),
-        headline=f"{plural(found.num_nodes, what)} keep P90 of the waits at "
-        f"{duration(found.p90_wait)}; one fewer does not keep it to {duration(limit)}.",
+        headline=_fewest(found, what, limit),
         facts=[Fact("Cluster", plural(found.cluster.num_gpus, "GPU"))],
         parts=[Part("What was tried", "", [(f"Tried numbers of {what}s", table)])],
-        notes=notes_of(trace, [_SIMULATED, found.cluster.describe()], notes),
+        notes=notes_of(
+            trace,
+            [_SIMULATED, clean(found.cluster.describe(), 200)],
+            [_VARIED] if len(found.cluster.node_types) > 1 else [],
+            notes,
+        ),
     )
+
+
+def _fewest(found: FewestNodes, what: str, limit: float) -> str:
+    verb = "keeps" if found.num_nodes == 1 else "keep"
+    told = f"{plural(found.num_nodes, what)} {verb} P90 of the waits at {duration(found.p90_wait)}"
+    if found.num_nodes == 1:
+        return told + "; fewer there cannot be."
+    return told + f"; one fewer does not keep it to {duration(limit)}."
 
 
 def nodes_data(found: FewestNodes, limit: float) -> dict[str, Any]:
@@ -159,6 +172,8 @@ def _headline(found: WhatIf, by: dict[str, Row]) -> str:
     changes = " and ".join(clean(change, 120) for change in found.changes)
     if not is_known(row["change"]):
         return f"With {changes}: no job finishes in both runs."
+    if row["change"] == 0:
+        return f"With {changes}, the mean wait would stay {duration(row['before'])}."
     told = f"With {changes}, the mean wait would be {duration(row['after'])} instead of "
     told += f"{duration(row['before'])}"
     if row["low"] is not None:

@@ -69,6 +69,12 @@ class Validation:
             return rows
         return sorted(rows, key=lambda row: row["avg_error"])  # sorted is stable
 
+    @cached_property
+    def most_recorded(self) -> float:
+        """Most GPUs that the record holds at once."""
+        used = self.recorded.utilization()["gpus"].to_numpy()
+        return float(used.max(initial=0.0))
+
     def is_exact(self, policy: str) -> bool:
         """Return whether a replay has every recorded wait to the last digit."""
         mine, theirs = self._waits(self.outcomes[policy])
@@ -208,21 +214,29 @@ def validate(
     Raises:
         SpecError, SchemaError, PolicyError: as `windtunnel.simulate`.
     """
-    start = jobs["start_time"].to_numpy()
-    has_starts = bool((~np.isnan(np.asarray(start, dtype=np.float64))).any())
-    keep, left_out = _replayed(jobs, has_starts=has_starts)
-    flown = jobs.filter(pa.array(keep))
+    flown, left_out, has_starts = replayed(jobs)
     chosen = {"oversize": "reject", "incomplete": "reject", **options}
     outcomes = compare(flown, cluster, policies, on_done=on_done, **chosen).outcomes
     return Validation(recorded_outcome(flown, cluster), outcomes, left_out, has_starts, epoch, zone)
 
 
-def _replayed(jobs: pa.Table, *, has_starts: bool) -> tuple[np.ndarray, dict[str, int]]:
-    """Return which jobs are flown, and why the others are not."""
+def replayed(jobs: pa.Table) -> tuple[pa.Table, dict[str, int], bool]:
+    """Return the jobs that a replay of a record flies.
+
+    Those that ask for GPUs and are recorded to have started; of a trace that records no start at
+    all, those that ask for GPUs.
+
+    Args:
+        jobs: a jobs table (`windtunnel.schema`).
+
+    Returns:
+        The jobs; reason -> jobs left out; and whether the trace records starts.
+    """
     columns = ("submit_time", "duration", "num_gpus", "start_time")
     submit, duration, gpus, start = (
         np.asarray(jobs[name].to_numpy(), dtype=np.float64) for name in columns
     )
+    has_starts = bool((~np.isnan(start)).any())
     known = ~np.isnan(submit) & ~np.isnan(duration) & ~np.isnan(gpus)
     asks = ~(gpus == 0)
     ran = ~np.isnan(start) if has_starts else np.ones(len(start), dtype=bool)
@@ -232,4 +246,4 @@ def _replayed(jobs: pa.Table, *, has_starts: bool) -> tuple[np.ndarray, dict[str
         "that never started": known & asks & ~ran,
     }
     left_out = {why: int(mask.sum()) for why, mask in reasons.items() if mask.any()}
-    return known & asks & ran, left_out
+    return jobs.filter(pa.array(known & asks & ran)), left_out, has_starts

@@ -62,7 +62,9 @@ class WaitCauses:
         cluster: where they ran.
         rows: Int array (m,): the jobs that are told of: GPU jobs that started, by place in line.
         causes: Float array (m, causes): seconds of each job's wait by `CAUSES`.
-        line: eligible and leaving times of all GPU jobs that stood in the line, s, shape (k, 2).
+        line: eligible and leaving times of all GPU jobs that stood in the line, s, shape (k, 2), in
+            its order.
+        line_rows: Int array (k,): their rows in the jobs table.
         left_out: reason -> GPU jobs that are not told of.
         notes: what a reader of the numbers must know, one sentence each.
     """
@@ -72,6 +74,7 @@ class WaitCauses:
     rows: np.ndarray
     causes: np.ndarray
     line: np.ndarray
+    line_rows: np.ndarray
     left_out: dict[str, int]
     notes: tuple[str, ...]
 
@@ -204,6 +207,7 @@ def wait_causes(
         history.rows[told],
         causes.reshape(len(told), len(CAUSES)),
         np.column_stack([history.eligible, history.leave]),
+        history.rows,
         {reason: number for reason, number in left_out.items() if number},
         (*_notes(history, states, cluster, as_pool=as_pool), *problem.notes),
     )

@@ -1,0 +1,105 @@
+"""Who was in front of one job: what ran, and who waited before it, at the instant it joined.
+
+Wishes of users of queues (kubernetes-sigs/kueue#2833: "who is in front of me, and how much do they
+hold"). The line is that of `windtunnel.study.wait_causes`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from windtunnel.errors import SpecError, nearest, quote
+from windtunnel.study.wait_causes import CAUSES
+
+if TYPE_CHECKING:
+    from windtunnel.study.wait_causes import WaitCauses
+
+
+@dataclass(frozen=True)
+class InFront:
+    """One job and who was in front of it.
+
+    Attributes:
+        job_id: the job.
+        at: when it joined the line, or, where it still waits, the end of the log, s.
+        num_gpus: what it asks for.
+        wait: s; None = it never started.
+        causes: s of its wait by cause; None = it never started.
+        running: jobs that held GPUs at that instant, most GPUs first, then in the table's order:
+            ``job_id``, ``user``, ``vc``, ``num_gpus``, ``start_time``, ``end_time`` (s; null = no
+            end is known).
+        waiting: jobs that waited before it, in the order of the line: ``job_id``, ``user``,
+            ``vc``, ``num_gpus``, ``since`` (s).
+    """
+
+    job_id: str
+    at: float
+    num_gpus: float
+    wait: float | None
+    causes: dict[str, float] | None
+    running: list[dict[str, Any]]
+    waiting: list[dict[str, Any]]
+
+    @property
+    def running_gpus(self) -> float:
+        """GPUs that were held."""
+        return float(sum(row["num_gpus"] for row in self.running))
+
+    @property
+    def waiting_gpus(self) -> float:
+        """GPUs asked for by those who waited before it."""
+        return float(sum(row["num_gpus"] for row in self.waiting))
+
+
+def in_front(found: WaitCauses, job_id: str) -> InFront:
+    """Return who was in front of a job.
+
+    Args:
+        found: the waits of its trace.
+        job_id: a GPU job that stood in the line.
+
+    Raises:
+        SpecError: the trace has no such job, or it never stood in the line.
+    """
+    recorded = found.recorded
+    ids = recorded.jobs["job_id"].to_pylist()
+    if job_id not in ids:
+        raise SpecError("--job", f"the trace has no job {quote(job_id)}.{nearest(job_id, ids)}")
+    row = ids.index(job_id)
+    places = np.flatnonzero(found.line_rows == row)
+    if not len(places):
+        raise SpecError("--job", f"job {quote(job_id)} asks for no GPUs, or never stood in line.")
+    place = int(places[0])
+    begin, leave = found.line[:, 0], found.line[:, 1]
+    told = np.flatnonzero(found.rows == row)
+    at = float(begin[place]) if len(told) else recorded.span[1]
+    holds = (recorded.start <= at) & (at < recorded.end) & (recorded.gpus > 0)
+    holders = np.flatnonzero(holds)
+    holders = holders[np.lexsort((holders, -recorded.gpus[holders]))]
+    ahead = np.flatnonzero((begin[:place] <= at) & (leave[:place] > at))
+
+    def described(rows: np.ndarray) -> list[dict[str, Any]]:
+        chosen = recorded.jobs.select(["job_id", "user", "vc", "num_gpus"]).take(rows)
+        told: list[dict[str, Any]] = chosen.to_pylist()
+        return told
+
+    running = [
+        {**job, "start_time": float(recorded.start[i]), "end_time": _known(recorded.end[i])}
+        for job, i in zip(described(holders), holders.tolist(), strict=True)
+    ]
+    waiting = [
+        {**job, "since": float(begin[i])}
+        for job, i in zip(described(found.line_rows[ahead]), ahead.tolist(), strict=True)
+    ]
+    causes = None
+    if len(told):
+        causes = dict(zip(CAUSES, found.causes[int(told[0])].tolist(), strict=True))
+    wait = None if not len(told) else float(recorded.wait[row])
+    return InFront(job_id, at, float(recorded.gpus[row]), wait, causes, running, waiting)
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
