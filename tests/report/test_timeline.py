@@ -243,3 +243,22 @@ def test_packed_or_not_the_same_bytes_again(tmp_path: Path, busy: wt.Outcome) ->
     assert packed.read_bytes() == again.read_bytes()
     assert json.loads(plain.read_bytes())["otherData"]["generator"].startswith("windtunnel ")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.json", "b.json.gz", "c.json.gz"]
+
+
+def test_stays_that_failures_cut_are_stopped_not_preempted() -> None:
+    rng = np.random.default_rng(1)
+    n = 300
+    jobs = {
+        "submit_time": np.sort(rng.uniform(0, 20_000, n)),
+        "duration": rng.uniform(60, 3000, n),
+        "num_gpus": rng.choice([1.0, 2.0, 4.0, 8.0, 16.0], n),
+    }
+    out = wt.simulate(jobs, "6x8:A100", disruptions="mtbf:6h/mttr:1h/checkpoint:10m")
+    found = events(out)
+    held = sum(event["dur"] for event in of(found, "X")) / 1e6
+    assert held == pytest.approx(out.metrics()["gpu_time"], rel=1e-9)
+    stops = of(found, "i")
+    assert len(stops) == out.metrics()["num_failures"] > 10
+    assert {event["cat"] for event in stops} == {"interruption"}
+    assert all(event["name"].startswith("stop job ") for event in stops)
+    assert all(event["tid"] < 8 for event in of(found, "X"))

@@ -137,6 +137,11 @@ def test_no_thread_and_no_paused_collector_is_left_behind() -> None:
     env.close()
     env.close()
     assert threading.active_count() == before
+    env.reset()
+    assert threading.active_count() == before + 1
+    del env
+    gc.collect()
+    assert threading.active_count() == before
     assert gc.isenabled()
 
 
