@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import windtunnel as wt
-from windtunnel.report.timeline import timeline, waits, write_timeline
+from windtunnel.report.stays import waits
+from windtunnel.report.timeline import timeline, write_timeline
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -122,9 +123,16 @@ def test_every_node_and_gpu_has_its_name_and_place() -> None:
         (1, None): "node 0 (2 A100)",
         (1, 0): "GPU 0",
         (1, 1): "GPU 1",
-        (2, None): "node 1 (1 GPUs)",
+        (2, None): "node 1 (1 GPU)",
         (2, 0): "GPU 0",
     }
+
+
+def test_threads_stand_in_the_order_of_their_gpus() -> None:
+    jobs = {"submit_time": [0, 0], "duration": [5, 5], "num_gpus": [1, 0.5]}
+    found = of(events(wt.simulate(jobs, "1x12")), "M")
+    placed = {e["tid"]: e["args"]["sort_index"] for e in found if e["name"] == "thread_sort_index"}
+    assert placed == {gpu: gpu for gpu in range(12)}
 
 
 def test_jobs_that_share_a_gpu_lie_beside_it() -> None:
@@ -133,7 +141,7 @@ def test_jobs_that_share_a_gpu_lie_beside_it() -> None:
     drawn = {(e["name"], e["tid"]) for e in of(events(out), "X")}
     assert drawn == {("job 0", 0), ("job 1", 1000), ("job 2", 1)}
     names = [e["args"]["name"] for e in of(events(out), "M") if e["name"] == "thread_name"]
-    assert names == ["GPU 0", "GPU 1", "GPU 0, share 2"]
+    assert names == ["GPU 0", "GPU 0, share 2", "GPU 1"]
 
 
 def test_a_pool_has_a_slot_a_job() -> None:
