@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test of this folder."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark every test of this folder; skip them unless they were asked for."""
+    asked = "browser" in (config.getoption("markexpr") or "")
     for item in items:
-        if "browser" in item.path.parts:
+        if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)
+            if not asked:
+                item.add_marker(pytest.mark.skip(reason="runs in Chromium (make test-browser)"))
 
 
 @dataclass

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 import tomllib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 
 #: For a page whose process also loads marimo, on a machine that may be busy, ms.
 _PATIENCE = 60_000
-#: To follow a control with 100,000 jobs, s: under one where the machine does nothing else.
-_AT_MOST = 5.0
 
 
 @pytest.fixture(scope="module")
@@ -175,19 +172,12 @@ def test_pages_of_other_names_are_refused(lab: str) -> None:
         urllib.request.urlopen(asked, timeout=30)  # noqa: S310 - ours
 
 
-def test_a_hundred_thousand_jobs_follow_a_control_within_seconds(
-    watch: Callable[..., Any], record_property: Callable[[str, Any], None]
-) -> None:
-    took = []
+def test_a_hundred_thousand_jobs_follow_a_control(watch: Callable[..., Any]) -> None:
     with served("synthetic:seren", "--jobs", 100_000) as address:
         watched = watch()
         page = opened(watched, address)
-        for nodes in ("285", "284", "283"):
-            before = page.locator(".lab").inner_html()
-            begin = time.perf_counter()
-            set_nodes(page, nodes)
-            changed(page, before)
-            took.append(time.perf_counter() - begin)
+        before = page.locator(".lab").inner_html()
+        set_nodes(page, "283")
+        changed(page, before)
+        assert "2,264 GPUs: 283 nodes x 8 A100" in page.locator(".lab-where").inner_text()
         watched.assert_quiet()
-    record_property("seconds", took)
-    assert min(took) < _AT_MOST

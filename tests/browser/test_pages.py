@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow.csv as pcsv
 import pytest
+from click.testing import CliRunner
 
 import windtunnel as wt
+from windtunnel.cli.root import windtunnel
 from windtunnel.report import comparison_page
 from windtunnel.report.occupancy import occupancy_page
 from windtunnel.traces import Trace, TraceMetadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 HOSTILE = (
     "<script>window.hostile = 1; alert(1)</script>",
@@ -105,4 +109,22 @@ def test_the_chart_of_a_time_line_can_be_inspected(
         arg=before,
     )
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    watched.assert_quiet()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_description_of_hostile_names_is_harmless(
+    watch: Callable[..., Any], tmp_path: Path, width: int
+) -> None:
+    trace, _ = hostile_runs()
+    source, page_file = tmp_path / "<i>jobs.csv", tmp_path / "page.html"
+    names = [name for name in trace.jobs.column_names if trace.jobs[name].null_count < 60]
+    pcsv.write_csv(trace.jobs.select(names), source)
+    done = CliRunner().invoke(windtunnel, ["describe", str(source), "--html", str(page_file)])
+    assert done.exit_code == 0, done.output
+    watched = watch(width, "dark")
+    watched.page.goto(page_file.as_uri())
+    watched.page.locator("svg").first.wait_for()
+    assert watched.page.locator("img[onerror]").count() == 0
+    assert watched.page.evaluate("document.documentElement.scrollWidth") <= width
     watched.assert_quiet()

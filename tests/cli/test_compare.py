@@ -55,3 +55,18 @@ def test_the_terminal_shows_runs_side_by_side_and_the_finding(
     assert (ran.code, ran.err) == (0, "")
     for text in ("fifo", "sjf", "srtf", "Completion time, mean", "The page is", "again with"):
         assert text in ran.out
+
+
+def test_an_interactive_page_carries_its_script_and_loads_nothing(
+    run: Callable[..., Any], lecture: Path, tmp_path: Path
+) -> None:
+    plain, page = tmp_path / "plain.html", tmp_path / "page.html"
+    words = ("compare", lecture, "--cluster", "1x2", "--policies", "fifo,srtf", "--json")
+    run(*words, "--out", plain)
+    assert "<script" not in plain.read_text("utf-8")
+    assert "Who ran where: srtf" in plain.read_text("utf-8")
+    command = run(*words, "--interactive", "--out", page).json["command"]
+    assert "--interactive" in shlex.split(command)
+    html = page.read_text("utf-8")
+    assert html.count('type="application/json" data-chart=') == 2
+    assert len(html) > 500_000

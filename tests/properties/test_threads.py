@@ -10,7 +10,8 @@ from flight_cases import MORE, Case, cases, device_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windtunnel.report.threads import SLOTS, num_threads, slices, stay_times
+from windtunnel.report.stays import stay_times
+from windtunnel.report.threads import SLOTS, num_threads, slices
 from windtunnel.sim.observe.holdings import has_nodes
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ def check(outcome: wt.Outcome) -> None:
     flight = outcome.flight
     drawn = slices(outcome, np.arange(len(flight.segment_job)))
     start, end = stay_times(outcome)
+    threads = set(zip(drawn.process.tolist(), drawn.thread.tolist(), strict=True))
+    columns = zip(drawn.process.tolist(), drawn.column.tolist(), drawn.lane.tolist(), strict=True)
+    assert len(threads) == len(set(columns))
     assert np.bincount(drawn.stay, minlength=len(start)).tolist() == num_threads(outcome).tolist()
     seen: dict[tuple[int, int, int], list[tuple[float, float]]] = {}
     for stay, *thread in zip(

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import windtunnel as wt
-from windtunnel.report.timeline import timeline, waits, write_timeline
+from windtunnel.report.stays import waits
+from windtunnel.report.timeline import timeline, write_timeline
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -122,9 +123,16 @@ def test_every_node_and_gpu_has_its_name_and_place() -> None:
         (1, None): "node 0 (2 A100)",
         (1, 0): "GPU 0",
         (1, 1): "GPU 1",
-        (2, None): "node 1 (1 GPUs)",
+        (2, None): "node 1 (1 GPU)",
         (2, 0): "GPU 0",
     }
+
+
+def test_threads_stand_in_the_order_of_their_gpus() -> None:
+    jobs = {"submit_time": [0, 0], "duration": [5, 5], "num_gpus": [1, 0.5]}
+    found = of(events(wt.simulate(jobs, "1x12")), "M")
+    placed = {e["tid"]: e["args"]["sort_index"] for e in found if e["name"] == "thread_sort_index"}
+    assert placed == {gpu: gpu for gpu in range(12)}
 
 
 def test_jobs_that_share_a_gpu_lie_beside_it() -> None:
@@ -133,7 +141,7 @@ def test_jobs_that_share_a_gpu_lie_beside_it() -> None:
     drawn = {(e["name"], e["tid"]) for e in of(events(out), "X")}
     assert drawn == {("job 0", 0), ("job 1", 1000), ("job 2", 1)}
     names = [e["args"]["name"] for e in of(events(out), "M") if e["name"] == "thread_name"]
-    assert names == ["GPU 0", "GPU 1", "GPU 0, share 2"]
+    assert names == ["GPU 0", "GPU 0, share 2", "GPU 1"]
 
 
 def test_a_pool_has_a_slot_a_job() -> None:
@@ -243,3 +251,22 @@ def test_packed_or_not_the_same_bytes_again(tmp_path: Path, busy: wt.Outcome) ->
     assert packed.read_bytes() == again.read_bytes()
     assert json.loads(plain.read_bytes())["otherData"]["generator"].startswith("windtunnel ")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.json", "b.json.gz", "c.json.gz"]
+
+
+def test_stays_that_failures_cut_are_stopped_not_preempted() -> None:
+    rng = np.random.default_rng(1)
+    n = 300
+    jobs = {
+        "submit_time": np.sort(rng.uniform(0, 20_000, n)),
+        "duration": rng.uniform(60, 3000, n),
+        "num_gpus": rng.choice([1.0, 2.0, 4.0, 8.0, 16.0], n),
+    }
+    out = wt.simulate(jobs, "6x8:A100", disruptions="mtbf:6h/mttr:1h/checkpoint:10m")
+    found = events(out)
+    held = sum(event["dur"] for event in of(found, "X")) / 1e6
+    assert held == pytest.approx(out.metrics()["gpu_time"], rel=1e-9)
+    stops = of(found, "i")
+    assert len(stops) == out.metrics()["num_failures"] > 10
+    assert {event["cat"] for event in stops} == {"interruption"}
+    assert all(event["name"].startswith("stop job ") for event in stops)
+    assert all(event["tid"] < 8 for event in of(found, "X"))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gc
-import re
 import threading
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -139,6 +137,11 @@ def test_no_thread_and_no_paused_collector_is_left_behind() -> None:
     env.close()
     env.close()
     assert threading.active_count() == before
+    env.reset()
+    assert threading.active_count() == before + 1
+    del env
+    gc.collect()
+    assert threading.active_count() == before
     assert gc.isenabled()
 
 
@@ -176,9 +179,3 @@ def test_the_outcome_is_there_once_an_episode_has_ended() -> None:
     env = SchedulingEnv(jobs_of(), "3x8")
     with pytest.raises(RuntimeError, match="no episode"):
         _ = env.outcome
-
-
-def test_the_guides_blocks_run() -> None:
-    guide = Path(__file__).parents[2] / "docs" / "guides" / "reinforcement.md"
-    (block,) = re.findall(r"^```py\n(.*?)^```", guide.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    exec(compile(block, str(guide), "exec"), {})  # noqa: S102 - our own documentation

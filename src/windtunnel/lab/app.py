@@ -43,7 +43,7 @@ def controls(bench, first, mo, setups):
         value=first.load,
         debounce=True,
         include_input=True,
-        label="Submissions, times the trace's",
+        label="Load, times the trace's",
     )
     policies = setups.fast_policies()
     one = mo.ui.dropdown(policies, value=first.policies[0], label="Policy")
@@ -56,7 +56,7 @@ def controls(bench, first, mo, setups):
 
 @app.cell(hide_code=True)
 def panel(gpus, kind, load, mo, nodes, one, placement, queueing, sharing, two):
-    rows = ([one, two, queueing, placement, sharing], [nodes, gpus, kind], [load])
+    rows = ([one, two, queueing, placement], [nodes, gpus, kind, sharing], [load])
     mo.vstack(
         [mo.hstack(row, justify="start", align="end", wrap=True, gap=1.25) for row in rows],
         gap=1,

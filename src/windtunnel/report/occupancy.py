@@ -17,8 +17,9 @@ from windtunnel.report.curves import Row, time_unit
 from windtunnel.report.format import count, plural
 from windtunnel.report.names import clean, labels
 from windtunnel.report.palette import GRID, SERIES, dark_pairs
+from windtunnel.report.stays import stay_times
 from windtunnel.report.templating import render
-from windtunnel.report.threads import NO_GPUS, SLOTS, slices, stay_times
+from windtunnel.report.threads import slices, thread_name
 from windtunnel.sim.metrics import horizon, size_classes
 from windtunnel.sim.observe.holdings import has_nodes
 
@@ -272,9 +273,7 @@ def _thread_name(outcome: Outcome, process: int, column: int, lane: int) -> str:
     if not has_nodes(outcome):
         return f"slot {lane}"
     where = f"node {process}" if process < outcome.cluster.num_nodes else "no node"
-    if column >= SLOTS:
-        return f"{where}, {'no GPU, ' if column == NO_GPUS else ''}slot {lane}"
-    return f"{where}, GPU {column}" + (f", share {lane + 1}" if lane else "")
+    return f"{where}, {thread_name(column, lane)}"
 
 
 def _gantt(outcome: Outcome, rows: list[Row], first: float, last: float) -> Occupancy:

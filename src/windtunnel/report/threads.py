@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windtunnel.sim.metrics import horizon
+from windtunnel.report.stays import stay_times
 from windtunnel.sim.observe.holdings import has_nodes
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 #: Columns of a node besides its GPUs 0, 1, ...: slots, and slots of jobs without GPUs.
 SLOTS = 1 << 20
 NO_GPUS = SLOTS + 1
+#: Thread numbers of a GPU's further shares: a step above every GPU's own.
+_SHARE_STEP = 1000
 
 
 @dataclass(frozen=True)
@@ -41,16 +43,13 @@ class Slices:
     column: np.ndarray
     lane: np.ndarray
 
-
-def stay_times(outcome: Outcome) -> tuple[np.ndarray, np.ndarray]:
-    """Return when stays began and ended, s, shape (s,) each; what goes on ends at the horizon."""
-    flight = outcome.flight
-    end = flight.segment_end
-    goes_on = np.isnan(end)
-    if not goes_on.any():
-        return flight.segment_start, end
-    until = max(horizon(outcome)[1], float(flight.segment_start.max(initial=-np.inf)))
-    return flight.segment_start, np.where(goes_on, until, end)
+    @property
+    def thread(self) -> np.ndarray:
+        """Int array (k,), thread numbers: a GPU's own is its number in the node."""
+        base = np.where(self.column == SLOTS, 0, np.minimum(self.column, SLOTS))
+        step = np.where(self.column >= SLOTS, 1, _SHARE_STEP)
+        numbers: np.ndarray = base + self.lane * step
+        return numbers
 
 
 def num_threads(outcome: Outcome) -> np.ndarray:
@@ -155,3 +154,12 @@ def _held(outcome: Outcome, stays: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
         ),
         np.concatenate([gpu, slot, np.where(asks, SLOTS, NO_GPUS)]),
     )
+
+
+def thread_name(column: int, lane: int) -> str:
+    """Return what a thread is called; see `Slices`."""
+    if column == SLOTS:
+        return f"slot {lane}"
+    if column == NO_GPUS:
+        return f"no GPU, slot {lane}"
+    return f"GPU {column}" if lane == 0 else f"GPU {column}, share {lane + 1}"

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.errors import SpecError
-from windtunnel.report.format import count, duration
+from windtunnel.report.format import count, duration, plural
 from windtunnel.report.names import MAX_TEXT, clean
-from windtunnel.report.threads import NO_GPUS, SLOTS, Slices, num_threads, slices, stay_times
-from windtunnel.sim.flight import NOT_SUBMITTED, REJECTED
+from windtunnel.report.stays import cut_short, stay_times, waits
+from windtunnel.report.threads import Slices, num_threads, slices, thread_name
 from windtunnel.sim.metrics import horizon
 from windtunnel.sim.observe.holdings import has_nodes
 from windtunnel.sim.timeline import resample
@@ -43,8 +43,6 @@ MAX_POINTS = 20_000
 _NAMES_SHARE = 0.1
 #: Endings of files that `write_timeline` writes.
 ENDINGS: tuple[str, ...] = (".json", ".json.gz")
-#: Thread numbers of a GPU's further shares: a step above every GPU's own.
-_SHARE_STEP = 1000
 _US = 1e6
 _ARGS = ("user", "vc", "workload")
 
@@ -123,35 +121,25 @@ class Timeline:
 
     def _names(self) -> Iterator[bytes]:
         """Yield the names of processes and threads, in the order in which to show them."""
-        yield _event(ph="M", pid=0, name="process_name", args={"name": "cluster"})
-        yield _event(ph="M", pid=0, name="process_sort_index", args={"sort_index": 0})
+        yield from _named("process", "cluster", 0, pid=0)
         drawn = self._drawn
-        process, tid, order = drawn.process, _thread(drawn.column, drawn.lane), _order(drawn)
-        used = {
-            (p, t): (o, c, lane)
-            for p, t, o, c, lane in zip(
-                *(values.tolist() for values in (process, tid, order, drawn.column, drawn.lane)),
-                strict=True,
-            )
-        }
+        columns = (drawn.process, drawn.column, drawn.lane, drawn.thread)
+        used = set(zip(*(values.tolist() for values in columns), strict=True))
+        nodes = {process for process, *_ in used}
         cluster = self.outcome.cluster
-        kinds = [kind for kind in cluster.node_types for _ in range(kind.count)]
-        if has_nodes(self.outcome) and cluster.num_gpus + len(kinds) <= _NAMES_SHARE * MAX_EVENTS:
-            slotted = self.outcome.settings.get("sharing") == "pooled"
-            for node, kind in enumerate(kinds):
-                for gpu in range(0 if slotted else kind.gpus):
-                    used.setdefault((node, gpu), (gpu, gpu, 0))
-            shown = [*range(len(kinds)), *([len(kinds)] if (process == len(kinds)).any() else [])]
-        else:
-            shown = np.unique(process).tolist()
-        for node in shown:
-            pid = node + 1
-            yield _event(ph="M", pid=pid, name="process_name", args={"name": self._node(node)})
-            yield _event(ph="M", pid=pid, name="process_sort_index", args={"sort_index": pid})
-        for (node, thread), (place, column, lane) in sorted(used.items()):
-            at = {"ph": "M", "pid": node + 1, "tid": thread}
-            yield _event(**at, name="thread_name", args={"name": _thread_name(column, lane)})
-            yield _event(**at, name="thread_sort_index", args={"sort_index": place})
+        idle_too = cluster.num_gpus + cluster.num_nodes <= _NAMES_SHARE * MAX_EVENTS
+        if has_nodes(self.outcome) and idle_too:
+            nodes |= set(range(cluster.num_nodes))
+            if self.outcome.settings.get("sharing") != "pooled":
+                sizes = [kind.gpus for kind in cluster.node_types for _ in range(kind.count)]
+                used |= {(n, gpu, 0, gpu) for n, size in enumerate(sizes) for gpu in range(size)}
+        for node in sorted(nodes):
+            yield from _named("process", self._node(node), node + 1, pid=node + 1)
+        place = dict.fromkeys(nodes, 0)
+        for node, column, lane, thread in sorted(used):
+            name = thread_name(column, lane)
+            yield from _named("thread", name, place[node], pid=node + 1, tid=thread)
+            place[node] += 1
 
     def _node(self, node: int) -> str:
         cluster = self.outcome.cluster
@@ -164,7 +152,7 @@ class Timeline:
             if node < first + kind.count:
                 break
             first += kind.count
-        what = f"{kind.gpus} {clean(kind.gpu_type)}" if kind.gpu_type else f"{kind.gpus} GPUs"
+        what = f"{kind.gpus} {clean(kind.gpu_type)}" if kind.gpu_type else plural(kind.gpus, "GPU")
         return f"node {node} ({what})"
 
     def _slices(self) -> Iterator[bytes]:
@@ -173,7 +161,7 @@ class Timeline:
         begins, ends = (_us(np.clip(times, *self.window)).tolist() for times in (start, end))
         cut = (start < self.window[0]) | (end > self.window[1])
         rows = outcome.flight.segment_job.tolist()
-        columns = (drawn.stay, drawn.process + 1, _thread(drawn.column, drawn.lane))
+        columns = (drawn.stay, drawn.process + 1, drawn.thread)
         last, text = -1, b""
         for stay, pid, tid in zip(*(values.tolist() for values in columns), strict=True):
             if stay != last:  # the slices of a stay follow each other
@@ -185,14 +173,14 @@ class Timeline:
 
     def _stops(self) -> Iterator[bytes]:
         """Yield an instant on its first thread for every job taken off its GPUs."""
-        stays, when = _cut_short(self.outcome)
+        stays, when = cut_short(self.outcome)
         first, last = self.window
         seen = (when >= first) & (when < last)
         at = dict(zip(stays[seen].tolist(), _us(when[seen]).tolist(), strict=True))
         drawn = self._drawn
         stay, where = np.unique(drawn.stay, return_index=True)
         verb = "preempt" if self.outcome.flight.interruptions is None else "stop"
-        tid = _thread(drawn.column, drawn.lane)
+        tid = drawn.thread
         rows = self.outcome.flight.segment_job
         for one, index in zip(stay.tolist(), where.tolist(), strict=True):
             if one in at:
@@ -329,49 +317,11 @@ def write_timeline(path: Path, chosen: Timeline) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def waits(outcome: Outcome) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return each time that a job waited: its row, from when, and until when (s), shape (w,).
-
-    A job waits from its submission, or from when it was taken off its GPUs, to its next start; to
-    the horizon where there is none. Waits of no length are left out.
-    """
-    flight = outcome.flight
-    order = np.argsort(flight.segment_job, kind="stable")
-    job = flight.segment_job[order]
-    fresh = np.append(True, job[1:] != job[:-1]) if len(job) else np.empty(0, dtype=bool)
-    ended = flight.segment_end[order]
-    since = np.where(fresh, outcome.submit_time[job], np.roll(ended, 1))
-    row, until = [job], [flight.segment_start[order]]
-    begin = [since]
-    known = np.flatnonzero((flight.status != REJECTED) & (flight.status != NOT_SUBMITTED))
-    latest = outcome.submit_time.copy()
-    latest[job] = ended  # a job's last stay is written last; NaN = it runs on
-    left = known[np.isnan(flight.end[known]) & ~np.isnan(latest[known])]
-    row.append(left)
-    begin.append(latest[left])
-    until.append(np.full(len(left), horizon(outcome)[1]))
-    rows, begins, ends = (np.concatenate(parts) for parts in (row, begin, until))
-    real = ends > begins
-    return rows[real], begins[real], ends[real]
-
-
-def _cut_short(outcome: Outcome) -> tuple[np.ndarray, np.ndarray]:
-    """Return the stays that ended before their job was over, and when (s)."""
-    flight = outcome.flight
-    last = np.full(len(outcome.jobs), -1, dtype=np.int64)
-    last[flight.segment_job] = np.arange(len(flight.segment_job))
-    ended = ~np.isnan(flight.segment_end)
-    final = np.zeros(len(ended), dtype=bool)
-    final[last[(last >= 0) & ~np.isnan(flight.end)]] = True
-    stays = np.flatnonzero(ended & ~final)
-    return stays, flight.segment_end[stays]
-
-
 def _event_times(outcome: Outcome, first: float, last: float) -> np.ndarray:
     """Return when each slice, end of a wait, and instant of a window comes into it, s."""
     start, end = stay_times(outcome)
     _, begin, until = waits(outcome)
-    _, stopped = _cut_short(outcome)
+    _, stopped = cut_short(outcome)
     seen = (start < last) & ((end > first) | (start >= first))
     waited = (begin < last) & ((until > first) | (begin >= first))
     return np.concatenate(
@@ -381,31 +331,6 @@ def _event_times(outcome: Outcome, first: float, last: float) -> np.ndarray:
             stopped[(stopped >= first) & (stopped < last)],
         ]
     )
-
-
-def _thread(column: np.ndarray, lane: np.ndarray) -> np.ndarray:
-    """Return thread numbers: a GPU's own is its number in the node."""
-    base = np.where(column == SLOTS, 0, np.where(column == NO_GPUS, SLOTS, column))
-    numbers: np.ndarray = base + np.where(column >= SLOTS, lane, lane * _SHARE_STEP)
-    return numbers
-
-
-def _order(drawn: Slices) -> np.ndarray:
-    """Return where threads stand within their process: shares beside their GPU."""
-    order: np.ndarray = np.where(
-        drawn.column >= SLOTS,
-        (drawn.column << 8) + drawn.lane,
-        drawn.column * _SHARE_STEP + drawn.lane,
-    )
-    return order
-
-
-def _thread_name(column: int, lane: int) -> str:
-    if column == SLOTS:
-        return f"slot {lane}"
-    if column == NO_GPUS:
-        return f"no GPU, slot {lane}"
-    return f"GPU {column}" if lane == 0 else f"GPU {column}, share {lane + 1}"
 
 
 def _us(seconds: np.ndarray) -> np.ndarray:
@@ -419,6 +344,12 @@ def _number(value: float) -> float | int:
 
 def _json(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode("ascii")
+
+
+def _named(what: str, name: str, place: int, **where: int) -> Iterator[bytes]:
+    """Yield the name of a process or thread, and where it stands among the others."""
+    yield _event(ph="M", **where, name=f"{what}_name", args={"name": name})
+    yield _event(ph="M", **where, name=f"{what}_sort_index", args={"sort_index": place})
 
 
 def _event(**fields: Any) -> bytes:

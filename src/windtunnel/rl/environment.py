@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import weakref
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -150,6 +151,7 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):  # type: ignore[misc] # of an extr
             place = int(self.np_random.integers(last + 1)) if first is None else int(first)
             table = table.slice(min(max(place, 0), last), self._episode_jobs)
         self._run = _Run(table, self._cluster, self._window, self._options)
+        weakref.finalize(self, self._run.stop)  # nobody need close an environment
         self._listen()
         return self._observed()
 
@@ -303,7 +305,8 @@ class _Run:
     def stop(self) -> None:
         """End the run where it stands."""
         self._answers.put(_StoppedError)
-        self._thread.join()
+        if threading.current_thread() is not self._thread:  # which may collect the garbage
+            self._thread.join()
 
     def spent(self) -> float:
         """Return the time that jobs spent in the system since this was last asked, s."""
