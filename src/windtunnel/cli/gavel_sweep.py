@@ -129,7 +129,8 @@ def sweep(
     total = len(names) * len(rates) * len(asked["seeds"])
     with progress("Running", total, show=shows_progress(as_json=as_json)) as done:
         table = rate_sweep(names, rates, asked["seeds"], options, on_done=done)
-    published = published_jct(multi_gpu=asked["multi_gpu"])
+    alike = _is_published(options.cluster) and (first, last) == (4000, 5000)
+    published = published_jct(multi_gpu=options.multi_gpu) if alike else {}
     wording = ("rate", "avg_jct", "Input rate, jobs per hour", "Mean completion time")
     _tell(table, published, wording, out, as_json=as_json)
 
@@ -170,7 +171,8 @@ def makespan(
     with progress("Running", total, show=shows_progress(as_json=as_json)) as done:
         table = makespan_sweep(names, counts, asked["seeds"], options, on_done=done)
     wording = ("jobs", "makespan", "Jobs", "Makespan")
-    _tell(table, published_makespan(), wording, out, as_json=as_json)
+    published = published_makespan() if _is_published(options.cluster) else {}
+    _tell(table, published, wording, out, as_json=as_json)
 
 
 @click.command(short_help="Shares of entities over time under a hierarchical policy.")
@@ -232,6 +234,18 @@ def _names(text: str) -> list[str]:
     return names
 
 
+def _is_published(cluster: str) -> bool:
+    """Return whether a cluster is that of the published experiments."""
+    from windtunnel.cluster.parse import parse_cluster
+    from windtunnel.study.gavel_sweep import CLUSTER
+
+    sizes = [
+        sorted((node.gpu_type, node.count * node.gpus) for node in parse_cluster(text).node_types)
+        for text in (cluster, CLUSTER)
+    ]
+    return sizes[0] == sizes[1]
+
+
 def _window(text: str) -> tuple[int, int]:
     """Return the first job measured, and the first after them that is not.
 
@@ -272,7 +286,7 @@ def _tell(
         told = {"runs": table.to_pylist(), "hours": rows, "out": None if out is None else str(out)}
         print_json(told)
         return
-    from windtunnel.cli.screen import bullets, plain_table, screen
+    from windtunnel.cli.screen import bullets, heading, plain_table, screen
 
     console = screen()
     cells = [
@@ -281,9 +295,10 @@ def _tell(
          "" if row["published"] is None else f"{row['published']:.2f}"]
         for row in rows
     ]  # fmt: skip
-    headings = ["policy", x, "seeds", f"{y}, h", "spread", "published"]
+    headings = ["policy", axis, "seeds", "hours", "spread", "published"]
+    heading(console, f"{y}, hours; {x[0].lower()}{x[1:]}")
     console.print(plain_table(headings, cells, numbers=5))
-    notes = ["The published figures come from other draws of the workload."]
+    notes = ["The published figures may come from other seeds of the workload."] * bool(published)
     if any(row["policy"] in NOT_REPRODUCIBLE for row in rows):
         notes.append("The published FIFO column is not reproducible: compare its shape only.")
     if len(rows) < len({(r["policy"], r[axis]) for r in table.to_pylist()}):

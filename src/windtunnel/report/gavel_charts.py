@@ -91,7 +91,9 @@ def sweep_chart(
         scale=alt.Scale(domain=names, range=dashes(len(names))),
         legend=None,
     )
-    across = alt.X("at:Q", title=x, axis=alt.Axis(grid=False))
+    across = alt.X(
+        "at:Q", title=x, axis=alt.Axis(grid=False), scale=alt.Scale(zero=False, nice=True)
+    )
     up = alt.Y("hours:Q", title=title, scale=alt.Scale(type="log", nice=True))
     base = alt.Chart(alt.Data(values=rows))
     lines = base.mark_line(strokeWidth=1.7, point=alt.OverlayMarkDef(size=14)).encode(
