@@ -44,6 +44,7 @@ _UNUSED: dict[str, tuple[Any, ...]] = {
     "estimates": (None,),
     "events": ("batch",),
     "engine": ("auto", "reference"),
+    "bind_types": (None,),
     "slowdown": (None,),
     "disruptions": (None,),
 }
@@ -111,6 +112,7 @@ def run_rounds(
     rules = Rules(
         label=policy.label,
         length=policy.length,
+        blind=POLICIES[policy.allocation].blind,
         in_turn=policy.allocation.startswith("fifo"),
         overhead=options.save_time + options.restore_time,
         until=math.inf if options.until is None else float(options.until),
@@ -133,6 +135,8 @@ def run_rounds(
     is_pool = cluster.is_pool or mechanism == "ideal"
     flight = log.flight(rows, len(table), rules.until, with_nodes=not is_pool)
     settings = _settings(policy, options, mechanism, "pool" if is_pool else "best_fit")
+    if any(node.cpus or node.mem_gib for node in cluster.node_types):
+        notes.append("Cores and memory do not constrain in rounds: GPUs alone do.")
     notes += [*shares.notes, *_mechanism_notes(mechanism, rules)]
     outcome = Outcome(table, cluster, flight, settings, reasons, tuple(dict.fromkeys(notes)))
     return RoundRun(outcome, log, rows, shares.isolated_time)

@@ -240,6 +240,8 @@ class _Flight:
             return []
         rows = np.array([job for job in self.active.tolist() if job not in placed], int)
         fitness = self.fitness[rows]
+        if self.rules.blind:
+            fitness = (fitness > 0) * np.array(left, float)
         who, kinds = np.nonzero(fitness > 0)
         order = np.lexsort((kinds, rows[who], -fitness[who, kinds]))
         chosen = []

@@ -79,7 +79,8 @@ class _Flight:
         self.arrived = 0
         # Python's own generator, as published: a simulation's draws, not a secret.
         self.rng = None if rules.shuffle is None else random.Random(rules.shuffle)  # noqa: S311
-        known = [work.gpu_types.index(name) for name in TYPE_ORDER if name in work.gpu_types]
+        spelt = [name.lower() for name in work.gpu_types]
+        known = [spelt.index(name) for name in TYPE_ORDER if name in spelt]
         self.order = [*known, *(k for k in range(work.num_types) if k not in known)]
 
     def run(self) -> RoundLog:
