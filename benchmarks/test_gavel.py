@@ -1,4 +1,4 @@
-"""Speed of Gavel's policies: merged, unmerged, packed, and in parts (POP)."""
+"""Speed of Gavel's policies: merged, unmerged, packed, in parts (POP), in rounds, beside cvxpy."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from windtunnel import gavel
+from windtunnel.study.gavel_sweep import SweepOptions, rate_sweep
 from windtunnel.throughput import gavel_speeds
 
 if TYPE_CHECKING:
@@ -107,3 +108,51 @@ def test_loss_in_parts(figures: Figures, parts: int) -> None:
     assert exact is not None
     assert split is not None
     figures.amount(f"{policy}, 2048 jobs, POP-{parts}: loss", 1 - split / exact, "of 1", 0.03)
+
+
+def rho_of_stream(policy: str, compat: str | None) -> float:
+    """Run 5,000 jobs at 4 jobs an hour on the published cluster; return their mean rho."""
+    options = SweepOptions(compat=compat)
+    (row,) = rate_sweep([policy], [4.0], [0], options).to_pylist()
+    assert row["num_measured"] == 1000
+    return float(row["avg_rho"])
+
+
+@pytest.mark.parametrize("compat", ["gavel", None])
+def test_stream_of_5000_jobs(
+    figures: Figures, cpu_seconds: Callable[..., float], compat: str | None
+) -> None:
+    gavel.allocate("max_min_fairness_perf", workload(64))  # load the solver
+    seconds = cpu_seconds(lambda: rho_of_stream("max_min_fairness_perf", compat), rounds=1)
+    mechanism = "published rounds" if compat else "rounds by seconds owed"
+    figures.amount(f"5,000 jobs at 4 jobs/h, max-min, {mechanism}", seconds, "CPU s", 20.0)
+
+
+def cvxpy_max_min(instance: gavel.Instance) -> float:
+    """Return the optimum of max-min fairness, written as the published code writes it."""
+    cp = pytest.importorskip("cvxpy", reason="cvxpy (extra 'bench') is not installed")
+    pytest.importorskip("clarabel", reason="Clarabel (extra 'bench') is not installed")
+    shares = cp.Variable(instance.throughputs.shape)
+    equal = instance.throughputs @ instance.num_gpus / instance.num_gpus.sum()
+    factors = instance.scale_factors / (instance.weights * equal)
+    speeds = cp.multiply(factors, cp.sum(cp.multiply(instance.throughputs, shares), axis=1))
+    limits = [
+        shares >= 0,
+        instance.scale_factors @ shares <= instance.num_gpus,
+        cp.sum(shares, axis=1) <= 1,
+    ]
+    problem = cp.Problem(cp.Maximize(cp.min(speeds)), limits)
+    return float(problem.solve(solver="CLARABEL"))
+
+
+@pytest.mark.parametrize("count", [128, 512, 2048])
+def test_against_cvxpy(figures: Figures, cpu_seconds: Callable[..., float], count: int) -> None:
+    instance = workload(count)
+    policy = "max_min_fairness_perf"
+    theirs = cvxpy_max_min(workload(64))  # load both, or skip
+    assert gavel.allocate(policy, workload(64)).objective == pytest.approx(theirs, rel=1e-5)
+    ours = gavel.allocate(policy, instance).objective
+    assert ours == pytest.approx(cvxpy_max_min(instance), rel=1e-5)
+    quick = cpu_seconds(lambda: gavel.allocate(policy, instance), rounds=3)
+    slow = cpu_seconds(lambda: cvxpy_max_min(instance), rounds=3)
+    figures.amount(f"max-min, {count} jobs: ours over cvxpy's with Clarabel", quick / slow, "", 0.5)

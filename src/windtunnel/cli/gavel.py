@@ -1,4 +1,4 @@
-"""``windtunnel gavel``: allocations of Gavel's policies, without a simulation."""
+"""``windtunnel gavel``: allocations of Gavel's policies, and their headline experiments."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from windtunnel.cli.gavel_sweep import makespan, sweep, timeline
 from windtunnel.cli.options import OneOf, output_options, seed_option
 
 if TYPE_CHECKING:
     from windtunnel.gavel import Allocation, Instance
 
 
-@click.group(short_help="Time shares under Gavel's policies, of a written-down instance.")
+@click.group(short_help="Gavel's policies: time shares of an instance; the headline experiments.")
 def gavel() -> None:
-    """Heterogeneity-aware allocation: Gavel's policies (OSDI'20) as functions of an instance."""
+    """Heterogeneity-aware allocation: Gavel's policies (OSDI'20), and their experiments again."""
+
+
+for _command in (sweep, makespan, timeline):
+    gavel.add_command(_command)
 
 
 @gavel.command(short_help="Decide which share of the time each job has each GPU type.")

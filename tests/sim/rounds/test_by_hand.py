@@ -50,6 +50,13 @@ def test_an_arrival_takes_an_idle_gpu_at_once() -> None:
     assert ends(fly_by_owed_time(work, always([[1.0], [1.0]]), Rules())) == [500.0, 173.0]
 
 
+def test_idle_gpus_go_where_a_waiting_job_is_fastest_unless_speeds_are_not_known() -> None:
+    work = work_of([[2.0, 1.0]], [300.0], nodes=[[1], [4]])
+    nothing = always([[0.0, 0.0]])
+    assert ends(fly_by_owed_time(work, nothing, Rules())) == [150.0]
+    assert ends(fly_by_owed_time(work, nothing, Rules(blind=True))) == [300.0]
+
+
 def test_in_turn_nobody_without_a_share_runs() -> None:
     work = work_of([[1.0], [1.0]], [100.0, 1000.0], nodes=[[2]])
 

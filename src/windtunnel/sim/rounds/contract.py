@@ -140,6 +140,8 @@ class Rules:
         label: what to call the policy in errors.
         length: seconds a round.
         in_turn: no job without a share runs, even where GPUs are idle (first come, first served).
+        blind: the policy does not know speeds: GPUs that nobody is owed are given by how many of a
+            type are free.
         overhead: seconds that a job pays each time it goes on elsewhere or after it was stopped.
         until: horizon, s.
         stop_after: rows of `Work`; the run ends when all of them are done. None = all jobs.
@@ -152,6 +154,7 @@ class Rules:
     label: str = "shares"
     length: float = 360.0
     in_turn: bool = False
+    blind: bool = False
     overhead: float = 0.0
     until: float = math.inf
     stop_after: np.ndarray | None = None

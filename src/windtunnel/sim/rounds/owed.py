@@ -16,7 +16,7 @@ spread over nodes run at the speeds measured so.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from windtunnel.sim.rounds.record import RoundLog
 if TYPE_CHECKING:
     from windtunnel.sim.rounds.contract import Allocator, Rules, Work
     from windtunnel.sim.rounds.record import Spot
+
+#: A unit that is to run, and its GPU type.
+_Pick: TypeAlias = tuple[tuple[int, int], int]
 
 
 def fly_by_owed_time(work: Work, allocate: Allocator, rules: Rules) -> RoundLog:
@@ -156,8 +159,10 @@ class _Flight:
     def _begin_round(self) -> None:
         """Choose who runs in the round, and move jobs accordingly."""
         self.log.rounds += 1
-        chosen, placed = self._choose(self.work.num_gpus.tolist())
-        chosen += self._leftovers(placed, self._remaining(chosen))
+        left: list[int] = self.work.num_gpus.tolist()
+        placed: set[int] = set()
+        chosen = self._due(left, placed, pairs=True)
+        chosen += self._leftovers(left, placed)
         hosts = self._hosts(chosen)
         same = [self.partner.get(unit[0], ALONE) == unit[1] for unit, _ in chosen]
         staying = {
@@ -184,7 +189,7 @@ class _Flight:
                 self.rules.label, message, time=self.now, job=self.work.names[self.active[0]]
             )
 
-    def _hosts(self, chosen: list[tuple[tuple[int, int], int]]) -> list[int]:
+    def _hosts(self, chosen: list[_Pick]) -> list[int]:
         """Return for each chosen unit the job of it that keeps its GPUs, `ALONE` = none does.
 
         Of two jobs that part, the first chosen keeps the GPUs; of two that join, the first.
@@ -204,52 +209,58 @@ class _Flight:
             hosts.append(host)
         return hosts
 
-    def _choose(self, left: list[int]) -> tuple[list[tuple[tuple[int, int], int]], set[int]]:
-        """Return the units that shares let run, with their types, and their jobs."""
+    def _due(self, left: list[int], placed: set[int], *, pairs: bool) -> list[_Pick]:
+        """Return the units that shares let run on what is left, most owed first.
+
+        Args:
+            left: GPUs of each type; what is chosen is taken from it.
+            placed: jobs that have GPUs; those chosen are added.
+            pairs: whether pairs may be chosen, too.
+        """
         units, kinds = np.nonzero(self.share > 0)
+        if not pairs:
+            alone = self.members[units, 1] == ALONE
+            units, kinds = units[alone], kinds[alone]
         worth = self.owed[units, kinds] + self.share[units, kinds] * self.rules.length
         order = np.lexsort((kinds, units, -self.share[units, kinds], -worth))
-        members = self.members.tolist()
-        gangs = self.work.gangs
-        here = set(self.active.tolist())
-        placed: set[int] = set()
+        members, gangs = self.members.tolist(), self.work.gangs
+        here = {*self.active.tolist(), ALONE}
         chosen = []
         for at in order.tolist():
             one, other = members[units[at]]
-            kind = int(kinds[at])
-            if one in placed or other in placed or gangs[one] > left[kind] or one not in here:
+            kind, gang = int(kinds[at]), int(gangs[one])
+            if one in placed or other in placed or gang > left[kind]:
                 continue
-            if other != ALONE and other not in here:
+            if one not in here or other not in here:
                 continue
-            left[kind] -= int(gangs[one])
-            placed.add(one)
-            if other != ALONE:
-                placed.add(other)
+            left[kind] -= gang
+            placed.update(job for job in (one, other) if job != ALONE)
             chosen.append(((one, other), kind))
-        return chosen, placed
+        return chosen
 
-    def _remaining(self, chosen: list[tuple[tuple[int, int], int]]) -> list[int]:
-        left: list[int] = self.work.num_gpus.tolist()
-        for (one, _), kind in chosen:
-            left[kind] -= int(self.work.gangs[one])
-        return left
+    def _leftovers(self, left: list[int], placed: set[int]) -> list[_Pick]:
+        """Return waiting jobs for GPUs that nobody is owed, each on the best type with room.
 
-    def _leftovers(self, placed: set[int], left: list[int]) -> list[tuple[tuple[int, int], int]]:
-        """Return waiting jobs for GPUs that nobody is owed, each on the best type with room."""
+        Args:
+            left: GPUs of each type; what is chosen is taken from it.
+            placed: jobs that have GPUs; those chosen are added.
+        """
         if self.rules.in_turn or not any(left):
             return []
         rows = np.array([job for job in self.active.tolist() if job not in placed], int)
         fitness = self.fitness[rows]
+        if self.rules.blind:
+            fitness = (fitness > 0) * np.array(left, float)
         who, kinds = np.nonzero(fitness > 0)
         order = np.lexsort((kinds, rows[who], -fitness[who, kinds]))
         chosen = []
-        taken: set[int] = set()
         for at in order.tolist():
             job, kind = int(rows[who[at]]), int(kinds[at])
-            if job in taken or self.work.gangs[job] > left[kind]:
+            gang = int(self.work.gangs[job])
+            if job in placed or gang > left[kind]:
                 continue
-            left[kind] -= int(self.work.gangs[job])
-            taken.add(job)
+            left[kind] -= gang
+            placed.add(job)
             chosen.append(((job, ALONE), kind))
         return chosen
 
@@ -258,28 +269,11 @@ class _Flight:
         left = self.places.left.tolist()
         if not any(left) or len(self.log.spots) == len(self.active):
             return
-        running = set(self.log.spots)
-        chosen = self._owed_now(left, running)
-        running |= {one for (one, _), _ in chosen}
-        for unit, kind in chosen + self._leftovers(running, left):
+        placed = set(self.log.spots)
+        chosen = self._due(left, placed, pairs=False)
+        chosen += self._leftovers(left, placed)
+        for unit, kind in chosen:
             self._start(unit, kind)
-
-    def _owed_now(self, left: list[int], running: set[int]) -> list[tuple[tuple[int, int], int]]:
-        """Return waiting jobs that shares let run on what is left, most owed first."""
-        units, kinds = np.nonzero(self.share > 0)
-        alone = self.members[units, 1] == ALONE
-        units, kinds = units[alone], kinds[alone]
-        order = np.lexsort((kinds, units, -self.owed[units, kinds]))
-        chosen = []
-        here = set(self.active.tolist())
-        for at in order.tolist():
-            job, kind = int(self.members[units[at], 0]), int(kinds[at])
-            if job in running or job not in here or self.work.gangs[job] > left[kind]:
-                continue
-            left[kind] -= int(self.work.gangs[job])
-            running = running | {job}
-            chosen.append(((job, ALONE), kind))
-        return chosen
 
     def _start(self, unit: tuple[int, int], kind: int) -> None:
         """Let a unit begin a stay, unless it would be spread and cannot run so."""

@@ -68,6 +68,7 @@ class _Flight:
     def __init__(self, work: Work, allocate: Allocator, rules: Rules) -> None:
         self.work, self.allocate, self.rules = work, allocate, rules
         self.log = RoundLog(work)
+        self.one_node = all(len(sizes) == 1 for sizes in work.node_sizes)
         self.accounts = Accounts(work, rules.length, packed=rules.packed)
         self.left = work.steps.astype(float).copy()
         self.active = np.empty(0, int)
@@ -78,7 +79,8 @@ class _Flight:
         self.arrived = 0
         # Python's own generator, as published: a simulation's draws, not a secret.
         self.rng = None if rules.shuffle is None else random.Random(rules.shuffle)  # noqa: S311
-        known = [work.gpu_types.index(name) for name in TYPE_ORDER if name in work.gpu_types]
+        spelt = [name.lower() for name in work.gpu_types]
+        known = [spelt.index(name) for name in TYPE_ORDER if name in spelt]
         self.order = [*known, *(k for k in range(work.num_types) if k not in known)]
 
     def run(self) -> RoundLog:
@@ -202,7 +204,29 @@ class _Flight:
             self.log.type_time[rows, kinds[which]] += seconds[which]
 
     def _note_places(self, members: np.ndarray, kinds: np.ndarray) -> None:
-        """Note where the round's jobs are: where they were, if they can; else largest first."""
+        """Note where the round's jobs are, which has no effect on their speeds."""
+        log = self.log
+        spots = (
+            self._on_one_node(members, kinds) if self.one_node else self._on_nodes(members, kinds)
+        )
+        idle = self.now > self.last_end
+        for job in [job for job, spot in log.spots.items() if idle or spots.get(job) != spot]:
+            log.stop(job, self.last_end)
+        for job, spot in spots.items():
+            if job not in log.spots:
+                log.start(job, self.now, spot)
+
+    def _on_one_node(self, members: np.ndarray, kinds: np.ndarray) -> dict[int, Spot]:
+        """Return where jobs are if each type is one node: there is no choice."""
+        spots: dict[int, Spot] = {}
+        gangs = self.work.gangs[members[:, 0]].tolist()
+        for unit, kind, gang in zip(members.tolist(), kinds.tolist(), gangs, strict=True):
+            spot = Spot(kind, (int(self.work.node_index[kind][0]),), (gang,))
+            spots.update((job, spot) for job in unit if job != ALONE)
+        return spots
+
+    def _on_nodes(self, members: np.ndarray, kinds: np.ndarray) -> dict[int, Spot]:
+        """Return where jobs are: where they were, if they can; else largest first."""
         log, places = self.log, Places(self.work)
         spots: dict[int, Spot] = {}
         for one, kind in zip(members[:, 0].tolist(), kinds.tolist(), strict=True):
@@ -218,9 +242,4 @@ class _Flight:
                 places.take(spots[one])
             if other != ALONE:
                 spots[other] = spots[one]
-        idle = self.now > self.last_end
-        for job in [job for job, spot in log.spots.items() if idle or spots.get(job) != spot]:
-            log.stop(job, self.last_end)
-        for job, spot in spots.items():
-            if job not in log.spots:
-                log.start(job, self.now, spot)
+        return spots

@@ -1,0 +1,232 @@
+"""What Gavel's policies run: a jobs table and a throughput table as arrays (`Work`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from windtunnel.errors import SchemaError, SpecError, Violation
+from windtunnel.sim.columns import numeric_column
+from windtunnel.sim.rounds import Work
+
+if TYPE_CHECKING:
+    from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.study.simulate import FlightOptions
+    from windtunnel.throughput.measured import ThroughputTable
+
+#: Suffix of the tables of gangs that are spread over nodes.
+SPREAD = "_unconsolidated"
+
+
+def work_of(
+    table: pa.Table,
+    cluster: ClusterSpec,
+    *,
+    speeds: ThroughputTable,
+    options: FlightOptions,
+    packed: bool,
+    notes: list[str],
+) -> tuple[Work, np.ndarray, dict[int, str]]:
+    """Return the work, the table row of each of its jobs, and why others are not in it.
+
+    Args:
+        table: jobs table.
+        cluster: where; every node names its GPU type, which the throughput table knows.
+        speeds: measured speeds by ``template`` and GPUs.
+        options: ``oversize`` and ``incomplete``.
+        packed: whether pairs of jobs share GPUs.
+        notes: what a reader of the numbers must know is added to it.
+
+    Raises:
+        SpecError: GPUs without a type, or of one that the throughput table does not know.
+        SchemaError: jobs that cannot be run, and were not to be rejected.
+    """
+    types = _types(cluster)
+    gangs = floats(table, "num_gpus")
+    measured = {"total_steps", "template"} <= set(table.column_names)
+    measured = measured and table["total_steps"].null_count < max(len(table), 1)
+    if measured:
+        steps = numeric_column(table, "total_steps", "steps")
+        names = _names_in(speeds, types)
+        kinds, tables = _measured(table, gangs, speeds, names)
+        alone, spread = tables[0][kinds], tables[1][kinds]
+        if any(node.count > 1 for node in cluster.node_types):
+            notes += _spread_notes(speeds, names)
+    else:
+        steps, kinds = floats(table, "duration"), np.zeros(len(table), int)
+        alone = spread = np.ones((len(table), len(types)))
+        notes.append(
+            "The jobs have no steps: each runs equally fast on every GPU type that it accepts."
+        )
+    accepted = _accepted(table, types)
+    alone, spread = alone * accepted, spread * accepted
+    missing = {"submit_time": floats(table, "submit_time"), "num_gpus": gangs}
+    missing["total_steps" if measured else "duration"] = steps
+    capacity = np.array([_gpus_of(cluster, name) for name in types])
+    reasons = _refused(
+        table, needed=missing, speeds=alone, gangs=gangs, capacity=capacity, options=options
+    )
+    keep = np.array([row for row in range(len(table)) if row not in reasons], int)
+    rows = keep[np.argsort(missing["submit_time"][keep], kind="stable")]
+    pairs = None
+    if measured and packed:
+        pairs = tables[2]
+        if not (pairs > 0).any():
+            notes.append("The throughput table has no pairs of jobs: none share GPUs.")
+    first = np.cumsum([0, *(node.count for node in cluster.node_types)])
+    node_index, node_sizes = [], []
+    for name in types:
+        of = [k for k, node in enumerate(cluster.node_types) if node.gpu_type == name]
+        node_index.append(np.concatenate([np.arange(first[k], first[k + 1]) for k in of]))
+        sizes = [np.full(cluster.node_types[k].count, cluster.node_types[k].gpus) for k in of]
+        node_sizes.append(np.concatenate(sizes).astype(np.int64))
+    job_ids = table["job_id"].to_pylist()
+    work = Work(
+        names=[job_ids[row] for row in rows.tolist()],
+        gpu_types=types,
+        num_gpus=capacity,
+        node_sizes=tuple(node_sizes),
+        node_index=tuple(node_index),
+        submit=missing["submit_time"][rows],
+        steps=steps[rows],
+        gangs=gangs[rows].astype(np.int64),
+        speeds=alone[rows],
+        spread_speeds=spread[rows],
+        kinds=kinds[rows],
+        pair_speeds=pairs,
+    )
+    return work, rows, reasons
+
+
+def _types(cluster: ClusterSpec) -> tuple[str, ...]:
+    """Return the cluster's GPU types, sorted.
+
+    Raises:
+        SpecError: some GPUs have no type.
+    """
+    if any(node.gpus and node.gpu_type is None for node in cluster.node_types):
+        raise SpecError(
+            "cluster", "Gavel's policies need the GPU type of every node: v100:8,k80:24"
+        )
+    return tuple(sorted(cluster.gpu_types))
+
+
+def _gpus_of(cluster: ClusterSpec, name: str) -> int:
+    return sum(node.count * node.gpus for node in cluster.node_types if node.gpu_type == name)
+
+
+def _names_in(speeds: ThroughputTable, types: tuple[str, ...]) -> list[str]:
+    """Return the throughput table's own spelling of the cluster's GPU types.
+
+    Raises:
+        SpecError: it does not know one.
+    """
+    spelt = {name.lower(): name for name in speeds.gpu_types}
+    for name in types:
+        if name.lower() not in spelt:
+            raise SpecError.unknown("cluster: GPU type", name, speeds.gpu_types)
+    return [spelt[name.lower()] for name in types]
+
+
+def _measured(
+    table: pa.Table, gangs: np.ndarray, speeds: ThroughputTable, names: list[str]
+) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Return each job's kind, and speeds by kind: alone, spread (kinds, types), and of pairs.
+
+    A job type that was not measured is the last kind, which runs nowhere.
+    """
+    models = table["template"].to_pylist()
+    keys = [(m, int(g) if g == g else 0) for m, g in zip(models, gangs.tolist(), strict=True)]  # noqa: PLR0124 - NaN
+    found = sorted({key for key in keys if key in speeds.job_types_known})
+    number = {key: at for at, key in enumerate(found)}
+    kinds = np.array([number.get(key, len(found)) for key in keys], int)
+    shape = (len(found) + 1, len(names))
+    alone, spread = np.zeros(shape), np.zeros(shape)
+    pairs = np.zeros((len(found) + 1, *shape, 2))
+    for kind, key in enumerate(found):
+        for at, name in enumerate(names):
+            alone[kind, at] = speeds.alone[name].get(key, 0.0)
+            apart = speeds.alone.get(name + SPREAD, {}).get(key)
+            spread[kind, at] = alone[kind, at] if apart is None or key[1] == 1 else apart
+            for mate, other in enumerate(found):
+                if other[1] == key[1]:
+                    pairs[kind, mate, at] = speeds.pair_speeds(key, other, name)
+    return kinds, (alone, spread, pairs)
+
+
+def _spread_notes(speeds: ThroughputTable, names: list[str]) -> list[str]:
+    unknown = [name for name in names if name + SPREAD not in speeds.gpu_types]
+    if not unknown:
+        return []
+    where = ", ".join(unknown)
+    told = f"The throughput table has no speeds of gangs spread over nodes on {where}: they run as "
+    return [told + "fast as on one node."]
+
+
+def _accepted(table: pa.Table, types: tuple[str, ...]) -> np.ndarray:
+    """Return which types each job accepts, shape (rows, types)."""
+    wanted = np.ones((len(table), len(types)), bool)
+    for row, text in enumerate(table["gpu_type"].to_pylist()):
+        if text:
+            named = {part.strip().lower() for part in text.split("|")}
+            wanted[row] = [name.lower() in named for name in types]
+    return wanted
+
+
+def _refused(
+    table: pa.Table,
+    *,
+    needed: dict[str, np.ndarray],
+    speeds: np.ndarray,
+    gangs: np.ndarray,
+    capacity: np.ndarray,
+    options: FlightOptions,
+) -> dict[int, str]:
+    """Return why some jobs are not flown, by row.
+
+    Raises:
+        SchemaError: there are some, and they were not to be rejected.
+    """
+    for name in ("oversize", "incomplete"):
+        if getattr(options, name) not in ("raise", "reject"):
+            raise SpecError.unknown(name, getattr(options, name), ("raise", "reject"))
+    reasons: dict[int, str] = {}
+    for name, values in needed.items():
+        bad = np.isnan(values) | ((values < 1) | (values % 1 != 0) if name == "num_gpus" else False)
+        rule = "a whole number of GPUs >= 1" if name == "num_gpus" else "a known number"
+        _sort_out(table, (name, rule), np.flatnonzero(bad), options.incomplete, reasons)
+    nowhere = np.flatnonzero(~(speeds > 0).any(axis=1))
+    nowhere = np.array([row for row in nowhere.tolist() if row not in reasons], int)
+    rule = "a job type with a speed on a GPU type of the cluster"
+    _sort_out(table, ("template", rule), nowhere, options.incomplete, reasons)
+    fits = ((speeds > 0) & (gangs[:, None] <= capacity)).any(axis=1)
+    large = np.array([row for row in np.flatnonzero(~fits).tolist() if row not in reasons], int)
+    rule = "at most the GPUs of a type on which the job runs"
+    _sort_out(table, ("num_gpus", rule), large, options.oversize, reasons)
+    return reasons
+
+
+def _sort_out(
+    table: pa.Table,
+    rule: tuple[str, str],
+    rows: np.ndarray,
+    ask: str,
+    reasons: dict[int, str],
+) -> None:
+    """Raise for rows whose column breaks a rule, or note the reason; ``rule``: column, words."""
+    if not len(rows):
+        return
+    column, words = rule
+    value = table[column][int(rows[0])].as_py()
+    if ask == "raise":
+        found = Violation(column, words, len(rows), int(rows[0]) + 1, value, "row")
+        raise SchemaError("jobs", [found])
+    for row in rows.tolist():
+        reasons[row] = f"column {column}: expected {words}"
+
+
+def floats(table: pa.Table, name: str) -> np.ndarray:
+    """Return a numeric column as float64, null = NaN."""
+    return np.asarray(table[name].cast(pa.float64()).to_numpy(), dtype=np.float64)
