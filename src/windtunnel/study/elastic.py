@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.energy.governing import Governing
 from windtunnel.errors import SchemaError, SpecError, Violation, quote
 from windtunnel.placements import resolve_placement
 from windtunnel.schema import source_of
@@ -23,7 +22,7 @@ from windtunnel.sim.elastic.nodes import FreeShares
 from windtunnel.sim.elastic.run import run
 from windtunnel.sim.elastic.work import CORE_UNITS, PENALTY, Option, RigidOption, Work
 from windtunnel.sim.outcome import Outcome
-from windtunnel.study.flight_options import settings_of
+from windtunnel.study.flight_options import governing_of, settings_of
 from windtunnel.throughput.options import shapes_of
 from windtunnel.throughput.requests import requested_option
 
@@ -94,13 +93,12 @@ def fly_elastic(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: 
         return fly_artifact(table, cluster, policy, options, problem)
     cores = _cores(cluster, constrain=options.resources == "all")
     works, notes = works_of(problem, cores, penalty=options.penalty, models=options.models)
-    governing = Governing.of(options.power, None, None, None)
     flown = policy.for_run(problem)
     where = resolve_placement(options.placement or "best_fit", cluster)
     flight = run(problem, flown, where, works=works, cores=cores, until=until)
     settings = {
         "policy": policy.label,
-        **settings_of(options, governing, without=("models", "throughputs")),
+        **settings_of(options, governing_of(options), without=("models", "throughputs")),
         "penalty": _told(options.penalty),
         "queueing": "policy",
         "placement": where.name,

@@ -54,14 +54,28 @@ class FlightOptions:
     node_sleep: NodeSleep | dict[str, Any] | str | None = None
 
 
+def governing_of(options: FlightOptions) -> Governing | None:
+    """Return the model and policies of power that were asked for; None = none were.
+
+    Raises:
+        SpecError, TraceError: one is wrong.
+    """
+    given = (options.power, options.power_cap, options.shift, options.node_sleep)
+    if all(one is None for one in given):
+        return None
+    from windtunnel.energy.governing import Governing  # it brings the readers of traces
+
+    return Governing.of(*given)
+
+
 def settings_of(
-    options: FlightOptions, governing: Governing, without: Collection[str] = ()
+    options: FlightOptions, governing: Governing | None, without: Collection[str] = ()
 ) -> dict[str, Any]:
     """Return options as plain data, for an outcome's settings.
 
     Args:
         options: what was asked for; what is not plain data there is left out.
-        governing: the policies of power that were asked for, which tell themselves.
+        governing: what was asked for of power, which tells itself.
         without: options that such runs do not have.
     """
     plain = replace(
@@ -75,7 +89,7 @@ def settings_of(
         shift=None,
         node_sleep=None,
     )
-    told = {**asdict(plain), **governing.to_mapping()}
+    told = {**asdict(plain), **({} if governing is None else governing.to_mapping())}
     return {name: value for name, value in told.items() if name not in without}
 
 

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from windtunnel.energy.governing import Governing
-from windtunnel.errors import SchemaError, SpecError, Violation, quote
 from windtunnel.errors import SpecError, quote
 from windtunnel.policies.gavel.catalogue import POLICIES
 from windtunnel.policies.gavel.deciding import Shares
@@ -27,16 +25,14 @@ from windtunnel.sim.outcome import Outcome
 from windtunnel.sim.rounds import Rules, fly_as_published, fly_by_owed_time, fly_ideal
 from windtunnel.study.arrivals import with_arrivals
 from windtunnel.study.compat import in_order
-from windtunnel.study.flight_options import settings_of
+from windtunnel.study.flight_options import governing_of, settings_of
 from windtunnel.study.gavel_work import floats, work_of
 from windtunnel.throughput.measured import ThroughputTable, gavel_speeds, read_throughputs
 
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
-    from windtunnel.sim.rounds import RoundLog
-    from windtunnel.study.flight_options import FlightOptions
     from windtunnel.sim.rounds import RoundLog, Work
-    from windtunnel.study.simulate import FlightOptions
+    from windtunnel.study.flight_options import FlightOptions
 
 #: Added to the seed of a run for the order of GPU types, as published.
 SHUFFLE_SEED = 5
@@ -141,10 +137,6 @@ def run_rounds(
     shares.account(np.where(np.isnan(log.end), shares.left, 0.0))
     is_pool = cluster.is_pool or mechanism == "ideal"
     flight = log.flight(rows, len(table), rules.until, with_nodes=not is_pool)
-    governing = Governing.of(options.power, None, None, None)
-    settings = _settings(
-        policy, options, governing, mechanism, placement="pool" if is_pool else "best_fit"
-    )
     settings = _settings(policy, options, mechanism, "pool" if is_pool else "best_fit")
     if any(node.cpus or node.mem_gib for node in cluster.node_types):
         notes.append("Cores and memory do not constrain in rounds: GPUs alone do.")
@@ -254,12 +246,7 @@ def _entities(
 
 
 def _settings(
-    policy: GavelPolicy,
-    options: FlightOptions,
-    governing: Governing,
-    mechanism: str,
-    *,
-    placement: str,
+    policy: GavelPolicy, options: FlightOptions, mechanism: str, placement: str
 ) -> dict[str, Any]:
     given = options.throughputs
     plain = given if isinstance(given, str) else None if given is None else str(given)
@@ -272,7 +259,7 @@ def _settings(
         parameters["partitions"] = policy.partitions
     return {
         "policy": policy.label,
-        **settings_of(options, governing, without=("penalty", "models")),
+        **settings_of(options, governing_of(options), without=("penalty", "models")),
         "throughputs": plain,
         "queueing": "policy",
         "placement": placement,

@@ -13,7 +13,7 @@ from windtunnel.sim.rounds import Work
 
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
-    from windtunnel.study.simulate import FlightOptions
+    from windtunnel.study.flight_options import FlightOptions
     from windtunnel.throughput.measured import ThroughputTable
 
 #: Suffix of the tables of gangs that are spread over nodes.

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.energy.governing import Governing
 from windtunnel.errors import SpecError, quote
 from windtunnel.placements import (
     checked_topology,
@@ -33,13 +32,20 @@ from windtunnel.sim.rooms import DeviceRules, needs_devices
 from windtunnel.sim.slowdown import resolve_slowdown
 from windtunnel.study.arrivals import with_arrivals
 from windtunnel.study.compat import as_pai, in_order
-from windtunnel.study.flight_options import RESOURCES, SHARING, seconds, settings_of
+from windtunnel.study.flight_options import (
+    RESOURCES,
+    SHARING,
+    governing_of,
+    seconds,
+    settings_of,
+)
 from windtunnel.study.foresight import Foresight, checked_estimates
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.energy.governing import Governing
     from windtunnel.sim.contract import Placement, Policy
     from windtunnel.sim.flight import Flight
     from windtunnel.sim.problem import Problem
@@ -77,8 +83,8 @@ def fly_rigid(
         oversize=options.oversize,
         incomplete=options.incomplete,
     )
+    problem, extra, notes = _extras(rules, problem, cluster, options)
     flown = policy.for_run(problem)
-    extra, notes = _extras(rules, problem, cluster, options.seed)
     flight = rules.engine.run(
         problem,
         flown,
@@ -121,7 +127,7 @@ class _Rules:
         estimates: where expected run times come from; None = nothing plans with them.
         disruptions: what disrupts the run; None = nothing.
         slowdown: how jobs slow each other; None = not at all.
-        governing: policies of power.
+        governing: the model and policies of power; None = the run has none.
         engine: what flies the run.
     """
 
@@ -134,7 +140,7 @@ class _Rules:
     estimates: str | None
     disruptions: Disruptions | None
     slowdown: Slowdown | None
-    governing: Governing
+    governing: Governing | None
     engine: Any
 
     def settings(self) -> dict[str, Any]:
@@ -184,7 +190,7 @@ def _rules(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: Fligh
         "slow-downs": model is not None,
         "topology": topology != "none",
         "disruptions": disruptions is not None,
-        "power": governing.acts,
+        "power": governing is not None and governing.acts,
     }
     engine = choose_engine(
         options.engine,
@@ -210,20 +216,21 @@ def _rules(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: Fligh
 
 
 def _extras(
-    rules: _Rules, problem: Problem, cluster: ClusterSpec, seed: int
-) -> tuple[dict[str, Any], list[str]]:
-    """Return what an engine gets besides jobs and rules, and what to tell of it."""
+    rules: _Rules, problem: Problem, cluster: ClusterSpec, options: FlightOptions
+) -> tuple[Problem, dict[str, Any], list[str]]:
+    """Return the jobs to fly, what an engine gets besides them, and what to tell of it."""
     extra: dict[str, Any] = {}
+    governing, seed = rules.governing, options.seed
+    if governing is not None and governing.acts:
+        problem, extra["power"] = governing.plan(problem, cluster, seed, options.oversize)
     if rules.disruptions is not None:
         extra["disruptions"] = resolve(rules.disruptions, problem, cluster, seed)
-    if rules.governing.acts:
-        extra["power"] = rules.governing.plan(problem, cluster, seed)
     notes = [note for plan in extra.values() for note in plan.notes]
     if rules.slowdown is not None:
         neighbours = Neighbours(rules.slowdown, problem, cluster)
         extra["rates"] = Rates(neighbours)
         notes += neighbours.notes
-    return extra, notes
+    return problem, extra, notes
 
 
 def _own_workload(table: pa.Table) -> TargetWorkload:
@@ -282,13 +289,15 @@ def _governing(
     disruptions: Disruptions | None,
     *,
     as_pool: bool,
-) -> Governing:
-    """Return the run's policies of power.
+) -> Governing | None:
+    """Return the run's model and policies of power; None = it has none.
 
     Raises:
         SpecError, TraceError: one is wrong, or does not go with the other options.
     """
-    found = Governing.of(options.power, options.power_cap, options.shift, options.node_sleep)
+    found = governing_of(options)
+    if found is None:
+        return None
     found.check(policy, queueing, options.events, as_pool=as_pool)
     if found.acts and disruptions is not None:
         raise SpecError(
@@ -333,7 +342,11 @@ def _check_disruptable(
 def _left_waiting(flight: Flight, until: float) -> list[str]:
     """Return what to tell of jobs that wait at the end of a run without a horizon."""
     waiting = int((flight.status == WAITING).sum())
-    if flight.interruptions is None or until < math.inf or not waiting:
+    if until < math.inf or not waiting:
+        return []
+    if flight.power is not None:
+        return [f"{waiting:,} job(s) wait for ever: the power that they need is never free."]
+    if flight.interruptions is None:
         return []
     return [f"{waiting:,} job(s) wait for ever: the GPUs they ask for do not come back."]
 
