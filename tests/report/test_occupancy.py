@@ -79,6 +79,7 @@ def test_a_large_run_is_a_heat_map_of_few_cells() -> None:
     assert gantt_rows(out, 0.0, 3029.0) == []
     drawn = occupancy(out)
     assert drawn is not None
+    assert drawn.chart.to_dict()["mark"]["type"] == "rect"  # checked against Vega-Lite's schema
     assert "n = 3,000 stays on 100 nodes; time in minutes" in drawn.caption
     rows = heat_rows(out, 0.0, 3029.0)
     assert 0 < len(rows) < 5000
