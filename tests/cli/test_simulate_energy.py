@@ -150,3 +150,21 @@ def test_bad_policies(
 def test_a_cap_needs_a_model(run: Callable[..., Any], words: list[str]) -> None:
     alone = run(*words[:-2], "--power-cap", "1000")
     assert (alone.code, "--power" in alone.err) == (2, True)
+
+
+def test_policies_from_files(run: Callable[..., Any], words: list[str], tmp_path: Path) -> None:
+    cap, table, shift, sleep = (
+        tmp_path / name for name in ("cap.toml", "cap.csv", "shift.toml", "sleep.toml")
+    )
+    table.write_text("time,W\n0,1050\n60,1500\n7200,1500\n", encoding="utf-8")
+    cap.write_text(f"watts = {str(table)!r}\nlimits = 'uniform'\n", encoding="utf-8")
+    shift.write_text("rows = [[0, 9], [100, 1]]\nmax_delay = '5m'\n", encoding="utf-8")
+    sleep.write_text("rule = 'venus'\nbuffer = 2\nwake_time = '1m'\n", encoding="utf-8")
+    capped = run(*words, "--power-cap", cap, "--json").json
+    assert capped["energy"]["capped_time"] == 60  # then there is power for both
+    assert capped["settings"]["power_cap"]["rows"][1] == [60, 1500]
+    assert any("no tables of power limits" in note for note in capped["notes"])
+    assert run(*words, "--power-cap", table, "--json").json["energy"]["capped_time"] == 60
+    assert run(*words, "--shift", shift, "--json").json["energy"]["num_shifted"] == 2
+    slept = run(*words, "--node-sleep", sleep, "--json").json["settings"]["node_sleep"]
+    assert (slept["history"], slept["de"], slept["buffer"]) == (3, 2, 2)
