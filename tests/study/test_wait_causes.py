@@ -14,6 +14,7 @@ from windtunnel.errors import SpecError
 from windtunnel.schema import as_jobs
 from windtunnel.study.in_front import in_front
 from windtunnel.study.recorded_flight import observed_cluster
+from windtunnel.study.simulate import simulate
 from windtunnel.study.wait_causes import CAUSES, WaitCauses, hours_of, limits_of, wait_causes
 from windtunnel.traces import open_trace
 
@@ -209,3 +210,33 @@ def test_who_is_in_front_of_a_job() -> None:
     assert (last.at, last.wait, last.causes, last.running) == (17.0, None, None, [])
     with pytest.raises(SpecError, match="no job"):
         in_front(found, "9")
+
+
+@given(
+    rows=st.lists(
+        st.tuples(st.integers(0, 30), st.integers(1, 20), st.integers(1, 12)),
+        min_size=1,
+        max_size=25,
+    ),
+    policy=st.sampled_from(("fifo", "sjf")),
+)
+def test_a_run_that_leaves_no_room_unused_has_no_other_cause(
+    rows: list[tuple[int, int, int]], policy: str
+) -> None:
+    """Under `skip` a job that fits starts: no wait is left that nothing explains."""
+    cluster = ClusterSpec.uniform(nodes=3, gpus_per_node=4)
+    jobs = {
+        "submit_time": [float(row[0]) for row in rows],
+        "duration": [float(row[1]) for row in rows],
+        "num_gpus": [float(row[2]) for row in rows],
+    }
+    run = simulate(jobs, cluster, policy=policy, queueing="skip").table
+    recorded = as_jobs({**jobs, "start_time": run["start_time"], "end_time": run["end_time"]})
+    found = wait_causes(recorded, cluster)
+    assert found.total()["other"] == 0
+    assert found.causes.sum() == pytest.approx(np.nansum(run["wait"].to_numpy()))
+    if policy == "fifo":
+        strict = simulate(jobs, cluster, policy="fifo", queueing="strict").table
+        times = {name: strict[name] for name in ("start_time", "end_time")}
+        total = wait_causes(as_jobs({**jobs, **times}), cluster).total()
+        assert total["other"] == 0

@@ -13,15 +13,15 @@ from windtunnel.characterize.cost import Prices
 from windtunnel.cluster import ClusterSpec
 from windtunnel.errors import SpecError
 from windtunnel.schema import as_jobs
-from windtunnel.study.simulate import simulate
-from windtunnel.study.whatif import (
-    WhatIf,
-    fewest_nodes,
+from windtunnel.study.changes import (
     with_idle_killed,
     with_limits,
     with_nodes,
     with_shared_gpus,
 )
+from windtunnel.study.fewest_nodes import fewest_nodes
+from windtunnel.study.simulate import simulate
+from windtunnel.study.whatif import WhatIf
 
 WEEK = 7 * 86400.0
 

@@ -198,7 +198,9 @@ class _Plan:
     def carry_out(self, trace: Trace, cluster: ClusterSpec) -> tuple[Any, dict[str, Any]]:
         """Return the answer and its data."""
         from windtunnel.report import whatif_report
-        from windtunnel.study.whatif import WhatIf, fewest_nodes, with_nodes
+        from windtunnel.study.changes import with_nodes
+        from windtunnel.study.fewest_nodes import fewest_nodes
+        from windtunnel.study.whatif import WhatIf
 
         asked, jobs = self.asked, trace.jobs
         seed = asked["seed"] or 0
@@ -259,7 +261,7 @@ class _Plan:
     def _other_jobs(self, trace: Trace) -> tuple[pa.Table, list[str], list[str]]:
         """Return the jobs as they might be, what is different, and what to tell."""
         from windtunnel.report.format import count, duration, plural
-        from windtunnel.study.whatif import with_idle_killed, with_limits, with_shared_gpus
+        from windtunnel.study.changes import with_idle_killed, with_limits, with_shared_gpus
 
         asked, jobs = self.asked, trace.jobs
         changes, notes = [], []

@@ -129,6 +129,8 @@ def _headline(found: Validation, best: Row, nodes: Mapping[str, NodesInUse] | No
 
 
 def _facts(found: Validation, best: Row) -> list[Fact]:
+    if not found.has_starts:
+        return [Fact("Jobs flown", count(found.recorded.jobs.num_rows))]
     facts = [
         Fact("Jobs compared", count(best["n"]), note=f"under {clean(best['policy'])}, the nearest")
     ]

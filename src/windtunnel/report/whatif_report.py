@@ -22,7 +22,8 @@ from windtunnel.study.whatif import COVERAGE, DRAWS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from windtunnel.study.whatif import FewestNodes, WhatIf
+    from windtunnel.study.fewest_nodes import FewestNodes
+    from windtunnel.study.whatif import WhatIf
     from windtunnel.traces.trace import Trace
 
 Row = dict[str, Any]

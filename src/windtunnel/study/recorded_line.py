@@ -125,7 +125,13 @@ def _eligible(found: Recorded, rows: np.ndarray) -> tuple[np.ndarray, bool]:
 
 @dataclass
 class States:
-    """What jobs of one class met while one of them waited: rising instants, free GPU units, fit."""
+    """What jobs of one class met while one of them waited.
+
+    Attributes:
+        times: rising instants at which it changed, s.
+        free: free GPU units from each on, at most what the class asks for.
+        fits: whether a placement exists.
+    """
 
     times: Any
     free: Any
@@ -160,10 +166,11 @@ def replay(history: History, problem: Problem, cluster: ClusterSpec, *, as_pool:
         for code, number in waiting.items():
             if number:
                 state = states.setdefault(code, States([], [], []))
-                state.times.append(now)
                 units, fits = room.meets(problem.demands[code])
-                state.free.append(units)
-                state.fits.append(fits)
+                if not state.times or (state.free[-1], state.fits[-1]) != (units, fits):
+                    state.times.append(now)
+                    state.free.append(units)
+                    state.fits.append(fits)
     for state in states.values():
         state.times, state.free = np.array(state.times), np.array(state.free)
         state.fits = np.array(state.fits, dtype=bool)
@@ -209,7 +216,7 @@ class _Room:
             self.free.give(taken, demand)
 
     def meets(self, demand: Any) -> tuple[int, bool]:
-        """Return the free GPU units that a job may use, and whether it fits on the nodes."""
+        """Return the free GPU units that a job may use, at most its own, and whether it fits."""
         if demand.allowed == EVERY_NODE:
             units = int(self.free.total)
         elif self.as_pool:
@@ -219,7 +226,7 @@ class _Room:
             counts = enumerate(self.free.by_free)
             units = sum(n * (nodes & demand.allowed).bit_count() for n, nodes in counts if n)
         fits = self.as_pool or self.placement.place(self.free, demand) is not None
-        return units - self.over, fits
+        return min(units - self.over, demand.gpus), fits
 
 
 #: Kinds of events, in the order in which they happen at one instant.

@@ -13,22 +13,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
-import pyarrow as pa
 
 from windtunnel.characterize.recorded import Recorded
-from windtunnel.errors import SpecError
 from windtunnel.quantiles import quantiles
 from windtunnel.sim.metrics import horizon, size_classes
 from windtunnel.sim.timeline import resample
-from windtunnel.study.simulate import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from windtunnel.characterize.cost import Prices
-    from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.sim.outcome import Outcome
 
 #: What blocks are made of.
@@ -260,176 +255,3 @@ def _median(values: np.ndarray) -> float:
 
 def _p90(values: np.ndarray) -> float:
     return float(quantiles(values, 0.9))
-
-
-def with_nodes(cluster: ClusterSpec, change: int, gpu_type: str | None = None) -> ClusterSpec:
-    """Return a cluster with more or fewer nodes of one type.
-
-    Args:
-        cluster: as it is; of a pool, ``change`` is GPUs.
-        change: nodes more (or, below 0, fewer).
-        gpu_type: of which nodes; None = those with GPUs of which there are most.
-
-    Raises:
-        SpecError: there are no such nodes, or no GPU would be left.
-    """
-    kinds = list(cluster.node_types)
-    places = [
-        place for place, node in enumerate(kinds) if node.gpus and gpu_type in (None, node.gpu_type)
-    ]
-    if not places:
-        known = [node.gpu_type or "(none)" for node in kinds if node.gpus]
-        raise SpecError.unknown("--nodes", str(gpu_type), known)
-    place = max(places, key=lambda place: (kinds[place].count, -place))
-    node = kinds[place]
-    size = node.gpus if cluster.is_pool else node.count
-    if size + change < 1:
-        what = "GPUs" if cluster.is_pool else "nodes"
-        message = f"found {change:+d}; of these {what} there are {size:,}, and one must stay."
-        raise SpecError("--nodes", message)
-    changed = {"gpus": size + change} if cluster.is_pool else {"count": size + change}
-    kinds[place] = msgspec.structs.replace(node, **changed)
-    return msgspec.structs.replace(cluster, node_types=tuple(kinds), name="")
-
-
-def with_shared_gpus(jobs: pa.Table, part: float) -> tuple[pa.Table, int]:
-    """Return the jobs, those of one whole GPU asking for a part of it, and how many they are.
-
-    Args:
-        jobs: a jobs table (`windtunnel.schema`).
-        part: above 0 and below 1.
-
-    Raises:
-        SpecError: ``part`` is out of range.
-    """
-    if not 0 < part < 1:
-        raise SpecError("--share", f"found {part:g}; expected a part of a GPU, such as 0.5.")
-    gpus = np.array(jobs["num_gpus"].to_numpy(), dtype=np.float64)
-    single = gpus == 1
-    place = jobs.schema.get_field_index("num_gpus")
-    changed = pa.array(np.where(single, part, gpus), pa.float64(), from_pandas=True)
-    return jobs.set_column(place, jobs.schema.field(place), changed), int(single.sum())
-
-
-def with_idle_killed(jobs: pa.Table, tails: np.ndarray, after: float) -> tuple[pa.Table, int]:
-    """Return the jobs as a rule would have left them that ends a job idle for so long.
-
-    Args:
-        jobs: a jobs table (`windtunnel.schema`).
-        tails: s that each job was idle at its end, shape (n,), 0 = not, or not known.
-        after: idle for so many seconds, a job is ended.
-
-    Returns:
-        The jobs with shorter run times, and how many of them the rule hits.
-    """
-    duration = np.array(jobs["duration"].to_numpy(), dtype=np.float64)
-    saved = np.where(tails > after, tails - after, 0.0)
-    hit = (saved > 0) & (duration > 0)
-    shorter = np.where(hit, np.maximum(duration - saved, 0.0), duration)
-    place = jobs.schema.get_field_index("duration")
-    changed = pa.array(shorter, pa.float64(), from_pandas=True)
-    return jobs.set_column(place, jobs.schema.field(place), changed), int(hit.sum())
-
-
-def with_limits(jobs: pa.Table, slack: float) -> pa.Table:
-    """Return the jobs with time limits of their true run times, times a slack.
-
-    Args:
-        jobs: a jobs table (`windtunnel.schema`).
-        slack: 1 = exact limits.
-
-    Raises:
-        SpecError: ``slack`` is below 1: jobs would be cut.
-    """
-    if not 1 <= slack < float("inf"):
-        raise SpecError("--limits", f"found {slack:g}; expected 1 (exact) or more.")
-    duration = np.array(jobs["duration"].to_numpy(), dtype=np.float64)
-    place = jobs.schema.get_field_index("estimate")
-    changed = pa.array(duration * slack, pa.float64(), from_pandas=True)
-    return jobs.set_column(place, jobs.schema.field(place), changed)
-
-
-@dataclass(frozen=True)
-class FewestNodes:
-    """The fewest nodes that keep waits short.
-
-    Attributes:
-        cluster: with them.
-        num_nodes: of the type that was varied (GPUs, of a pool).
-        p90_wait: with them, s.
-        tried: number of nodes -> P90 of the waits, s, in rising order; infinite = jobs that do
-            not fit.
-    """
-
-    cluster: ClusterSpec
-    num_nodes: int
-    p90_wait: float
-    tried: dict[int, float]
-
-
-def fewest_nodes(
-    jobs: pa.Table,
-    cluster: ClusterSpec,
-    limit: float,
-    *,
-    most: int = 1 << 20,
-    on_done: Callable[[str], None] = lambda _: None,
-    **options: Any,
-) -> FewestNodes:
-    """Search the fewest nodes with which the P90 of the waits is at most a limit.
-
-    Doubling finds a number that suffices, halving the least one. More nodes do not always shorten
-    every wait, so the least found is one whose next smaller neighbour does not suffice.
-
-    Args:
-        jobs: a jobs table (`windtunnel.schema`).
-        cluster: its nodes with GPUs of which there are most are varied (a pool's GPUs).
-        limit: s.
-        most: nodes that are tried at most.
-        on_done: called with each number that was tried.
-        options: of `windtunnel.simulate`.
-
-    Raises:
-        SpecError: not even ``most`` nodes suffice, or ``limit`` is below 0.
-    """
-    if not limit >= 0:
-        raise SpecError("--keep-p90-wait", f"found {limit:g}; expected a time from 0 on.")
-    node = max((n for n in cluster.node_types if n.gpus), key=lambda n: n.count)
-    now = node.gpus if cluster.is_pool else node.count
-    tried: dict[int, float] = {}
-    # Jobs that the cluster cannot hold as it is are no reason to want more nodes.
-    as_is = simulate(jobs, cluster, **{**options, "oversize": "reject", "incomplete": "reject"})
-    fits = np.ones(jobs.num_rows, dtype=bool)
-    fits[list(as_is.reasons)] = False
-    jobs = jobs.filter(pa.array(fits))
-
-    def p90(count: int) -> float:
-        if count not in tried:
-            tried[count] = _p90_with(jobs, with_nodes(cluster, count - now), options)
-            on_done(str(count))
-        return tried[count]
-
-    high = now
-    while p90(high) > limit:
-        if high >= most:
-            raise SpecError("--keep-p90-wait", f"not even {high:,} nodes keep P90 to {limit:g} s.")
-        high = min(2 * high, most)
-    low = 0
-    while high - low > 1:
-        middle = (low + high) // 2
-        if p90(middle) <= limit:
-            high = middle
-        else:
-            low = middle
-    return FewestNodes(
-        with_nodes(cluster, high - now), high, tried[high], dict(sorted(tried.items()))
-    )
-
-
-def _p90_with(jobs: pa.Table, cluster: ClusterSpec, options: dict[str, Any]) -> float:
-    """Return the P90 of the waits; infinite where a job does not fit the cluster at all."""
-    outcome = simulate(jobs, cluster, **{**options, "oversize": "reject"})
-    if outcome.reasons:
-        return float("inf")
-    p90 = outcome.metrics()["p90_wait"]
-    return 0.0 if p90 is None else float(p90)

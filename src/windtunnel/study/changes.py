@@ -1,0 +1,101 @@
+"""Changes to a cluster and to its jobs that a what-if can make, one function each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from windtunnel.errors import SpecError
+
+if TYPE_CHECKING:
+    from windtunnel.cluster.spec import ClusterSpec
+
+
+def with_nodes(cluster: ClusterSpec, change: int, gpu_type: str | None = None) -> ClusterSpec:
+    """Return a cluster with more or fewer nodes of one type.
+
+    Args:
+        cluster: as it is; of a pool, ``change`` is GPUs.
+        change: nodes more (or, below 0, fewer).
+        gpu_type: of which nodes; None = those with GPUs of which there are most.
+
+    Raises:
+        SpecError: there are no such nodes, or no GPU would be left.
+    """
+    kinds = list(cluster.node_types)
+    places = [
+        place for place, node in enumerate(kinds) if node.gpus and gpu_type in (None, node.gpu_type)
+    ]
+    if not places:
+        known = [node.gpu_type or "(none)" for node in kinds if node.gpus]
+        raise SpecError.unknown("--nodes", str(gpu_type), known)
+    place = max(places, key=lambda place: (kinds[place].count, -place))
+    node = kinds[place]
+    size = node.gpus if cluster.is_pool else node.count
+    if size + change < 1:
+        what = "GPUs" if cluster.is_pool else "nodes"
+        message = f"found {change:+d}; of these {what} there are {size:,}, and one must stay."
+        raise SpecError("--nodes", message)
+    changed = {"gpus": size + change} if cluster.is_pool else {"count": size + change}
+    kinds[place] = msgspec.structs.replace(node, **changed)
+    return msgspec.structs.replace(cluster, node_types=tuple(kinds), name="")
+
+
+def with_shared_gpus(jobs: pa.Table, part: float) -> tuple[pa.Table, int]:
+    """Return the jobs, those of one whole GPU asking for a part of it, and how many they are.
+
+    Args:
+        jobs: a jobs table (`windtunnel.schema`).
+        part: above 0 and below 1.
+
+    Raises:
+        SpecError: ``part`` is out of range.
+    """
+    if not 0 < part < 1:
+        raise SpecError("--share", f"found {part:g}; expected a part of a GPU, such as 0.5.")
+    gpus = np.array(jobs["num_gpus"].to_numpy(), dtype=np.float64)
+    single = gpus == 1
+    place = jobs.schema.get_field_index("num_gpus")
+    changed = pa.array(np.where(single, part, gpus), pa.float64(), from_pandas=True)
+    return jobs.set_column(place, jobs.schema.field(place), changed), int(single.sum())
+
+
+def with_idle_killed(jobs: pa.Table, tails: np.ndarray, after: float) -> tuple[pa.Table, int]:
+    """Return the jobs as a rule would have left them that ends a job idle for so long.
+
+    Args:
+        jobs: a jobs table (`windtunnel.schema`).
+        tails: s that each job was idle at its end, shape (n,), 0 = not, or not known.
+        after: idle for so many seconds, a job is ended.
+
+    Returns:
+        The jobs with shorter run times, and how many of them the rule hits.
+    """
+    duration = np.array(jobs["duration"].to_numpy(), dtype=np.float64)
+    saved = np.where(tails > after, tails - after, 0.0)
+    hit = (saved > 0) & (duration > 0)
+    shorter = np.where(hit, np.maximum(duration - saved, 0.0), duration)
+    place = jobs.schema.get_field_index("duration")
+    changed = pa.array(shorter, pa.float64(), from_pandas=True)
+    return jobs.set_column(place, jobs.schema.field(place), changed), int(hit.sum())
+
+
+def with_limits(jobs: pa.Table, slack: float) -> pa.Table:
+    """Return the jobs with time limits of their true run times, times a slack.
+
+    Args:
+        jobs: a jobs table (`windtunnel.schema`).
+        slack: 1 = exact limits.
+
+    Raises:
+        SpecError: ``slack`` is below 1: jobs would be cut.
+    """
+    if not 1 <= slack < float("inf"):
+        raise SpecError("--limits", f"found {slack:g}; expected 1 (exact) or more.")
+    duration = np.array(jobs["duration"].to_numpy(), dtype=np.float64)
+    place = jobs.schema.get_field_index("estimate")
+    changed = pa.array(duration * slack, pa.float64(), from_pandas=True)
+    return jobs.set_column(place, jobs.schema.field(place), changed)
