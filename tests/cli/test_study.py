@@ -172,6 +172,7 @@ def test_a_wrong_study_is_refused(
 ) -> None:
     file.write_text(text, encoding="utf-8")
     assert told in refused("study", "run", file)
+    assert not (file.parent / "small").exists()
 
 
 def test_wrong_words_are_refused(
