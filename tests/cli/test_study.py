@@ -172,13 +172,18 @@ def test_a_wrong_study_is_refused(
 ) -> None:
     file.write_text(text, encoding="utf-8")
     assert told in refused("study", "run", file)
+    assert not (file.parent / "small").exists()
 
 
 def test_wrong_words_are_refused(
     refused: Callable[..., str], file: Path, flown: Path, tmp_path: Path
 ) -> None:
     assert "cannot be read" in refused("study", "run", tmp_path / "no.toml")
-    assert "expected processes, ray" in refused("study", "run", file, "--on", "spark", "--out", "x")
+    nowhere = tmp_path / "nowhere"
+    assert "expected processes, ray" in refused(
+        *("study", "run", file, "--on", "spark", "--out", nowhere)
+    )
+    assert not nowhere.exists()
     assert "folder of a study" in refused("study", "show", tmp_path)
     assert "Did you mean 'avg_wait'" in refused("study", "show", flown, "--metric", "avg_wat")
     assert "Did you mean 'sjf'" in refused("study", "compare", flown, "--baseline", "sjff")

@@ -240,6 +240,26 @@ def test_energy_is_accounted_for_where_it_is_asked_for(
         run_study(study.located(tmp_path), tmp_path / "out", on=threads)
 
 
+def test_jobs_that_all_are_rejected_leave_a_row_without_waits(
+    tmp_path: Path, threads: ThreadPoolExecutor
+) -> None:
+    text = "job_id,submit_time,duration,num_gpus\na,0,10,8\nb,5,10,8\n"
+    (tmp_path / "big.csv").write_text(text, encoding="utf-8")
+    study = study_of(
+        tmp_path,
+        traces=[str(tmp_path / "big.csv")],
+        clusters=["1x4"],
+        policies=["fifo"],
+        loads=["recorded", 0.9],
+        options={"oversize": "reject"},
+    )
+    plain, loaded = run_study(study, tmp_path / "out", on=threads).rows
+    assert (plain["status"], plain["num_rejected"], plain["avg_wait"]) == ("ok", 2, None)
+    assert plain["weeks"] == plain["users"] == plain["sizes"] == []
+    assert loaded["status"] == "failed"
+    assert "offer no load" in loaded["error"]
+
+
 def test_every_metric_of_a_run_has_a_column() -> None:
     jobs = {
         "submit_time": [0.0, 1.0],

@@ -85,18 +85,27 @@ def crew_for(on: str | Executor, workers: int | None) -> Crew:
     Raises:
         SpecError: an unknown word, or no worker.
     """
-    if workers is not None and workers < 1:
-        raise SpecError("--workers", f"found {workers}; expected at least 1.")
+    check_crew(on, workers)
     if not isinstance(on, str):
         return GivenExecutor(on, workers or _cores())
     if on == "processes":
         return Processes(workers or _cores())
-    if on == "ray" or on.startswith("ray:"):
-        from windtunnel.study.grid.ray_crew import RayCluster
+    from windtunnel.study.grid.ray_crew import RayCluster
 
-        return RayCluster(on, workers)
-    message = f"found {quote(on)}; expected processes, ray or ray://HOST:PORT."
-    raise SpecError("--on", message)
+    return RayCluster(on, workers)
+
+
+def check_crew(on: str | Executor, workers: int | None) -> None:
+    """Check who is to fly, before anything is opened or written.
+
+    Raises:
+        SpecError: an unknown word, or no worker.
+    """
+    if workers is not None and workers < 1:
+        raise SpecError("--workers", f"found {workers}; expected at least 1.")
+    if isinstance(on, str) and on not in CREWS and not on.startswith("ray:"):
+        message = f"found {quote(on)}; expected processes, ray or ray://HOST:PORT."
+        raise SpecError("--on", message)
 
 
 def _cores() -> int:

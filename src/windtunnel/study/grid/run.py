@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import windtunnel
 from windtunnel.errors import SpecError, quote
-from windtunnel.study.grid.crews import crew_for
+from windtunnel.study.grid.crews import check_crew, crew_for
 from windtunnel.study.grid.flying import Order
 from windtunnel.study.grid.inputs import cluster_of, energy_facts, energy_models, prepare
 from windtunnel.study.grid.measure import failed
@@ -63,6 +63,7 @@ def run_study(
             windtunnel, or another process is writing to it.
         WindtunnelError: a trace cannot be opened.
     """
+    check_crew(on, workers)
     cells = grid(study)
     store = Store(out)
     with store.locked():

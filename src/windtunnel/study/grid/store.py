@@ -52,6 +52,7 @@ class Store:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
+        self._is_new = not self.folder.exists()
         self.folder.mkdir(parents=True, exist_ok=True)
         strange = not (self.folder / MANIFEST).exists() and any(
             path.suffix != ".part" and path.name not in {"runs", "inputs", ".lock"}
@@ -63,8 +64,11 @@ class Store:
             )
         self.runs = self.folder / "runs"
         self.inputs = self.folder / "inputs"
-        self.runs.mkdir(exist_ok=True)
-        self.inputs.mkdir(exist_ok=True)
+        self._make()
+
+    def _make(self) -> None:
+        for folder in (self.runs, self.inputs):
+            folder.mkdir(parents=True, exist_ok=True)
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -73,6 +77,7 @@ class Store:
         Raises:
             SpecError: another process holds it.
         """
+        self._make()  # another process may have given up here, and taken its folder away
         with (self.folder / ".lock").open("w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -81,7 +86,19 @@ class Store:
                 raise SpecError(f"--out {self.folder}", message) from None
             for leftover in self.folder.rglob("*.part"):
                 leftover.unlink()
-            yield
+            try:
+                yield
+            finally:
+                self._forget_if_unused()
+
+    def _forget_if_unused(self) -> None:
+        """Take away a folder that we made and in which nothing was begun."""
+        if not self._is_new or (self.folder / MANIFEST).exists():
+            return
+        for path in (*self.inputs.glob("*.arrow"), self.folder / ".lock"):
+            path.unlink()
+        for folder in (self.inputs, self.runs, self.folder):
+            folder.rmdir()
 
     def finished(self) -> set[str]:
         """Return the ids of the runs that are there, failed ones included."""
