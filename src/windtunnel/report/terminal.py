@@ -69,9 +69,9 @@ def comparison_table(outcomes: Mapping[str, Outcome], title: str = "") -> Table:
         measure = measures.BY_KEY[key]
         cells = [_text(measure.label)]
         for index, run in enumerate(runs):
-            cell = _text(measure.text(run[key]))
+            cell = _text(measure.text(run.get(key)))
             if index:
-                change = measures.difference(measure, runs[0][key], run[key])
+                change = measures.difference(measure, runs[0].get(key), run.get(key))
                 if change.text:
                     cell.append(f"\n{change.words}", style=_STYLES[change.verdict])
             cells.append(cell)
