@@ -31,6 +31,9 @@ zero-offload,8,0.284,4,32,336297858,80
 """
 
 
+SEVEN = ("k_bwd", "k_sync", "k_opt", "k_os_offload", "k_const", "k_off", "k_swap")
+
+
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
     path = tmp_path / "mine.csv"
@@ -118,6 +121,23 @@ def test_curve(run: Callable[..., Ran], tmp_path: Path) -> None:
     assert [row["plan"] for row in small] == [None, None, None, None, "641"]
 
 
+def test_published_curve(run: Callable[..., Ran]) -> None:
+    """Check values of the published scheduler: its best speeds, and one plan's iterations."""
+    words = ("throughput", "curve", "bert", "--gpus", "1..9", "--compat", "morphling", "--json")
+    rows = run(*words).json["curve"]
+    speeds = [48.0383, 81.0872, 81.0872, 129.4518, 129.4518, 129.4518, 129.4518, 196.6691, 196.6691]
+    assert [row["throughput"] for row in rows] == pytest.approx(speeds, abs=5.1e-5)
+    assert {row["plan"] for row in rows} == {"zero-dp"}
+    plan = ("--plan", "zero-offload", "--threads", "8")
+    rows = run(*words, *plan).json["curve"]
+    seconds = {1: 0.919934, 2: 0.540180, 4: 0.338613, 8: 0.227063}
+    for gpus, expected in seconds.items():
+        assert rows[gpus - 1]["iteration_time"] == pytest.approx(expected, abs=1e-6)
+    assert rows[2]["plan"] is None
+    only = run("throughput", "curve", "bert", "--plan", "ga", "--gpus", "8", "--json").json["curve"]
+    assert (only[0]["plan"], only[0]["iteration_time"]) == ("ga", 0.1576842105263158)
+
+
 @pytest.mark.parametrize("ending", ["svg", "html", "png"])
 def test_curve_is_drawn(run: Callable[..., Ran], tmp_path: Path, ending: str) -> None:
     out = tmp_path / f"curve.{ending}"
@@ -127,6 +147,17 @@ def test_curve_is_drawn(run: Callable[..., Ran], tmp_path: Path, ending: str) ->
     assert out.stat().st_size > 1000
     if ending == "svg":
         assert "Speed, samples/s" in out.read_text()
+
+
+def test_figures_are_drawn(run: Callable[..., Ran], tmp_path: Path) -> None:
+    plans, shares = tmp_path / "plans.svg", tmp_path / "shares.svg"
+    assert run("throughput", "plan", "--out", plans).code == 0
+    assert "Megatron 3D" in plans.read_text()
+    assert "Measured speed, samples/s" in plans.read_text()
+    words = ("allocate", "roberta", "t5_3B", "roberta", "--gpus", "4", "--out", shares)
+    assert run("throughput", *words).code == 0
+    assert "3 GPUs, tp+ga" in shares.read_text()
+    assert "roberta (2)" in shares.read_text()
 
 
 def test_errors(run: Callable[..., Ran]) -> None:
@@ -146,9 +177,7 @@ def test_a_model_of_ones_own(run: Callable[..., Ran], mine: Path, tmp_path: Path
     out = tmp_path / "model.json"
     found = run("throughput", "fit", mine, "--json", "--out", out, "--nvlink", "200").json
     assert json.loads(out.read_text()) == found
-    assert set(found["fitted"]) == {
-        "k_bwd", "k_sync", "k_opt", "k_os_offload", "k_const", "k_off", "k_swap",
-    }  # fmt: skip
+    assert tuple(found["fitted"]) == SEVEN
     assert found["bandwidths"]["nvlink"] == 200
     assert found["fit"]["fitted_too"] == ["forward", "pcie"]
     assert found["name"] == "mine"
@@ -214,6 +243,8 @@ def test_wrong_points(
         (("curve", "robert"), "Did you mean 'roberta'"),
         (("curve", "bert", "--gpus", "8..1"), "expected GPUs as 1..64"),
         (("curve", "bert", "--gpus", "x"), "expected GPUs as 1..64"),
+        (("curve", "bert", "--threads", "4"), "goes with --compat morphling"),
+        (("curve", "bert", "--plan", "gaa"), "unknown name 'gaa'"),
         (("curve", "nowhere.json"), "nowhere.json: expected a readable training model"),
         (("curve", "bert", "--out", "x.pdf"), "found the ending '.pdf'"),
         (("allocate", "llama30", "--gpus", "4"), "llama30 was not measured on 4 GPUs or fewer"),
@@ -241,6 +272,13 @@ def test_missing_facts(refused: Callable[..., str], tmp_path: Path) -> None:
         ({"points": [{"plan": "gaa", "placement": "1", "iteration_time": 1}]}, "gaa"),
         ({"points": [{"plan": "ga", "placement": "1", "iteration_time": -1}]}, "number > 0"),
         ({"points": [{"plan": "244", "placement": "1", "iteration_time": 1}]}, "needs 32 GPUs"),
+        (
+            {"points": [{"plan": "ga", "placement": "1", "iteration_time": 1, "cpu_threads": 0}]},
+            "cpu_threads",
+        ),
+        ({"offload_threads": 0}, "number > 0"),
+        ({"fitted": dict.fromkeys(SEVEN, 0.5)}, "fitted.k_bwd"),
+        ({"three_d": [1, 1, 1, 1, 1, 1, -1]}, "three_d"),
         ({"surprise": 1}, "unknown field"),
         ({"format": "another"}, "Invalid enum value"),
     ],
@@ -254,6 +292,23 @@ def test_wrong_model_files(
     assert said in refused("throughput", "curve", path)
 
 
+def test_losses(run: Callable[..., Ran], refused: Callable[..., str], tmp_path: Path) -> None:
+    path = tmp_path / "losses.csv"
+    rows = [f"{step},{10 / step},{10 / step + 0.5},{10 / step - 0.25}" for step in range(1, 61)]
+    path.write_text("\n".join(["iteration,loss_181,loss_811,loss_181_seed", *rows]) + "\n")
+    out = tmp_path / "losses.csv.csv"
+    found = run("throughput", "losses", path, "--json", "--out", out).json
+    assert [(r["run"], len(r["differences"])) for r in found["runs"]] == [
+        ("811", 2), ("181_seed", 2)
+    ]  # fmt: skip
+    assert [r["mean"] for r in found["runs"]] == pytest.approx([0.5, 0.25])
+    assert out.read_text().splitlines()[0].replace('"', "") == "last_iteration,811,181_seed"
+    chart = tmp_path / "losses.svg"
+    assert "811: pipeline 8" in run("throughput", "losses", path, "--out", chart).out
+    assert "mean of 25 iterations" in chart.read_text()
+    assert "Did you mean '181'" in refused("throughput", "losses", path, "--reference", "18")
+
+
 def test_small_words_are_all_read(run: Callable[..., Ran]) -> None:
-    for words in product(("curve", "allocate", "plan", "fit", "errors"), ("--help",)):
+    for words in product(("curve", "allocate", "plan", "fit", "errors", "losses"), ("--help",)):
         assert run("throughput", *words).code == 0

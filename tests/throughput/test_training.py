@@ -185,3 +185,26 @@ def test_many_gpus_have_options_in_equal_pieces() -> None:
     assert (8,) * 16 in shapes
     assert (4,) * 32 not in shapes  # beyond the measured nodes nothing is known
     assert len(shapes) < 300
+
+
+@given(
+    st.dictionaries(
+        st.tuples(st.integers(1, 4), st.integers(1, 4)), st.floats(0.1, 10), min_size=1, max_size=9
+    ),
+    st.integers(1, 4),
+    st.integers(1, 4),
+)
+def test_interpolation_lies_between_its_neighbours(
+    sizes: dict[tuple[int, int], float], nodes: int, each: int
+) -> None:
+    """Whatever was measured: a time within the measured ones, or an error; never beyond them."""
+    rows = {("ga", str(gpus) * count): time for (count, gpus), time in sizes.items()}
+    model = model_of(rows, batch=144 * 5 * 7)
+    shape = (each,) * nodes
+    found = model.lookup(Plan.parse("ga"), shape, None)
+    totals = {(count, count * gpus) for count, gpus in sizes}
+    if isinstance(found, str):
+        assert (nodes, nodes * each) not in totals
+    else:
+        assert min(sizes.values()) - 1e-9 <= found[0] <= max(sizes.values()) + 1e-9
+        assert found[1] == ((nodes, each) in sizes)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         "plan": "windtunnel.cli.throughput_plan",
         "fit": "windtunnel.cli.throughput_fit",
         "errors": "windtunnel.cli.throughput_errors",
+        "losses": "windtunnel.cli.throughput_losses",
     },
     short_help="How fast training runs, by execution plan and GPUs.",
 )

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import output_options
+from windtunnel.cli.options import out_option, output_options
 from windtunnel.cli.throughput import opened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from windtunnel.throughput.sharing import Share
 
@@ -24,18 +25,31 @@ if TYPE_CHECKING:
     metavar="N",
     help="GPUs in all, on empty nodes of 8 with 96 CPUs.",
 )
+@out_option("FILE", "Write the chart (.html, .svg, .png).")
 @output_options
-def allocate(*, models: tuple[str, ...], gpus: int, as_json: bool) -> None:
+def allocate(*, models: tuple[str, ...], gpus: int, out: Path | None, as_json: bool) -> None:
     """Share GPUs among one job of each MODEL, by two schedulers.
 
     simple gives every job as many GPUs, the last one the remainder too; morphling gives them where
     they raise the sum of normalised speeds most. Each job runs its fastest measured plan. A
     normalised speed is that over the job's speed on all the GPUs.
     """
+    from windtunnel.cli.opening import check_out
     from windtunnel.throughput.sharing import SCHEDULERS, share
 
+    check_out(out, (".html", ".svg", ".png"), "")
     known = [opened(text) for text in models]
     shares = {name: share(known, gpus, name) for name in SCHEDULERS}
+    if out is not None:
+        from windtunnel.report.energy_charts import write_chart
+        from windtunnel.report.throughput_chart import share_chart
+
+        rows = [
+            {"scheduler": name, **_data(one), "job": job}
+            for name, given in shares.items()
+            for one, job in zip(given, _told_apart([one.model for one in given]), strict=True)
+        ]
+        write_chart(out, share_chart(rows, gpus), f"{gpus} GPUs shared")
     if as_json:
         from windtunnel.cli.machine import print_json
 
@@ -49,10 +63,20 @@ def allocate(*, models: tuple[str, ...], gpus: int, as_json: bool) -> None:
                     }
                     for name, given in shares.items()
                 },
+                "out": None if out is None else str(out),
             }
         )
         return
-    _print(gpus, shares)
+    notes = [f"{model.name}: {note}" for model in known for note in model.notes]
+    _print(gpus, shares, out, notes)
+
+
+def _told_apart(names: list[str]) -> list[str]:
+    """Return names with a number behind each that stands there more than once."""
+    return [
+        f"{name} ({names[: place + 1].count(name)})" if names.count(name) > 1 else name
+        for place, name in enumerate(names)
+    ]
 
 
 def _data(one: Share) -> dict[str, Any]:
@@ -67,8 +91,10 @@ def _data(one: Share) -> dict[str, Any]:
     }
 
 
-def _print(gpus: int, shares: Mapping[str, Sequence[Share]]) -> None:
-    from windtunnel.cli.screen import bullets, heading, plain_table, screen
+def _print(
+    gpus: int, shares: Mapping[str, Sequence[Share]], out: Path | None, notes: Sequence[str]
+) -> None:
+    from windtunnel.cli.screen import bullets, heading, line, plain_table, screen
 
     console = screen()
     heading(console, f"{gpus} GPUs shared")
@@ -84,4 +110,8 @@ def _print(gpus: int, shares: Mapping[str, Sequence[Share]]) -> None:
         rows.append((name, "together", "", "", str(sum(s.num_gpus for s in given)), total))
     headings = ("scheduler", "job", "plan", "s/iteration", "GPUs", "normalised")
     console.print(plain_table(headings, rows, numbers=3))
-    bullets(console, "Mind", ["Normalised: speed over that of the fastest plan on all the GPUs."])
+    meaning = "Normalised: speed over that of the fastest plan on all the GPUs."
+    bullets(console, "Mind", [meaning, *notes])
+    if out is not None:
+        console.print()
+        console.print(line(f"The result is in {out}"))

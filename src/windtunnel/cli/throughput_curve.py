@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import out_option, output_options
+from windtunnel.cli.options import OneOf, out_option, output_options
 from windtunnel.cli.throughput import opened, option_data
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from windtunnel.throughput.options import Option
+    from windtunnel.throughput.plans import Plan
     from windtunnel.throughput.training import TrainingModel
 
 _CHARTS, _TABLES = (".html", ".svg", ".png"), (".csv", ".parquet")
 _MOST = 4096
+#: GPUs of a node of the published scheduler.
+_NODE = 8
 
 
 class GpuRange(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
@@ -64,6 +67,20 @@ class GpuRange(click.ParamType):  # type: ignore[type-arg] # generic from click 
     metavar="N",
     help="CPUs of a node, which plans with an optimizer on CPUs need.",
 )
+@click.option("--plan", metavar="PLAN", help="Only this plan, such as zero-dp or 244.")
+@click.option(
+    "--compat",
+    type=OneOf("morphling"),
+    metavar="morphling",
+    help="The published scheduler's own curve: its stored parameters, one node, measured times "
+    "ignored.",
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1, max=1024),
+    metavar="N",
+    help="With --compat: CPU threads a GPU.  [default: 1]",
+)
 @out_option("FILE", "Write the chart (.html, .svg, .png) or the curve (.csv, .parquet).")
 @output_options
 def curve(
@@ -72,6 +89,9 @@ def curve(
     gpus: tuple[int, int],
     node_gpus: int,
     node_cpus: int,
+    plan: str | None,
+    compat: str | None,
+    threads: int | None,
     out: Path | None,
     as_json: bool,
 ) -> None:
@@ -81,11 +101,19 @@ def curve(
     gains nothing keeps the smaller, cheaper option. Sizes too small to run on are null.
     """
     from windtunnel.cli.opening import check_out
+    from windtunnel.errors import SpecError
+    from windtunnel.throughput.plans import Plan
 
     check_out(out, (*_CHARTS, *_TABLES), model)
+    if threads is not None and compat is None:
+        raise SpecError("--threads", "goes with --compat morphling; see --node-cpus.")
     known = opened(model)
+    only = None if plan is None else Plan.parse(plan)
     least, most = gpus
-    found = known.curve(most, node_gpus=node_gpus, node_cpus=node_cpus)
+    if compat is None:
+        found = known.curve(most, node_gpus=node_gpus, node_cpus=node_cpus, plan=only)
+    else:
+        found = _published(known, most, only, threads or 1)
     rows = [_row(known, size, found[size - 1]) for size in range(least, most + 1)]
     if out is not None:
         _write(known, rows, out)
@@ -93,10 +121,48 @@ def curve(
         from windtunnel.cli.machine import print_json
 
         facts = {"model": known.name, "global_batch_size": known.global_batch_size}
-        facts |= {"provenance": known.provenance}
+        facts |= {"provenance": known.provenance, "notes": list(known.notes)}
         print_json({**facts, "curve": rows, "out": None if out is None else str(out)})
         return
     _print(known, rows, out)
+
+
+def _published(
+    model: TrainingModel, most: int, plan: Plan | None, threads: int
+) -> tuple[Option | None, ...]:
+    """Return the published scheduler's curve; beyond a node it stays as it is.
+
+    Raises:
+        SpecError: the published scheduler does not know the model.
+    """
+    from windtunnel.errors import SpecError
+    from windtunnel.throughput.options import Option
+    from windtunnel.throughput.published import published_best, published_prediction
+
+    if model.stored is None:
+        raise SpecError("--compat", f"the published scheduler does not know {model.name}.")
+    curve: list[Option | None] = []
+    for size in range(1, most + 1):
+        if size > _NODE:
+            curve.append(curve[-1])
+        elif plan is None:
+            best = published_best(model, size, threads=threads)
+            curve.append(
+                None
+                if best is None
+                else Option(
+                    best[1],
+                    (best[2],),
+                    threads * best[2],
+                    model.global_batch_size / best[0],
+                    measured=False,
+                )
+            )
+        else:
+            seconds = published_prediction(model, plan, size, threads=threads)
+            own = None if seconds is None else Option(plan, (size,), threads * size, seconds, False)
+            curve.append(own)
+    return tuple(curve)
 
 
 def _row(model: TrainingModel, size: int, option: Option | None) -> dict[str, Any]:
@@ -148,8 +214,8 @@ def _print(model: TrainingModel, rows: list[dict[str, Any]], out: Path | None) -
     console.print(plain_table(headings, table, numbers=4))
     notes = ["Sizes that are not listed run as the next smaller one: more GPUs gain nothing."]
     if rows and rows[0]["plan"] is None:
-        notes.append("Below the first size the model does not fit.")
-    bullets(console, "Mind", notes)
+        notes.append("Fewer GPUs than the first size have no option.")
+    bullets(console, "Mind", [*notes, *model.notes])
     if out is not None:
         console.print()
         console.print(line(f"The result is in {out}"))

@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 
 from windtunnel.errors import TraceError, WindtunnelError
 from windtunnel.throughput.analytic import Bandwidths, Parameters
+from windtunnel.throughput.fitting import BOUNDS
 from windtunnel.throughput.options import parse_placement
 from windtunnel.throughput.plans import Plan
 from windtunnel.throughput.tables import MeasuredTable, Measurement
 from windtunnel.throughput.training import TrainingModel
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 #: What a file says it is.
 FORMAT: Literal["windtunnel training model 1"] = "windtunnel training model 1"
@@ -140,13 +138,16 @@ def _model(read: _File) -> TrainingModel:
     rows = []
     for index, point in enumerate(read.points):
         _positive(f"points[{index}].iteration_time", point.iteration_time)
+        _positive(f"points[{index}].cpu_threads", point.cpu_threads)
         plan = Plan.parse(point.plan)
         plan.degrees(sum(parse_placement(point.placement)))  # refuses a plan of other GPUs
         rows.append(Measurement(plan, point.placement, point.iteration_time, point.cpu_threads))
-    checked: Mapping[str, float | None] = {
+    checked: dict[str, float | None] = {
         name: getattr(read, name)
         for name in ("global_batch_size", "parameters", "hidden", "layers", "sequence")
-    } | {name: getattr(read, name) for name in ("forward_time", "network", "gpus_per_card")}
+    }
+    checked |= {name: getattr(read, name) for name in ("forward_time", "network", "gpus_per_card")}
+    checked |= {name: getattr(read, name) for name in ("gpu_memory_gib", "offload_threads")}
     for name, value in checked.items():
         _positive(name, value)
     links = read.bandwidths
@@ -154,6 +155,14 @@ def _model(read: _File) -> TrainingModel:
         _positive("bandwidths.pcie", links.pcie)
         _positive("bandwidths.nvlink", links.nvlink)
     fitted = read.fitted
+    if fitted is not None:
+        for name, (least, most) in zip(fitted.__struct_fields__, BOUNDS, strict=True):
+            value = getattr(fitted, name)
+            if not least <= value <= most:
+                expected = f"a number from {least:g} to {most:g}"
+                raise TraceError("the model", expected, column=f"fitted.{name}", value=value)
+    if min(read.three_d or (0.0,)) < 0:
+        raise TraceError("the model", "numbers >= 0", column="three_d", value=read.three_d)
     return TrainingModel(
         name=read.name,
         title=read.title,
@@ -174,6 +183,7 @@ def _model(read: _File) -> TrainingModel:
         fitted=None if fitted is None else Parameters(**msgspec.structs.asdict(fitted)),
         three_d=read.three_d,
         provenance=read.provenance,
+        notes=tuple(read.notes),
     )
 
 

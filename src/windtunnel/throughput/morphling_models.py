@@ -53,6 +53,7 @@ class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bandwidths: tuple[float, float]
     limits: dict[str, tuple[int, int]]
     stored: _Stored
+    notes: list[str] = []
     fitted: _SEVEN | None = None
     three_d: _SEVEN | None = None
     network: float | None = None
@@ -138,6 +139,7 @@ def _model(record: _Record, facts: _Facts) -> TrainingModel:
             plans={where: plan(word) for where, word in stored.plans.items()},
         ),
         provenance=facts.provenance,
+        notes=tuple(record.notes),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from windtunnel.errors import SpecError
@@ -15,9 +16,14 @@ if TYPE_CHECKING:
 _GA = Plan.parse("ga")
 _ZERO_DP, _ZERO_OFFLOAD = Plan.parse("zero-dp"), Plan.parse("zero-offload")
 #: Plans in the order that the scheduler tries them; of equals the first wins.
-_TRIED = (_ZERO_OFFLOAD, _ZERO_DP, _GA)
+_TRIED = tuple(
+    Plan(plan.family, checkpointing=again)
+    for plan in (_ZERO_OFFLOAD, _ZERO_DP, _GA)
+    for again in (False, True)
+)
 
 
+@lru_cache(maxsize=4096)
 def artifact_iteration_time(model: TrainingModel, placement: str, plan: Plan) -> float:
     """Return the seconds per iteration that the published simulator runs a job at.
 
@@ -80,6 +86,7 @@ def published_speed(model: TrainingModel, gpus: int, *, threads: int = 1) -> flo
     return None if (best := published_best(model, gpus, threads=threads)) is None else best[0]
 
 
+@lru_cache(maxsize=4096)
 def published_best(
     model: TrainingModel, gpus: int, *, threads: int = 1
 ) -> tuple[float, Plan, int] | None:
@@ -91,26 +98,44 @@ def published_best(
     return (*own, gpus)
 
 
-def _best_plan(model: TrainingModel, gpus: int, threads: int) -> tuple[float, Plan] | None:
+def published_prediction(
+    model: TrainingModel, plan: Plan, gpus: int, *, threads: int = 1
+) -> float | None:
+    """Return the seconds per iteration that the published scheduler expects inside one node.
+
+    By the analytic model with the stored parameters. None where the plan is infeasible by the
+    published limits, or the GPUs do not divide the batch.
+
+    Args:
+        model: one of the models that come with us.
+        plan: a data-parallel plan.
+        gpus: 1 to 8.
+        threads: CPU threads with each GPU.
+    """
     stored = model.stored
-    if stored is None or model.forward_time is None or model.global_batch_size % gpus:
+    if stored is None or model.forward_time is None or plan.family == "3d":
         return None
+    samples, rest = divmod(model.global_batch_size, gpus)
+    if rest or samples > model.limits[plan.family][plan.checkpointing]:
+        return None
+    phases = data_parallel(
+        stored.fitted,
+        stored.bandwidths,
+        plan,
+        forward=1000 * model.forward_time / model.forward_divisors.get(gpus, gpus),
+        theta=stored.parameters / 2**20,
+        gpus=gpus,
+        threads=threads,
+    )
+    return phases.total / 1000
+
+
+def _best_plan(model: TrainingModel, gpus: int, threads: int) -> tuple[float, Plan] | None:
     best: tuple[float, Plan] | None = None
-    for plan in _TRIED:
-        for checkpointing in (False, True):
-            tried = Plan(plan.family, checkpointing=checkpointing)
-            if model.global_batch_size // gpus > model.limits[plan.family][checkpointing]:
-                continue
-            phases = data_parallel(
-                stored.fitted,
-                stored.bandwidths,
-                tried,
-                forward=1000 * model.forward_time / model.forward_divisors.get(gpus, gpus),
-                theta=stored.parameters / 2**20,
-                gpus=gpus,
-                threads=threads,
-            )
-            speed = 1000 * model.global_batch_size / phases.total
+    for tried in _TRIED:
+        seconds = published_prediction(model, tried, gpus, threads=threads)
+        if seconds is not None:
+            speed = model.global_batch_size / seconds
             if best is None or speed > best[0]:
                 best = speed, tried
     return best

@@ -78,6 +78,7 @@ class TrainingModel:
         reference_iteration_time: seconds that speeds are normalised by; None = none published.
         stored: what the published scheduler reads; None = it does not know the model.
         provenance: where the numbers come from.
+        notes: what to mind about them.
     """
 
     name: str
@@ -103,6 +104,7 @@ class TrainingModel:
     reference_iteration_time: float | None = None
     stored: StoredRecord | None = None
     provenance: str = ""
+    notes: tuple[str, ...] = ()
 
     def iteration_time(
         self, plan: Plan, shape: Sequence[int], cpus_per_gpu: int | None = None
@@ -144,7 +146,12 @@ class TrainingModel:
         return options_of(self, node_gpus, node_cpus, num_nodes)
 
     def curve(
-        self, max_gpus: int, *, node_gpus: int = 8, node_cpus: int = 96
+        self,
+        max_gpus: int,
+        *,
+        node_gpus: int = 8,
+        node_cpus: int = 96,
+        plan: Plan | None = None,
     ) -> tuple[Option | None, ...]:
         """Return the resource sensitivity curve: the fastest option with at most so many GPUs.
 
@@ -155,10 +162,12 @@ class TrainingModel:
             max_gpus: GPUs of the largest size.
             node_gpus: GPUs of a node.
             node_cpus: CPUs of a node.
+            plan: the only plan to consider; None = all.
         """
         best: Option | None = None
         curve: list[Option | None] = []
-        options = iter(options_of(self, node_gpus, node_cpus, max_gpus))
+        known = options_of(self, node_gpus, node_cpus, max_gpus)
+        options = (option for option in known if plan in {None, option.plan})
         ahead = next(options, None)
         for gpus in range(1, max_gpus + 1):
             while ahead is not None and ahead.num_gpus <= gpus:
