@@ -8,6 +8,7 @@ import pytest
 from elastic_cases import MODELS, NODES, jobs_of
 
 import windtunnel as wt
+from windtunnel.policies.catalogue import POLICIES
 from windtunnel.sim.elastic import measures
 
 
@@ -230,3 +231,78 @@ def test_measures_by_class_and_model() -> None:
     assert (found["promises_kept_running"], found["promises_kept_active"]) == (1.0, 0.0)
     with pytest.raises(ValueError, match="not elastic"):
         measures.by_class(wt.simulate(jobs, NODES, "fifo"))
+
+
+def test_a_decorated_function_may_resize() -> None:
+    @wt.policy("all-on-two", elastic=True)
+    def all_on_two(now: float, queue: Any, cluster: Any) -> Any:
+        for job in queue:
+            option = next(o for o in cluster.options(job) if o.num_gpus == 2)
+            yield wt.Resize(job, option)
+
+    try:
+        out = wt.simulate(ONE, NODES, "all-on-two", models=MODELS, penalty=10.0)
+    finally:
+        POLICIES.pop("all-on-two")
+    assert out.table["end_time"].to_pylist() == [10 + 100 * 4.0]
+
+
+def test_what_the_cluster_answers() -> None:
+    seen: list[Any] = []
+
+    class Curious(wt.Policy):
+        elastic = True
+
+        def decide(self, now: float, queue: Any, cluster: Any) -> Any:
+            for job in queue:
+                yield wt.Start(job, cluster.fit(job))
+            if now == 50:
+                first, second = cluster.running
+                seen.append(cluster.option(first).num_gpus)
+                seen.append(cluster.iterations_left(first))
+                seen.append(cluster.time_left(first))
+                seen.append(cluster.time_left(first, cluster.options(first)[0]))
+                seen.append(cluster.fit(16))
+                seen.append(cluster.fit(16, without=[first, second]))
+                seen.append(cluster.fit(second, without=[first]))
+                seen.append(cluster.free_by_node)
+                with pytest.raises(wt.SpecError, match="gpu_types"):
+                    cluster.fit(first, gpu_types=["A100"])
+            elif now < 50:
+                yield wt.Wake(50)
+
+    jobs = jobs_of((0, "steep", 4, "ga", 100), (0, "steep", 8, "ga", 100))
+    wt.simulate(jobs, NODES, Curious(), models=MODELS, penalty=10.0)
+    # 40 s at 2 s a step = 20 of 100 steps done.
+    assert seen[:4] == [4, 80.0, 160.0, 10 + 80 * 8.0]
+    assert seen[4] is None
+    assert seen[5] == [(0, 8), (1, 8)]
+    assert seen[6] == [(0, 8)]
+    assert seen[7] == [4, 0]
+
+
+def test_an_elastic_policy_is_not_told_of_starts() -> None:
+    class Watching(wt.Policy):
+        elastic = True
+
+        def decide(self, now: float, queue: Any, cluster: Any) -> Any:
+            return []
+
+        def started(self, job: wt.JobView, now: float) -> None:
+            pass
+
+    with pytest.raises(wt.PolicyError, match="tell nobody"):
+        wt.simulate(ONE, NODES, Watching(), models=MODELS)
+
+
+def test_observers_count_what_was_held() -> None:
+    jobs = jobs_of((0, "offload", 1, "zero-offload", 100), (0, "steep", 4, "ga", 100))
+    script: dict[float, list[tuple[Any, ...]]] = {
+        0: [("start", "j0"), ("resize", "j1", 8, "ga")],
+    }
+    out = fly(jobs, script, until=100.0)
+    held = out.allocation("workload").to_pylist()
+    assert max(row["gpus"] for row in held) == 9
+    shares = out.shares("template").to_pylist()
+    assert {row["template"]: row["gpus_at_horizon"] for row in shares} == {"offload": 1, "steep": 8}
+    assert out.metrics()["gpu_time"] == 100 * 9

@@ -50,6 +50,15 @@ def test_simulate_with_a_penalty(workload: str) -> None:
     assert "resizes no jobs" in refused.output
 
 
+def test_elastic_and_other_policies_on_one_page(workload: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    words = ("compare", workload, "--cluster", "1x8:A800", "--policies", "fifo,morphling")
+    result = command(*words, "--out", str(page))
+    assert result.exit_code == 0, result.output
+    assert "Changes a job" in page.read_text() or "GPU time launching" in page.read_text()
+    assert "GPU time launching" in result.output
+
+
 def test_compare_tells_every_run(workload: str, tmp_path: Path) -> None:
     words = ("morphling", "compare", "--traces", workload, "--policies", "fixed-plan,morphling")
     out = tmp_path / "figures"

@@ -101,12 +101,12 @@ def measures_table(
     for measure in shown:
         cells = []
         for index, run in enumerate(runs):
-            value = run[measure.key]
+            value = run.get(measure.key)
             text, title = measure.text(value), measure.exact(value)
             if index == 0:
                 cells.append(Cell(text, title))
                 continue
-            change = measures.difference(measure, runs[0][measure.key], value)
+            change = measures.difference(measure, runs[0].get(measure.key), value)
             cells.append(Cell(text, title, change.words, change.verdict))
         lines.append(Line(measure.label, cells, measure.doc, measure.group))
     return Table("", [name for name, _ in named(outcomes)], lines)

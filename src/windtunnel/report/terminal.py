@@ -93,9 +93,9 @@ def _side_by_side(
         key = measure.key
         cells = [_text(measure.label)]
         for index, run in enumerate(runs):
-            cell = _text(measure.text(run[key]))
+            cell = _text(measure.text(run.get(key)))
             if index:
-                change = measures.difference(measure, runs[0][key], run[key])
+                change = measures.difference(measure, runs[0].get(key), run.get(key))
                 if change.text:
                     cell.append(f"\n{change.words}", style=_STYLES[change.verdict])
             cells.append(cell)

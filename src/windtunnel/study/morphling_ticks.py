@@ -143,7 +143,7 @@ def fly_artifact(
         "penalty": PENALTY,
         "every": TICK,
         "queueing": "policy",
-        "placement": "policy",
+        "placement": "best_fit",
         "sharing": None,
         "engine": "ticks",
         "seed": options.seed,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import SpecError
 from windtunnel.policies.morphling.draft import Draft
+from windtunnel.policies.morphling.ladder import SAME
 from windtunnel.sim.contract import Policy, Preempt, Resize, Start
 
 if TYPE_CHECKING:
@@ -105,7 +106,8 @@ class Synergy(Policy):
     """Jobs as asked for, with the CPU cores that are worth most to them; FIFO, going past misfits.
 
     A job gets the cores with which its plan is fastest on the GPUs asked for, as far as they are
-    free where it fits, else fewer. Guaranteed jobs go first.
+    free where it fits, else fewer; a guaranteed job no fewer than it was promised. Guaranteed jobs
+    go first.
     """
 
     name = "synergy"
@@ -114,11 +116,15 @@ class Synergy(Policy):
     def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Decision]:  # noqa: ARG002 - the contract's
         """Launch every waiting job that fits."""
         for job in sorted(queue, key=lambda job: not cluster.work(job).guaranteed):
-            asked = cluster.work(job).requested
+            work = cluster.work(job)
+            asked = work.requested
+            slowest = asked.iteration_time * (1 + SAME) if work.guaranteed else math.inf
             ways = [
                 option
                 for option in cluster.options(job)
-                if option.plan == asked.plan and option.shape == asked.shape
+                if option.plan == asked.plan
+                and option.shape == asked.shape
+                and option.iteration_time <= slowest
             ]
             for option in sorted(ways, key=lambda o: (o.iteration_time, o.num_cpus)):
                 where = cluster.place(job, option)

@@ -182,7 +182,7 @@ class Morphling(Policy):
 
     def is_aged(self, job: JobView, now: float) -> bool:
         """Return whether a job is so old that it goes before all others."""
-        return now - job.submit_time >= self.ageing
+        return now >= job.submit_time + self.ageing  # as the instant asked to wake at is made
 
     def _told(self, draft: Draft) -> Iterable[Decision]:
         for number, held in draft.before.items():
@@ -235,14 +235,14 @@ class Morphling(Policy):
         A job without a choice of options never does.
         """
         ladder = self.ladder(draft.cluster, job)
-        waited = draft.now - job.submit_time
         chooses = len(ladder.options) > 1 and not self.is_aged(job, draft.now)
         if not self.yielding or not chooses:
             return 0.0
         chosen = option or ladder.floor
         gpu_time = chosen.num_gpus * draft.runtime(job, chosen)
         delay = waiting.others(job) * gpu_time / self._num_gpus / self.yielding
-        return job.submit_time + delay if delay > waited else 0.0
+        until = float(job.submit_time + delay)
+        return until if until > draft.now else 0.0
 
     def _launch_alone(self, draft: Draft, line: list[JobView], book: QuotaBook) -> None:
         """Launch the first job that nothing runs beside, whatever it holds back for."""

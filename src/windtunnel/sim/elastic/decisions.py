@@ -5,18 +5,19 @@ from __future__ import annotations
 import bisect
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.errors import SpecError
 from windtunnel.sim.contract import Move, Resize
 from windtunnel.sim.decisions import ClusterView, Decider
+from windtunnel.sim.jobs import JobView
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from windtunnel.cluster.free import Where
     from windtunnel.sim.contract import Policy
     from windtunnel.sim.elastic.ledger import ElasticLedger
     from windtunnel.sim.elastic.nodes import FreeShares
     from windtunnel.sim.elastic.work import Option, Work
-    from windtunnel.sim.jobs import JobView
 
 
 class ElasticView(ClusterView):
@@ -66,16 +67,40 @@ class ElasticView(ClusterView):
             without: running jobs whose places count as free, too.
         """
         number = self._numbers.number(job)
-        gone = [self._numbers.number(other) for other in without]
-        held = [n for n in {number, *gone} if n in self._elastic.running]
-        free = self._elastic.free
-        if held:
-            free = free.copy()
-            for other in held:
-                option_held = self._elastic.option_of(other)
-                assert option_held is not None  # noqa: S101 - it runs
-                free.give(self._elastic.running[other].where, option_held)
-        return self._elastic.place(number, option, free)
+        mine = [job] if number in self._elastic.running else []
+        return self._elastic.place(number, option, self._free_without([*mine, *without]))
+
+    def fit(
+        self,
+        job: JobView | float,
+        gpu_types: Iterable[str | None] | None = None,
+        without: Sequence[JobView] = (),
+    ) -> Where | None:
+        """Return where a job would go as its user asked, or so many GPUs of any node; or None.
+
+        Args:
+            job: an active job, or a number of GPUs.
+            gpu_types: of a number of GPUs only; None = wherever it fits.
+            without: running jobs whose places count as free.
+
+        Raises:
+            SpecError: GPU types for a job, whose options are of those that it accepts anyway.
+        """
+        if not isinstance(job, JobView):
+            return super().fit(job, gpu_types, without)
+        if gpu_types is not None:
+            raise SpecError("gpu_types", "an elastic job's options are of the types it accepts.")
+        return self.place(job, self.work(job).requested, without)
+
+    def _free_without(self, jobs: Sequence[JobView]) -> FreeShares:
+        if not jobs:
+            return self._elastic.free
+        free = self._elastic.free.copy()
+        for number in dict.fromkeys(self._numbers.number(job) for job in jobs):
+            option = self._elastic.option_of(number)
+            if option is not None:
+                free.give(self._elastic.running[number].where, option)
+        return free
 
     def place_in(self, free: FreeShares, job: JobView, option: Option) -> Where | None:
         """Return where an option of a job would go with so much free, or None."""

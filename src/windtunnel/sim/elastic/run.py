@@ -39,10 +39,13 @@ def run(
         until: horizon in s; later events are not processed.
 
     Raises:
-        PolicyError: the policy is of another tier, decided something impossible, or lets jobs wait
-            for ever.
+        PolicyError: the policy is of another tier, wants to be told of starts, decided something
+            impossible, or lets jobs wait for ever.
     """
     if policy.tier != 3:  # noqa: PLR2004 - the tier's number is its name
         raise PolicyError(policy.label, "an elastic policy decides: decide(now, queue, cluster)")
+    if policy.watches:
+        message = "elastic runs tell nobody of starts and stops; look at cluster.running instead"
+        raise PolicyError(policy.label, message)
     ledger = ElasticLedger(problem, placement, works, cores)
     return reference.fly(ledger, policy, ElasticDecider(ledger, policy), until)

@@ -69,6 +69,9 @@ def holdings(outcome: Outcome) -> Holdings:
     if len(flight.node_tasks):
         tasks = np.bincount(stay, flight.node_tasks)[stay]
         cores = np.round(asked / tasks * CORE_UNITS) * flight.node_tasks
+    elif flight.stretches is not None:
+        found = flight.stretches
+        cores = np.round((found.cpus / found.gpus)[stay] * flight.node_gpus * CORE_UNITS)
     else:
         gpus = outcome.num_gpus[row]
         each = np.divide(asked, gpus, out=np.zeros(len(row)), where=gpus > 0)

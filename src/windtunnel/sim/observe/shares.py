@@ -114,8 +114,10 @@ def shares(outcome: Outcome, by: str = "vc") -> pa.Table:
     groups = len(labels)
     held = np.bincount(codes, gpu_time(outcome), minlength=groups)
     asked = np.bincount(codes, asked_time(outcome), minlength=groups)
-    runs = outcome.flight.status == RUNNING
-    at_end = np.bincount(codes[runs], outcome.num_gpus[runs], minlength=groups)
+    runs = (outcome.flight.status == RUNNING)[outcome.flight.segment_job]
+    runs &= np.isnan(outcome.flight.segment_end)
+    holders = codes[outcome.flight.segment_job[runs]]
+    at_end = np.bincount(holders, outcome.segment_gpus[runs], minlength=groups)
     dominant, resource = _dominant(outcome, codes, groups)
     jobs = np.bincount(codes, minlength=groups)
     rows = np.flatnonzero(jobs)
