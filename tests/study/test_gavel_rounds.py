@@ -124,6 +124,20 @@ def test_deadlines_are_absolute() -> None:
     assert run.metrics()["slo_attainment"] == 1.0  # a job alone on V100s runs ideally
 
 
+def test_isolated_time_is_that_of_an_equal_share() -> None:
+    jobs = {
+        "submit_time": [0.0, 0.0], "duration": [1.0, 1.0], "num_gpus": [1.0, 1.0],
+        "template": ["ResNet-50 (batch size 64)"] * 2, "total_steps": [10_000, 20_000],
+    }  # fmt: skip
+    from windtunnel.throughput import gavel_speeds
+
+    run = wt.simulate(jobs, "v100:1", "gavel:max_min_fairness_perf:mechanism=ideal")
+    alone = 10_000 / gavel_speeds().alone["v100"]["ResNet-50 (batch size 64)", 1]
+    # Half of the V100 each until the first is done, then all of it: 2 + 0, and 2 + 1 halves.
+    assert run.flight.end.tolist() == pytest.approx([2 * alone, 3 * alone])
+    assert run.jobs["isolated_time"].to_pylist() == pytest.approx([2 * alone, 3 * alone])
+
+
 def test_gangs_spread_over_nodes_run_at_measured_speeds(table: str) -> None:
     jobs = {
         "submit_time": [0.0], "duration": [1.0], "num_gpus": [4.0],
