@@ -124,6 +124,20 @@ def test_deadlines_are_absolute() -> None:
     assert run.metrics()["slo_attainment"] == 1.0  # a job alone on V100s runs ideally
 
 
+def test_isolated_time_is_that_of_an_equal_share() -> None:
+    jobs = {
+        "submit_time": [0.0, 0.0], "duration": [1.0, 1.0], "num_gpus": [1.0, 1.0],
+        "template": ["ResNet-50 (batch size 64)"] * 2, "total_steps": [10_000, 20_000],
+    }  # fmt: skip
+    from windtunnel.throughput import gavel_speeds
+
+    run = wt.simulate(jobs, "v100:1", "gavel:max_min_fairness_perf:mechanism=ideal")
+    alone = 10_000 / gavel_speeds().alone["v100"]["ResNet-50 (batch size 64)", 1]
+    # Half of the V100 each until the first is done, then all of it: 2 + 0, and 2 + 1 halves.
+    assert run.flight.end.tolist() == pytest.approx([2 * alone, 3 * alone])
+    assert run.jobs["isolated_time"].to_pylist() == pytest.approx([2 * alone, 3 * alone])
+
+
 def test_gangs_spread_over_nodes_run_at_measured_speeds(table: str) -> None:
     jobs = {
         "submit_time": [0.0], "duration": [1.0], "num_gpus": [4.0],
@@ -201,6 +215,25 @@ def test_jobs_that_cannot_run_are_named_or_rejected() -> None:
     run = wt.simulate(jobs, "v100:4", "gavel:isolated", incomplete="reject", oversize="reject")
     assert run.table["status"].to_pylist() == ["finished", "rejected", "rejected"]
     assert "speed" in run.reasons[2]
+    elsewhere = {"submit_time": [0.0], "duration": [1.0], "num_gpus": [1.0], "gpu_type": ["T4"]}
+    with pytest.raises(SchemaError, match="gpu_type"):
+        wt.simulate(elsewhere, "v100:4", "gavel:isolated")
+
+
+@pytest.mark.parametrize("compat", [None, "gavel"])
+def test_odd_jobs(compat: str | None) -> None:
+    policy = "gavel:max_min_fairness_perf"
+    none = wt.simulate({"submit_time": [], "duration": [], "num_gpus": []}, "A:2", policy)
+    assert none.metrics()["num_jobs"] == 0
+    jobs = {"submit_time": [5.0, 5.0, 6.0], "duration": [0.0, 10.0, 20.0], "num_gpus": [1, 1, 2]}
+    run = wt.simulate(jobs, "A:2", policy, compat=compat)
+    assert run.flight.end.tolist() == [5.0, 15.0, 35.0]
+    assert run.metrics()["utilization"] <= 1
+    early = wt.simulate(jobs, "A:2", policy, compat=compat, until=3.0)
+    assert set(early.table["status"].to_pylist()) == {"not_submitted"}
+    pool = wt.simulate(jobs, "pool:2:A", policy, compat=compat)
+    assert pool.flight.end.tolist() == [5.0, 15.0, 35.0]
+    assert len(pool.flight.nodes) == 0
 
 
 def test_comparisons_take_several_policies() -> None:

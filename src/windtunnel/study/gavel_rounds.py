@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 #: Added to the seed of a run for the order of GPU types, as published.
 SHUFFLE_SEED = 5
+#: Column of the flown jobs: completion time on an equal share of the cluster, at measured speeds.
+ISOLATED = "isolated_time"
 #: Options of a flight that rounds have no use for, with what they may be.
 _UNUSED: dict[str, tuple[Any, ...]] = {
     "queueing": (None, "skip"),
@@ -141,6 +143,9 @@ def run_rounds(
     if any(node.cpus or node.mem_gib for node in cluster.node_types):
         notes.append("Cores and memory do not constrain in rounds: GPUs alone do.")
     notes += [*shares.notes, *_mechanism_notes(mechanism, rules)]
+    table = _with_isolated_time(
+        table, rows, np.where(np.isnan(log.end), np.nan, shares.isolated_time)
+    )
     outcome = Outcome(table, cluster, flight, settings, reasons, tuple(dict.fromkeys(notes)))
     return RoundRun(outcome, log, rows, shares.isolated_time)
 
@@ -243,6 +248,15 @@ def _entities(
         raise SpecError(f"{where}: weights", message)
     entities = tuple(Entity(n, w, policy.inner) for n, w in zip(known, weights, strict=True))
     return entities, np.array([known.index(names[row]) for row in rows.tolist()], int)
+
+
+def _with_isolated_time(table: pa.Table, rows: np.ndarray, seconds: np.ndarray) -> pa.Table:
+    """Return the jobs with what each finished one would have taken on its equal share, s."""
+    if ISOLATED in table.column_names:
+        return table
+    values = np.full(len(table), np.nan)
+    values[rows] = seconds
+    return table.append_column(ISOLATED, pa.array(values, mask=np.isnan(values)))
 
 
 def _settings(

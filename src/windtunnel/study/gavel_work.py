@@ -195,16 +195,18 @@ def _refused(
     reasons: dict[int, str] = {}
     for name, values in needed.items():
         bad = np.isnan(values) | ((values < 1) | (values % 1 != 0) if name == "num_gpus" else False)
-        rule = "a whole number of GPUs >= 1" if name == "num_gpus" else "a known number"
-        _sort_out(table, (name, rule), np.flatnonzero(bad), options.incomplete, reasons)
+        words = "a whole number of GPUs >= 1" if name == "num_gpus" else "a known number"
+        _sort_out(table, (name, words), np.flatnonzero(bad), options.incomplete, reasons)
     nowhere = np.flatnonzero(~(speeds > 0).any(axis=1))
     nowhere = np.array([row for row in nowhere.tolist() if row not in reasons], int)
-    rule = "a job type with a speed on a GPU type of the cluster"
-    _sort_out(table, ("template", rule), nowhere, options.incomplete, reasons)
+    rule = ("template", "a job type with a speed on a GPU type of the cluster")
+    if "total_steps" not in needed:
+        rule = ("gpu_type", "a GPU type of the cluster")
+    _sort_out(table, rule, nowhere, options.incomplete, reasons)
     fits = ((speeds > 0) & (gangs[:, None] <= capacity)).any(axis=1)
     large = np.array([row for row in np.flatnonzero(~fits).tolist() if row not in reasons], int)
-    rule = "at most the GPUs of a type on which the job runs"
-    _sort_out(table, ("num_gpus", rule), large, options.oversize, reasons)
+    rule = ("num_gpus", "at most the GPUs of a type on which the job runs")
+    _sort_out(table, rule, large, options.oversize, reasons)
     return reasons
 
 

@@ -130,6 +130,8 @@ def test_published_utilisation_counts_an_idle_gap_as_busy() -> None:
     log = fly_as_published(work, always([[1.0], [1.0]]), Rules())
     assert ends(log) == [100.0, 5100.0]
     assert log.gpu_time.tolist() == [100.0, 5000.0]
+    late = work_of([[1.0]], [100.0], nodes=[[1]], submit=[7.0])
+    assert fly_as_published(late, always([[1.0]]), Rules()).gpu_time.tolist() == [100.0]
     assert fly_by_owed_time(work, always([[1.0], [1.0]]), Rules()).gpu_time.sum() == 200.0
 
 

@@ -182,7 +182,8 @@ class _Flight:
         self._note_places(members, chosen.kinds)
         self.log.rounds += 1
         seconds = finish - self.last_end
-        self._note_time(members, chosen.kinds, seconds)
+        # What was before the first job is nobody's, in our utilisation as in its span.
+        self._note_time(members, chosen.kinds, np.minimum(seconds, finish - self.work.submit[0]))
         books.charge(chosen.units, chosen.kinds, seconds)
         over = here & (self.left[members] <= 0)
         for job, when in zip(members[over], np.where(over, finish[:, None], 0)[over], strict=True):
