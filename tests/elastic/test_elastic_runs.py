@@ -306,3 +306,14 @@ def test_observers_count_what_was_held() -> None:
     shares = out.shares("template").to_pylist()
     assert {row["template"]: row["gpus_at_horizon"] for row in shares} == {"offload": 1, "steep": 8}
     assert out.metrics()["gpu_time"] == 100 * 9
+
+
+def test_jobs_that_cannot_run_here_are_rejected_if_asked_so() -> None:
+    jobs = jobs_of((0, "steep", 4, "gc", 1), (0, "flat", 1, "ga", 10), (1, "steep", 16, "ga", 1))
+    out = wt.simulate(jobs, "1x8", "fixed-plan", models=MODELS, penalty=10.0, oversize="reject")
+    assert out.table["status"].to_pylist() == ["rejected", "finished", "rejected"]
+    assert out.table["end_time"].to_pylist()[1] == 10 + 10 * 2.0
+    reasons = out.table["reason"].to_pylist()
+    assert "plan 'gc' on 4 GPUs" in reasons[0]
+    assert "16 GPUs" in reasons[2]
+    assert out.metrics()["num_rejected"] == 2

@@ -92,6 +92,8 @@ def fly_elastic(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: 
 
         return fly_artifact(table, cluster, policy, options, problem)
     cores = _cores(cluster, constrain=options.resources == "all")
+    if options.oversize == "reject":
+        problem = _rejecting(problem, cores, options.models)
     works, notes = works_of(problem, cores, penalty=options.penalty, models=options.models)
     flown = policy.for_run(problem)
     where = resolve_placement(options.placement or "best_fit", cluster)
@@ -145,6 +147,24 @@ def works_of(
             "and cores do not constrain."
         )
     return works, tuple(notes)
+
+
+def _rejecting(
+    problem: Problem, cores: tuple[int | None, ...], models: Mapping[str, Any] | None
+) -> Problem:
+    """Return the problem without the jobs that cannot run here as they were asked for."""
+    maker = _Maker(problem, cores, None, _published() if models is None else models)
+    reasons = dict(problem.reasons)
+    kept = np.ones(len(problem.rows), dtype=bool)
+    for job, row in enumerate(problem.rows.tolist()):
+        try:
+            maker.work(job)
+        except SchemaError as error:
+            kept[job] = False
+            reasons[row] = f"expected {error.violations[0].rule}"
+    names = ("rows", "submit", "duration", "estimate", "gpus", "demand_of")
+    left = {name: getattr(problem, name)[kept] for name in names}
+    return replace(problem, reasons=reasons, **left)
 
 
 def _published() -> Mapping[str, Any]:
