@@ -13,13 +13,13 @@ from windtunnel.energy.power_policies import FORECASTS, NodeSleep, PowerCap, Sta
 from windtunnel.energy.shifting import shift
 from windtunnel.errors import SpecError, quote
 from windtunnel.sim.columns import numeric_column
-from windtunnel.sim.contract import Policy
 from windtunnel.sim.disruptions.spans import seconds
 from windtunnel.sim.power.ledger import never_fit
 from windtunnel.sim.power.plan import CapPlan, Draw, PowerPlan, ShiftPlan, SleepPlan
 
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.sim.contract import Policy
     from windtunnel.sim.power.plan import Pieces
     from windtunnel.sim.problem import Problem
 
@@ -96,7 +96,7 @@ class Governing:
             )
         if self.sleep is not None and as_pool:
             raise SpecError("node_sleep", "a pool has no nodes; expected a cluster of nodes")
-        if self.cap is not None and len(self.cap.rows) > 1 and _keeps_books(policy):
+        if self.cap is not None and len(self.cap.rows) > 1 and policy.keeps_books:
             raise SpecError(
                 "power_cap",
                 f"policy {policy.label!r} keeps books of who runs, which stops by a falling cap do "
@@ -220,11 +220,6 @@ class Governing:
             type_of=tuple(types.index(kind) for kind in problem.types),
             draws=draws,
         )
-
-
-def _keeps_books(policy: Policy) -> bool:
-    """Return whether a policy takes every decision itself and remembers them during a run."""
-    return policy.tier == 3 and type(policy).for_run is not Policy.for_run  # noqa: PLR2004 - the tier's name
 
 
 def _kinds(problem: Problem) -> tuple[list[str | None], tuple[int, ...]]:

@@ -154,17 +154,13 @@ def _rejecting(
 ) -> Problem:
     """Return the problem without the jobs that cannot run here as they were asked for."""
     maker = _Maker(problem, cores, None, _published() if models is None else models)
-    reasons = dict(problem.reasons)
-    kept = np.ones(len(problem.rows), dtype=bool)
-    for job, row in enumerate(problem.rows.tolist()):
+    reasons = {}
+    for job in range(len(problem.rows)):
         try:
             maker.work(job)
         except SchemaError as error:
-            kept[job] = False
-            reasons[row] = f"expected {error.violations[0].rule}"
-    names = ("rows", "submit", "duration", "estimate", "gpus", "demand_of")
-    left = {name: getattr(problem, name)[kept] for name in names}
-    return replace(problem, reasons=reasons, **left)
+            reasons[job] = f"expected {error.violations[0].rule}"
+    return problem.without(reasons)
 
 
 def _published() -> Mapping[str, Any]:

@@ -325,10 +325,10 @@ def _check_disruptable(
             "what a job saves in checkpoints is counted at rate 1; expected a run without "
             "disruptions, or without slow-downs.",
         )
-    if policy.watches:
+    if policy.watches or policy.keeps_books:
         raise SpecError(
             "disruptions",
-            f"policy {policy.label!r} keeps accounts of who runs, which failures do not reach yet; "
+            f"policy {policy.label!r} keeps books of who runs, which failures do not reach yet; "
             "expected another policy.",
         )
     if devices is not None and disruptions.reservations:
