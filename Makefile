@@ -8,12 +8,13 @@ STAMP := $(VENV)/.installed
 SPARK_STAMP := $(VENV)/.installed-spark
 RAY_STAMP := $(VENV)/.installed-ray
 BROWSER_STAMP := $(VENV)/.installed-browser
+DOCS_STAMP := $(VENV)/.installed-docs
 # Some systems ship python3 without ensurepip: then the outer pip installs into a bare environment.
 INSTALL = $(BIN)/python -m pip --version >/dev/null 2>&1 && pip="$(BIN)/python -m pip" || \
   pip="$(PYTHON) -m pip --python $(BIN)/python"; \
   $$pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-spark test-ray test-browser lint bench clean lock help java
+.PHONY: demo test test-spark test-ray test-browser lint bench docs clean lock help java chromium
 
 help:
 	@echo "make demo   fly a real trace under four policies; page in build/demo/report.html"
@@ -23,6 +24,7 @@ help:
 	@echo "make test-browser  the pages and the lab in Chromium (needs chromium)"
 	@echo "make lint   formatting, style, types, import directions"
 	@echo "make bench  speed and memory figures"
+	@echo "make docs   these pages and the reference from docstrings, in build/docs"
 	@echo "make lock   resolve requirements.lock again (needs network)"
 
 $(STAMP): requirements.lock pyproject.toml
@@ -44,6 +46,10 @@ $(RAY_STAMP): $(STAMP) requirements-ray.lock
 
 $(BROWSER_STAMP): $(STAMP) requirements-browser.lock
 	$(INSTALL) --require-hashes -r requirements-browser.lock
+	@touch $@
+
+$(DOCS_STAMP): $(STAMP) requirements-docs.lock
+	$(INSTALL) --require-hashes -r requirements-docs.lock
 	@touch $@
 
 demo: $(STAMP)
@@ -80,6 +86,9 @@ lint: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m pytest benchmarks -p no:xdist -q -s
+
+docs: $(DOCS_STAMP)
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
 
 lock: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv

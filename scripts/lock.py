@@ -1,8 +1,8 @@
 """Write the locks: every package windtunnel, its tests and its linters need, with hashes.
 
-``requirements.lock`` is what every target installs; ``requirements-spark.lock``, ``-ray.lock`` and
-``-browser.lock`` what ``make test-spark``, ``test-ray`` and ``test-browser`` add to it, at the same
-versions. The files hold no URLs and no index, so that they
+``requirements.lock`` is what every target installs; ``requirements-spark.lock``, ``-ray.lock``,
+``-browser.lock`` and ``-docs.lock`` what ``make test-spark``, ``test-ray``, ``test-browser`` and
+``docs`` add to it, at the same versions. The files hold no URLs and no index, so that they
 install from whichever mirror pip is set up with.
 """
 
@@ -31,6 +31,7 @@ WHAT = {
     ],
     "requirements-spark.lock": ["--extra", "spark", "--constraint", MAIN],
     "requirements-ray.lock": ["--extra", "ray", "--constraint", MAIN],
+    "requirements-docs.lock": ["--extra", "docs", "--constraint", MAIN],
     "requirements-browser.lock": ["--extra", "lab", "--extra", "browser", "--constraint", MAIN],
 }
 
