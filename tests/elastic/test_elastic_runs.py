@@ -197,7 +197,9 @@ def test_resizing_needs_an_elastic_policy() -> None:
 
     with pytest.raises(wt.PolicyError, match="elastic=True"):
         wt.simulate(ONE, NODES, plain)
-    with pytest.raises(wt.SpecError, match="penalty: policy 'fifo' resizes no jobs"):
+    with pytest.raises(
+        wt.SpecError, match="penalty: policy 'fifo' has no use for it: only elastic"
+    ):
         wt.simulate(ONE, NODES, "fifo", penalty=1.0)
 
 

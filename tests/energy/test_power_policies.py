@@ -41,7 +41,6 @@ NODES = wt.ClusterSpec((wt.NodeType(2, 4, "A"), wt.NodeType(3, 4, "B")))
 IDLE_W = 1.25 * (500 + 400 + 240)
 
 
-@wt.policy("lifo-of-its-own")
 def lifo(now: float, queue: Any, cluster: Any) -> Any:
     """Start the newest job that fits; a policy that takes every decision itself (tier 3)."""
     for job in sorted(queue, key=lambda one: -one.number):
@@ -50,7 +49,6 @@ def lifo(now: float, queue: Any, cluster: Any) -> Any:
             yield wt.Start(job, where)
 
 
-@wt.policy("jumping-of-its-own")
 def jumping(now: float, queue: Any, cluster: Any) -> Any:
     """Let a shorter job take a longer one's place, where that makes room and power for it."""
     for job in sorted(queue, key=lambda one: (one.duration, one.number)):

@@ -75,4 +75,4 @@ def _print(answer: Answer, command: str, out: Path | None) -> None:
     facts(console, [("again with", command)])
     if out is not None:
         console.print()
-        console.print(line(f"The page is {out}"))
+        console.print(line(f"The page is {out}"), soft_wrap=True)

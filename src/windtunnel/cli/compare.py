@@ -162,4 +162,4 @@ def print_comparison(flown: Flown, command: str, page: Path | None) -> None:
     print_notes(console, flown, command)
     if page is not None:
         console.print()
-        console.print(line(f"The page is {page}"))
+        console.print(line(f"The page is {page}"), soft_wrap=True)

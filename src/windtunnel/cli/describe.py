@@ -190,7 +190,7 @@ def _print(found: Description, page: Path | None, *, whole: bool) -> None:
         console.print(line("--all leaves nothing out of these tables."), style="dim")
     if page is not None:
         console.print()
-        console.print(line(f"The page is {page}"))
+        console.print(line(f"The page is {page}"), soft_wrap=True)
 
 
 def _print_telemetry(console: Console, use: MeasuredUse, *, whole: bool) -> None:

@@ -217,4 +217,4 @@ def _print(result: GroupStudy, data: dict[str, Any]) -> None:
     bullets(console, "The same again", [data["command"]])
     if data["out"] is not None:
         console.print()
-        console.print(line(f"The result is in {data['out']}"))
+        console.print(line(f"The result is in {data['out']}"), soft_wrap=True)

@@ -170,7 +170,7 @@ def _print_all(pairs: list[dict[str, Any]], eta: float, command: str, out: Path 
     bullets(console, "The same again", [command])
     if out is not None:
         console.print()
-        console.print(line(f"The result is in {out}"))
+        console.print(line(f"The result is in {out}"), soft_wrap=True)
 
 
 def _found(workload: Workload, eta: float) -> dict[str, Any]:
@@ -280,7 +280,7 @@ def _print(workload: Workload, data: dict[str, Any]) -> None:
     bullets(console, "The same again", [data["command"]])
     if data["out"] is not None:
         console.print()
-        console.print(line(f"The result is in {data['out']}"))
+        console.print(line(f"The result is in {data['out']}"), soft_wrap=True)
 
 
 def _row(name: str, one: dict[str, Any]) -> list[str]:

@@ -256,7 +256,7 @@ def _print(result: EnergyStudy, data: dict[str, Any]) -> None:
     bullets(console, "The same again", [data["command"]])
     if data["out"] is not None:
         console.print()
-        console.print(line(f"The result is in {data['out']}"))
+        console.print(line(f"The result is in {data['out']}"), soft_wrap=True)
 
 
 def _saving(band: dict[str, float]) -> str:

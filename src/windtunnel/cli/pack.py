@@ -274,7 +274,7 @@ def _print(result: PackResult, trace: Trace, command: str, out: Path | None) -> 
     bullets(console, "The same again", [command])
     if out is not None:
         console.print()
-        console.print(line(f"The result is in {out}"))
+        console.print(line(f"The result is in {out}"), soft_wrap=True)
 
 
 def _with_spread(end: dict[str, Any], measure: str, digits: int) -> str:

@@ -274,7 +274,7 @@ def _print(trace: Trace, tests: Sequence[Backtest], command: str, out: Path | No
     facts(console, [("again with", command)])
     if out is not None:
         console.print()
-        console.print(line(f"Every prediction is in {out}"))
+        console.print(line(f"Every prediction is in {out}"), soft_wrap=True)
 
 
 def _models_table(tests: Sequence[Backtest]) -> Any:

@@ -248,7 +248,7 @@ def _print(
     facts(console, [("placement", found.settings["placement"]), ("again with", command)])
     if out is not None:
         console.print()
-        console.print(line(f"The page is {out}"))
+        console.print(line(f"The page is {out}"), soft_wrap=True)
 
 
 def _runs(found: PredictionEffect, load: float) -> Any:

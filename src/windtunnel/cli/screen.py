@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+#: Names in a table's first column up to this length are never folded.
+_NAME_WIDTH = 40
 #: Columns of a table that goes into a file or a pipe.
 _PIPE_WIDTH = 100
 
@@ -117,12 +119,18 @@ def plain_table(columns: Iterable[str], rows: Iterable[Iterable[str]], *, number
     from rich.table import Table
 
     headings = list(columns)
+    body = [[line(cell) if cell else line("") for cell in cells] for cells in rows]
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for index, text in enumerate(headings):
         is_number = index >= len(headings) - numbers
+        # On a narrow screen headings and long texts are folded; numbers and names stay whole.
+        least = max((cells[index].cell_len for cells in body), default=0)
         table.add_column(
-            line(text), justify="right" if is_number else "left", no_wrap=is_number or index == 0
+            line(text),
+            justify="right" if is_number else "left",
+            overflow="fold",
+            min_width=min(least, _NAME_WIDTH) if is_number or index == 0 else None,
         )
-    for cells in rows:
-        table.add_row(*(line(cell) if cell else "" for cell in cells))
+    for cells in body:
+        table.add_row(*cells)
     return table

@@ -131,4 +131,4 @@ def _print(
     for what, path in written.items():
         if path is not None:
             console.print()
-            console.print(line(f"{what} in {path}"))
+            console.print(line(f"{what} in {path}"), soft_wrap=True)

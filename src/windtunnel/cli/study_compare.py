@@ -117,4 +117,4 @@ def _print(results: Results, found: Paired, command: str, out: Path | None) -> N
     facts(console, [("again with", command)])
     if out is not None:
         console.print()
-        console.print(line(f"The page is {out}"))
+        console.print(line(f"The page is {out}"), soft_wrap=True)

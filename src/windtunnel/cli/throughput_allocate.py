@@ -114,4 +114,4 @@ def _print(
     bullets(console, "Mind", [meaning, *notes])
     if out is not None:
         console.print()
-        console.print(line(f"The result is in {out}"))
+        console.print(line(f"The result is in {out}"), soft_wrap=True)

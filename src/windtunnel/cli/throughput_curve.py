@@ -218,4 +218,4 @@ def _print(model: TrainingModel, rows: list[dict[str, Any]], out: Path | None) -
     bullets(console, "Mind", [*notes, *model.notes])
     if out is not None:
         console.print()
-        console.print(line(f"The result is in {out}"))
+        console.print(line(f"The result is in {out}"), soft_wrap=True)

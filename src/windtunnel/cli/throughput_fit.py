@@ -171,4 +171,6 @@ def _print(model: TrainingModel, data: dict[str, Any], out: Path | None) -> None
     bullets(console, "Mind", data["notes"])
     if out is not None:
         console.print()
-        console.print(line(f"The model is in {out}; next: windtunnel throughput curve {out}"))
+        console.print(
+            line(f"The model is in {out}; next: windtunnel throughput curve {out}"), soft_wrap=True
+        )

@@ -102,4 +102,4 @@ def _print(
     console.print(plain_table(("run", "mean", f"largest of {window}"), rows, numbers=2))
     if out is not None:
         console.print()
-        console.print(line(f"The result is in {out}"))
+        console.print(line(f"The result is in {out}"), soft_wrap=True)

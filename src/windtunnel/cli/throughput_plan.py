@@ -98,4 +98,4 @@ def _print(model: TrainingModel, rows: tuple[PickedPlan, ...], out: Path | None)
     bullets(console, "Mind", missing)
     if out is not None:
         console.print()
-        console.print(line(f"The result is in {out}"))
+        console.print(line(f"The result is in {out}"), soft_wrap=True)

@@ -186,7 +186,7 @@ def fly(
     """
     check_compat(options.compat)
     if isinstance(policy, GavelPolicy):
-        _refuse(policy, options, ELASTIC, "it resizes no jobs")
+        _refuse(policy, options, ELASTIC, "only elastic policies resize jobs")
         return fly_gavel(table, cluster, policy, options)
     _refuse(policy, options, ("throughputs",), "only policies gavel:... take them")
     if options.compat == "gavel":
@@ -196,7 +196,7 @@ def fly(
         from windtunnel.study.elastic import fly_elastic
 
         return fly_elastic(table, cluster, policy, options)
-    _refuse(policy, options, ELASTIC, "it is not elastic: it resizes no jobs")
+    _refuse(policy, options, ELASTIC, "only elastic policies resize jobs")
     return fly_rigid(table, cluster, policy, options, foresight)
 
 

@@ -30,11 +30,14 @@ _INTEGERS = (
     *("num_rejected", "num_failed", "num_waited", "num_preemptions", "num_failures"),
     *("num_restarts", "scheduling_points", "num_deadlines", "num_missed_deadlines"),
     *("big_num_jobs", "big_max_overtaken"),
+    *("num_reconfigurations", "max_reconfigurations", "num_guaranteed"),
 )
 _FLOATS = (
     *(f"{part}_{name}" for name in ("jct", "wait", "bounded_slowdown") for part in _SPREAD),
     *("makespan", "utilization", "gpu_time", "avg_preempted_time", "lost_gpu_time"),
-    *("lost_to_slowdown", "avg_rate", "avg_tardiness", "jain_user", "jain_vc"),
+    *("lost_to_slowdown", "avg_rate", "avg_tardiness", "slo_attainment", "jain_user", "jain_vc"),
+    *("reconfigurations_per_job", "penalty_time", "penalty_gpu_time", "useful_gpu_time"),
+    *("useful_share", "promises_kept_running", "promises_kept_active"),
     *("big_avg_wait", "big_p99_wait", "big_max_wait", "big_avg_overtaken"),
     *("energy_j", "carbon_kg", "cost"),
 )
@@ -42,7 +45,10 @@ _FLOATS = (
 METRICS: tuple[str, ...] = (*_INTEGERS, *_FLOATS)
 #: Metrics of which more is better; of the others less is.
 HIGHER_IS_BETTER = frozenset(
-    {"num_finished", "utilization", "avg_rate", "jain_user", "jain_vc", "gpu_time"}
+    {
+        *("num_finished", "utilization", "avg_rate", "jain_user", "jain_vc", "gpu_time"),
+        *("slo_attainment", "useful_share", "promises_kept_running", "promises_kept_active"),
+    }
 )
 
 _GROUP = pa.struct(
