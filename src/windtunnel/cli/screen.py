@@ -117,9 +117,10 @@ def plain_table(columns: Iterable[str], rows: Iterable[Iterable[str]], *, number
     """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
+    from rich.text import Text
 
     headings = list(columns)
-    body = [[line(cell) if cell else line("") for cell in cells] for cells in rows]
+    body = [[line(cell) if cell else Text() for cell in cells] for cells in rows]
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for index, text in enumerate(headings):
         is_number = index >= len(headings) - numbers
