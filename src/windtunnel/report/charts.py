@@ -33,7 +33,7 @@ _TICK_LABEL = (
     "format(datum.value / 31536000, '~g') + ' y'"
 )
 #: Vega expressions: a fraction as 50 %, a count as 1,500 or 20k.
-PERCENT = "format(datum.value * 100, ',.0f') + ' %'"
+PERCENT = "format(datum.value * 100, ',.2~f') + ' %'"
 _COUNT = (
     "datum.value < 10000 ? format(datum.value, ',~r') : format(datum.value / 1000, ',~r') + 'k'"
 )
