@@ -1,4 +1,4 @@
-"""The examples of studies run as they are."""
+"""The examples run as they are."""
 
 from __future__ import annotations
 
@@ -45,3 +45,17 @@ def test_shortest_first_runs_and_compares(tmp_path: Path) -> None:
     assert len(told["compare"]["contrasts"]) == 2 * 3 * 3
     assert told["compare"]["claims"]
     assert (tmp_path / "page.html").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+def test_own_policy_runs_and_writes_its_page(tmp_path: Path) -> None:
+    page = tmp_path / "new" / "page.html"
+    words = [sys.executable, str(EXAMPLES / "own_policy.py"), str(page)]
+    ran = subprocess.run(words, capture_output=True, text=True, check=True)  # noqa: S603 - ours
+    assert ran.stderr == ""
+    told = dict(line.split(": ") for line in ran.stdout.splitlines())
+    longest = {name: float(text.split()[-2]) for name, text in told.items()}
+    mean = {name: float(text.split()[2]) for name, text in told.items()}
+    assert mean["sjf"] < mean["patient-sjf"] < mean["fifo"]
+    assert longest["patient-sjf"] < longest["sjf"]
+    assert page.read_text("utf-8").count("patient-sjf") > 3
