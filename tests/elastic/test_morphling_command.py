@@ -47,7 +47,7 @@ def test_simulate_with_a_penalty(workload: str) -> None:
     assert "--penalty 100" in told["command"]
     refused = command(*words[:4], "--policy", "fifo", "--penalty", "100")
     assert refused.exit_code == 2
-    assert "resizes no jobs" in refused.output
+    assert "only elastic policies resize jobs" in refused.output
 
 
 def test_elastic_and_other_policies_on_one_page(workload: str, tmp_path: Path) -> None:
