@@ -93,6 +93,36 @@ def room_for(node, rows, classes, kind, which):
 
 
 @njit(cache=True)
+def has_room(node, rows, classes, kind, which, tasks):
+    """Return whether so many of a job's tasks fit a node now.
+
+    As `room_for`, without its divisions but for the shares of several tasks.
+    """
+    if not may_use(classes, kind, which):
+        return False
+    if node[CORES, which] < tasks * classes[kind, WANT_CORES]:
+        return False
+    if node[MEM, which] < tasks * classes[kind, WANT_MEM]:
+        return False
+    whole = classes[kind, WHOLE]
+    part = classes[kind, PART]
+    if rows[0, POOLED]:
+        return node[TOTAL, which] >= tasks * (whole * MILLI + part)
+    if part == 0:
+        return node[IDLE, which] >= tasks * whole
+    if node[ROOMIEST, which] < part or node[TOTAL, which] < tasks * part:
+        return False
+    if tasks == 1:
+        return True
+    fitting = 0
+    for device in range(node[GPUS, which]):
+        fitting += node[DEVICES + device, which] // part
+        if fitting >= tasks:
+            return True
+    return False
+
+
+@njit(cache=True)
 def sums_allow(rows, classes, kind):
     """Return whether sums allow a job to fit: a quick no where they do not."""
     if classes[kind, AMOUNT] > rows[0, FREE]:
@@ -141,7 +171,7 @@ def may_fit(node, rows, classes, kind, freed, num_freed):
     if rows[0, FILL] or classes[kind, COUNT] > classes[kind, LARGEST]:
         return True
     for entry in range(num_freed):
-        if room_for(node, rows, classes, kind, freed[entry]) >= classes[kind, COUNT]:
+        if has_room(node, rows, classes, kind, freed[entry], classes[kind, COUNT]):
             return True
     return False
 
@@ -184,7 +214,7 @@ def _plain_best(node, rows, classes, kind, placement, tasks):
         if best == NO_KEY:
             return np.int64(-1)
         which = best & (SPAN - 1)
-        if room_for(node, rows, classes, kind, which) >= tasks:
+        if has_room(node, rows, classes, kind, which, tasks):
             return which
     return _best_by_room(node, rows, classes, kind, placement, tasks, best)
 
@@ -256,16 +286,11 @@ def _lowest_key(node, rows, classes, kind, placement, tasks, beyond, several):
 @njit(cache=True)
 def _best_by_room(node, rows, classes, kind, placement, tasks, beyond):
     """Return the node with room for the tasks that has the lowest key above ``beyond``, or -1."""
-    want = tasks * classes[kind, PART]
     score, sign = _score_column(rows, placement)
     best = NO_KEY
     for which in range(node.shape[1]):
         key = sign * node[score, which] * SPAN + which
-        if (
-            beyond < key < best
-            and node[TOTAL, which] >= want
-            and room_for(node, rows, classes, kind, which) >= tasks
-        ):
+        if beyond < key < best and has_room(node, rows, classes, kind, which, tasks):
             best = key
     return best & (SPAN - 1) if best < NO_KEY else np.int64(-1)
 
@@ -280,7 +305,7 @@ def best_node(node, rows, classes, kind, placement, tasks):
     best_tie = 0
     known = tasks == classes[kind, CHUNK]
     for which in range(node.shape[1]):
-        if room_for(node, rows, classes, kind, which) < tasks:
+        if not has_room(node, rows, classes, kind, which, tasks):
             continue
         if known:
             score = known_score(node, rows, classes, kind, placement, which)

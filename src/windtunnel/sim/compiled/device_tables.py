@@ -159,11 +159,8 @@ def _class_table(
     classes = np.zeros((len(demands), ALLOWED + words), dtype=np.int64)
     scored: dict[tuple[int, ...], int] = {}
     everywhere = (1 << nodes) - 1
-    seen: dict[int, tuple[bool, np.ndarray]] = {}
-    for demand in demands:
-        if demand.allowed not in seen:
-            allowed = demand.allowed & everywhere
-            seen[demand.allowed] = (allowed != everywhere, _words(allowed, words))
+    sets = {allowed: number for number, allowed in enumerate({d.allowed: 0 for d in demands})}
+    masked = [allowed & everywhere != everywhere for allowed in sets]
     # Rows are made first and stored all at once: a trace may have tens of thousands of classes.
     rows = []
     for demand in demands:
@@ -175,12 +172,14 @@ def _class_table(
                 demand.count * amount,
                 *(demand.count, demand.gpus, demand.milli, demand.cores, demand.mem),
                 *(demand.largest, demand.capacity, demand.group, chunk),
-                *(scored.setdefault(key, len(scored)), seen[demand.allowed][0], _empties(demand)),
+                *(scored.setdefault(key, len(scored)), masked[sets[demand.allowed]]),
+                _empties(demand),
             )
         )
     if rows:
         classes[:, :ALLOWED] = rows
-        classes[:, ALLOWED:] = [seen[demand.allowed][1] for demand in demands]
+        bits = np.array([_words(allowed & everywhere, words) for allowed in sets])
+        classes[:, ALLOWED:] = bits[[sets[demand.allowed] for demand in demands]]
     return classes, len(scored)
 
 
