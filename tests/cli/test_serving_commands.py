@@ -129,8 +129,9 @@ def test_cases(run: Callable[..., Any], tmp_path: Path) -> None:
 @pytest.mark.data
 def test_published_cases(run: Callable[..., Any], data_dir: Path) -> None:
     folder = data_dir / "alpaserve"
-    words = ("--profile", folder / "profile_stages.csv", "--json")
-    told = run("serving", "evaluate", folder / "general_synthetic_bert.jsonl", *words).json
+    cases = folder / "general_synthetic_bert.jsonl"
+    told = run("serving", "evaluate", cases, "--json").json  # with the profile beside it
+    assert told["settings"]["profile"] == str(folder / "profile_stages.csv")
     assert (told["num_cases"], told["num_published"]) == (114, 114)
     assert told["largest_difference"] <= 5.1e-4
 

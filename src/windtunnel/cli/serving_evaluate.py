@@ -12,6 +12,8 @@ from windtunnel.cli.serving_told import cell, check_ending, save
 if TYPE_CHECKING:
     from pathlib import Path
 
+#: Where the published cases lie, so do the published latencies.
+PROFILE = "profile_stages.csv"
 #: Rows told one by one on a terminal.
 _TOLD = 20
 
@@ -20,10 +22,9 @@ _TOLD = 20
 @click.argument("cases", metavar="CASES.jsonl")
 @click.option(
     "--profile",
-    default="synthetic",
-    show_default=True,
-    metavar="FILE",
-    help="CSV of stage latencies and memory of the cases' models.",
+    metavar="FILE|synthetic",
+    help="CSV of stage latencies and memory of the cases' models.  [default: profile_stages.csv "
+    "beside CASES.jsonl if there is one, else synthetic]",
 )
 @click.option(
     "--overheads",
@@ -43,19 +44,30 @@ _TOLD = 20
 @out_option("FILE", "Write a row a case (.csv, .parquet).")
 @output_options
 def evaluate(
-    *, cases: str, profile: str, overheads: str, warm_up: float, out: Path | None, as_json: bool
+    *,
+    cases: str,
+    profile: str | None,
+    overheads: str,
+    warm_up: float,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     """Serve each case of CASES.jsonl, a workload with its placement, and compare.
 
     Fields of a line: model_set, num_models, total_rate, rate_distribution, arrival, cv, slo_scale,
     duration_s, groups, mem_budget_bytes, and goodput, what was published.
     """
+    from pathlib import Path
+
     from windtunnel import serving as rooms
     from windtunnel.cli.saving import ENDINGS
     from windtunnel.cli.screen import progress, shows_progress
 
     check_ending(out, ENDINGS)
     asked = rooms.read_cases(cases)
+    if profile is None:
+        beside = Path(cases).parent / PROFILE
+        profile = str(beside) if beside.is_file() else "synthetic"
     costs = rooms.synthetic_profile() if profile == "synthetic" else rooms.read_profile(profile)
     found = []
     show = shows_progress(as_json=as_json)
@@ -91,6 +103,7 @@ def _tell(told: dict[str, Any]) -> None:
 
     console = screen()
     heading(console, f"{plural(told['num_cases'], 'case')}, {told['num_published']} published")
+    console.print(line(f"latencies: {told['settings']['profile']}"), soft_wrap=True)
     names = ("goodput", "published", "difference", "mean_latency_s", "p99_latency_s")
     rows = [
         [str(row["line"]), *(cell(row[name]) for name in names)] for row in told["cases"][:_TOLD]
