@@ -10,13 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windtunnel.cluster import ClusterSpec, NodeType
-from windtunnel.cluster.devices import (
-    DeviceNode,
-    FreeDevices,
-    device_demand,
-    device_nodes,
-    name_ranks,
-)
+from windtunnel.cluster.devices import DeviceNode, device_demand, device_nodes, name_ranks
+from windtunnel.cluster.free_devices import FreeDevices
 from windtunnel.errors import SpecError
 from windtunnel.placements.scored import GANGS
 from windtunnel.placements.scored_catalogue import SCORED, resolve_scored

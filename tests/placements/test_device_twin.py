@@ -10,7 +10,7 @@ from device_cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windtunnel.cluster.devices import FreeDevices
+from windtunnel.cluster.free_devices import FreeDevices
 from windtunnel.placements.scored import GANGS, SCORES, TIES
 from windtunnel.placements.scored_catalogue import SCORED, resolve_scored
 from windtunnel.sim.compiled.loading import DEVICES as DEVICE_KERNELS

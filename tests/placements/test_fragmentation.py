@@ -9,7 +9,8 @@ from device_cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windtunnel.cluster.devices import DeviceNode, FreeDevices, device_demand, device_nodes
+from windtunnel.cluster.devices import DeviceNode, device_demand, device_nodes
+from windtunnel.cluster.free_devices import FreeDevices
 from windtunnel.errors import SpecError
 from windtunnel.sim.device_requests import device_requests
 from windtunnel.sim.fragmentation import (

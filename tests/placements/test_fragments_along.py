@@ -12,7 +12,7 @@ from device_cases import cases
 from hypothesis import assume, given, settings
 
 import windtunnel as wt
-from windtunnel.cluster.devices import FreeDevices
+from windtunnel.cluster.free_devices import FreeDevices
 from windtunnel.errors import SpecError
 from windtunnel.placements.scored_catalogue import resolve_scored
 from windtunnel.sim.flight import WAITING, Flight

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windtunnel as wt
-from windtunnel.cluster.devices import FreeDevices, device_demand, device_nodes
+from windtunnel.cluster.devices import device_demand, device_nodes
+from windtunnel.cluster.free_devices import FreeDevices
 from windtunnel.placements.scored import GANGS, TOPOLOGIES
 from windtunnel.placements.scored_catalogue import resolve_scored
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import windtunnel as wt
-from windtunnel.cluster.devices import DeviceNode, FreeDevices, device_demand
+from windtunnel.cluster.devices import DeviceNode, device_demand
+from windtunnel.cluster.free_devices import FreeDevices
 from windtunnel.placements.draws import below, draw
 from windtunnel.placements.fgd import steps
 from windtunnel.placements.scored import FINE

@@ -7,7 +7,8 @@ import math
 from flight_cases import MORE, Case, device_cases
 from hypothesis import given, settings
 
-from windtunnel.cluster.devices import FreeDevices, device_nodes
+from windtunnel.cluster.devices import device_nodes
+from windtunnel.cluster.free_devices import FreeDevices
 from windtunnel.sim.fragmentation import CAUSES, Shape, fragmentation, target_workload
 from windtunnel.sim.observe.holdings import can_fragment
 

@@ -10,7 +10,8 @@ from flight_cases import MORE, Case, cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windtunnel.cluster.devices import FreeDevices, device_nodes
+from windtunnel.cluster.devices import device_nodes
+from windtunnel.cluster.free_devices import FreeDevices
 from windtunnel.sim.fragmentation import CAUSES, Shape, fragmentation, target_workload
 from windtunnel.sim.metrics import horizon
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windtunnel.cluster.devices import DeviceNode, FreeDevices, device_demand
+from windtunnel.cluster.devices import DeviceNode, device_demand
 from windtunnel.cluster.free import EVERY_NODE, Demand, FreeNodes, FreePool
+from windtunnel.cluster.free_devices import FreeDevices
 from windtunnel.placements import best_fit
 
 SIZES = (4, 2, 4, 0)

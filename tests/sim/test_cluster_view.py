@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import windtunnel as wt
-from windtunnel.cluster.devices import DeviceNode, FreeDevices, device_demand
+from windtunnel.cluster.devices import DeviceNode, device_demand
 from windtunnel.cluster.free import FreeNodes, FreePool
+from windtunnel.cluster.free_devices import FreeDevices
 from windtunnel.cluster.parts import free_units, holding_types, nodes_of_types, restricted
 from windtunnel.sim.contract import EVENT_ORDERS, FunctionPolicy
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from windtunnel.cluster import ClusterSpec, NodeType
-from windtunnel.cluster.devices import FreeDevices, device_nodes
+from windtunnel.cluster.devices import device_nodes
+from windtunnel.cluster.free_devices import FreeDevices
 from windtunnel.errors import SchemaError, SpecError
 from windtunnel.placements.scored_catalogue import resolve_scored
 from windtunnel.schema import as_jobs

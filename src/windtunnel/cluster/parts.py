@@ -1,6 +1,6 @@
 """Parts of a cluster: a demand bound to some of its nodes, and what is free on each.
 
-Both work on every free state (`windtunnel.cluster.free`, `windtunnel.cluster.devices`).
+Both work on every free state (`windtunnel.cluster.free`, `windtunnel.cluster.free_devices`).
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.cluster.devices import DeviceDemand, FreeDevices, device_demand
+from windtunnel.cluster.devices import DeviceDemand, device_demand
+from windtunnel.cluster.free_devices import FreeDevices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,7 +16,8 @@ from windtunnel.placements.scored import ScoredPlacement
 from windtunnel.sim.fragmentation import node_fragments
 
 if TYPE_CHECKING:
-    from windtunnel.cluster.devices import DeviceDemand, FreeDevices
+    from windtunnel.cluster.devices import DeviceDemand
+    from windtunnel.cluster.free_devices import FreeDevices
 
 
 class Fgd(ScoredPlacement):

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from windtunnel.cluster.devices import DeviceDemand, FreeDevices
+    from windtunnel.cluster.devices import DeviceDemand
+    from windtunnel.cluster.free_devices import FreeDevices
 
     #: (node, tasks) in placement order.
     Layout = list[tuple[int, int]]

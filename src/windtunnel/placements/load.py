@@ -20,7 +20,8 @@ from windtunnel.placements.scored import ScoredPlacement
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from windtunnel.cluster.devices import DeviceDemand, FreeDevices
+    from windtunnel.cluster.devices import DeviceDemand
+    from windtunnel.cluster.free_devices import FreeDevices
 
 
 class FirstFit(ScoredPlacement):

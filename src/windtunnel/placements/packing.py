@@ -13,7 +13,8 @@ from windtunnel.cluster.devices import MILLI, UNLIMITED
 from windtunnel.placements.scored import ScoredPlacement
 
 if TYPE_CHECKING:
-    from windtunnel.cluster.devices import DeviceDemand, FreeDevices
+    from windtunnel.cluster.devices import DeviceDemand
+    from windtunnel.cluster.free_devices import FreeDevices
 
 #: The highest score, and what `GpuPacking` gives at most for opening idle GPUs of a used node and
 #: of an idle one.

@@ -25,7 +25,8 @@ from windtunnel.placements.layouts import empty_nodes, filled
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from windtunnel.cluster.devices import DeviceDemand, FreeDevices
+    from windtunnel.cluster.devices import DeviceDemand
+    from windtunnel.cluster.free_devices import FreeDevices
     from windtunnel.placements.layouts import Layout
     from windtunnel.placements.scored import ScoredPlacement
 

@@ -36,8 +36,9 @@ from windtunnel.placements.layouts import empty_nodes, filled
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from windtunnel.cluster.devices import DeviceDemand, FreeDevices
+    from windtunnel.cluster.devices import DeviceDemand
     from windtunnel.cluster.free import Where
+    from windtunnel.cluster.free_devices import FreeDevices
     from windtunnel.placements.layouts import Layout
     from windtunnel.sim.fragmentation import TargetWorkload
 

@@ -19,7 +19,8 @@ from windtunnel.errors import SpecError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from windtunnel.cluster.devices import DeviceNode, FreeDevices
+    from windtunnel.cluster.devices import DeviceNode
+    from windtunnel.cluster.free_devices import FreeDevices
     from windtunnel.sim.device_requests import Requests
 
 #: Share of all tasks, in percent, that the shapes of a target workload cover.

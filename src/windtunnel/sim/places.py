@@ -1,7 +1,7 @@
 """Where the stays of a run were, from what the engines keep: one entry a node.
 
 The engines keep a stay as (node, grant) pairs: on whole nodes a grant is a number of GPUs; on
-devices it is a set of devices, one pair a task or several (`windtunnel.cluster.devices`).
+devices it is a set of devices, one pair a task or several (`windtunnel.cluster.free_devices`).
 """
 
 from __future__ import annotations

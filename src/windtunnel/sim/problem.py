@@ -11,14 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.cluster.devices import (
-    MILLI,
-    DeviceDemand,
-    DeviceNode,
-    FreeDevices,
-    device_demand,
-)
+from windtunnel.cluster.devices import MILLI, DeviceDemand, DeviceNode, device_demand
 from windtunnel.cluster.free import EVERY_NODE, Demand, FreeNodes, FreePool, FreeState
+from windtunnel.cluster.free_devices import FreeDevices
 from windtunnel.errors import SchemaError, SpecError, Violation, quote
 from windtunnel.schema import source_of
 from windtunnel.sim.device_requests import odd_shares

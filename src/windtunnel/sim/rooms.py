@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.cluster.devices import MILLI, DeviceDemand, DeviceNode, FreeDevices, device_nodes
+from windtunnel.cluster.devices import MILLI, DeviceDemand, DeviceNode, device_nodes
 from windtunnel.cluster.free import EVERY_NODE, Demand
+from windtunnel.cluster.free_devices import FreeDevices
 from windtunnel.errors import SchemaError, Violation, quote
 from windtunnel.schema import source_of
 from windtunnel.sim.device_requests import distinct_rows, requests_of, type_set, type_texts

@@ -1,4 +1,4 @@
-"""Free devices for the kernels: the twin of `windtunnel.cluster.devices` and scored placements.
+"""Free devices for the kernels: the twin of `windtunnel.cluster.free_devices` and placements.
 
 The same calls as `windtunnel.sim.compiled.nodes`, on the tables of
 `windtunnel.sim.compiled.device_tables`. An entry of a job's node list has the grant where nodes
