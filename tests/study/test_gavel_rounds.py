@@ -251,3 +251,9 @@ def test_migration_costs_show(physical: pa.Table) -> None:
     assert paid.metrics()["avg_jct"] > free.metrics()["avg_jct"]
     done = np.nansum(paid.flight.run_time) - np.nansum(free.flight.run_time)
     assert done > 0
+
+
+def test_an_engine_cannot_ask_the_policy() -> None:
+    policy = resolve_policy("gavel:isolated")
+    with pytest.raises(wt.PolicyError, match="runs in rounds only"):
+        policy.decide(0.0, [], None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.errors import SpecError, quote
+from windtunnel.errors import PolicyError, SpecError, quote
 from windtunnel.policies.gavel.catalogue import POLICIES
 from windtunnel.sim.contract import Policy
 
@@ -95,9 +95,18 @@ class GavelPolicy(Policy):
         """3: it decides on everything."""
         return 3
 
-    def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Start]:
-        """Refuse: shares are run by `windtunnel.simulate`, not by an engine's decisions."""
-        raise NotImplementedError
+    def decide(
+        self,
+        now: float,  # noqa: ARG002 - one contract
+        queue: Any,  # noqa: ARG002 - ditto
+        cluster: Any,  # noqa: ARG002 - ditto
+    ) -> Iterable[Start]:
+        """Refuse to: shares are made real by `windtunnel.simulate`, not by an engine's decisions.
+
+        Raises:
+            PolicyError: always.
+        """
+        raise PolicyError(self.label, "runs in rounds only: see windtunnel.simulate")
 
 
 def gavel_policy(text: str) -> GavelPolicy:
