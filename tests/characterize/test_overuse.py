@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +15,7 @@ from windtunnel.characterize.requests import RESOURCES
 from windtunnel.errors import SchemaError, SpecError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from backends import Backend
 
 
@@ -54,7 +54,7 @@ def test_the_notebook_counts_what_is_unknown_as_nothing(
         requests_against_use(tasks, unit="job", compat="pai")
 
 
-@given(rows=DRAWN_ROWS, unit=st.sampleddrawn_tables(["task", "job"]))
+@given(rows=DRAWN_ROWS, unit=st.sampled_from(["task", "job"]))
 @settings(max_examples=20, deadline=None)
 def test_overuse_equals_plain_python(rows: list[dict[str, Any]], unit: Any) -> None:
     tasks, nodes = drawn_tables(rows)

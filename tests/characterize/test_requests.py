@@ -63,7 +63,7 @@ def test_a_gang_asks_once_for_each_of_its_tasks(backend: Backend) -> None:
 
 @given(
     rows=st.lists(
-        st.tuples(st.sampleddrawn_tables([0.1, 0.5, 1.0, 2.0, 7.0]), st.integers(0, 5)), max_size=12
+        st.tuples(st.sampled_from([0.1, 0.5, 1.0, 2.0, 7.0]), st.integers(0, 5)), max_size=12
     ),
     q=st.lists(st.floats(0, 1), min_size=1, max_size=4),
 )
