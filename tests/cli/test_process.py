@@ -99,6 +99,7 @@ def test_a_reader_that_goes_away_is_no_noise(lecture: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT to send")
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_with_one_word() -> None:
     words = [*COMMAND, "simulate", "-", "--cluster", "pool:2"]
     with subprocess.Popen(  # noqa: S603
