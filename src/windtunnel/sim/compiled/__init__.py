@@ -20,10 +20,13 @@ from windtunnel.sim.places import places
 if TYPE_CHECKING:
     from windtunnel.sim.contract import Placement, Policy
     from windtunnel.sim.problem import Problem
+    from windtunnel.sim.rates import Rates
 
 NAME = "compiled"
 #: What this engine can run.
-FEATURES: frozenset[str] = frozenset({"tier1", "tier2", "preemption", "levels", *BACKFILLING})
+FEATURES: frozenset[str] = frozenset(
+    {"tier1", "tier2", "preemption", "levels", "slow-downs", *BACKFILLING}
+)
 
 
 def run(
@@ -35,6 +38,7 @@ def run(
     overhead: float = 0.0,
     until: float = math.inf,
     events: str = "batch",  # noqa: ARG001 - the one order that this engine knows
+    rates: Rates | None = None,
 ) -> Flight:
     """Fly the jobs under the policy; arguments and result as in `windtunnel.sim.reference.run`.
 
@@ -43,6 +47,8 @@ def run(
     """
     kernels = load_kernels()
     room = kernels["room"]
+    if rates is not None:
+        return _slowed(problem, policy, placement, rates, queueing, float(overhead), until)
     by_service = policy.levels is not None or (policy.by_remaining and policy.by_service)
     order, position = (None, None) if by_service else _order(problem, policy)
     tables = room.tables(problem, placement)
@@ -100,6 +106,44 @@ def run(
     return _flight(problem, parts, until)
 
 
+def _slowed(
+    problem: Problem,
+    policy: Policy,
+    placement: Placement,
+    rates: Rates,
+    queueing: str,
+    overhead: float,
+    until: float,
+) -> Flight:
+    """Fly the jobs at rates that change, with the kernels made for that."""
+    room = load_kernels()["room"]
+    kernels = load_kernels(("run",), f"{__package__}.slowed")["run"]
+    neighbours: Any = rates.neighbours
+    tables, code = room.tables(problem, placement), room.code(problem, placement)
+    by_service = policy.levels is not None or (policy.by_remaining and policy.by_service)
+    order, position = (None, None) if by_service else _order(problem, policy)
+    if policy.preemptive:
+        parts, lost = kernels.fly_quota(
+            problem, neighbours, tables, position, levels=policy.levels,
+            by_remaining=policy.by_remaining, by_service=policy.by_service,
+            every=float(policy.every or 0.0), placement=code, strict=queueing == "strict",
+            overhead=overhead, until=until,
+        )  # fmt: skip
+    elif queueing in BACKFILLING:
+        shortest = queueing == "easy_sjbf"
+        estimated, by_estimate = _places(problem.estimate) if shortest else (order, position)
+        parts, lost = kernels.fly_easy(
+            problem, neighbours, tables, order, position, estimated, by_estimate, placement=code,
+            shortest_first=shortest, until=until,
+        )  # fmt: skip
+    else:
+        parts, lost = kernels.fly_queue(
+            problem, neighbours, tables, order, position, placement=code,
+            strict=queueing == "strict", until=until,
+        )  # fmt: skip
+    return _flight(problem, parts, until, lost)
+
+
 def _order(problem: Problem, policy: Policy) -> tuple[np.ndarray, np.ndarray]:
     """Return the jobs in the policy's static order, and each job's place in it, shapes (m,).
 
@@ -154,7 +198,9 @@ def _keys(problem: Problem, policy: Policy) -> np.ndarray:
     return keys
 
 
-def _flight(problem: Problem, parts: tuple[Any, ...], until: float) -> Flight:
+def _flight(
+    problem: Problem, parts: tuple[Any, ...], until: float, lost: np.ndarray | None = None
+) -> Flight:
     """Return the kernel's arrays, which are in arrival order, as a flight in table order."""
     (start, end, run_time, preemptions, segment_job, segment_start, segment_end,
      offsets, where, gpus, points) = parts  # fmt: skip
@@ -188,4 +234,5 @@ def _flight(problem: Problem, parts: tuple[Any, ...], until: float) -> Flight:
         segment_end=segment_end,
         **vars(places(problem, segment_job, offsets, (where, gpus))),
         scheduling_points=int(points),
+        slowdown_time=None if lost is None else by_row(lost, 0.0),
     )
