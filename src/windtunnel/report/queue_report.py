@@ -162,9 +162,9 @@ def _reason(cause: str) -> str:
     reasons = {
         "dependency": "dependencies, begin times and holds",
         "quota": "quotas",
-        "order": "the order of the queue: others were served first",
+        "order": "the order of the queue (others were served first)",
         "resources": "GPUs that were all busy",
-        "other": "no reason that the log shows: there was room",
+        "other": "no reason that the log shows (there was room)",
     }
     return reasons.get(cause, WORDS[cause])
 
@@ -184,9 +184,9 @@ def _causes_part(found: WaitCauses, total: dict[str, float], waited: float) -> P
         for cause in CAUSES
     ]
     table = Table("Cause", ["hours in all", "of all waiting", "mean of all jobs"], lines)
-    rule = "; ".join(f"{WORDS[cause]}: {RULES[cause]}" for cause in CAUSES)
-    lead = f"Each instant of a wait has one cause, so the causes add up to the wait. {rule}."
-    return Part("The causes", lead, [("Waiting by cause", table)])
+    lead = "Each instant of a wait has one cause, so the causes add up to the wait."
+    terms = [(WORDS[cause], RULES[cause]) for cause in CAUSES]
+    return Part("The causes", lead, [("Waiting by cause", table)], terms=terms)
 
 
 def _cells(row: Row, shown: Sequence[str]) -> list[Cell]:
