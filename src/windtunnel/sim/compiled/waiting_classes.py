@@ -14,10 +14,10 @@ from numba import njit
 
 from windtunnel.sim.compiled.device_search import gpus_may_fit, may_fit
 
-#: Rows of ``book`` (7, classes + 1): the open classes; the next one in a shut class's list, -1 at its
-#: end; the first one of each group's list, -1 if empty (there are no more groups than classes); the
-#: decision at which a shut class was tried last; each class's group; the groups whose lists are not
-#: empty, or were not when they were last walked; each group's place among these, -1 if it is not.
+#: Rows of ``book`` (7, classes + 1): the open classes; the next one in a shut class's list, -1 at
+#: its end; the first one of each group's list, -1 if empty (there are no more groups than classes);
+#: the decision at which a shut class was tried last; each class's group; the groups whose lists are
+#: not empty, or were not when they were last walked; each group's place among these, or -1.
 OPEN, NEXT, FIRST, TRIED, GROUP, LISTED, PLACE = range(7)
 
 
