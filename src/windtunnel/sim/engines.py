@@ -53,6 +53,9 @@ def choose_engine(
         apart = needed & {"conservative", "event order"}
         needs = {*needs, *(f"{name} with slow-downs" for name in apart)}
         needed |= needs
+    if policy.by_usage:
+        kernels_of = {"conservative"} if queueing == "conservative" else set()
+        needed |= {f"{name} by usage" for name in {*needs, *kernels_of} if name != "topology"}
     lacking = needed - compiled.FEATURES
     if not lacking:
         return compiled
