@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 NAME = "compiled"
 #: What this engine can run.
 FEATURES: frozenset[str] = frozenset(
-    {"tier1", "tier2", "preemption", "levels", "slow-downs", *BACKFILLING}
-    {"tier1", "tier2", "preemption", "levels", "usage", *BACKFILLING}
+    {"tier1", "tier2", "preemption", "levels", "slow-downs", "usage", *BACKFILLING}
 )
 
 
