@@ -14,12 +14,10 @@ from windtunnel.sim.compiled.borrow import borrowed
 from windtunnel.sim.compiled.heaps import pop_int, pop_time, push_int, push_time
 from windtunnel.sim.compiled.room import ON_DEVICES, give, take
 from windtunnel.sim.compiled.waiting_classes import (
-    GROUP,
-    LISTED,
     OPEN,
-    PLACE,
     TRIED,
     first_fitting,
+    new_book,
     open_all,
     shut,
     take_out,
@@ -65,9 +63,7 @@ def fly(
     heap = borrowed(owned_heap)
     kinds = len(class_start) - 1
     waiting = np.zeros(kinds, dtype=np.int64)
-    owned_book = np.full((PLACE + 1, kinds + 1), -1, dtype=np.int64)
-    owned_book[GROUP, :kinds] = group_of
-    owned_book[LISTED, kinds] = 0
+    owned_book = new_book(group_of)
     book = borrowed(owned_book)
     num_open = 0
     owned_freed = np.empty(64, dtype=np.int64)  # nodes on which room was given back

@@ -22,6 +22,16 @@ OPEN, NEXT, FIRST, TRIED, GROUP, LISTED, PLACE = range(7)
 
 
 @njit(cache=True)
+def new_book(group_of):
+    """Return the book of classes of these groups, none of which is open or shut."""
+    kinds = len(group_of)
+    book = np.full((PLACE + 1, kinds + 1), -1, dtype=np.int64)
+    book[GROUP, :kinds] = group_of
+    book[LISTED, kinds] = 0
+    return book
+
+
+@njit(cache=True)
 def shut(book, kind, point):
     """Put a class into its group's list: it did not fit at decision ``point``."""
     group = book[GROUP, kind]
