@@ -53,6 +53,12 @@ def test_devices(case: Case) -> None:
     assert_outcomes_equal(case.fly("reference"), case.fly("compiled"))
 
 
+@settings(max_examples=400 * MORE)
+@given(device_cases(conservative=False, racks=True))
+def test_racks(case: Case) -> None:
+    assert_outcomes_equal(case.fly("reference"), case.fly("compiled"))
+
+
 @settings(max_examples=200 * MORE)
 @given(device_cases(policy=st.sampled_from(SERVICE)))
 def test_devices_under_orders_by_service(case: Case) -> None:

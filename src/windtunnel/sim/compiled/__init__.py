@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 NAME = "compiled"
 #: What this engine can run.
-FEATURES: frozenset[str] = frozenset({"tier1", "tier2", "preemption", "levels", *BACKFILLING})
+FEATURES: frozenset[str] = frozenset(
+    {"tier1", "tier2", "preemption", "levels", "topology", *BACKFILLING}
+)
 
 
 def run(
