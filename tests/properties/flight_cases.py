@@ -230,7 +230,11 @@ def device_jobs(draw: st.DrawFn, *, pooled: bool) -> Jobs:
 
 @st.composite
 def device_cases(
-    draw: st.DrawFn, *, policy: Any = None, conservative: bool = True, racks: bool = False
+    draw: st.DrawFn,
+    *,
+    policy: Any = None,
+    rules: tuple[str | None, ...] = (None, "strict", "skip", "easy", "easy_sjbf", "conservative"),
+    racks: bool = False,
 ) -> Case:
     """Runs on nodes with devices, cores and memory, under every placement that there is."""
     sharing = draw(st.sampled_from(("devices", "devices", "pooled")))
@@ -241,7 +245,6 @@ def device_cases(
         ("", "", ":ties=name", ":ties=random", ":gang=fill", ":scores=float:gang=fill")
     )
     topology = st.sampled_from((":topology=rack", ":topology=rack-only") if racks else ("",))
-    rules = (None, "strict", "skip", "easy", "easy_sjbf", *("conservative",) * conservative)
     chosen = draw(st.sampled_from(POLICIES) if policy is None else policy)
     preempts = chosen in POLICIES[4:] or not isinstance(chosen, str)
     return Case(

@@ -75,9 +75,12 @@ def run(
         )  # fmt: skip
     else:
         if queueing == "conservative":
-            started = kernels["conservative_kernel"].fly(
+            kernel = kernels["conservative_kernel"]
+            profile = kernel.empty_profile(tables, devices=bool(problem.devices))
+            started = kernel.fly(
                 problem.submit, problem.duration, problem.estimate, position, order,
-                problem.demand_of, room.slots(problem), *tables, code, until,
+                problem.demand_of, room.slots(problem), *tables, room.own_code(problem, placement),
+                room.kept_rows(tables, code), *profile, until,
             )  # fmt: skip
         elif queueing in BACKFILLING:
             shortest = queueing == "easy_sjbf"
