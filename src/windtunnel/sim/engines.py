@@ -21,7 +21,6 @@ def choose_engine(
     *,
     queueing: str = "strict",
     events: str = "batch",
-    devices: bool = False,
     needs: Collection[str] = (),
 ) -> Any:
     """Return the engine module (``NAME``, ``FEATURES``, ``run``) to fly a policy with.
@@ -31,7 +30,6 @@ def choose_engine(
         policy: what it must be able to run.
         queueing: the head-of-line rule.
         events: one of `windtunnel.sim.contract.EVENT_ORDERS`.
-        devices: the nodes' devices, cores and memory are modelled.
         needs: further features that the run needs.
 
     Raises:

@@ -27,6 +27,7 @@ NAME = "compiled"
 #: What this engine can run.
 FEATURES: frozenset[str] = frozenset(
     {"tier1", "tier2", "preemption", "levels", "slow-downs", "usage", *BACKFILLING}
+    {"tier1", "tier2", "preemption", "levels", "topology", *BACKFILLING}
 )
 
 
@@ -90,8 +91,13 @@ def run(
             )  # fmt: skip
         elif queueing == "conservative":
             started = kernels["conservative_kernel"].fly(
+        if queueing == "conservative":
+            kernel = kernels["conservative_kernel"]
+            profile = kernel.empty_profile(tables, devices=bool(problem.devices))
+            started = kernel.fly(
                 problem.submit, problem.duration, problem.estimate, position, order,
-                problem.demand_of, room.slots(problem), *tables, code, until,
+                problem.demand_of, room.slots(problem), *tables, room.own_code(problem, placement),
+                room.kept_rows(tables, code), *profile, until,
             )  # fmt: skip
         elif queueing in BACKFILLING:
             shortest = queueing == "easy_sjbf"
