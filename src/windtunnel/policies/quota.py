@@ -16,6 +16,8 @@ import math
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from windtunnel.cluster.parts import holding_types
 from windtunnel.errors import PolicyError, SpecError, quote
 from windtunnel.policies.quota_books import Held, open_accounts, parts
@@ -177,7 +179,6 @@ class QuotaRun(Policy):
         self._words = policy.words
         self._fair = policy.words["fair_sharing"] == "yes"
         self._accounts = open_accounts(quotas)
-        self._account_of = {account.name: account for account in self._accounts}
         self._lines = [
             WaitingLine(policy.wait, strict=self._word(a, "queueing_strategy") == "StrictFIFO")
             for a in self._accounts
@@ -196,7 +197,9 @@ class QuotaRun(Policy):
         self._problem = problem
         self._is_numbers = policy.in_numbers == "cohorts"
         refuse_types(self.label, self._accounts, problem)
-        refuse_jobs(self.label, problem, self._account_of, self._account_for, self._flavors)
+        #: The number of each job's account, by arrival number.
+        self._queue_of = self._queues(problem)
+        refuse_jobs(self.label, problem, self._accounts, self._queue_of, self._flavors)
         self._note = note
         self.parameters = {
             **policy.words,
@@ -218,12 +221,10 @@ class QuotaRun(Policy):
         """The run in numbers; None where it takes a policy to say who gives way."""
         if not self._is_numbers:
             return None
-        views = self._problem.jobs.views
-        accounts = [self._account_for(views[row].vc) for row in self._problem.rows.tolist()]
         return in_numbers(
             self._problem,
             self._accounts,
-            [account.index for account in accounts],
+            self._queue_of,
             self._flavors,
             strict=[self._word(a, "queueing_strategy") == "StrictFIFO" for a in self._accounts],
             fair=self._fair,
@@ -272,7 +273,7 @@ class QuotaRun(Policy):
         for line in self._lines:
             line.open(now)
         for job in queue.arrived:
-            account = self._account_for(job.vc)
+            account = self._accounts[self._queue_of[job.number]]
             flavors = self._flavors(self._demand_of[job.number], account)
             self._asked[job.number] = parts(job.num_gpus), flavors
             self._lines[account.index].add(job, cluster.demand_class(job))
@@ -352,9 +353,13 @@ class QuotaRun(Policy):
         """Return a queue's own word for an option, or else the policy's."""
         return getattr(account.quota, option) or self._words[option]
 
-    def _account_for(self, vc: str | None) -> Account:
-        found = self._account_of.get(NO_VC if vc is None else vc)
-        return self._account_of[REST] if found is None else found
+    def _queues(self, problem: Problem) -> np.ndarray:
+        """Return the number of each job's account, -1 where it has none, shape (m,)."""
+        index_of = {account.name: account.index for account in self._accounts}
+        rest = index_of.get(REST, -1)
+        vcs = problem.jobs.vc[problem.rows].tolist()
+        found = [index_of.get(NO_VC if vc is None else vc, rest) for vc in vcs]
+        return np.array(found, dtype=np.int64)
 
     def _flavors(self, kind: int, account: Account) -> tuple[str, ...]:
         """Return the GPU types of the queue's quota that hold a job of a class, all if any does."""
@@ -370,16 +375,19 @@ def _types(job: JobView, flavor: str) -> tuple[str, ...] | None:
 
 
 def _from_past_use(problem: Problem) -> tuple[Quotas, str]:
-    usage: dict[str, float] = {NO_VC: 0.0} if not len(problem.rows) else {}
-    least: dict[str, float] = dict.fromkeys(usage, 0.0)
-    jobs = problem.jobs
-    vcs, num_gpus = jobs.vc, jobs.num_gpus
-    for row, duration in zip(problem.rows.tolist(), problem.duration.tolist(), strict=True):
-        vc = NO_VC if vcs[row] is None else vcs[row]
-        gpus = float(num_gpus[row])
-        usage[vc] = usage.get(vc, 0.0) + gpus * duration
-        least[vc] = max(least.get(vc, 0.0), gpus)
-    return proportional(usage, least, problem.quota / problem.units)
+    jobs, rows = problem.jobs, problem.rows
+    numbers: dict[str, int] = {} if len(rows) else {NO_VC: 0}
+    vcs = [NO_VC if vc is None else vc for vc in jobs.vc[rows].tolist()]
+    owner = np.array([numbers.setdefault(vc, len(numbers)) for vc in vcs], dtype=np.int64)
+    gpus = jobs.num_gpus[rows]
+    usage = np.bincount(owner, weights=gpus * problem.duration, minlength=len(numbers))
+    least = np.zeros(len(numbers))
+    np.maximum.at(least, owner, gpus)
+    return proportional(
+        dict(zip(numbers, usage.tolist(), strict=True)),
+        dict(zip(numbers, least.tolist(), strict=True)),
+        problem.quota / problem.units,
+    )
 
 
 def _check_seconds(**seconds: float) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windtunnel.cluster.parts import nodes_of_types, restricted
-from windtunnel.policies.quota_books import parts
+from windtunnel.policies.quota_books import PARTS
 from windtunnel.policies.quotas import ANY_TYPE
 from windtunnel.sim.cohort_order import CohortOrder
 
@@ -18,10 +18,31 @@ if TYPE_CHECKING:
     from windtunnel.sim.problem import Problem
 
 
+def amounts(problem: Problem) -> np.ndarray:
+    """Return the whole millionths of GPUs that each job asks for, Int array (m,)."""
+    asked: np.ndarray = np.rint(problem.jobs.num_gpus[problem.rows] * PARTS).astype(np.int64)
+    return asked
+
+
+def lines(problem: Problem, account_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pairs of a queue and a demand class that there are, and each job's.
+
+    Args:
+        problem: the run.
+        account_of: Int array (m,), the number of each job's account.
+
+    Returns:
+        Int arrays of shapes (lines, 2) and (m,).
+    """
+    kinds = max(len(problem.demands), 1)
+    pairs, line_of = np.unique(account_of * kinds + problem.demand_of, return_inverse=True)
+    return np.stack([pairs // kinds, pairs % kinds], axis=1), line_of.reshape(-1)
+
+
 def in_numbers(
     problem: Problem,
     accounts: Sequence[Account],
-    account_of: Sequence[int],
+    account_of: np.ndarray,
     flavors_of: Callable[[int, Account], tuple[str, ...]],
     *,
     strict: Sequence[bool],
@@ -32,34 +53,30 @@ def in_numbers(
     Args:
         problem: the run.
         accounts: the queues' accounts, nothing of them in use.
-        account_of: the number of each job's account, by arrival number.
+        account_of: Int array (m,), the number of each job's account, by arrival number.
         flavors_of: the GPU types that jobs of a demand class try in a queue, in order.
         strict: whether a queue's first job holds up the others, by account.
         fair: fair sharing.
     """
     flavors = list(dict.fromkeys(flavor for account in accounts for flavor in account.flavors))
-    pairs = zip(account_of, problem.demand_of.tolist(), strict=True)
-    numbers: dict[tuple[int, int], int] = {}
-    line_of = [numbers.setdefault(pair, len(numbers)) for pair in pairs]
-    jobs = problem.jobs
-    asked = np.asarray(jobs.num_gpus[problem.rows], dtype=np.float64)
-    first_of = {line: job for job, line in reversed(list(enumerate(line_of)))}
-    tried = np.full((len(numbers), len(flavors)), -1, dtype=np.int64)
-    fits = np.full((len(numbers), len(flavors)), -1, dtype=np.int64)
+    pairs, line_of = lines(problem, account_of)
+    asked = np.zeros(len(pairs))  # jobs of one demand class all ask for GPUs, or none does
+    np.maximum.at(asked, line_of, problem.jobs.num_gpus[problem.rows])
+    tried = np.full((len(pairs), len(flavors)), -1, dtype=np.int64)
+    fits = np.full((len(pairs), len(flavors)), -1, dtype=np.int64)
     bound = _Bound(problem)
-    for (account, kind), line in numbers.items():
-        free_of_gpus = not asked[first_of[line]]
+    for line, (account, kind) in enumerate(pairs.tolist()):
         for index, flavor in enumerate(flavors_of(kind, accounts[account])):
             tried[line, index] = flavors.index(flavor)
-            anywhere = flavor == ANY_TYPE or free_of_gpus
+            anywhere = flavor == ANY_TYPE or not asked[line]
             fits[line, index] = kind if anywhere else bound.to(kind, flavor)
     cohorts = list(dict.fromkeys(a.quota.cohort for a in accounts if a.quota.cohort is not None))
-    priority = jobs.priority[problem.rows]
+    priority = problem.jobs.priority[problem.rows]
     return CohortOrder(
-        amount=np.array([parts(gpus) for gpus in asked.tolist()], dtype=np.int64),
+        amount=amounts(problem),
         priority=np.where(np.isnan(priority), 0.0, priority),
-        line_of=np.array(line_of, dtype=np.int64),
-        queue_of=np.array([account for account, _ in numbers], dtype=np.int64),
+        line_of=line_of,
+        queue_of=pairs[:, 0],
         flavors=tried,
         fits=fits,
         demands=(*problem.demands, *bound.demands),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from windtunnel.errors import PolicyError, quote
-from windtunnel.policies.quota_books import PARTS, parts
+from windtunnel.policies.quota_books import PARTS
+from windtunnel.policies.quota_numbers import amounts, lines
 from windtunnel.policies.quotas import ANY_TYPE, NO_VC, REST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from windtunnel.policies.quota_books import Account
     from windtunnel.sim.problem import Problem
@@ -40,8 +44,8 @@ def refuse_types(label: str, accounts: Iterable[Account], problem: Problem) -> N
 def refuse_jobs(
     label: str,
     problem: Problem,
-    names: Collection[str],
-    account_for: Callable[[str | None], Account],
+    accounts: Sequence[Account],
+    account_of: np.ndarray,
     flavors_of: Callable[[int, Account], tuple[str, ...]],
 ) -> None:
     """Check that every job could start if nobody else were there.
@@ -49,34 +53,34 @@ def refuse_jobs(
     Args:
         label: the policy's.
         problem: the run.
-        names: the virtual clusters that have a queue of their own.
-        account_for: virtual cluster -> its account.
+        accounts: of all queues.
+        account_of: Int array (m,), each job's, by arrival number; -1 = it has none.
         flavors_of: the GPU types that jobs of a demand class try in a queue.
 
     Raises:
         PolicyError: a job has no queue, or asks for more than its queue can ever use.
     """
     jobs = problem.jobs
-    for row in problem.rows.tolist() if REST not in names else ():
-        vc = NO_VC if jobs.vc[row] is None else jobs.vc[row]
-        if vc not in names:
-            message = (
-                f"virtual cluster {quote(vc)} has no quota; name it, or give one queue to all "
-                f"others with vc = {quote(REST)}"
-            )
-            raise PolicyError(label, message, job=jobs.job_id[row])
-    most: dict[int, dict[str, int]] = {}
-    for row, kind in zip(problem.rows.tolist(), problem.demand_of.tolist(), strict=True):
-        view = jobs.views[row]
-        account = account_for(view.vc)
-        if account.index not in most:
-            most[account.index] = {flavor: account.most(flavor) for flavor in account.flavors}
-        flavors = flavors_of(kind, account)
-        limit = max((most[account.index][f] for f in flavors), default=0)
-        if parts(view.num_gpus) > limit or not flavors:
-            of_type = f" of type {view.gpu_type}" if view.gpu_type else ""
-            message = (
-                f"asks for {view.num_gpus:g} GPUs{of_type}; the quota of {quote(account.name)} "
-                f"allows {limit / PARTS:g} at most, whoever else runs"
-            )
-            raise PolicyError(label, message, job=view.job_id)
+    for job in np.flatnonzero(account_of < 0)[:1].tolist():
+        row = problem.rows[job]
+        message = (
+            f"virtual cluster {quote(NO_VC if jobs.vc[row] is None else jobs.vc[row])} has no "
+            f"quota; name it, or give one queue to all others with vc = {quote(REST)}"
+        )
+        raise PolicyError(label, message, job=jobs.job_id[row])
+    pairs, line_of = lines(problem, account_of)
+    most = cache(lambda number, flavor: accounts[number].most(flavor))
+    limits = np.full(len(pairs), -1, dtype=np.int64)
+    for line, (number, kind) in enumerate(pairs.tolist()):
+        possible = [most(number, flavor) for flavor in flavors_of(kind, accounts[number])]
+        limits[line] = max(possible, default=-1)
+    over = np.flatnonzero(amounts(problem) > limits[line_of]) if len(pairs) else ()
+    for job in list(over)[:1]:
+        view = jobs.views[problem.rows[job]]
+        of_type = f" of type {view.gpu_type}" if view.gpu_type else ""
+        message = (
+            f"asks for {view.num_gpus:g} GPUs{of_type}; the quota of "
+            f"{quote(accounts[account_of[job]].name)} allows "
+            f"{max(limits[line_of[job]], 0) / PARTS:g} at most, whoever else runs"
+        )
+        raise PolicyError(label, message, job=view.job_id)
