@@ -56,9 +56,11 @@ def golden_workload(count: int) -> dict[str, np.ndarray]:
     return {"submit_time": submit, "duration": duration, "num_gpus": num_gpus.astype(float)}
 
 
-def _problem(count: int) -> Problem:
+def _problem(count: int, more: dict[str, list[str]] | None = None) -> Problem:
     cluster = ClusterSpec.uniform(nodes=812, gpus_per_node=8)
-    return problems.build(schema.as_jobs(golden_workload(count)), cluster, as_pool=False)
+    return problems.build(
+        schema.as_jobs(golden_workload(count) | (more or {})), cluster, as_pool=False
+    )
 
 
 @pytest.fixture(scope="session")
@@ -69,6 +71,14 @@ def million() -> Problem:
 @pytest.fixture(scope="session")
 def hundred_thousand() -> Problem:
     return _problem(100_000)
+
+
+@pytest.fixture(scope="session")
+def with_owners() -> Problem:
+    """A hundred thousand jobs of 100 users in 15 virtual clusters."""
+    users = np.random.default_rng(1).integers(0, 100, 100_000)
+    owners = {"user": [f"u{u}" for u in users], "vc": [f"v{u % 15}" for u in users]}
+    return _problem(100_000, owners)
 
 
 @pytest.fixture(scope="session")

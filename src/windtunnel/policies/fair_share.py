@@ -188,13 +188,14 @@ class Multifactor(Policy):
         self.books.leave(job.row, now)
 
     @property
-    def by_usage(self) -> bool:
-        """Whether its keys are those of its `UsageOrder`: no subclass has its own."""
+    def in_numbers(self) -> str:
+        """``usage``, unless a subclass has keys of its own."""
         kind = type(self)
-        return kind.key in (Multifactor.key, FairShare.key) and all(
+        known = kind.key in (Multifactor.key, FairShare.key) and all(
             getattr(kind, name) is getattr(Multifactor, name)
             for name in ("priority_of", "started", "stopped")
         )
+        return "usage" if known else ""
 
     @property
     def books(self) -> Accounts:

@@ -13,11 +13,16 @@ says who gives way.
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from windtunnel.cluster.parts import holding_types
 from windtunnel.errors import PolicyError, SpecError, quote
-from windtunnel.policies.quota_books import PARTS, Held, open_accounts, parts
+from windtunnel.policies.quota_books import Held, open_accounts, parts
+from windtunnel.policies.quota_numbers import in_numbers
+from windtunnel.policies.quota_possible import refuse_jobs, refuse_types
 from windtunnel.policies.quota_reclaim import Preemptor, Reclaimed, reclaim
 from windtunnel.policies.quotas import ANY_TYPE, NO_VC, REST, Quotas, proportional
 from windtunnel.policies.waiting_line import (
@@ -34,6 +39,7 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.free import Where
     from windtunnel.policies.quota_books import Account
+    from windtunnel.sim.cohort_order import CohortOrder
     from windtunnel.sim.jobs import JobView
     from windtunnel.sim.problem import Problem
 
@@ -115,6 +121,21 @@ class Quota(Policy):
             given = quotas if isinstance(quotas, Quotas) else Quotas.from_mapping(quotas)
             self.quotas = given
 
+    @property
+    def in_numbers(self) -> str:
+        """``cohorts``, unless somebody may give way or be put back, or a subclass has its own ways.
+
+        Who gives way is found by trying places without them, job by job.
+        """
+        kind = type(self)
+        own = kind.for_run is not Quota.for_run or kind.decide is not Quota.decide
+        said = [self.words["reclaim_within_cohort"], self.words["within_cluster_queue"]]
+        for queue in () if self.quotas is None else self.quotas.queues:
+            said += [queue.reclaim_within_cohort or "Never", queue.within_cluster_queue or "Never"]
+        if own or set(said) != {"Never"} or self.wait.timeout < math.inf:
+            return ""
+        return "cohorts"
+
     def decide(
         self,
         now: float,  # noqa: ARG002 - one contract
@@ -158,7 +179,6 @@ class QuotaRun(Policy):
         self._words = policy.words
         self._fair = policy.words["fair_sharing"] == "yes"
         self._accounts = open_accounts(quotas)
-        self._account_of = {account.name: account for account in self._accounts}
         self._lines = [
             WaitingLine(policy.wait, strict=self._word(a, "queueing_strategy") == "StrictFIFO")
             for a in self._accounts
@@ -174,8 +194,12 @@ class QuotaRun(Policy):
         #: GPU types that hold jobs of each demand class, each type alone; None = without GPUs.
         self._holding = [holding_types(demand, free, problem.types) for demand in problem.demands]
         self._demand_of: list[int] = problem.demand_of.tolist()
-        self._refuse_types(problem)
-        self._refuse_jobs(problem)
+        self._problem = problem
+        self._is_numbers = policy.in_numbers == "cohorts"
+        refuse_types(self.label, self._accounts, problem)
+        #: The number of each job's account, by arrival number.
+        self._queue_of = self._queues(problem)
+        refuse_jobs(self.label, problem, self._accounts, self._queue_of, self._flavors)
         self._note = note
         self.parameters = {
             **policy.words,
@@ -191,6 +215,20 @@ class QuotaRun(Policy):
         put_back = sum(line.num_timeouts for line in self._lines)
         late = f"{put_back:,} times a job was put back because it waited at the head for too long."
         return (*([self._note] if self._note else []), *([late] if put_back else []))
+
+    @cached_property
+    def cohort_order(self) -> CohortOrder | None:
+        """The run in numbers; None where it takes a policy to say who gives way."""
+        if not self._is_numbers:
+            return None
+        return in_numbers(
+            self._problem,
+            self._accounts,
+            self._queue_of,
+            self._flavors,
+            strict=[self._word(a, "queueing_strategy") == "StrictFIFO" for a in self._accounts],
+            fair=self._fair,
+        )
 
     def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Start | Preempt | Wake]:
         """Yield who starts and who gives way."""
@@ -235,7 +273,7 @@ class QuotaRun(Policy):
         for line in self._lines:
             line.open(now)
         for job in queue.arrived:
-            account = self._account_for(job.vc)
+            account = self._accounts[self._queue_of[job.number]]
             flavors = self._flavors(self._demand_of[job.number], account)
             self._asked[job.number] = parts(job.num_gpus), flavors
             self._lines[account.index].add(job, cluster.demand_class(job))
@@ -315,9 +353,13 @@ class QuotaRun(Policy):
         """Return a queue's own word for an option, or else the policy's."""
         return getattr(account.quota, option) or self._words[option]
 
-    def _account_for(self, vc: str | None) -> Account:
-        found = self._account_of.get(NO_VC if vc is None else vc)
-        return self._account_of[REST] if found is None else found
+    def _queues(self, problem: Problem) -> np.ndarray:
+        """Return the number of each job's account, -1 where it has none, shape (m,)."""
+        index_of = {account.name: account.index for account in self._accounts}
+        rest = index_of.get(REST, -1)
+        vcs = problem.jobs.vc[problem.rows].tolist()
+        found = [index_of.get(NO_VC if vc is None else vc, rest) for vc in vcs]
+        return np.array(found, dtype=np.int64)
 
     def _flavors(self, kind: int, account: Account) -> tuple[str, ...]:
         """Return the GPU types of the queue's quota that hold a job of a class, all if any does."""
@@ -326,53 +368,6 @@ class QuotaRun(Policy):
             return account.flavors
         return tuple(f for f in account.flavors if f in holding)
 
-    def _refuse_types(self, problem: Problem) -> None:
-        """Check the GPU types of the quotas against the cluster's.
-
-        Raises:
-            PolicyError: the cluster has no such type.
-        """
-        known = {kind for kind in problem.types if kind is not None}
-        for account in self._accounts:
-            unknown = [f for f in account.flavors if f != ANY_TYPE and f not in known]
-            if unknown:
-                message = (
-                    f"the quota of {quote(account.name)} is of GPU type {quote(unknown[0])}; the "
-                    f"cluster has {', '.join(sorted(known)) or 'no types that it tells apart'}"
-                )
-                raise PolicyError(self.label, message)
-
-    def _refuse_jobs(self, problem: Problem) -> None:
-        """Check that every job could start if nobody else were there.
-
-        Raises:
-            PolicyError: a job has no queue, or asks for more than its queue can ever use.
-        """
-        most = [{f: a.most(f) for f in a.flavors} for a in self._accounts]
-        jobs = problem.jobs
-        for row in problem.rows.tolist():
-            vc = jobs.vc[row]
-            if (NO_VC if vc is None else vc) not in self._account_of:
-                if REST in self._account_of:
-                    continue
-                message = (
-                    f"virtual cluster {quote(NO_VC if vc is None else vc)} has no quota; name it, "
-                    f"or give one queue to all others with vc = {quote(REST)}"
-                )
-                raise PolicyError(self.label, message, job=jobs.job_id[row])
-        for row, kind in zip(problem.rows.tolist(), problem.demand_of.tolist(), strict=True):
-            view = jobs.views[row]
-            account = self._account_for(view.vc)
-            flavors = self._flavors(kind, account)
-            limit = max((most[account.index][f] for f in flavors), default=0)
-            if parts(view.num_gpus) > limit or not flavors:
-                of_type = f" of type {view.gpu_type}" if view.gpu_type else ""
-                message = (
-                    f"asks for {view.num_gpus:g} GPUs{of_type}; the quota of {quote(account.name)} "
-                    f"allows {limit / PARTS:g} at most, whoever else runs"
-                )
-                raise PolicyError(self.label, message, job=view.job_id)
-
 
 def _types(job: JobView, flavor: str) -> tuple[str, ...] | None:
     """Return the GPU types that a job on a flavor is bound to; None = those it accepts."""
@@ -380,16 +375,19 @@ def _types(job: JobView, flavor: str) -> tuple[str, ...] | None:
 
 
 def _from_past_use(problem: Problem) -> tuple[Quotas, str]:
-    usage: dict[str, float] = {NO_VC: 0.0} if not len(problem.rows) else {}
-    least: dict[str, float] = dict.fromkeys(usage, 0.0)
-    jobs = problem.jobs
-    vcs, num_gpus = jobs.vc, jobs.num_gpus
-    for row, duration in zip(problem.rows.tolist(), problem.duration.tolist(), strict=True):
-        vc = NO_VC if vcs[row] is None else vcs[row]
-        gpus = float(num_gpus[row])
-        usage[vc] = usage.get(vc, 0.0) + gpus * duration
-        least[vc] = max(least.get(vc, 0.0), gpus)
-    return proportional(usage, least, problem.quota / problem.units)
+    jobs, rows = problem.jobs, problem.rows
+    numbers: dict[str, int] = {} if len(rows) else {NO_VC: 0}
+    vcs = [NO_VC if vc is None else vc for vc in jobs.vc[rows].tolist()]
+    owner = np.array([numbers.setdefault(vc, len(numbers)) for vc in vcs], dtype=np.int64)
+    gpus = jobs.num_gpus[rows]
+    usage = np.bincount(owner, weights=gpus * problem.duration, minlength=len(numbers))
+    least = np.zeros(len(numbers))
+    np.maximum.at(least, owner, gpus)
+    return proportional(
+        dict(zip(numbers, usage.tolist(), strict=True)),
+        dict(zip(numbers, least.tolist(), strict=True)),
+        problem.quota / problem.units,
+    )
 
 
 def _check_seconds(**seconds: float) -> None:

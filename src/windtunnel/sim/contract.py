@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from windtunnel.cluster.free import Where
+    from windtunnel.sim.cohort_order import CohortOrder
     from windtunnel.sim.elastic.work import Option
     from windtunnel.sim.jobs import Jobs, JobView
     from windtunnel.sim.problem import Problem
@@ -169,7 +170,7 @@ class Policy:
     by_remaining: bool = False
     by_service: bool = False
     levels: Levels | None = None
-    #: Keys by what groups have used, in the copy that ``for_run`` returns; see `by_usage`.
+    #: The numbers of `in_numbers`, in the copy that ``for_run`` returns.
     usage_order: UsageOrder | None = None
     every: float | None = None
     elastic: bool = False
@@ -226,9 +227,18 @@ class Policy:
         return kind.started is not Policy.started or kind.stopped is not Policy.stopped
 
     @property
-    def by_usage(self) -> bool:
-        """Whether ``for_run`` gives a `UsageOrder` that says all that ``key`` does."""
-        return False
+    def cohort_order(self) -> CohortOrder | None:
+        """The same for quotas."""
+        return None
+
+    @property
+    def in_numbers(self) -> str:
+        """The feature of an engine that need not ask the policy, as ``for_run`` gives its numbers.
+
+        ``usage``: a `UsageOrder` says all that ``key`` does; ``cohorts``: a `CohortOrder` says all
+        that ``decide`` does; empty: the policy is asked.
+        """
+        return ""
 
     @property
     def keeps_books(self) -> bool:
@@ -251,12 +261,12 @@ class Policy:
     @property
     def requires(self) -> frozenset[str]:
         """What an engine must offer to run this policy."""
+        if self.in_numbers:
+            return frozenset({self.in_numbers})
         needs = {f"tier{self.tier}"}
         needs |= {"preemption"} if self.preemptive else set()
-        needs |= {"levels"} if self.levels is not None else set()
-        if self.by_usage:
-            return frozenset(needs | {"usage"})
         needs |= {"rounds"} if self.every is not None and self.levels is None else set()
+        needs |= {"levels"} if self.levels is not None else set()
         needs |= {"watching"} if self.watches else set()
         return frozenset(needs)
 

@@ -54,6 +54,10 @@ def choose_engine(
     if policy.by_usage:
         kernels_of = {"conservative"} if queueing == "conservative" else set()
         needed |= {f"{name} by usage" for name in {*needs, *kernels_of} if name != "topology"}
+    if policy.in_numbers:  # kernels of their own, which have what they say and no more
+        more = {*needs, "event order" if events != "batch" else "", queueing}
+        more &= {*needs, "event order", "conservative"} - {"topology"}
+        needed |= {f"{name} by {policy.in_numbers}" for name in more}
     lacking = needed - compiled.FEATURES
     if not lacking:
         return compiled

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.sim.compiled import usage_flights
+from windtunnel.sim.compiled import cohort_flights, usage_flights
 from windtunnel.sim.compiled.loading import load_kernels
 from windtunnel.sim.contract import BACKFILLING, Levels, checked_key, static_rank
 from windtunnel.sim.flight import FINISHED, NOT_SUBMITTED, REJECTED, RUNNING, WAITING, Flight
@@ -28,6 +28,7 @@ NAME = "compiled"
 FEATURES: frozenset[str] = frozenset(
     {"tier1", "tier2", "preemption", "levels", "slow-downs", "usage", *BACKFILLING}
     {"tier1", "tier2", "preemption", "levels", "topology", *BACKFILLING}
+    {"tier1", "tier2", "preemption", "levels", "usage", "cohorts", *BACKFILLING}
 )
 
 
@@ -52,8 +53,9 @@ def run(
     if rates is not None:
         return _slowed(problem, policy, placement, rates, queueing, float(overhead), until)
     by_service = policy.levels is not None or (policy.by_remaining and policy.by_service)
-    by_usage = policy.usage_order
-    order, position = (None, None) if by_service or by_usage else _order(problem, policy)
+    by_usage, cohorts = policy.usage_order, policy.cohort_order
+    asked = not (by_service or by_usage or cohorts)
+    order, position = _order(problem, policy) if asked else (None, None)
     tables = room.tables(problem, placement)
     sizes = np.bincount(problem.demand_of, minlength=len(problem.demands))
     class_start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -81,7 +83,10 @@ def run(
             record.end, record.offsets, record.nodes, record.gpus, points,
         )  # fmt: skip
     else:
-        if by_usage is not None:
+        if cohorts is not None:
+            place = _places(-cohorts.priority)[1]
+            started = cohort_flights.fly(problem, cohorts, placement, place, until)
+        elif by_usage is not None:
             shortest = queueing == "easy_sjbf"
             arrival = np.arange(len(problem.rows))
             started = usage_flights.fly(
