@@ -72,9 +72,7 @@ def max_min(
     Returns:
         The smallest product, the model, and a solution's values, shape (columns,).
     """
-    model, scale = max_min_model(
-        name, instance, factors, usable=usable, packed=packed, merge=merge
-    )
+    model, scale = max_min_model(name, instance, factors, usable=usable, packed=packed, merge=merge)
     solution = model.lp.solve(then=model.tie_breaks(scale))
     return solution.objective, model, solution.values
 
