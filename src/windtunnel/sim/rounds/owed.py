@@ -16,7 +16,6 @@ spread over nodes run at the speeds measured so.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -25,45 +24,16 @@ from windtunnel.errors import PolicyError
 from windtunnel.sim.rounds.contract import ALONE
 from windtunnel.sim.rounds.places import Places
 from windtunnel.sim.rounds.record import RoundLog
+from windtunnel.sim.rounds.wanted import Wanted
 
 if TYPE_CHECKING:
     from windtunnel.sim.rounds.contract import Allocator, Rules, Work
     from windtunnel.sim.rounds.record import Spot
 
-#: Decimals of the seconds owed that decide on an order.
-_DIGITS = 6
 #: A job and `ALONE`, or two jobs that share GPUs.
 _Unit: TypeAlias = tuple[int, int]
 #: A unit that is to run, and its GPU type.
 _Pick: TypeAlias = tuple[_Unit, int]
-
-
-@dataclass(frozen=True)
-class _Wanted:
-    """Which units have a share of which types, by unit and type; arrays of shape (shares,).
-
-    Attributes:
-        units: row of the unit in the decision.
-        kinds: GPU type.
-        shares: > 0.
-        one: the unit's first job.
-        other: its second, or `ALONE`.
-        gangs: GPUs of the unit.
-    """
-
-    units: np.ndarray
-    kinds: np.ndarray
-    shares: np.ndarray
-    one: np.ndarray
-    other: np.ndarray
-    gangs: np.ndarray
-
-    @classmethod
-    def of(cls, members: np.ndarray, share: np.ndarray, gangs: np.ndarray) -> _Wanted:
-        """Return those of a decision."""
-        units, kinds = np.nonzero(share > 0)
-        one, other = members[units].T
-        return cls(units, kinds, share[units, kinds], one, other, gangs[one])
 
 
 def fly_by_owed_time(work: Work, allocate: Allocator, rules: Rules) -> RoundLog:
@@ -107,7 +77,7 @@ class _Flight:
         self.owed = np.empty((0, work.num_types))
         self.row_of = np.full(work.num_jobs, -1)
         self.pair_at: dict[_Unit, int] = {}
-        self.wanted = _Wanted.of(self.members, self.share, work.gangs)
+        self.wanted = Wanted.of(self.members, self.share, work.gangs)
         self.kind_of = np.full(work.num_jobs, -1)
         self.unit_on = np.full(work.num_jobs, -1)
         self.held = np.zeros(work.num_jobs)
@@ -179,7 +149,7 @@ class _Flight:
         share = np.where(self.work.runnable(decision.members), decision.shares, 0.0)
         self._carry_over(decision.members, share)
         self.members, self.share = decision.members, share
-        self.wanted = _Wanted.of(self.members, share, self.work.gangs)
+        self.wanted = Wanted.of(self.members, share, self.work.gangs)
         running = self.active[self.kind_of[self.active] >= 0]
         self.unit_on[running] = self.row_of[running]
         for job in running[self.partner[running] != ALONE].tolist():
@@ -283,11 +253,7 @@ class _Flight:
         if within:
             able &= (want.other == ALONE) & (self.kind_of[want.one] < 0)
             able &= want.gangs <= np.array(left)[want.kinds]
-        rows = able.nonzero()[0]
-        share = want.shares[rows]
-        worth = self.owed[want.units[rows], want.kinds[rows]] + share * self.rules.length
-        # Seconds owed are sums over many rounds: their last digits are rounding, and no order.
-        rows = rows[np.lexsort((-share, -worth.round(_DIGITS)))]
+        rows = want.most_owed_first(able.nonzero()[0], self.owed, self.rules.length)
         chosen = []
         columns = (want.one, want.other, want.kinds, want.gangs)
         for one, other, kind, gang in zip(*(c[rows].tolist() for c in columns), strict=True):
