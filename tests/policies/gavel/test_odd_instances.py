@@ -152,6 +152,20 @@ def test_lecture_objectives() -> None:
         ({"jobs": [{"id": 0, "throughputs": {"v100": float("nan")}}]}, "finite number"),
         ({"pairs": [{"jobs": [0, 7], "throughputs": {}}]}, "there is no job 7"),
         ({"entities": [{"id": "a", "policy": "fairnes"}]}, "Did you mean 'fairness'"),
+        ({"cluster": {1: 2}}, "instance.cluster: expected GPU types by name"),
+        ({"cluster": {}}, "instance.cluster: expected GPU types by name"),
+        ({"jobs": [{"id": float("nan"), "throughputs": {}}]}, "expected a mapping with an 'id'"),
+        ({"jobs": [{"id": 0, "throughputs": {}, "scale_facter": 4}]}, "mean 'scale_factor'"),
+        ({"clustr": {}}, "instance.clustr: unknown name. Did you mean 'cluster'"),
+        ({"pairs": 3}, "instance.pairs: expected a list, not 3"),
+        ({"pairs": [{"jobs": [[0], 1], "throughputs": {}}]}, r"there is no job \[0\]"),
+        ({"pairs": [{"jobs": [0, 1], "throughputs": {}}] * 2}, "0 and 1 are a pair already"),
+        ({"pairs": [{"jobs": [0, 1], "throughputs": {"v100": [3]}}]}, "speeds of both jobs"),
+        ({"pairs": [{"jobs": [0, 1], "throughputs": {"v100": 3}}]}, "speeds of both jobs"),
+        ({"entities": 3}, "instance.entities: expected a list, not 3"),
+        ({"entities": [{"id": [1]}]}, r"instance.entities\[0\]: expected a mapping with an 'id'"),
+        ({"entities": [{"id": "a"}, {"id": "a"}]}, "the id 'a' appears twice"),
+        ({"jobs": [{"id": 0, "throughputs": {}, "entity": [1]}]}, r"entity: no entity \[1\]"),
     ],
 )
 def test_wrong_instances_say_where(change: dict[str, Any], said: str) -> None:
@@ -164,8 +178,11 @@ def test_wrong_options_say_which() -> None:
     problem = odd([[1], [1]], {"v100": 1})
     with pytest.raises(SpecError, match="Did you mean 'max_min_fairness_perf'"):
         gavel.allocate("max_min_fairnes_perf", problem)
-    for option in ({"partitions": 3}, {"partitions": 0}, {"gangs": "w"}, {"alpha": 0.0}):
-        with pytest.raises(SpecError):
+    for option in (
+        {"partitions": 3}, {"partitions": 0}, {"gangs": "w"}, {"alpha": 0.0}, {"alpha": "x"},
+        {"seed": None}, {"previous": "x"}, {"instance_costs": [1]}, {"slo_seconds_left": [1]},
+    ):  # fmt: skip
+        with pytest.raises(SpecError, match=f"^{next(iter(option))}: "):
             gavel.allocate("max_min_fairness_perf", problem, **option)  # type: ignore[arg-type]
     with pytest.raises(SpecError, match="cannot be split"):
         gavel.allocate("fifo", problem, partitions=2)

@@ -125,8 +125,12 @@ def allocate(
     entry = POLICIES[policy]
     _check_choice("gangs", gangs, ("fractional", "whole"))
     _check_choice("on_infeasible_slo", on_infeasible_slo, ("raise", "drop"))
-    if not 0 < alpha <= 1:
+    if not isinstance(alpha, int | float) or not 0 < alpha <= 1:
         raise SpecError("alpha", f"expected a number > 0 and <= 1, not {quote(alpha)}.")
+    if not isinstance(seed, int):
+        raise SpecError("seed", f"expected a whole number, not {quote(seed)}.")
+    if not isinstance(previous, Allocation | None):
+        raise SpecError("previous", f"expected an Allocation, not {quote(previous)}.")
     problem = as_instance(instance)
     problem = problem if instance_costs is None else with_costs(problem, instance_costs)
     problem = problem if slo_seconds_left is None else with_slos(problem, slo_seconds_left)

@@ -21,9 +21,16 @@ def isolated_shares(instance: Instance) -> np.ndarray:
     return equal_split(instance.num_gpus, instance.scale_factors)
 
 
-def equal_split(num_gpus: np.ndarray, gangs: np.ndarray) -> np.ndarray:
-    """Return the equal split of GPUs among rows with gangs of some sizes, shape (rows, types)."""
-    shares = num_gpus[None, :] / (max(len(gangs), 1) * gangs[:, None])
+def equal_split(num_gpus: np.ndarray, gangs: np.ndarray, *, among: int | None = None) -> np.ndarray:
+    """Return the equal split of GPUs for jobs with gangs of some sizes, shape (jobs, types).
+
+    Args:
+        num_gpus: of each type, shape (types,).
+        gangs: shape (jobs,).
+        among: how many jobs share the GPUs; None = those whose gangs are given.
+    """
+    count = max(len(gangs) if among is None else among, 1)
+    shares = num_gpus[None, :] / (count * gangs[:, None])
     split: np.ndarray = shares / np.maximum(1.0, shares.sum(axis=1, keepdims=True))
     return split
 

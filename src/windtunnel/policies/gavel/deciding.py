@@ -70,16 +70,17 @@ class Shares:
         self._num_gpus, self._gangs = work.num_gpus.astype(float), work.gangs.astype(float)
         self.isolated_time = np.zeros(work.num_jobs)
         self.notes: list[str] = []
-        self._isolated_speed = np.ones(work.num_jobs)
+        self._isolated_speed = np.full(work.num_jobs, np.nan)
+        self._num_active = 1
         self.left = work.steps.astype(float).copy()
         self._standing = self._standing_max_min()
         self._rng = random.Random(seed)  # noqa: S311 - a simulation's draws, not a secret
 
     def __call__(self, now: float, active: np.ndarray, left: np.ndarray) -> Decision:
         """Return the shares of the active jobs from ``now`` (s) on."""
+        self._num_active = len(active)
         self.account(left)
-        split = equal_split(self._num_gpus, self._gangs[active])
-        self._isolated_speed[active] = (self.work.speeds[active] * split).sum(axis=1)
+        self._isolated_speed[active] = self._equal_share(active)
         if self._standing is not None:
             return _alone(active, self._standing.shares(active))
         instance = self._instance(now, active, left)
@@ -127,10 +128,18 @@ class Shares:
         Args:
             left: steps left of all jobs, shape (jobs,).
         """
-        done = self.left - left
-        worked = done > 0
-        self.isolated_time[worked] += done[worked] / self._isolated_speed[worked]
+        worked = (self.left - left > 0).nonzero()[0]
+        speed = self._isolated_speed[worked]
+        # Jobs may take free GPUs, and even end, before any decision was made about them.
+        speed = np.where(np.isnan(speed), self._equal_share(worked), speed)
+        self.isolated_time[worked] += (self.left - left)[worked] / speed
         self.left = left.copy()
+
+    def _equal_share(self, rows: np.ndarray) -> np.ndarray:
+        """Return the steps per second of jobs on an equal share of the cluster, shape (rows,)."""
+        split = equal_split(self._num_gpus, self._gangs[rows], among=self._num_active)
+        speeds: np.ndarray = (self.work.speeds[rows] * split).sum(axis=1)
+        return speeds
 
     def _instance(self, now: float, active: np.ndarray, left: np.ndarray) -> Instance:
         work = self.work

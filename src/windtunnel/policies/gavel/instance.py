@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -17,6 +18,13 @@ from windtunnel.errors import InfeasibleError, SpecError, quote
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_NAMES = frozenset({"cluster", "jobs", "pairs", "entities", "instance_costs", "SLO_seconds_left"})
+_JOB_NAMES = frozenset(
+    {"id", "throughputs", "scale_factor", "priority_weight", "num_steps_remaining"}
+    | {"time_since_start", "isolated_time", "slo_seconds_left", "entity", "job_type"}
+)
+#: Names as alike as that are taken for one misspelt (`difflib`'s ratio).
+_MISSPELT = 0.85
 #: A job's name: any hashable value, usually its number or `job_id`.
 JobId: TypeAlias = Hashable
 
@@ -172,16 +180,17 @@ def as_instance(source: Instance | Mapping[str, Any]) -> Instance:
     if not isinstance(source, Mapping):
         raise SpecError("instance", f"expected an Instance or a mapping, not {quote(source)}.")
     cluster = _mapping(source, "cluster", "instance")
-    types = tuple(sorted(str(name) for name in cluster))
-    if not types:
-        raise SpecError("instance.cluster", "expected at least one GPU type.")
+    if not cluster or not all(isinstance(name, str) for name in cluster):
+        raise SpecError("instance.cluster", "expected GPU types by name, at least one.")
+    types = tuple(sorted(cluster))
+    _check_names(source, _NAMES, "instance")
     gpus = np.array([_number(cluster[t], f"instance.cluster.{t}", least=0) for t in types])
     jobs = source.get("jobs")
     if not isinstance(jobs, Sequence) or isinstance(jobs, str):
         raise SpecError("instance.jobs", f"expected a list, not {quote(jobs)}.")
     ids = _ids(jobs)
-    entities = _entities(source.get("entities") or ())
-    pairs, pair_speeds = _pairs(source.get("pairs") or (), ids, types)
+    entities = _entities(_listed(source, "entities"))
+    pairs, pair_speeds = _pairs(_listed(source, "pairs"), ids, types)
     instance = Instance(
         gpu_types=types,
         num_gpus=gpus,
@@ -215,6 +224,8 @@ def with_costs(instance: Instance, costs: Mapping[str, float]) -> Instance:
     Raises:
         SpecError: an unknown type, or a price that is not > 0.
     """
+    if not isinstance(costs, Mapping):
+        raise SpecError("instance_costs", f"expected a mapping, not {quote(costs)}.")
     values = instance.costs.copy()
     for name, price in costs.items():
         if name not in instance.gpu_types:
@@ -230,6 +241,8 @@ def with_slos(instance: Instance, seconds_left: Mapping[Any, float]) -> Instance
     Raises:
         SpecError: an unknown job, or no number.
     """
+    if not isinstance(seconds_left, Mapping):
+        raise SpecError("slo_seconds_left", f"expected a mapping, not {quote(seconds_left)}.")
     values = instance.slo_seconds_left.copy()
     spelt = {str(name): row for row, name in enumerate(instance.job_ids)}
     for name, seconds in seconds_left.items():
@@ -243,8 +256,9 @@ def _ids(jobs: Sequence[Any]) -> tuple[JobId, ...]:
     ids: list[JobId] = []
     for row, job in enumerate(jobs):
         named = isinstance(job, Mapping) and job.get("id") is not None
-        if not named or not isinstance(job["id"], Hashable):
+        if not named or not _is_name(job["id"]):
             raise SpecError(f"instance.jobs[{row}]", "expected a mapping with an 'id'.")
+        _check_names(job, _JOB_NAMES, f"instance.jobs[{row}]")
         ids.append(job["id"])
     if len(set(ids)) < len(ids):
         twice = next(i for i in ids if ids.count(i) > 1)
@@ -279,29 +293,44 @@ def _pairs(
     pairs: Iterable[Any], ids: tuple[JobId, ...], types: tuple[str, ...]
 ) -> tuple[np.ndarray, np.ndarray]:
     rows = {name: row for row, name in enumerate(ids)}
-    members, speeds = [], []
+    members: list[list[int]] = []
+    speeds = []
+    found: set[frozenset[int]] = set()
     for number, pair in enumerate(pairs):
         where = f"instance.pairs[{number}]"
         names = pair.get("jobs") if isinstance(pair, Mapping) else None
         if not isinstance(names, Sequence) or len(names) != 2 or names[0] == names[1]:  # noqa: PLR2004
             raise SpecError(where, "expected two different jobs under 'jobs'.")
         for name in names:
-            if name not in rows:
+            if not _is_name(name) or name not in rows:
                 raise SpecError(f"{where}.jobs", f"there is no job {quote(name)}.")
         members.append([rows[names[0]], rows[names[1]]])
+        if frozenset(members[-1]) in found:
+            said = f"jobs {quote(names[0])} and {quote(names[1])} are a pair already."
+            raise SpecError(f"{where}.jobs", said)
+        found.add(frozenset(members[-1]))
         table = _mapping(pair, "throughputs", where)
-        both = [table.get(t, (0.0, 0.0)) for t in types]
-        speeds.append([[_number(v, f"{where}.throughputs", least=0) for v in b] for b in both])
+        speeds.append([_both(table.get(t, (0.0, 0.0)), f"{where}.throughputs.{t}") for t in types])
     shape = (-1, len(types), 2)
     return np.array(members, int).reshape(-1, 2), np.array(speeds, float).reshape(shape)
 
 
+def _both(pair: Any, where: str) -> list[float]:
+    """Return the speeds of the first and the second of two jobs."""
+    listed = isinstance(pair, Sequence | np.ndarray) and not isinstance(pair, str)
+    if not listed or len(pair) != 2:  # noqa: PLR2004 - a pair
+        raise SpecError(where, f"expected the speeds of both jobs, not {quote(pair)}.")
+    return [_number(value, where, least=0) for value in pair]
+
+
 def _entities(entries: Iterable[Any]) -> tuple[Entity, ...]:
-    entities = []
+    entities: list[Entity] = []
     for number, entry in enumerate(entries):
         where = f"instance.entities[{number}]"
-        if not isinstance(entry, Mapping) or "id" not in entry:
+        if not isinstance(entry, Mapping) or not _is_name(entry.get("id")):
             raise SpecError(where, "expected a mapping with an 'id'.")
+        if any(entity.id == entry["id"] for entity in entities):
+            raise SpecError(where, f"the id {quote(entry['id'])} appears twice.")
         rule = str(entry.get("policy", "fairness"))
         if rule not in {"fairness", "fifo"}:
             raise SpecError.unknown(f"{where}.policy", rule, ("fairness", "fifo"))
@@ -316,10 +345,36 @@ def _job_entities(jobs: Sequence[Mapping[str, Any]], entities: tuple[Entity, ...
     for row, job in enumerate(jobs):
         name = job.get("entity")
         if name is not None and place:
-            if name not in place:
+            if not _is_name(name) or name not in place:
                 raise SpecError(f"instance.jobs[{row}].entity", f"no entity {quote(name)}.")
             found[row] = place[name]
     return found
+
+
+def _is_name(value: Any) -> bool:
+    """Return whether a value can name something: it is hashable, there and equal to itself."""
+    return value is not None and isinstance(value, Hashable) and bool(value == value)  # noqa: PLR0124
+
+
+def _check_names(source: Mapping[Any, Any], known: frozenset[str], where: str) -> None:
+    """Check that no name is a known one misspelt; others are the caller's own.
+
+    Raises:
+        SpecError: one is; names both.
+    """
+    for name in source.keys() - known:
+        near = get_close_matches(str(name), known, n=1, cutoff=_MISSPELT)
+        if near:
+            raise SpecError(f"{where}.{name}", f"unknown name. Did you mean {quote(near[0])}?")
+
+
+def _listed(source: Mapping[str, Any], name: str) -> Sequence[Any]:
+    value = source.get(name)
+    if value is None:
+        return ()
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise SpecError(f"instance.{name}", f"expected a list, not {quote(value)}.")
+    return value
 
 
 def _mapping(source: Mapping[str, Any], name: str, where: str) -> Mapping[Any, Any]:

@@ -78,6 +78,8 @@ class StandingMaxMin:
         Raises:
             InfeasibleError: the solver found no optimum.
         """
+        if not len(active):
+            return np.empty((0, self._shape[1]))
         here = self.kind_of[active]
         self._set_counts(np.bincount(here, minlength=self.num_kinds))
         worth = np.zeros(self._model.lp.num_columns)

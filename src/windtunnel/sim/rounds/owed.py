@@ -24,13 +24,16 @@ from windtunnel.errors import PolicyError
 from windtunnel.sim.rounds.contract import ALONE
 from windtunnel.sim.rounds.places import Places
 from windtunnel.sim.rounds.record import RoundLog
+from windtunnel.sim.rounds.wanted import Wanted
 
 if TYPE_CHECKING:
     from windtunnel.sim.rounds.contract import Allocator, Rules, Work
     from windtunnel.sim.rounds.record import Spot
 
+#: A job and `ALONE`, or two jobs that share GPUs.
+_Unit: TypeAlias = tuple[int, int]
 #: A unit that is to run, and its GPU type.
-_Pick: TypeAlias = tuple[tuple[int, int], int]
+_Pick: TypeAlias = tuple[_Unit, int]
 
 
 def fly_by_owed_time(work: Work, allocate: Allocator, rules: Rules) -> RoundLog:
@@ -61,7 +64,10 @@ class _Flight:
         self.left = work.steps.astype(float).copy()
         self.since, self.speed = np.zeros(work.num_jobs), np.zeros(work.num_jobs)
         self.ends = np.full(work.num_jobs, math.inf)
-        self.partner: dict[int, int] = {}
+        self.partner = np.full(work.num_jobs, ALONE)
+        self.running: dict[_Unit, int] = {}
+        self.here = np.zeros(work.num_jobs + 1, bool)  # the last is nobody's, found by `ALONE`
+        self.here[ALONE] = True
         self.active = np.empty(0, int)
         self.arrived = 0
         self.now = 0.0
@@ -69,7 +75,9 @@ class _Flight:
         self.members = np.empty((0, 2), int)
         self.share = np.empty((0, work.num_types))
         self.owed = np.empty((0, work.num_types))
-        self.unit_at: dict[tuple[int, int], int] = {}
+        self.row_of = np.full(work.num_jobs, -1)
+        self.pair_at: dict[_Unit, int] = {}
+        self.wanted = Wanted.of(self.members, self.share, work.gangs)
         self.kind_of = np.full(work.num_jobs, -1)
         self.unit_on = np.full(work.num_jobs, -1)
         self.held = np.zeros(work.num_jobs)
@@ -130,25 +138,38 @@ class _Flight:
     def _admit(self) -> None:
         while self.arrived < self.work.num_jobs and self.work.submit[self.arrived] <= self.now:
             self.active = np.append(self.active, self.arrived)
+            self.here[self.arrived] = True
             self.arrived += 1
             self.changed = True
 
     def _decide(self) -> None:
         decision = self.allocate(self.now, self.active, self._steps_left())
         self.log.solves += 1
-        before = {unit: self.owed[at] for unit, at in self.unit_at.items()}
-        self.members = decision.members
         # A blind policy may give a job a share where it cannot run: that is nobody's.
-        self.share = np.where(self.work.runnable(self.members), decision.shares, 0.0)
-        self.unit_at = {(a, b): at for at, (a, b) in enumerate(self.members.tolist())}
-        self.owed = np.zeros_like(self.share)
-        for unit, at in self.unit_at.items():
-            if unit in before:
-                self.owed[at] = before[unit]
-        self.owed[self.share <= 0] = 0.0  # what is no longer wanted is not owed
-        for job in self.log.spots:
-            self._bind(job)
+        share = np.where(self.work.runnable(decision.members), decision.shares, 0.0)
+        self._carry_over(decision.members, share)
+        self.members, self.share = decision.members, share
+        self.wanted = Wanted.of(self.members, share, self.work.gangs)
+        running = self.active[self.kind_of[self.active] >= 0]
+        self.unit_on[running] = self.row_of[running]
+        for job in running[self.partner[running] != ALONE].tolist():
+            self.unit_on[job] = self._row_of(job)
         self.changed = False
+
+    def _carry_over(self, members: np.ndarray, share: np.ndarray) -> None:
+        """Let the units of a new decision be owed what they were owed before."""
+        owed = np.zeros_like(share)
+        alone = (members[:, 1] == ALONE).nonzero()[0]
+        before = self.row_of[members[alone, 0]]
+        owed[alone[before >= 0]] = self.owed[before[before >= 0]]
+        pairs = (members[:, 1] != ALONE).nonzero()[0]
+        pair_at = {(a, b): at for (a, b), at in zip(members[pairs].tolist(), pairs, strict=True)}
+        for unit in pair_at.keys() & self.pair_at.keys():
+            owed[pair_at[unit]] = self.owed[self.pair_at[unit]]
+        owed[share <= 0] = 0.0  # what is no longer wanted is not owed
+        self.owed, self.pair_at = owed, pair_at
+        self.row_of[:] = -1
+        self.row_of[members[alone, 0]] = alone
 
     def _steps_left(self) -> np.ndarray:
         """Return the steps left now; running jobs' stays are not touched."""
@@ -161,80 +182,87 @@ class _Flight:
         self.log.rounds += 1
         left: list[int] = self.work.num_gpus.tolist()
         placed: set[int] = set()
-        chosen = self._due(left, placed, pairs=True)
+        chosen = self._due(left, placed, within=False)
         chosen += self._leftovers(left, placed)
-        hosts = self._hosts(chosen)
-        same = [self.partner.get(unit[0], ALONE) == unit[1] for unit, _ in chosen]
-        staying = {
-            job
-            for unit, host in zip(chosen, hosts, strict=True)
-            if host != ALONE
-            for job in (host, self.partner.get(host, ALONE))
-            if job in unit[0]
-        }
-        for job in [job for job in self.log.spots if job not in staying]:
-            self._stop(job)
-        moved = []
-        for (unit, kind), host, alike in zip(chosen, hosts, same, strict=True):
-            if host == ALONE:
-                moved.append((unit, kind))
-            elif not alike:
-                self._go_on(unit, self.log.spots[host])
-        moved.sort(key=lambda pick: -int(self.work.gangs[pick[0][0]]))
-        for unit, kind in moved:
-            self._start(unit, kind)
+        if dict(chosen) != self.running:
+            self._rearrange(chosen)
         if not self.log.spots and self.arrived >= self.work.num_jobs:
             message = "gives no job a GPU that it can use, and nothing will change"
             raise PolicyError(
                 self.rules.label, message, time=self.now, job=self.work.names[self.active[0]]
             )
 
+    def _rearrange(self, chosen: list[_Pick]) -> None:
+        """Let the chosen units run and no others; those that run already are not touched."""
+        changed = [(unit, kind) for unit, kind in chosen if self.running.get(unit) != kind]
+        kept = set(chosen)
+        leaving = [unit for unit, kind in self.running.items() if (unit, kind) not in kept]
+        hosts = self._hosts(changed)
+        staying = {
+            job
+            for (unit, _), host in zip(changed, hosts, strict=True)
+            if host != ALONE
+            for job in (host, int(self.partner[host]))
+            if job in unit
+        }
+        for unit in leaving:
+            for job in unit:
+                if job != ALONE and job not in staying:
+                    self._stop(job)
+        moved = []
+        for (unit, kind), host in zip(changed, hosts, strict=True):
+            if host == ALONE:
+                moved.append((unit, kind))
+            else:
+                self._go_on(unit, self.log.spots[host])
+        moved.sort(key=lambda pick: -int(self.work.gangs[pick[0][0]]))
+        for unit, kind in moved:
+            self._start(unit, kind)
+
     def _hosts(self, chosen: list[_Pick]) -> list[int]:
-        """Return for each chosen unit the job of it that keeps its GPUs, `ALONE` = none does.
+        """Return for each unit that is new the job of it that keeps its GPUs, `ALONE` = none does.
 
         Of two jobs that part, the first chosen keeps the GPUs; of two that join, the first.
         """
-        spots, partner = self.log.spots, self.partner
+        spots = self.log.spots
         taken: set[int] = set()
         hosts = []
         for unit, kind in chosen:
             host = ALONE
             for job in unit:
                 spot = spots.get(job)
-                mate = partner.get(job, ALONE)
-                if spot is not None and spot.kind == kind and mate not in taken:
+                if spot is None or spot.kind != kind:
+                    continue
+                if int(self.partner[job]) not in taken:
                     host = job
                     taken.add(job)
                     break
             hosts.append(host)
         return hosts
 
-    def _due(self, left: list[int], placed: set[int], *, pairs: bool) -> list[_Pick]:
+    def _due(self, left: list[int], placed: set[int], *, within: bool) -> list[_Pick]:
         """Return the units that shares let run on what is left, most owed first.
 
         Args:
             left: GPUs of each type; what is chosen is taken from it.
             placed: jobs that have GPUs; those chosen are added.
-            pairs: whether pairs may be chosen, too.
+            within: whether the round has begun: jobs that run stay, and there are no new pairs.
         """
-        units, kinds = np.nonzero(self.share > 0)
-        if not pairs:
-            alone = self.members[units, 1] == ALONE
-            units, kinds = units[alone], kinds[alone]
-        worth = (self.owed[units, kinds] + self.share[units, kinds] * self.rules.length).round(6)
-        order = np.lexsort((kinds, units, -self.share[units, kinds], -worth))
-        members, gangs = self.members.tolist(), self.work.gangs
-        here = {*self.active.tolist(), ALONE}
+        want = self.wanted
+        able = self.here[want.one] & self.here[want.other]
+        if within:
+            able &= (want.other == ALONE) & (self.kind_of[want.one] < 0)
+            able &= want.gangs <= np.array(left)[want.kinds]
+        rows = want.most_owed_first(able.nonzero()[0], self.owed, self.rules.length)
         chosen = []
-        for at in order.tolist():
-            one, other = members[units[at]]
-            kind, gang = int(kinds[at]), int(gangs[one])
-            if one in placed or other in placed or gang > left[kind]:
-                continue
-            if one not in here or other not in here:
+        columns = (want.one, want.other, want.kinds, want.gangs)
+        for one, other, kind, gang in zip(*(c[rows].tolist() for c in columns), strict=True):
+            if gang > left[kind] or one in placed or other in placed:
                 continue
             left[kind] -= gang
-            placed.update(job for job in (one, other) if job != ALONE)
+            placed.add(one)
+            if other != ALONE:
+                placed.add(other)
             chosen.append(((one, other), kind))
         return chosen
 
@@ -245,7 +273,7 @@ class _Flight:
             left: GPUs of each type; what is chosen is taken from it.
             placed: jobs that have GPUs; those chosen are added.
         """
-        if self.rules.in_turn or not any(left):
+        if self.rules.in_turn or not any(left) or len(placed) == len(self.active):
             return []
         rows = np.array([job for job in self.active.tolist() if job not in placed], int)
         fitness = self.fitness[rows]
@@ -270,19 +298,19 @@ class _Flight:
         if not any(left) or len(self.log.spots) == len(self.active):
             return
         placed = set(self.log.spots)
-        chosen = self._due(left, placed, pairs=False)
+        chosen = self._due(left, placed, within=True)
         chosen += self._leftovers(left, placed)
         for unit, kind in chosen:
             self._start(unit, kind)
 
-    def _start(self, unit: tuple[int, int], kind: int) -> None:
+    def _start(self, unit: _Unit, kind: int) -> None:
         """Let a unit begin a stay, unless it would be spread and cannot run so."""
         spot = self.places.place(kind, int(self.work.gangs[unit[0]]))
         if min(self._speeds(unit, spot)) > 0:
             self.places.take(spot)
             self._go_on(unit, spot)
 
-    def _go_on(self, unit: tuple[int, int], spot: Spot) -> None:
+    def _go_on(self, unit: _Unit, spot: Spot) -> None:
         """Let a unit have a place, which the jobs that are there do not leave."""
         one, other = unit
         jobs = [one] if other == ALONE else [one, other]
@@ -294,21 +322,23 @@ class _Flight:
             elif speed != self.speed[job]:
                 self._halt(job)
                 self._run(job, speed, max(self.now, float(self.since[job])))
+        for job in jobs:
+            self.running.pop((job, ALONE), None)
+        self.running[unit] = spot.kind
         for job, mate in ((one, other), (other, one)):
             if job != ALONE:
-                self.partner[job] = mate
-        for job in jobs:
-            self._bind(job)
+                self.partner[job], self.kind_of[job] = mate, spot.kind
+                self.held[job] = self.work.gangs[job] / len(jobs)
+                self.unit_on[job] = self._row_of(job)
 
-    def _bind(self, job: int) -> None:
-        """Note for the books what a running job holds, and which unit pays for it."""
-        spot, mate = self.log.spots[job], self.partner.get(job, ALONE)
-        self.kind_of[job] = spot.kind
-        self.held[job] = self.work.gangs[job] / (1 if mate == ALONE else 2)
-        # The first of a pair pays for both.
-        self.unit_on[job] = self.unit_at.get((job, mate), -1)
+    def _row_of(self, job: int) -> int:
+        """Return the row of the unit that pays for a running job, -1 = none does."""
+        mate = int(self.partner[job])
+        if mate == ALONE:
+            return int(self.row_of[job])
+        return self.pair_at.get((job, mate), -1)  # the first of a pair pays for both
 
-    def _speeds(self, unit: tuple[int, int], spot: Spot) -> list[float]:
+    def _speeds(self, unit: _Unit, spot: Spot) -> list[float]:
         one, other = unit
         if other != ALONE:
             both = self.work.unit_speeds(np.array([unit]))[0, spot.kind]
@@ -336,16 +366,20 @@ class _Flight:
 
     def _leave(self, job: int) -> None:
         """Give back a job's GPUs, unless another has them, too."""
-        mate = self.partner.pop(job, ALONE)
+        mate = int(self.partner[job])
         if mate == ALONE:
             self.places.give(self.log.spots[job])
+            del self.running[job, ALONE]
         else:
-            self.partner[mate] = ALONE
+            self.running.pop((job, mate), None)
+            self.running.pop((mate, job), None)
+            self.running[mate, ALONE] = self.log.spots[job].kind
+            self.partner[mate] = self.partner[job] = ALONE
         self.kind_of[job] = self.unit_on[job] = -1
 
     def _finish(self, done: np.ndarray) -> None:
         """End jobs; a partner goes on alone on the same GPUs."""
-        mates = [self.partner.get(job, ALONE) for job in done.tolist()]
+        mates = self.partner[done].tolist()
         for job in done.tolist():
             self.left[job], self.ends[job], self.speed[job] = 0.0, math.inf, 0.0
             self._leave(job)
@@ -354,5 +388,6 @@ class _Flight:
             if mate in self.log.spots:
                 self._go_on((mate, ALONE), self.log.spots[mate])
         if len(done):
-            self.active = self.active[~np.isin(self.active, done)]
+            self.here[done] = False
+            self.active = self.active[self.here[self.active]]
             self.changed = True
