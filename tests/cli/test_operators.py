@@ -215,3 +215,16 @@ def test_every_change_can_be_asked_about(
         assert data["after"]["settings"]["queueing"] == "skip"
     if "--prices" in change:
         assert rows["cost"]["after"] == pytest.approx(rows["cost"]["before"] / 2)
+
+
+def test_no_cell_of_a_csv_file_runs_in_a_spreadsheet(
+    run: Callable[..., Any], tmp_path: Path
+) -> None:
+    log, out = tmp_path / "log.csv", tmp_path / "out.csv"
+    evil = jobs()
+    evil["job_id"] = [f"{('=', '+', '-', '@', 'a')[k % 5]}{k}a" for k in range(len(evil["user"]))]
+    write_csv(as_jobs(evil), log)
+    told = run("simulate", log, "--cluster", "2x8", "--out", out)
+    assert (told.code, told.err) == (0, "")
+    cells = [line.split(",")[0].strip('"') for line in out.read_text("utf-8").splitlines()[1:]]
+    assert cells == [name if name[0] == "a" else f"'{name}" for name in evil["job_id"]]

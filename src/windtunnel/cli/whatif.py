@@ -236,7 +236,7 @@ class _Plan:
         return answer, whatif_report.whatif_data(what_if)
 
     def _policy_note(self) -> str:
-        queueing = self.asked["queueing"] or "its own"
+        queueing = self.asked["queueing"] or "as the policy has it"
         return f"Policy {self.asked['policy']}, queueing {queueing}."
 
     def _other_policy(self, changes: list[str]) -> tuple[str, str | None]:

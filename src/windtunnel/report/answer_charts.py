@@ -203,13 +203,22 @@ def _colour(names: Sequence[str], key: str = "part", skip: int = 0) -> Any:
     import altair as alt
 
     shown = list(names)
-    columns = 1 if max(map(len, shown), default=0) > _LONG_ENTRY else 2
+    legend = None
+    if len(shown) > 1:
+        legend = _legend(shown)
     return alt.Color(
         f"{key}:N",
         title=None,
         sort=shown,
         scale=alt.Scale(domain=shown, range=colours(len(shown) + skip)[skip:]),
-        legend=alt.Legend(
-            orient="top", direction="horizontal", columns=columns, labelLimit=WIDTH // columns
-        ),
+        legend=legend,
+    )
+
+
+def _legend(shown: Sequence[str]) -> Any:
+    import altair as alt
+
+    columns = 1 if max(map(len, shown), default=0) > _LONG_ENTRY else 2
+    return alt.Legend(
+        orient="top", direction="horizontal", columns=columns, labelLimit=WIDTH // columns
     )
