@@ -113,8 +113,8 @@ def _beyond(request: Request, told: WaitPrediction) -> list[str]:
     if request.gpus <= told.largest:
         return []
     largest = f"the largest asked for {told.largest:g}"
-    told = f"No request for so many GPUs had started by then ({largest}): these are waits of "
-    return [told + "smaller ones, and it may never start."]
+    known = f"No request for so many GPUs had started by then ({largest})"
+    return [f"{known}: these are waits of smaller ones, and it may never start."]
 
 
 def _span(low: float, high: float) -> str:
