@@ -189,6 +189,19 @@ def test_a_request_that_no_log_has_seen(
     assert "would never start" in refused(*twin, "--gpus", "2417")
 
 
+def test_jobs_of_unknown_gpu_time_are_told(run: Callable[..., Any], tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text(
+        "job_id,submit_time,start_time,duration,num_gpus\na,0,0,60,1\nb,0,0,,1\nc,0,0,60,\n",
+        encoding="utf-8",
+    )
+    for words in (("waste", log), ("cost", log, "--price", "60")):
+        told = run("report", *words, "--json").json
+        assert sum(told["left_out"].values()) == 2
+        assert told["gpu_time"] == 60.0
+        assert "In no sum of GPU hours: 1 job whose run time is not known." in told["notes"]
+
+
 def test_no_bill_without_a_cluster_or_starts(
     run: Callable[..., Any], refused: Callable[..., str], lecture: Path
 ) -> None:

@@ -16,6 +16,7 @@ from windtunnel.report.names import MAX_TEXT, clean
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from windtunnel.characterize.recorded import Recorded
     from windtunnel.report.sections import Fact, Line, Table
     from windtunnel.traces.trace import Trace
 
@@ -97,6 +98,12 @@ def notes_of(trace: Trace, *more: Iterable[str]) -> list[str]:
     ]
     told = [*(note for notes in more for note in notes), *about.notes, *dropped]
     return [clean(note, MAX_TEXT) for note in dict.fromkeys(told)]
+
+
+def left_out_notes(recorded: Recorded) -> list[str]:
+    """Return which jobs are in no sum of GPU hours, one sentence a reason."""
+    found = recorded.left_out.items()
+    return [f"In no sum of GPU hours: {plural(jobs, 'job')} {reason}." for reason, jobs in found]
 
 
 def top_lines(
