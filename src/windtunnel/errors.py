@@ -159,6 +159,15 @@ class SpecError(WindtunnelError):
             f"unknown name {quote(name)}.{nearest(name, names)} Known: {', '.join(names)}.",
         )
 
+    @classmethod
+    def no_cluster(cls, trace: str) -> SpecError:
+        """Build the error for a trace that tells nothing of its cluster."""
+        return cls(
+            "--cluster",
+            f"the trace {quote(trace)} tells neither its cluster nor when jobs held GPUs; "
+            "give one: --cluster 64x8:A100 (nodes x GPUs : type), pool:512 or FILE.toml.",
+        )
+
 
 class PolicyError(WindtunnelError):
     """A policy decided something impossible (unknown job, started twice, does not fit).

@@ -152,6 +152,22 @@ def test_gpus_that_tasks_asked_for_and_did_not_use() -> None:
     assert unused_gpus(tasks.drop(["gpus_used"])) is None
 
 
+def test_jobs_in_no_sum_of_gpu_time_are_counted() -> None:
+    """Of four that held GPUs two are not told in full; jobs in the queue held none."""
+    rows = {
+        "submit_time": [0.0] * 7,
+        "start_time": [0.0, 0.0, None, 0.0, None, None, 0.0],
+        "duration": [5.0, None, 9.0, 9.0, None, None, None],
+        "num_gpus": [1.0, 1.0, 1.0, None, 1.0, None, 0.0],
+        "status": [None, "running", None, None, "pending", "cancelled", "failed"],
+    }
+    found = waste(as_jobs(rows))
+    told = {"whose GPUs are not known": 1, "whose run time is not known": 1}
+    assert found.recorded.left_out == told
+    assert found.recorded.gpu_time.sum() == 5.0 + 9.0
+    assert waste(jobs()).recorded.left_out == {}
+
+
 @pytest.fixture(scope="module")
 def twin(tmp_path_factory: pytest.TempPathFactory) -> pa.Table:
     trace = open_trace("synthetic:seren", jobs=4_000)

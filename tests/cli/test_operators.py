@@ -178,6 +178,39 @@ def test_what_is_refused(
     assert message in refused(*(word.replace("{log}", str(hostile)) for word in words))
 
 
+def test_a_request_that_no_log_has_seen(
+    run: Callable[..., Any], refused: Callable[..., str], hostile: Path
+) -> None:
+    told = run("predict", "wait", hostile, "--gpus", "9", "--json").json
+    assert any("the largest asked for 8)" in note for note in told["notes"])
+    usual = run("predict", "wait", hostile, "--gpus", "8", "--json").json
+    assert not any("largest" in note for note in usual["notes"])
+    twin = ("predict", "wait", "synthetic:kalos", "--jobs", "200")
+    assert "would never start" in refused(*twin, "--gpus", "2417")
+
+
+def test_jobs_of_unknown_gpu_time_are_told(run: Callable[..., Any], tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text(
+        "job_id,submit_time,start_time,duration,num_gpus\na,0,0,60,1\nb,0,0,,1\nc,0,0,60,\n",
+        encoding="utf-8",
+    )
+    for words in (("waste", log), ("cost", log, "--price", "60")):
+        told = run("report", *words, "--json").json
+        assert sum(told["left_out"].values()) == 2
+        assert told["gpu_time"] == 60.0
+        assert "In no sum of GPU hours: 1 job whose run time is not known." in told["notes"]
+
+
+def test_no_bill_without_a_cluster_or_starts(
+    run: Callable[..., Any], refused: Callable[..., str], lecture: Path
+) -> None:
+    """Jobs whose starts nobody knows held GPUs all the same: a bill of nothing would be wrong."""
+    assert "--cluster 64x8:A100" in refused("report", "cost", lecture, "--price", "1")
+    told = run("report", "cost", lecture, "--price", "1", "--cluster", "pool:2", "--json").json
+    assert told["allocated"] == pytest.approx(105 / 3600)
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [

@@ -187,6 +187,8 @@ def test_wrong_words_are_refused(
     assert "folder of a study" in refused("study", "show", tmp_path)
     assert "Did you mean 'avg_wait'" in refused("study", "show", flown, "--metric", "avg_wat")
     assert "Did you mean 'sjf'" in refused("study", "compare", flown, "--baseline", "sjff")
+    assert "at least one name" in refused("study", "compare", flown, "--metric", "")
+    assert "at least one name" in refused("study", "show", flown, "--metric", ",")
     assert "no mean over jobs" in refused(
         *("study", "compare", flown, "--over", "weeks", "--metric", "p99_wait")
     )
@@ -199,6 +201,7 @@ def test_failures_are_told(run: Callable[..., Any], file: Path, tmp_path: Path) 
     ran = run("study", "run", file, "--out", tmp_path / "out", "--workers", 1)
     assert ran.code == 0
     assert "16 runs, all finished, 8 with an error." in ran.out
+    assert "breaks the schema: column 'num_gpus'" in " ".join(ran.out.split())
     assert "SchemaError" in ran.out
     data = run("study", "show", tmp_path / "out", "--json").json
     assert len(data["failures"]) == 8

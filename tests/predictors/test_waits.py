@@ -46,6 +46,7 @@ def test_only_what_had_started_is_known() -> None:
     assert (told.alike, told.quantiles[50], told.quantiles[90]) == (2, 1.0, 5.0)
     assert (told.low, told.high) == (1.0, 5.0)
     assert (told.queued_jobs, told.queued_gpus, told.held_gpus) == (2, 2.0, 2.0)
+    assert told.largest == 1.0
     with pytest.raises(SpecError, match="no GPU job had started"):
         found.predict(Request(1, at=1.0), level=0.8)
     assert found.predict(Request(1, at=10.0), level=float("inf")).high == float("inf")

@@ -256,6 +256,7 @@ BERLIN = "Europe/Berlin"
         ("02:40", "02:10", "02:30", 1200, 1800),  # before its submission: second pass
         ("01:50", "02:50", "03:10", 1200, 7200),  # the run time says second pass
         ("01:50", "02:50", "03:10", 4800, 3600),  # the run time says first pass
+        ("01:50", "01:55", "02:10", 4500, 300),  # it ends in the second pass
     ],
 )
 def test_the_repeated_hour(
@@ -268,6 +269,7 @@ def test_the_repeated_hour(
     assert trace.jobs["end_time"].to_pylist() == [waited + elapsed]
     assert trace.metadata.zone == BERLIN
     assert any("repeated hour" in note for note in trace.metadata.notes)
+    assert not any("disagree" in note for note in trace.metadata.notes)
 
 
 def test_seconds_since_1970_need_no_zone(tmp_path: Path) -> None:

@@ -79,6 +79,13 @@ def test_status_codes(tmp_path: Path, code: int, status: str | None) -> None:
     assert jobs["status"].to_pylist() == [status]
 
 
+def test_a_job_cancelled_in_the_queue_never_started(tmp_path: Path) -> None:
+    text = record(f1=1, f2=10, f3=7, f5=4, f11=5) + record(f1=2, f2=10, f3=7, f4=3, f5=4, f11=5)
+    queued, ran = read(tmp_path, text).jobs.to_pylist()
+    assert (queued["start_time"], queued["end_time"], queued["duration"]) == (None, 17.0, None)
+    assert (ran["start_time"], ran["end_time"], ran["duration"]) == (17.0, 20.0, 3.0)
+
+
 def test_parts_of_interrupted_jobs(tmp_path: Path) -> None:
     """Jobs 1: parts then the last; 2: summary and parts; 3: never ended; 4: whole."""
     parts = [(1, 2), (1, 2), (1, 4), (2, 1), (2, 2), (2, 3), (3, 2), (3, 2), (4, 1)]

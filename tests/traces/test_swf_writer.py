@@ -109,6 +109,10 @@ def test_states_that_swf_lacks_are_said() -> None:
     lost = swf_losses(jobs_of(status=["timeout", "preempted", "running", "completed"]))
     assert any("memory or preemption: failed: 2." in text for text in lost)
     assert any("written as -1: 1." in text for text in lost)
+    bent = {"start_time": [1.0, 1.0], "duration": [5.0, 5.0], "end_time": [6.0, 9.0]}
+    (told,) = swf_losses(jobs_of(submit_time=[0.0, 0.0], **bent))
+    assert told.startswith("Jobs that ended at another time than start + run time")
+    assert told.endswith(": 1.")
     assert swf_losses(jobs_of(status=["failed"])) == ()
 
 
@@ -137,11 +141,14 @@ def tables(draw: st.DrawFn) -> pa.Table:
         status = draw(st.sampled_from(["completed", "failed", "cancelled", None]))
         gpus = draw(st.sampled_from([1, 2, 8, 4096]))
         each = draw(st.one_of(st.none(), st.integers(0, 2**20)))
+        end = None if start is None or run is None else start + run
+        if status == "cancelled" and run is None:  # in the queue: only when it left is known
+            start, end = None, start
         row = {
             "job_id": str(number),
             "submit_time": submit,
             "start_time": start,
-            "end_time": None if start is None or run is None else start + run,
+            "end_time": end,
             "duration": run,
             "estimate": draw(MAYBE),
             "num_gpus": gpus,

@@ -82,6 +82,23 @@ class Recorded:
         """Most GPUs held at once; 0 where no job's start is known."""
         return float(self.held[1].max(initial=0.0))
 
+    @cached_property
+    def left_out(self) -> dict[str, int]:
+        """Reason -> jobs that held GPUs, or may have, and are in no sum of GPU time."""
+        times = ("duration", "start_time", "end_time", "num_gpus")
+        run, start, end, gpus = (
+            np.asarray(self.jobs[name].to_numpy(), dtype=np.float64) for name in times
+        )
+        run = np.where(np.isnan(run), end - start, run)
+        status = np.array(self.jobs["status"].to_pylist(), dtype=object)
+        in_queue = (status == "pending") | ((status == "cancelled") & np.isnan(start))
+        known = (gpus == 0) | (run == 0) | (in_queue & np.isnan(run))
+        reasons = {
+            "whose GPUs are not known": ~known & np.isnan(gpus),
+            "whose run time is not known": ~known & ~np.isnan(gpus) & np.isnan(run),
+        }
+        return {reason: int(jobs.sum()) for reason, jobs in reasons.items() if jobs.any()}
+
     def names(self, by: str) -> tuple[np.ndarray, list[str]]:
         """Return each job's place among the names of a column, and the names in order.
 

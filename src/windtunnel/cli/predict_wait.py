@@ -86,6 +86,9 @@ def wait(
     show = shows_progress(as_json=as_json)
     wish = TraceWish(trace, **asked)
     opened = open_wish(wish, show=show, seed_is_for_trace=True)
+    if opened.cluster is not None and gpus > opened.cluster.num_gpus:
+        has = f"the trace's cluster has {opened.cluster.num_gpus:,} GPUs"
+        raise SpecError("--gpus", f"found {gpus:g}; {has}: such a request would never start.")
     history = WaitHistory(opened.jobs)
     when = history.last if at is None else _instant(at, opened)
     request = Request(gpus, when, vc, user)

@@ -70,6 +70,7 @@ def cost(
     from windtunnel.cli.screen import shows_progress
     from windtunnel.cluster.parse import parse_cluster
     from windtunnel.energy import PowerModel, account
+    from windtunnel.errors import SpecError
     from windtunnel.report.cost_report import cost_answer, cost_data
     from windtunnel.study.recorded_flight import observed_cluster, recorded_outcome
 
@@ -84,6 +85,8 @@ def cost(
     spec = chosen or opened.cluster
     found = bill(opened.jobs, spec, asked_prices)
     where = spec or observed_cluster(opened.jobs)
+    if where is None and found.recorded.gpu_time.any():
+        raise SpecError.no_cluster(opened.name)
     book = None
     if where is not None and model is not None:
         recorded = recorded_outcome(opened.jobs, where)

@@ -102,7 +102,7 @@ def recorded_cluster(
     Raises:
         SpecError: neither says, and no job held a GPU at a known time.
     """
-    from windtunnel.errors import SpecError, quote
+    from windtunnel.errors import SpecError
     from windtunnel.study.recorded_flight import observed_cluster
 
     if chosen is not None:
@@ -111,11 +111,7 @@ def recorded_cluster(
         return trace.cluster, ()
     seen = observed_cluster(trace.jobs)
     if seen is None:
-        raise SpecError(
-            "--cluster",
-            f"the trace {quote(trace.name)} tells neither its cluster nor when jobs held GPUs; "
-            "give one: --cluster 64x8:A100 (nodes x GPUs : type), pool:512 or FILE.toml.",
-        )
+        raise SpecError.no_cluster(trace.name)
     told = (
         f"The trace does not say how many GPUs there are: taken as {seen.num_gpus:,} in a pool, "
         "the most that were ever held at once. --cluster gives the real cluster."

@@ -14,8 +14,17 @@ METRICS = "avg_wait,p99_wait,avg_jct,utilization"
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Return names that commas separate, each once."""
-    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    """Return the names of metrics that commas separate, each once.
+
+    Raises:
+        SpecError: there is none.
+    """
+    from windtunnel.errors import SpecError
+
+    found = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not found:
+        raise SpecError("--metric", "expected at least one name, such as avg_wait.")
+    return found
 
 
 @click.command(short_help="Show the results of a study, finished or not.")

@@ -83,6 +83,7 @@ class WaitPrediction:
         queued_gpus: GPUs asked for by those who wait at that instant.
         queued_jobs: how many they are.
         held_gpus: GPUs that jobs hold at that instant.
+        largest: most GPUs of a request that had started by then.
     """
 
     quantiles: dict[int, float]
@@ -94,6 +95,7 @@ class WaitPrediction:
     queued_gpus: float
     queued_jobs: int
     held_gpus: float
+    largest: float
 
 
 class WaitHistory:
@@ -211,6 +213,7 @@ class WaitHistory:
             float(gpus[0]),
             int(jobs[0]),
             float(self._held[place - 1]) if place else 0.0,
+            float(self.gpus[self.start <= request.at].max()),
         )
 
     def code_of(self, key: str, name: str) -> int:

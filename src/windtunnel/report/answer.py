@@ -18,6 +18,7 @@ from windtunnel.report.names import MAX_TEXT, clean
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from windtunnel.characterize.recorded import Recorded
     from windtunnel.report.sections import Fact, Line, Table
     from windtunnel.traces.trace import Trace
 
@@ -116,6 +117,10 @@ def moment(trace: Trace, seconds: float) -> str:
     zone = ZoneInfo(about.zone or "UTC")
     instant = datetime.fromisoformat(about.epoch) + timedelta(seconds=seconds)
     return f"{instant.astimezone(zone):%Y-%m-%d %H:%M} {clean(about.zone or 'UTC')} time"
+def left_out_notes(recorded: Recorded) -> list[str]:
+    """Return which jobs are in no sum of GPU hours, one sentence a reason."""
+    found = recorded.left_out.items()
+    return [f"In no sum of GPU hours: {plural(jobs, 'job')} {reason}." for reason, jobs in found]
 
 
 def top_lines(

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.report.answer import TOP, Answer, Drawing, Part, most, notes_of, subtitle_of
+from windtunnel.report.answer import (
+    TOP,
+    Answer,
+    Drawing,
+    Part,
+    left_out_notes,
+    most,
+    notes_of,
+    subtitle_of,
+)
 from windtunnel.report.answer import top_lines as first_lines
 from windtunnel.report.format import count, gpu_time, number, percent, plural
 from windtunnel.report.names import clean, labels
@@ -57,7 +66,9 @@ def cost_answer(found: Bill, trace: Trace, book: Account | None = None) -> Answe
         parts=parts,
         cautions=_cautions(found),
         notes=notes_of(
-            trace, [f"Cluster: {where}.", *_price_notes(found)], book.notes() if book else []
+            trace,
+            [f"Cluster: {where}.", *_price_notes(found), *left_out_notes(found.recorded)],
+            book.notes() if book else [],
         ),
     )
 
@@ -67,8 +78,8 @@ def cost_data(found: Bill, book: Account | None = None) -> dict[str, Any]:
 
     Keys: ``currency``, ``total``, ``allocated``, ``idle`` (which is total - allocated),
     ``num_gpus``, ``span_hours``, ``gpu_time`` (GPU-s held), ``by_user``, ``by_vc``,
-    ``by_gpu_type``, ``prices``, ``cluster_known``, ``energy`` (null, or its numbers with
-    ``by_user`` and ``by_vc``).
+    ``by_gpu_type``, ``prices``, ``cluster_known``, ``left_out`` (reason -> jobs that are in no
+    sum of GPU time), ``energy`` (null, or its numbers with ``by_user`` and ``by_vc``).
     """
     energy = None
     if book is not None:
@@ -87,6 +98,7 @@ def cost_data(found: Bill, book: Account | None = None) -> dict[str, Any]:
         "by_gpu_type": found.by_type().to_pylist(),
         "prices": {"gpus": found.prices.gpus, "default": found.prices.default},
         "cluster_known": found.cluster is not None,
+        "left_out": found.recorded.left_out,
         "energy": energy,
     }
 

@@ -122,12 +122,19 @@ def failure_lines(results: Results) -> list[str]:
     """Return what failed: a sentence an error, the most frequent first."""
     counts: dict[str, list[dict[str, Any]]] = {}
     for row in results.failures:
-        key = f"{row['policy']}: {row['error'].splitlines()[0]}"
+        key = f"{row['policy']}: {_first_fact(row['error'])}"
         counts.setdefault(key, []).append(row)
     ordered = sorted(counts.items(), key=lambda item: -len(item[1]))
     lines = [f"{plural(len(rows), 'run')}: {text}" for text, rows in ordered[:_TOLD]]
     rest = sum(len(rows) for _, rows in ordered[_TOLD:])
     return lines + ([f"{plural(rest, 'run')} more, for other reasons."] if rest else [])
+
+
+def _first_fact(error: str) -> str:
+    """Return the first line of an error that tells something; ``... :`` announces the next."""
+    lines = [line.strip().removeprefix("- ") for line in error.splitlines() if line.strip()]
+    last = next((i for i, line in enumerate(lines) if not line.endswith(":")), 0)
+    return " ".join(lines[: last + 1])
 
 
 def averages(results: Results, metrics: Iterable[str]) -> list[dict[str, Any]]:

@@ -65,6 +65,8 @@ def wait_answer(request: Request, told: WaitPrediction, test: WaitBacktest, trac
         notes=notes_of(
             trace,
             [_GROWING, f"Time of the request: {moment(trace, request.at)}."],
+            _beyond(request, told),
+            [_GROWING, f"Time of the request: {request.at:,.0f} s after time 0."],
         ),
     )
 
@@ -109,6 +111,15 @@ def _headline(told: WaitPrediction, test: WaitBacktest, asked: str, covered: dic
         text += f"; such intervals held {percent(covered['covered'])} of {count(covered['n'])} "
         text += "held-back waits"
     return text + "."
+
+
+def _beyond(request: Request, told: WaitPrediction) -> list[str]:
+    """Return that the log knows no request so large, where it knows none."""
+    if request.gpus <= told.largest:
+        return []
+    largest = f"the largest asked for {told.largest:g}"
+    known = f"No request for so many GPUs had started by then ({largest})"
+    return [f"{known}: these are waits of smaller ones, and it may never start."]
 
 
 def _span(low: float, high: float) -> str:

@@ -10,6 +10,7 @@ from windtunnel.report.answer import (
     Answer,
     Drawing,
     Part,
+    left_out_notes,
     most,
     notes_of,
     subtitle_of,
@@ -73,7 +74,7 @@ def waste_data(found: Waste) -> dict[str, Any]:
 
     Keys: ``gpu_time`` and ``lost`` (GPU-s), ``kinds``, ``by_user``, ``by_vc``, ``limits``,
     ``idle``, ``worst`` (jobs with most idle GPU time) and ``unused_gpus`` (null where not known),
-    ``early`` and ``tail`` (s).
+    ``early`` and ``tail`` (s), ``left_out`` (reason -> jobs that are in no sum of GPU time).
     """
     kinds = found.kinds().to_pylist()
     return {
@@ -88,6 +89,7 @@ def waste_data(found: Waste) -> dict[str, Any]:
         "unused_gpus": found.tasks,
         "early": found.early,
         "tail": found.tail,
+        "left_out": found.recorded.left_out,
     }
 
 
@@ -262,7 +264,7 @@ def _worst_line(row: Row) -> Line:
 
 
 def _notes(found: Waste) -> list[str]:
-    notes = []
+    notes = left_out_notes(found.recorded)
     limits, idle = found.limits(), found.idleness()
     if limits["n"]:
         notes.append(

@@ -98,7 +98,8 @@ def job_times(
     ended = _not_before(end, np.fmax(began, submit.first))
     run = np.where(np.isnan(elapsed), np.where(ended >= began, ended - began, np.nan), elapsed)
     told = began + run
-    corrected = (np.abs(told - ended) > 0) & ~still_runs
+    contradict = (np.abs(told - ended) > 0) & (np.abs(told - end.second) > 0)
+    corrected = contradict & ~still_runs
     ended = np.where(np.isnan(told), ended, told)
     ended[still_runs] = np.nan
     all_of = (submit, eligible, start, end)

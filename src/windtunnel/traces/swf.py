@@ -58,6 +58,7 @@ _STATUS = {
     "5": "cancelled",
 }
 _PART, _LAST_PARTS = "2", ("3", "4")
+_CANCELLED = "5"
 
 
 @reader("swf", extensions=(".swf",))
@@ -66,7 +67,9 @@ def read_swf(path: str | Path, *, bad_rows: str = "raise") -> Trace:
 
     ``num_gpus`` is field 5, else 8; ``estimate`` field 9; ``mem_gib`` field 10, else 7, times the
     processors; ``vc`` the queue, ``template`` the executable. Group, partition, preceding job and
-    think time are kept as further columns. Header keys are kept in ``metadata.settings``.
+    think time are kept as further columns. A job cancelled (status 5) without a run time never
+    started; its wait tells ``end_time``, when it left the queue. Header keys are kept in
+    ``metadata.settings``.
 
     A job that was interrupted has one record for each of its parts (status 2, the last 3 or 4).
     One record is kept: the summary (status 0, 1, 5) where there is one, else the last part; the
@@ -148,9 +151,12 @@ def _columns(text: TextTable) -> tuple[pa.Table, pa.ChunkedArray]:
 
     submit, wait, run = number("submit"), number("wait"), number("run")
     gpus = pc.coalesce(number("procs"), number("requested_procs"))
-    start = pc.add(submit, wait)
+    left = pc.add(submit, wait)
     memory = pc.coalesce(number("requested_memory"), number("used_memory"))
     codes = text.text("status")
+    # A cancelled job without a run time never started: its wait says when it left the queue.
+    never_ran = pc.and_(pc.equal(codes, _CANCELLED), pc.is_null(run))
+    start = pc.if_else(never_ran, pa.scalar(None, pa.float64()), left)
     known = {code: meaning or "" for code, meaning in _STATUS.items()}
     status = text.mapped("status", known)
     table = pa.table(
@@ -158,7 +164,7 @@ def _columns(text: TextTable) -> tuple[pa.Table, pa.ChunkedArray]:
             "job_id": word("job"),
             "submit_time": submit,
             "start_time": start,
-            "end_time": pc.add(start, run),
+            "end_time": pc.if_else(never_ran, left, pc.add(start, run)),
             "duration": run,
             "estimate": number("requested_time"),
             "num_gpus": gpus,

@@ -112,6 +112,7 @@ def swf_losses(jobs: pa.Table) -> tuple[str, ...]:
     for count, what in (
         (int(rounded.sum()), "had times with fractions of a second, which are rounded"),
         (_merged(jobs), "ended by timeout, node failure, lack of memory or preemption: failed"),
+        (_bent(jobs), "ended at another time than start + run time (which SWF holds alone)"),
         (_open(jobs), "still run or wait, or have an unknown status: written as -1"),
     ):
         if count:
@@ -122,6 +123,11 @@ def swf_losses(jobs: pa.Table) -> tuple[str, ...]:
 def _merged(jobs: pa.Table) -> int:
     lost = ("timeout", "node_fail", "out_of_memory", "preempted")
     return sum(status in lost for status in jobs["status"].to_pylist())
+
+
+def _bent(jobs: pa.Table) -> int:
+    start, run, end = (_floats(jobs, name) for name in ("start_time", "duration", "end_time"))
+    return int((np.abs(start + run - end) >= 1).sum())
 
 
 def _open(jobs: pa.Table) -> int:
@@ -189,9 +195,13 @@ def _fields(jobs: pa.Table) -> list[np.ndarray]:
     """Return the eighteen fields, int64, shape (rows,) each."""
     unknown = np.full(jobs.num_rows, _UNKNOWN, np.int64)
     submit, start = _whole(jobs, "submit_time"), _whole(jobs, "start_time")
-    wait = np.where((start >= 0) & (submit >= 0), start - submit, _UNKNOWN)
-    gpus = _whole(jobs, "num_gpus")
     status = jobs["status"].to_pylist()
+    # Of a job cancelled in the queue the wait says when it left, as long as no run time is told.
+    in_queue = (start < 0) & (_whole(jobs, "duration") < 0)
+    in_queue &= np.array([word == "cancelled" for word in status], dtype=bool)
+    left = np.where(in_queue, _whole(jobs, "end_time"), start)
+    wait = np.where((left >= 0) & (submit >= 0), left - submit, _UNKNOWN)
+    gpus = _whole(jobs, "num_gpus")
     waits = np.array([word in _UNSTARTED for word in status], dtype=bool) & (start < 0)
     each = _floats(jobs, "mem_gib") * _KIB_PER_GIB / np.where(gpus > 0, gpus, np.nan)
     codes = np.array([_STATUS.get(word, _UNKNOWN) for word in status], dtype=np.int64)

@@ -53,6 +53,8 @@ GOOD: dict[str, Any] = {"traces": ["philly"], "policies": ["fifo", "sjf"]}
         ({"seeds": 0}, "$.seeds", "at least one value"),
         ({"seeds": [1, 1]}, "$.seeds", "1 twice"),
         ({"seeds": [-1]}, "$.seeds", ">= 0"),
+        ({"policies": ["fifo", "sjf", "fifo"]}, "$.policies", "'fifo' twice"),
+        ({"policies": [{"policy": "fifo"}, {"policy": "fifo"}]}, "$.policies", "twice"),
         ({"seeds": "many"}, "STUDY", "seeds"),
         ({"parameters": {"aging": []}}, "$.parameters.aging", "at least one value"),
     ],
@@ -81,6 +83,7 @@ def test_what_is_wrong_is_told_with_its_place(given: dict[str, Any], place: str,
             {"policies": [{"policy": "fifo"}, {"policy": "fifo", "queueing": "skip"}]},
             "both called 'fifo'",
         ),
+        ({"seeds": 1_000_000_000}, "expected at most 1,000,000"),
     ],
 )
 def test_unknown_names_are_refused_before_any_run(given: dict[str, Any], told: str) -> None:

@@ -11,6 +11,7 @@ from windtunnel.report.figures.axes import AxisOf, numbers
 from windtunnel.report.figures.boxes import clock_of
 from windtunnel.report.figures.collecting import Answer, Lacking, Measure, across, counted
 from windtunnel.report.figures.panels import curves, framed
+from windtunnel.report.format import plural
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _DAYS = tuple(float(hour) for hour in range(0, 168, 24))
 _NAMES = "['Mon','Tue','Wed','Thu','Fri','Sat','Sun'][floor(datum.value / 24)]"
 _RESOURCES = {"gpu": "GPUs", "cpu": "CPU cores", "mem": "GiB of memory"}
+_COLUMNS = {"gpu": "num_gpus", "cpu": "num_cpus", "mem": "mem_gib"}
 
 
 def arrivals_over_week(sources: Sources) -> FigureData:
@@ -85,12 +87,23 @@ def _requests(series: Series, resource: str) -> Answer:
     Raises:
         Lacking: nothing is known of the resource.
     """
-    answer = _asked(series, series.trace.jobs, "submit_time")
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    jobs = series.trace.jobs
+    answer = _asked(series, jobs, "submit_time")
     if not answer.table.num_rows or not sum(answer.table[resource].to_pylist()):
         raise Lacking(f"no job tells the {_RESOURCES[resource]} that it asks for")
-    kept = ["hour_of_week", "hours", resource, "n", "left_out"]
-    table = answer.table.select(kept).rename_columns({resource: "rate"})
-    return Answer(table, answer.n, answer.left_out, answer.why, answer.notes)
+    untold = pc.and_(pc.is_null(jobs[_COLUMNS[resource]]), pc.is_valid(jobs["submit_time"]))
+    unknown = pc.sum(untold).as_py() or 0
+    n, left_out = answer.n - unknown, answer.left_out + unknown
+    table = answer.table.select(["hour_of_week", "hours", resource])
+    table = table.rename_columns({resource: "rate"})
+    for name, value in (("n", n), ("left_out", left_out)):
+        table = table.append_column(name, pa.array([value] * table.num_rows, pa.int64()))
+    reasons = [answer.why] if answer.why else []
+    reasons += [f"{plural(unknown, 'job')} without {_RESOURCES[resource]} told"] if unknown else []
+    return Answer(table, n, left_out, "; ".join(reasons), answer.notes)
 
 
 def draw_weeks(table: pa.Table, look: Look) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
     from windtunnel.study.grid.spec import Study, TraceEntry
 
+#: Places that a grid may have: each is listed before the first run.
+MAX_PLACES = 1_000_000
 #: Letters of a run's id.
 ID_LENGTH = 16
 _BRACES = re.compile(r"\{(\w+)\}")
@@ -141,6 +144,7 @@ def grid(study: Study, *, only: PolicyEntry | None = None, extra: Any = None) ->
     parameters = {**study.parameters, **{name: (value,) for name, value in (extra or {}).items()}}
     _check_parameters(study, [*study.policy_entries(), *entries], parameters)
     clusters = {text: _checked_cluster(text, parameters) for text in study.clusters}
+    _check_size(study, entries, parameters)
     cells: dict[str, Cell] = {}
     for trace in study.trace_entries():
         for axes in itertools.product(
@@ -154,6 +158,22 @@ def grid(study: Study, *, only: PolicyEntry | None = None, extra: Any = None) ->
                         cells.setdefault(place, cell)
     _check_labels(list(cells.values()))
     return list(cells.values())
+
+
+def _check_size(
+    study: Study, entries: list[PolicyEntry], parameters: dict[str, tuple[Any, ...]]
+) -> None:
+    """Check that the grid can be listed.
+
+    Raises:
+        SpecError: it has more places than `MAX_PLACES`.
+    """
+    seeds = study.seeds if isinstance(study.seeds, int) else len(study.seeds)
+    axes = (study.traces, study.clusters, study.loads, study.placements or "-")
+    size = math.prod(map(len, (*axes, study.queueing or "-", entries, *parameters.values())))
+    if size * seeds > MAX_PLACES:
+        told = f"{size * seeds:,} places; expected at most {MAX_PLACES:,}. Fly it in parts."
+        raise SpecError("study", f"its grid has {told}")
 
 
 def _cells(

@@ -336,10 +336,15 @@ def _check_axes(study: Study) -> None:
         stated = 0.0 if isinstance(load, str) else load
         if load != RECORDED and not 0 < stated < float("inf"):
             raise SpecError("$.loads", f"found {load!r}; expected numbers > 0, or '{RECORDED}'.")
-    seeds = study.seed_list() if not isinstance(study.seeds, int) or study.seeds > 0 else []
-    _each_once("$.seeds", seeds)
-    if not all(0 <= seed <= _LAST_SEED for seed in seeds):
-        raise SpecError("$.seeds", "expected whole numbers >= 0, or how many from 0 on.")
+    if isinstance(study.seeds, int):
+        if study.seeds < 1:
+            raise SpecError("$.seeds", "expected at least one value.")
+    else:
+        _each_once("$.seeds", study.seeds)
+        if not all(0 <= seed <= _LAST_SEED for seed in study.seeds):
+            raise SpecError("$.seeds", "expected whole numbers >= 0, or how many from 0 on.")
+    named = [p if isinstance(p, str) else msgspec.json.encode(p).decode() for p in study.policies]
+    _each_once("$.policies", named or ["of the search"])
     if not study.policies and study.search is None:
         raise SpecError("$.policies", "expected at least one policy, such as 'fifo'.")
 
@@ -347,7 +352,10 @@ def _check_axes(study: Study) -> None:
 def _each_once(where: str, values: Any) -> None:
     if not values:
         raise SpecError(where, "expected at least one value.")
-    listed = list(values)
-    for index, value in enumerate(listed):
-        if value in listed[:index]:
+    seen: set[Any] = set()
+    for value in values:
+        # A parameter's value may be a list or mapping, which is no member of a set; its text is.
+        key = value if isinstance(value, str | int | float) else repr(value)
+        if key in seen:
             raise SpecError(where, f"found {value!r} twice; name each once.")
+        seen.add(key)
