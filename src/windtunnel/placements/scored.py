@@ -124,6 +124,18 @@ class ScoredPlacement:
         """
         raise NotImplementedError
 
+    def check_sharing(self, *, pooled: bool) -> None:
+        """Check that the placement goes with how the nodes' GPUs are shared.
+
+        Args:
+            pooled: a node's GPUs are one pool.
+
+        Raises:
+            SpecError: it needs devices.
+        """
+        if self.needs_devices and pooled:
+            raise SpecError("sharing", f"placement {self.name!r} needs devices, not pooled nodes")
+
     @property
     def steps(self) -> tuple[int, ...]:
         """The least gain of each integer score, for the kernels, where scores are such steps."""
@@ -135,8 +147,7 @@ class ScoredPlacement:
         Raises:
             SpecError: the nodes are pooled, and the placement needs devices.
         """
-        if self.needs_devices and free.pooled:
-            raise SpecError("sharing", f"placement {self.name!r} needs devices, not pooled nodes")
+        self.check_sharing(pooled=free.pooled)
         if demand.is_nothing:
             return []
         if self.gang == "node" and demand.count <= demand.largest:

@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 
 from windtunnel.errors import SpecError
 from windtunnel.placements import split_placement
-from windtunnel.sim.contract import Policy
+from windtunnel.sim.contract import BACKFILLING, Policy
 
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
@@ -165,6 +165,12 @@ def as_pai(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: Any) 
             "queueing", f"found {options.queueing!r}; the PAI simulator goes on past what does not "
             "fit: 'skip'."
         )  # fmt: skip
+    if policy.queueing in BACKFILLING:
+        raise SpecError(
+            "compat",
+            f"policy {policy.label!r} backfills, which the PAI simulator does not; expected a "
+            "plain order, as fifo, sjf or sju are.",
+        )
     nodes = {} if cluster.is_pool else {"sharing": "pooled"}
     chosen = replace(options, queueing="skip", placement=pai_placement(options.placement), **nodes)
     if cluster.is_pool:

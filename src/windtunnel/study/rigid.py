@@ -13,6 +13,7 @@ from windtunnel.placements import (
     resolve_placement,
     split_placement,
 )
+from windtunnel.placements.scored import ScoredPlacement
 from windtunnel.sim import problem as problems
 from windtunnel.sim.contract import (
     BACKFILLING,
@@ -174,6 +175,8 @@ def _rules(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: Fligh
         seed=options.seed,
         workload=lambda: _own_workload(table),
     )
+    if devices is not None and isinstance(where, ScoredPlacement):
+        where.check_sharing(pooled=devices.pooled)
     queueing = checked_queueing(options.queueing, policy)
     overhead = seconds("save_time", options.save_time)
     overhead += seconds("restore_time", options.restore_time)
