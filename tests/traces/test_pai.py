@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -24,9 +25,8 @@ from windtunnel.characterize.relation import relation, rows
 from windtunnel.companions import NODE_COLUMNS, TASK_COLUMNS
 from windtunnel.errors import SpecError, TraceError
 from windtunnel.traces import open_trace, source
-from windtunnel.traces.pai import instances, parse, spool, usage
+from windtunnel.traces.pai import hashing, instances, parse, spool, usage
 from windtunnel.traces.pai.reader import read_pai
-from windtunnel.traces.pai.store import Store
 
 sys.path.insert(0, str(Path(__file__).parent))  # tests are not a package
 
@@ -726,12 +726,9 @@ def _small_pieces_and_equal_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parse, "_BLOCK", 256)
     for module in (spool, instances, usage):
         monkeypatch.setattr(module, "_AT_ONCE", 3)
-    stream = Store.stream
-
-    def coarse(store: Store, query: str, **tables: Any) -> Any:
-        return stream(store, query.replace("hash(", "length("), **tables)
-
-    monkeypatch.setattr(Store, "stream", coarse)
+    monkeypatch.setattr(
+        hashing, "hashes", lambda texts: np.array([len(t or "") for t in texts.to_pylist()], "u8")
+    )
 
 
 @pytest.mark.usefixtures("_small_pieces_and_equal_hashes")

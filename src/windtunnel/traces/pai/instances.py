@@ -9,32 +9,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windtunnel.traces.pai import hashing
 from windtunnel.traces.pai.joins import STATUS, Alike, alike, among, numbered
+from windtunnel.traces.pai.pairs import Pairs
 from windtunnel.traces.pai.spool import Codes, Numbers, Texts, as_floats
-from windtunnel.traces.pai.store import HASH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
     from windtunnel.traces.pai.parse import Parsed
     from windtunnel.traces.pai.spool import Coded, TextFile
     from windtunnel.traces.pai.store import Store
 
-#: What the database adds to the rows: their task, the hash of their id, their names if no task's.
-_FOUND = f"""
-    SELECT rows.row, coalesce(keys.row, -1)::INTEGER AS task,
-           {HASH}(coalesce(worker_name, inst_name, 'instance ' || (rows.row + 1)))::UBIGINT AS hash,
-           CASE WHEN keys.row IS NULL
-                THEN coalesce(job_name, '') || '/' || coalesce(task_name, '') END AS job_id
-    FROM rows LEFT JOIN keys USING (job_name, task_name)
-"""  # noqa: S608 - both are constants
 _NAMES = ("worker_name", "inst_name")
-_ROWS = pa.schema(
-    [
-        ("row", pa.int32()),
-        *((name, pa.string()) for name in ("job_name", "task_name", *_NAMES)),
-    ]
-)
+_TASK = ("job_name", "task_name")
 #: Rows that are looked at at once where many columns come together.
 _AT_ONCE = 2**18
 
@@ -76,9 +64,7 @@ class Instances:
             rows: ascending.
         """
         places = pa.array(rows + 1).cast(pa.string())
-        named = (self.names.rows(name, rows) for name in _NAMES)
-        found: pa.Array = pc.coalesce(*named, pc.binary_join_element_wise("instance", places, " "))
-        return found
+        return _ids((self.names.rows(name, rows) for name in _NAMES), places)
 
 
 def load_instances(store: Store, parsed: Parsed, keys: pa.Table) -> tuple[Instances, np.ndarray]:
@@ -98,54 +84,87 @@ def load_instances(store: Store, parsed: Parsed, keys: pa.Table) -> tuple[Instan
     with store.in_the_room():
         names = Texts(store.path("instance.names"), _NAMES)
         times = [Numbers(store.path(f"instance.{name}")) for name in ("start_time", "end_time")]
-    status, machine = Codes(), Codes()
-
-    def passing() -> Iterator[pa.RecordBatch]:
-        row = 0
+    status, machine, task = Codes(), Codes(), _Tasks(keys)
+    hashes = [np.empty(0, np.uint64)]
+    with parsed.explained(), store.in_the_room():
         for batch in parsed.batches():
+            hashes.append(_hashes(batch, parsed.rows - batch.num_rows))
             names.append(batch)
             times[0].append(batch["start_time"])
             times[1].append(batch["end_time"])
             status.append(batch["status"])
             machine.append(batch["machine"])
-            numbers = pa.array(np.arange(row, row + batch.num_rows, dtype=np.int32))
-            row += batch.num_rows
-            columns = [batch[name] for name in _ROWS.names[1:]]
-            yield pa.RecordBatch.from_arrays([numbers, *columns], schema=_ROWS)
-
-    with parsed.explained():
-        rows = pa.RecordBatchReader.from_batches(_ROWS, passing())
-        found = list(store.stream(_FOUND, rows=rows, keys=keys))
-    task, hashes, job_ids = _in_order(found, parsed.rows)
-    pa.default_memory_pool().release_unused()
+            task.append(batch)
     with store.in_the_room():
         instances = Instances(
-            task,
-            job_ids,
+            *task.found(),
             times[0].mapped(),
             times[1].mapped(),
             status.coded(),
             machine.coded(),
             names.close(),
         )
-    return instances, hashes
+    pa.default_memory_pool().release_unused()
+    return instances, np.concatenate(hashes)
 
 
-def _in_order(found: list[pa.RecordBatch], count: int) -> tuple[np.ndarray, np.ndarray, pa.Array]:
-    """Return the columns of `_FOUND` in the order of the rows; ``job_id`` without its nulls."""
-    task, hashes = np.empty(count, np.int32), np.empty(count, np.uint64)
-    lone_rows = [np.empty(0, np.int32)]
-    lone_ids = [pa.array([], pa.string())]
-    while found:
-        batch = found.pop()
-        rows = batch["row"].to_numpy()
-        task[rows] = batch["task"].to_numpy()
-        hashes[rows] = batch["hash"].to_numpy()
-        if batch["job_id"].null_count < len(rows):
-            lone_rows.append(rows[batch["task"].to_numpy() < 0])
-            lone_ids.append(batch["job_id"].drop_null())
-    order = np.argsort(np.concatenate(lone_rows))
-    return task, hashes, pa.concat_arrays(lone_ids).take(pa.array(order))
+def _hashes(batch: pa.RecordBatch, row: int) -> np.ndarray:
+    """Return the hashes of the ids of some rows (`Instances.ids`), uint64, shape (rows,).
+
+    Args:
+        batch: the rows.
+        row: the place of the first in the file, from 0.
+    """
+    names = batch["worker_name"]
+    if names.null_count:
+        places = pa.array(np.arange(row + 1, row + batch.num_rows + 1)).cast(pa.string())
+        names = _ids((names, batch["inst_name"]), places)
+    return hashing.hashes(names)
+
+
+def _ids(names: Iterable[pa.Array], places: pa.Array) -> pa.Array:
+    """Return what rows are called: by the first name that is known, else by their places."""
+    found: pa.Array = pc.coalesce(*names, pc.binary_join_element_wise("instance", places, " "))
+    return found
+
+
+class _Tasks:
+    """The tasks that instances name, looked up some rows at a time.
+
+    Args:
+        keys: see `load_instances`.
+    """
+
+    def __init__(self, keys: pa.Table) -> None:
+        self._pairs = Pairs(keys)
+        self._waiting: list[pa.RecordBatch] = []
+        self._rows = 0
+        self._task = [np.empty(0, np.int32)]
+        self._job_ids = [pa.array([], pa.string())]
+
+    def append(self, batch: pa.RecordBatch) -> None:
+        """Append rows; the batch may have other columns too."""
+        self._waiting.append(batch.select(_TASK))
+        self._rows += batch.num_rows
+        if self._rows >= _AT_ONCE:
+            self._look_up()
+
+    def found(self) -> tuple[np.ndarray, pa.Array]:
+        """Return ``task`` and ``job_ids`` of `Instances`."""
+        self._look_up()
+        return np.concatenate(self._task), pa.concat_arrays(self._job_ids)
+
+    def _look_up(self) -> None:
+        if not self._waiting:
+            return
+        names = [pa.concat_arrays([batch[name] for batch in self._waiting]) for name in _TASK]
+        self._waiting, self._rows = [], 0
+        task = self._pairs.rows(names)
+        self._task.append(task)
+        alone = np.flatnonzero(task < 0)
+        if len(alone):
+            said = (column.take(pa.array(alone)).fill_null("") for column in names)
+            self._job_ids.append(pc.binary_join_element_wise(*said, "/"))
 
 
 @dataclass(frozen=True)
@@ -165,7 +184,7 @@ class Workers:
     new_ids: pa.Array
 
 
-def workers(store: Store, instances: Instances, hashes: np.ndarray) -> Workers:
+def workers(instances: Instances, hashes: np.ndarray) -> Workers:
     """Find the workers of several instances, and which of the instances counts.
 
     Instances are sorted by (status, start_time, end_time), each ascending with unknown values
@@ -174,7 +193,6 @@ def workers(store: Store, instances: Instances, hashes: np.ndarray) -> Workers:
     Waiting).
 
     Args:
-        store: gives hashes.
         instances: see `load_instances`.
         hashes: see there.
     """
@@ -182,7 +200,7 @@ def workers(store: Store, instances: Instances, hashes: np.ndarray) -> Workers:
     renamed = same.repeats()
 
     def meets(names: pa.Array) -> bool:
-        suspects = np.flatnonzero(among(hashes, np.sort(store.hashes(names))))
+        suspects = np.flatnonzero(among(hashes, np.sort(hashing.hashes(names))))
         return bool(pc.any(pc.is_in(instances.ids(suspects), value_set=names)).as_py())
 
     new_ids = pa.array([], pa.string())

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windtunnel.traces.pai import hashing
 from windtunnel.traces.pai.joins import (
     STATUS,
     alike,
@@ -22,7 +23,6 @@ from windtunnel.traces.pai.spool import index_of, looked_up
 if TYPE_CHECKING:
     from windtunnel.traces.pai.instances import Told
     from windtunnel.traces.pai.joins import Alike
-    from windtunnel.traces.pai.store import Store
 
 #: Columns behind the schema's own, in this order. Their meaning: `windtunnel.traces.pai`.
 EXTRAS = (
@@ -32,16 +32,15 @@ EXTRAS = (
 )
 
 
-def repeats_of(store: Store, keys: pa.Array) -> Alike:
+def repeats_of(keys: pa.Array) -> Alike:
     """Return the rows whose key an earlier row has.
 
     Args:
-        store: gives hashes.
         keys: text; a row without one is nobody's repeat.
     """
     rows = np.flatnonzero(keys.is_valid().to_numpy(zero_copy_only=False))
     known = keys.drop_null() if keys.null_count else keys
-    found = alike(rows, store.hashes(known), lambda some: keys.take(pa.array(some)))
+    found = alike(rows, hashing.hashes(known), lambda some: keys.take(pa.array(some)))
     return found.repeats()
 
 
@@ -70,16 +69,15 @@ class Named:
         return table.append_column("row", pa.array(rows.astype(np.int32)))
 
 
-def named_tasks(store: Store, tasks: pa.Table) -> Named:
+def named_tasks(tasks: pa.Table) -> Named:
     """Give each task its job id and the task that its instances are counted for.
 
     Args:
-        store: gives hashes.
         tasks: the task table, each column in one piece.
     """
     job, task = (tasks[name].combine_chunks() for name in ("job_name", "task_name"))
     plain = pc.binary_join_element_wise(job, task, "/")
-    repeats = repeats_of(store, plain)
+    repeats = repeats_of(plain)
     leader = np.arange(len(plain))
     if not len(repeats):
         return Named(tasks, plain, leader, 0)

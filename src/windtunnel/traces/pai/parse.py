@@ -130,6 +130,7 @@ class Parsed:
                 convert_options=pcsv.ConvertOptions(
                     column_types={n: _type(rule) for n, rule in self._table.columns.items()},
                     include_columns=self._included(),
+                    check_utf8=False,  # the stream looks at every byte
                     null_values=[""],
                     strings_can_be_null=True,
                     quoted_strings_can_be_null=False,

@@ -121,7 +121,7 @@ def read_pai(path: str | Path, *, zone: str = ZONE, memory: str = "768MiB") -> T
     checked_memory(memory)
     tables = _Tables(_folder(path))
     store = tables.store
-    named = named_tasks(store, tables.load(TASK))
+    named = named_tasks(tables.load(TASK))
     keyed = {table: tables.keyed(table, key) for table, key in KEYS.items()}
     machines = keyed[MACHINE].firsts()
     instances, found, usage, usage_notes = _instances(tables, named)
@@ -228,7 +228,7 @@ class _Tables:
             TraceError: the table is not as it should be.
         """
         rows = self.load(table)
-        return _Keyed(rows, repeats_of(self.store, rows[key].combine_chunks()).rows)
+        return _Keyed(rows, repeats_of(rows[key].combine_chunks()).rows)
 
     def notes(self) -> tuple[str, ...]:
         """Return what was read, and what is missing."""
@@ -298,7 +298,7 @@ def _instances(
     """Load instances and measurements, give each of these to one of those, and note the rest."""
     store = tables.store
     instances, hashes = load_instances(store, tables.parse(INSTANCE), named.keys())
-    found = workers(store, instances, hashes)
+    found = workers(instances, hashes)
     shared = (
         f"{found.left_out:,} instances share their worker with another one, which counts for "
         "what was measured: the last by status, start and end."

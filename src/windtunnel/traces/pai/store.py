@@ -17,13 +17,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pyarrow as pa
-
 from windtunnel.errors import SpecError, TraceError, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import pyarrow as pa
 
 #: What the database may keep in memory while the trace is read; beyond it, it spills.
 _LOADING = "512MiB"
@@ -31,11 +30,6 @@ _MAX_THREADS = 4
 _MEBIBYTES = {"MiB": 1, "GiB": 1024}
 #: With less than this (MiB) not even the tables of a small trace are joined.
 _LEAST = 256
-#: Rows that come out of the database at once.
-_AT_ONCE = 2**16
-#: The database's hash of a text. Nothing relies on it being different for different texts.
-HASH = "hash"
-_HASHED = f"SELECT row, {HASH}(text)::UBIGINT AS hash FROM texts"  # noqa: S608 - a constant
 
 
 def checked_memory(memory: str) -> str:
@@ -91,43 +85,6 @@ class Store:
         """Let the database keep as much in memory as `checked_memory` allows."""
         with self.in_the_room():
             self.backend.con.execute(f"SET memory_limit='{checked_memory(memory)}'")
-
-    def stream(
-        self, query: str, **tables: pa.Table | pa.RecordBatchReader
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield what a query says, in no order.
-
-        Args:
-            query: in the database's own language.
-            tables: what it asks, by names; readers are read once, in passing.
-
-        Raises:
-            TraceError: there is no room for it.
-        """
-        con = self.backend.con
-        for name, table in tables.items():
-            con.register(name, table)
-        try:
-            with self.in_the_room():
-                # A stream does not say how long it is: the other side of a join is the one to hash.
-                con.execute("SET disabled_optimizers='build_side_probe_side'")
-                yield from con.sql(query).to_arrow_reader(_AT_ONCE)
-        finally:
-            con.execute("SET disabled_optimizers=''")
-            for name in tables:
-                con.unregister(name)
-
-    def hashes(self, texts: pa.Array) -> np.ndarray:
-        """Return the database's hash of each text, uint64, shape (texts,).
-
-        Raises:
-            TraceError: there is no room for it.
-        """
-        table = pa.table({"row": np.arange(len(texts)), "text": texts})
-        found = np.empty(len(texts), np.uint64)
-        for batch in self.stream(_HASHED, texts=table):
-            found[batch["row"].to_numpy()] = batch["hash"].to_numpy()
-        return found
 
     def table(self, name: str, rows: pa.Table) -> Any:
         """Let the database look at an Arrow table; return it as an Ibis table."""

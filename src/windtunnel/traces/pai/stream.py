@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from windtunnel.traces.pai.tables import Table
 
 _NEWLINE = ord("\n")
+_LAST_ASCII = 127
 _GZIP_MAGIC = b"\x1f\x8b"
 #: Bytes of an archive read at once.
 _BLOCK = 2**20
@@ -75,6 +76,7 @@ class RowStream(io.RawIOBase):
         self._newlines = self._returns = self._pairs = 0
         self._quoted = False
         self._last = b""
+        self._is_line = np.empty(_LOOK, bool)
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._waiting, self.first_line = self._behind_header(table)
 
@@ -103,7 +105,7 @@ class RowStream(io.RawIOBase):
                 self._waiting = b""
             if self._checked:
                 for begin in range(0, max(len(chunk), 1), _LOOK):
-                    self._look(chunk[begin : begin + _LOOK])
+                    self._look(chunk, begin, min(begin + _LOOK, len(chunk)))
         except Exception as error:
             self.problem = error
             raise
@@ -117,24 +119,26 @@ class RowStream(io.RawIOBase):
         lines = self._newlines + bool(self._last and self._last != b"\n")
         return lines == rows and not self._quoted and self._returns == self._pairs
 
-    def _look(self, chunk: bytes) -> None:
-        """Count what tells lines, and refuse what is not text."""
-        if b"\0" in chunk:
+    def _look(self, chunk: bytes, begin: int, end: int) -> None:
+        """Count what tells lines in part of a chunk, and refuse what is not text."""
+        part = np.frombuffer(chunk, np.uint8)[begin:end]
+        if chunk.find(b"\0", begin, end) >= 0:
             raise NotTextError
-        if not chunk.isascii() or self._decoder.getstate()[0] or not chunk:
+        if self._decoder.getstate()[0] or not len(part) or part.max() > _LAST_ASCII:
             try:
-                self._decoder.decode(chunk, final=not chunk)
+                self._decoder.decode(chunk[begin:end], final=not len(part))
             except UnicodeDecodeError as error:
                 raise NotTextError from error
         # Lines are many: to compare them all at once is cheaper than to find one after another.
-        self._newlines += int(np.count_nonzero(np.frombuffer(chunk, np.uint8) == _NEWLINE))
-        self._quoted |= b'"' in chunk
-        if b"\r" in chunk:
-            self._returns += chunk.count(b"\r")
-            self._pairs += chunk.count(b"\r\n")
-        if self._last == b"\r" and chunk.startswith(b"\n"):
+        is_line = np.equal(part, _NEWLINE, out=self._is_line[: len(part)])
+        self._newlines += int(np.count_nonzero(is_line))
+        self._quoted = self._quoted or chunk.find(b'"', begin, end) >= 0
+        if chunk.find(b"\r", begin, end) >= 0:
+            self._returns += chunk.count(b"\r", begin, end)
+            self._pairs += chunk.count(b"\r\n", begin, end)
+        if self._last == b"\r" and chunk[begin : begin + 1] == b"\n":
             self._pairs += 1
-        self._last = chunk[-1:] or self._last
+        self._last = chunk[end - 1 : end] if end > begin else self._last
 
     def _take(self, size: int) -> bytes:
         """Return the next bytes of the content, within the bounds."""

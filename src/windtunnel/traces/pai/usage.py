@@ -9,23 +9,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windtunnel.traces.pai import hashing
 from windtunnel.traces.pai.joins import alike, among
 from windtunnel.traces.pai.spool import Codes, Numbers, Texts
-from windtunnel.traces.pai.store import HASH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from windtunnel.traces.pai.instances import Instances
     from windtunnel.traces.pai.parse import Parsed
     from windtunnel.traces.pai.spool import Coded, TextFile
     from windtunnel.traces.pai.store import Store
 
 _WORKER = "worker_name"
-_HASHED = (
-    f"SELECT row, {HASH}(worker_name)::UBIGINT AS hash FROM rows WHERE worker_name IS NOT NULL"  # noqa: S608 - a constant
-)
-_ROWS = pa.schema([("row", pa.int32()), (_WORKER, pa.string())])
 #: Pairs whose names are compared at once.
 _AT_ONCE = 2**18
 
@@ -138,42 +132,26 @@ def load_usage(store: Store, parsed: Parsed, short: str, by_worker: ByWorker) ->
         name: Codes() for name in parsed.schema.names if name not in {_WORKER, *numbers}
     }
 
-    def passing() -> Iterator[pa.RecordBatch]:
-        row = 0
+    rows, hashes = [np.empty(0, np.int32)], [np.empty(0, np.uint64)]
+    with parsed.explained(), store.in_the_room():
         for batch in parsed.batches():
             names.append(batch)
             for name, number in numbers.items():
                 number.append(batch[name])
             for name, text in texts.items():
                 text.append(batch[name])
-            places = pa.array(np.arange(row, row + batch.num_rows, dtype=np.int32))
-            row += batch.num_rows
-            yield pa.RecordBatch.from_arrays([places, batch[_WORKER]], schema=_ROWS)
-
-    with parsed.explained():
-        found = list(
-            store.stream(_HASHED, rows=pa.RecordBatchReader.from_batches(_ROWS, passing()))
-        )
+            known = batch[_WORKER].is_valid().to_numpy(zero_copy_only=False)
+            first = parsed.rows - batch.num_rows
+            rows.append(np.arange(first, parsed.rows, dtype=np.int32)[known])
+            hashes.append(hashing.hashes(batch[_WORKER])[known])
     with store.in_the_room():
         workers = names.close()
         mapped = {name: column.mapped() for name, column in numbers.items()}
-    rows, hashes = _in_order(found)
-    del found
     pa.default_memory_pool().release_unused()
-    of, repeats = _given(by_worker, workers, rows, hashes)
+    of, repeats = _given(by_worker, workers, np.concatenate(rows), np.concatenate(hashes))
     strays = parsed.rows - repeats - int((of >= 0).sum())
     coded = {name: column.coded() for name, column in texts.items()}
     return Usage(of, mapped, coded, repeats, strays)
-
-
-def _in_order(found: list[pa.RecordBatch]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the columns of `_HASHED`, rows ascending."""
-    rows = np.concatenate([np.empty(0, np.int32), *(b["row"].to_numpy() for b in found)])
-    hashes = np.concatenate([np.empty(0, np.uint64), *(b["hash"].to_numpy() for b in found)])
-    if bool(np.any(rows[1:] < rows[:-1])):
-        order = np.argsort(rows)
-        return rows[order], hashes[order]
-    return rows, hashes
 
 
 def _given(
