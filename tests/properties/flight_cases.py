@@ -69,6 +69,7 @@ class Case:
     until: float | None
     sharing: str | None = None
     resources: str = "all"
+    events: str = "batch"
 
     def fly(self, engine: str, **changes: Any) -> wt.Outcome:
         """Run it on an engine."""
@@ -85,6 +86,7 @@ class Case:
             save_time=case.save_time,
             restore_time=case.restore_time,
             until=case.until,
+            events=case.events,
             oversize="reject",
             incomplete="reject",
         )

@@ -12,18 +12,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.sim.compiled.loading import load_kernels
-from windtunnel.sim.contract import BACKFILLING, Levels, checked_key, static_rank
+from windtunnel.sim.contract import (
+    BACKFILLING,
+    EVENT_ORDERS,
+    Levels,
+    checked_key,
+    static_rank,
+)
 from windtunnel.sim.flight import FINISHED, NOT_SUBMITTED, REJECTED, RUNNING, WAITING, Flight
 from windtunnel.sim.jobs import JobView
 from windtunnel.sim.places import places
 
 if TYPE_CHECKING:
     from windtunnel.sim.contract import Placement, Policy
+    from windtunnel.sim.disruptions.plan import Plan
     from windtunnel.sim.problem import Problem
 
 NAME = "compiled"
 #: What this engine can run.
-FEATURES: frozenset[str] = frozenset({"tier1", "tier2", "preemption", "levels", *BACKFILLING})
+FEATURES: frozenset[str] = frozenset(
+    {"tier1", "tier2", "preemption", "levels", "disruptions", "event order", *BACKFILLING}
+)
 
 
 def run(
@@ -34,14 +43,21 @@ def run(
     queueing: str,
     overhead: float = 0.0,
     until: float = math.inf,
-    events: str = "batch",  # noqa: ARG001 - the one order that this engine knows
+    events: str = "batch",
+    disruptions: Plan | None = None,
 ) -> Flight:
     """Fly the jobs under the policy; arguments and result as in `windtunnel.sim.reference.run`.
 
     Raises:
         PolicyError: the policy's order is unusable (NaN, wrong shape).
+        SpecError: disruptions under which a job never gets anywhere.
     """
     kernels = load_kernels()
+    if disruptions is not None or events != "batch":
+        return _fly_in_steps(
+            problem, policy, placement, kernels["room"], queueing=queueing, overhead=overhead,
+            until=until, events=events, plan=disruptions,
+        )  # fmt: skip
     room = kernels["room"]
     by_service = policy.levels is not None or (policy.by_remaining and policy.by_service)
     order, position = (None, None) if by_service else _order(problem, policy)
@@ -98,6 +114,30 @@ def run(
         parts = (start, end, run_time, never, segment_job, start[segment_job], end[segment_job],
                  offsets, where, gpus, points)  # fmt: skip
     return _flight(problem, parts, until)
+
+
+def _fly_in_steps(
+    problem: Problem, policy: Policy, placement: Placement, room: Any, *, queueing: str,
+    overhead: float, until: float, events: str, plan: Plan | None,
+) -> Flight:  # fmt: skip
+    """Fly the jobs with the kernels that know disruptions and other orders of events."""
+    loaded = load_kernels(("flying", "tables"), f"{__name__}.disrupted")
+    order, position = _order(problem, policy)
+    rules = loaded["tables"].Rules(
+        placement=room.code(problem, placement),
+        strict=queueing == "strict",
+        plans=queueing in BACKFILLING and plan is not None,
+        shortest=queueing == "easy_sjbf",
+        by_remaining=policy.preemptive and policy.by_remaining,
+        weighted=policy.by_service,
+        events=EVENT_ORDERS.index(events),
+        overhead=float(overhead),
+        until=until,
+    )
+    chosen = "preemptive" if policy.preemptive else queueing
+    tables = room.tables(problem, placement)
+    flight: Flight = loaded["flying"].fly(problem, plan, tables, order, position, rules, chosen)
+    return flight
 
 
 def _order(problem: Problem, policy: Policy) -> tuple[np.ndarray, np.ndarray]:
