@@ -70,6 +70,7 @@ class Case:
     sharing: str | None = None
     resources: str = "all"
     slowdown: wt.Slowdown | None = None
+    events: str = "batch"
 
     def fly(self, engine: str, **changes: Any) -> wt.Outcome:
         """Run it on an engine."""
@@ -87,6 +88,7 @@ class Case:
             restore_time=case.restore_time,
             slowdown=case.slowdown,
             until=case.until,
+            events=case.events,
             oversize="reject",
             incomplete="reject",
         )

@@ -58,14 +58,47 @@ def choose_engine(
         more = {*needs, "event order" if events != "batch" else "", queueing}
         more &= {*needs, "event order", "conservative"} - {"topology"}
         needed |= {f"{name} by {policy.in_numbers}" for name in more}
+    if events != "batch" or "disruptions" in needs:
+        needed |= _combined(policy, queueing, {*needs} - {"disruptions"}, events, devices=devices)
+    elif devices and queueing == "conservative":
+        needed |= {f"{queueing} on devices"}
     lacking = needed - compiled.FEATURES
     if not lacking:
         return compiled
     if name == "auto":
         return reference
-    who = "this run" if lacking & set(needs) else f"policy {policy.label!r}"
+    of_run = lacking & set(needs) or any(" with " in name for name in lacking)
+    who = "this run" if of_run else f"policy {policy.label!r}"
     raise SpecError(
         "engine",
         f"the compiled engine lacks {', '.join(sorted(lacking))}, which {who} needs; use "
         "engine='auto' or 'reference'",
     )
+
+
+def _combined(
+    policy: Policy, queueing: str, needs: Collection[str], events: str, *, devices: bool
+) -> set[str]:
+    """Return what an engine must be able to do together with disruptions, or an order of events.
+
+    Args:
+        policy: who runs next.
+        queueing: the head-of-line rule.
+        needs: what the run needs besides disruptions.
+        events: in what order the events of an instant are handled.
+        devices: the nodes' devices, cores and memory are modelled.
+    """
+    disrupted = events == "batch"
+    parts = {*needs}
+    if policy.levels is not None:
+        parts |= {"levels"}
+    by_keys = policy.tier == 2 and not (policy.preemptive and policy.by_remaining)  # noqa: PLR2004 - the tier's name
+    if disrupted and by_keys and policy.levels is None:
+        parts |= {"keys that are asked again"}
+    if devices and queueing == "conservative":
+        parts |= {f"{queueing} on devices"}
+    if policy.preemptive:
+        parts |= {"preemption"}
+    if queueing in BACKFILLING:
+        parts |= {queueing}
+    return {f"{part} with {'disruptions' if disrupted else 'events in turn'}" for part in parts}

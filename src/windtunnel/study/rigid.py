@@ -22,7 +22,7 @@ from windtunnel.sim.contract import (
 )
 from windtunnel.sim.device_requests import device_requests
 from windtunnel.sim.disruptions import Disruptions, parse_disruptions
-from windtunnel.sim.disruptions.plan import resolve
+from windtunnel.sim.disruptions.plan import MOST_RESERVATIONS, resolve
 from windtunnel.sim.engines import choose_engine
 from windtunnel.sim.flight import WAITING
 from windtunnel.sim.fragmentation import TargetWorkload, workload_of
@@ -193,6 +193,8 @@ def _rules(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: Fligh
         "slow-downs": model is not None,
         "topology": topology != "none",
         "disruptions": disruptions is not None,
+        "many reservations": disruptions is not None
+        and len(disruptions.reservations) > MOST_RESERVATIONS,
         "power": governing is not None and governing.acts,
     }
     engine = choose_engine(

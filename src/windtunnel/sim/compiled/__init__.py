@@ -13,13 +13,20 @@ import numpy as np
 
 from windtunnel.sim.compiled import cohort_flights, usage_flights
 from windtunnel.sim.compiled.loading import load_kernels
-from windtunnel.sim.contract import BACKFILLING, Levels, checked_key, static_rank
+from windtunnel.sim.contract import (
+    BACKFILLING,
+    EVENT_ORDERS,
+    Levels,
+    checked_key,
+    static_rank,
+)
 from windtunnel.sim.flight import FINISHED, NOT_SUBMITTED, REJECTED, RUNNING, WAITING, Flight
 from windtunnel.sim.jobs import JobView
 from windtunnel.sim.places import places
 
 if TYPE_CHECKING:
     from windtunnel.sim.contract import Placement, Policy
+    from windtunnel.sim.disruptions.plan import Plan
     from windtunnel.sim.problem import Problem
     from windtunnel.sim.rates import Rates
 
@@ -29,6 +36,7 @@ FEATURES: frozenset[str] = frozenset(
     {"tier1", "tier2", "preemption", "levels", "slow-downs", "usage", *BACKFILLING}
     {"tier1", "tier2", "preemption", "levels", "topology", *BACKFILLING}
     {"tier1", "tier2", "preemption", "levels", "usage", "cohorts", *BACKFILLING}
+    {"tier1", "tier2", "preemption", "levels", "disruptions", "event order", *BACKFILLING}
 )
 
 
@@ -42,13 +50,21 @@ def run(
     until: float = math.inf,
     events: str = "batch",  # noqa: ARG001 - the one order that this engine knows
     rates: Rates | None = None,
+    events: str = "batch",
+    disruptions: Plan | None = None,
 ) -> Flight:
     """Fly the jobs under the policy; arguments and result as in `windtunnel.sim.reference.run`.
 
     Raises:
         PolicyError: the policy's order is unusable (NaN, wrong shape).
+        SpecError: disruptions under which a job never gets anywhere.
     """
     kernels = load_kernels()
+    if disruptions is not None or events != "batch":
+        return _fly_in_steps(
+            problem, policy, placement, kernels["room"], queueing=queueing, overhead=overhead,
+            until=until, events=events, plan=disruptions,
+        )  # fmt: skip
     room = kernels["room"]
     if rates is not None:
         return _slowed(problem, policy, placement, rates, queueing, float(overhead), until)
@@ -163,6 +179,28 @@ def _slowed(
             strict=queueing == "strict", until=until,
         )  # fmt: skip
     return _flight(problem, parts, until, lost)
+def _fly_in_steps(
+    problem: Problem, policy: Policy, placement: Placement, room: Any, *, queueing: str,
+    overhead: float, until: float, events: str, plan: Plan | None,
+) -> Flight:  # fmt: skip
+    """Fly the jobs with the kernels that know disruptions and other orders of events."""
+    loaded = load_kernels(("flying", "tables"), f"{__name__}.disrupted")
+    order, position = _order(problem, policy)
+    rules = loaded["tables"].Rules(
+        placement=room.code(problem, placement),
+        strict=queueing == "strict",
+        plans=queueing in BACKFILLING and plan is not None,
+        shortest=queueing == "easy_sjbf",
+        by_remaining=policy.preemptive and policy.by_remaining,
+        weighted=policy.by_service,
+        events=EVENT_ORDERS.index(events),
+        overhead=float(overhead),
+        until=until,
+    )
+    chosen = "preemptive" if policy.preemptive else queueing
+    tables = room.tables(problem, placement)
+    flight: Flight = loaded["flying"].fly(problem, plan, tables, order, position, rules, chosen)
+    return flight
 
 
 def _order(problem: Problem, policy: Policy) -> tuple[np.ndarray, np.ndarray]:

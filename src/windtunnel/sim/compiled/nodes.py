@@ -62,7 +62,7 @@ def _unmark(rows, row, node):
 
 
 @njit(cache=True)
-def _set_free(node, rows, which, gpus):
+def set_free(node, rows, which, gpus):
     """Change a node's number of free GPUs."""
     before = node[which, FREE]
     size = node[which, SIZE]
@@ -132,7 +132,7 @@ def take(node, rows, classes, kind, placement, nodes, gpus, offset):
             return -1
         nodes[offset] = which
         gpus[offset] = want
-        _set_free(node, rows, which, node[which, FREE] - want)
+        set_free(node, rows, which, node[which, FREE] - want)
         return 1
     return _take_gang(node, rows, classes, kind, placement, nodes, gpus, offset)
 
@@ -162,18 +162,18 @@ def _take_gang(node, rows, classes, kind, placement, nodes, gpus, offset):
                 gpus[offset + found] = usable
                 found += 1
                 rest -= usable
-                _set_free(node, rows, which, size - usable)
+                set_free(node, rows, which, size - usable)
     if rest > 0:
         # A whole node taken above has less than one task left, so it cannot be picked again.
         which = _pick(rows, rest, classes, kind, placement)
         if which < 0:
             for entry in range(offset, offset + found):
-                _set_free(node, rows, nodes[entry], node[nodes[entry], SIZE])
+                set_free(node, rows, nodes[entry], node[nodes[entry], SIZE])
             return -1
         nodes[offset + found] = which
         gpus[offset + found] = rest
         found += 1
-        _set_free(node, rows, which, node[which, FREE] - rest)
+        set_free(node, rows, which, node[which, FREE] - rest)
     return found
 
 
@@ -211,7 +211,7 @@ def give(node, rows, classes, kind, placement, nodes, gpus, begin, end):
             node[which, FREE_CPUS] += classes[kind, CPUS]
             rows[len(rows) - 1, COUNT] += gpus[entry]
         else:
-            _set_free(node, rows, which, node[which, FREE] + gpus[entry])
+            set_free(node, rows, which, node[which, FREE] + gpus[entry])
 
 
 @njit(cache=True)
@@ -224,7 +224,7 @@ def take_there(node, rows, classes, kind, placement, nodes, gpus, begin, end):
             node[which, FREE_CPUS] -= classes[kind, CPUS]
             rows[len(rows) - 1, COUNT] -= gpus[entry]
         else:
-            _set_free(node, rows, which, node[which, FREE] - gpus[entry])
+            set_free(node, rows, which, node[which, FREE] - gpus[entry])
 
 
 @njit(cache=True)

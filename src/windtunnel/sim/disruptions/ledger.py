@@ -282,12 +282,7 @@ class DisruptedLedger(Ledger):
         self.failures[job] += 1
         self.vain[job] = 0 if saved else self.vain[job] + 1
         if self.vain[job] > MAX_VAIN_FAILURES:
-            name = quote(self.problem.jobs.job_id[self.problem.rows[job]])
-            raise SpecError(
-                "disruptions",
-                f"job {name} has failed {self.vain[job]:,} times in a row by t={now:g} s and saved "
-                "nothing; expected a shorter checkpoint interval, rarer failures or a horizon.",
-            )
+            raise failed_in_vain(self.problem, job, self.vain[job], now)
 
     def finish_next(self, now: float) -> int:
         """Complete the first job in ``ends``; return it."""
@@ -394,3 +389,20 @@ class DisruptedLedger(Ledger):
             up_gpus=np.array([gpus for _, gpus in self.up], dtype=np.float64),
         )
         return flight.with_interruptions(interruptions)
+
+
+def failed_in_vain(problem: Problem, job: int, count: int, now: float) -> SpecError:
+    """Return what is raised when a job has failed too often in a row.
+
+    Args:
+        problem: jobs and cluster.
+        job: which.
+        count: how often.
+        now: s.
+    """
+    name = quote(problem.jobs.job_id[problem.rows[job]])
+    return SpecError(
+        "disruptions",
+        f"job {name} has failed {count:,} times in a row by t={now:g} s and saved "
+        "nothing; expected a shorter checkpoint interval, rarer failures or a horizon.",
+    )
