@@ -117,6 +117,8 @@ def moment(trace: Trace, seconds: float) -> str:
     zone = ZoneInfo(about.zone or "UTC")
     instant = datetime.fromisoformat(about.epoch) + timedelta(seconds=seconds)
     return f"{instant.astimezone(zone):%Y-%m-%d %H:%M} {clean(about.zone or 'UTC')} time"
+
+
 def left_out_notes(recorded: Recorded) -> list[str]:
     """Return which jobs are in no sum of GPU hours, one sentence a reason."""
     found = recorded.left_out.items()

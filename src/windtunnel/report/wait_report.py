@@ -66,7 +66,6 @@ def wait_answer(request: Request, told: WaitPrediction, test: WaitBacktest, trac
             trace,
             [_GROWING, f"Time of the request: {moment(trace, request.at)}."],
             _beyond(request, told),
-            [_GROWING, f"Time of the request: {request.at:,.0f} s after time 0."],
         ),
     )
 

@@ -21,6 +21,7 @@ def choose_engine(
     *,
     queueing: str = "strict",
     events: str = "batch",
+    devices: bool = False,
     needs: Collection[str] = (),
 ) -> Any:
     """Return the engine module (``NAME``, ``FEATURES``, ``run``) to fly a policy with.
@@ -30,6 +31,7 @@ def choose_engine(
         policy: what it must be able to run.
         queueing: the head-of-line rule.
         events: one of `windtunnel.sim.contract.EVENT_ORDERS`.
+        devices: the nodes' devices, cores and memory are modelled.
         needs: further features that the run needs.
 
     Raises:
@@ -46,22 +48,16 @@ def choose_engine(
     needed = {*policy.requires, *needs}
     needed |= {queueing} if queueing in BACKFILLING else set()
     needed |= {"event order"} if events != "batch" else set()
-    needed |= {f"{queueing} on devices"} if devices and queueing == "conservative" else set()
     if "slow-downs" in needed:
         apart = needed & {"conservative", "event order"}
         needs = {*needs, *(f"{name} with slow-downs" for name in apart)}
         needed |= needs
-    if policy.by_usage:
-        kernels_of = {"conservative"} if queueing == "conservative" else set()
-        needed |= {f"{name} by usage" for name in {*needs, *kernels_of} if name != "topology"}
     if policy.in_numbers:  # kernels of their own, which have what they say and no more
         more = {*needs, "event order" if events != "batch" else "", queueing}
         more &= {*needs, "event order", "conservative"} - {"topology"}
         needed |= {f"{name} by {policy.in_numbers}" for name in more}
     if events != "batch" or "disruptions" in needs:
         needed |= _combined(policy, queueing, {*needs} - {"disruptions"}, events, devices=devices)
-    elif devices and queueing == "conservative":
-        needed |= {f"{queueing} on devices"}
     lacking = needed - compiled.FEATURES
     if not lacking:
         return compiled

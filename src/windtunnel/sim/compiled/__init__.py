@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 NAME = "compiled"
 #: What this engine can run.
 FEATURES: frozenset[str] = frozenset(
-    {"tier1", "tier2", "preemption", "levels", "slow-downs", "usage", *BACKFILLING}
-    {"tier1", "tier2", "preemption", "levels", "topology", *BACKFILLING}
-    {"tier1", "tier2", "preemption", "levels", "usage", "cohorts", *BACKFILLING}
-    {"tier1", "tier2", "preemption", "levels", "disruptions", "event order", *BACKFILLING}
+    {
+        *("tier1", "tier2", "preemption", "levels", "usage", "cohorts"),
+        *("topology", "slow-downs", "disruptions", "event order", *BACKFILLING),
+    }
 )
 
 
@@ -48,9 +48,8 @@ def run(
     queueing: str,
     overhead: float = 0.0,
     until: float = math.inf,
-    events: str = "batch",  # noqa: ARG001 - the one order that this engine knows
-    rates: Rates | None = None,
     events: str = "batch",
+    rates: Rates | None = None,
     disruptions: Plan | None = None,
 ) -> Flight:
     """Fly the jobs under the policy; arguments and result as in `windtunnel.sim.reference.run`.
@@ -111,8 +110,6 @@ def run(
                 estimated=_places(problem.estimate) if shortest else (arrival, arrival),
             )  # fmt: skip
         elif queueing == "conservative":
-            started = kernels["conservative_kernel"].fly(
-        if queueing == "conservative":
             kernel = kernels["conservative_kernel"]
             profile = kernel.empty_profile(tables, devices=bool(problem.devices))
             started = kernel.fly(
@@ -179,6 +176,8 @@ def _slowed(
             strict=queueing == "strict", until=until,
         )  # fmt: skip
     return _flight(problem, parts, until, lost)
+
+
 def _fly_in_steps(
     problem: Problem, policy: Policy, placement: Placement, room: Any, *, queueing: str,
     overhead: float, until: float, events: str, plan: Plan | None,
