@@ -61,7 +61,12 @@ def test_nodes_and_pools(case: Case) -> None:
 
 @settings(max_examples=250 * MORE)
 @given(
-    owned(device_cases(policy=st.one_of(FAIR, FACTORS), conservative=False)), st.sampled_from(RULES)
+    owned(
+        device_cases(
+            policy=st.one_of(FAIR, FACTORS), rules=(None, "strict", "skip", "easy", "easy_sjbf")
+        )
+    ),
+    st.sampled_from(RULES),
 )
 def test_devices(case: Case, queueing: str) -> None:
     check(replace(case, queueing=queueing))
