@@ -48,10 +48,9 @@ def choose_engine(
     needed = {*policy.requires, *needs}
     needed |= {queueing} if queueing in BACKFILLING else set()
     needed |= {"event order"} if events != "batch" else set()
+    needed |= {f"{queueing} on devices"} if devices and queueing == "conservative" else set()
     if events != "batch" or "disruptions" in needs:
-        needed |= _combined(policy, queueing, {*needs} - {"disruptions"}, events, devices=devices)
-    elif devices and queueing == "conservative":
-        needed |= {f"{queueing} on devices"}
+        needed |= _combined(policy, queueing, {*needs} - {"disruptions"}, events)
     lacking = needed - compiled.FEATURES
     if not lacking:
         return compiled
@@ -66,9 +65,7 @@ def choose_engine(
     )
 
 
-def _combined(
-    policy: Policy, queueing: str, needs: Collection[str], events: str, *, devices: bool
-) -> set[str]:
+def _combined(policy: Policy, queueing: str, needs: Collection[str], events: str) -> set[str]:
     """Return what an engine must be able to do together with disruptions, or an order of events.
 
     Args:
@@ -76,7 +73,6 @@ def _combined(
         queueing: the head-of-line rule.
         needs: what the run needs besides disruptions.
         events: in what order the events of an instant are handled.
-        devices: the nodes' devices, cores and memory are modelled.
     """
     disrupted = events == "batch"
     parts = {*needs}
@@ -85,10 +81,6 @@ def _combined(
     by_keys = policy.tier == 2 and not (policy.preemptive and policy.by_remaining)  # noqa: PLR2004 - the tier's name
     if disrupted and by_keys and policy.levels is None:
         parts |= {"keys that are asked again"}
-    if devices and queueing == "conservative":
-        parts |= {f"{queueing} on devices"}
-    if policy.preemptive:
-        parts |= {"preemption"}
-    if queueing in BACKFILLING:
+    if queueing == "conservative":
         parts |= {queueing}
     return {f"{part} with {'disruptions' if disrupted else 'events in turn'}" for part in parts}
