@@ -30,13 +30,13 @@ def check_in_turn(case: Case, events: str) -> None:
     assert_outcomes_equal(turned.fly("reference"), turned.fly("compiled"))
 
 
-@settings(max_examples=150 * MORE)
+@settings(max_examples=120 * MORE)
 @given(disrupted_cases(NOT_PREEMPTIVE, ("strict", "skip")))
 def test_orders_without_preemption(case: Disrupted) -> None:
     check(case)
 
 
-@settings(max_examples=150 * MORE)
+@settings(max_examples=120 * MORE)
 @given(
     st.one_of(
         disrupted_cases(BACKFILLING, (None,)),
@@ -47,19 +47,19 @@ def test_backfilling(case: Disrupted) -> None:
     check(case)
 
 
-@settings(max_examples=150 * MORE)
+@settings(max_examples=120 * MORE)
 @given(disrupted_cases(PREEMPTIVE, (None, "strict", "skip")))
 def test_preemption(case: Disrupted) -> None:
     check(case)
 
 
-@settings(max_examples=150 * MORE)
+@settings(max_examples=120 * MORE)
 @given(cases(policy=st.sampled_from((*NOT_PREEMPTIVE, *PREEMPTIVE))), IN_TURN)
 def test_one_event_at_a_time(case: Case, events: str) -> None:
     check_in_turn(case, events)
 
 
-@settings(max_examples=100 * MORE)
+@settings(max_examples=60 * MORE)
 @given(
     cases(policy=st.sampled_from(BACKFILLING), rules=(None,)),
     IN_TURN,
@@ -68,7 +68,7 @@ def test_backfilling_after_every_event(case: Case, events: str) -> None:
     check_in_turn(case, events)
 
 
-@settings(max_examples=100 * MORE)
+@settings(max_examples=60 * MORE)
 @given(device_cases(conservative=False), IN_TURN)
 def test_devices_after_every_event(case: Case, events: str) -> None:
     check_in_turn(case, events)
