@@ -95,10 +95,12 @@ def fly(
     if plan is not None and state.ints[:, HAZARD].any():
         state = state._replace(draws=_first_draws(problem, plan))
     advance = _advancing(problem, state, rules, queueing)
-    begin(Handle(state))
-    while (code := advance(state)) != FINISHED:
+    handle = Handle(state)
+    begin(handle)
+    while (code := advance(handle)) != FINISHED:
         if code == GROW:
             state = larger(state)
+            handle = Handle(state)
         elif code == DRAW and plan is not None:
             _draw(state, problem, plan)
         elif code == IN_VAIN:
@@ -107,13 +109,13 @@ def fly(
             raise failed_in_vain(problem, job, count, now)
         else:  # a kernel that stops for a reason unknown
             raise PolicyError(queueing, f"the kernel stopped with code {code}")
-    account_running(Handle(state), rules.until)
+    account_running(handle, rules.until)
     return _flight(problem, plan, state, rules.until)
 
 
 def _advancing(
     problem: Problem, state: State, rules: Rules, queueing: str
-) -> Callable[[State], int]:
+) -> Callable[[Handle], int]:
     """Return what flies a state on: the kernel of the rule, with its own tables."""
     kernel: Any = queue_rules
     own: Any
@@ -124,7 +126,7 @@ def _advancing(
     else:
         own = queue_rules.queues(state.ints[:, CLASS], strict=rules.strict)
     tables = Handle(own)
-    return lambda current: int(kernel.fly(Handle(current), tables))
+    return lambda handle: int(kernel.fly(handle, tables))
 
 
 def _by_estimate(problem: Problem, rules: Rules) -> tuple[np.ndarray, np.ndarray]:

@@ -305,11 +305,21 @@ def _ints(
 
 
 def larger(state: State) -> State:
-    """Return the state with twice the room for stays, their entries and changes of capacity."""
+    """Return the state with twice the room, or what is needed, for what has too little of it."""
+    counts = state.counts
+    segments = int(counts[SEGMENTS] + counts[WAITING]) + 1
+    entries = int(state.offsets[counts[SEGMENTS]] + counts[WANTED] + state.rules[MOST]) + 1
     grown = {}
-    for name in (*BY_SEGMENT, *BY_ENTRY, "up"):
-        old = getattr(state, name)
-        new = np.zeros((2 * len(old) + 64, *old.shape[1:]), dtype=old.dtype)
-        new[: len(old)] = old
-        grown[name] = new
+    for names, needed in (
+        (BY_SEGMENT, segments),
+        (BY_ENTRY, entries),
+        (("up",), int(counts[UPS]) + 2),
+    ):
+        if needed <= len(getattr(state, names[0])):
+            continue
+        for name in names:
+            old = getattr(state, name)
+            new = np.zeros((2 * max(len(old), needed), *old.shape[1:]), dtype=old.dtype)
+            new[: len(old)] = old
+            grown[name] = new
     return state._replace(**grown)
