@@ -304,9 +304,25 @@ def test_tier_3_policies_see_a_stopped_job_wait_again() -> None:
 
 def test_the_compiled_engine_refuses_and_auto_chooses() -> None:
     given = Disruptions(node_failures=[AT_50])
-    with pytest.raises(wt.SpecError, match="the compiled engine lacks disruptions"):
-        wt.simulate(ONE, "1x4", engine="compiled", disruptions=given)
-    assert wt.simulate(ONE, "1x4", disruptions=given).settings["engine"] == "reference"
+
+    def key(job: wt.JobView, now: float) -> float:
+        return job.remaining
+
+    lacking = {
+        "conservative": "lacks conservative with disruptions",
+        "las": "lacks levels with disruptions",
+        key: "lacks keys that are asked again with disruptions",
+    }
+    jobs = {**ONE, "estimate": ONE["duration"]}
+    for policy, message in lacking.items():
+        with pytest.raises(wt.SpecError, match=message):
+            wt.simulate(jobs, "1x4", policy, engine="compiled", disruptions=given)
+        out = wt.simulate(jobs, "1x4", policy, disruptions=given)
+        assert out.settings["engine"] == "reference"
+    assert wt.simulate(ONE, "1x4", disruptions=given).settings["engine"] == "compiled"
+    many = [Reservation(nodes=(0,), start=500 + n, end=501 + n) for n in range(63)]
+    with pytest.raises(wt.SpecError, match="lacks many reservations"):
+        wt.simulate(ONE, "1x4", engine="compiled", disruptions=Disruptions(reservations=many))
     assert wt.simulate(ONE, "1x4", disruptions=Disruptions()).settings["engine"] == "compiled"
     with pytest.raises(wt.SpecError, match="use 'batch'"):
         wt.simulate(ONE, "1x4", events="submissions_first", disruptions=given)

@@ -21,7 +21,6 @@ def choose_engine(
     *,
     queueing: str = "strict",
     events: str = "batch",
-    devices: bool = False,
     needs: Collection[str] = (),
 ) -> Any:
     """Return the engine module (``NAME``, ``FEATURES``, ``run``) to fly a policy with.
@@ -31,7 +30,6 @@ def choose_engine(
         policy: what it must be able to run.
         queueing: the head-of-line rule.
         events: one of `windtunnel.sim.contract.EVENT_ORDERS`.
-        devices: the nodes' devices, cores and memory are modelled.
         needs: further features that the run needs.
 
     Raises:
@@ -48,16 +46,12 @@ def choose_engine(
     needed = {*policy.requires, *needs}
     needed |= {queueing} if queueing in BACKFILLING else set()
     needed |= {"event order"} if events != "batch" else set()
-    if "slow-downs" in needed:
-        apart = needed & {"conservative", "event order"}
-        needs = {*needs, *(f"{name} with slow-downs" for name in apart)}
-        needed |= needs
     if policy.in_numbers:  # kernels of their own, which have what they say and no more
         more = {*needs, "event order" if events != "batch" else "", queueing}
         more &= {*needs, "event order", "conservative"} - {"topology"}
         needed |= {f"{name} by {policy.in_numbers}" for name in more}
     if events != "batch" or "disruptions" in needs:
-        needed |= _combined(policy, queueing, {*needs} - {"disruptions"}, events, devices=devices)
+        needed |= _combined(policy, queueing, {*needs} - {"disruptions"}, events)
     lacking = needed - compiled.FEATURES
     if not lacking:
         return compiled
@@ -72,9 +66,7 @@ def choose_engine(
     )
 
 
-def _combined(
-    policy: Policy, queueing: str, needs: Collection[str], events: str, *, devices: bool
-) -> set[str]:
+def _combined(policy: Policy, queueing: str, needs: Collection[str], events: str) -> set[str]:
     """Return what an engine must be able to do together with disruptions, or an order of events.
 
     Args:
@@ -82,7 +74,6 @@ def _combined(
         queueing: the head-of-line rule.
         needs: what the run needs besides disruptions.
         events: in what order the events of an instant are handled.
-        devices: the nodes' devices, cores and memory are modelled.
     """
     disrupted = events == "batch"
     parts = {*needs}
@@ -91,10 +82,6 @@ def _combined(
     by_keys = policy.tier == 2 and not (policy.preemptive and policy.by_remaining)  # noqa: PLR2004 - the tier's name
     if disrupted and by_keys and policy.levels is None:
         parts |= {"keys that are asked again"}
-    if devices and queueing == "conservative":
-        parts |= {f"{queueing} on devices"}
-    if policy.preemptive:
-        parts |= {"preemption"}
-    if queueing in BACKFILLING:
+    if queueing == "conservative":
         parts |= {queueing}
     return {f"{part} with {'disruptions' if disrupted else 'events in turn'}" for part in parts}

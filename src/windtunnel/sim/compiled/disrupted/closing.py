@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from windtunnel.sim.compiled.device_sets import sort_in
 from windtunnel.sim.compiled.device_tables import (
     CORES,
     DEVICES,
@@ -28,16 +29,17 @@ from windtunnel.sim.compiled.disrupted.tables import (
     BIT,
     CLOSED,
     DISRUPTED,
+    DOWN,
     ESTIMATE,
     FIRST,
     KEPT,
+    KEPT_NODES,
     KIND,
     LAST,
     MARK,
     NEXT_PLANNED,
     NOBODYS,
     NOW,
-    NUM_KEPT,
     PLACEMENT,
     PLANS,
     SEEN,
@@ -75,6 +77,7 @@ def show(room, placement, which, seen):
         rows[0, IDLERS] += 1
     rows[0, FREE_MILLI] += node[TOTAL, which]
     node[VERSION, which] += 1
+    sort_in(node, rows, which)
 
 
 @njit(cache=True)
@@ -112,15 +115,16 @@ def close(s, room, hold, closes):
             room.shut[which, CLOSED] += units if closes else -units
         elif bit != NOBODYS:
             room.shut[which, KEPT] ^= bit
+            room.sums[KEPT_NODES] += 1 if closes else -1
             _default(room, placement, which)
         elif closes:
             room.shut[which, CLOSED] += 1
             _default(room, placement, which)
             if room.shut[which, CLOSED] == 1:
-                room.down[0] += set_aside(room, placement, which)
+                room.sums[DOWN] += set_aside(room, placement, which)
         else:
             if room.shut[which, CLOSED] == 1:
-                room.down[0] -= set_aside(room, placement, which)
+                room.sums[DOWN] -= set_aside(room, placement, which)
             room.shut[which, CLOSED] -= 1
             _default(room, placement, which)
 
@@ -130,7 +134,7 @@ def count_down(s):
     """Return the GPU units that nobody holds and nobody may use."""
     room = s.room
     if s.rules[PLACEMENT] != POOL:
-        return room.down[0]
+        return room.sums[DOWN]
     down = np.int64(0)
     for which in range(len(room.shut)):
         if room.shut[which, CLOSED] > 0:
@@ -158,7 +162,7 @@ def _open_closed(room, placement, nodes, begin, end):
         if room.shut[which, SEEN] == 0:
             closed = True
             if room.shut[which, CLOSED] > 0:
-                room.down[0] -= set_aside(room, placement, which)
+                room.sums[DOWN] -= set_aside(room, placement, which)
             show(room, placement, which, 1)
     return closed
 
@@ -170,7 +174,7 @@ def _shut_again(room, placement, nodes, begin, end):
         if room.shut[which, SEEN]:
             _default(room, placement, which)
             if room.shut[which, CLOSED] > 0:
-                room.down[0] += set_aside(room, placement, which)
+                room.sums[DOWN] += set_aside(room, placement, which)
 
 
 @njit(cache=True)
@@ -243,7 +247,7 @@ def place(s, room, job, at, nodes, gpus, offset):
         return taken
     access = s.ints[job, ACCESS]
     kept = 0
-    if access != 0 and s.counts[NUM_KEPT] > 0:
+    if access != 0 and room.sums[KEPT_NODES] > 0:
         kept = _open_kept(room, placement, access)
     foreseen = plans and _foresee(s, room, job, at)
     taken = -1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.errors import PolicyError
-from windtunnel.sim.compiled.disrupted import queue_rules
+from windtunnel.sim.compiled.disrupted import easy_rules, queue_rules, walk_rules
 from windtunnel.sim.compiled.disrupted.instants import begin
 from windtunnel.sim.compiled.disrupted.stays import account_running
 from windtunnel.sim.compiled.disrupted.tables import (
@@ -64,6 +64,9 @@ if TYPE_CHECKING:
     from windtunnel.sim.disruptions.plan import Plan
     from windtunnel.sim.problem import Problem
 
+#: The rule of policies that preempt, which need no head of line.
+PREEMPTIVE = "preemptive"
+
 
 def fly(
     problem: Problem,
@@ -74,7 +77,16 @@ def fly(
     rules: Rules,
     queueing: str,
 ) -> Flight:
-    """Fly a problem's m jobs; see `windtunnel.sim.compiled.disrupted.tables.build`.
+    """Fly a problem's m jobs.
+
+    Args:
+        problem: jobs and cluster.
+        plan: what will happen; None = nothing.
+        tables: free state and demand classes.
+        order: Int array (m,), jobs in the static order.
+        position: Int array (m,), each job's place in it.
+        rules: how the run is flown.
+        queueing: the head-of-line rule, or `PREEMPTIVE`.
 
     Raises:
         SpecError: disruptions under which a job never gets anywhere.
@@ -82,11 +94,13 @@ def fly(
     state = build(problem, plan, tables, order, position, rules)
     if plan is not None and state.ints[:, HAZARD].any():
         state = state._replace(draws=_first_draws(problem, plan))
-    advance = _advancing(state, rules)
-    begin(Handle(state))
-    while (code := advance(state)) != FINISHED:
+    advance = _advancing(problem, state, rules, queueing)
+    handle = Handle(state)
+    begin(handle)
+    while (code := advance(handle)) != FINISHED:
         if code == GROW:
             state = larger(state)
+            handle = Handle(state)
         elif code == DRAW and plan is not None:
             _draw(state, problem, plan)
         elif code == IN_VAIN:
@@ -95,14 +109,34 @@ def fly(
             raise failed_in_vain(problem, job, count, now)
         else:  # a kernel that stops for a reason unknown
             raise PolicyError(queueing, f"the kernel stopped with code {code}")
-    account_running(Handle(state), rules.until)
+    account_running(handle, rules.until)
     return _flight(problem, plan, state, rules.until)
 
 
-def _advancing(state: State, rules: Rules) -> Callable[[State], int]:
-    """Return what flies a state on: the kernel of the head-of-line rule, with its own tables."""
-    queues = Handle(queue_rules.queues(state.ints[:, CLASS], strict=rules.strict))
-    return lambda current: int(queue_rules.fly(Handle(current), queues))
+def _advancing(
+    problem: Problem, state: State, rules: Rules, queueing: str
+) -> Callable[[Handle], int]:
+    """Return what flies a state on: the kernel of the rule, with its own tables."""
+    kernel: Any = queue_rules
+    own: Any
+    if queueing == PREEMPTIVE:
+        kernel, own = walk_rules, walk_rules.walk(len(problem.rows))
+    elif queueing in ("easy", "easy_sjbf"):
+        kernel, own = easy_rules, easy_rules.waiting(state, *_by_estimate(problem, rules))
+    else:
+        own = queue_rules.queues(state.ints[:, CLASS], strict=rules.strict)
+    tables = Handle(own)
+    return lambda handle: int(kernel.fly(handle, tables))
+
+
+def _by_estimate(problem: Problem, rules: Rules) -> tuple[np.ndarray, np.ndarray]:
+    """Return the jobs by (estimate, arrival), and each one's place; unused where not asked for."""
+    order = np.arange(len(problem.rows))
+    if rules.shortest:
+        order = np.argsort(problem.estimate, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return order, place
 
 
 def _first_draws(problem: Problem, plan: Plan) -> np.ndarray:

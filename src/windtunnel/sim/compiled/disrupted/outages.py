@@ -21,11 +21,9 @@ from windtunnel.sim.compiled.disrupted.tables import (
     LAST,
     MARK,
     NEXT_NUMBER,
-    NOBODYS,
     NUM_EVENTS,
     NUM_FAILS,
     NUM_HOLDS,
-    NUM_KEPT,
     NUMBER,
     ON_START,
     PLANNED,
@@ -127,8 +125,6 @@ def _happen(s, now):
         _strike(s, hold, now)
     elif kind == WITHHOLD:
         close(s, s.room, hold, True)
-        if s.holds[hold, BIT] != NOBODYS:
-            s.counts[NUM_KEPT] += 1
         if stream >= 0:
             _strike(s, hold, now)
             repair = s.pairs[stream, s.pair_used[stream] % AHEAD_DRAWS, 1]
@@ -136,8 +132,6 @@ def _happen(s, now):
             s.counts[CERTAIN] += 1
     else:
         close(s, s.room, hold, False)
-        if s.holds[hold, BIT] != NOBODYS:
-            s.counts[NUM_KEPT] -= 1
         s.counts[FREED] = 1
         if stream >= 0:
             _next_failure(s, slot, stream, now)

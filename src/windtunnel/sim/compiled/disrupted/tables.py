@@ -35,7 +35,9 @@ POSITION, KIND, CLASS, GPUS, ENTRIES, ACCESS, ONCE, HAZARD, STATE, SEGMENT = ran
 PREEMPTIONS, FAILURES, RESTARTS, VAIN, RESTARTING, DRAWS, AT = range(10, 17)
 #: Values of `STATE`; `OVER` = ended by a failure.
 AHEAD, WAITS, RUNS, DONE, OVER = range(5)
-#: ``down`` of a room: GPU units of nodes that nobody holds and nobody may use.
+#: Numbers in ``sums`` of a room: GPU units of nodes that nobody holds and nobody may use, and how
+#: often a node is kept for a reservation.
+DOWN, KEPT_NODES = range(2)
 #: Columns of ``shut``, one row a node: holds for nobody, those of them that nobody knew of,
 #: reservations (a bit each), whether its room is shown now, and scratch paper.
 CLOSED, SURPRISES, KEPT, SEEN, MARK = range(5)
@@ -59,13 +61,13 @@ BATCH, SUBMISSIONS_FIRST, COMPLETIONS_FIRST = range(3)
 #: need; `THIRSTY` = jobs and random failures that need draws.
 (ARRIVED, POINTS, SEGMENTS, NUM_ENDS, NUM_FAILS, NUM_EVENTS, NEXT_NUMBER, CERTAIN, UNFINISHED,
  RUNNING, WAITING, WANTED, CAME, LEFT, FREED, SURPRISED, UPS, PHASE, RESUMING, JOBS_THIRSTY,
- STREAMS_THIRSTY, VAIN_JOB, NEXT_PLANNED, NUM_KEPT) = range(24)  # fmt: skip
+ STREAMS_THIRSTY, VAIN_JOB, NEXT_PLANNED) = range(23)  # fmt: skip
 #: What the kernels return: the run is over; they need room, or draws; a job never gets anywhere.
 FINISHED, DECIDE, GROW, DRAW, IN_VAIN = range(5)
 #: Draws kept ahead for each random failure of nodes, and for each job that may fail.
 AHEAD_DRAWS = 8
 
-Room = namedtuple("Room", "node rows classes saved shut down")  # noqa: PYI024 - numba needs this kind
+Room = namedtuple("Room", "node rows classes saved shut sums")  # noqa: PYI024 - numba needs this kind
 State = namedtuple(  # noqa: PYI024 - numba needs this kind
     "State",
     "room secs ints order holds places events times heap planned planned_at bits pairs pair_used "
@@ -268,7 +270,7 @@ def _room(tables: tuple[np.ndarray, np.ndarray, np.ndarray], count: int, placeme
     saved = np.zeros(node.shape if placement >= ON_DEVICES else (1, count), dtype=np.int64)
     shut = np.zeros((count, 5), dtype=np.int64)
     shut[:, SEEN] = 1
-    return Room(node, rows, classes, saved, shut, np.zeros(1, dtype=np.int64))
+    return Room(node, rows, classes, saved, shut, np.zeros(2, dtype=np.int64))
 
 
 def _secs(problem: Problem) -> np.ndarray:
@@ -303,11 +305,21 @@ def _ints(
 
 
 def larger(state: State) -> State:
-    """Return the state with twice the room for stays, their entries and changes of capacity."""
+    """Return the state with twice the room, or what is needed, for what has too little of it."""
+    counts = state.counts
+    segments = int(counts[SEGMENTS] + counts[WAITING]) + 1
+    entries = int(state.offsets[counts[SEGMENTS]] + counts[WANTED] + state.rules[MOST]) + 1
     grown = {}
-    for name in (*BY_SEGMENT, *BY_ENTRY, "up"):
-        old = getattr(state, name)
-        new = np.zeros((2 * len(old) + 64, *old.shape[1:]), dtype=old.dtype)
-        new[: len(old)] = old
-        grown[name] = new
+    for names, needed in (
+        (BY_SEGMENT, segments),
+        (BY_ENTRY, entries),
+        (("up",), int(counts[UPS]) + 2),
+    ):
+        if needed <= len(getattr(state, names[0])):
+            continue
+        for name in names:
+            old = getattr(state, name)
+            new = np.zeros((2 * max(len(old), needed), *old.shape[1:]), dtype=old.dtype)
+            new[: len(old)] = old
+            grown[name] = new
     return state._replace(**grown)

@@ -1,0 +1,51 @@
+"""Speed of runs in which nodes fail: the compiled engine, and over the reference engine's time."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from windtunnel.cluster.spec import ClusterSpec
+from windtunnel.placements.best_fit import BestFit
+from windtunnel.policies import resolve_policy
+from windtunnel.sim import compiled, reference
+from windtunnel.sim.disruptions import parse_disruptions
+from windtunnel.sim.disruptions.plan import resolve
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from conftest import Figures
+    from windtunnel.sim.problem import Problem
+
+FAILURES = "mtbf:1d/mttr:1h/checkpoint:10m/cost:10s/restart:30s"
+
+
+@pytest.mark.parametrize(
+    ("policy", "queueing", "target"), [("fifo", "strict", 0.5e6), ("sjf", "skip", 0.5e6)]
+)
+def test_failures_of_nodes(
+    hundred_thousand: Problem, figures: Figures, policy: str, queueing: str, target: float
+) -> None:
+    chosen, cluster = resolve_policy(policy), ClusterSpec.uniform(nodes=812, gpus_per_node=8)
+
+    def seconds(engine: ModuleType) -> float:
+        # A plan's random streams are used up by the run.
+        plan = resolve(parse_disruptions(FAILURES), hundred_thousand, cluster, seed=0)
+        begin = time.process_time()
+        flight = engine.run(
+            hundred_thousand, chosen, BestFit(), queueing=queueing, disruptions=plan
+        )
+        taken = time.process_time() - begin
+        assert flight.interruptions is not None
+        assert flight.interruptions.failures.sum() > 1_000
+        return taken
+
+    seconds(compiled)  # load the kernel
+    pairs = sorted((seconds(compiled), seconds(reference)) for _ in range(3))
+    fast, slow = pairs[1]
+    what = f"100 k jobs, nodes fail, {policy} {queueing}"
+    figures.rate(f"compiled, {what}", 200_000, fast, target)
+    figures.amount(f"reference over compiled, {what}", fast / slow, "of its time", 0.2)
