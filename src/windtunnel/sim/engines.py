@@ -49,9 +49,8 @@ def choose_engine(
     needed |= {queueing} if queueing in BACKFILLING else set()
     needed |= {"event order"} if events != "batch" else set()
     needed |= {f"{queueing} on devices"} if devices and queueing == "conservative" else set()
-    if "slow-downs" in needed:
-        apart = needed & {"conservative", "event order"}
-        needs = {*needs, *(f"{name} with slow-downs" for name in apart)}
+    if "slow-downs" in needs and queueing == "conservative":
+        needs = {*needs, "conservative with slow-downs"}
         needed |= needs
     lacking = needed - compiled.FEATURES
     if not lacking:

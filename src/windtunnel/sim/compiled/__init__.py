@@ -106,44 +106,6 @@ def run(
     return _flight(problem, parts, until)
 
 
-def _slowed(
-    problem: Problem,
-    policy: Policy,
-    placement: Placement,
-    rates: Rates,
-    queueing: str,
-    overhead: float,
-    until: float,
-) -> Flight:
-    """Fly the jobs at rates that change, with the kernels made for that."""
-    room = load_kernels()["room"]
-    kernels = load_kernels(("run",), f"{__package__}.slowed")["run"]
-    neighbours: Any = rates.neighbours
-    tables, code = room.tables(problem, placement), room.code(problem, placement)
-    by_service = policy.levels is not None or (policy.by_remaining and policy.by_service)
-    order, position = (None, None) if by_service else _order(problem, policy)
-    if policy.preemptive:
-        parts, lost = kernels.fly_quota(
-            problem, neighbours, tables, position, levels=policy.levels,
-            by_remaining=policy.by_remaining, by_service=policy.by_service,
-            every=float(policy.every or 0.0), placement=code, strict=queueing == "strict",
-            overhead=overhead, until=until,
-        )  # fmt: skip
-    elif queueing in BACKFILLING:
-        shortest = queueing == "easy_sjbf"
-        estimated, by_estimate = _places(problem.estimate) if shortest else (order, position)
-        parts, lost = kernels.fly_easy(
-            problem, neighbours, tables, order, position, estimated, by_estimate, placement=code,
-            shortest_first=shortest, until=until,
-        )  # fmt: skip
-    else:
-        parts, lost = kernels.fly_queue(
-            problem, neighbours, tables, order, position, placement=code,
-            strict=queueing == "strict", until=until,
-        )  # fmt: skip
-    return _flight(problem, parts, until, lost)
-
-
 def _order(problem: Problem, policy: Policy) -> tuple[np.ndarray, np.ndarray]:
     """Return the jobs in the policy's static order, and each job's place in it, shapes (m,).
 
@@ -236,3 +198,41 @@ def _flight(
         scheduling_points=int(points),
         slowdown_time=None if lost is None else by_row(lost, 0.0),
     )
+
+
+def _slowed(
+    problem: Problem,
+    policy: Policy,
+    placement: Placement,
+    rates: Rates,
+    queueing: str,
+    overhead: float,
+    until: float,
+) -> Flight:
+    """Fly the jobs at rates that change, with the kernels made for that."""
+    room = load_kernels()["room"]
+    kernels = load_kernels(("run",), f"{__package__}.slowed")["run"]
+    neighbours: Any = rates.neighbours
+    tables, code = room.tables(problem, placement), room.code(problem, placement)
+    by_service = policy.levels is not None or (policy.by_remaining and policy.by_service)
+    order, position = (None, None) if by_service else _order(problem, policy)
+    if policy.preemptive:
+        parts, lost = kernels.fly_quota(
+            problem, neighbours, tables, position, levels=policy.levels,
+            by_remaining=policy.by_remaining, by_service=policy.by_service,
+            every=float(policy.every or 0.0), placement=code, strict=queueing == "strict",
+            overhead=overhead, until=until,
+        )  # fmt: skip
+    elif queueing in BACKFILLING:
+        shortest = queueing == "easy_sjbf"
+        estimated, by_estimate = _places(problem.estimate) if shortest else (order, position)
+        parts, lost = kernels.fly_easy(
+            problem, neighbours, tables, order, position, estimated, by_estimate, placement=code,
+            shortest_first=shortest, until=until,
+        )  # fmt: skip
+    else:
+        parts, lost = kernels.fly_queue(
+            problem, neighbours, tables, order, position, placement=code,
+            strict=queueing == "strict", until=until,
+        )  # fmt: skip
+    return _flight(problem, parts, until, lost)
