@@ -52,6 +52,9 @@ def choose_engine(
     if "slow-downs" in needs and queueing == "conservative":
         needs = {*needs, "conservative with slow-downs"}
         needed |= needs
+    if policy.by_usage:
+        kernels_of = {"conservative"} if queueing == "conservative" else set()
+        needed |= {f"{name} by usage" for name in {*needs, *kernels_of} if name != "topology"}
     lacking = needed - compiled.FEATURES
     if not lacking:
         return compiled

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel.sim.compiled import usage_flights
 from windtunnel.sim.compiled.loading import load_kernels
 from windtunnel.sim.contract import BACKFILLING, Levels, checked_key, static_rank
 from windtunnel.sim.flight import FINISHED, NOT_SUBMITTED, REJECTED, RUNNING, WAITING, Flight
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 NAME = "compiled"
 #: What this engine can run.
 FEATURES: frozenset[str] = frozenset(
-    {"tier1", "tier2", "preemption", "levels", "slow-downs", *BACKFILLING}
+    {"tier1", "tier2", "preemption", "levels", "slow-downs", "usage", *BACKFILLING}
 )
 
 
@@ -50,7 +51,8 @@ def run(
     if rates is not None:
         return _slowed(problem, policy, placement, rates, queueing, float(overhead), until)
     by_service = policy.levels is not None or (policy.by_remaining and policy.by_service)
-    order, position = (None, None) if by_service else _order(problem, policy)
+    by_usage = policy.usage_order
+    order, position = (None, None) if by_service or by_usage else _order(problem, policy)
     tables = room.tables(problem, placement)
     sizes = np.bincount(problem.demand_of, minlength=len(problem.demands))
     class_start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -78,7 +80,15 @@ def run(
             record.end, record.offsets, record.nodes, record.gpus, points,
         )  # fmt: skip
     else:
-        if queueing == "conservative":
+        if by_usage is not None:
+            shortest = queueing == "easy_sjbf"
+            arrival = np.arange(len(problem.rows))
+            started = usage_flights.fly(
+                problem, by_usage, tables, placement=code, queueing=queueing,
+                class_start=class_start, until=until,
+                estimated=_places(problem.estimate) if shortest else (arrival, arrival),
+            )  # fmt: skip
+        elif queueing == "conservative":
             started = kernels["conservative_kernel"].fly(
                 problem.submit, problem.duration, problem.estimate, position, order,
                 problem.demand_of, room.slots(problem), *tables, code, until,

@@ -20,12 +20,10 @@ from windtunnel.sim.compiled.slowed.ledger import (
 )
 from windtunnel.sim.compiled.slowed.stays import begin, finish, next_instant
 from windtunnel.sim.compiled.waiting_classes import (
-    GROUP as GROUP_OF,
-)
-from windtunnel.sim.compiled.waiting_classes import (
     OPEN,
     TRIED,
     first_fitting,
+    new_book,
     open_all,
     shut,
     take_out,
@@ -45,13 +43,8 @@ def fly(
     heap = borrowed(owned_heap)
     kinds = len(class_start) - 1
     waiting = np.zeros(kinds, dtype=np.int64)
-    owned_book = np.full((5, kinds), -1, dtype=np.int64)
-    for kind in range(kinds):
-        owned_book[GROUP_OF, kind] = ledger.least[kind, GROUP]
+    owned_book = new_book(ledger.least[:kinds, GROUP])
     book = borrowed(owned_book)
-    num_groups = np.int64(0)
-    for kind in range(kinds):
-        num_groups = max(num_groups, ledger.least[kind, GROUP] + 1)
     num_open = 0
     owned_freed = np.empty(64, dtype=np.int64)  # nodes on which room was given back
     freed = borrowed(owned_freed)
@@ -91,7 +84,7 @@ def fly(
         # than are noted, everywhere.
         noted = placement >= ON_DEVICES and 0 < num_freed < len(freed)
         if completed and not strict and not noted:
-            num_open = open_all(book, num_open, num_groups)
+            num_open = open_all(book, num_open)
         while True:
             # The next candidate: the head of the queue, or the best head of an open class.
             place = -1
@@ -109,7 +102,7 @@ def fly(
                 reopened = -1
                 if noted:
                     reopened = first_fitting(
-                        book, num_groups, node, rows, classes, freed, num_freed, points,
+                        book, node, rows, classes, freed, num_freed, points,
                         heap, class_start, best,
                     )  # fmt: skip
                 if reopened >= 0:
