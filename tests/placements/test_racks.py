@@ -96,7 +96,7 @@ def test_runs_keep_to_racks_and_say_so() -> None:
     cluster = wt.ClusterSpec.uniform(4, 4, nodes_per_rack=2)
     out = wt.simulate(jobs, cluster, placement="best_fit:topology=rack")
     assert out.table["nodes"].to_pylist() == [[0], [2, 3]]
-    assert out.settings["engine"] == "reference"
+    assert out.settings["engine"] == "compiled"
     assert out.settings["placement"] == "best_fit:topology=rack"
     # Three racks of two nodes: 12 GPUs fit no rack.
     three = {"submit_time": [0.0], "duration": [5.0], "num_gpus": [12.0]}

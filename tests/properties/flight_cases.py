@@ -189,8 +189,9 @@ def pool_clusters() -> st.SearchStrategy[wt.ClusterSpec]:
     return st.one_of(one, one, several)
 
 
-def device_clusters() -> st.SearchStrategy[wt.ClusterSpec]:
+def device_clusters(*, racks: bool = False) -> st.SearchStrategy[wt.ClusterSpec]:
     """Clusters whose nodes have cores and memory, here and there; some without GPUs."""
+    per_rack = st.integers(1, 3) if racks else st.none()
     node_type = st.builds(
         wt.NodeType,
         count=st.integers(1, 3),
@@ -198,10 +199,13 @@ def device_clusters() -> st.SearchStrategy[wt.ClusterSpec]:
         gpu_type=st.sampled_from((None, "A", "B")),
         cpus=st.sampled_from((None, 2.0, 4.0, 9.5)),
         mem_gib=st.sampled_from((None, 4.0, 10.0)),
+        nodes_per_rack=per_rack,
     )
     some = st.lists(node_type, min_size=1, max_size=4)
     narrow = some.filter(lambda types: any(t.gpus for t in types))
-    filler = wt.NodeType(61, 1, "filler", 1.0, 1.0)  # pushes the others behind the first 64
+    filler = wt.NodeType(
+        61, 1, "filler", 1.0, 1.0, 7 if racks else None
+    )  # pushes the others behind the first 64
     wide = narrow.map(lambda types: [filler, *types])
     return st.one_of(narrow, narrow, wide).map(lambda ts: wt.ClusterSpec(tuple(ts), "devices"))
 
@@ -227,7 +231,13 @@ def device_jobs(draw: st.DrawFn, *, pooled: bool) -> Jobs:
 
 
 @st.composite
-def device_cases(draw: st.DrawFn, *, policy: Any = None, conservative: bool = True) -> Case:
+def device_cases(
+    draw: st.DrawFn,
+    *,
+    policy: Any = None,
+    rules: tuple[str | None, ...] = (None, "strict", "skip", "easy", "easy_sjbf", "conservative"),
+    racks: bool = False,
+) -> Case:
     """Runs on nodes with devices, cores and memory, under every placement that there is."""
     sharing = draw(st.sampled_from(("devices", "devices", "pooled")))
     names = [
@@ -236,15 +246,15 @@ def device_cases(draw: st.DrawFn, *, policy: Any = None, conservative: bool = Tr
     options = st.sampled_from(
         ("", "", ":ties=name", ":ties=random", ":gang=fill", ":scores=float:gang=fill")
     )
-    rules = (None, "strict", "skip", "easy", "easy_sjbf", *("conservative",) * conservative)
+    topology = st.sampled_from((":topology=rack", ":topology=rack-only") if racks else ("",))
     chosen = draw(st.sampled_from(POLICIES) if policy is None else policy)
     preempts = chosen in POLICIES[4:] or not isinstance(chosen, str)
     return Case(
         jobs=draw(device_jobs(pooled=sharing == "pooled")),
-        cluster=draw(device_clusters()),
+        cluster=draw(device_clusters(racks=racks)),
         policy=chosen,
         queueing=draw(st.sampled_from(rules[:3] if preempts else rules)),
-        placement=draw(st.sampled_from(names)) + draw(options),
+        placement=draw(st.sampled_from(names)) + draw(options) + draw(topology),
         save_time=draw(st.sampled_from((0.0, 0.25))),
         restore_time=0.0,
         until=draw(st.one_of(st.none(), st.none(), quarters(0, 25))),

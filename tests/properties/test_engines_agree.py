@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flight_cases import (
     MORE,
+    NOT_PREEMPTIVE,
     Case,
     backfilling_cases,
     cases,
@@ -48,8 +49,20 @@ def test_orders_by_service(case: Case) -> None:
 
 
 @settings(max_examples=500 * MORE)
-@given(device_cases(conservative=False))
+@given(device_cases())
 def test_devices(case: Case) -> None:
+    assert_outcomes_equal(case.fly("reference"), case.fly("compiled"))
+
+
+@settings(max_examples=300 * MORE)
+@given(device_cases(policy=st.sampled_from(NOT_PREEMPTIVE), rules=("conservative",)))
+def test_conservative_on_devices(case: Case) -> None:
+    assert_outcomes_equal(case.fly("reference"), case.fly("compiled"))
+
+
+@settings(max_examples=400 * MORE)
+@given(device_cases(racks=True))
+def test_racks(case: Case) -> None:
     assert_outcomes_equal(case.fly("reference"), case.fly("compiled"))
 
 

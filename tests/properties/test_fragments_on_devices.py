@@ -19,7 +19,7 @@ WORKLOAD = target_workload(
 
 
 @settings(max_examples=100 * MORE)
-@given(device_cases(conservative=False))
+@given(device_cases())
 def test_it_is_the_measure_at_every_instant(case: Case) -> None:
     out = case.fly("compiled")
     if out.settings["sharing"] != "devices" or not can_fragment(out):

@@ -21,7 +21,6 @@ def choose_engine(
     *,
     queueing: str = "strict",
     events: str = "batch",
-    devices: bool = False,
     needs: Collection[str] = (),
 ) -> Any:
     """Return the engine module (``NAME``, ``FEATURES``, ``run``) to fly a policy with.
@@ -31,7 +30,6 @@ def choose_engine(
         policy: what it must be able to run.
         queueing: the head-of-line rule.
         events: one of `windtunnel.sim.contract.EVENT_ORDERS`.
-        devices: the nodes' devices, cores and memory are modelled.
         needs: further features that the run needs.
 
     Raises:
@@ -48,10 +46,6 @@ def choose_engine(
     needed = {*policy.requires, *needs}
     needed |= {queueing} if queueing in BACKFILLING else set()
     needed |= {"event order"} if events != "batch" else set()
-    needed |= {f"{queueing} on devices"} if devices and queueing == "conservative" else set()
-    if "slow-downs" in needs and queueing == "conservative":
-        needs = {*needs, "conservative with slow-downs"}
-        needed |= needs
     if policy.by_usage:
         kernels_of = {"conservative"} if queueing == "conservative" else set()
         needed |= {f"{name} by usage" for name in {*needs, *kernels_of} if name != "topology"}

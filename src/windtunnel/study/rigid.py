@@ -200,7 +200,6 @@ def _rules(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: Fligh
         policy,
         queueing=queueing,
         events=options.events,
-        devices=devices is not None,
         needs=[name for name, needed in needs.items() if needed],
     )
     return _Rules(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 NAME = "compiled"
 #: What this engine can run.
 FEATURES: frozenset[str] = frozenset(
-    {"tier1", "tier2", "preemption", "levels", "slow-downs", "usage", *BACKFILLING}
+    {"tier1", "tier2", "preemption", "levels", "slow-downs", "topology", "usage", *BACKFILLING}
 )
 
 
@@ -89,9 +89,12 @@ def run(
                 estimated=_places(problem.estimate) if shortest else (arrival, arrival),
             )  # fmt: skip
         elif queueing == "conservative":
-            started = kernels["conservative_kernel"].fly(
+            kernel = kernels["conservative_kernel"]
+            profile = kernel.empty_profile(tables, devices=bool(problem.devices))
+            started = kernel.fly(
                 problem.submit, problem.duration, problem.estimate, position, order,
-                problem.demand_of, room.slots(problem), *tables, code, until,
+                problem.demand_of, room.slots(problem), *tables, room.own_code(problem, placement),
+                room.kept_rows(tables, code), *profile, None, until,
             )  # fmt: skip
         elif queueing in BACKFILLING:
             shortest = queueing == "easy_sjbf"
@@ -232,6 +235,11 @@ def _slowed(
             by_remaining=policy.by_remaining, by_service=policy.by_service,
             every=float(policy.every or 0.0), placement=code, strict=queueing == "strict",
             overhead=overhead, until=until,
+        )  # fmt: skip
+    elif queueing == "conservative":
+        parts, lost = kernels.fly_conservative(
+            problem, neighbours, tables, order, position, until=until,
+            placement=room.own_code(problem, placement), kept=room.kept_rows(tables, code),
         )  # fmt: skip
     elif queueing in BACKFILLING:
         shortest = queueing == "easy_sjbf"

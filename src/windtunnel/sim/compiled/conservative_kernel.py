@@ -6,19 +6,38 @@ import numpy as np
 from numba import njit
 
 from windtunnel.sim.compiled.heaps import pop_time, push_time
-from windtunnel.sim.compiled.nodes import CPUS, FREE, FREE_CPUS, POOL, give, take_there
-from windtunnel.sim.compiled.profile import change, earliest, grown, step_at
+from windtunnel.sim.compiled.profile import (
+    FIRST_STEPS,
+    begin,
+    change,
+    earliest,
+    empty_profile,
+    forget,
+    give_back,
+    grown,
+    step_at,
+    take_promised,
+)
+from windtunnel.sim.compiled.slowed.company import settle
+from windtunnel.sim.compiled.slowed.ledger import END, POINTS
+from windtunnel.sim.compiled.slowed.stays import begin as begin_stay
+from windtunnel.sim.compiled.slowed.stays import halt
 from windtunnel.sim.compiled.sorted_lists import insert_int, insert_time, remove_time
+
+__all__ = ["empty_profile", "fly"]
 
 
 @njit(cache=True)
 def fly(
     submit, duration, estimate, position, order, class_of, slot, node, rows, classes, placement,
-    until,
+    kept, first_free, first_books, slowed, until,
 ):  # fmt: skip
     """Fly m jobs; see `windtunnel.sim.compiled.run` for the arguments.
 
-    ``slot`` (m + 1,) says where each job's promised nodes are kept.
+    ``slot`` (m + 1,) says where each job's promised nodes are kept; ``first_free`` and
+    ``first_books`` are an empty profile (`windtunnel.sim.compiled.profile.empty_profile`).
+    ``slowed`` is the ledger of a run with slow-downs, which is its result then, or None: numba
+    compiles the two apart.
 
     Returns:
         As `windtunnel.sim.compiled.queue_kernel.fly`.
@@ -30,6 +49,8 @@ def fly(
     nodes, gpus = np.empty(slot[count], dtype=np.int32), np.empty(slot[count], dtype=np.int64)
     segments = 0
     ends, ending = np.empty(count), np.empty(count, dtype=np.int64)
+    if slowed is not None:
+        nodes, gpus, ends, ending = slowed.nodes, slowed.gpus, slowed.ends, slowed.ending
     expected, expecting = np.empty(count), np.empty(count, dtype=np.int64)
     num_running = 0
     queue = np.empty(count, dtype=np.int64)
@@ -38,16 +59,17 @@ def fly(
     promised_nodes = np.empty(slot[count], dtype=np.int32)
     promised_gpus = np.empty(slot[count], dtype=np.int64)
     num_promised = np.zeros(count, dtype=np.int64)
-    times = np.empty(64)
-    free = np.empty((64, len(node), 2), dtype=np.int64)
-    totals = np.empty(64, dtype=np.int64)
+    times, place = np.empty(FIRST_STEPS), np.arange(FIRST_STEPS)
+    free, totals, books = first_free, np.empty(FIRST_STEPS, dtype=np.int64), first_books
     size = 0
-    spare_node, spare_rows = node.copy(), rows.copy()
-    room = np.empty((len(node), 2), dtype=np.int64)
+    spare_node, spare_rows = node.copy(), rows[:kept].copy()
     was_late = False
     arrived = 0
     points = 0
+    now = 0.0
     while True:
+        if slowed is not None:
+            settle(slowed, now)
         now = np.inf
         if num_running > 0:
             now = ends[0]
@@ -63,9 +85,14 @@ def fly(
             early |= end > now
             missed |= end < now  # and nothing may have been decided between
             remove_time(expected, expecting, num_running, end, job)
-            num_running = pop_time(ends, ending, num_running)
-            give(
-                node, rows, classes, class_of[job], placement,
+            if slowed is None:
+                num_running = pop_time(ends, ending, num_running)
+            else:
+                slowed.work[job, END] = now
+                halt(slowed, job, now)
+                num_running -= 1
+            give_back(
+                first_books, node, rows, classes, class_of[job], placement,
                 promised_nodes, promised_gpus, slot[job], slot[job] + num_promised[job],
             )  # fmt: skip
         arrivals = arrived
@@ -76,45 +103,32 @@ def fly(
         overrun = late or missed or was_late
         was_late = late
         while len(times) < size + num_running + 4 * num_waiting + 4:
-            times, free, totals = grown(times, free, totals)
+            times, place, free, totals, books = grown(times, place, free, totals, books)
         if overrun or early or size == 0:
             # The profile anew, from what runs, and from the promises where they hold.
             size = 1
-            times[0] = now
-            totals[0] = 0
-            for which in range(len(node)):
-                free[0, which, 0] = node[which, FREE]
-                free[0, which, 1] = node[which, FREE_CPUS]
-                totals[0] += node[which, FREE]
+            begin(times, place, free, totals, books, now, node, rows)
             for index in range(num_running):
                 job = expecting[index]
                 end = expected[index]
                 if end <= now:
                     end = np.nextafter(now, np.inf)
-                cores = classes[class_of[job], CPUS] if placement == POOL else 0
-                step, size = step_at(times, free, totals, size, end)
+                step, size = step_at(times, place, free, totals, books, size, end)
                 change(
-                    free, totals, step, size, promised_nodes, promised_gpus,
-                    slot[job], slot[job] + num_promised[job], cores, 1,
+                    place, free, totals, books, spare_rows, step, size, classes, class_of[job],
+                    placement, promised_nodes, promised_gpus,
+                    slot[job], slot[job] + num_promised[job], 1,
                 )  # fmt: skip
             for index in range(0 if overrun else num_waiting):
                 job = order[queue[index]]
                 if job < arrivals:
                     size = _hold(
-                        times, free, totals, size, promised[job], estimate[job],
-                        promised_nodes, promised_gpus, slot[job], num_promised[job],
-                        classes[class_of[job], CPUS] if placement == POOL else 0, -1,
+                        times, place, free, totals, books, spare_rows, size, promised[job],
+                        estimate[job], classes, class_of[job], placement,
+                        promised_nodes, promised_gpus, slot[job], num_promised[job], -1,
                     )  # fmt: skip
         else:
-            step = 0
-            while step + 1 < size and times[step + 1] <= now:
-                step += 1
-            for index in range(size - step if step > 0 else 0):
-                times[index] = times[index + step]
-                free[index] = free[index + step]
-                totals[index] = totals[index + step]
-            size -= step
-            times[0] = now
+            size = forget(times, place, size, now)
         for turn in range(2):
             # First those that were promised before, then the new ones.
             if turn == 0 and not (early or overrun):
@@ -127,47 +141,53 @@ def fly(
                     continue
                 if overrun and turn == 1:
                     continue
-                cores = classes[kind, CPUS] if placement == POOL else 0
                 if not is_new and not overrun:
                     size = _hold(
-                        times, free, totals, size, promised[job], estimate[job],
-                        promised_nodes, promised_gpus, slot[job], num_promised[job], cores, 1,
+                        times, place, free, totals, books, spare_rows, size, promised[job],
+                        estimate[job], classes, kind, placement,
+                        promised_nodes, promised_gpus, slot[job], num_promised[job], 1,
                     )  # fmt: skip
                 step, taken = earliest(
-                    times, free, totals, size, spare_node, spare_rows, room, classes, kind,
+                    times, place, free, totals, books, size, spare_node, spare_rows, classes, kind,
                     placement, estimate[job], promised_nodes, promised_gpus, slot[job],
                 )  # fmt: skip
                 promised[job] = times[step]
                 num_promised[job] = taken
                 size = _hold(
-                    times, free, totals, size, promised[job], estimate[job],
-                    promised_nodes, promised_gpus, slot[job], taken, cores, -1,
+                    times, place, free, totals, books, spare_rows, size, promised[job],
+                    estimate[job], classes, kind, placement,
+                    promised_nodes, promised_gpus, slot[job], taken, -1,
                 )  # fmt: skip
         write = 0
         for index in range(num_waiting):
-            place = queue[index]
-            job = order[place]
+            job = order[queue[index]]
             if promised[job] > now:
-                queue[write] = place
+                queue[write] = queue[index]
                 write += 1
                 continue
-            begin = slot[job]
-            take_there(
-                node, rows, classes, class_of[job], placement,
-                promised_nodes, promised_gpus, begin, begin + num_promised[job],
+            entries = slot[job]
+            take_promised(
+                first_books, node, rows, classes, class_of[job], placement,
+                promised_nodes, promised_gpus, entries, entries + num_promised[job],
             )  # fmt: skip
             offset = offsets[segments]
             for entry in range(num_promised[job]):
-                nodes[offset + entry] = promised_nodes[begin + entry]
-                gpus[offset + entry] = promised_gpus[begin + entry]
+                nodes[offset + entry] = promised_nodes[entries + entry]
+                gpus[offset + entry] = promised_gpus[entries + entry]
             start[job] = now
             segment_job[segments] = job
             segments += 1
             offsets[segments] = offset + num_promised[job]
             end = _stop(now, estimate[job])
             insert_time(expected, expecting, num_running, end, job)
-            num_running = push_time(ends, ending, num_running, now + duration[job], job)
+            if slowed is None:
+                num_running = push_time(ends, ending, num_running, now + duration[job], job)
+            else:
+                begin_stay(slowed, job, now, num_promised[job], 0.0)
+                num_running += 1
         num_waiting = write
+    if slowed is not None:
+        slowed.count[POINTS] = points
     used = offsets[segments]
     return (
         start, segment_job[:segments], offsets[: segments + 1], nodes[:used], gpus[:used], points,
@@ -176,17 +196,21 @@ def fly(
 
 
 @njit(cache=True)
-def _stop(begin, length):
+def _stop(start, length):
     """Return when a job is expected to end; one of no length still ends after its start."""
-    return max(begin + length, np.nextafter(begin, np.inf))
+    return max(start + length, np.nextafter(start, np.inf))
 
 
 @njit(cache=True)
 def _hold(
-    times, free, totals, size, begin, length, nodes, gpus, offset, entries, cores, sign
+    times, place, free, totals, books, rows, size, start, length, classes, kind, placement,
+    nodes, gpus, offset, entries, sign,
 ):  # fmt: skip
-    """Add ``sign`` times a promise to the profile; return the new size."""
-    first, size = step_at(times, free, totals, size, begin)
-    last, size = step_at(times, free, totals, size, _stop(begin, length))
-    change(free, totals, first, last, nodes, gpus, offset, offset + entries, cores, sign)
+    """Lift (1) a promise or make it (-1) in the profile; return the new size."""
+    first, size = step_at(times, place, free, totals, books, size, start)
+    last, size = step_at(times, place, free, totals, books, size, _stop(start, length))
+    change(
+        place, free, totals, books, rows, first, last, classes, kind, placement,
+        nodes, gpus, offset, offset + entries, sign,
+    )  # fmt: skip
     return size

@@ -7,7 +7,7 @@ from numba import njit
 
 from windtunnel.cluster.devices import MILLI
 from windtunnel.sim.compiled.device_scores import draw_bits, score_of
-from windtunnel.sim.compiled.device_sets import bit_count, first_idle
+from windtunnel.sim.compiled.device_sets import bit_count, first_idle, is_within
 from windtunnel.sim.compiled.device_tables import (
     ALLOWED,
     AMOUNT,
@@ -45,6 +45,7 @@ from windtunnel.sim.compiled.device_tables import (
     WANT_CORES,
     WANT_MEM,
     WHOLE,
+    WITHIN,
     WORDS,
     WORST_FIT,
 )
@@ -279,7 +280,7 @@ def _plain_best(node, rows, classes, kind, placement, tasks):
         enough = (tasks * (whole * MILLI + part) + 1) * SPAN
     begin = words if whole > 0 or part > 0 else 0  # the set `WITH_GPUS`, or `IN_USE`
     for word in range(words):
-        bits = rows[SETS, begin + word]
+        bits = rows[SETS, begin + word] & rows[SETS, WITHIN * words + word]
         if bits == 0:
             continue
         if best < enough and (best & (SPAN - 1)) >> 6 < word:
@@ -309,7 +310,7 @@ def _plain_best(node, rows, classes, kind, placement, tasks):
 
 @njit(cache=True)
 def best_node(node, rows, classes, kind, placement, tasks):
-    """Return the node with room for so many tasks that scores highest, -1 if there is none."""
+    """Return the node of the set `WITHIN` with room for the tasks that scores highest, or -1."""
     if placement <= MOST_IDLE and rows[0, TIES] == BY_INDEX:
         return _plain_best(node, rows, classes, kind, placement, tasks)
     best = -1
@@ -317,7 +318,7 @@ def best_node(node, rows, classes, kind, placement, tasks):
     best_tie = 0
     known = tasks == classes[kind, CHUNK]
     for which in range(node.shape[1]):
-        if not has_room(node, rows, classes, kind, which, tasks):
+        if not is_within(rows, which) or not has_room(node, rows, classes, kind, which, tasks):
             continue
         if known:
             score = known_score(node, rows, classes, kind, placement, which)

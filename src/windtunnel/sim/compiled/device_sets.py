@@ -20,6 +20,7 @@ from windtunnel.sim.compiled.device_tables import (
     SETS,
     TASKS,
     TOTAL,
+    WITHIN,
     WORDS,
 )
 from windtunnel.sim.compiled.nodes import lowest_bit
@@ -60,14 +61,27 @@ def sort_in(node, rows, which):
 
 
 @njit(cache=True)
+def is_within(rows, which):
+    """Return whether a search looks at a node at all: it is in the set `WITHIN`."""
+    return (rows[SETS, WITHIN * rows[0, WORDS] + (which >> 6)] >> (which & 63)) & 1 != 0
+
+
+@njit(cache=True)
 def first_idle(rows, own):
-    """Return the first node of a kind that runs nothing, -1 if there is none."""
+    """Return the first node of a kind, in the set `WITHIN`, that runs nothing, or -1."""
     words = rows[0, WORDS]
     begin = (FIRST_KIND + own) * words
+    leading = True
     for word in range(rows[IDLE_KINDS, HINTS + own], words):
         bits = rows[SETS, begin + word]
-        if bits != 0:
+        if bits == 0:
+            continue
+        if leading:
             rows[IDLE_KINDS, HINTS + own] = word
+            leading = False
+        bits &= rows[SETS, WITHIN * words + word]
+        if bits != 0:
             return (word << 6) + lowest_bit(bits)
-    rows[IDLE_KINDS, HINTS + own] = words
+    if leading:
+        rows[IDLE_KINDS, HINTS + own] = words
     return -1

@@ -6,11 +6,12 @@ Three integer tables, as in `windtunnel.sim.compiled.nodes`:
   Rows `TOTAL` ... `KIND`, then from `DEVICES` on the free thousandths of each device (one row
   of all on pooled nodes), then, from row ``rows[0, HELD]`` on, how many tasks of each group (a
   share, one GPU, two ...) the node runs.
-* ``rows``: row 0 has the settings, columns `DRAWS` ... `WORDS`; row `STEPS` the least gain of each
+* ``rows``: row 0 has the settings, columns `DRAWS` ... `SPILL`; row `STEPS` the least gain of each
   integer score of FGD; rows `LEFT` and `CHOSEN` are scratch paper; rows `SETS` and `IDLE_KINDS` are
-  for `windtunnel.sim.compiled.device_sets`; from row `SHAPES` on one shape
-  of the target workload a row; from row ``rows[0, CACHE]`` on (where it is not 0) two rows a score
-  class: at which version of a node it was scored, plus 1, and the score.
+  for `windtunnel.sim.compiled.device_sets`; from row `SHAPES` on one shape of the target workload a
+  row; then, where placements look at racks, two rows for `windtunnel.sim.compiled.device_racks`;
+  from row ``rows[0, CACHE]`` on (where it is not 0) two rows a score class: at which version of a
+  node it was scored, plus 1, and the score.
 * ``classes`` (classes, ...): one demand class a row, columns `COUNT` ... `MASKED`, then the allowed
   nodes as bits (where `MASKED`; else all are).
 
@@ -65,13 +66,15 @@ DRAWS, SEED, SCALE, TIES, FILL, POOLED, MAX_CORES, MAX_MILLI, EACH, HELD, NUM_SH
 )
 IDLERS, FREE = range(12, 14)
 #: Further columns of row 0: thousandths that cores, memory and GPUs count for; kinds of nodes that
-#: are told apart; words of a set of nodes.
-W_CORES, W_MEM, W_GPUS, KINDS, WORDS = range(14, 19)
+#: are told apart; words of a set of nodes; the row for racks, how many they are, and whether a job
+#: may go over several.
+W_CORES, W_MEM, W_GPUS, KINDS, WORDS, RACKS, NUM_RACKS, SPILL = range(14, 22)
 #: Rows of ``rows``.
 STEPS, LEFT, CHOSEN, SETS, IDLE_KINDS, SHAPES = range(1, 7)
 #: Sets in row `SETS`: nodes in use; those of them with GPUs left; nodes whose kind is not told
-#: apart, which always count as in use; from `FIRST_KIND` on, of each kind those that run nothing.
-IN_USE, WITH_GPUS, OF_NO_KIND, FIRST_KIND = range(4)
+#: apart, which always count as in use; those that searches look at; from `FIRST_KIND` on, of each
+#: kind those that run nothing.
+IN_USE, WITH_GPUS, OF_NO_KIND, WITHIN, FIRST_KIND = range(5)
 #: Most kinds that are told apart. In row `IDLE_KINDS`: scratch paper for the room of each, and from
 #: `HINTS` on a word before which the kind's set has no node.
 MOST_KINDS = 32
@@ -97,6 +100,7 @@ class Scored(Protocol):
     scale: int
     ties: str
     gang: str
+    topology: str
     seed: int
     workload: Any
     steps: Any
@@ -123,8 +127,9 @@ def tables(
     classes, scored = _class_table(demands, words, len(cluster), fill=placement.gang == "fill")
     shapes = _shape_table(cluster, placement.workload, words)
     each = 1 if pooled else max((n.gpus for n in cluster), default=0)
-    width = max(len(cluster), STEP_COUNT, shapes.shape[1], each, WORDS + 1)
-    first = SHAPES + len(shapes)
+    width = max(len(cluster) + 1, STEP_COUNT, shapes.shape[1], each, SPILL + 1)
+    racks = SHAPES + len(shapes)
+    first = racks if placement.topology == "none" else racks + 2
     kept = 2 * scored if CODES[placement.name] in KEPT else 0
     if kept * width > MOST_KEPT:
         kept = 0
@@ -136,7 +141,11 @@ def tables(
     )
     rows[0, W_CORES : W_GPUS + 1] = placement.weights
     rows[STEPS, : len(placement.steps)] = placement.steps
-    rows[SHAPES:first, : shapes.shape[1]] = shapes
+    rows[SHAPES:racks, : shapes.shape[1]] = shapes
+    if first > racks:
+        begins = _rack_begins(cluster)
+        rows[racks, : len(begins)] = begins
+        rows[0, RACKS : SPILL + 1] = racks, len(begins) - 1, placement.topology == "rack"
     _sort_in_all(cluster, node, rows, words)
     return node, rows, classes
 
@@ -157,8 +166,16 @@ def _sort_in_all(
     with_gpus = left & sum(1 << index for index, one in enumerate(cluster) if one.gpus)
     for number, members in ((IN_USE, left), (WITH_GPUS, with_gpus), (OF_NO_KIND, left)):
         sets[number] = _words(members, words)
+    sets[WITHIN] = -1
     rows[SETS, : sets.size] = sets.reshape(-1)
     rows[0, KINDS : WORDS + 1] = len(kinds), words
+
+
+def _rack_begins(cluster: Sequence[DeviceNode]) -> np.ndarray:
+    """Return the first node of each rack, and the number of nodes; racks are runs of nodes."""
+    racks = np.array([node.rack for node in cluster], dtype=np.int64)
+    changes = np.flatnonzero(np.diff(racks)) + 1
+    return np.concatenate([[0], changes, [len(cluster)]])
 
 
 def _indices(members: int, nodes: int) -> np.ndarray:

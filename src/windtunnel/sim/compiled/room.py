@@ -102,11 +102,15 @@ def tables(problem: Problem, placement: Any) -> tuple[np.ndarray, np.ndarray, np
     return nodes.tables(problem)
 
 
+def own_code(problem: Problem, placement: Any) -> int:
+    """Return a placement's code among those on devices, or among those that are not."""
+    codes = device_tables.CODES if problem.devices else nodes.CODES
+    return codes[placement.name]
+
+
 def code(problem: Problem, placement: Any) -> int:
-    """Return a placement's code."""
-    if problem.devices:
-        return ON_DEVICES + device_tables.CODES[placement.name]
-    return nodes.CODES[placement.name]
+    """Return a placement's code among all."""
+    return own_code(problem, placement) + (ON_DEVICES if problem.devices else 0)
 
 
 def groups(problem: Problem) -> np.ndarray:
