@@ -17,6 +17,7 @@ from windtunnel.sim.factor_tables import ShareFactor, SpreadFactor
 NAMES = ("a", "b", None)
 SPREAD_BY = ((), (SpreadFactor("a", 2.0, 0.25), SpreadFactor("b", 4.0, 1.5)))
 SHARE_BY = ((), (ShareFactor("a", "b", 0.75, 0.6), ShareFactor("b", "b", 0.9, 0.9)))
+TOPOLOGIES = ("", "", ":topology=rack", ":topology=rack-only")
 SERVICE = (Las(1.0), Tiresias(1.0, (2.0, 8.0)), Srsf())
 
 
@@ -64,14 +65,18 @@ def slowed_cases(draw: st.DrawFn) -> tuple[Case, wt.Slowdown]:
     rules = (None, "strict", "skip", "easy", "easy_sjbf")
     on_nodes = cases(policy=orders, rules=rules)
     drawn: Case = draw(st.one_of(on_nodes, device_cases(policy=orders, rules=rules)))
+    on_nodes = cases(policy=orders, rules=(None, "strict", "skip", *BACKFILLING))
+    drawn: Case = draw(st.one_of(on_nodes, device_cases(policy=orders)))
     preempts = resolve_policy(drawn.policy).preemptive
     changes: dict[str, Any] = {}
-    if (drawn.queueing in BACKFILLING and preempts) or drawn.policy == "conservative":
+    if drawn.queueing in BACKFILLING and preempts:
         changes["queueing"] = "skip"
     if isinstance(drawn.policy, (Las, Tiresias)):
         changes["restore_time"] = 0.0
         changes["save_time"] = min(drawn.save_time, 0.25)
     if not drawn.cluster.is_pool:
         drawn = with_racks(drawn, draw(st.integers(1, 3)))
+        if drawn.sharing is not None and ":topology" not in drawn.placement:
+            changes["placement"] = drawn.placement + draw(st.sampled_from(TOPOLOGIES))
     case = replace(drawn, **changes)
     return case, fitting(draw(models()), case)

@@ -37,6 +37,7 @@ FEATURES: frozenset[str] = frozenset(
         *("tier1", "tier2", "preemption", "levels", "usage", "cohorts"),
         *("topology", "slow-downs", "disruptions", "event order", *BACKFILLING),
     }
+    {"tier1", "tier2", "preemption", "levels", "slow-downs", "topology", "usage", *BACKFILLING}
 )
 
 
@@ -102,6 +103,7 @@ def run(
             place = _places(-cohorts.priority)[1]
             started = cohort_flights.fly(problem, cohorts, placement, place, until)
         elif by_usage is not None:
+        if by_usage is not None:
             shortest = queueing == "easy_sjbf"
             arrival = np.arange(len(problem.rows))
             started = usage_flights.fly(
@@ -115,7 +117,7 @@ def run(
             started = kernel.fly(
                 problem.submit, problem.duration, problem.estimate, position, order,
                 problem.demand_of, room.slots(problem), *tables, room.own_code(problem, placement),
-                room.kept_rows(tables, code), *profile, until,
+                room.kept_rows(tables, code), *profile, None, until,
             )  # fmt: skip
         elif queueing in BACKFILLING:
             shortest = queueing == "easy_sjbf"
@@ -294,3 +296,46 @@ def _flight(
         scheduling_points=int(points),
         slowdown_time=None if lost is None else by_row(lost, 0.0),
     )
+
+
+def _slowed(
+    problem: Problem,
+    policy: Policy,
+    placement: Placement,
+    rates: Rates,
+    queueing: str,
+    overhead: float,
+    until: float,
+) -> Flight:
+    """Fly the jobs at rates that change, with the kernels made for that."""
+    room = load_kernels()["room"]
+    kernels = load_kernels(("run",), f"{__package__}.slowed")["run"]
+    neighbours: Any = rates.neighbours
+    tables, code = room.tables(problem, placement), room.code(problem, placement)
+    by_service = policy.levels is not None or (policy.by_remaining and policy.by_service)
+    order, position = (None, None) if by_service else _order(problem, policy)
+    if policy.preemptive:
+        parts, lost = kernels.fly_quota(
+            problem, neighbours, tables, position, levels=policy.levels,
+            by_remaining=policy.by_remaining, by_service=policy.by_service,
+            every=float(policy.every or 0.0), placement=code, strict=queueing == "strict",
+            overhead=overhead, until=until,
+        )  # fmt: skip
+    elif queueing == "conservative":
+        parts, lost = kernels.fly_conservative(
+            problem, neighbours, tables, order, position, until=until,
+            placement=room.own_code(problem, placement), kept=room.kept_rows(tables, code),
+        )  # fmt: skip
+    elif queueing in BACKFILLING:
+        shortest = queueing == "easy_sjbf"
+        estimated, by_estimate = _places(problem.estimate) if shortest else (order, position)
+        parts, lost = kernels.fly_easy(
+            problem, neighbours, tables, order, position, estimated, by_estimate, placement=code,
+            shortest_first=shortest, until=until,
+        )  # fmt: skip
+    else:
+        parts, lost = kernels.fly_queue(
+            problem, neighbours, tables, order, position, placement=code,
+            strict=queueing == "strict", until=until,
+        )  # fmt: skip
+    return _flight(problem, parts, until, lost)

@@ -18,6 +18,10 @@ from windtunnel.sim.compiled.profile import (
     step_at,
     take_promised,
 )
+from windtunnel.sim.compiled.slowed.company import settle
+from windtunnel.sim.compiled.slowed.ledger import END, POINTS
+from windtunnel.sim.compiled.slowed.stays import begin as begin_stay
+from windtunnel.sim.compiled.slowed.stays import halt
 from windtunnel.sim.compiled.sorted_lists import insert_int, insert_time, remove_time
 
 __all__ = ["empty_profile", "fly"]
@@ -26,12 +30,14 @@ __all__ = ["empty_profile", "fly"]
 @njit(cache=True)
 def fly(
     submit, duration, estimate, position, order, class_of, slot, node, rows, classes, placement,
-    kept, first_free, first_books, until,
+    kept, first_free, first_books, slowed, until,
 ):  # fmt: skip
     """Fly m jobs; see `windtunnel.sim.compiled.run` for the arguments.
 
     ``slot`` (m + 1,) says where each job's promised nodes are kept; ``first_free`` and
     ``first_books`` are an empty profile (`windtunnel.sim.compiled.profile.empty_profile`).
+    ``slowed`` is the ledger of a run with slow-downs, which is its result then, or None: numba
+    compiles the two apart.
 
     Returns:
         As `windtunnel.sim.compiled.queue_kernel.fly`.
@@ -43,6 +49,8 @@ def fly(
     nodes, gpus = np.empty(slot[count], dtype=np.int32), np.empty(slot[count], dtype=np.int64)
     segments = 0
     ends, ending = np.empty(count), np.empty(count, dtype=np.int64)
+    if slowed is not None:
+        nodes, gpus, ends, ending = slowed.nodes, slowed.gpus, slowed.ends, slowed.ending
     expected, expecting = np.empty(count), np.empty(count, dtype=np.int64)
     num_running = 0
     queue = np.empty(count, dtype=np.int64)
@@ -58,7 +66,10 @@ def fly(
     was_late = False
     arrived = 0
     points = 0
+    now = 0.0
     while True:
+        if slowed is not None:
+            settle(slowed, now)
         now = np.inf
         if num_running > 0:
             now = ends[0]
@@ -74,7 +85,12 @@ def fly(
             early |= end > now
             missed |= end < now  # and nothing may have been decided between
             remove_time(expected, expecting, num_running, end, job)
-            num_running = pop_time(ends, ending, num_running)
+            if slowed is None:
+                num_running = pop_time(ends, ending, num_running)
+            else:
+                slowed.work[job, END] = now
+                halt(slowed, job, now)
+                num_running -= 1
             give_back(
                 first_books, node, rows, classes, class_of[job], placement,
                 promised_nodes, promised_gpus, slot[job], slot[job] + num_promised[job],
@@ -164,8 +180,14 @@ def fly(
             offsets[segments] = offset + num_promised[job]
             end = _stop(now, estimate[job])
             insert_time(expected, expecting, num_running, end, job)
-            num_running = push_time(ends, ending, num_running, now + duration[job], job)
+            if slowed is None:
+                num_running = push_time(ends, ending, num_running, now + duration[job], job)
+            else:
+                begin_stay(slowed, job, now, num_promised[job], 0.0)
+                num_running += 1
         num_waiting = write
+    if slowed is not None:
+        slowed.count[POINTS] = points
     used = offsets[segments]
     return (
         start, segment_job[:segments], offsets[: segments + 1], nodes[:used], gpus[:used], points,

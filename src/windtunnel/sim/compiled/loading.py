@@ -54,6 +54,6 @@ def _cache_folder(package: str) -> Path:
     own = Path(__file__).parent
     folders = {own, Path(str(importlib.import_module(package).__file__)).parent}
     for folder in sorted(folders):
-        for source in sorted(folder.glob("*.py")):
+        for source in sorted(folder.rglob("*.py")):
             digest.update(source.read_bytes())
     return user_cache_path("windtunnel") / "kernels" / digest.hexdigest()[:16]

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.cluster.devices import CORE_UNITS
+from windtunnel.sim.compiled import conservative_kernel
 from windtunnel.sim.compiled.records import cut, empty_record, larger_record
-from windtunnel.sim.compiled.room import groups, kept_rows, most_entries
+from windtunnel.sim.compiled.room import groups, kept_rows, most_entries, slots
 from windtunnel.sim.compiled.room import places as most_places
 from windtunnel.sim.compiled.slowed import easy_kernel, queue_kernel, quota_kernel
 from windtunnel.sim.compiled.slowed.ledger import (
@@ -111,6 +112,31 @@ def fly_easy(
     easy_kernel.fly(
         ledger, *tables, problem.submit, problem.estimate, position, order, by_estimate, estimated,
         placement, shortest_first, most_entries(problem), kept_rows(tables, placement), until,
+    )  # fmt: skip
+    return _result(ledger, until)
+
+
+def fly_conservative(
+    problem: Problem, neighbours: Neighbours, tables: Any, order: np.ndarray, position: np.ndarray,
+    *, placement: int, kept: int, until: float,
+) -> tuple[tuple[Any, ...], np.ndarray]:  # fmt: skip
+    """Fly m jobs with conservative backfilling; see `fly_queue`.
+
+    Args:
+        problem: jobs and cluster.
+        neighbours: what slows them.
+        tables: free room and demand classes.
+        order: Int array (m,), the jobs in order.
+        position: Int array (m,), each job's place in it.
+        placement: the placement's code among those on devices, or among those that are not.
+        kept: rows of the table that a copy needs.
+        until: horizon, s.
+    """
+    ledger = _fresh(problem, neighbours, most_places(problem))
+    profile = conservative_kernel.empty_profile(tables, devices=bool(problem.devices))
+    conservative_kernel.fly(
+        problem.submit, problem.duration, problem.estimate, position, order, problem.demand_of,
+        slots(problem), *tables, placement, kept, *profile, ledger, until,
     )  # fmt: skip
     return _result(ledger, until)
 

@@ -82,14 +82,20 @@ def preempt(ledger, node, rows, classes, placement, job, now):
 
 
 @njit(cache=True)
-def _stop(ledger, node, rows, classes, placement, job, now):
-    segment = ledger.jobs[job, SEGMENT]
-    ledger.end[segment] = now
+def halt(ledger, job, now):
+    """End a running job's stay; what it holds is still to be given back."""
+    ledger.end[ledger.jobs[job, SEGMENT]] = now
     ledger.jobs[job, SEGMENT] = -1
     drop_end(ledger, job)
+    book(ledger, job, now)
+    leave(ledger, job)
+
+
+@njit(cache=True)
+def _stop(ledger, node, rows, classes, placement, job, now):
+    segment = ledger.jobs[job, SEGMENT]
     give(
         node, rows, classes, ledger.jobs[job, KIND], placement,
         ledger.nodes, ledger.gpus, ledger.offsets[segment], ledger.offsets[segment + 1],
     )  # fmt: skip
-    book(ledger, job, now)
-    leave(ledger, job)
+    halt(ledger, job, now)
