@@ -284,12 +284,11 @@ def told_of_tasks(instances: Instances, tasks: int) -> Told:
         np.add.at(count, task, runs)
         ranked = rank[instances.status.codes[rows]]
         np.maximum.at(status, task, np.maximum.reduceat(ranked, heads))
-    first, last, total, count, status = (of[:-1] for of in (first, last, total, count, status))
     by_rank = np.append(np.argsort(rank[:-1]), -1).astype(np.int32)
-    mean = np.divide(total, count, out=np.full(tasks, np.nan), where=count > 0)
+    mean = np.divide(total, count, out=np.full(tasks + 1, np.nan), where=count > 0)
     first[np.isinf(first)] = np.nan
     last[np.isinf(last)] = np.nan
-    return Told(first, last, mean, by_rank[status])
+    return Told(first[:-1], last[:-1], mean[:-1], by_rank[status[:-1]])
 
 
 def _runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
