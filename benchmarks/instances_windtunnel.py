@@ -6,27 +6,13 @@ Usage: python instances_windtunnel.py FOLDER
 from __future__ import annotations
 
 import json
-import re
 import sys
 
 import ibis
-from pai_windtunnel import GANGS, in_gangs, levels, one_row
+from pai_windtunnel import CHECKS, GANGS, in_gangs, levels, noted, of_jobs, one_row
 
 import windtunnel as wt
 from windtunnel.characterize import overview, shares
-
-#: What the reader counts and says in its notes -> how the note goes on behind the number.
-CHECKS = {
-    "tasks of the same names": "tasks have the names of an earlier one",
-    "workers of several instances": "instances share their worker",
-    "instances without task": "instances have no task in the task table",
-    "instances ending before they start": "instances end before they start",
-    "instances of odd status": "instances have a status other than",
-    "tasks starting before submission": "tasks start before they are submitted",
-    "tasks ending before submission or start": "tasks end before they are submitted or start",
-    "tasks without submission": "tasks have no start_time",
-    "tasks without run time": "tasks have no instance with start and end",
-}
 
 
 def figures(folder: str) -> dict[str, float]:
@@ -37,30 +23,23 @@ def figures(folder: str) -> dict[str, float]:
     gangs = ibis.memtable(trace.jobs.select(["num_tasks"]))
     tasks = trace.tasks
     return {
-        **{name: _noted(trace.metadata.notes, text) for name, text in CHECKS.items()},
-        "tasks": seen["num_jobs"],
-        "gpu tasks": seen["num_gpu_jobs"],
-        "gpu time": seen["gpu_time"],
-        **{f"duration {p}": seen["duration"][p] for p in ("avg", "p50", "p90", "p99")},
-        **{f"wait {p}": seen["wait"][p] for p in ("avg", "p50", "p90", "p99")},
+        **noted(
+            trace, CHECKS | {"instances without task": "instances have no task in the task table"}
+        ),
+        **of_jobs(trace, seen),
         "in size classes": sum(by_size["num_jobs"].to_pylist()),
         **one_row(gangs.aggregate(**{f"gang {k}": in_gangs(gangs, k) for k in GANGS})),
         **one_row(
             tasks.aggregate(
                 instances=tasks.count(),
                 completed=(tasks.status == "completed").sum(),
-                machines=tasks.node.nunique(),
                 **{"mean run": (tasks.end_time - tasks.start_time).mean()},
             )
         ),
+        # DuckDB would copy all the columns aside to count distinct values beside other sums.
+        **one_row(tasks.aggregate(machines=tasks.node.nunique())),
         **levels(tasks.num_cpus, "cpus asked"),
     }
-
-
-def _noted(notes: tuple[str, ...], text: str) -> int:
-    """Return the number before a text in the notes; 0 = no note has it."""
-    found = (re.match(rf"([\d,]+) {re.escape(text)}", note) for note in notes)
-    return next((int(match[1].replace(",", "")) for match in found if match), 0)
 
 
 if __name__ == "__main__":

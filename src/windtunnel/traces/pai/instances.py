@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _NAMES = ("worker_name", "inst_name")
 _TASK = ("job_name", "task_name")
 #: Rows that are looked at at once where many columns come together.
-_AT_ONCE = 2**18
+_AT_ONCE = 2**16
 
 
 @dataclass(frozen=True)
@@ -263,27 +263,38 @@ def told_of_tasks(instances: Instances, tasks: int) -> Told:
         instances: see `load_instances`.
         tasks: how many tasks there are.
     """
-    first, last = np.full(tasks, np.inf), np.full(tasks, -np.inf)
-    total, runs = np.zeros(tasks), np.zeros(tasks, np.int32)
+    # One more for the instances of no task, which is -1: the last one.
+    first, last = np.full(tasks + 1, np.inf), np.full(tasks + 1, -np.inf)
+    total, count = np.zeros(tasks + 1), np.zeros(tasks + 1, np.int32)
     rank = np.append(ranks(instances.status.words), np.int32(-1))
-    status = np.full(tasks, -1, np.int32)
+    status = np.full(tasks + 1, -1, np.int32)
     starts, ends = as_floats(instances.start), as_floats(instances.end)
     for begin in range(0, len(instances), _AT_ONCE):
         rows = slice(begin, begin + _AT_ONCE)
-        task, start, end = instances.task[rows], starts[rows], ends[rows]
-        there = task >= 0
-        began, ended = there & (start > 0), there & (end > 0)
+        # Instances of a task often stand together: what a run of them says is brought in at once.
+        heads, task = _runs(instances.task[rows])
+        start, end = starts[rows], ends[rows]
+        began, ended = start > 0, end > 0
         both = began & ended
-        np.minimum.at(first, task[began], start[began])
-        np.maximum.at(last, task[ended], end[ended])
-        np.add.at(total, task[both], (end - start)[both])
-        np.add.at(runs, task[both], 1)
-        np.maximum.at(status, task[there], rank[instances.status.codes[rows][there]])
+        runs = np.add.reduceat(both, heads, dtype=np.int32)
+        ran = np.add.reduceat(np.where(both, end - start, 0.0), heads)
+        np.minimum.at(first, task, np.minimum.reduceat(np.where(began, start, np.inf), heads))
+        np.maximum.at(last, task, np.maximum.reduceat(np.where(ended, end, -np.inf), heads))
+        np.add.at(total, task, ran)
+        np.add.at(count, task, runs)
+        ranked = rank[instances.status.codes[rows]]
+        np.maximum.at(status, task, np.maximum.reduceat(ranked, heads))
     by_rank = np.append(np.argsort(rank[:-1]), -1).astype(np.int32)
-    mean = np.divide(total, runs, out=np.full(tasks, np.nan), where=runs > 0)
+    mean = np.divide(total, count, out=np.full(tasks + 1, np.nan), where=count > 0)
     first[np.isinf(first)] = np.nan
     last[np.isinf(last)] = np.nan
-    return Told(first, last, mean, by_rank[status])
+    return Told(first[:-1], last[:-1], mean[:-1], by_rank[status[:-1]])
+
+
+def _runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return where runs of equal values begin, int64, shape (runs,), and the value of each."""
+    heads = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
+    return heads, values[heads]
 
 
 def strays(instances: Instances, machines: pa.Array | None) -> list[tuple[int, str]]:

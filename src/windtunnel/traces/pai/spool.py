@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: Rows of text that are encoded, or written, at once.
-_AT_ONCE = 2**17
+_AT_ONCE = 2**15
 
 
 class Numbers:

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-#: What the database may keep in memory while the trace is read; beyond it, it spills.
+#: What the database may keep in memory until `Store.open_for_questions` allows more.
 _LOADING = "512MiB"
 _MAX_THREADS = 4
 _MEBIBYTES = {"MiB": 1, "GiB": 1024}
-#: With less than this (MiB) not even the tables of a small trace are joined.
+#: With less than this (MiB) not even the questions about a small trace are answered.
 _LEAST = 256
 
 
