@@ -1,12 +1,12 @@
 """What is expected to be free from now on, for the kernels: the twin of `windtunnel.sim.profile`.
 
-A profile is arrays of steps, of which ``size`` are used. Each begins at ``times`` (steps,); its free
-state lies in slot ``place`` (steps,): a permutation of all slots, the unused rest of which are free
-ones. Slots are ``free`` (slots, ...), and ``totals`` (slots,) of free GPU units. On nodes and pools
-``free`` is (slots, nodes, 2), free GPU units and thousandths of cores, and ``books`` is None. On
-devices it is (slots, ..., nodes), tables ``node`` of `windtunnel.sim.compiled.device_tables`, and
-``books`` (slots, ...) has what of ``rows`` goes with them. Which of the two it is is known when a
-function is compiled, and only that one is.
+A profile is arrays of steps, of which ``size`` are used. Each begins at ``times`` (steps,); its
+free state lies in slot ``place`` (steps,): a permutation of all slots, the unused rest of which are
+free ones. Slots are ``free`` (slots, ...), and ``totals`` (slots,) of free GPU units. On nodes and
+pools ``free`` is (slots, nodes, 2), free GPU units and thousandths of cores, and ``books`` is None.
+On devices it is (slots, ..., nodes), tables ``node`` of `windtunnel.sim.compiled.device_tables`,
+and ``books`` (slots, ...) has what of ``rows`` goes with them. Which of the two it is is known when
+a function is compiled, and only that one is.
 """
 
 from __future__ import annotations
