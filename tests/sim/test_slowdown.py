@@ -211,15 +211,6 @@ def test_what_the_run_cannot_tell_is_refused() -> None:
     assert "lacks slow-downs, which this run needs" in refused(
         "2x4", slowdown="spread", engine="compiled"
     )
-    assert "lacks topology, which this run needs" in refused_topology()
-
-
-def refused_topology() -> str:
-    jobs = {"submit_time": [0.0], "duration": [1.0], "num_gpus": [1.0]}
-    cluster = wt.ClusterSpec.uniform(2, 4, nodes_per_rack=1)
-    with pytest.raises(wt.SpecError) as error:
-        wt.simulate(jobs, cluster, placement="best_fit:topology=rack", engine="compiled")
-    return str(error.value)
 
 
 def test_settings_say_the_model_and_give_it_again() -> None:
