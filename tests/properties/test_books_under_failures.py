@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quota_cases import VCS, Watched, check_limits, options, quotas, tables, used
 from test_disruptions import CHECKPOINTS, FAILURES, MODELS, NODES, ON_START, SETS, WINDOWS, some
+from test_quotas import VCS, Watched, check_limits, check_victim, options, quotas, tables, used
 
 import windtunnel as wt
 from windtunnel.policies.fair_share import FairShare, Multifactor
@@ -105,6 +106,7 @@ def test_quotas_count_what_runs(
     queues = {queue.vc: queue for queue in given_quotas.queues}
     booked: dict[float, dict[str, float]] = {}
     waiting: dict[float, set[int]] = {}
+    gone: list[tuple[Any, float]] = []  # victims of the next start, with their queue's use before
 
     class Shown(Quota):
         def for_run(self, problem: Any) -> wt.Policy:
@@ -114,7 +116,14 @@ def test_quotas_count_what_runs(
             def witness(now: float, decision: Any, cluster: Any, queue: Any) -> None:
                 use = used(cluster)
                 check_limits(queues, use)
-                if decision is None:
+                if isinstance(decision, wt.Preempt):
+                    gone.append((decision.job, use[decision.job.vc]))
+                elif isinstance(decision, wt.Start):
+                    for victim, before in gone:
+                        check_victim(queues, rules, victim, decision.job, before)
+                    gone.clear()
+                elif decision is None:
+                    assert not gone  # nobody goes in vain
                     accounts = {a.name: a.usage[""] / PARTS for a in run._accounts}
                     assert accounts == use
                     assert sum(len(a.held) for a in run._accounts) == len(cluster.running)

@@ -53,13 +53,13 @@ def check(case: Case) -> None:
     assert_outcomes_equal(case.fly("reference"), fast)
 
 
-@settings(max_examples=400 * MORE)
+@settings(max_examples=250 * MORE)
 @given(owned(cases(policy=st.one_of(FAIR, FACTORS), rules=RULES)))
 def test_nodes_and_pools(case: Case) -> None:
     check(case)
 
 
-@settings(max_examples=250 * MORE)
+@settings(max_examples=200 * MORE)
 @given(
     owned(
         device_cases(
