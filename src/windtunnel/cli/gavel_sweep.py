@@ -37,9 +37,12 @@ class Numbers(click.ParamType):  # type: ignore[type-arg] # generic from click 8
         if isinstance(value, tuple):
             return value
         try:
-            return tuple(self._kind(word) for word in str(value).split(",") if word.strip())
+            found = tuple(self._kind(word) for word in str(value).split(",") if word.strip())
         except ValueError:
+            found = ()
+        if not found:
             self.fail(f"found {value!a}; expected numbers joined by commas.", param, ctx)
+        return found
 
 
 def _shared(command: Any) -> Any:
