@@ -48,6 +48,7 @@ def test_what_sweeps_refuse(refused: Callable[..., str]) -> None:
     assert "each once" in refused("gavel", "sweep", "--policies", "fifo,fifo")
     assert "FIRST:LAST" in refused("gavel", "sweep", "--measure", "5")
     assert "numbers joined" in refused("gavel", "sweep", "--rates", "a")
+    assert "numbers joined" in refused("gavel", "sweep", "--rates", "")
     assert "v100" in refused("gavel", "sweep", "--cluster", "x100:8", "--measure", "0:1")
 
 

@@ -187,6 +187,11 @@ def test_what_is_refused() -> None:
         wt.simulate(jobs, CLUSTER, "gavel:isolated:rond=3")
     with pytest.raises(SpecError, match="mechanism"):
         wt.simulate(jobs, CLUSTER, "gavel:isolated:mechanism=credit")
+    for number in ("nan", "inf", "1.5", "0"):
+        with pytest.raises(SpecError, match=r"partitions: found .*; expected 1, 2, 3"):
+            wt.simulate(jobs, CLUSTER, f"gavel:isolated:partitions={number}")
+    with pytest.raises(SpecError, match="expected round=VALUE"):
+        wt.simulate(jobs, CLUSTER, "gavel:isolated:round")
     with pytest.raises(SpecError, match="a100"):
         wt.simulate(jobs, "a100:8", "gavel:isolated")
     with pytest.raises(SpecError, match="GPU type"):

@@ -84,6 +84,10 @@ def test_published_figures_are_as_the_paper_has_them() -> None:
     assert single["fifo"] == {0.4: 17.58, 2.0: 18.32, 4.0: 25.38, 4.8: 99.19, 5.2: 151.67}
     assert multi["finish_time_fairness_perf"][2.6] == 33.90
     assert published_makespan()["min_total_duration_perf"][700.0] == 244.2
+    means = published_jct(multi_gpu=True, means=True)
+    assert means["max_min_fairness_perf"][2.4] == 26.27
+    assert means["gandiva"] == {0.2: 17.29, 1.0: 17.58, 2.0: 20.80, 2.4: 35.16, 2.6: 57.96}
+    assert set(means) <= set(NAMES)
     assert set(single) | set(multi) | set(published_makespan()) == set(NAMES)
 
 

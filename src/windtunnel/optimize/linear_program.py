@@ -313,13 +313,23 @@ class LinearProgram:
                 answer = self._highs.getSolution()
                 values, reduced = np.array(answer.col_value), np.array(answer.col_dual)
                 activity, duals = np.array(answer.row_value), np.array(answer.row_dual)
-                _pin(lower, upper, values, np.abs(reduced) > scale)
-                _pin(row_lower, row_upper, activity, np.abs(duals) > scale)
+                on_face, rows_on_face = np.abs(reduced) > scale, np.abs(duals) > scale
+                _pin(lower, upper, values, on_face)
+                _pin(row_lower, row_upper, activity, rows_on_face)
                 self._push_columns(every_column, lower, upper)
                 self._push_rows(every_row, row_lower, row_upper)
                 costs = _filled(objective, self.num_columns)
                 self._highs.changeColsCost(self.num_columns, every_column, costs)
-                last = self._run("simplex")
+                try:
+                    last = self._run("simplex")
+                except InfeasibleError:
+                    # The face is thinner than the solver's tolerance. The solution at hand lies on
+                    # it: pin it where it stands, and count what it breaks by rounding as kept.
+                    lower, upper = _around(lower, upper, values, on_face)
+                    row_lower, row_upper = _around(row_lower, row_upper, activity, rows_on_face)
+                    self._push_columns(every_column, lower, upper)
+                    self._push_rows(every_row, row_lower, row_upper)
+                    last = self._run("simplex")
                 count += last.iterations
         finally:
             self._push_columns(every_column, self._lower, self._upper)
@@ -400,6 +410,8 @@ class LinearProgram:
         if not (np.abs(prices) > TOLERANCE).any() and self._whole.any():
             return "its rows hold together, but not with whole numbers"
         guilty = [self.row_name(int(row)) for row in np.flatnonzero(np.abs(prices) > TOLERANCE)]
+        if not guilty:
+            return "its rows hold together within rounding, but the solver found no way"
         more = f" and {len(guilty) - _NAMED} more" if len(guilty) > _NAMED else ""
         return f"{', '.join(guilty[:_NAMED])}{more} cannot hold together"
 
@@ -416,6 +428,14 @@ def _pin(lower: np.ndarray, upper: np.ndarray, values: np.ndarray, which: np.nda
     bound = np.where(at_lower, lower, upper)
     sure = which & np.isfinite(bound)
     lower[sure] = upper[sure] = bound[sure]
+
+
+def _around(
+    lower: np.ndarray, upper: np.ndarray, values: np.ndarray, which: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return bounds that values keep exactly, and that leave no room where ``which`` says so."""
+    low, high = np.minimum(lower, values), np.maximum(upper, values)
+    return np.where(which, values, low), np.where(which, values, high)
 
 
 def _name_of(blocks: Sequence[_Block], index: int) -> str:

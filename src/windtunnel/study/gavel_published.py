@@ -27,9 +27,15 @@ NAMES = {
 NOT_REPRODUCIBLE = ("fifo",)
 
 
-def published_jct(*, multi_gpu: bool) -> dict[str, dict[float, float]]:
-    """Return policy -> jobs per hour -> mean completion time in hours (figures 8 to 10)."""
-    return _columns(_tables()["multi_gpu" if multi_gpu else "single_gpu"], "rates")
+def published_jct(*, multi_gpu: bool, means: bool = False) -> dict[str, dict[float, float]]:
+    """Return policy -> jobs per hour -> mean completion time in hours (figures 8 to 10).
+
+    Args:
+        multi_gpu: gangs of 1, 2, 4 and 8 GPUs.
+        means: with gangs: the later figures, means of seeds 0, 1 and 2; else those of one seed.
+    """
+    gangs = "multi_gpu_means" if means else "multi_gpu"
+    return _columns(_tables()[gangs if multi_gpu else "single_gpu"], "rates")
 
 
 def published_makespan() -> dict[str, dict[float, float]]:

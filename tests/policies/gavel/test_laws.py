@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gavel_instances import assert_feasible, fixed, instances, normalised
+from gavel_instances import assert_feasible, fixed, instance, instances, normalised
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -230,3 +230,68 @@ def test_shares_do_not_depend_on_the_solver(policy: str, monkeypatch: pytest.Mon
             other = gavel.allocate(policy, problem, merge=merge)
         for job, row in usual.shares.items():
             assert other.shares[job] == pytest.approx(row, abs=1e-7)
+
+
+@fixed
+@given(problem=instances())
+def test_one_entity_is_water_filling(problem: dict[str, Any]) -> None:
+    problem["entities"] = [{"id": "all", "weight": 3.0}]
+    for job in problem["jobs"]:
+        job["entity"] = "all"
+    between = gavel.allocate("hierarchical_water_filling_perf", problem).throughputs
+    within = gavel.allocate("max_min_fairness_water_filling_perf", problem).throughputs
+    assert between == pytest.approx(within, rel=1e-6, abs=1e-8)
+
+
+def test_a_face_thinner_than_the_solvers_tolerance_is_no_contradiction() -> None:
+    """Found by chance: the levels' own solution breaks one of their rows by 1.2e-9."""
+    problem = instance(
+        {"v100": 4, "p100": 4, "k80": 4},
+        [[4, 0, 1], [7.5, 2, 0], [2, 1, 0], [1, 2, 0.5], [4, 0, 1], [4, 0, 0]],
+        scale_factor=[4, 1, 2, 4, 1, 4],
+        priority_weight=[1, 1, 1, 1, 5, 5],
+        entity=["all"] * 6,
+    )
+    problem["entities"] = [{"id": "all", "weight": 3.0}]
+    between = gavel.allocate("hierarchical_water_filling_perf", problem)
+    within = gavel.allocate("max_min_fairness_water_filling_perf", problem)
+    assert between.throughputs == pytest.approx(within.throughputs, rel=1e-6)
+    assert_feasible(problem, between)
+
+
+def test_levels_that_a_solver_reached_can_be_kept() -> None:
+    """In seed 12 they could not, by a few 1e-9: levels are known to a solver's tolerance."""
+    rng = np.random.default_rng(12)
+    gangs = rng.choice([1, 1, 2, 4], 13)
+    speeds = rng.choice([0.5, 1.0, 2.0, 4.0, 7.5], (13, 2))
+    jobs = [
+        {
+            "id": k,
+            "scale_factor": int(gangs[k]),
+            "priority_weight": int(rng.choice([1, 1, 5])),
+            "entity": "ab"[int(rng.integers(2))],
+            "time_since_start": float(rng.integers(100)),
+            "throughputs": dict(zip(("v100", "p100"), speeds[k].tolist(), strict=True)),
+        }
+        for k in range(13)
+    ]
+    pairs = [
+        {
+            "jobs": [a, b],
+            "throughputs": {
+                name: [float(speeds[k, at] * rng.uniform(0.5, 0.95)) for k in (a, b)]
+                for at, name in enumerate(("v100", "p100"))
+            },
+        }
+        for a in range(13)
+        for b in range(a + 1, 13)
+        if gangs[a] == gangs[b]
+    ]
+    entities = [{"id": "a", "weight": 3}, {"id": "b", "policy": "fifo"}]
+    problem = {"cluster": {"v100": 8, "p100": 1}, "jobs": jobs, "entities": entities}
+    apart = gavel.allocate("hierarchical_water_filling_perf", problem)
+    packed = gavel.allocate("hierarchical_water_filling_packed", problem | {"pairs": pairs})
+    assert_feasible(problem, packed)
+    assert apart.objective is not None
+    assert packed.objective is not None
+    assert packed.objective >= apart.objective * (1 - CLOSE)

@@ -70,7 +70,7 @@ class GavelPolicy(Policy):
             raise SpecError.unknown(f"{where}: mechanism", str(mechanism), MECHANISMS)
         if inner not in INNER:
             raise SpecError.unknown(f"{where}: inner", str(inner), INNER)
-        if partitions != int(partitions) or partitions < 1:
+        if not 1 <= partitions < float("inf") or partitions != int(partitions):
             raise SpecError(f"{where}: partitions", f"found {partitions:g}; expected 1, 2, 3 ...")
         for name, value in (("round", round), ("gap", gap)):
             if not 0 < value < float("inf"):
@@ -120,8 +120,10 @@ def gavel_policy(text: str) -> GavelPolicy:
     given: dict[str, Any] = {}
     for word in words:
         parameter, equals, value = word.partition("=")
-        if not equals or parameter not in known:
+        if parameter not in known:
             raise SpecError.unknown(f"policy {text}", parameter, known)
+        if not equals:
+            raise SpecError(f"policy {text}", f"found {quote(word)}; expected {word}=VALUE.")
         if parameter in given:
             raise SpecError(f"policy {text}", f"found {quote(parameter)} twice; give it once.")
         given[parameter] = _value(text, parameter, value)

@@ -8,15 +8,19 @@ of the others, as many as possible are raised together a little, until none can 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windtunnel.errors import SpecError, quote
+from windtunnel.errors import InfeasibleError, SpecError, quote
 from windtunnel.policies.gavel.shares import share_model
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from windtunnel.optimize import Solution
     from windtunnel.policies.gavel.instance import Instance
     from windtunnel.policies.gavel.shares import ShareModel
 
@@ -26,8 +30,9 @@ _LIFT = 1e-4
 _RAISED = 1e-3
 #: A price of a level row below this is none.
 _PRICE = 1e-7
-#: Slack of the last program, in which every level stands as a bound.
-_SLACK = 1e-10
+#: Slack, as a share of the level, with which levels are kept: they are known to a solver's
+#: tolerance only, so the smallest that leaves a solution is taken.
+_SLACKS = (1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 
 
 @dataclass(frozen=True)
@@ -126,8 +131,7 @@ class _Basin:
         lp, active = self._model.lp, weights > 0
         lp.set_coefficients(self._rows, self._height, -weights)
         lp.set_column_bounds(self._height, 0.0, np.inf)
-        lp.set_row_bounds(self._rows, levels * (1 - _SLACK), np.inf)
-        solution = lp.solve()
+        solution = self._keeping(levels)
         height = max(solution.objective, 0.0)
         priced = np.abs(solution.duals[self._rows]) * weights > _PRICE
         stuck = active & priced
@@ -147,13 +151,12 @@ class _Basin:
         room = _LIFT * np.maximum(reached, reached.max(initial=0.0) * _LIFT)
         room = np.where(room > 0, room, _LIFT)
         lp.set_column_bounds(self._height, 0.0, 0.0)
-        lp.set_row_bounds(self._rows, reached * (1 - _SLACK), np.inf)
         lp.set_costs(self._height, 0.0)
         try:
             while open_.any():
                 lp.set_column_bounds(self._lift, 0.0, np.where(open_, room, 0.0))
                 lp.set_costs(self._lift, np.where(open_, room.max() / room, 0.0))
-                raised = open_ & (lp.solve().values[self._lift] > _RAISED * room)
+                raised = open_ & (self._keeping(reached).values[self._lift] > _RAISED * room)
                 if not raised.any():
                     break
                 free |= raised
@@ -167,11 +170,27 @@ class _Basin:
     def settled(self, levels: np.ndarray) -> np.ndarray:
         """Return a solution with every job at its level or above, shape (columns,)."""
         lp = self._model.lp
-        lp.set_row_bounds(self._rows, levels * (1 - 10 * _SLACK), np.inf)
         lp.set_column_bounds(self._height, 0.0, 0.0)
         first, second = self._model.tie_breaks(self._factors)
         lp.set_costs(np.arange(lp.num_columns), first)
-        return lp.solve(then=[second]).values
+        return self._keeping(levels, _SLACKS[1:], then=[second]).values
+
+    def _keeping(
+        self,
+        levels: np.ndarray,
+        slacks: tuple[float, ...] = _SLACKS,
+        *,
+        then: Sequence[np.ndarray] = (),
+    ) -> Solution:
+        """Solve with every job at its level or above, levels of shape (classes,)."""
+        lp = self._model.lp
+        *tight, loosest = slacks
+        for slack in tight:
+            lp.set_row_bounds(self._rows, levels * (1 - slack), np.inf)
+            with suppress(InfeasibleError):
+                return lp.solve(then=then)
+        lp.set_row_bounds(self._rows, levels * (1 - loosest), np.inf)
+        return lp.solve(then=then)
 
 
 def _ranks(instance: Instance) -> np.ndarray:
