@@ -69,6 +69,7 @@ class Case:
     until: float | None
     sharing: str | None = None
     resources: str = "all"
+    slowdown: wt.Slowdown | None = None
 
     def fly(self, engine: str, **changes: Any) -> wt.Outcome:
         """Run it on an engine."""
@@ -84,6 +85,7 @@ class Case:
             engine=engine,
             save_time=case.save_time,
             restore_time=case.restore_time,
+            slowdown=case.slowdown,
             until=case.until,
             oversize="reject",
             incomplete="reject",

@@ -110,7 +110,12 @@ def queue_data(found: WaitCauses, trace: Trace, job: InFront | None = None) -> d
 def _job_part(job: InFront) -> Part:
     asked = f"{job.num_gpus:g} GPU{'s' * (job.num_gpus != 1)}"
     lead = f"Job {clean(job.job_id)} asked for {asked}. When it joined the line, "
-    if job.wait is None:
+    if job.left is not None:
+        lead = (
+            f"Job {clean(job.job_id)} asked for {asked} and left the queue after "
+            f"{duration(job.left - job.at)} without a start. When it joined the line, "
+        )
+    elif job.wait is None:
         lead = f"Job {clean(job.job_id)} asks for {asked} and has not started. At the log's end, "
     lead += (
         f"{plural(len(job.running), 'job')} held {job.running_gpus:g} GPUs and "

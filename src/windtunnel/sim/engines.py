@@ -49,6 +49,13 @@ def choose_engine(
     needed |= {queueing} if queueing in BACKFILLING else set()
     needed |= {"event order"} if events != "batch" else set()
     needed |= {f"{queueing} on devices"} if devices and queueing == "conservative" else set()
+    if "slow-downs" in needed:
+        apart = needed & {"conservative", "event order"}
+        needs = {*needs, *(f"{name} with slow-downs" for name in apart)}
+        needed |= needs
+    if policy.by_usage:
+        kernels_of = {"conservative"} if queueing == "conservative" else set()
+        needed |= {f"{name} by usage" for name in {*needs, *kernels_of} if name != "topology"}
     lacking = needed - compiled.FEATURES
     if not lacking:
         return compiled
