@@ -126,7 +126,7 @@ def test_pages_of_sweeps() -> None:
         "GPUs",
         "Requests within their SLO, %",
     )
-    page = sweep_page(found, command="windtunnel serving sweep")
+    page = sweep_page(found, command="windtunnel serving sweep").replace("\xa0", " ")
     for text in ("Attainment against GPUs", "n = ", "Groups of mp", "(1,1,1)"):
         assert text in page
     no_slo = serving.sweep(spec.but(slo_scale=None), 2, over, {"sr": "sr"}, refine=0)

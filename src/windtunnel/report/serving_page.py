@@ -28,6 +28,15 @@ _TIMELINE = (
     "service in 1/120 of the time; depth: requests in service a stage, in quarters, full at one "
     "or more; empty: idle. Solid, in the colour of text: weights are loaded."
 )
+#: Settings whose own names do not tell what they are.
+_SETTINGS = {
+    "by_stage": "overhead, share of a stage's time, for each stage",
+    "fixed": "overhead of a request, s",
+    "cv": "coefficient of variation of the gaps (cv)",
+    "slo_scale": "deadline, times the latency on one GPU (slo scale)",
+    "rate": "rate of all models, requests/s",
+    "duration": "duration, s",
+}
 _SWEPT = {
     "slo_attainment": "Higher is better.",
     "mean_latency": "Lower is better; refused requests have no latency.",
@@ -77,11 +86,7 @@ def serving_page(
         headline=told,
         facts=_facts(figures),
         sections=sections,
-        notes=[
-            f"{key.replace('_', ' ')}: {clean(str(value), MAX_TEXT)}"
-            for key, value in outcome.settings.items()
-            if key != "loading"
-        ],
+        notes=[_setting(key, value) for key, value in outcome.settings.items() if key != "loading"],
         command=command,
     )
 
@@ -127,7 +132,7 @@ def sweep_page(found: Sweep, *, command: str) -> str:
         facts=[],
         sections=sections,
         notes=[
-            f"{key.replace('_', ' ')}: {clean(str(value), MAX_TEXT)}"
+            _setting(key, value)
             for key, value in found.spec.data().items()
             if value not in ((), None)
         ],
@@ -262,6 +267,13 @@ def page(
         "version": windtunnel.__version__,
     }
     return render("serving.html.j2", context)
+
+
+def _setting(key: str, value: Any) -> str:
+    """Return a setting in words: what it is, and its value without Python's brackets."""
+    parts = value if isinstance(value, list | tuple) else [value]
+    text = ", ".join(f"{part:g}" if isinstance(part, float) else str(part) for part in parts)
+    return f"{_SETTINGS.get(key, key.replace('_', ' '))}: {clean(text, MAX_TEXT)}"
 
 
 def _facts(figures: dict[str, Any]) -> list[tuple[str, str]]:

@@ -27,6 +27,8 @@ _POINTS = 400
 _NEAR = 0.25
 #: Mean errors above this multiple of it leave nothing to believe.
 _FAR = 2.0
+#: Unless they are short themselves, s.
+_SHORT = 60.0
 
 
 def validation_answer(
@@ -131,7 +133,7 @@ def _belief(best: Row) -> str:
     mean = best["recorded_avg_wait"] or 0.0
     if best["avg_error"] <= _NEAR * mean:
         return "differences that a what-if shows beyond that can be believed"
-    if best["avg_error"] <= _FAR * mean:
+    if best["avg_error"] <= max(_FAR * mean, _SHORT):
         return "believe a what-if's direction, not its seconds"
     return "the replay is not this cluster, and a what-if on it tells nothing"
 
