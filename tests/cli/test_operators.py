@@ -167,6 +167,7 @@ def test_telemetry_of_the_sample_log(run: Callable[..., Any], data_dir: Path) ->
         (("whatif", "{log}"), "what is to change"),
         (("whatif", "{log}", "--nodes", "4"), "+4, -2"),
         (("whatif", "{log}", "--nodes", "-99"), "one must stay"),
+        (("whatif", "{log}", "--nodes", "+0"), "+4, -2"),
         (("whatif", "{log}", "--idle-kill", "1h"), "--telemetry"),
         (("whatif", "{log}", "--to-policy", "sjg", "--quotas", "x.toml"), "not both"),
         (("whatif", "{log}", "--limits", "0.5"), "1 (exact) or more"),
@@ -207,6 +208,8 @@ def test_a_request_that_no_log_has_seen(
     assert any("the largest asked for 8)" in note for note in told["notes"])
     usual = run("predict", "wait", hostile, "--gpus", "8", "--json").json
     assert not any("largest" in note for note in usual["notes"])
+    alone = run("predict", "wait", hostile, "--gpus", "8", "--user", "../../etc/passwd", "--json")
+    assert any("name it, too: --vc" in note for note in alone.json["notes"])
     twin = ("predict", "wait", "synthetic:kalos", "--jobs", "200")
     assert "would never start" in refused(*twin, "--gpus", "2417")
 
