@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from windtunnel.companions import TASK_COLUMNS
 from windtunnel.errors import SchemaError, TraceError, WindtunnelError
 from windtunnel.schema import as_jobs
+from windtunnel.traces import open_trace
 from windtunnel.traces.batsim import read_batsim
 from windtunnel.traces.native import read_native, write_parquet
-from windtunnel.traces import open_trace
 from windtunnel.traces.opendc import read_opendc
 from windtunnel.traces.opendc_writer import (
     FRAGMENTS_SCHEMA,
