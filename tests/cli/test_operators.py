@@ -167,6 +167,7 @@ def test_telemetry_of_the_sample_log(run: Callable[..., Any], data_dir: Path) ->
         (("whatif", "{log}"), "what is to change"),
         (("whatif", "{log}", "--nodes", "4"), "+4, -2"),
         (("whatif", "{log}", "--nodes", "-99"), "one must stay"),
+        (("whatif", "{log}", "--nodes", "+0"), "+4, -2"),
         (("whatif", "{log}", "--idle-kill", "1h"), "--telemetry"),
         (("whatif", "{log}", "--to-policy", "sjg", "--quotas", "x.toml"), "not both"),
         (("whatif", "{log}", "--limits", "0.5"), "1 (exact) or more"),
@@ -178,6 +179,28 @@ def test_what_is_refused(
     assert message in refused(*(word.replace("{log}", str(hostile)) for word in words))
 
 
+def test_telemetry_knows_tasks_and_runs_by_raw_ids(run: Callable[..., Any], tmp_path: Path) -> None:
+    """Task 17_1 is idle for its hour; job 7 is busy in its first run, and idle in its second."""
+    times = {"17_1|21": (0, 3600), "7|7": (0, 3600)}
+    again = ("7|7", 7200, 10800)
+    log = "JobID|JobIDRaw|State|Submit|Start|End|ElapsedRaw|AllocTRES\n"
+    for name, begin, end in (*((n, *span) for n, span in times.items()), again):
+        log += f"{name}|COMPLETED|{10**9 + begin}|{10**9 + begin}|{10**9 + end}|3600|gres/gpu=1\n"
+    (tmp_path / "log.txt").write_text(log, encoding="utf-8")
+    samples = [(21, 0, 0), (7, 0, 9), (7, 7200, 0)]
+    text = "".join(
+        f'DCGM_FI_DEV_GPU_UTIL{{gpu="{job}",Hostname="n",hpc_job="{job}"}} {value} '
+        f"{(10**9 + begin + step) * 1000}\n"
+        for job, begin, value in samples
+        for step in range(0, 3600, 600)
+    )
+    (tmp_path / "use.prom").write_text(text, encoding="utf-8")
+    words = (tmp_path / "log.txt", "--telemetry", tmp_path / "use.prom", "--json")
+    told = run("report", "waste", *words).json
+    assert {row["job_id"]: row["idle"] for row in told["worst"]} == {"17_1": 3600.0, "7#2": 3600.0}
+    assert (told["idle"]["num_jobs"], told["idle"]["unknown_jobs"]) == (3, 0)
+
+
 def test_a_request_that_no_log_has_seen(
     run: Callable[..., Any], refused: Callable[..., str], hostile: Path
 ) -> None:
@@ -185,6 +208,8 @@ def test_a_request_that_no_log_has_seen(
     assert any("the largest asked for 8)" in note for note in told["notes"])
     usual = run("predict", "wait", hostile, "--gpus", "8", "--json").json
     assert not any("largest" in note for note in usual["notes"])
+    alone = run("predict", "wait", hostile, "--gpus", "8", "--user", "../../etc/passwd", "--json")
+    assert any("name it, too: --vc" in note for note in alone.json["notes"])
     twin = ("predict", "wait", "synthetic:kalos", "--jobs", "200")
     assert "would never start" in refused(*twin, "--gpus", "2417")
 

@@ -251,3 +251,12 @@ def test_a_part_of_a_preset_has_its_share_of_each_node_type() -> None:
 def test_a_part_is_one_in_at_least_one() -> None:
     with pytest.raises(wt.SpecError, match="expected 1/1 or less"):
         parse_cluster("pai/0")
+
+
+def test_toml_with_a_byte_order_mark_and_toml_that_is_too_deep(tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    path.write_text("[[node_types]]\ncount = 2\ngpus = 4\n", encoding="utf-8-sig")
+    assert wt.ClusterSpec.from_toml(path).num_gpus == 8
+    path.write_text(f"x = {'[' * 100_000}", encoding="utf-8")
+    with pytest.raises(wt.SpecError, match="nested too deeply"):
+        wt.ClusterSpec.from_toml(path)

@@ -117,6 +117,20 @@ def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: s
         open_trace("-", format=name)
 
 
+def test_standard_input_tells_its_format(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "JobID|State|AllocTRES\n7|COMPLETED|gres/gpu=2\n"
+    for pack in (bytes, gzip.compress):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(pack(text.encode()))))
+        assert open_trace("-").jobs["num_gpus"].to_pylist() == [2.0]
+
+
+def test_closed_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    for name in (None, "swf"):
+        with pytest.raises(TraceError, match=r"standard input: .*closed"):
+            open_trace("-", format=name)
+
+
 def test_parquet_on_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t.parquet"
     write_parquet({"submit_time": [0.0], "duration": [1.0], "num_gpus": [1.0]}, path)

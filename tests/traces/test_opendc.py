@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from windtunnel.companions import TASK_COLUMNS
 from windtunnel.errors import SchemaError, TraceError, WindtunnelError
 from windtunnel.schema import as_jobs
+from windtunnel.traces import open_trace
 from windtunnel.traces.batsim import read_batsim
 from windtunnel.traces.native import read_native, write_parquet
 from windtunnel.traces.opendc import read_opendc
@@ -320,6 +321,7 @@ def test_an_old_folder_is_filled_and_a_place_that_is_none_refused(tmp_path: Path
     names = ["fragments.parquet", "notes.txt", "tasks.parquet"]
     assert sorted(p.name for p in folder.iterdir()) == names
     assert read_opendc(folder).jobs.num_rows == 1
+    assert open_trace(folder).jobs["job_id"].to_pylist() == ["1"]
     assert [p.name for p in tmp_path.iterdir()] == ["w"]
     for place in (tmp_path / "no" / "w", folder / "notes.txt"):
         with pytest.raises(TraceError, match="can be written to"):

@@ -182,7 +182,7 @@ class _Plan:
         nodes = None
         if asked["nodes"] is not None:
             match = _NODES.fullmatch(asked["nodes"])
-            if match is None:
+            if match is None or not int(match[1]):
                 found = quote(asked["nodes"])
                 raise SpecError("--nodes", f"found {found}; expected +4, -2 or +4:A100.")
             nodes = int(match[1]), match[2]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow.compute as pc
 
+from windtunnel.characterize.named_jobs import with_jobs_named
 from windtunnel.companions import HOLDING_COLUMNS, SAMPLE_COLUMNS, companion_schema
 from windtunnel.errors import TraceError
 from windtunnel.quantiles import quantiles
@@ -124,7 +125,7 @@ def measured_use(
     with _room(str(path)) as (folder, backend):
         file = str(folder / "samples.parquet")
         telemetry.write_parquet(file)
-        samples = _samples(backend, file)
+        samples = with_jobs_named(_samples(backend, file), trace.jobs)
         rows = percentiles(samples, at=sorted({*SHOWN, *CURVE})).to_pylist()
         jobs, why = _jobs_of(trace, samples, [row["metric"] for row in rows])
     return MeasuredUse(
@@ -160,7 +161,7 @@ def stored_samples(trace: Trace, path: str | Path) -> Iterator[tuple[Any, list[s
     with _room(str(path)) as (folder, backend):
         file = str(folder / "samples.parquet")
         telemetry.write_parquet(file)
-        samples = _samples(backend, file)
+        samples = with_jobs_named(_samples(backend, file), trace.jobs)
         names = samples.select("metric").distinct().to_pyarrow()["metric"].to_pylist()
         yield samples, sorted(names)
 

@@ -40,7 +40,7 @@ RULES = {
     "reservations and broken nodes that are not known here",
 }
 _BY = {"vc": "Virtual cluster", "user": "User"}
-_NO_STARTS = "The trace records no start of a GPU job, so that no wait is known."
+_NO_STARTS = "No GPU job that the cluster can hold has a recorded start, so that no wait is known."
 
 
 def queue_answer(found: WaitCauses, trace: Trace, job: InFront | None = None) -> Answer:

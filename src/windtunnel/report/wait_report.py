@@ -21,6 +21,7 @@ _ALIKE = {
     "user": "user",
     "queue": "length of the queue",
 }
+_NO_VC = "The user counts beside a virtual cluster alone; name it, too: --vc."
 _GROWING = (
     "Only jobs that had started by then are known: while a queue grows, waits are told too short."
 )
@@ -66,6 +67,8 @@ def wait_answer(request: Request, told: WaitPrediction, test: WaitBacktest, trac
             trace,
             [_GROWING, f"Time of the request: {moment(trace, request.at)}."],
             _beyond(request, told),
+            [_NO_VC] if request.user is not None and request.vc is None else [],
+            [_GROWING, f"Time of the request: {request.at:,.0f} s after time 0."],
         ),
     )
 

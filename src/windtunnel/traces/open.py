@@ -34,6 +34,7 @@ from windtunnel.traces.published import MEASUREMENTS, PUBLISHED, published
 from windtunnel.traces.readers import (
     Reader,
     check_options,
+    reader_by_content,
     reader_for,
     reader_for_folder,
     reader_named,
@@ -53,7 +54,7 @@ def open_trace(spec: str | Path, *, format: str | None = None, **options: Any) -
             downloaded once where it is not on this machine; ``synthetic:NAME``; a path; or ``-``
             for standard input. A file called like a published trace is ``./philly``.
         format: the reader for a path or standard input, by name; by default the file's ending
-            and first bytes decide, and standard input is a jobs table as CSV.
+            and first bytes decide; standard input that they do not tell is a jobs table as CSV.
         options: what the reader or generator takes (``delimiter=";"``, ``jobs=10_000``).
 
     Returns:
@@ -71,7 +72,8 @@ def open_trace(spec: str | Path, *, format: str | None = None, **options: Any) -
         if text.lower().removesuffix(":default") in PUBLISHED:
             return _open_published(text, options)
     if text == STDIN:
-        return _read(reader_named(format or "native"), STDIN, options)
+        told = reader_by_content(read_head(STDIN)) if format is None else reader_named(format)
+        return _read(told or reader_named("native"), STDIN, options)
     path = Path(text)
     if format is None and text.lower() in MEASUREMENTS and not path.exists():
         raise SpecError(

@@ -66,7 +66,16 @@ def _looks_opendc(head: bytes) -> bool:
     ))  # fmt: skip
 
 
-@reader("opendc", extensions=("tasks.parquet", ".csv"), sniff=_looks_opendc)
+def _is_workload(names: frozenset[str]) -> bool:
+    return any(name in names for name in _FILES)
+
+
+@reader(
+    "opendc",
+    extensions=("tasks.parquet", ".csv"),
+    sniff=_looks_opendc,
+    sniff_folder=_is_workload,
+)
 def read_opendc(
     path: str | Path, *, fragments: str | Path | None = None, bad_rows: str = "raise"
 ) -> Trace:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import SpecError, TraceError, quote
+from windtunnel.traces.parquet import MAGIC
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,6 +126,17 @@ def reader_for(path: Path, head: bytes) -> Reader:
         f"cannot tell the format of {quote(path.name)}; "
         f"name it with format= (--format): one of {known}.",
     )
+
+
+def reader_by_content(head: bytes) -> Reader | None:
+    """Return the first reader that knows a source without a name by its first line of text.
+
+    None where none does, or where it is Parquet, whose columns the first bytes do not tell.
+    """
+    if head.startswith(MAGIC):
+        return None
+    known = (r for r in READERS.values() if r.sniff is not None and r.sniff(head))
+    return next(known, None)
 
 
 def reader_for_folder(path: Path) -> Reader:

@@ -51,7 +51,7 @@ def read_sacct(
 
     ``vc`` is the account, else the partition; ``template`` the job's name; ``estimate`` the time
     limit. Kept as further columns: ``partition``, ``qos``, ``eligible_time``, ``nodelist``,
-    ``reason``, ``num_nodes``, and ``state`` as Slurm names it.
+    ``reason``, ``num_nodes``, ``job_id_raw``, and ``state`` as Slurm names it.
 
     Args:
         path: plain or gzip file; ``-`` = standard input.
@@ -209,6 +209,7 @@ def _columns(
             "reason": pa.array(_text(text, "reason"), pa.string()),
             "num_nodes": pa.array(given.nodes, pa.int64()),
             "state": pa.array(_text(text, "state"), pa.string()),
+            "job_id_raw": pa.array(_text(text, "jobidraw"), pa.string()),
         }
     )
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 #: What gives a log that can be read whole.
 COMMAND = (
-    "sacct -a -D -P -S START -E END --format=JobID,JobName,User,Account,Partition,QOS,State,"
-    "Submit,Eligible,Start,End,ElapsedRaw,Timelimit,Priority,NNodes,NCPUS,ReqMem,ReqTRES,"
+    "sacct -a -D -P -S START -E END --format=JobID,JobIDRaw,JobName,User,Account,Partition,QOS,"
+    "State,Submit,Eligible,Start,End,ElapsedRaw,Timelimit,Priority,NNodes,NCPUS,ReqMem,ReqTRES,"
     "AllocTRES,NodeList,Reason"
 )
 _ADVICE = f"Write it with: {COMMAND}"
@@ -34,7 +34,7 @@ _FREE_TEXT = frozenset(
     {"comment", "admincomment", "systemcomment", "submitline", "workdir", "extra", "wckey"}
 )
 _USED = frozenset(
-    {"jobid", "jobname", "user", "account", "partition", "qos", "state", "priority"}
+    {"jobid", "jobidraw", "jobname", "user", "account", "partition", "qos", "state", "priority"}
     | {"submit", "eligible", "start", "end", "elapsed", "elapsedraw", "timelimit", "timelimitraw"}
     | {"nnodes", "allocnodes", "reqnodes", "ncpus", "alloccpus", "reqcpus", "reqmem"}
     | {"reqtres", "alloctres", "reqgres", "allocgres", "nodelist", "reason"}

@@ -54,6 +54,7 @@ _CARRIED = {
     *("job_id", "submit_time", "start_time", "end_time", "duration", "estimate", "num_gpus"),
     *("num_cpus", "mem_gib", "gpu_type", "user", "vc", "template", "status", "priority"),
     *("partition", "qos", "eligible_time", "nodelist", "reason", "num_nodes", "state"),
+    "job_id_raw",
 }
 
 
@@ -178,7 +179,7 @@ def _columns(jobs: pa.Table, epoch: float) -> dict[str, list[str]]:
     ran = (~np.isnan(start)).tolist()
     columns = {
         "JobID": job_ids,
-        "JobIDRaw": [re.split(r"[_+]", name)[0] for name in job_ids],
+        "JobIDRaw": _raw_ids(jobs, job_ids) if kept else job_ids,
         "JobName": [
             name if state_word(state) in STATES else name.replace("|", "_")
             for name, state in zip(
@@ -210,6 +211,12 @@ def _columns(jobs: pa.Table, epoch: float) -> dict[str, list[str]]:
     if not np.isnan(priority).all() and not (_is_fraction(priority) | (priority < 0)).any():
         columns["Priority"] = _whole(priority)
     return columns
+
+
+def _raw_ids(jobs: pa.Table, job_ids: Sequence[str]) -> list[str]:
+    """Return the ids under which Slurm ran the jobs: as told, else their first numbers."""
+    told = _names(jobs, "job_id_raw")
+    return [own or re.split(r"[_+]", name)[0] for own, name in zip(told, job_ids, strict=True)]
 
 
 def _are_ids(ids: Sequence[str]) -> bool:

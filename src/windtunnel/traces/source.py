@@ -12,7 +12,7 @@ import os
 import sys
 import zlib
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from windtunnel.errors import TraceError
 
@@ -90,16 +90,17 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 def read_head(path: str | Path, size: int = 4096) -> bytes:
-    """Return the first ``size`` bytes of a file, decompressed; fewer where it is short or broken.
+    """Return the first ``size`` bytes of a source, decompressed; fewer where it is short or broken.
 
     For guessing a format only: a broken file gives what can be read and no error, because the
     reader that opens it next says precisely what is wrong.
     """
-    if str(path) == STDIN:
-        return b""
     try:
-        with Path(path).open("rb") as raw:
-            head = raw.read(size)
+        if str(path) == STDIN:
+            head = _peeked(_stdin(), size)
+        else:
+            with Path(path).open("rb") as raw:
+                head = raw.read(size)
     except OSError:
         return b""
     if not head.startswith(_GZIP_MAGIC):
@@ -110,10 +111,33 @@ def read_head(path: str | Path, size: int = 4096) -> bytes:
         return b""
 
 
+def _stdin() -> IO[bytes]:
+    """Return standard input.
+
+    Raises:
+        TraceError: the process was started without one.
+    """
+    if sys.stdin is None:
+        raise TraceError(source_name(STDIN), "something to read", hint="It is closed.")
+    return sys.stdin.buffer
+
+
+def _peeked(stream: Any, size: int) -> bytes:
+    """Return what a stream will give next, without taking it; less where less has come so far."""
+    if isinstance(stream, io.BufferedReader):
+        return stream.peek(size)[:size]
+    if not stream.seekable():
+        return b""
+    place = stream.tell()
+    head: bytes = stream.read(size)
+    stream.seek(place)
+    return head
+
+
 def _open(path: str | Path) -> io.BufferedReader:
     if str(path) == STDIN:
         # A second handle on the same bytes: closing it leaves the process's stdin open.
-        return io.BufferedReader(_Unclosed(sys.stdin.buffer))
+        return io.BufferedReader(_Unclosed(_stdin()))
     name = source_name(path)
     try:
         return Path(path).open("rb")

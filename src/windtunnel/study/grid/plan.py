@@ -20,7 +20,11 @@ from windtunnel.cluster.spec import ClusterSpec
 from windtunnel.errors import SpecError, quote
 from windtunnel.placements import resolve_placement
 from windtunnel.policies import resolve_policy
-from windtunnel.sim.contract import checked_queueing
+from windtunnel.sim.contract import EVENT_ORDERS, checked_queueing
+from windtunnel.sim.device_requests import INCOMPLETE
+from windtunnel.sim.engines import ENGINES
+from windtunnel.study.compat import COMPATS
+from windtunnel.study.flight_options import RESOURCES, SHARING, seconds
 from windtunnel.study.foresight import checked_estimates
 from windtunnel.study.grid.spec import OPTIONS, OWN, RECORDED, PolicyEntry
 
@@ -34,6 +38,17 @@ MAX_PLACES = 1_000_000
 #: Letters of a run's id.
 ID_LENGTH = 16
 _BRACES = re.compile(r"\{(\w+)\}")
+#: Options that are one of some words, and those that are times in seconds.
+_WORDS = {
+    "engine": ENGINES,
+    "events": EVENT_ORDERS,
+    "oversize": INCOMPLETE,
+    "incomplete": INCOMPLETE,
+    "resources": RESOURCES,
+    "sharing": SHARING,
+    "compat": COMPATS,
+}
+_TIMES = ("save_time", "restore_time", "until")
 #: Options that are words, whose unknown names are refused before any run.
 _POLICY_OPTIONS = ("queueing", "placement")
 
@@ -346,6 +361,12 @@ def _check_words(
         checked_queueing(queueing, policy)
     resolve_placement(placement, ClusterSpec.pool(1))
     checked_estimates(options.get("estimates"), policy)
+    for name, known in _WORDS.items():
+        if name in options and options[name] not in known:
+            raise SpecError.unknown(name, str(options[name]), known)
+    for name in _TIMES:
+        if options.get(name) is not None:
+            seconds(name, options[name])
 
 
 def _check_labels(cells: list[Cell]) -> None:
