@@ -62,9 +62,6 @@ def fitting(model: wt.Slowdown, case: Case) -> wt.Slowdown:
 def slowed_cases(draw: st.DrawFn) -> tuple[Case, wt.Slowdown]:
     """Runs that both engines fly, on whole nodes, devices and pools."""
     orders = draw(st.sampled_from((None, st.sampled_from(SERVICE))))
-    rules = (None, "strict", "skip", "easy", "easy_sjbf")
-    on_nodes = cases(policy=orders, rules=rules)
-    drawn: Case = draw(st.one_of(on_nodes, device_cases(policy=orders, rules=rules)))
     on_nodes = cases(policy=orders, rules=(None, "strict", "skip", *BACKFILLING))
     drawn: Case = draw(st.one_of(on_nodes, device_cases(policy=orders)))
     preempts = resolve_policy(drawn.policy).preemptive

@@ -13,9 +13,8 @@ import pytest
 from flight_cases import MORE, quarters
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quota_cases import VCS, Watched, check_limits, options, quotas, tables, used
+from quota_cases import VCS, Watched, check_limits, check_victim, options, quotas, tables, used
 from test_disruptions import CHECKPOINTS, FAILURES, MODELS, NODES, ON_START, SETS, WINDOWS, some
-from test_quotas import VCS, Watched, check_limits, check_victim, options, quotas, tables, used
 
 import windtunnel as wt
 from windtunnel.policies.fair_share import FairShare, Multifactor

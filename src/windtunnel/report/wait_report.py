@@ -68,7 +68,6 @@ def wait_answer(request: Request, told: WaitPrediction, test: WaitBacktest, trac
             [_GROWING, f"Time of the request: {moment(trace, request.at)}."],
             _beyond(request, told),
             [_NO_VC] if request.user is not None and request.vc is None else [],
-            [_GROWING, f"Time of the request: {request.at:,.0f} s after time 0."],
         ),
     )
 

@@ -52,9 +52,6 @@ def choose_engine(
         needed |= {f"{name} by {policy.in_numbers}" for name in more}
     if events != "batch" or "disruptions" in needs:
         needed |= _combined(policy, queueing, {*needs} - {"disruptions"}, events)
-    if policy.by_usage:
-        kernels_of = {"conservative"} if queueing == "conservative" else set()
-        needed |= {f"{name} by usage" for name in {*needs, *kernels_of} if name != "topology"}
     lacking = needed - compiled.FEATURES
     if not lacking:
         return compiled

@@ -37,7 +37,6 @@ FEATURES: frozenset[str] = frozenset(
         *("tier1", "tier2", "preemption", "levels", "usage", "cohorts"),
         *("topology", "slow-downs", "disruptions", "event order", *BACKFILLING),
     }
-    {"tier1", "tier2", "preemption", "levels", "slow-downs", "topology", "usage", *BACKFILLING}
 )
 
 
@@ -103,7 +102,6 @@ def run(
             place = _places(-cohorts.priority)[1]
             started = cohort_flights.fly(problem, cohorts, placement, place, until)
         elif by_usage is not None:
-        if by_usage is not None:
             shortest = queueing == "easy_sjbf"
             arrival = np.arange(len(problem.rows))
             started = usage_flights.fly(
