@@ -152,7 +152,8 @@ def test_default_heads_of_line(engine: str) -> None:
 def test_policies_that_decide_for_themselves(name: str) -> None:
     assert POLICIES[name].tier == 3
     out = wt.simulate(JOBS, "1x2:V100", name)
-    assert (out.settings["queueing"], out.settings["engine"]) == ("policy", "reference")
+    engine = "compiled" if name == "quota" else "reference"
+    assert (out.settings["queueing"], out.settings["engine"]) == ("policy", engine)
 
 
 def test_a_function_may_be_named_by_its_path(module: str) -> None:
@@ -331,7 +332,8 @@ def test_the_reference_names_every_policy_with_its_parameters_and_default() -> N
             assert all(f"`{parameter}`" in told for parameter in parameters), name
             continue
         if decides:
-            assert cells[3:] == ["its own", "[quotas](../guides/quotas.md)", "reference"], name
+            engines = "reference" if "tier3" in made.requires else "both"
+            assert cells[3:] == ["its own", "[quotas](../guides/quotas.md)", engines], name
             continue
         assert cells[2] == ("yes" if made.preemptive else ""), name
         assert cells[3] == made.queueing, name
