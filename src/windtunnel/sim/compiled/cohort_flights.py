@@ -3,45 +3,45 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from windtunnel.sim.compiled.loading import load_kernels
+from windtunnel.sim.compiled.orders import by_key
+from windtunnel.sim.compiled.results import uninterrupted
 
 if TYPE_CHECKING:
     from windtunnel.sim.cohort_order import CohortOrder
     from windtunnel.sim.contract import Placement
+    from windtunnel.sim.flight import Flight
     from windtunnel.sim.problem import Problem
 
 #: Modules of these runs, loaded when one is flown.
 KERNELS = ("room", "cohort_kernel")
 
 
-def fly(
-    problem: Problem, order: CohortOrder, placement: Placement, position: np.ndarray, until: float
-) -> Any:
-    """Fly the jobs of a problem; the result is that of `windtunnel.sim.compiled.queue_kernel.fly`.
+def fly(problem: Problem, order: CohortOrder, placement: Placement, until: float) -> Flight:
+    """Fly the jobs of a problem; see `windtunnel.sim.compiled.run`.
 
     Args:
         problem: jobs and cluster.
         order: the quotas, and what jobs ask of them.
         placement: where jobs go.
-        position: each job's place by (priority, arrival), shape (m,).
         until: horizon, s.
     """
     kernels = load_kernels(KERNELS)
     room = kernels["room"]
     tables = room.tables(replace(problem, demands=order.demands), placement)
     heap_of, heap_start, queue_start = _heaps(order)
-    places = np.empty_like(position)
-    places[position] = np.arange(len(position))
+    places, position = by_key(-order.priority)
     jobs = np.stack([position, places, order.line_of, order.amount, heap_of])
-    return kernels["cohort_kernel"].fly(
+    started = kernels["cohort_kernel"].fly(
         problem.submit, problem.duration, jobs.astype(np.int64), *tables,
         room.code(problem, placement), room.places(problem), heap_start, queue_start,
         order.flavors, order.fits, _quota(order), _queues(order), order.weight, order.fair, until,
     )  # fmt: skip
+    return uninterrupted(problem, started, until)
 
 
 def _heaps(order: CohortOrder) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from windtunnel.sim.compiled.loading import load_kernels
+from windtunnel.sim.compiled.orders import by_key
+from windtunnel.sim.compiled.plain_flights import class_starts
+from windtunnel.sim.compiled.results import uninterrupted
+from windtunnel.sim.contract import BACKFILLING
 
 if TYPE_CHECKING:
+    from windtunnel.sim.contract import Placement
+    from windtunnel.sim.flight import Flight
     from windtunnel.sim.problem import Problem
     from windtunnel.sim.usage_order import UsageOrder
 
@@ -17,45 +23,38 @@ KERNELS = ("room", "usage_keys", "usage_kernel", "usage_easy_kernel")
 
 
 def fly(
-    problem: Problem,
-    order: UsageOrder,
-    tables: tuple[np.ndarray, np.ndarray, np.ndarray],
-    *,
-    placement: int,
-    queueing: str,
-    class_start: np.ndarray,
-    estimated: tuple[np.ndarray, np.ndarray],
-    until: float,
-) -> Any:
-    """Fly the jobs of a problem; the result is that of `windtunnel.sim.compiled.queue_kernel.fly`.
+    problem: Problem, order: UsageOrder, placement: Placement, *, queueing: str, until: float
+) -> Flight:
+    """Fly the jobs of a problem; see `windtunnel.sim.compiled.run`.
 
     Args:
         problem: jobs and cluster.
         order: who goes first.
-        tables: free state and demands, see `windtunnel.sim.compiled.room.tables`.
-        placement: its code.
+        placement: where jobs go.
         queueing: ``strict``, ``skip``, ``easy`` or ``easy_sjbf``.
-        class_start: where each demand class's jobs begin, shape (classes + 1,).
-        estimated: the jobs by (estimate, arrival), and each job's place among them; of
-            ``easy_sjbf`` only.
         until: horizon, s.
     """
     kernels = load_kernels(KERNELS)
     room, keys = kernels["room"], kernels["usage_keys"]
+    tables, code = room.tables(problem, placement), room.code(problem, placement)
     usage = (
         keys.fresh_books(order), order.shares, keys.factors(order), keys.terms(order, problem),
         order.group_of[problem.rows],
     )  # fmt: skip
-    if queueing in ("easy", "easy_sjbf"):
-        by_estimate, place = estimated
-        return kernels["usage_easy_kernel"].fly(
+    if queueing in BACKFILLING:
+        shortest = queueing == "easy_sjbf"
+        arrival = np.arange(len(problem.rows))
+        by_estimate, place = by_key(problem.estimate) if shortest else (arrival, arrival)
+        started = kernels["usage_easy_kernel"].fly(
             problem.duration, problem.estimate, place, by_estimate, problem.demand_of, *tables,
-            placement, queueing == "easy_sjbf", room.places(problem), room.most_entries(problem),
-            room.kept_rows(tables, placement), *usage, until,
+            code, shortest, room.places(problem), room.most_entries(problem),
+            room.kept_rows(tables, code), *usage, until,
         )  # fmt: skip
-    strict = queueing == "strict"
-    queues = np.array([0, len(problem.rows)], dtype=np.int64) if strict else class_start
-    return kernels["usage_kernel"].fly(
-        problem.duration, problem.demand_of, queues, *tables, placement, strict,
-        room.places(problem), *usage, until,
-    )  # fmt: skip
+    else:
+        strict = queueing == "strict"
+        queues = np.array([0, len(problem.rows)], np.int64) if strict else class_starts(problem)
+        started = kernels["usage_kernel"].fly(
+            problem.duration, problem.demand_of, queues, *tables, code, strict,
+            room.places(problem), *usage, until,
+        )  # fmt: skip
+    return uninterrupted(problem, started, until)
