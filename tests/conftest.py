@@ -7,10 +7,15 @@ The default profile draws the same examples in every run, so that a build cannot
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _SLOW_FIRST_CALL = (HealthCheck.too_slow,)  # the kernels load in the first example
 settings.register_profile(
@@ -32,3 +37,11 @@ def data_dir() -> Path:
     if not folder.is_dir():
         pytest.skip(f"WINDTUNNEL_DATA={chosen} is not a folder")
     return folder
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let child processes hear Ctrl-C, which they ignore where the tests run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

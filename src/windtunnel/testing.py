@@ -48,7 +48,8 @@ def assert_outcomes_equal(a: Outcome, b: Outcome) -> None:
     """
     _same_inputs(a, b)
     _same_settings(a.settings, b.settings)
-    for name in (*PER_JOB, *PER_SEGMENT, *PER_NODE):
+    _same("slow-downs", a.flight.slowdown_time is None, b.flight.slowdown_time is None)
+    for name in (*_per_job(a), *PER_SEGMENT, *PER_NODE):
         _same_type(name, getattr(a.flight, name), getattr(b.flight, name))
     _same_jobs(a, b)
     for row in sorted({*a.reasons, *b.reasons}):
@@ -56,6 +57,10 @@ def assert_outcomes_equal(a: Outcome, b: Outcome) -> None:
     _same_segments(a, b)
     _same("scheduling_points", a.flight.scheduling_points, b.flight.scheduling_points)
     _same("notes", a.notes, b.notes)
+
+
+def _per_job(outcome: Outcome) -> tuple[str, ...]:
+    return PER_JOB if outcome.flight.slowdown_time is None else (*PER_JOB, "slowdown_time")
 
 
 def _same(what: str, left: object, right: object) -> None:
@@ -95,7 +100,7 @@ def _same_jobs(a: Outcome, b: Outcome) -> None:
     """Compare the arrays with one value a job; report the first job in table order."""
     found: tuple[int, str] | None = None
     counts = []
-    for name in PER_JOB:
+    for name in _per_job(a):
         left, right = getattr(a.flight, name), getattr(b.flight, name)
         _same(f"shape of flight.{name}", left.shape, right.shape)
         rows = np.flatnonzero(_differ(left, right))

@@ -5,53 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from used_tasks import DRAWN_ROWS, drawn_cap, drawn_tables
 
 from windtunnel.characterize.overuse import SHARES, excess_cdfs, requests_against_use
 from windtunnel.characterize.requests import RESOURCES
-from windtunnel.companions import NODE_COLUMNS, TASK_COLUMNS, companion
 from windtunnel.errors import SchemaError, SpecError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from backends import Backend
-
-
-def _floats(*values: float | None) -> pa.Array:
-    return pa.array(values, pa.float64())
-
-
-@pytest.fixture
-def tasks() -> pa.Table:
-    return companion(
-        TASK_COLUMNS,
-        {
-            "task_id": pa.array(list("abcd")),
-            "job_id": pa.array(["j", "j", "k", "l"]),
-            "node": pa.array(["n", "n", "m", None]),
-            "num_gpus": _floats(0.5, 0.5, 2, None),
-            "gpus_used": _floats(0.75, 0.25, 0.125, 1),
-            "num_cpus": _floats(6, 6, 12, 4),
-            "cpus_used": _floats(7, 5.5, 13, None),
-            "mem_gib": _floats(10, 10, 20, 0),
-            "mem_used_gib": _floats(1, 1, 1, 2),
-        },
-    )
-
-
-@pytest.fixture
-def nodes() -> pa.Table:
-    return companion(
-        NODE_COLUMNS,
-        {
-            "node": pa.array(["n", "m"]),
-            "num_gpus": _floats(2, 8),
-            "num_cpus": _floats(10, 20),
-            "mem_gib": _floats(100, 100),
-        },
-    )
 
 
 def test_tasks_that_use_more_than_they_asked_for_by_hand(tasks: pa.Table, nodes: pa.Table) -> None:
@@ -89,42 +54,10 @@ def test_the_notebook_counts_what_is_unknown_as_nothing(
         requests_against_use(tasks, unit="job", compat="pai")
 
 
-ROWS = st.lists(
-    st.fixed_dictionaries(
-        {
-            "job_id": st.sampled_from("jkl"),
-            "node": st.sampled_from(["n", "m", "elsewhere", None]),
-            **{
-                name: st.sampled_from([None, 0.0, 1.0, 2.0, 3.5])
-                for r in RESOURCES
-                for name in (r.asked, r.used)
-            },
-        }
-    ),
-    min_size=1,
-    max_size=10,
-)
-CAPS = {"n": (10.0, 2.0, 100.0), "m": (20.0, 0.0, 100.0)}
-
-
-def _from(rows: list[dict[str, Any]]) -> tuple[pa.Table, pa.Table]:
-    kinds = {c.name: c.type for c in TASK_COLUMNS}
-    columns = {name: pa.array([row[name] for row in rows], kinds[name]) for name in rows[0]}
-    columns["task_id"] = pa.array([str(i) for i in range(len(rows))])
-    nodes = {"node": pa.array(list(CAPS))}
-    for i, name in enumerate(("num_cpus", "num_gpus", "mem_gib")):
-        nodes[name] = _floats(*(caps[i] for caps in CAPS.values()))
-    return companion(TASK_COLUMNS, columns), companion(NODE_COLUMNS, nodes)
-
-
-def _cap(row: dict[str, Any], i: int) -> float | None:
-    return CAPS[row["node"]][i] if row["node"] in CAPS else None
-
-
-@given(rows=ROWS, unit=st.sampled_from(["task", "job"]))
+@given(rows=DRAWN_ROWS, unit=st.sampled_from(["task", "job"]))
 @settings(max_examples=20, deadline=None)
 def test_overuse_equals_plain_python(rows: list[dict[str, Any]], unit: Any) -> None:
-    tasks, nodes = _from(rows)
+    tasks, nodes = drawn_tables(rows)
     for i, found in enumerate(requests_against_use(tasks, nodes, unit=unit).to_pylist()):
         resource = RESOURCES[i]
         both = [r for r in rows if r[resource.asked] is not None and r[resource.used] is not None]
@@ -140,9 +73,9 @@ def test_overuse_equals_plain_python(rows: list[dict[str, Any]], unit: Any) -> N
         assert found["over"] == sum(used > asked for asked, used, _ in sums)
         assert found["under"] == sum(used < asked for asked, used, _ in sums)
         excess = [
-            (used - asked) / sum(_cap(r, i) for r in g)  # type: ignore[misc]
+            (used - asked) / sum(drawn_cap(r, i) for r in g)  # type: ignore[misc]
             for asked, used, g in sums
-            if all(_cap(r, i) is not None for r in g) and sum(_cap(r, i) for r in g)  # type: ignore[misc]
+            if all(drawn_cap(r, i) is not None for r in g) and sum(drawn_cap(r, i) for r in g)  # type: ignore[misc]
         ]
         assert found["excess_n"] == len(excess)
         if excess:
@@ -151,10 +84,10 @@ def test_overuse_equals_plain_python(rows: list[dict[str, Any]], unit: Any) -> N
             assert found["mean_excess"] is None
 
 
-@given(rows=ROWS)
+@given(rows=DRAWN_ROWS)
 @settings(max_examples=20, deadline=None)
 def test_the_notebooks_rule_equals_plain_python(rows: list[dict[str, Any]]) -> None:
-    tasks, nodes = _from(rows)
+    tasks, nodes = drawn_tables(rows)
     used = [r for r in rows if any(r[resource.used] is not None for resource in RESOURCES)]
     table = requests_against_use(tasks, nodes, unit="job", compat="pai").to_pylist()
     for i, found in enumerate(table):
@@ -164,7 +97,7 @@ def test_the_notebooks_rule_equals_plain_python(rows: list[dict[str, Any]]) -> N
             mine = [r for r in used if r["job_id"] == job]
             plan = sum(r[resource.asked] or 0 for r in mine)
             use = sum(r[resource.used] or 0 for r in mine)
-            cap = sum(_cap(r, i) or 0 for r in mine)
+            cap = sum(drawn_cap(r, i) or 0 for r in mine)
             with np.errstate(all="ignore"):
                 shares.append(float(np.float64(use - plan) / np.float64(cap)))
         known = [s for s in shares if not np.isnan(s)]

@@ -111,6 +111,18 @@ def test_used_once_then_idle() -> None:
     assert idle_jobs(samples(rows), None, "GPU_UTIL", idle_at=60)["n_idle"].to_pylist() == [8, 1, 1]
 
 
+def test_what_telemetry_does_not_see_is_not_idle() -> None:
+    """Job a's samples, all busy, stop after 10 of 60 minutes; job c was never busy in its hour."""
+    rows = [(60.0 * k, "n", "0", "a", 50.0) for k in range(10)]
+    rows += [(60.0 * k, "n", "1", "c", 0.0) for k in range(60)]
+    found = waste(jobs(), idle=idle_jobs(samples(rows), None, "GPU_UTIL"), tail=1800.0)
+    told = found.idleness()
+    assert told is not None
+    assert (told["num_then_idle"], told["then_idle"], told["num_never_used"]) == (0, 0.0, 1)
+    # A rule that ends jobs after half an hour of idleness ends c, and knows of no other.
+    assert found.idle_to_end.tolist() == [0.0, 0.0, 3600.0, 0.0, 0.0, 0.0]
+
+
 def test_idleness_by_who_held_the_gpu() -> None:
     held = companion(
         HOLDING_COLUMNS,

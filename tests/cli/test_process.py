@@ -8,7 +8,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
@@ -100,12 +99,16 @@ def test_a_reader_that_goes_away_is_no_noise(lecture: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT to send")
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_with_one_word() -> None:
     words = [*COMMAND, "simulate", "-", "--cluster", "pool:2"]
     with subprocess.Popen(  # noqa: S603
         words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        time.sleep(2)  # it waits for its standard input now
+        assert process.stdin is not None
+        # More than a pipe holds: once it is written, the program reads its standard input.
+        process.stdin.write("#" * (1 << 20))
+        process.stdin.flush()
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -10,6 +10,7 @@ from device_cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from windtunnel.cluster.devices import node_kinds
 from windtunnel.cluster.free_devices import FreeDevices
 from windtunnel.placements.scored import GANGS, SCORES, TIES
 from windtunnel.placements.scored_catalogue import SCORED, resolve_scored
@@ -68,6 +69,33 @@ class Twin:
             "draws": int(rows[0, TABLES.DRAWS]),
         }
 
+    def sets(self) -> list[set[int]]:
+        """Nodes in use, those of them with GPUs left, and those of each kind that run nothing."""
+        rows = self.tables[1]
+        words = int(rows[0, TABLES.WORDS])
+        kinds = int(rows[0, TABLES.KINDS])
+        numbers = [
+            TABLES.IN_USE,
+            TABLES.WITH_GPUS,
+            *range(TABLES.FIRST_KIND, TABLES.FIRST_KIND + kinds),
+        ]
+        found = []
+        for number in numbers:
+            bits = rows[TABLES.SETS, number * words : (number + 1) * words].astype("<i8")
+            marked = np.unpackbits(bits.view(np.uint8), bitorder="little")
+            found.append(set(np.flatnonzero(marked).tolist()))
+        return found
+
+
+def plain_sets(free: FreeDevices) -> list[set[int]]:
+    in_use = {node for node, tasks in enumerate(free.tasks) if tasks}
+    kinds = sorted(node_kinds(free.nodes), key=lambda kind: -kind.count)
+    idle = [
+        {node for node in range(len(free.nodes)) if kind.members >> node & 1} - in_use
+        for kind in kinds
+    ]
+    return [in_use, {node for node in in_use if free.free_milli(node)}, *idle]
+
 
 def plain_state(free: FreeDevices, width: int) -> dict[str, Any]:
     return {
@@ -113,6 +141,7 @@ def fly_both(case: Case, placement: ScoredPlacement, *, pooled: bool) -> None:
             again = free.fits(where, demand)
             assert twin.call("is_free", event, where) == again
         assert twin.state(top) == plain_state(free, 1 if pooled else top)
+        assert twin.sets() == plain_sets(free)
 
 
 @pytest.mark.parametrize("name", sorted(SCORED))

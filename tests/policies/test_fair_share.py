@@ -103,7 +103,7 @@ def two_users(length: float, *, first: str = "a") -> dict[str, list[Any]]:
 )  # fmt: skip
 def test_by_hand(length: float, policy: Any, first: str, starts: list[float]) -> None:
     out = wt.simulate(two_users(length, first=first), "pool:2", policy)
-    assert out.settings["engine"] == "reference"
+    assert out.settings["engine"] == "compiled"
     assert out.table["start_time"].to_pylist() == starts
 
 
@@ -222,9 +222,32 @@ def test_runs_keep_their_own_accounts() -> None:
         policy.key(wt.Jobs(first.jobs).views[0], 0.0)
 
 
-def test_the_compiled_engine_refuses() -> None:
-    with pytest.raises(wt.SpecError, match="lacks rounds, watching, which policy 'fair-share'"):
-        wt.simulate(two_users(90.0), "pool:2", "fair-share", engine="compiled")
+class HalfFair(FairShare):
+    """Keys of its own, of which the numbers of the order tell nothing."""
+
+    name = "half-fair"
+
+    def key(self, job: wt.JobView, now: float) -> float:
+        """Return half of the ratio for small jobs."""
+        return super().key(job, now) / (2.0 if job.num_gpus < 2 else 1.0)
+
+
+def test_what_the_compiled_engine_flies() -> None:
+    jobs = two_users(90.0) | {"estimate": [100.0, 100.0, 10.0, 10.0]}
+    runs: list[tuple[Any, dict[str, Any], str]] = [
+        (FairShare(), {}, "compiled"),
+        (Multifactor(), {"queueing": "easy"}, "compiled"),
+        (FairShare(), {"queueing": "conservative"}, "reference"),
+        (FairShare(), {"disruptions": "mtbf:1000s/mttr:1s"}, "reference"),
+        (HalfFair(), {}, "reference"),
+    ]
+    for policy, options, engine in runs:
+        out = wt.simulate(jobs, "1x2", policy, **options)
+        assert out.settings["engine"] == engine, (policy, options)
+    with pytest.raises(wt.SpecError, match="lacks conservative by usage, which policy 'fair-share"):
+        wt.simulate(jobs, "pool:2", "fair-share", queueing="conservative", engine="compiled")
+    with pytest.raises(wt.SpecError, match="lacks rounds, watching, which policy 'half-fair'"):
+        wt.simulate(jobs, "pool:2", HalfFair(), engine="compiled")
 
 
 @pytest.mark.parametrize(

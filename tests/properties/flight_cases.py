@@ -70,6 +70,7 @@ class Case:
     sharing: str | None = None
     resources: str = "all"
     events: str = "batch"
+    slowdown: wt.Slowdown | None = None
 
     def fly(self, engine: str, **changes: Any) -> wt.Outcome:
         """Run it on an engine."""
@@ -85,6 +86,7 @@ class Case:
             engine=engine,
             save_time=case.save_time,
             restore_time=case.restore_time,
+            slowdown=case.slowdown,
             until=case.until,
             events=case.events,
             oversize="reject",

@@ -11,27 +11,16 @@ import pytest
 from flight_cases import MORE, Case, cases, device_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slowed_cases import fitting, models, with_racks
 
 import windtunnel as wt
 from windtunnel.sim.factor_tables import ShareFactor, SpreadFactor
 from windtunnel.testing import PER_JOB, PER_NODE, PER_SEGMENT
 
-NAMES = ("a", "b", None)
 #: All of it at 1: tables and defaults.
 ONES = wt.Slowdown(
     spread_by=(SpreadFactor("a", 2.0, 1.0),), share_by=(ShareFactor("a", "b", 1.0, 1.0),)
 )
-
-
-def with_racks(case: Case, per_rack: int) -> Case:
-    """The same run on a cluster with racks, its jobs with workloads."""
-    kinds = [
-        wt.NodeType(k.count, k.gpus, k.gpu_type, k.cpus, k.mem_gib, per_rack)
-        for k in case.cluster.node_types
-    ]
-    count = len(case.jobs["submit_time"])
-    jobs = {**case.jobs, "workload": [NAMES[row * row % 3] for row in range(count)]}
-    return replace(case, jobs=jobs, cluster=wt.ClusterSpec(tuple(kinds), case.cluster.name))
 
 
 @settings(max_examples=150 * MORE)
@@ -52,20 +41,6 @@ def test_where_all_factors_are_one_the_flight_is_the_same(case: Case) -> None:
         assert left.tobytes() == right.tobytes(), name
     assert again.flight.slowdown_time is not None
     assert not again.flight.slowdown_time.any()
-
-
-def models() -> st.SearchStrategy[wt.Slowdown]:
-    """Models of every kind."""
-    factor = st.sampled_from((1.0, 0.5, 0.8, 0.3))
-    return st.builds(
-        wt.Slowdown,
-        spread=st.sampled_from((1.0, 0.42, 1.25)),
-        rack=factor,
-        share=factor,
-        cpu=st.sampled_from((0.0, 0.28, 0.9)),
-        spread_by=st.sampled_from(((), (SpreadFactor("a", 2.0, 0.25),))),
-        share_by=st.sampled_from(((), (ShareFactor("a", "b", 0.75, 0.6),))),
-    )
 
 
 class Oracle:
@@ -204,8 +179,7 @@ def test_work_done_is_the_integral_of_the_rate(
     drawn: Case, model: wt.Slowdown, per_rack: int
 ) -> None:
     case = with_racks(replace(drawn, sharing="devices"), per_rack)
-    if all(kind.cpus is None for kind in case.cluster.node_types):
-        model = wt.Slowdown.from_mapping({**model.to_mapping(), "cpu": 0.0})
+    model = fitting(model, case)
     out = wt.simulate(
         case.jobs, case.cluster, case.policy, queueing=case.queueing, placement=case.placement,
         sharing="devices", resources=case.resources, save_time=case.save_time,

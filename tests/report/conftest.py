@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +16,9 @@ from windtunnel.sim.outcome import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+# Tests are no package, but share how a page is read.
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 def flown(

@@ -42,7 +42,7 @@ def test_two_jobs_share_a_gpu_from_the_second_one_on() -> None:
     assert metrics["lost_to_slowdown"] == pytest.approx(0.5 * 1.5 + 0.5 * 2.25)
     assert metrics["gpu_time"] == 0.5 * 11.5 + 0.5 * 9.25
     assert metrics["avg_rate"] == pytest.approx((10 + 7) / (11.5 + 9.25))
-    assert out.settings["engine"] == "reference"
+    assert out.settings["engine"] == "compiled"
     # On different GPUs they do not meet.
     apart = wt.simulate(jobs, "1x2", placement="worst_fit", slowdown=PAIR)
     assert column(apart, "nodes") == [[0], [0]]
@@ -208,9 +208,9 @@ def test_what_the_run_cannot_tell_is_refused() -> None:
     assert refused("2x4", slowdown="cpu").startswith("slowdown.cpu: the cluster states no cores")
     pooled = refused("2x4", slowdown="share=0.5", sharing="pooled")
     assert pooled.startswith("slowdown.share: pooled nodes")
-    assert "lacks slow-downs, which this run needs" in refused(
-        "2x4", slowdown="spread", engine="compiled"
-    )
+    planned = {"queueing": "conservative", "estimates": "perfect", "engine": "compiled"}
+    said = "the compiled engine lacks conservative with slow-downs, which this run needs"
+    assert said in refused("2x4", slowdown="spread", **planned)
     assert "lacks topology, which this run needs" in refused_topology()
 
 

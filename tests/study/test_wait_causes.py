@@ -240,3 +240,27 @@ def test_a_run_that_leaves_no_room_unused_has_no_other_cause(
         times = {name: strict[name] for name in ("start_time", "end_time")}
         total = wait_causes(as_jobs({**jobs, **times}), cluster).total()
         assert total["other"] == 0
+
+
+def test_nobody_is_in_front_of_itself_and_running_jobs_are_in_front_of_waiting_ones() -> None:
+    # 0 and 1 start at once, 2 and 3 start when 4 joins: only 2, before it in the line, counts.
+    rows: list[Job] = [(0, 0, 90, 2), (0, 0, 5, 1), (3, 5, 85, 1), (5, 5, 10, 1), (5, None, 0, 4)]
+    status = ["running", "completed", "running", "completed", "pending"]
+    jobs = history(rows, status=status, end_time=[None, 5, None, 15, None])
+    found = wait_causes(jobs, ClusterSpec.pool(5))
+    assert in_front(found, "0").running == []
+    assert [row["job_id"] for row in in_front(found, "1").running] == ["0"]
+    assert [row["job_id"] for row in in_front(found, "3").running] == ["0", "2"]
+    last = in_front(found, "4")
+    assert last.at == 90.0
+    assert [(row["job_id"], row["end_time"]) for row in last.running] == [("0", None), ("2", None)]
+    assert (last.running_gpus, last.left) == (3.0, None)
+
+
+def test_who_was_in_front_of_a_job_that_was_cancelled_in_the_queue() -> None:
+    rows: list[Job] = [(0, 0, 10, 4), (2, None, 0, 4), (3, 20, 30, 1)]
+    status = ["completed", "cancelled", "completed"]
+    jobs = history(rows, status=status, end_time=[10, 8, 50])
+    job = in_front(wait_causes(jobs, ClusterSpec.pool(4)), "1")
+    assert (job.at, job.left, job.wait) == (2.0, 8.0, None)
+    assert [row["job_id"] for row in job.running] == ["0"]

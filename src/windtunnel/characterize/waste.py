@@ -161,7 +161,8 @@ class Waste:
         Keys: ``num_jobs`` (with samples, in the trace), ``unknown_jobs`` (with samples, not in the
         trace), ``gpu_time`` (GPU-s that the former held), ``idle`` (GPU-s of it that were idle, by
         each job's share of idle samples), ``num_never_used``, ``never_used`` (GPU-s),
-        ``num_then_idle``, ``then_idle`` (GPU-s from the last busy sample to the job's end),
+        ``num_then_idle``, ``then_idle`` (GPU-s from the last busy sample to the job's end, or as
+        long as it was seen idle, where its samples stop before),
         ``unused_devices`` and ``devices`` (GPUs with samples), ``left_out`` (samples of no job).
         """
         if self.idle is None:
@@ -212,13 +213,41 @@ class Waste:
 
     @cached_property
     def tail_time(self) -> np.ndarray:
-        """Float array (n,): s idle at the end of a job that was busy; 0 where under `tail`."""
-        last, end = self._of_jobs("last_busy"), self.recorded.end
-        # Without an end, the last sample is the latest that is known.
-        end = np.where(np.isnan(end), self._of_jobs("last_sample"), end)
-        idle = np.nan_to_num(end - last)
+        """Float array (n,): s seen idle at the end of a job that was busy; 0 where under `tail`."""
+        since, until = self._last_idle
+        idle = np.where(np.isnan(self._of_jobs("last_busy")), 0.0, np.nan_to_num(until - since))
         tails: np.ndarray = np.where(idle >= self.tail, idle, 0.0)
         return tails
+
+    @cached_property
+    def idle_to_end(self) -> np.ndarray:
+        """Float array (n,): s that a rule that ends jobs idle for `tail` could look back on.
+
+        From when a job was last busy (its start, where it never was) to its end, where it was seen
+        idle for `tail` from then on; 0 elsewhere.
+        """
+        since, until = self._last_idle
+        end = np.where(np.isnan(self.recorded.end), until, self.recorded.end)
+        seen = np.nan_to_num(until - since) >= self.tail
+        idle: np.ndarray = np.where(seen, np.nan_to_num(end - since), 0.0)
+        return idle
+
+    @cached_property
+    def _last_idle(self) -> tuple[np.ndarray, np.ndarray]:
+        """From when to when each job was last seen idle, s, shapes (n,); NaN = no samples.
+
+        A sample tells of the time to the next one and, where it is the first, from the one before:
+        so long as the samples of a device lie apart in the mean. Beyond that nothing is known.
+        """
+        first, last = self._of_jobs("first_sample"), self._of_jobs("last_sample")
+        apart = self._of_jobs("n") / self._of_jobs("devices") - 1
+        step = (last - first) / np.fmax(apart, 1)
+        until = np.fmin(self.recorded.end, last + step)
+        until = np.where(np.isnan(self.recorded.end), last, until)
+        until[np.isnan(last)] = np.nan
+        busy = self._of_jobs("last_busy")
+        since = np.where(np.isnan(busy), np.fmax(self.recorded.start, first - step), busy)
+        return since, until
 
     @cached_property
     def _idle(self) -> tuple[np.ndarray, np.ndarray]:

@@ -17,7 +17,8 @@ ENDINGS: tuple[str, ...] = (".parquet", ".csv")
 def save_table(table: pa.Table, path: Path) -> None:
     """Write a table as Parquet or CSV, by the ending of its name; the same table, the same bytes.
 
-    In CSV a list is its items with spaces between them, and an unknown value is an empty cell.
+    In CSV a list is its items with spaces between them, an unknown value is an empty cell, and a
+    text that a spreadsheet would run has an apostrophe in front.
 
     Args:
         table: an outcome table.
@@ -35,7 +36,9 @@ def save_table(table: pa.Table, path: Path) -> None:
         else:
             import pyarrow.csv as pcsv
 
-            pcsv.write_csv(_flat(table), temporary)
+            from windtunnel.traces.spreadsheet import guarded_table
+
+            pcsv.write_csv(guarded_table(_flat(table)), temporary)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

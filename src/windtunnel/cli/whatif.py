@@ -317,7 +317,7 @@ def _flown(jobs: pa.Table, cluster: ClusterSpec, policy: str, options: dict[str,
 
 
 def _tails(trace: Trace, telemetry: str, least: float) -> Any:
-    """Return the s that each job was idle at its end, 0 under ``least``.
+    """Return the s that each job was idle to its end, 0 where it was not seen so for ``least``.
 
     Raises:
         WindtunnelError: the telemetry cannot be read, or tells no busy GPU.
@@ -326,4 +326,4 @@ def _tails(trace: Trace, telemetry: str, least: float) -> Any:
     from windtunnel.cli.report_waste import idle_by
 
     idle, _ = idle_by(trace, telemetry, None, 0.0)
-    return waste(trace.jobs, tail=least, idle=idle).tail_time
+    return waste(trace.jobs, tail=least, idle=idle).idle_to_end

@@ -24,18 +24,30 @@ if TYPE_CHECKING:
     from windtunnel.cluster.free_devices import FreeDevices
 
 
-class FirstFit(ScoredPlacement):
+class ByLoad(ScoredPlacement):
+    """A placement to which a node is as good as it is full, whoever comes."""
+
+    def level(self, free: FreeDevices, node: int) -> int:
+        """Return how good a node is: the higher the better; see `ScoredPlacement.score`."""
+        raise NotImplementedError
+
+    def score(
+        self,
+        free: FreeDevices,
+        node: int,
+        demand: DeviceDemand,  # noqa: ARG002 - the job does not matter here
+        grants: list[int],  # noqa: ARG002 - ditto
+    ) -> int:
+        """Return the node's level."""
+        return self.level(free, node)
+
+
+class FirstFit(ByLoad):
     """The first node with room: the lowest index, or the smallest name."""
 
     name = "first_fit"
 
-    def score(
-        self,
-        free: FreeDevices,  # noqa: ARG002 - one contract
-        node: int,  # noqa: ARG002 - ditto
-        demand: DeviceDemand,  # noqa: ARG002 - ditto
-        grants: list[int],  # noqa: ARG002 - ditto
-    ) -> int:
+    def level(self, free: FreeDevices, node: int) -> int:  # noqa: ARG002 - one contract
         """Return the same for every node: ties decide."""
         return 0
 
@@ -48,34 +60,22 @@ class Random(FirstFit):
     own_ties = "random"
 
 
-class BestFitDevices(ScoredPlacement):
+class BestFitDevices(ByLoad):
     """The canonical placement: the fewest free GPUs that suffice, counted in thousandths."""
 
     name = "best_fit"
 
-    def score(
-        self,
-        free: FreeDevices,
-        node: int,
-        demand: DeviceDemand,  # noqa: ARG002 - one contract
-        grants: list[int],  # noqa: ARG002 - ditto
-    ) -> int:
+    def level(self, free: FreeDevices, node: int) -> int:
         """Return the free thousandths, negated."""
         return -free.free_milli(node)
 
 
-class WorstFit(ScoredPlacement):
+class WorstFit(ByLoad):
     """The most free GPUs, counted in thousandths."""
 
     name = "worst_fit"
 
-    def score(
-        self,
-        free: FreeDevices,
-        node: int,
-        demand: DeviceDemand,  # noqa: ARG002 - one contract
-        grants: list[int],  # noqa: ARG002 - ditto
-    ) -> int:
+    def level(self, free: FreeDevices, node: int) -> int:
         """Return the free thousandths."""
         return free.free_milli(node)
 
@@ -86,18 +86,12 @@ class SpreadDevices(WorstFit):
     name = "spread"
 
 
-class MostIdle(ScoredPlacement):
+class MostIdle(ByLoad):
     """The most GPUs that nobody uses; on pooled nodes the most free thousandths."""
 
     name = "most_idle"
 
-    def score(
-        self,
-        free: FreeDevices,
-        node: int,
-        demand: DeviceDemand,  # noqa: ARG002 - one contract
-        grants: list[int],  # noqa: ARG002 - ditto
-    ) -> int:
+    def level(self, free: FreeDevices, node: int) -> int:
         """Return the number of idle GPUs."""
         return free.free_milli(node) if free.pooled else free.idle(node)
 
@@ -107,12 +101,12 @@ class LeastIdle(MostIdle):
 
     name = "least_idle"
 
-    def score(self, free: FreeDevices, node: int, demand: DeviceDemand, grants: list[int]) -> int:
+    def level(self, free: FreeDevices, node: int) -> int:
         """Return the number of idle GPUs, negated."""
-        return -super().score(free, node, demand, grants)
+        return -super().level(free, node)
 
 
-class LowestUtilization(ScoredPlacement):
+class LowestUtilization(ByLoad):
     """The lowest mean of the shares of GPUs and cores in use, in whole percent.
 
     Rounded half to even, as the PAI simulator does. Without GPUs, or without a limit of cores, the
@@ -121,13 +115,7 @@ class LowestUtilization(ScoredPlacement):
 
     name = "lowest_utilization"
 
-    def score(
-        self,
-        free: FreeDevices,
-        node: int,
-        demand: DeviceDemand,  # noqa: ARG002 - one contract
-        grants: list[int],  # noqa: ARG002 - ditto
-    ) -> int:
+    def level(self, free: FreeDevices, node: int) -> int:
         """Return the percentage in use, negated."""
         size = free.nodes[node]
         gpus = cores = 0.0
@@ -140,7 +128,7 @@ class LowestUtilization(ScoredPlacement):
         return -round(use) if self.scale == 1 else -self.cut(use)
 
 
-class LoadRate(ScoredPlacement):
+class LoadRate(ByLoad):
     """The lowest weighted rate of allocation: load balancing as PAI deployed it.
 
     The rate of a node is ``w_cpu x cores taken / cores + w_mem x memory taken / memory + w_gpu x
@@ -163,13 +151,7 @@ class LoadRate(ScoredPlacement):
         super().__init__(**options)
         self.weights = _thousandths(weights)
 
-    def score(
-        self,
-        free: FreeDevices,
-        node: int,
-        demand: DeviceDemand,  # noqa: ARG002 - one contract
-        grants: list[int],  # noqa: ARG002 - ditto
-    ) -> int:
+    def level(self, free: FreeDevices, node: int) -> int:
         """Return what the rate leaves of 100."""
         of_cores, of_mem, of_gpus = self.weights
         size = free.nodes[node]

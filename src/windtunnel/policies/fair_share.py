@@ -25,8 +25,9 @@ import numpy as np
 from windtunnel.errors import PolicyError, SpecError, nearest, quote
 from windtunnel.policies.length_order import numbers
 from windtunnel.policies.time_spans import seconds
-from windtunnel.policies.usage import DecayedUsage
+from windtunnel.policies.usage import PARTS, DecayedUsage
 from windtunnel.sim.contract import Policy
+from windtunnel.sim.usage_order import UsageOrder
 
 if TYPE_CHECKING:
     from windtunnel.sim.jobs import Jobs, JobView
@@ -63,19 +64,44 @@ class Accounts:
         self.num_gpus = problem.quota / problem.units
         most = np.abs(np.nan_to_num(jobs.priority)).max(initial=0.0)
         self.top_priority = float(most) or 1.0
+        parts = np.rint(np.nan_to_num(jobs.num_gpus) * PARTS)
+        self.order = UsageOrder(
+            group_of=np.array(self.group_of, dtype=np.int64),
+            parts=parts,
+            shares=self.shares,
+            half_life=policy.half_life,
+            every=float(policy.every or math.nan),
+            by_ratio=type(policy).key is FairShare.key,
+            age=policy.age,
+            max_age=policy.max_age,
+            fairshare=policy.fairshare,
+            sizes=policy.size * _sizes(jobs, self.num_gpus, policy.favor),
+            priorities=_priorities(jobs, self.top_priority, policy.priority),
+        )
+        self._parts: list[float] = parts.tolist()
+        self._due: list[float] = self.shares.tolist()
         self._at = math.nan
-        self._ratios: list[float] = []
+        #: U / S at that instant of the groups asked for.
+        self._ratios: dict[int, float] = {}
 
     def ratio(self, row: int, now: float) -> float:
         """Return U / S of a job's group at ``now``: 1 = it has had just what it is entitled to."""
         if self._at != now:
-            self._ratios = (self.usage.shares(now) / self.shares).tolist()
+            self._ratios.clear()
             self._at = now
-        return self._ratios[self.group_of[row]]
+        group = self.group_of[row]
+        found = self._ratios.get(group)
+        if found is None:
+            found = self._ratios[group] = self.usage.part(group, now) / self._due[group]
+        return found
 
-    def change(self, row: int, gpus: float, now: float) -> None:
-        """From ``now`` on the group of a job holds so many GPUs more."""
-        self.usage.change(self.group_of[row], gpus, now)
+    def hold(self, row: int, now: float) -> None:
+        """From ``now`` on the group of a job holds its GPUs, too."""
+        self.usage.change_parts(self.group_of[row], self._parts[row], now)
+
+    def leave(self, row: int, now: float) -> None:
+        """From ``now`` on the group of a job holds its GPUs no more."""
+        self.usage.change_parts(self.group_of[row], -self._parts[row], now)
 
 
 class Multifactor(Policy):
@@ -146,6 +172,7 @@ class Multifactor(Policy):
         """
         flown = copy(self)
         flown.accounts = Accounts(self, problem)
+        flown.usage_order = flown.accounts.order
         nobody = sum(name is None for name in getattr(problem.jobs, self.per))
         if nobody:
             told = f"{self.label}: {nobody:,} job(s) without a {self.per} share as one {self.per}."
@@ -154,11 +181,20 @@ class Multifactor(Policy):
 
     def started(self, job: JobView, now: float) -> None:
         """Charge the job's group from now on."""
-        self.books.change(job.row, job.num_gpus, now)
+        self.books.hold(job.row, now)
 
     def stopped(self, job: JobView, now: float) -> None:
         """Charge the job's group no more."""
-        self.books.change(job.row, -job.num_gpus, now)
+        self.books.leave(job.row, now)
+
+    @property
+    def by_usage(self) -> bool:
+        """Whether its keys are those of its `UsageOrder`: no subclass has its own."""
+        kind = type(self)
+        return kind.key in (Multifactor.key, FairShare.key) and all(
+            getattr(kind, name) is getattr(Multifactor, name)
+            for name in ("priority_of", "started", "stopped")
+        )
 
     @property
     def books(self) -> Accounts:
@@ -222,6 +258,19 @@ class FairShare(Multifactor):
     def key(self, job: JobView, now: float) -> float:
         """Return usage over share, which orders as the factor does and never underflows."""
         return self.books.ratio(job.row, now)
+
+
+def _sizes(jobs: Jobs, num_gpus: float, favor: str) -> np.ndarray:
+    """Return each job's size factor, shape (n,)."""
+    part: np.ndarray = jobs.num_gpus / num_gpus if num_gpus else np.zeros(len(jobs))
+    return part if favor == "large" else 1.0 - part
+
+
+def _priorities(jobs: Jobs, top: float, weight: float) -> np.ndarray:
+    """Return what each job's priority adds, shape (n,); one that is unknown counts as 0."""
+    if not weight:
+        return np.zeros(len(jobs))
+    return weight * np.where(np.isnan(jobs.priority), 0.0, jobs.priority / top)
 
 
 def _weight(where: str, value: Any) -> float:

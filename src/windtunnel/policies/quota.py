@@ -173,6 +173,7 @@ class QuotaRun(Policy):
         free = problem.free_state()
         #: GPU types that hold jobs of each demand class, each type alone; None = without GPUs.
         self._holding = [holding_types(demand, free, problem.types) for demand in problem.demands]
+        self._demand_of: list[int] = problem.demand_of.tolist()
         self._refuse_types(problem)
         self._refuse_jobs(problem)
         self._note = note
@@ -223,9 +224,11 @@ class QuotaRun(Policy):
                 yield Wake(at)
 
     def _note_changes(self, now: float, queue: Any, cluster: Any) -> None:
-        """Book what completed and what arrived since the last decision."""
+        """Book what was stopped, what is over and what began to wait since the last decision."""
         self._unfit.clear()
         self._gave_way.clear()
+        for job in cluster.interrupted:
+            self._release(job)
         for job in cluster.finished:
             self._release(job)
             del self._asked[job.number]
@@ -233,9 +236,9 @@ class QuotaRun(Policy):
             line.open(now)
         for job in queue.arrived:
             account = self._account_for(job.vc)
-            kind = cluster.demand_class(job)
-            self._asked[job.number] = parts(job.num_gpus), self._flavors(kind, account)
-            self._lines[account.index].add(job, kind)
+            flavors = self._flavors(self._demand_of[job.number], account)
+            self._asked[job.number] = parts(job.num_gpus), flavors
+            self._lines[account.index].add(job, cluster.demand_class(job))
 
     def _reopened(self) -> list[Turn]:
         """Return every line's turn, once somebody was preempted: all may try again."""

@@ -107,7 +107,13 @@ class ReservingPacking(Policy):
                 several types together.
         """
         order = self._order(problem)
-        return _Packing(self, order, self._types_of(problem), self._scores(problem))
+        return _Packing(
+            self,
+            order,
+            self._types_of(problem),
+            self._scores(problem),
+            problem.demand_of.tolist(),
+        )
 
     def opens(self, step: int) -> float:
         """Return the seconds after arrival at which a job's plan of this number is open."""
@@ -175,6 +181,7 @@ class _Packing(Policy):
         order: the cluster's GPU types from strong to weak.
         types_of: GPU types that hold jobs of each demand class; None = it needs no GPU.
         scores: Float array (n,), efficiency score of each job of the table; NaN = unknown.
+        demand_of: demand class of each flown job, by arrival number.
     """
 
     def __init__(
@@ -183,6 +190,7 @@ class _Packing(Policy):
         order: tuple[str, ...],
         types_of: Sequence[frozenset[str | None] | None],
         scores: np.ndarray,
+        demand_of: Sequence[int],
     ) -> None:
         self.name = policy.label  # type: ignore[misc] # two settings have two labels
         self._policy = policy
@@ -194,7 +202,9 @@ class _Packing(Policy):
         self._most_steps = len(order)
         self._scores = scores
         self._waiting: dict[tuple[int, int], list[tuple[int, JobView]]] = {}
-        self._counts = {HIGH: 0, LOW: 0}
+        self._demand_of = demand_of
+        #: HIGH or LOW, for every job that has arrived.
+        self._kind_of: dict[int, int] = {}
         self.parameters = {
             "score": policy.score,
             "threshold": policy.threshold,
@@ -205,7 +215,8 @@ class _Packing(Policy):
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override] # known after the run
         """What a reader of the numbers must know."""
-        high, low = self._counts[HIGH], self._counts[LOW]
+        low = sum(self._kind_of.values())
+        high = len(self._kind_of) - low
         given = self.parameters
         note = (
             f"{self.label}: {high:,} high-GPU jobs ({given['score']} above {given['threshold']:g}) "
@@ -218,7 +229,7 @@ class _Packing(Policy):
         """Yield who starts: high-GPU jobs first, then by arrival; who does not fit is passed by."""
         for job in queue.arrived:
             kind = HIGH if self._scores[job.row] > self._policy.threshold else LOW
-            self._counts[kind] += 1
+            self._kind_of[job.number] = kind
             line = self._waiting.setdefault((kind, cluster.demand_class(job)), [])
             heapq.heappush(line, (job.number, job))
         # Of equal demands the first has the most plans open: if it does not fit, none of them does.
@@ -226,7 +237,7 @@ class _Packing(Policy):
         heapq.heapify(heads)
         while heads:
             kind, _, job, key = heapq.heappop(heads)
-            where = self._place(job, kind, key, now, cluster)
+            where = self._place(job, kind, now, cluster)
             if where is None:
                 alarm = self._next_opening(job, now)
                 if alarm < math.inf:
@@ -238,11 +249,9 @@ class _Packing(Policy):
             if line:
                 heapq.heappush(heads, (kind, *line[0], key))
 
-    def _place(
-        self, job: JobView, kind: int, demand_class: int, now: float, cluster: Any
-    ) -> Where | None:
+    def _place(self, job: JobView, kind: int, now: float, cluster: Any) -> Where | None:
         found: Where | None
-        plan = self._plans[kind][demand_class]
+        plan = self._plans[kind][self._demand_of[job.number]]
         if plan is None:
             found = cluster.fit(job)
             return found

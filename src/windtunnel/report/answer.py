@@ -8,9 +8,11 @@ answer are cleaned of what a terminal or a page would obey.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
-from windtunnel.report.format import count, plural
+from windtunnel.report.format import count, duration, plural
 from windtunnel.report.names import MAX_TEXT, clean
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ class Part:
         tables: (caption, table) in order.
         drawings: pictures, before the tables.
         tells: the lead is an answer of its own: a terminal shows it, too.
+        terms: (word, what it means) of words that the tables use; on the page alone.
     """
 
     title: str
@@ -57,6 +60,7 @@ class Part:
     tables: Sequence[tuple[str, Table]] = ()
     drawings: Sequence[Drawing] = ()
     tells: bool = False
+    terms: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,21 @@ def notes_of(trace: Trace, *more: Iterable[str]) -> list[str]:
     ]
     told = [*(note for notes in more for note in notes), *about.notes, *dropped]
     return [clean(note, MAX_TEXT) for note in dict.fromkeys(told)]
+
+
+def moment(trace: Trace, seconds: float) -> str:
+    """Return an instant as people read it: the source's wall clock, or the time since time 0.
+
+    Args:
+        trace: whose epoch and zone count.
+        seconds: since time 0.
+    """
+    about = trace.metadata
+    if about.epoch is None:
+        return f"{duration(seconds)} after time 0"
+    zone = ZoneInfo(about.zone or "UTC")
+    instant = datetime.fromisoformat(about.epoch) + timedelta(seconds=seconds)
+    return f"{instant.astimezone(zone):%Y-%m-%d %H:%M} {clean(about.zone or 'UTC')} time"
 
 
 def top_lines(

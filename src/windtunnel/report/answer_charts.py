@@ -53,7 +53,7 @@ def part_bars(
                 axis=alt.Axis(labelLimit=150, ticks=False, domain=False),
             ),
             x=alt.X(f"{value}:Q", title=title, stack="zero", axis=alt.Axis(tickCount=5)),
-            color=_colour(parts),
+            color=_colour(parts, skip=1),
             order=alt.Order("place:Q"),
         )
         .properties(width=WIDTH - 60, height=max(60, _BAR * len(order)))
@@ -94,7 +94,7 @@ def part_columns(
                 axis=alt.Axis(values=[0, 6, 12, 18], grid=False),
             ),
             y=alt.Y(f"{value}:Q", title=title, stack="zero", axis=alt.Axis(tickCount=5)),
-            color=_colour(parts),
+            color=_colour(parts, skip=1),
             order=alt.Order("place:Q"),
         )
         .properties(width=WIDTH, height=200)
@@ -198,7 +198,8 @@ def difference_spans(rows: Sequence[Row], *, of: str, title: str) -> Any:
     return themed(alt.layer(*layers).properties(width=WIDTH - 60, height=height))
 
 
-def _colour(names: Sequence[str], key: str = "part") -> Any:
+def _colour(names: Sequence[str], key: str = "part", skip: int = 0) -> Any:
+    """Return the colours of names; of areas the first is left out: black is for lines."""
     import altair as alt
 
     shown = list(names)
@@ -207,7 +208,7 @@ def _colour(names: Sequence[str], key: str = "part") -> Any:
         f"{key}:N",
         title=None,
         sort=shown,
-        scale=alt.Scale(domain=shown, range=colours(len(shown))),
+        scale=alt.Scale(domain=shown, range=colours(len(shown) + skip)[skip:]),
         legend=alt.Legend(
             orient="top", direction="horizontal", columns=columns, labelLimit=WIDTH // columns
         ),

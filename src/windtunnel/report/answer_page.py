@@ -28,6 +28,7 @@ def answer_page(answer: Answer, *, command: str) -> str:
         {
             "title": part.title,
             "lead": part.lead,
+            "terms": part.terms,
             "figures": [_figure(drawing) for drawing in part.drawings],
             "tables": part.tables,
         }

@@ -22,6 +22,8 @@ _BY = {"user": "User", "vc": "Virtual cluster"}
 _J_PER_KWH = 3.6e6
 _LARGE = 100.0
 IDLE, ALL = "held by nobody", "the bill"
+#: What a cost is in, where the prices name no currency.
+_UNIT = ", in the prices\u2019 currency"
 
 
 def cost_answer(found: Bill, trace: Trace, book: Account | None = None) -> Answer:
@@ -113,9 +115,12 @@ def _headline(found: Bill, idle: float | None) -> str:
     told = f"{money(found, found.total)} for {plural(round(found.num_gpus), 'GPU')}"
     if idle is not None and idle >= 0:
         told += f"; {percent(idle)} of it for GPU hours that nobody held"
-    top = found.by("vc").to_pylist() or found.by("user").to_pylist()
-    if top and top[0]["share"] and len(top) > 1:
-        told += f", {percent(top[0]['share'])} for {clean(top[0]['vc'])}, the largest"
+    for column in ("vc", "user"):
+        top = found.by(column).to_pylist()
+        if len(top) > 1 and top[0]["share"]:
+            name = f"{_BY[column].lower()} {clean(top[0][column])}"
+            told += f", {percent(top[0]['share'])} for {name}, which holds most"
+            break
     return told + "."
 
 
@@ -166,8 +171,9 @@ def _by_part(found: Bill, column: str) -> Part | None:
     drawing = Drawing(
         f"cost-by-{column}",
         f"Cost by {_BY[column].lower()}",
-        f"{most(len(rows), nouns)}, and what nobody held; n = {plural(jobs.num_rows, 'job')}.",
-        lambda: _chart(found, rows[:TOP], column, unit),
+        f"{most(len(rows), nouns)}; what nobody held is in the table alone; "
+        f"n = {plural(jobs.num_rows, 'job')}.",
+        lambda: _chart(rows[:TOP], column, f"Cost{unit or _UNIT}"),
     )
     lead = "The rows add up to the bill."
     return Part(f"By {_BY[column].lower()}", lead, [(f"Cost by {nouns}", table)], [drawing])
@@ -192,17 +198,16 @@ def _money(amount: float) -> Cell:
     return Cell(_amount(amount), f"{amount:,.6f}")
 
 
-def _chart(found: Bill, rows: Sequence[Row], column: str, unit: str) -> Any:
+def _chart(rows: Sequence[Row], column: str, title: str) -> Any:
     from windtunnel.report.answer_charts import part_bars
 
-    names = labels([*(row[column] for row in rows), IDLE], 24)
-    costs = [*(row["cost"] for row in rows), max(found.idle, 0.0)]
-    parts = ["held by jobs", IDLE]
+    names = labels((row[column] for row in rows), 24)
+    part = "GPU hours held by jobs"
     bars = [
-        {"who": name, "part": parts[name == names[-1]], "cost": cost}
-        for name, cost in zip(names, costs, strict=True)
+        {"who": name, "part": part, "cost": row["cost"]}
+        for name, row in zip(names, rows, strict=True)
     ]
-    return part_bars(bars, of="who", parts=parts, value="cost", title=f"Cost{unit}", shown=names)
+    return part_bars(bars, of="who", parts=[part], value="cost", title=title, shown=names)
 
 
 def _type_parts(found: Bill) -> list[Part]:

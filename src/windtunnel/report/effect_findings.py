@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from windtunnel.study.prediction_effect import PredictionEffect
 
 Row = dict[str, Any]
+#: A share of a gain beyond this is one of next to nothing.
+_TELLING = 2.0
 #: A mean wait below this is hardly one, s.
 _HARDLY = 10
 
@@ -35,7 +37,9 @@ def headline(found: PredictionEffect) -> str:
     cure = ""
     if chosen["kind"] != "shortest":
         kept = [value for value in choice.kept.values() if value is not None]
-        share = f" ({_span(kept)} of the gain of shortest first)" if kept else ""
+        # Shares of a gain that is next to nothing say nothing.
+        tells = kept and max(map(abs, kept)) <= _TELLING
+        share = f" ({_span(kept)} of the gain of shortest first)" if tells else ""
         cure = f" with {clean(choice.policy)}{share}"
     return (
         f"Predicting run times with {model} {_cut(first, chosen)} at load {load:g}{cure}, and the "

@@ -78,18 +78,20 @@ def sweep_chart(
         for at, hours in published.get(name, {}).items()
         if at in shown
     ]
+    legend = alt.Legend(orient="top", columns=4, symbolType="stroke")
     color = alt.Color(
         "policy:N",
         title=None,
         sort=names,
         scale=alt.Scale(domain=names, range=colours(len(names))),
-        legend=alt.Legend(orient="top", columns=4, symbolType="stroke"),
+        legend=legend,
     )
     dash = alt.StrokeDash(
         "policy:N",
+        title=None,
         sort=names,
         scale=alt.Scale(domain=names, range=dashes(len(names))),
-        legend=None,
+        legend=legend,  # the same, so that both are one
     )
     across = alt.X(
         "at:Q", title=x, axis=alt.Axis(grid=False), scale=alt.Scale(zero=False, nice=True)
@@ -109,6 +111,8 @@ def sweep_chart(
         ],
     )
     spread = base.mark_rule(strokeWidth=1).encode(x=across, y="low:Q", y2="high:Q", color=color)
+    if not marks:
+        return themed((spread + lines).properties(width=WIDTH, height=HEIGHT))
     circles = (
         alt.Chart(alt.Data(values=marks))
         .mark_point(shape="circle", filled=False, size=60, strokeWidth=1.2)

@@ -6,7 +6,12 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.report.format import count, plural
-from windtunnel.report.llm_charts import LATENCIES, distribution_chart, goodput_chart
+from windtunnel.report.llm_charts import (
+    LATENCIES,
+    distribution_chart,
+    distribution_rows,
+    goodput_chart,
+)
 from windtunnel.report.names import clean
 from windtunnel.report.sections import Cell, Line, Table
 from windtunnel.report.serving_page import page, section
@@ -14,6 +19,7 @@ from windtunnel.report.serving_page import page, section
 if TYPE_CHECKING:
     from windtunnel.serving import LlmOutcome
 
+_WORDS = {"ttft": "time to first token (TTFT)", "tpot": "time per output token (TPOT)"}
 _TITLES = {"ttft": "Time to first token", "tpot": "Time per output token", "e2e": "End to end"}
 
 
@@ -33,8 +39,7 @@ def llm_page(
     drawn = {}
     for name in LATENCIES:
         limit = slo.get(name, math.inf)
-        told = f" The dotted line is the SLO, {limit:g} s." if math.isfinite(limit) else ""
-        words = f"Higher is better.{told}"
+        words = f"Higher is better.{_limit_words(outcome, name, limit)}"
         drawn[name] = (_TITLES[name], words, distribution_chart(outcome, name, limit))
     drawn["goodput"] = (
         "Goodput against rate",
@@ -59,7 +64,11 @@ def llm_page(
             f"KV memory of a replica: {count(model.kv_limit)} tokens; batch of at most "
             f"{count(model.max_batch)}; {plural(model.gpus, 'GPU')} a replica"
         ),
-        *(f"SLO of {name}: {limit:g} s" for name, limit in slo.items() if math.isfinite(limit)),
+        *(
+            f"SLO of the {_WORDS[name]}: {limit:g} s"
+            for name, limit in slo.items()
+            if math.isfinite(limit)
+        ),
     ]
     return page(
         title="Serving a language model",
@@ -74,6 +83,18 @@ def llm_page(
         notes=notes,
         command=command,
     )
+
+
+def _limit_words(outcome: LlmOutcome, name: str, limit: float) -> str:
+    """Return where a latency's SLO stands in its picture."""
+    rows = distribution_rows(outcome, name)
+    if not rows or not math.isfinite(limit):
+        return ""
+    if limit >= rows[-1]["latency"]:
+        return f" All are within the SLO, {limit:g} s."
+    if limit <= rows[0]["latency"]:
+        return f" None is within the SLO, {limit:g} s."
+    return f" The dotted line is the SLO, {limit:g} s."
 
 
 def _headline(figures: dict[str, Any], slo: dict[str, float]) -> str:
@@ -116,7 +137,7 @@ def _rates(by_rate: list[dict[str, Any]]) -> Table:
         for row in by_rate
     ]
     columns = ["within both SLOs, %", "goodput, 1/s", "P50 TTFT, s", "P99 TTFT, s"]
-    columns += ["P50 TPOT, s", "P99 TPOT, s", "time in iterations"]
+    columns += ["P50 TPOT, s", "P99 TPOT, s", "time in iterations, 0 to 1"]
     return Table("Requests/s", columns, lines)
 
 

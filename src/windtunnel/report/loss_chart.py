@@ -42,6 +42,7 @@ def loss_chart(found: Sequence[LossDifference], reference: str, window: int) -> 
     colours += [MUTED[0]] * len(control)
     strokes = [[1, 0]] * len(others) + [[4, 3]] * len(control)
     steps = len(shown[0].differences) * window
+    legend = alt.Legend(orient="top", columns=2, labelLimit=300, symbolType="stroke")
     chart = (
         alt.Chart(alt.Data(values=rows))
         .mark_line(strokeWidth=1.4)
@@ -58,10 +59,14 @@ def loss_chart(found: Sequence[LossDifference], reference: str, window: int) -> 
                 title=None,
                 sort=titles,
                 scale=alt.Scale(domain=titles, range=colours),
-                legend=alt.Legend(orient="top", columns=2, labelLimit=300, symbolType="stroke"),
+                legend=legend,
             ),
             strokeDash=alt.StrokeDash(
-                "run:N", sort=titles, scale=alt.Scale(domain=titles, range=strokes), legend=None
+                "run:N",
+                title=None,
+                sort=titles,
+                scale=alt.Scale(domain=titles, range=strokes),
+                legend=legend,  # the same, so that both are one
             ),
             tooltip=["run:N", "step:Q", alt.Tooltip("difference:Q", format=".3g")],
         )

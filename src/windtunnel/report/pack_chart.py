@@ -77,27 +77,28 @@ def _panel(result: PackResult, names: list[str], measure: str, title: str, late:
     )
     y_scale = alt.Scale(domain=[max(0.0, low), 100], nice=bool(start))
     y = alt.Y("mean:Q", title=title, scale=y_scale, axis=alt.Axis(tickCount=6))
+    legend = alt.Legend(
+        orient="top",
+        direction="horizontal",
+        columns=6,
+        labelLimit=200,
+        symbolType="stroke",
+        symbolOpacity=1,
+        symbolStrokeWidth=2,
+    )
     color = alt.Color(
         "placement:N",
         title=None,
         sort=names,
         scale=alt.Scale(domain=names, range=colours(len(names))),
-        legend=alt.Legend(
-            orient="top",
-            direction="horizontal",
-            columns=6,
-            labelLimit=200,
-            symbolType="stroke",
-            symbolOpacity=1,
-            symbolStrokeWidth=2,
-        ),
+        legend=legend,
     )
     dash = alt.StrokeDash(
         "placement:N",
         title=None,
         sort=names,
         scale=alt.Scale(domain=names, range=dashes(len(names))),
-        legend=None,
+        legend=legend,  # the same, so that both are one
     )
     source = alt.Chart(alt.Data(values=rows))
     layers = [

@@ -16,9 +16,10 @@ import windtunnel
 from windtunnel.report import charts, curves, fairness, findings, occupancy, palette, sections
 from windtunnel.report.curves import named
 from windtunnel.report.energy_section import energy_section
-from windtunnel.report.format import count, glue, plural
+from windtunnel.report.format import count, plural
 from windtunnel.report.names import MAX_TEXT, clean
 from windtunnel.report.render import to_svg
+from windtunnel.report.templating import render
 from windtunnel.sim.observe.holdings import can_fragment
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def comparison_page(
         "marked_ratio": f"{findings.MARKED_RATIO:g}",
         "energy": energy_section(outcomes, books, _figure_of(outcomes)) if books else None,
     }
-    return str(_environment().get_template("comparison.html.j2").render(context))
+    return render("comparison.html.j2", context)
 
 
 def write_page(path: str | os.PathLike[str], html: str) -> Path:
@@ -241,21 +242,6 @@ def _picture(chart: Any, key: str, label: str) -> Markup | None:
 
     # The SVG is Vega's own serialisation: it escapes every text it writes.
     return None if chart is None else Markup(to_svg(chart, name=key, label=label))  # noqa: S704
-
-
-def _environment() -> Any:
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("windtunnel.report", "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters["glue"] = glue
-    return environment
 
 
 def _subtitle(outcomes: Mapping[str, Outcome], trace: Trace | None) -> list[str]:

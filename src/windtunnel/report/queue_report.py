@@ -110,7 +110,12 @@ def queue_data(found: WaitCauses, trace: Trace, job: InFront | None = None) -> d
 def _job_part(job: InFront) -> Part:
     asked = f"{job.num_gpus:g} GPU{'s' * (job.num_gpus != 1)}"
     lead = f"Job {clean(job.job_id)} asked for {asked}. When it joined the line, "
-    if job.wait is None:
+    if job.left is not None:
+        lead = (
+            f"Job {clean(job.job_id)} asked for {asked} and left the queue after "
+            f"{duration(job.left - job.at)} without a start. When it joined the line, "
+        )
+    elif job.wait is None:
         lead = f"Job {clean(job.job_id)} asks for {asked} and has not started. At the log's end, "
     lead += (
         f"{plural(len(job.running), 'job')} held {job.running_gpus:g} GPUs and "
@@ -162,9 +167,9 @@ def _reason(cause: str) -> str:
     reasons = {
         "dependency": "dependencies, begin times and holds",
         "quota": "quotas",
-        "order": "the order of the queue: others were served first",
+        "order": "the order of the queue (others were served first)",
         "resources": "GPUs that were all busy",
-        "other": "no reason that the log shows: there was room",
+        "other": "no reason that the log shows (there was room)",
     }
     return reasons.get(cause, WORDS[cause])
 
@@ -184,9 +189,9 @@ def _causes_part(found: WaitCauses, total: dict[str, float], waited: float) -> P
         for cause in CAUSES
     ]
     table = Table("Cause", ["hours in all", "of all waiting", "mean of all jobs"], lines)
-    rule = "; ".join(f"{WORDS[cause]}: {RULES[cause]}" for cause in CAUSES)
-    lead = f"Each instant of a wait has one cause, so the causes add up to the wait. {rule}."
-    return Part("The causes", lead, [("Waiting by cause", table)])
+    lead = "Each instant of a wait has one cause, so the causes add up to the wait."
+    terms = [(WORDS[cause], RULES[cause]) for cause in CAUSES]
+    return Part("The causes", lead, [("Waiting by cause", table)], terms=terms)
 
 
 def _cells(row: Row, shown: Sequence[str]) -> list[Cell]:

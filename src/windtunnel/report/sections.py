@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
     from windtunnel.sim.outcome import Outcome
 
+#: Width of a telephone's page, of a character and of the gap before a column, px.
+_TELEPHONE, _CHARACTER, _GAP = 358.0, 7.2, 12.0
+#: Characters after which a row's name is folded on a telephone.
+_FIRST = 16
 #: Virtual clusters that get a row of their own.
 TOP_VCS = 15
 
@@ -77,6 +81,18 @@ class Table:
     def has_marks(self) -> bool:
         """Whether any cell is highlighted."""
         return any(cell.marked for line in self.lines for cell in line.cells)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it is, by a rough count of its characters, wider than a telephone."""
+        heads = [*self.lead, *(self.under * len(self.columns) or self.columns)]
+        widths = [len(head) for head in heads]
+        for line in self.lines:
+            for place, cell in enumerate(line.cells[: len(widths)]):
+                widths[place] = max(widths[place], len(cell.text), len(cell.note))
+        first = max([len(self.corner), *(len(line.label) for line in self.lines)])
+        pixels = _CHARACTER * (min(first, _FIRST) + sum(widths)) + _GAP * len(widths)
+        return pixels > _TELEPHONE
 
 
 def metrics_table(outcomes: Mapping[str, Outcome]) -> Table:

@@ -20,7 +20,7 @@ _CHANGE = (
     "format(100 * abs(datum.value - 1), '.3~r') + ' %'"
 )
 #: Ratios are drawn between these; what is beyond stands on the edge.
-_EDGES = (0.02, 50.0)
+EDGES = (0.02, 50.0)
 _TICKS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1, 1.2, 1.5, 2, 3, 5, 10, 20, 50)
 #: Room for the names beside a chart, px; height of a line, px.
 _NAMES, _LINE = 190, 17
@@ -60,7 +60,7 @@ def _name(found: Paired, contrast: Any) -> str:
 
 
 def _inside(ratio: float) -> float:
-    return min(max(ratio, _EDGES[0]), _EDGES[1])
+    return min(max(ratio, EDGES[0]), EDGES[1])
 
 
 def _ticks(low: float, high: float) -> list[float]:

@@ -11,7 +11,7 @@ from windtunnel.report.names import MAX_TEXT, clean
 from windtunnel.report.page import Figure
 from windtunnel.report.render import to_svg
 from windtunnel.report.sections import Cell, Line, Table
-from windtunnel.report.study_charts import forest_chart
+from windtunnel.report.study_charts import EDGES, forest_chart
 from windtunnel.report.study_rows import WORDS as VERDICTS
 from windtunnel.report.study_rows import (
     average_cells,
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 _MAX_COMMAND = 2000
 _CAPTION = (
     "Left of the dotted line is less. A dot is the change, its line the interval; a diamond is all "
-    "conditions together. Only an interval that does not reach the dotted line makes a claim."
+    "conditions together. Only an interval that does not reach the dotted line makes a claim. "
+    f"Changes beyond {change_text(EDGES[0] - 1)} or {change_text(EDGES[1] - 1)} stand on the edge."
 )
 
 

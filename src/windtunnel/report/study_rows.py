@@ -73,13 +73,21 @@ def metric_text(metric: str, value: float | None) -> str:
 def change_text(change: float | None) -> str:
     """Return a relative change.
 
-    >>> change_text(-0.351), change_text(0.0004), change_text(None), change_text(2.5)
-    ('\u221235 %', '0.0 %', '\u2013', '+250 %')
+    >>> (
+    ...     change_text(-0.351),
+    ...     change_text(0.0004),
+    ...     change_text(None),
+    ...     change_text(2.5),
+    ...     change_text(-0.9996),
+    ... )
+    ('\u221235 %', '0.0 %', '\u2013', '+250 %', '\u221299.9 %')
     """
     if change is None or change != change:  # noqa: PLR0124 - NaN
         return UNKNOWN
     value = 100 * change
     text = f"{value:+.1f}" if abs(value) < 9.95 else f"{value:+.0f}"  # noqa: PLR2004
+    if text == "-100" and change > -1:  # nearly all is not all
+        text = f"{max(value, -99.9):.1f}"
     if float(text) == 0:
         text = "0.0"
     return f"{text.replace('-', MINUS)} %"

@@ -25,6 +25,8 @@ _NO_STARTS = (
 _POINTS = 400
 #: Mean errors up to this share of the mean recorded wait are near.
 _NEAR = 0.25
+#: Mean errors above this multiple of it leave nothing to believe.
+_FAR = 2.0
 
 
 def validation_answer(
@@ -117,15 +119,21 @@ def _headline(found: Validation, best: Row, nodes: Mapping[str, NodesInUse] | No
         return f"Flown under {name}, all {count(best['n'])} recorded waits are reproduced exactly."
     if best["avg_error"] is None:
         return "No job started both in the record and in the replay."
-    told = (
+    return (
         f"Flown under {name}, the mean wait is {duration(best['avg_wait'])} where "
         f"{duration(best['recorded_avg_wait'])} was recorded; a job's wait is off by "
-        f"{duration(best['avg_error'])} in the mean"
+        f"{duration(best['avg_error'])} in the mean: {_belief(best)}."
     )
-    mean = best["recorded_avg_wait"]
-    if mean and best["avg_error"] <= _NEAR * mean:
-        return told + ": differences that a what-if shows beyond that can be believed."
-    return told + ": believe a what-if's direction, not its seconds."
+
+
+def _belief(best: Row) -> str:
+    """Return how much of a what-if to believe after a replay with such errors."""
+    mean = best["recorded_avg_wait"] or 0.0
+    if best["avg_error"] <= _NEAR * mean:
+        return "differences that a what-if shows beyond that can be believed"
+    if best["avg_error"] <= _FAR * mean:
+        return "believe a what-if's direction, not its seconds"
+    return "the replay is not this cluster, and a what-if on it tells nothing"
 
 
 def _facts(found: Validation, best: Row) -> list[Fact]:
@@ -222,21 +230,21 @@ def _nodes_part(nodes: Mapping[str, NodesInUse]) -> Part:
 def _time_part(found: Validation, best: Row) -> Part:
     curves = found.over_time(best["policy"])
 
-    def rows(key: str) -> list[Row]:
+    def rows(key: str, times: float) -> list[Row]:
         step = max(1, len(curves["time"]) // _POINTS)
         return [
-            {"name": name, "day": day / 86400, "value": value}
+            {"name": name, "day": day / 86400, "value": times * value}
             for name, values in (("recorded", curves[f"recorded_{key}"]), ("replayed", curves[key]))
             for day, value in zip(
                 curves["time"][::step].tolist(), values[::step].tolist(), strict=True
             )
         ]
 
-    def draw(key: str, title: str) -> Any:
+    def draw(key: str, title: str, times: float = 1) -> Any:
         from windtunnel.report import answer_charts
 
         return answer_charts.curves(
-            rows(key),
+            rows(key, times),
             x="day",
             y="value",
             x_title="Days after time 0",
@@ -247,7 +255,7 @@ def _time_part(found: Validation, best: Row) -> Part:
     caption = f"Means of an hour; n = {plural(best['n'], 'job')}."
     drawings = [
         Drawing(
-            "use", "GPUs in use", caption, lambda: draw("utilization", "Share of all GPUs, 0 to 1")
+            "use", "GPUs in use", caption, lambda: draw("utilization", "Share of all GPUs, %", 100)
         ),
         Drawing("queue", "Jobs waiting", caption, lambda: draw("queue", "Jobs waiting")),
     ]

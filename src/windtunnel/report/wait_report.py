@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.predictors.waits import PERCENTS
-from windtunnel.report.answer import Answer, Drawing, Part, notes_of, subtitle_of
+from windtunnel.report.answer import Answer, Drawing, Part, moment, notes_of, subtitle_of
 from windtunnel.report.format import UNKNOWN, count, duration, exact_seconds, percent, plural
 from windtunnel.report.names import clean
 from windtunnel.report.sections import Cell, Fact, Line, Table
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from windtunnel.traces.trace import Trace
 
 _ALIKE = {
-    "size": "GPUs",
+    "size": "number of GPUs",
     "vc": "virtual cluster",
     "user": "user",
     "queue": "length of the queue",
@@ -35,7 +35,7 @@ def wait_answer(request: Request, told: WaitPrediction, test: WaitBacktest, trac
         if name is not None
     )
     asked = f"{request.gpus:g} GPU{'s' * (request.gpus != 1)}{who}"
-    same = ", ".join(_ALIKE[key] for key in told.by) or "being a GPU job"
+    same = " and the same ".join(_ALIKE[key] for key in told.by)
     facts = [
         Fact("Median", duration(told.quantiles[50]), exact_seconds(told.quantiles[50])),
         Fact(f"{percent(test.coverage)} interval", _span(told.low, told.high)),
@@ -51,16 +51,20 @@ def wait_answer(request: Request, told: WaitPrediction, test: WaitBacktest, trac
         for p in PERCENTS
     ]
     table = Table("Quantile", ["wait"], lines)
-    lead = f"Waits of the {plural(told.alike, 'latest request')} with the same {same}."
+    like = f" of the same {same}" if same else ""
+    lead = f"Waits of the {plural(told.alike, 'latest request')}{like}."
     return Answer(
         title=f"How long would it wait? {clean(trace.name, 80)}",
         subtitle=subtitle_of(trace, asked),
         headline=_headline(told, test, asked, covered),
         facts=facts,
-        parts=[Part("What requests like it waited", lead, [("Quantiles", table)]), _tested(test)],
+        parts=[
+            Part("What requests like it waited", lead, [("Quantiles", table)]),
+            _tested(test, trace),
+        ],
         notes=notes_of(
             trace,
-            [_GROWING, f"Time of the request: {request.at:,.0f} s after time 0."],
+            [_GROWING, f"Time of the request: {moment(trace, request.at)}."],
         ),
     )
 
@@ -115,7 +119,7 @@ def _span(low: float, high: float) -> str:
     return f"{duration(low)} to {duration(high)}"
 
 
-def _tested(test: WaitBacktest) -> Part:
+def _tested(test: WaitBacktest, trace: Trace) -> Part:
     numbers = test.summary()
     rows = test.by_size()
     lines = [
@@ -164,7 +168,7 @@ def _tested(test: WaitBacktest) -> Part:
         draw,
     )
     lead = (
-        f"Back-test on {plural(numbers['n'], 'job')} from {numbers['begin']:,.0f} s after time 0 "
+        f"Back-test on {plural(numbers['n'], 'job')} from {moment(trace, numbers['begin'])} "
         "on: each is predicted at its submission from what had started by then; intervals are "
         f"calibrated on the days before. Median width of an interval: "
         f"{duration(numbers['p50_width'])}. With many waits of the same length, more of them can "

@@ -101,7 +101,9 @@ def _headline(found: Waste, kinds: Sequence[Row], whole: float, lost: float) -> 
     told = f"Of {gpu_time(whole)} that jobs held, {percent(lost / whole)} went to jobs that did "
     told += "not complete"
     if worst is not None and worst["gpu_time"] > 0:
-        told += f", most of it to jobs that {_verb(worst['kind'])} ({percent(worst['share'])})"
+        part = "most" if worst["gpu_time"] > lost / 2 else "the largest part"
+        told += f", {part} of it ({percent(worst['share'])} of all) to jobs that "
+        told += _verb(worst["kind"])
     if untold > 0:
         told += f"; how the jobs ended that held {percent(untold)} is not known"
     idle = found.idleness()
@@ -177,7 +179,7 @@ def _by_part(found: Waste, column: str) -> Part | None:
         cells += [Cell(percent(row["limit_used"]))] * with_limits
         return Line(label, cells)
 
-    columns = ["jobs", "GPU hours", "lost", "of its own", *(WORDS[kind] for kind in shown)]
+    columns = ["jobs", "GPU hours", "lost", "share lost", *(WORDS[kind] for kind in shown)]
     columns += ["idle"] * with_idle + ["limit used"] * with_limits
     table = Table(_BY[column], columns, top_lines(rows, line, _summed, name=column))
     by = "virtual clusters" if column == "vc" else "users"
@@ -190,7 +192,7 @@ def _by_part(found: Waste, column: str) -> Part | None:
     drawings = [drawn] if any(row["lost"] > 0 for row in rows) else []
     return Part(
         f"Whose they are: {by}",
-        "Most lost GPU time first; all columns but jobs and shares in GPU hours.",
+        "Most lost GPU time first; all columns but jobs and shares are GPU hours.",
         [(f"By {_BY[column].lower()}", table)],
         drawings,
     )

@@ -17,6 +17,7 @@ from windtunnel.report.format import (
 )
 from windtunnel.report.names import clean
 from windtunnel.report.sections import Cell, Fact, Line, Table
+from windtunnel.study.grid.paired import LEAST_DRAWS
 from windtunnel.study.whatif import COVERAGE, DRAWS
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ WORDS = {
 }
 _TIMES = ("avg_wait", "p50_wait", "p90_wait", "avg_jct")
 _SIMULATED = (
-    "Both sides are simulated; `windtunnel validate` tells how near such a replay comes to the "
+    "All of this is simulated; windtunnel validate tells how near such a replay comes to the "
     "record."
 )
 _VARIED = "Only nodes of the kind of which there are most are varied; the others stay."
@@ -57,6 +58,11 @@ def whatif_answer(found: WhatIf, trace: Trace, notes: Sequence[str] = ()) -> Ans
         )
     if found.num_blocks < 2:  # noqa: PLR2004 - one block has no spread
         cautions.append(f"All jobs are of one of the {found.blocks}: there are no intervals.")
+    elif found.num_blocks < LEAST_DRAWS:
+        cautions.append(
+            f"The intervals rest on {found.num_blocks} {found.blocks} alone: too few to trust them "
+            f"({LEAST_DRAWS} would do; --blocks users draws users instead)."
+        )
     told = [
         _drawn_words(found),
         _SIMULATED,
@@ -120,7 +126,9 @@ def nodes_answer(found: FewestNodes, limit: float, trace: Trace, notes: Sequence
         title=f"How few {what}s would do? {clean(trace.name, 80)}",
         subtitle=subtitle_of(trace, f"P90 of the waits at most {duration(limit)}"),
         headline=_fewest(found, what, limit),
-        facts=[Fact("Cluster", plural(found.cluster.num_gpus, "GPU"))],
+        facts=[
+            Fact("Cluster", plural(found.cluster.num_gpus, "GPU"), note=_cluster_note(found, what))
+        ],
         parts=[Part("What was tried", "", [(f"Tried numbers of {what}s", table)])],
         notes=notes_of(
             trace,
@@ -129,6 +137,13 @@ def nodes_answer(found: FewestNodes, limit: float, trace: Trace, notes: Sequence
             notes,
         ),
     )
+
+
+def _cluster_note(found: FewestNodes, what: str) -> str:
+    more = found.num_nodes - found.num_now
+    change = "as many as now" if more == 0 else f"{abs(more):,} {'more' if more > 0 else 'fewer'}"
+    now = "" if more == 0 else f" than the {count(found.num_now)} now"
+    return f"{plural(found.num_nodes, what)}, {change}{now}"
 
 
 def _fewest(found: FewestNodes, what: str, limit: float) -> str:
@@ -142,10 +157,12 @@ def _fewest(found: FewestNodes, what: str, limit: float) -> str:
 def nodes_data(found: FewestNodes, limit: float) -> dict[str, Any]:
     """Return it as plain data.
 
-    Keys: ``num_nodes``, ``p90_wait``, ``limit`` (s), ``cluster``, ``tried``.
+    Keys: ``num_nodes``, ``num_now`` (before the search), ``p90_wait``, ``limit`` (s), ``cluster``,
+    ``tried``.
     """
     return {
         "num_nodes": found.num_nodes,
+        "num_now": found.num_now,
         "p90_wait": found.p90_wait,
         "limit": limit,
         "cluster": found.cluster.describe(),
@@ -210,10 +227,14 @@ def _signed(seconds: float) -> str:
     return duration(seconds) if seconds <= 0 else f"+{duration(seconds)}"
 
 
+def _signed_number(value: float) -> str:
+    return number(value) if value <= 0 else f"+{number(value)}"
+
+
 def _change(name: str, value: float | None) -> str:
     if value is None or name in _TIMES:
         return "\u2013" if value is None or not is_known(value) else _signed(value)
-    text = f"{value * 100:+.1f} points" if name == "utilization" else f"{value:+,.2f}"
+    text = f"{value * 100:+.1f} points" if name == "utilization" else _signed_number(value)
     return text.replace("-", MINUS)
 
 

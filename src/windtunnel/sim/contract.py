@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from windtunnel.sim.elastic.work import Option
     from windtunnel.sim.jobs import Jobs, JobView
     from windtunnel.sim.problem import Problem
+    from windtunnel.sim.usage_order import UsageOrder
 
 #: Rules that plan with expected ends (`windtunnel.sim.backfill`).
 BACKFILLING: tuple[str, ...] = ("conservative", "easy", "easy_sjbf")
@@ -168,6 +169,8 @@ class Policy:
     by_remaining: bool = False
     by_service: bool = False
     levels: Levels | None = None
+    #: Keys by what groups have used, in the copy that ``for_run`` returns; see `by_usage`.
+    usage_order: UsageOrder | None = None
     every: float | None = None
     elastic: bool = False
     #: The column the order cannot do without, for the message where a job has none.
@@ -223,6 +226,11 @@ class Policy:
         return kind.started is not Policy.started or kind.stopped is not Policy.stopped
 
     @property
+    def by_usage(self) -> bool:
+        """Whether ``for_run`` gives a `UsageOrder` that says all that ``key`` does."""
+        return False
+
+    @property
     def keeps_books(self) -> bool:
         """Whether it takes every decision itself and remembers them during a run."""
         return self.tier == 3 and type(self).for_run is not Policy.for_run  # noqa: PLR2004 - the tier's name
@@ -245,8 +253,10 @@ class Policy:
         """What an engine must offer to run this policy."""
         needs = {f"tier{self.tier}"}
         needs |= {"preemption"} if self.preemptive else set()
-        needs |= {"rounds"} if self.every is not None and self.levels is None else set()
         needs |= {"levels"} if self.levels is not None else set()
+        if self.by_usage:
+            return frozenset(needs | {"usage"})
+        needs |= {"rounds"} if self.every is not None and self.levels is None else set()
         needs |= {"watching"} if self.watches else set()
         return frozenset(needs)
 

@@ -39,7 +39,10 @@ class QueueView:
 
     @property
     def arrived(self) -> list[JobView]:
-        """Jobs that arrived since the policy was last asked, in order of arrival."""
+        """Jobs that began to wait since the policy was last asked, in the order in which they did.
+
+        They arrived, or a failure or a drain stopped them (`ClusterView.interrupted`).
+        """
         return list(self._decider.arrived)
 
     def __len__(self) -> int:
@@ -111,8 +114,19 @@ class ClusterView:
 
     @property
     def finished(self) -> list[JobView]:
-        """Jobs that completed since the policy was last asked, in order of completion."""
+        """Jobs that are over since the policy was last asked, in order of completion.
+
+        One that failed at its end and is to go on arrives again.
+        """
         return list(self._decider.done)
+
+    @property
+    def interrupted(self) -> list[JobView]:
+        """Jobs that failures and drains took off their GPUs since the policy was last asked.
+
+        They wait again, and stand in ``queue.arrived``.
+        """
+        return list(self._decider.stopped)
 
     def where(self, job: JobView) -> Where | None:
         """Return where a job runs, or None if it waits."""
@@ -121,7 +135,7 @@ class ClusterView:
 
     def demand_class(self, job: JobView) -> int:
         """Return the number of the job's class: jobs of one class fit in the same places."""
-        return int(self._decider.ledger.problem.demand_of[self._decider.number(job)])
+        return self._decider.ledger.class_of[self._decider.number(job)]
 
     def fit(
         self,
@@ -155,8 +169,11 @@ class ClusterView:
             demand, key = ledger.problem.plain_demand(job), None
         if gpu_types is not None:
             demand = self._on_types(demand, key, frozenset(gpu_types))
-        where = ledger.placement.place(self._free_without(without), demand)
-        if isinstance(job, JobView):
+        free = self._free_without(without)
+        if not isinstance(job, JobView):
+            where = ledger.placement.place(free, demand)
+        else:
+            where = ledger.put(free, number, demand)
             gone = [decider.number(other) for other in without]
             if where is not None and not ledger.affords(number, where, gone):
                 where = None
@@ -208,12 +225,15 @@ class Decider:
         self.views: dict[int, JobView] = {}
         #: What `ClusterView.fit` said last; nothing has changed since, so it still fits.
         self.offered: Where | None = None
-        #: Jobs that arrived, and that completed, since the policy was last asked.
+        #: Jobs that began to wait, that are over, and that an outage stopped, since the policy was
+        #: last asked.
         self.arrived: list[JobView] = []
         self.done: list[JobView] = []
+        self.stopped: list[JobView] = []
         #: Heap of instants at which the policy wants to be asked, s.
         self.alarms: list[float] = []
         self._idle = 0
+        self._room_changes = ledger.room_changes
         self._now = 0.0
         self._rows: list[int] = ledger.problem.rows.tolist()
         self._queue = QueueView(self)
@@ -237,8 +257,11 @@ class Decider:
     def interrupted(self, job: int, now: float) -> None:
         """Queue a running job again that an outage stopped."""
         self._now = now
-        self.refreshed(job).running = False
+        view = self.refreshed(job)
+        view.running = False
         bisect.insort(self.waiting, job)
+        self.arrived.append(view)
+        self.stopped.append(view)
 
     def rekey(self, now: float) -> None:
         """Do nothing: a tier-3 policy keeps no keys here."""
@@ -278,6 +301,7 @@ class Decider:
             self._apply(decision)
         self.arrived.clear()
         self.done.clear()
+        self.stopped.clear()
 
     def _apply(self, decision: Any) -> None:
         """Carry out one decision."""
@@ -300,18 +324,26 @@ class Decider:
         if not self._now < at < math.inf:
             message = f"asks to decide at {at!r}; expected a later time, in seconds"
             raise self._impossible(message, None)
-        if at not in self.alarms[:1]:
+        if at not in self.alarms[:1] and self._idle <= MAX_IDLE_DECISIONS:
             heapq.heappush(self.alarms, at)
 
     def _refuse_idling(self) -> None:
         """Stop a policy that asks again and again to decide on an idle cluster, and starts nobody.
 
+        Where room comes and goes its jobs may wait for some that is gone: then it is not asked
+        again before something happens.
+
         Raises:
-            PolicyError: it did so too many times in a row.
+            PolicyError: it did so too many times in a row, and all room is there.
         """
-        idle = not (self.ledger.running or self.arrived or self.done)
+        ledger = self.ledger
+        changed = ledger.room_changes != self._room_changes
+        self._room_changes = ledger.room_changes
+        idle = not (ledger.running or self.arrived or self.done or changed)
         self._idle = self._idle + 1 if idle else 0
-        if self._idle > MAX_IDLE_DECISIONS:
+        if self._idle > MAX_IDLE_DECISIONS and ledger.room_changes is not None:
+            self.alarms.clear()
+        elif self._idle > MAX_IDLE_DECISIONS:
             message = f"starts none of {len(self)} waiting jobs on an idle cluster"
             raise self._impossible(message, None)
 
@@ -338,7 +370,7 @@ class Decider:
             return False
         if not where:
             return bool(ledger.demand[job].is_nothing)
-        return ledger.free.fits(where, ledger.demand[job])
+        return bool(ledger.opened(ledger.free, job).fits(where, ledger.demand[job]))
 
     def _preempt(self, decision: Preempt) -> None:
         job = self.number(decision.job)

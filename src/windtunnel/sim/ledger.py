@@ -57,6 +57,9 @@ class Ledger:
         rates: how fast jobs get on; None = all at rate 1.
     """
 
+    #: How often room was taken out or came back; None = it never does.
+    room_changes: int | None = None
+
     def __init__(
         self,
         problem: Problem,
@@ -93,6 +96,10 @@ class Ledger:
     def fit(self, job: int) -> Where | None:
         """Return where the placement would put the job now, or None."""
         return self.placement.place(self.free, self.demand[job])
+
+    def put(self, free: Any, job: int, demand: Any) -> Where | None:  # noqa: ARG002 - runs without reservations
+        """Return where a demand of a job, its whole one or a narrower one, would go, or None."""
+        return self.placement.place(free, demand)
 
     def affords(self, job: int, where: Where, without: Sequence[int] = ()) -> bool:  # noqa: ARG002 - runs without a power cap
         """Return whether a job may start there, with the other jobs gone, but for room."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.cluster.devices import CORE_UNITS
+from windtunnel.cluster.devices import CORE_UNITS, node_kinds
 from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
@@ -35,6 +36,10 @@ class Neighbours:
 
     Attributes:
         notes: what was assumed, one sentence each.
+        racks: rack of each node; empty where the cluster states none.
+        limits: thousandths of cores of each node; None = not stated.
+        cpus: cores that each job asks for, Float array (m,); 0 = unknown.
+        has_company: whether it matters who is near.
 
     Raises:
         SpecError: the model speaks of what the cluster, or the run, does not have.
@@ -45,7 +50,7 @@ class Neighbours:
         self.model = model
         self.problem = problem
         self.racks = cluster.racks
-        self._limits = [
+        self.limits = [
             None if kind.cpus is None else round(kind.cpus * CORE_UNITS)
             for kind in cluster.node_types
             for _ in range(kind.count)
@@ -54,17 +59,17 @@ class Neighbours:
         self._share = model.share_factors()
         self._spread_names = self._names({name for name, _ in self._spread})
         self._share_names = self._names({name for name, _ in self._share})
-        self._cpus: list[float] = np.nan_to_num(problem.jobs.num_cpus[problem.rows]).tolist()
+        self.cpus: np.ndarray = np.nan_to_num(problem.jobs.num_cpus[problem.rows])
         self._num_gpus: list[float] = problem.jobs.num_gpus[problem.rows].tolist()
         self.notes = self._assumed()
         #: Node -> job -> what it holds there; jobs in order of start.
-        self._on: list[dict[int, _Part]] = [{} for _ in self._limits]
-        self._cores = [0] * len(self._limits)
+        self._on: list[dict[int, _Part]] = [{} for _ in self.limits]
+        self._cores = [0] * len(self.limits)
         #: Running job -> its factor by locality, and its nodes.
         self._locality: dict[int, float] = {}
         self._nodes: dict[int, list[int]] = {}
         self._fewest: dict[int, tuple[int, int]] = {}
-        self._has_company = model.by_sharing or model.cpu > 0
+        self.has_company = model.by_sharing or model.cpu > 0
         self._touched: set[int] = set()
 
     def enter(self, job: int, where: Where) -> None:
@@ -93,19 +98,47 @@ class Neighbours:
 
     def rate(self, job: int) -> float:
         """Return the rate of a running job."""
-        paces = [self._pace(job, node) for node in self._nodes[job]] if self._has_company else []
+        paces = [self._pace(job, node) for node in self._nodes[job]] if self.has_company else []
         return self._locality[job] * min(paces, default=1.0)
+
+    def fewest_places(self, kind: int) -> tuple[int, int]:
+        """Return over how many nodes, and racks, jobs of a class go at least.
+
+        Args:
+            kind: number of the demand class; it is on the empty cluster.
+        """
+        if kind not in self._fewest:
+            self._fewest[kind] = self._fewest_places(kind)
+        return self._fewest[kind]
+
+    def spread_rates(self) -> np.ndarray:
+        """Return each job's rate over more nodes than it needs, Float array (m,)."""
+        return np.array([self._spread_rate(job) for job in range(len(self._spread_names))])
+
+    def share_rates(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rates of all jobs beside each other on a GPU.
+
+        Returns:
+            The number of each job's name, Int array (m,), 0 = it has none in the tables; and the
+            rate of a job with one name beside one with another, Float array (names, names).
+        """
+        names = [None, *sorted({name for name in self._share_names if name is not None})]
+        numbers = {name: number for number, name in enumerate(names)}
+        rates = [[self._pair_rate(one, two) for two in names] for one in names]
+        return np.array([numbers[name] for name in self._share_names], dtype=np.int64), np.array(
+            rates
+        )
 
     def _touch(self, job: int) -> None:
         self._touched.add(job)
-        if self._has_company:
+        if self.has_company:
             for node in self._nodes[job]:
                 self._touched.update(self._on[node])
 
     def _pace(self, job: int, node: int) -> float:
         """Return how fast others let a job's tasks on one node be."""
         part = self._on[node][job]
-        pace, limit = 1.0, self._limits[node]
+        pace, limit = 1.0, self.limits[node]
         if self.model.cpu and limit:
             # Where cores do not constrain, more of them may be promised than there are.
             pace -= self.model.cpu * min((self._cores[node] - part.cores) / limit, 1.0)
@@ -123,45 +156,58 @@ class Neighbours:
 
     def _beside(self, job: int, other: int) -> float:
         """Return the rate of a job with one other on its GPU."""
-        one, two = self._share_names[job], self._share_names[other]
+        return self._pair_rate(self._share_names[job], self._share_names[other])
+
+    def _pair_rate(self, one: str | None, two: str | None) -> float:
         if one is None or two is None:
             return self.model.share
         return self._share.get((one, two), self.model.share)
+
+    def _spread_rate(self, job: int) -> float:
+        name = self._spread_names[job]
+        measured = None if name is None else self._spread.get((name, self._num_gpus[job]))
+        return self.model.spread if measured is None else measured
 
     def _locality_of(self, job: int, nodes: list[int]) -> float:
         factor = 1.0
         if not nodes or not self.model.by_locality:
             return factor
-        kind = int(self.problem.demand_of[job])
-        if kind not in self._fewest:
-            self._fewest[kind] = self._fewest_places(kind)
-        fewest_nodes, fewest_racks = self._fewest[kind]
+        fewest_nodes, fewest_racks = self.fewest_places(int(self.problem.demand_of[job]))
         if len(nodes) > fewest_nodes:
-            name = self._spread_names[job]
-            measured = None if name is None else self._spread.get((name, self._num_gpus[job]))
-            factor = self.model.spread if measured is None else measured
+            factor = self._spread_rate(job)
         if self.racks and len({self.racks[node] for node in nodes}) > fewest_racks:
             factor *= self.model.rack
         return factor
 
     def _fewest_places(self, kind: int) -> tuple[int, int]:
         """Return over how many nodes, and racks, a job of a class must go on the empty cluster."""
-        demand, problem = self.problem.demands[kind], self.problem
+        demand = self.problem.demands[kind]
+        wanted = demand.count if self.problem.devices else demand.gpus
+        room = self._room(demand)
+        racks = np.array(self.racks[: len(room)], dtype=np.int64)
+        of_racks = np.bincount(racks, weights=room[: len(racks)])
+        return _fewest(room, wanted), _fewest(of_racks, wanted)
+
+    def _room(self, demand: Any) -> np.ndarray:
+        """Return what each empty node holds of a class, tasks or GPUs, Int array (n,)."""
+        problem = self.problem
         if problem.devices:
+            examples, kind_of = self._node_kinds
             free: Any = problem.free_state()
-            wanted = demand.count
-            room = [free.room(node, demand) for node in range(len(problem.devices))]
-        else:
-            wanted = demand.gpus
-            sizes = problem.sizes.tolist()
-            room = [
-                size - size % demand.task if demand.allowed >> node & 1 else 0
-                for node, size in enumerate(sizes)
-            ]
-        of_racks: dict[int, int] = {}
-        for rack, tasks in zip(self.racks, room, strict=False):
-            of_racks[rack] = of_racks.get(rack, 0) + tasks
-        return _fewest(room, wanted), _fewest(list(of_racks.values()), wanted)
+            room: np.ndarray = np.array([free.room(node, demand) for node in examples])[kind_of]
+            return room
+        allowed = [demand.allowed >> node & 1 for node in range(len(problem.sizes))]
+        return np.where(allowed, problem.sizes - problem.sizes % demand.task, 0)
+
+    @cached_property
+    def _node_kinds(self) -> tuple[list[int], np.ndarray]:
+        """A node of each kind, and the number of each node's kind, Int array (n,)."""
+        examples, kind_of = [], np.zeros(len(self.problem.devices), dtype=np.int64)
+        for number, kind in enumerate(node_kinds(self.problem.devices)):
+            members = [node for node in range(len(kind_of)) if kind.members >> node & 1]
+            examples.append(members[0])
+            kind_of[members] = number
+        return examples, kind_of
 
     def _parts(self, job: int, where: Where) -> dict[int, _Part]:
         """Return what a job holds on each of its nodes."""
@@ -176,7 +222,7 @@ class Neighbours:
             tasks[node] = tasks.get(node, 0) + own
             if problem.devices and not problem.pooled:
                 part.devices |= grant
-        cores = self._cpus[job] * CORE_UNITS
+        cores = float(self.cpus[job]) * CORE_UNITS
         for node, part in parts.items():
             part.cores = round(cores * tasks[node] / total)
         return parts
@@ -242,14 +288,13 @@ def _together(factors: list[float]) -> float:
     """
     if len(factors) <= 1:
         return factors[0] if factors else 1.0
-    return 1.0 / (1.0 + sum(1.0 / factor - 1.0 for factor in factors))
+    cost = 0.0
+    for factor in factors:  # sum() adds otherwise from Python 3.12 on
+        cost += 1.0 / factor - 1.0
+    return 1.0 / (1.0 + cost)
 
 
-def _fewest(room: list[int], wanted: int) -> int:
+def _fewest(room: np.ndarray, wanted: int) -> int:
     """Return how many of the largest places hold so much together."""
-    held = 0
-    for count, size in enumerate(sorted(room, reverse=True), start=1):
-        held += size
-        if held >= wanted:
-            return count
-    return len(room)
+    held = np.cumsum(np.sort(room)[::-1])
+    return min(int(np.searchsorted(held, wanted)) + 1, len(room))

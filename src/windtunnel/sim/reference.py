@@ -20,6 +20,7 @@ from windtunnel.sim.decisions import Decider
 from windtunnel.sim.disruptions.backfill import HeldConservativeQueue, HeldEasyQueue
 from windtunnel.sim.disruptions.ledger import DisruptedLedger
 from windtunnel.sim.disruptions.outages import Outages
+from windtunnel.sim.disruptions.watched import WatchedDisruptedLedger
 from windtunnel.sim.jobs import JobView
 from windtunnel.sim.ledger import Ledger
 from windtunnel.sim.power.backfill import PoweredEasyQueue
@@ -99,7 +100,12 @@ def run(
                 ledger = WatchedLedger(problem, placement, overhead, policy, rates)
             return _fly(ledger, policy, _scheduler(ledger, policy, queueing), events, until)
         plans = queueing in BACKFILLING and policy.tier < 3  # noqa: PLR2004 - the tier's name
-        ledger = DisruptedLedger(problem, placement, overhead, disruptions, plans=plans)
+        if policy.watches:
+            ledger = WatchedDisruptedLedger(
+                problem, placement, overhead, disruptions, plans=plans, policy=policy
+            )
+        else:
+            ledger = DisruptedLedger(problem, placement, overhead, disruptions, plans=plans)
         outages = Outages(ledger)
         outages.scheduler = _scheduler(ledger, policy, queueing)
         return _fly(ledger, policy, outages.scheduler, events, until, outages=outages)

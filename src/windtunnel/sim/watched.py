@@ -34,8 +34,12 @@ class WatchedLedger(Ledger):
         rates: Rates | None = None,
     ) -> None:
         super().__init__(problem, placement, overhead, rates)
+        self.watched_by(policy)
+
+    def watched_by(self, policy: Policy) -> None:
+        """Tell a policy from now on; nothing runs yet."""
         self._policy = policy
-        self._rows: list[int] = problem.rows.tolist()
+        self._rows: list[int] = self.problem.rows.tolist()
         self._views: dict[int, JobView] = {}
 
     def start(self, job: int, now: float, where: Where) -> None:

@@ -68,7 +68,7 @@ def with_idle_killed(jobs: pa.Table, tails: np.ndarray, after: float) -> tuple[p
 
     Args:
         jobs: a jobs table (`windtunnel.schema`).
-        tails: s that each job was idle at its end, shape (n,), 0 = not, or not known.
+        tails: s that each job was idle to its end, shape (n,), 0 = not, or not known.
         after: idle for so many seconds, a job is ended.
 
     Returns:

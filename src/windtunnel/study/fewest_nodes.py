@@ -25,6 +25,7 @@ class FewestNodes:
     Attributes:
         cluster: with them.
         num_nodes: of the type that was varied (GPUs, of a pool).
+        num_now: of that type before.
         p90_wait: with them, s.
         tried: number of nodes -> P90 of the waits, s, in rising order; infinite = jobs that do
             not fit.
@@ -32,6 +33,7 @@ class FewestNodes:
 
     cluster: ClusterSpec
     num_nodes: int
+    num_now: int
     p90_wait: float
     tried: dict[int, float]
 
@@ -91,7 +93,7 @@ def fewest_nodes(
         else:
             low = middle
     return FewestNodes(
-        with_nodes(cluster, high - now), high, tried[high], dict(sorted(tried.items()))
+        with_nodes(cluster, high - now), high, now, tried[high], dict(sorted(tried.items()))
     )
 
 

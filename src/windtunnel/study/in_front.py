@@ -15,6 +15,7 @@ from windtunnel.errors import SpecError, nearest, quote
 from windtunnel.study.wait_causes import CAUSES
 
 if TYPE_CHECKING:
+    from windtunnel.characterize.recorded import Recorded
     from windtunnel.study.wait_causes import WaitCauses
 
 
@@ -27,10 +28,12 @@ class InFront:
         at: when it joined the line, or, where it still waits, the end of the log, s.
         num_gpus: what it asks for.
         wait: s; None = it never started.
+        left: when it left the line without a start, s; None = it started, or still waits.
         causes: s of its wait by cause; None = it never started.
-        running: jobs that held GPUs at that instant, most GPUs first, then in the table's order:
-            ``job_id``, ``user``, ``vc``, ``num_gpus``, ``start_time``, ``end_time`` (s; null = no
-            end is known).
+        running: other jobs that held GPUs when it joined, most GPUs first, then in the table's
+            order: ``job_id``, ``user``, ``vc``, ``num_gpus``, ``start_time``, ``end_time`` (s; null
+            = no end is known). Of jobs that start at that very instant those before it in the line
+            count.
         waiting: jobs that waited before it, in the order of the line: ``job_id``, ``user``,
             ``vc``, ``num_gpus``, ``since`` (s).
     """
@@ -39,6 +42,7 @@ class InFront:
     at: float
     num_gpus: float
     wait: float | None
+    left: float | None
     causes: dict[str, float] | None
     running: list[dict[str, Any]]
     waiting: list[dict[str, Any]]
@@ -75,8 +79,13 @@ def in_front(found: WaitCauses, job_id: str) -> InFront:
     place = int(places[0])
     begin, leave = found.line[:, 0], found.line[:, 1]
     told = np.flatnonzero(found.rows == row)
-    at = float(begin[place]) if len(told) else recorded.span[1]
-    holds = (recorded.start <= at) & (at < recorded.end) & (recorded.gpus > 0)
+    waits = bool(np.isinf(leave[place]))
+    at = recorded.span[1] if waits else float(begin[place])
+    end = _known_ends(recorded)
+    before = np.zeros(len(end), dtype=bool)
+    before[found.line_rows[:place]] = True
+    began = (recorded.start < at) | ((recorded.start == at) & before)
+    holds = began & ~(end <= at) & (recorded.gpus > 0)
     holders = np.flatnonzero(holds)
     holders = holders[np.lexsort((holders, -recorded.gpus[holders]))]
     ahead = np.flatnonzero((begin[:place] <= at) & (leave[:place] > at))
@@ -87,7 +96,7 @@ def in_front(found: WaitCauses, job_id: str) -> InFront:
         return told
 
     running = [
-        {**job, "start_time": float(recorded.start[i]), "end_time": _known(recorded.end[i])}
+        {**job, "start_time": float(recorded.start[i]), "end_time": _known(end[i])}
         for job, i in zip(described(holders), holders.tolist(), strict=True)
     ]
     waiting = [
@@ -98,7 +107,18 @@ def in_front(found: WaitCauses, job_id: str) -> InFront:
     if len(told):
         causes = dict(zip(CAUSES, found.causes[int(told[0])].tolist(), strict=True))
     wait = None if not len(told) else float(recorded.wait[row])
-    return InFront(job_id, at, float(recorded.gpus[row]), wait, causes, running, waiting)
+    left = None if len(told) or waits else float(leave[place])
+    return InFront(job_id, at, float(recorded.gpus[row]), wait, left, causes, running, waiting)
+
+
+def _known_ends(recorded: Recorded) -> np.ndarray:
+    """Return when jobs ended; NaN, too, where one still runs: its end is the log's."""
+    import pyarrow.compute as pc
+
+    jobs = recorded.jobs
+    open_ended = pc.and_(pc.equal(jobs["status"], "running"), pc.is_null(jobs["end_time"]))
+    still = np.asarray(pc.fill_null(open_ended, False).to_numpy(), dtype=bool)
+    return np.where(still, np.nan, recorded.end)
 
 
 def _known(value: float) -> float | None:

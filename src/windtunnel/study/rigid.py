@@ -184,7 +184,7 @@ def _rules(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: Fligh
     checked_events(options.events, policy)
     disruptions = _disruptions(options)
     if disruptions is not None:
-        _check_disruptable(disruptions, policy, devices, model)
+        _check_disruptable(disruptions, devices, model)
     governing = _governing(options, policy, queueing, disruptions, as_pool=as_pool)
     needs = {
         "slow-downs": model is not None,
@@ -312,7 +312,6 @@ def _governing(
 
 def _check_disruptable(
     disruptions: Disruptions,
-    policy: Policy,
     devices: DeviceRules | None,
     model: Slowdown | None,
 ) -> None:
@@ -326,12 +325,6 @@ def _check_disruptable(
             "slowdown",
             "what a job saves in checkpoints is counted at rate 1; expected a run without "
             "disruptions, or without slow-downs.",
-        )
-    if policy.watches or policy.keeps_books:
-        raise SpecError(
-            "disruptions",
-            f"policy {policy.label!r} keeps books of who runs, which failures do not reach yet; "
-            "expected another policy.",
         )
     if devices is not None and disruptions.reservations:
         raise SpecError(

@@ -1,9 +1,10 @@
 """Our own format: the jobs table itself as CSV or Parquet, read and written.
 
 CSV: a header line with the names of `windtunnel.schema.COLUMNS` in any order; an empty cell is
-unknown. ``job_id``, ``submit_time``, ``num_gpus`` and ``duration`` (or ``start_time`` and
-``end_time``) are required, the others may be absent. Further columns are kept as text. Parquet:
-the same columns with any types that cast to the schema's.
+unknown; a text that a spreadsheet would run has an apostrophe in front. ``job_id``,
+``submit_time``, ``num_gpus`` and ``duration`` (or ``start_time`` and ``end_time``) are required,
+the others may be absent. Further columns are kept as text. Parquet: the same columns with any types
+that cast to the schema's.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from windtunnel.schema import BY_NAME, as_jobs, conform_rows
 from windtunnel.traces.parquet import MAGIC, read_parquet
 from windtunnel.traces.readers import reader
 from windtunnel.traces.source import STDIN, read_bytes, short_name, source_name
+from windtunnel.traces.spreadsheet import guarded, unguarded
 from windtunnel.traces.tabular import MAX_GANG, parse_text
 from windtunnel.traces.trace import Trace, TraceMetadata
 
@@ -65,13 +67,13 @@ def _column(text: Any, name: str) -> pa.ChunkedArray:
     """Return one column in the schema's type; one that the schema lacks stays text."""
     known = BY_NAME.get(name)
     if known is None:
-        return text.text(name)
+        return unguarded(text.text(name))
     if known.type == pa.float64():
         time = name.endswith("_time") or name in {"duration", "estimate"}
         return text.floats(name, what="a number of seconds" if time else "a number")
     if known.type == pa.int32():
         return text.integers(name, largest=MAX_GANG)
-    cells = text.text(name)
+    cells = unguarded(text.text(name))
     if name in {"job_id", "status", "gpu_type"}:  # where an empty text can mean nothing
         return pc.if_else(pc.equal(cells, ""), pa.scalar(None, pa.string()), cells)
     return cells
@@ -115,7 +117,9 @@ def _odd(values: pa.ChunkedArray, kind: pa.DataType) -> str:
 def write_csv(jobs: Any, path: str | Path) -> None:
     """Write a jobs table as CSV, gzipped where the name ends in ``.gz``; `read_native` reads it.
 
-    The same table gives the same bytes. Numbers are written so that they read back exactly.
+    The same table gives the same bytes. Numbers are written so that they read back exactly; texts
+    that a spreadsheet would run get an apostrophe, which reading takes off
+    (`windtunnel.traces.spreadsheet`).
 
     Args:
         jobs: anything `windtunnel.schema.as_jobs` takes.
@@ -126,6 +130,9 @@ def write_csv(jobs: Any, path: str | Path) -> None:
         TraceError: the file cannot be written.
     """
     table = _flat(as_jobs(jobs))
+    for place, field in enumerate(table.schema):
+        if field.type == pa.string():
+            table = table.set_column(place, field.name, guarded(table.column(place)))
     header = ",".join(_header_cell(name) for name in table.column_names)
 
     def write(temporary: Path) -> None:

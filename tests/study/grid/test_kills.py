@@ -108,6 +108,7 @@ def _alive(pid: int) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_at_once_and_loses_nothing(file: Path, tmp_path: Path) -> None:
     file.write_text(TOML.replace("seeds = 10", "seeds = 3"), encoding="utf-8")
     out = tmp_path / "out"

@@ -163,18 +163,8 @@ def _proportional(instance: Instance, asked: Asked) -> Allocation:
     return allocation_of(asked.policy, instance, closed_forms.proportional_shares(instance))
 
 
-def _believed(instance: Instance, asked: Asked) -> tuple[Instance, np.ndarray]:
-    """Return the instance as max-min policies see it, and the factors s / prop, shape (jobs,)."""
-    instance.require_runnable(asked.policy)
-    if not asked.blind:
-        return instance, fairness.normalised(instance)
-    # A blind policy counts time: one step a second wherever the job is.
-    seen = replace(instance, throughputs=np.ones_like(instance.throughputs))
-    return seen, instance.scale_factors
-
-
 def _max_min(instance: Instance, asked: Asked) -> Allocation:
-    seen, factors = _believed(instance, asked)
+    seen, factors = fairness.believed(asked.policy, instance, blind=asked.blind)
     best, model, values = fairness.max_min(
         asked.policy,
         seen,
@@ -189,7 +179,7 @@ def _max_min(instance: Instance, asked: Asked) -> Allocation:
 
 
 def _strategy_proof(instance: Instance, asked: Asked) -> Allocation:
-    seen, factors = _believed(instance, asked)
+    seen, factors = fairness.believed(asked.policy, instance, blind=asked.blind)
     mean, shares, discounts = discounted(
         asked.policy,
         seen,
@@ -211,7 +201,7 @@ def _hierarchical(instance: Instance, asked: Asked) -> Allocation:
 
 
 def _filled(instance: Instance, asked: Asked, *, hierarchical: bool) -> Allocation:
-    seen, factors = _believed(instance, asked)
+    seen, factors = fairness.believed(asked.policy, instance, blind=asked.blind)
     filled = fill(
         asked.policy,
         seen,

@@ -12,8 +12,10 @@ import numpy as np
 
 from windtunnel.policies.gavel.allocation import Allocation, shares_of
 from windtunnel.policies.gavel.catalogue import POLICIES, allocate
-from windtunnel.policies.gavel.closed_forms import isolated_throughputs
+from windtunnel.policies.gavel.closed_forms import equal_split
+from windtunnel.policies.gavel.fairness import believed
 from windtunnel.policies.gavel.instance import Entity, Instance
+from windtunnel.policies.gavel.standing import StandingMaxMin
 from windtunnel.sim.rounds.contract import ALONE, Decision
 
 if TYPE_CHECKING:
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
 
 #: Shares below this are a solver's dust.
 _DUST = 1e-9
+#: Policies whose program is kept between decisions (`StandingMaxMin`).
+_STANDING = frozenset({"max_min_fairness", "max_min_fairness_perf"})
+#: With more kinds of jobs than that, a program of the jobs that are here alone is the smaller.
+_MOST_KINDS = 200
 
 
 class Shares:
@@ -61,17 +67,22 @@ class Shares:
         self.entities, self.entity_of, self.prices = entities, entity_of, prices
         self.packed = POLICIES[policy.allocation].packed
         self.previous: Allocation | None = None
+        self._num_gpus, self._gangs = work.num_gpus.astype(float), work.gangs.astype(float)
         self.isolated_time = np.zeros(work.num_jobs)
         self.notes: list[str] = []
         self._isolated_speed = np.ones(work.num_jobs)
         self.left = work.steps.astype(float).copy()
+        self._standing = self._standing_max_min()
         self._rng = random.Random(seed)  # noqa: S311 - a simulation's draws, not a secret
 
     def __call__(self, now: float, active: np.ndarray, left: np.ndarray) -> Decision:
         """Return the shares of the active jobs from ``now`` (s) on."""
         self.account(left)
+        split = equal_split(self._num_gpus, self._gangs[active])
+        self._isolated_speed[active] = (self.work.speeds[active] * split).sum(axis=1)
+        if self._standing is not None:
+            return _alone(active, self._standing.shares(active))
         instance = self._instance(now, active, left)
-        self._isolated_speed[active] = isolated_throughputs(instance)
         decided = allocate(
             self.policy.allocation,
             instance,
@@ -86,14 +97,29 @@ class Shares:
         self.notes += [note for note in decided.notes if note not in self.notes]
         alone, together = shares_of(instance, decided)
         used = np.flatnonzero((together > _DUST).any(axis=1))
-        members = np.concatenate(
-            [
-                np.column_stack([active, np.full(len(active), ALONE)]),
-                active[instance.pairs[used]].reshape(-1, 2),
-            ]
-        )
+        if not len(used):
+            return _alone(active, alone)
+        units = np.column_stack([active, np.full(len(active), ALONE)])
+        members = np.concatenate([units, active[instance.pairs[used]].reshape(-1, 2)])
         shares = np.concatenate([alone, together[used]])
         return Decision(members, np.where(shares > _DUST, shares, 0.0))
+
+    def _standing_max_min(self) -> StandingMaxMin | None:
+        """Return the program to keep between decisions, where there is one for the policy."""
+        name, everyone = self.policy.allocation, np.arange(self.work.num_jobs)
+        if name not in _STANDING or self.policy.partitions > 1 or not len(everyone):
+            return None
+        instance = self._instance(0.0, everyone, self.left)
+        usable = instance.runnable
+        if not usable.any(axis=1).all():
+            return None  # a decision that the job takes part in names it
+        seen, factors = believed(name, instance, blind=POLICIES[name].blind)
+        factors = factors / self.weights
+        alike = np.column_stack([seen.throughputs, self._gangs, factors, usable])
+        kinds, kind_of = np.unique(alike, axis=0, return_inverse=True)
+        if len(kinds) > _MOST_KINDS:
+            return None
+        return StandingMaxMin(name, seen, factors, usable=usable, kind_of=kind_of.ravel())
 
     def account(self, left: np.ndarray) -> None:
         """Book the steps done since the last call at the isolated speeds of that time.
@@ -109,13 +135,13 @@ class Shares:
     def _instance(self, now: float, active: np.ndarray, left: np.ndarray) -> Instance:
         work = self.work
         pairs = work.pairs_among(active) if self.packed else np.empty((0, 2), int)
-        num_gpus = work.num_gpus.astype(float)
+        num_gpus = self._num_gpus
         return Instance(
             gpu_types=work.gpu_types,
             num_gpus=num_gpus,
             job_ids=tuple(active.tolist()),
             throughputs=work.speeds[active],
-            scale_factors=work.gangs[active].astype(float),
+            scale_factors=self._gangs[active],
             weights=self.weights[active],
             steps_left=left[active],
             time_since_start=now - work.submit[active],
@@ -128,3 +154,9 @@ class Shares:
             entities=self.entities,
             job_entities=self.entity_of[active],
         )
+
+
+def _alone(active: np.ndarray, shares: np.ndarray) -> Decision:
+    """Return the decision that gives jobs shares of their own, shape (active, types)."""
+    members = np.column_stack([active, np.full(len(active), ALONE)])
+    return Decision(members, np.where(shares > _DUST, shares, 0.0))

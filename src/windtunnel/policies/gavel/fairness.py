@@ -6,6 +6,7 @@ NSDI'20.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,6 +32,24 @@ def normalised(instance: Instance) -> np.ndarray:
     return factors
 
 
+def believed(name: str, instance: Instance, *, blind: bool) -> tuple[Instance, np.ndarray]:
+    """Return the instance as max-min policies see it, and the factors s / prop, shape (jobs,).
+
+    Args:
+        name: the policy's name.
+        instance: the jobs.
+        blind: the policy counts time: one step a second wherever the job is.
+
+    Raises:
+        InfeasibleError: a job can run nowhere.
+    """
+    instance.require_runnable(name)
+    if not blind:
+        return instance, normalised(instance)
+    seen = replace(instance, throughputs=np.ones_like(instance.throughputs))
+    return seen, instance.scale_factors
+
+
 def max_min(
     name: str,
     instance: Instance,
@@ -53,6 +72,24 @@ def max_min(
     Returns:
         The smallest product, the model, and a solution's values, shape (columns,).
     """
+    model, scale = max_min_model(name, instance, factors, usable=usable, packed=packed, merge=merge)
+    solution = model.lp.solve(then=model.tie_breaks(scale))
+    return solution.objective, model, solution.values
+
+
+def max_min_model(
+    name: str,
+    instance: Instance,
+    factors: np.ndarray,
+    *,
+    usable: np.ndarray,
+    packed: bool,
+    merge: bool,
+) -> tuple[ShareModel, np.ndarray]:
+    """Return the program of `max_min`, unsolved, and the factor of each class.
+
+    Its last rows are the classes' levels, its last column is the smallest of them.
+    """
     model = share_model(
         name, instance, told_apart=(factors,), usable=usable, packed=packed, merge=merge
     )
@@ -62,8 +99,7 @@ def max_min(
     of, columns = model.entries.T
     model.lp.add_coefficients(levels[of], columns, model.speeds * scale[of])
     model.lp.add_coefficients(levels, smallest, -1.0)
-    solution = model.lp.solve(then=model.tie_breaks(scale))
-    return solution.objective, model, solution.values
+    return model, scale
 
 
 def finish_time(

@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING, Any
 import windtunnel
 from windtunnel.errors import SpecError, quote
 from windtunnel.report.names import MAX_TEXT, clean
+from windtunnel.report.palette import dark_pairs
+from windtunnel.report.templating import render
+from windtunnel.traces.spreadsheet import guarded_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -128,7 +131,7 @@ def _write_one(one: Collected, look: Look, folder: Path, formats: Sequence[str])
 
     assert one.data.table is not None  # noqa: S101 (the caller's condition, for the type checker)
     name = one.figure.name
-    pcsv.write_csv(one.data.table, folder / f"{name}.csv")
+    pcsv.write_csv(guarded_table(one.data.table), folder / f"{name}.csv")
     spec = one.figure.draw(one.data.table, look).to_dict(validate=False)
     svg = to_paper_svg(spec, look)
     if "svg" in formats:
@@ -202,12 +205,6 @@ def to_png(svg: str, look: Look, dpi: float = _PNG_DPI) -> bytes:
     return bytes(vl_convert.svg_to_png(_sized(svg, look, dpi)))
 
 
-_START = """\
-const spec = JSON.parse(document.getElementById("spec").textContent);
-drawChart("#chart", spec, {renderer: "svg", ast: true, mode: "vega-lite"});
-"""
-
-
 @functools.cache
 def vega_script() -> str:
     """Return Vega, Vega-Lite and vegaEmbed as one script that may stand in a page."""
@@ -227,16 +224,21 @@ def interactive(spec: dict[str, Any], title: str) -> str:
         spec: Vega-Lite.
         title: of the page.
     """
-    from markupsafe import escape
+    from markupsafe import Markup
 
+    told = clean(title, 160)
+    own = spec.get("title")
+    if told in (own, own.get("text") if isinstance(own, dict) else own):
+        spec = {key: value for key, value in spec.items() if key != "title"}  # it is the heading
     text = json.dumps(spec, allow_nan=False).replace("<", "\\u003c").replace("&", "\\u0026")
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f"<title>{escape(title)}</title>\n</head>\n<body>\n"
-        '<div id="chart"></div>\n'
-        f'<script type="application/json" id="spec">{text}</script>\n'
-        f"<script>{vega_script()}</script>\n<script>\n{_START}</script>\n</body>\n</html>\n"
-    )
+    context = {
+        "title": told,
+        "spec": Markup(text),  # noqa: S704 - no text of it can end the element
+        "vega": Markup(vega_script()),  # noqa: S704 - ours
+        "palette": dark_pairs(),
+        "version": windtunnel.__version__,
+    }
+    return render("chart.html.j2", context)
 
 
 def _shown(name: str, svg: str | None, formats: Sequence[str]) -> str:
@@ -259,18 +261,8 @@ def _page(
     notes: Sequence[str],
 ) -> str:
     """Return the page with every figure, its caption, who is in it, and its files."""
-    import jinja2
-
     from windtunnel.report.figures.drawing import report
 
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("windtunnel.report", "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
     entries = []
     for one, told in zip(found, report(found), strict=True):
         name = one.figure.name
@@ -283,13 +275,12 @@ def _page(
                 "files": [f"{name}.{ending}" for ending in ("csv", *formats)],
             }
         )
-    return str(
-        environment.get_template("figures.html.j2").render(
-            title=clean(title, 160),
-            command=clean(command, _MAX_COMMAND),
-            notes=[clean(note, MAX_TEXT) for note in notes],
-            drawn=[entry for entry in entries if entry["drawn"]],
-            undrawn=[entry for entry in entries if not entry["drawn"]],
-            version=windtunnel.__version__,
-        )
-    )
+    context = {
+        "title": clean(title, 160),
+        "command": clean(command, _MAX_COMMAND),
+        "notes": [clean(note, MAX_TEXT) for note in notes],
+        "drawn": [entry for entry in entries if entry["drawn"]],
+        "undrawn": [entry for entry in entries if not entry["drawn"]],
+        "version": windtunnel.__version__,
+    }
+    return render("figures.html.j2", context)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel.sim.compiled import usage_flights
 from windtunnel.sim.compiled.loading import load_kernels
 from windtunnel.sim.contract import (
     BACKFILLING,
@@ -27,11 +28,15 @@ if TYPE_CHECKING:
     from windtunnel.sim.contract import Placement, Policy
     from windtunnel.sim.disruptions.plan import Plan
     from windtunnel.sim.problem import Problem
+    from windtunnel.sim.rates import Rates
 
 NAME = "compiled"
 #: What this engine can run.
 FEATURES: frozenset[str] = frozenset(
-    {"tier1", "tier2", "preemption", "levels", "disruptions", "event order", *BACKFILLING}
+    {
+        *("tier1", "tier2", "preemption", "levels", "slow-downs", "usage"),
+        *("disruptions", "event order", *BACKFILLING),
+    }
 )
 
 
@@ -45,6 +50,7 @@ def run(
     until: float = math.inf,
     events: str = "batch",
     disruptions: Plan | None = None,
+    rates: Rates | None = None,
 ) -> Flight:
     """Fly the jobs under the policy; arguments and result as in `windtunnel.sim.reference.run`.
 
@@ -59,8 +65,11 @@ def run(
             until=until, events=events, plan=disruptions,
         )  # fmt: skip
     room = kernels["room"]
+    if rates is not None:
+        return _slowed(problem, policy, placement, rates, queueing, float(overhead), until)
     by_service = policy.levels is not None or (policy.by_remaining and policy.by_service)
-    order, position = (None, None) if by_service else _order(problem, policy)
+    by_usage = policy.usage_order
+    order, position = (None, None) if by_service or by_usage else _order(problem, policy)
     tables = room.tables(problem, placement)
     sizes = np.bincount(problem.demand_of, minlength=len(problem.demands))
     class_start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -88,7 +97,15 @@ def run(
             record.end, record.offsets, record.nodes, record.gpus, points,
         )  # fmt: skip
     else:
-        if queueing == "conservative":
+        if by_usage is not None:
+            shortest = queueing == "easy_sjbf"
+            arrival = np.arange(len(problem.rows))
+            started = usage_flights.fly(
+                problem, by_usage, tables, placement=code, queueing=queueing,
+                class_start=class_start, until=until,
+                estimated=_places(problem.estimate) if shortest else (arrival, arrival),
+            )  # fmt: skip
+        elif queueing == "conservative":
             started = kernels["conservative_kernel"].fly(
                 problem.submit, problem.duration, problem.estimate, position, order,
                 problem.demand_of, room.slots(problem), *tables, code, until,
@@ -138,6 +155,44 @@ def _fly_in_steps(
     tables = room.tables(problem, placement)
     flight: Flight = loaded["flying"].fly(problem, plan, tables, order, position, rules, chosen)
     return flight
+
+
+def _slowed(
+    problem: Problem,
+    policy: Policy,
+    placement: Placement,
+    rates: Rates,
+    queueing: str,
+    overhead: float,
+    until: float,
+) -> Flight:
+    """Fly the jobs at rates that change, with the kernels made for that."""
+    room = load_kernels()["room"]
+    kernels = load_kernels(("run",), f"{__package__}.slowed")["run"]
+    neighbours: Any = rates.neighbours
+    tables, code = room.tables(problem, placement), room.code(problem, placement)
+    by_service = policy.levels is not None or (policy.by_remaining and policy.by_service)
+    order, position = (None, None) if by_service else _order(problem, policy)
+    if policy.preemptive:
+        parts, lost = kernels.fly_quota(
+            problem, neighbours, tables, position, levels=policy.levels,
+            by_remaining=policy.by_remaining, by_service=policy.by_service,
+            every=float(policy.every or 0.0), placement=code, strict=queueing == "strict",
+            overhead=overhead, until=until,
+        )  # fmt: skip
+    elif queueing in BACKFILLING:
+        shortest = queueing == "easy_sjbf"
+        estimated, by_estimate = _places(problem.estimate) if shortest else (order, position)
+        parts, lost = kernels.fly_easy(
+            problem, neighbours, tables, order, position, estimated, by_estimate, placement=code,
+            shortest_first=shortest, until=until,
+        )  # fmt: skip
+    else:
+        parts, lost = kernels.fly_queue(
+            problem, neighbours, tables, order, position, placement=code,
+            strict=queueing == "strict", until=until,
+        )  # fmt: skip
+    return _flight(problem, parts, until, lost)
 
 
 def _order(problem: Problem, policy: Policy) -> tuple[np.ndarray, np.ndarray]:
@@ -194,7 +249,9 @@ def _keys(problem: Problem, policy: Policy) -> np.ndarray:
     return keys
 
 
-def _flight(problem: Problem, parts: tuple[Any, ...], until: float) -> Flight:
+def _flight(
+    problem: Problem, parts: tuple[Any, ...], until: float, lost: np.ndarray | None = None
+) -> Flight:
     """Return the kernel's arrays, which are in arrival order, as a flight in table order."""
     (start, end, run_time, preemptions, segment_job, segment_start, segment_end,
      offsets, where, gpus, points) = parts  # fmt: skip
@@ -228,4 +285,5 @@ def _flight(problem: Problem, parts: tuple[Any, ...], until: float) -> Flight:
         segment_end=segment_end,
         **vars(places(problem, segment_job, offsets, (where, gpus))),
         scheduling_points=int(points),
+        slowdown_time=None if lost is None else by_row(lost, 0.0),
     )

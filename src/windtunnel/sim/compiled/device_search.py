@@ -7,6 +7,7 @@ from numba import njit
 
 from windtunnel.cluster.devices import MILLI
 from windtunnel.sim.compiled.device_scores import draw_bits, score_of
+from windtunnel.sim.compiled.device_sets import bit_count, first_idle
 from windtunnel.sim.compiled.device_tables import (
     ALLOWED,
     AMOUNT,
@@ -26,6 +27,7 @@ from windtunnel.sim.compiled.device_tables import (
     GPUS,
     IDLE,
     IDLERS,
+    KINDS,
     LARGEST,
     LEAST_IDLE,
     MASKED,
@@ -36,21 +38,24 @@ from windtunnel.sim.compiled.device_tables import (
     RANK,
     ROOMIEST,
     SCORED,
+    SETS,
     TIES,
     TOTAL,
     VERSION,
     WANT_CORES,
     WANT_MEM,
     WHOLE,
+    WORDS,
     WORST_FIT,
 )
+from windtunnel.sim.compiled.nodes import lowest_bit
 
 #: More than there are nodes: a score and a node's index make one number, a node's key.
 SPAN = 1 << 21
 #: Above every key; its negative is below every key.
 NO_KEY = np.int64(1) << 62
-#: How many of the best nodes by sums are tried before all are looked at device by device.
-MOST_TRIES = 4
+#: So few nodes of a word are looked at one by one, more of them all at once.
+FEW = 40
 #: Random draws from here on are for nodes; see `windtunnel.placements.scored`.
 _NODE_DRAWS = 1 << 32
 
@@ -201,25 +206,6 @@ def tie_of(node, rows, which):
 
 
 @njit(cache=True)
-def _plain_best(node, rows, classes, kind, placement, tasks):
-    """Return what `best_node` does, for scores that are a column of the table, ties by index."""
-    if tasks == 1 or classes[kind, PART] == 0 or rows[0, POOLED]:
-        best = _lowest_key(node, rows, classes, kind, placement, tasks, -NO_KEY, several=False)
-        return best & (SPAN - 1) if best < NO_KEY else np.int64(-1)
-    # Whether the shares of several tasks fit a node's devices must be looked at device by device.
-    # Nodes that have enough in sum mostly pass, and are found fast.
-    best = -NO_KEY
-    for _ in range(MOST_TRIES):
-        best = _lowest_key(node, rows, classes, kind, placement, tasks, best, several=True)
-        if best == NO_KEY:
-            return np.int64(-1)
-        which = best & (SPAN - 1)
-        if has_room(node, rows, classes, kind, which, tasks):
-            return which
-    return _best_by_room(node, rows, classes, kind, placement, tasks, best)
-
-
-@njit(cache=True)
 def _score_column(rows, placement):
     """Return the column of the table that scores nodes, and 1, -1 or 0: lowest, highest, any."""
     score = TOTAL
@@ -233,65 +219,91 @@ def _score_column(rows, placement):
     return score, sign
 
 
-# Inlined, so that each of the two kinds of callers gets a loop with only what it needs.
-@njit(cache=True, inline="always")
-def _lowest_key(node, rows, classes, kind, placement, tasks, beyond, several):
-    """Return the lowest key above ``beyond`` of the nodes that have enough for the tasks.
+@njit(cache=True)
+def _lowest_key(node, column, want, cores, mem, score, sign, first, bits):
+    """Return the lowest key of the nodes from ``first`` on, a bit each, that have what is wanted.
 
-    A node's key is its score and its index; `NO_KEY` = there is none. The shares of several tasks
-    are looked at in sum only. The loop over the nodes of a word has no branch, and so the compiler
-    turns it into vector instructions.
+    Without a branch, so that the compiler turns the loop into vector instructions.
     """
-    part = classes[kind, PART]
-    column = TOTAL
-    want = np.int64(0)
-    if rows[0, POOLED]:
-        want = tasks * (classes[kind, WHOLE] * MILLI + part)
-    elif several:
-        want = tasks * part
-    elif part > 0:
-        column, want = ROOMIEST, part
-    elif classes[kind, WHOLE] > 0:
-        column, want = IDLE, tasks * classes[kind, WHOLE]
-    cores = tasks * classes[kind, WANT_CORES]
-    mem = tasks * classes[kind, WANT_MEM]
-    score, sign = _score_column(rows, placement)
-    # No node with room has a lower score than one that the tasks fill; the first one of these wins.
-    enough = NO_KEY if placement == FIRST_FIT else -NO_KEY
-    if placement == BEST_FIT:
-        enough = (tasks * (classes[kind, WHOLE] * MILLI + part) + 1) * SPAN
     best = NO_KEY
-    masked = classes[kind, MASKED]
-    count = node.shape[1]
-    for word in range((count + 63) >> 6):
-        bits = classes[kind, ALLOWED + word] if masked else np.int64(-1)
-        if bits == 0:
-            continue
-        for which in range(word << 6, min(count, (word + 1) << 6)):
-            key = sign * node[score, which] * SPAN + which
-            fits = (
-                (node[column, which] >= want)
-                & (node[CORES, which] >= cores)
-                & (node[MEM, which] >= mem)
-                & ((bits >> (which & 63)) & 1 != 0)
-            )
-            if several:
-                fits &= (node[ROOMIEST, which] >= part) & (key > beyond)
-            best = min(best, key if fits else NO_KEY)
-        if best < enough:
-            break
+    for which in range(first, min(node.shape[1], first + 64)):
+        key = sign * node[score, which] * SPAN + which
+        fits = (
+            (node[column, which] >= want)
+            & (node[CORES, which] >= cores)
+            & (node[MEM, which] >= mem)
+            & ((bits >> (which & 63)) & 1 != 0)
+        )
+        best = min(best, key if fits else NO_KEY)
     return best
 
 
 @njit(cache=True)
-def _best_by_room(node, rows, classes, kind, placement, tasks, beyond):
-    """Return the node with room for the tasks that has the lowest key above ``beyond``, or -1."""
+def _plain_best(node, rows, classes, kind, placement, tasks):
+    """Return what `best_node` does, for scores that are a column of the table, ties by index.
+
+    A node's key is its score and its index: the lowest key wins. Everything that nodes are compared
+    with is read first, and nothing is called for a node, but where the shares of several tasks must
+    be looked at device by device.
+    """
+    whole = classes[kind, WHOLE]
+    part = classes[kind, PART]
+    several = tasks > 1 and part > 0 and not rows[0, POOLED]
+    column = TOTAL
+    want = tasks * (whole * MILLI + part)
+    if part > 0 and not several and not rows[0, POOLED]:
+        column, want = ROOMIEST, part
+    elif whole > 0 and not rows[0, POOLED]:
+        column, want = IDLE, tasks * whole
+    cores = tasks * classes[kind, WANT_CORES]
+    mem = tasks * classes[kind, WANT_MEM]
     score, sign = _score_column(rows, placement)
+    masked = classes[kind, MASKED]
+    words = rows[0, WORDS]
     best = NO_KEY
-    for which in range(node.shape[1]):
-        key = sign * node[score, which] * SPAN + which
-        if beyond < key < best and has_room(node, rows, classes, kind, which, tasks):
-            best = key
+    # Of nodes of one kind that run nothing the first one is as good as any.
+    for own in range(rows[0, KINDS]):
+        which = first_idle(rows, own)
+        if (
+            which >= 0
+            and node[column, which] >= want
+            and node[CORES, which] >= cores
+            and node[MEM, which] >= mem
+            and may_use(classes, kind, which)
+            and (not several or has_room(node, rows, classes, kind, which, tasks))
+        ):
+            best = min(best, sign * node[score, which] * SPAN + which)
+    # No node with room has a lower score than one that the tasks fill; the first one of these wins.
+    enough = NO_KEY if placement == FIRST_FIT else -NO_KEY
+    if placement == BEST_FIT:
+        enough = (tasks * (whole * MILLI + part) + 1) * SPAN
+    begin = words if whole > 0 or part > 0 else 0  # the set `WITH_GPUS`, or `IN_USE`
+    for word in range(words):
+        bits = rows[SETS, begin + word]
+        if bits == 0:
+            continue
+        if best < enough and (best & (SPAN - 1)) >> 6 < word:
+            break
+        if masked:
+            bits &= classes[kind, ALLOWED + word]
+        if not several and bit_count(bits) > FEW:
+            found = _lowest_key(
+                node, column, want, cores, mem, score, sign, word << 6, bits
+            )  # fmt: skip
+            best = min(best, found)
+            continue
+        while bits != 0:
+            which = (word << 6) + lowest_bit(bits)
+            bits &= bits - 1
+            key = sign * node[score, which] * SPAN + which
+            if (
+                key < best
+                and node[column, which] >= want
+                and node[CORES, which] >= cores
+                and node[MEM, which] >= mem
+                and (not several or has_room(node, rows, classes, kind, which, tasks))
+            ):
+                best = key
     return best & (SPAN - 1) if best < NO_KEY else np.int64(-1)
 
 

@@ -3,11 +3,12 @@
 Three integer tables, as in `windtunnel.sim.compiled.nodes`:
 
 * ``node`` (..., nodes): one column a node, so that a search over all nodes reads memory in order.
-  Rows `TOTAL` ... `ROOMIEST`, then from `DEVICES` on the free thousandths of each device (one row
+  Rows `TOTAL` ... `KIND`, then from `DEVICES` on the free thousandths of each device (one row
   of all on pooled nodes), then, from row ``rows[0, HELD]`` on, how many tasks of each group (a
   share, one GPU, two ...) the node runs.
-* ``rows``: row 0 has the settings, columns `DRAWS` ... `W_GPUS`; row `STEPS` the least gain of each
-  integer score of FGD; rows `LEFT` and `CHOSEN` are scratch paper; from row `SHAPES` on one shape
+* ``rows``: row 0 has the settings, columns `DRAWS` ... `WORDS`; row `STEPS` the least gain of each
+  integer score of FGD; rows `LEFT` and `CHOSEN` are scratch paper; rows `SETS` and `IDLE_KINDS` are
+  for `windtunnel.sim.compiled.device_sets`; from row `SHAPES` on one shape
   of the target workload a row; from row ``rows[0, CACHE]`` on (where it is not 0) two rows a score
   class: at which version of a node it was scored, plus 1, and the score.
 * ``classes`` (classes, ...): one demand class a row, columns `COUNT` ... `MASKED`, then the allowed
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from windtunnel.cluster.devices import MILLI, UNLIMITED, largest_node, name_ranks
+from windtunnel.cluster.devices import MILLI, UNLIMITED, largest_node, name_ranks, node_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,17 +57,25 @@ MOST_KEPT = 1 << 27
 #: Rows of ``node``. Where cores or memory are not constrained their size is -1, and more of them is
 #: free than anybody asks for; `ROOMIEST` = most free thousandths of one device.
 TOTAL, IDLE, CORES, MEM, VERSION, TASKS, GPUS, SIZE_CORES, SIZE_MEM = range(9)
-RANK, FRAGS, FRAGS_AT, ROOMIEST, DEVICES = range(9, 14)
+RANK, FRAGS, FRAGS_AT, ROOMIEST, KIND, DEVICES = range(9, 15)
 #: Columns of row 0 of ``rows``; `SCALE` = steps of a score of 1; `EACH` = devices a node; `IDLERS`
 #: = nodes that run nothing; `FREE` = free thousandths of all GPUs.
 DRAWS, SEED, SCALE, TIES, FILL, POOLED, MAX_CORES, MAX_MILLI, EACH, HELD, NUM_SHAPES, CACHE = range(
     12
 )
 IDLERS, FREE = range(12, 14)
-#: Further columns of row 0: thousandths that cores, memory and GPUs count for.
-W_CORES, W_MEM, W_GPUS = range(14, 17)
+#: Further columns of row 0: thousandths that cores, memory and GPUs count for; kinds of nodes that
+#: are told apart; words of a set of nodes.
+W_CORES, W_MEM, W_GPUS, KINDS, WORDS = range(14, 19)
 #: Rows of ``rows``.
-STEPS, LEFT, CHOSEN, SHAPES = range(1, 5)
+STEPS, LEFT, CHOSEN, SETS, IDLE_KINDS, SHAPES = range(1, 7)
+#: Sets in row `SETS`: nodes in use; those of them with GPUs left; nodes whose kind is not told
+#: apart, which always count as in use; from `FIRST_KIND` on, of each kind those that run nothing.
+IN_USE, WITH_GPUS, OF_NO_KIND, FIRST_KIND = range(4)
+#: Most kinds that are told apart. In row `IDLE_KINDS`: scratch paper for the room of each, and from
+#: `HINTS` on a word before which the kind's set has no node.
+MOST_KINDS = 32
+HINTS = MOST_KINDS
 #: Columns of a shape's row.
 S_COUNT, S_CORES, S_MILLI, S_GPUS, S_MASKED, S_ALLOWED = range(6)
 #: Columns of ``classes``; `AMOUNT` = GPU milli of the whole gang (where the tables of plain nodes
@@ -114,7 +123,7 @@ def tables(
     classes, scored = _class_table(demands, words, len(cluster), fill=placement.gang == "fill")
     shapes = _shape_table(cluster, placement.workload, words)
     each = 1 if pooled else max((n.gpus for n in cluster), default=0)
-    width = max(len(cluster), STEP_COUNT, shapes.shape[1], each, W_GPUS + 1)
+    width = max(len(cluster), STEP_COUNT, shapes.shape[1], each, WORDS + 1)
     first = SHAPES + len(shapes)
     kept = 2 * scored if CODES[placement.name] in KEPT else 0
     if kept * width > MOST_KEPT:
@@ -128,7 +137,34 @@ def tables(
     rows[0, W_CORES : W_GPUS + 1] = placement.weights
     rows[STEPS, : len(placement.steps)] = placement.steps
     rows[SHAPES:first, : shapes.shape[1]] = shapes
+    _sort_in_all(cluster, node, rows, words)
     return node, rows, classes
+
+
+def _sort_in_all(
+    cluster: Sequence[DeviceNode], node: np.ndarray, rows: np.ndarray, words: int
+) -> None:
+    """Fill the sets of nodes, with nothing running; a kind has several nodes, and there are few."""
+    most = min(MOST_KINDS, rows.shape[1] // max(words, 1) - FIRST_KIND)
+    kinds = sorted(node_kinds(cluster), key=lambda kind: -kind.count)[:most]
+    sets = np.zeros((FIRST_KIND + len(kinds), words), dtype=np.int64)
+    node[KIND] = -1
+    left = (1 << len(cluster)) - 1
+    for own, kind in enumerate(kinds):
+        sets[FIRST_KIND + own] = _words(kind.members, words)
+        node[KIND, _indices(kind.members, len(cluster))] = own
+        left ^= kind.members
+    with_gpus = left & sum(1 << index for index, one in enumerate(cluster) if one.gpus)
+    for number, members in ((IN_USE, left), (WITH_GPUS, with_gpus), (OF_NO_KIND, left)):
+        sets[number] = _words(members, words)
+    rows[SETS, : sets.size] = sets.reshape(-1)
+    rows[0, KINDS : WORDS + 1] = len(kinds), words
+
+
+def _indices(members: int, nodes: int) -> np.ndarray:
+    """Return the indices of the nodes of a set, ascending."""
+    bits = np.frombuffer(members.to_bytes((nodes + 7) // 8, "little"), np.uint8)
+    return np.flatnonzero(np.unpackbits(bits, bitorder="little"))
 
 
 def _node_table(cluster: Sequence[DeviceNode], *, pooled: bool) -> np.ndarray:

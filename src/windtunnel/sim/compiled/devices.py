@@ -15,11 +15,11 @@ from windtunnel.sim.compiled.device_scores import copy_left, device_for
 from windtunnel.sim.compiled.device_search import (
     best_node,
     known_score,
-    may_use,
     room_for,
     sums_allow,
     tie_of,
 )
+from windtunnel.sim.compiled.device_sets import first_idle, sort_in
 from windtunnel.sim.compiled.device_tables import (
     CAPACITY,
     CHOSEN,
@@ -29,19 +29,25 @@ from windtunnel.sim.compiled.device_tables import (
     DRAWS,
     FGD,
     FILL,
+    FIRST_KIND,
     FREE,
     GPUS,
     GROUP,
     HELD,
     IDLE,
+    IDLE_KINDS,
     IDLERS,
+    KIND,
+    KINDS,
     LARGEST,
     LEFT,
     MEM,
+    OF_NO_KIND,
     PART,
     POOLED,
     RANDOM,
     ROOMIEST,
+    SETS,
     SIZE_CORES,
     SIZE_MEM,
     TASKS,
@@ -50,6 +56,7 @@ from windtunnel.sim.compiled.device_tables import (
     WANT_CORES,
     WANT_MEM,
     WHOLE,
+    WORDS,
 )
 from windtunnel.sim.compiled.nodes import lowest_bit
 
@@ -130,6 +137,7 @@ def _count_tasks(node, rows, classes, kind, which, tasks, sign):
     if classes[kind, GROUP] >= 0:
         node[rows[0, HELD] + classes[kind, GROUP], which] -= sign * tasks
     node[VERSION, which] += 1
+    sort_in(node, rows, which)
 
 
 @njit(cache=True)
@@ -210,26 +218,33 @@ def _take_gang(node, rows, classes, kind, placement, nodes, gpus, offset):
     count = classes[kind, COUNT]
     rest = count
     entry = offset
-    known = np.int64(-1)  # the last node looked at: nodes of one size, empty, have the same room
-    room = np.int64(0)
-    for which in range(node.shape[1]):
+    # Nodes of one kind that run nothing have the same room.
+    for own in range(rows[0, KINDS]):
+        which = first_idle(rows, own)
+        room = 0 if which < 0 else room_for(node, rows, classes, kind, which)
+        rows[IDLE_KINDS, own] = room
+    words = rows[0, WORDS]
+    for word in range(words):
         if rest == 0:
             break
-        if node[TASKS, which] != 0 or not may_use(classes, kind, which):
-            continue
-        if (
-            known < 0
-            or node[GPUS, which] != node[GPUS, known]
-            or node[SIZE_CORES, which] != node[SIZE_CORES, known]
-            or node[SIZE_MEM, which] != node[SIZE_MEM, known]
-        ):
-            room = np.int64(room_for(node, rows, classes, kind, which))
-            known = np.int64(which)
-        if 0 < room <= rest:
-            entry = _grant(
-                node, rows, classes, kind, placement, which, room, count - rest, nodes, gpus, entry
-            )
-            rest -= room
+        bits = rows[SETS, OF_NO_KIND * words + word]
+        for own in range(rows[0, KINDS]):
+            if 0 < rows[IDLE_KINDS, own] <= rest:
+                bits |= rows[SETS, (FIRST_KIND + own) * words + word]
+        while bits != 0:
+            which = (word << 6) + lowest_bit(bits)
+            bits &= bits - 1
+            own = node[KIND, which]
+            if own >= 0:
+                room = rows[IDLE_KINDS, own]
+            else:
+                room = 0 if node[TASKS, which] else room_for(node, rows, classes, kind, which)
+            if 0 < room <= rest:
+                entry = _grant(
+                    node, rows, classes, kind, placement, which, room, count - rest,
+                    nodes, gpus, entry,
+                )  # fmt: skip
+                rest -= room
     if rest > 0:
         # A whole node taken above has less than one task left, so it cannot be picked again.
         which = best_node(node, rows, classes, kind, placement, rest)

@@ -14,10 +14,10 @@ from windtunnel.sim.compiled.borrow import borrowed
 from windtunnel.sim.compiled.heaps import pop_int, pop_time, push_int, push_time
 from windtunnel.sim.compiled.room import ON_DEVICES, give, take
 from windtunnel.sim.compiled.waiting_classes import (
-    GROUP,
     OPEN,
     TRIED,
     first_fitting,
+    new_book,
     open_all,
     shut,
     take_out,
@@ -63,10 +63,8 @@ def fly(
     heap = borrowed(owned_heap)
     kinds = len(class_start) - 1
     waiting = np.zeros(kinds, dtype=np.int64)
-    owned_book = np.full((5, kinds), -1, dtype=np.int64)
-    owned_book[GROUP] = group_of
+    owned_book = new_book(group_of)
     book = borrowed(owned_book)
-    num_groups = np.max(group_of) + 1 if kinds > 0 else 0
     num_open = 0
     owned_freed = np.empty(64, dtype=np.int64)  # nodes on which room was given back
     freed = borrowed(owned_freed)
@@ -116,7 +114,7 @@ def fly(
         # than are noted, everywhere.
         noted = placement >= ON_DEVICES and 0 < num_freed < len(freed)
         if completed and not strict and not noted:
-            num_open = open_all(book, num_open, num_groups)
+            num_open = open_all(book, num_open)
         while True:
             # The next candidate: the head of the queue, or the best head of an open class.
             place = -1
@@ -136,7 +134,7 @@ def fly(
                 reopened = -1
                 if noted:
                     reopened = first_fitting(
-                        book, num_groups, node, rows, classes, freed, num_freed, points,
+                        book, node, rows, classes, freed, num_freed, points,
                         heap, class_start, best,
                     )  # fmt: skip
                 if reopened >= 0:

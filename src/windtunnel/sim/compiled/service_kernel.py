@@ -30,7 +30,7 @@ ARRIVED, POINTS, SEGMENTS, WAITING, RUNNING, ENDS, ENTRY, STARTING, ROUNDS, STOP
 
 
 @njit(cache=True)
-def _find(keys, jobs, size, key, job):
+def find(keys, jobs, size, key, job):
     """Return the place of (key, job) in a sorted list, or where it belongs."""
     low, high = 0, size
     while low < high:
@@ -43,9 +43,9 @@ def _find(keys, jobs, size, key, job):
 
 
 @njit(cache=True)
-def _insert(keys, jobs, size, key, job):
+def insert(keys, jobs, size, key, job):
     """Add (key, job) to a sorted list; return the new size."""
-    place = _find(keys, jobs, size, key, job)
+    place = find(keys, jobs, size, key, job)
     for index in range(size, place, -1):
         keys[index] = keys[index - 1]
         jobs[index] = jobs[index - 1]
@@ -55,7 +55,7 @@ def _insert(keys, jobs, size, key, job):
 
 
 @njit(cache=True)
-def _sort(keys, jobs, size):
+def sort(keys, jobs, size):
     """Sort a list that is nearly sorted by (key, job)."""
     for index in range(1, size):
         key, job = keys[index], jobs[index]
@@ -71,7 +71,7 @@ def _sort(keys, jobs, size):
 
 
 @njit(cache=True)
-def _level(attained, bounds, values):
+def level(attained, bounds, values):
     """Return the key of an attained service: its level's value, or itself without levels."""
     if len(values) == 0:
         return attained
@@ -79,7 +79,7 @@ def _level(attained, bounds, values):
 
 
 @njit(cache=True)
-def _walk(
+def walk(
     run_keys, run_jobs, running, wait_keys, wait_jobs, waiting, class_of, classes, quota, strict,
     starting, dropped,
 ):  # fmt: skip
@@ -158,7 +158,7 @@ def _advance(
                 job = record.job[segment]
                 if progress.segment_of[job] != segment:
                     continue  # preempted since
-                place = _find(run_keys, run_jobs, running, key_of[job], job)
+                place = find(run_keys, run_jobs, running, key_of[job], job)
                 running -= 1
                 for index in range(place, running):
                     run_keys[index] = run_keys[index + 1]
@@ -173,9 +173,9 @@ def _advance(
             while arrived < count and submit[arrived] == now:
                 key = progress.remaining[arrived] * gpus[arrived]
                 if attained:
-                    key = _level(0.0, bounds, values)
+                    key = level(0.0, bounds, values)
                 key_of[arrived] = key
-                waiting = _insert(wait_keys, wait_jobs, waiting, key, arrived)
+                waiting = insert(wait_keys, wait_jobs, waiting, key, arrived)
                 arrived += 1
             if is_round:
                 rounds += 1
@@ -187,12 +187,12 @@ def _advance(
                     if attained:
                         start = record.start[progress.segment_of[job]]
                         service = (run_before[job] + now - start) * gpus[job]
-                        key = _level(service, bounds, values)
+                        key = level(service, bounds, values)
                     else:
                         key = (progress.projected[job] - now) * gpus[job]
                     run_keys[index] = key
                     key_of[job] = key
-                _sort(run_keys, run_jobs, running)
+                sort(run_keys, run_jobs, running)
             if is_round and attained:
                 # Jobs that were stopped since the last round wait with a key of that round.
                 for index in range(num_stopped):
@@ -200,17 +200,17 @@ def _advance(
                     is_stopped[job] = False
                     if progress.segment_of[job] >= 0 or not np.isnan(progress.end[job]):
                         continue
-                    place = _find(wait_keys, wait_jobs, waiting, key_of[job], job)
+                    place = find(wait_keys, wait_jobs, waiting, key_of[job], job)
                     waiting -= 1
                     for later in range(place, waiting):
                         wait_keys[later] = wait_keys[later + 1]
                         wait_jobs[later] = wait_jobs[later + 1]
-                    key_of[job] = _level(run_before[job] * gpus[job], bounds, values)
-                    waiting = _insert(wait_keys, wait_jobs, waiting, key_of[job], job)
+                    key_of[job] = level(run_before[job] * gpus[job], bounds, values)
+                    waiting = insert(wait_keys, wait_jobs, waiting, key_of[job], job)
                 num_stopped = 0
             if waiting == 0:
                 continue
-            num_starting, num_dropped = _walk(
+            num_starting, num_dropped = walk(
                 run_keys, run_jobs, running, wait_keys, wait_jobs, waiting, class_of, classes,
                 quota, strict, starting, dropped,
             )  # fmt: skip
@@ -244,7 +244,7 @@ def _advance(
                         num_stopped += 1
                     if not attained:
                         key_of[job] = (progress.remaining[job] + overhead) * gpus[job]
-                    waiting = _insert(wait_keys, wait_jobs, waiting, key_of[job], job)
+                    waiting = insert(wait_keys, wait_jobs, waiting, key_of[job], job)
             stuck[:] = False
             entry = 0
         resuming = False
@@ -277,7 +277,7 @@ def _advance(
             num_ends = push_time(record.ends, record.ending, num_ends, end, segments)
             segments += 1
             record.offsets[segments] = offset + taken
-            running = _insert(run_keys, run_jobs, running, key_of[job], job)
+            running = insert(run_keys, run_jobs, running, key_of[job], job)
             placed += 1
         if placed > 0:
             write = 0

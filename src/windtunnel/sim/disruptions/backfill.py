@@ -48,7 +48,7 @@ class HeldEasyQueue(EasyQueue):
             while changed < len(changes) and changes[changed][0] <= time:
                 _change(free, *changes[changed][1:])
                 changed += 1
-            where = ledger.put(ledger.seen(free, head, time), head)
+            where = ledger.put_seen(ledger.seen(free, head, time), head)
             if where is not None:
                 free.take(where, ledger.demand[head])
                 return time, free
@@ -81,7 +81,7 @@ class HeldConservativeQueue(ConservativeQueue):
         ledger = self.ledger
         found = self.profile.earliest_seen(
             self.estimate[job],
-            lambda free: ledger.put(free, job),
+            lambda free: ledger.put_seen(free, job),
             lambda free: ledger.opened(free, job),
         )
         start, where = found or (math.inf, [])

@@ -47,6 +47,7 @@ class DisruptedLedger(Ledger):
     ) -> None:
         super().__init__(problem, placement, overhead)
         count = len(problem.rows)
+        self.room_changes: int = 0
         self.plan = plan
         self.plans = plans
         self.now = -math.inf
@@ -108,9 +109,15 @@ class DisruptedLedger(Ledger):
                 shown.withhold(place, NOBODY, units)
         return shown
 
-    def put(self, shown: Any, job: int) -> Where | None:
+    def put(self, free: Any, job: int, demand: Any) -> Where | None:
+        """Return where a demand of a job would go in what the job may use, or None."""
+        return self._put(self.opened(free, job), job, demand)
+
+    def put_seen(self, shown: Any, job: int) -> Where | None:
         """Return where the job goes in what it may use: reserved nodes first."""
-        demand = self.demand[job]
+        return self._put(shown, job, self.demand[job])
+
+    def _put(self, shown: Any, job: int, demand: Any) -> Where | None:
         if self.plan.access[job] and shown.shown:
             inside = shown.copy()
             for node in range(len(self.problem.sizes)):
@@ -123,7 +130,7 @@ class DisruptedLedger(Ledger):
 
     def fit(self, job: int) -> Where | None:
         """Return where the job would go now, or None."""
-        return self.put(self.seen(self.free, job, self.now), job)
+        return self.put_seen(self.seen(self.free, job, self.now), job)
 
     def _coming(self, job: int, now: float) -> dict[int, int]:
         """Return what planned holds will take before the job's expected end: place -> units."""
@@ -332,11 +339,13 @@ class DisruptedLedger(Ledger):
 
     def withhold(self, hold: Hold) -> None:
         """Begin a hold."""
+        self.room_changes += 1
         for place, units in hold.places:
             self.free.withhold(place, hold.group, units)
 
     def restore(self, hold: Hold) -> None:
         """End a hold."""
+        self.room_changes += 1
         for place, units in hold.places:
             self.free.restore(place, hold.group, units)
 

@@ -221,7 +221,7 @@ class _Flight:
         if not pairs:
             alone = self.members[units, 1] == ALONE
             units, kinds = units[alone], kinds[alone]
-        worth = self.owed[units, kinds] + self.share[units, kinds] * self.rules.length
+        worth = (self.owed[units, kinds] + self.share[units, kinds] * self.rules.length).round(6)
         order = np.lexsort((kinds, units, -self.share[units, kinds], -worth))
         members, gangs = self.members.tolist(), self.work.gangs
         here = {*self.active.tolist(), ALONE}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from windtunnel.sim.compiled.device_sets import sort_in
 from windtunnel.sim.compiled.device_tables import (
     CORES,
     DEVICES,
@@ -76,6 +77,7 @@ def show(room, placement, which, seen):
         rows[0, IDLERS] += 1
     rows[0, FREE_MILLI] += node[TOTAL, which]
     node[VERSION, which] += 1
+    sort_in(node, rows, which)
 
 
 @njit(cache=True)
