@@ -38,7 +38,7 @@ def test_fair_share_says_how(run: Callable[..., Any], lecture: Path) -> None:
     ran = run(*words, "--policy", "fair-share:half_life=12h")
     assert ran.code == 0
     assert ran.json["settings"]["parameters"]["half_life"] == 43_200.0
-    assert ran.json["settings"]["engine"] == "reference"
+    assert ran.json["settings"]["engine"] == "compiled"
 
 
 def test_further_columns_of_a_csv_file_are_text_and_still_numbers(
