@@ -71,8 +71,6 @@ class Case:
     resources: str = "all"
     slowdown: wt.Slowdown | None = None
     events: str = "batch"
-    events: str = "batch"
-    slowdown: wt.Slowdown | None = None
 
     def fly(self, engine: str, **changes: Any) -> wt.Outcome:
         """Run it on an engine."""

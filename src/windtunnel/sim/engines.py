@@ -50,14 +50,6 @@ def choose_engine(
         more = {*needs, "event order" if events != "batch" else "", queueing}
         more &= {*needs, "event order", "conservative"} - {"topology"}
         needed |= {f"{name} by {policy.in_numbers}" for name in more}
-    needed |= {f"{queueing} on devices"} if devices and queueing == "conservative" else set()
-    if "slow-downs" in needed:
-        apart = needed & {"conservative", "event order"}
-        needs = {*needs, *(f"{name} with slow-downs" for name in apart)}
-        needed |= needs
-    if policy.by_usage:
-        kernels_of = {"conservative"} if queueing == "conservative" else set()
-        needed |= {f"{name} by usage" for name in {*needs, *kernels_of} if name != "topology"}
     if events != "batch" or "disruptions" in needs:
         needed |= _combined(policy, queueing, {*needs} - {"disruptions"}, events)
     lacking = needed - compiled.FEATURES
@@ -90,8 +82,6 @@ def _combined(policy: Policy, queueing: str, needs: Collection[str], events: str
     by_keys = policy.tier == 2 and not (policy.preemptive and policy.by_remaining)  # noqa: PLR2004 - the tier's name
     if disrupted and by_keys and policy.levels is None:
         parts |= {"keys that are asked again"}
-    if policy.by_usage:
-        parts |= {"usage"}
     if queueing == "conservative":
         parts |= {queueing}
     return {f"{part} with {'disruptions' if disrupted else 'events in turn'}" for part in parts}
