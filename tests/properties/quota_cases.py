@@ -140,3 +140,26 @@ def check_victim(
     assert rules["reclaim_within_cohort"] != "Never"
     if rules["reclaim_within_cohort"] == "LowerPriority":
         assert priority(victim) < priority(job)
+
+
+TYPES = ("T4", "V100")
+MIXED = wt.ClusterSpec(tuple(wt.NodeType(2, 4, kind) for kind in TYPES), "mixed")
+
+
+@st.composite
+def typed_quotas(draw: st.DrawFn) -> Quotas:
+    queues = []
+    for vc in VCS:
+        order = draw(st.permutations(TYPES))
+        limits = st.one_of(
+            st.none(), st.fixed_dictionaries(dict.fromkeys(TYPES, st.integers(0, 3)))
+        )
+        queues.append(
+            {
+                "vc": vc,
+                "nominal_quota": {kind: draw(st.integers(2, 3)) for kind in order},
+                "cohort": "one",
+                "borrowing_limit": draw(limits),
+            }
+        )
+    return Quotas.from_mapping({"queues": queues})

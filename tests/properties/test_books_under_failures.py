@@ -10,11 +10,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from disruption_cases import CHECKPOINTS, FAILURES, MODELS, NODES, ON_START, SETS, WINDOWS, some
 from flight_cases import MORE, quarters
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quota_cases import VCS, Watched, check_limits, check_victim, options, quotas, tables, used
-from test_disruptions import CHECKPOINTS, FAILURES, MODELS, NODES, ON_START, SETS, WINDOWS, some
 
 import windtunnel as wt
 from windtunnel.policies.fair_share import FairShare, Multifactor

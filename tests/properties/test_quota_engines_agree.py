@@ -8,7 +8,7 @@ from typing import Any
 from flight_cases import MORE, Case, cases, device_cases
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from test_quotas import CLUSTERS, MIXED, TYPES, VCS, quotas, tables, typed_quotas
+from quota_cases import CLUSTERS, MIXED, TYPES, VCS, quotas, tables, typed_quotas
 
 import windtunnel as wt
 from windtunnel.policies.quota import Quota

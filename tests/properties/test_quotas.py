@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quota_cases import (
     CLUSTERS,
+    MIXED,
+    TYPES,
     VCS,
     Watched,
     check_limits,
@@ -15,12 +17,15 @@ from quota_cases import (
     options,
     quotas,
     tables,
+    typed_quotas,
     used,
 )
 
 import windtunnel as wt
 from windtunnel.policies.quota import Quota
-from windtunnel.policies.quotas import Quotas
+
+if TYPE_CHECKING:
+    from windtunnel.policies.quotas import Quotas
 
 FEW = settings(max_examples=150)
 
@@ -104,29 +109,6 @@ def test_hard_quotas_are_clusters_of_their_own(table: Any, strategy: str) -> Non
         apart = wt.simulate(alone, "pool:5", "priority", queueing=queueing).table
         starts = [together[row]["start_time"] for row in rows]
         assert starts == apart["start_time"].to_pylist()
-
-
-TYPES = ("T4", "V100")
-MIXED = wt.ClusterSpec(tuple(wt.NodeType(2, 4, kind) for kind in TYPES), "mixed")
-
-
-@st.composite
-def typed_quotas(draw: st.DrawFn) -> Quotas:
-    queues = []
-    for vc in VCS:
-        order = draw(st.permutations(TYPES))
-        limits = st.one_of(
-            st.none(), st.fixed_dictionaries(dict.fromkeys(TYPES, st.integers(0, 3)))
-        )
-        queues.append(
-            {
-                "vc": vc,
-                "nominal_quota": {kind: draw(st.integers(2, 3)) for kind in order},
-                "cohort": "one",
-                "borrowing_limit": draw(limits),
-            }
-        )
-    return Quotas.from_mapping({"queues": queues})
 
 
 @FEW

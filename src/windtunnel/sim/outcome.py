@@ -110,9 +110,11 @@ class Outcome:
             "nodes": pa.ListArray.from_arrays(offsets, pa.array(flight.nodes)),
             "node_gpus": pa.ListArray.from_arrays(offsets, pa.array(flight.node_gpus)),
         }
-        if len(flight.node_tasks):
+        sharing = self.settings.get("sharing")
+        if sharing is not None:
+            columns["node_gpus"] = columns["node_gpus"].cast(pa.list_(pa.float64()))
             columns["node_tasks"] = pa.ListArray.from_arrays(offsets, pa.array(flight.node_tasks))
-        if len(flight.devices):
+        if sharing == "devices":
             columns["devices"] = pa.ListArray.from_arrays(offsets, _bits(flight.devices))
         return pa.table(columns)
 
