@@ -65,7 +65,7 @@ class LazyGroup(click.Group):
         """Return the command that the arguments name.
 
         Raises:
-            click.UsageError: there is none; the nearest is suggested. Or an option is given twice.
+            click.UsageError: there is none; the nearest is suggested.
         """
         name = args[0]
         if not name.startswith("-") and name not in self._homes:
@@ -75,10 +75,7 @@ class LazyGroup(click.Group):
                 f"No such command {quote(name)}.{nearest(name, self._homes)} "
                 f"Commands: {', '.join(self._homes)}."
             )
-        found, command, rest = super().resolve_command(ctx, args)
-        if command is not None and not isinstance(command, click.Group):
-            _refuse_repeats(ctx, command, rest)
-        return found, command, rest
+        return super().resolve_command(ctx, args)
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
         """Run the group and exit; no traceback without ``--debug``.
@@ -101,24 +98,6 @@ class LazyGroup(click.Group):
         except Exception as error:  # noqa: BLE001 - the one place where a run's failure ends
             code = _tell(error, debug=session.debug)
         raise SystemExit(code)
-
-
-def _refuse_repeats(ctx: click.Context, command: click.Command, args: Sequence[str]) -> None:
-    """Check that no option is given twice: click would take the last and forget the others.
-
-    Raises:
-        click.UsageError: one is.
-    """
-    own = click.Context(command, info_name=command.name, parent=ctx, resilient_parsing=True)
-    _, _, given = command.make_parser(own).parse_args([*args])
-    options = [param for param in given if isinstance(param, click.Option)]
-    for option in options:
-        forgets = not (option.multiple or option.is_flag or option.count)
-        if forgets and options.count(option) > 1:
-            own.fail(
-                f"{option.opts[0]} is given {options.count(option)} times; expected once. Where "
-                "an option takes several values, they go into one, by commas."
-            )
 
 
 def _printable_streams() -> None:
