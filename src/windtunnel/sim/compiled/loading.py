@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import os
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,6 +46,15 @@ def load_kernels(
         return {name: importlib.import_module(f"{package}.{name}") for name in names}
     finally:
         numba.config.CACHE_DIR = before
+
+
+def are_compiled() -> bool:
+    """Return whether some kernels of this version have been compiled here before.
+
+    Where ``NUMBA_CACHE_DIR`` says where they go, nobody looks there: they count as compiled.
+    """
+    folder = _cache_folder(__package__ or "")
+    return bool(os.environ.get("NUMBA_CACHE_DIR")) or (folder.is_dir() and any(folder.iterdir()))
 
 
 def _cache_folder(package: str) -> Path:
