@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from disrupted_cases import Disrupted, assert_same_interruptions, disrupted_cases
 from flight_cases import MORE, NOT_PREEMPTIVE, Case, cases, device_cases
 from hypothesis import given, settings
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 
 from windtunnel.policies.service_order import Srsf
 from windtunnel.testing import assert_outcomes_equal
+
+pytestmark = pytest.mark.engines
 
 BACKFILLING = ("easy", "easy-sjbf", "easy-perfect")
 PREEMPTIVE = ("srtf", "sjf-preemptive", "priority-preemptive", Srsf())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from flight_cases import (
     MORE,
     NOT_PREEMPTIVE,
@@ -17,6 +18,8 @@ from hypothesis import strategies as st
 
 from windtunnel.policies.service_order import Las, Srsf, Tiresias
 from windtunnel.testing import assert_outcomes_equal
+
+pytestmark = pytest.mark.engines
 
 SERVICE = (Las(1.0), Las(2.75), Tiresias(1.0, (2.0, 8.0)), Srsf())
 PREEMPTIVE = st.one_of(

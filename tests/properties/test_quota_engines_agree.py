@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from flight_cases import MORE, Case, cases, device_cases
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,8 @@ from quota_cases import CLUSTERS, MIXED, TYPES, VCS, quotas, tables, typed_quota
 import windtunnel as wt
 from windtunnel.policies.quota import Quota
 from windtunnel.testing import assert_outcomes_equal
+
+pytestmark = pytest.mark.engines
 
 STRATEGY = st.sampled_from(("StrictFIFO", "BestEffortFIFO"))
 WORDS = st.fixed_dictionaries(

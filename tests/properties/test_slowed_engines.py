@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from flight_cases import MORE, Case
 from hypothesis import given, settings
 from slowed_cases import slowed_cases
@@ -12,6 +13,8 @@ from windtunnel.testing import assert_outcomes_equal
 
 if TYPE_CHECKING:
     import windtunnel as wt
+
+pytestmark = pytest.mark.engines
 
 
 @settings(max_examples=300 * MORE)

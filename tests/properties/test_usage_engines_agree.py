@@ -6,12 +6,15 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from flight_cases import MORE, Case, cases, device_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windtunnel.policies.fair_share import FairShare, Multifactor
 from windtunnel.testing import assert_outcomes_equal
+
+pytestmark = pytest.mark.engines
 
 RULES = ("strict", "skip", "easy", "easy_sjbf")
 SPANS = st.sampled_from((0.3, 2.0, 7.5, math.inf))
