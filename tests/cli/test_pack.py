@@ -79,7 +79,9 @@ def test_curves_and_numbers_are_written(
     page = (tmp_path / "curves.html").read_text("utf-8")
     assert "frag" in page.lower()
     assert 'src="http' not in page
-    assert (tmp_path / "curves.svg").read_text("utf-8").startswith("<svg")
+    svg = (tmp_path / "curves.svg").read_text("utf-8")
+    assert svg.startswith("<svg")
+    assert svg.count("(n = ") == 2, "each panel tells how many seeds"
     table = pq.read_table(tmp_path / "curves.parquet")
     assert table.column_names[:4] == ["placement", "seed", "arrived_percent", "num_arrivals"]
 

@@ -57,7 +57,9 @@ def pack_chart(result: PackResult) -> Any:
     import altair as alt
 
     names = list(dict.fromkeys(result.table["placement"].to_pylist()))
-    panels = [_panel(result, names, *panel) for panel in PANELS]
+    num_seeds = len(set(result.table["seed"].to_pylist()))
+    told = f" (n = {num_seeds} seed{'s' * (num_seeds > 1)})"
+    panels = [_panel(result, names, measure, title + told, late) for measure, title, late in PANELS]
     return themed(alt.hconcat(*panels, spacing=28).resolve_scale(color="shared"))
 
 
