@@ -9,7 +9,6 @@ weekday are right and the date is not. A time of 0 is unknown.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,8 +52,6 @@ from windtunnel.traces.trace import Trace, TraceMetadata
 from windtunnel.traces.wallclock import iso, zone_info
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.traces.pai.instances import Instances, Workers
     from windtunnel.traces.pai.jobs import Links, Named
@@ -122,26 +119,6 @@ def read_pai(path: str | Path, *, zone: str = ZONE, memory: str = "768MiB") -> T
     """
     zone_info(zone)
     checked_memory(memory)
-    with _steady_memory():
-        return _read(path, zone, memory)
-
-
-@contextmanager
-def _steady_memory() -> Iterator[None]:
-    """Let Arrow take memory from the C library meanwhile.
-
-    Parsed blocks come and go. Arrow's usual allocator gives their memory back in between, and the
-    kernel clears every page anew: a fifth of the CPU time of reading.
-    """
-    usual = pa.default_memory_pool()
-    pa.set_memory_pool(pa.system_memory_pool())
-    try:
-        yield
-    finally:
-        pa.set_memory_pool(usual)
-
-
-def _read(path: str | Path, zone: str, memory: str) -> Trace:
     tables = _Tables(_folder(path))
     store = tables.store
     named = named_tasks(tables.load(TASK))
