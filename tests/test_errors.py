@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 import windtunnel as wt
@@ -34,6 +36,24 @@ def test_the_tree() -> None:
     for name in ("InfeasibleError", "PolicyError", "SchemaError", "SpecError", "TraceError"):
         assert issubclass(getattr(wt, name), wt.WindtunnelError)
         assert getattr(wt, name).__bases__ == (wt.WindtunnelError,)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        TraceError("a.csv", "a number", row=7, column="duration", value="x", hint="Look there."),
+        wt.SpecError("--nodes", "found 0; expected at least 1."),
+        wt.SchemaError("a.csv", [Violation("duration", "no null", 2, 7, None)]),
+        wt.PolicyError("mine", "started it twice", time=1.5, job="a"),
+        wt.InfeasibleError("makespan", "no GPU"),
+    ],
+)
+def test_they_come_whole_from_another_process(error: wt.WindtunnelError) -> None:
+    error.add_note("where it was raised")
+    found = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
+    assert type(found) is type(error)
+    assert str(found) == str(error)
+    assert vars(found) == vars(error)
 
 
 def test_trace_errors() -> None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -47,6 +47,16 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 class WindtunnelError(Exception):
     """Base of every error raised on purpose."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An exception is remade from its text alone unless told otherwise; ours take facts.
+        return _remade, (type(self), self.args), self.__dict__
+
+
+def _remade(kind: type[WindtunnelError], args: tuple[Any, ...]) -> WindtunnelError:
+    """Return an error that comes from another process, without writing its text again."""
+    error: WindtunnelError = kind.__new__(kind, *args)
+    return error
 
 
 class TraceError(WindtunnelError):

@@ -16,9 +16,7 @@ drawn anew for each seed, before every node's name.
 
 from __future__ import annotations
 
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +29,7 @@ from windtunnel.errors import SpecError
 from windtunnel.placements.scored_catalogue import SCORED, resolve_scored
 from windtunnel.sim.device_requests import device_requests
 from windtunnel.sim.fragmentation import CAUSES, workload_of
+from windtunnel.study.worker_processes import WorkerProcesses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -339,9 +338,8 @@ def _results(
     if executor is not None:
         yield from executor.map(trial.run, *zip(*runs, strict=True))
         return
-    context = get_context("spawn")
-    with ProcessPoolExecutor(min(processes, len(runs)), mp_context=context) as pool:
-        yield from pool.map(trial.run, *zip(*runs, strict=True))
+    with WorkerProcesses(min(processes, len(runs))) as workers:
+        yield from workers.map(trial.run, *zip(*runs, strict=True))
 
 
 def _seeds(seeds: int | Iterable[int]) -> list[int]:

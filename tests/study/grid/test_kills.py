@@ -9,15 +9,12 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from studies import digests, write_trace
 
 from windtunnel.study.grid import Study, open_results, run_study
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TOML = """\
 name = "kills"
@@ -55,11 +52,11 @@ def _finished(out: Path) -> dict[str, tuple[int, int]]:
 
 
 def _children(pid: int) -> list[int]:
-    path = f"/proc/{pid}/task/{pid}/children"
-    if not os.path.exists(path):  # noqa: PTH110 - not a file of ours
+    """Return the child processes that any thread of a process has started."""
+    lists = list(Path(f"/proc/{pid}/task").glob("*/children"))
+    if not lists:
         pytest.skip("no list of child processes on this system")
-    with open(path, encoding="ascii") as file:  # noqa: PTH123 - ditto
-        return [int(word) for word in file.read().split()]
+    return [int(word) for path in lists for word in path.read_text(encoding="ascii").split()]
 
 
 @pytest.mark.slow
@@ -75,6 +72,7 @@ def test_a_study_killed_three_times_is_the_uninterrupted_one(file: Path, tmp_pat
         while len(_finished(killed)) < goal and process.poll() is None:
             time.sleep(0.001)
         children = _children(process.pid)
+        assert children
         process.kill()
         process.communicate()
         deadline = time.monotonic() + 20
@@ -101,10 +99,10 @@ def test_a_study_killed_three_times_is_the_uninterrupted_one(file: Path, tmp_pat
 
 def _alive(pid: int) -> bool:
     try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as file:  # noqa: PTH123 - not ours
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
     except OSError:
         return False
+    return stat.rsplit(")", 1)[1].split()[0] != "Z"
 
 
 @pytest.mark.slow
@@ -147,10 +145,10 @@ def test_a_worker_that_is_killed_costs_no_run(file: Path, tmp_path: Path) -> Non
 
 def _workers(pid: int) -> list[int]:
     """Return the processes that fly; another child of ours tracks shared resources."""
-    found = []
-    for child in _children(pid):
-        with open(f"/proc/{child}/cmdline", encoding="utf-8") as file:  # noqa: PTH123 - not ours
-            if "spawn_main" in file.read():
-                found.append(child)
+    found = [
+        child
+        for child in _children(pid)
+        if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text(encoding="utf-8")
+    ]
     assert found
     return found

@@ -17,7 +17,7 @@ from studies import digests, study_of, write_trace
 import windtunnel as wt
 from windtunnel.errors import SpecError, TraceError
 from windtunnel.study.grid import Study, open_results, run_study
-from windtunnel.study.grid.crews import GivenExecutor, Processes, WorkerDiedError
+from windtunnel.study.grid.crews import GivenExecutor, Processes
 from windtunnel.study.grid.flying import Order, fly_order
 from windtunnel.study.grid.inputs import MappedTable, prepare
 from windtunnel.study.grid.measure import GROUPS, METRICS, SCHEMA
@@ -25,6 +25,7 @@ from windtunnel.study.grid.plan import plan
 from windtunnel.study.grid.store import Store
 from windtunnel.study.grid.supervise import MOST_DEATHS, fly_all
 from windtunnel.study.offered_load import offered_load
+from windtunnel.study.worker_processes import WorkerDiedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import os
-import signal
-import threading
 from abc import ABC, abstractmethod
-from concurrent.futures import Executor, ProcessPoolExecutor
-from multiprocessing import connection, get_context, parent_process
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from windtunnel.errors import SpecError, quote
 from windtunnel.study.grid.inputs import MappedTable
+from windtunnel.study.worker_processes import WorkerProcesses
 
 if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
+    from concurrent.futures import Executor
 
     from windtunnel.study.grid.flying import ShippedTable
     from windtunnel.study.grid.inputs import Input
 
 #: Words for who flies the runs.
 CREWS: tuple[str, ...] = ("processes", "ray")
-
-
-class WorkerDiedError(Exception):
-    """The worker that flew a run died; the executor itself lives on."""
 
 
 class Crew(ABC):
@@ -115,23 +108,15 @@ def _cores() -> int:
 
 
 class Processes(Crew):
-    """Worker processes of this machine, started afresh (no copy of this process's threads)."""
-
-    def __init__(self, workers: int) -> None:
-        super().__init__(workers)
-        self._leash: Connection | None = None
+    """Worker processes of this machine."""
 
     def _start(self) -> Executor:
-        context = get_context("spawn")
-        held, self._leash = context.Pipe(duplex=False)
-        return ProcessPoolExecutor(
-            self.workers, mp_context=context, initializer=on_a_leash, initargs=(held,)
-        )
+        return WorkerProcesses(self.workers)
 
     def close(self, *, landed: bool) -> None:
         """End the workers."""
-        if not landed and self._leash is not None:
-            self._leash.close()
+        if not landed and isinstance(self._executor, WorkerProcesses):
+            self._executor.let_go()
         super().close(landed=landed)
 
     def ship(self, given: Input) -> ShippedTable:
@@ -160,22 +145,3 @@ class GivenExecutor(Crew):
     def ship(self, given: Input) -> ShippedTable:
         """Return the table as a file to map."""
         return MappedTable(str(given.path.absolute()))
-
-
-def on_a_leash(held: Connection) -> None:
-    """Make this worker end at once when its parent lets go of it or dies, even by SIGKILL.
-
-    Ctrl-C is the parent's business, which then lets go.
-
-    Args:
-        held: the end of a pipe of which the parent holds the other.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = parent_process()
-    watched: list[Any] = [held] if parent is None else [held, parent.sentinel]
-
-    def watch() -> None:
-        connection.wait(watched)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import SpecError, quote
-from windtunnel.study.grid.crews import Crew, WorkerDiedError
+from windtunnel.study.grid.crews import Crew
 from windtunnel.study.grid.inputs import MappedTable
+from windtunnel.study.worker_processes import WorkerDiedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

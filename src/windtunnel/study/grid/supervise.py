@@ -1,8 +1,8 @@
 """Runs through an executor, none lost where a worker dies, none stopping the others.
 
-A pool of processes breaks as a whole when one dies, and does not tell which run killed it: all runs
-that were in flight then fly again one at a time, until each has either landed or is known to kill
-its worker. A run that does so `MOST_DEATHS` times is told as failed.
+Our own workers and Ray's tell whose worker died: that run flies again, and is told as failed after
+`MOST_DEATHS` times. An executor that is given may break as a whole instead and not tell which run
+it was: all runs in flight then fly again one at a time, until each is known.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections import deque
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.study.grid.crews import WorkerDiedError
 from windtunnel.study.grid.flying import fly_order
 from windtunnel.study.grid.measure import failed
+from windtunnel.study.worker_processes import WorkerDiedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
