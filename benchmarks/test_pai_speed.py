@@ -82,10 +82,22 @@ def test_reading_checking_and_characterising_instances_against_pandas(
 
 
 def compare(folder: Path, scripts: str, what: str, figures: Figures) -> None:
-    """Let windtunnel and pandas do the same work, one after the other, and note what it took."""
+    """Let windtunnel and pandas do the same work by turns, and note what it took.
+
+    The one that goes first pays for memory that the machine has to find; so each goes twice, and
+    the cheaper time counts.
+    """
     pytest.importorskip("pandas")
-    ours = measured(f"{scripts}_windtunnel.py", folder)
-    theirs = measured(f"{scripts}_pandas.py", folder)
+    ours, theirs = (
+        min(runs, key=lambda run: run.cpu)
+        for runs in zip(
+            *(
+                [measured(f"{scripts}_{name}.py", folder) for name in ("windtunnel", "pandas")]
+                for _ in range(2)
+            ),
+            strict=True,
+        )
+    )
     for run, name in ((ours, "windtunnel"), (theirs, "pandas")):
         print(f"{name}: CPU {run.cpu:.1f} s, wall {run.wall:.1f} s, peak {run.memory:.2f} GiB")
     assert ours.found == pytest.approx(theirs.found, rel=1e-9)

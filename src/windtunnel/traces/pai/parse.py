@@ -138,7 +138,7 @@ class Parsed:
             )
             for batch in reader:
                 for name, values in zip(batch.schema.names, batch.columns, strict=True):
-                    if _breaks(values, self._table.columns[name]):
+                    if _breaks(values, self._table.columns[name], quoted=stream.quoted):
                         raise _BrokenRuleError
                 self.rows += batch.num_rows
                 yield batch.select(self.schema.names)
@@ -254,13 +254,18 @@ def _type(rule: Rule) -> pa.DataType:
     return pa.float64() if rule.number else pa.string()
 
 
-def _breaks(values: pa.Array, rule: Rule) -> bool:
-    """Return whether a value of a batch breaks its column's rule."""
-    if rule.required and (
-        values.null_count or (not rule.number and pc.any(pc.equal(values, "")).as_py())
-    ):
+def _breaks(values: pa.Array, rule: Rule, *, quoted: bool) -> bool:
+    """Return whether a value of a batch breaks its column's rule.
+
+    Args:
+        values: of one column.
+        rule: of the column.
+        quoted: whether there may be quotes in the table; where there are none, what is empty is
+            null.
+    """
+    if rule.required and values.null_count:
         return True
     if not rule.number:
-        return False
+        return rule.required and quoted and bool(pc.any(pc.equal(values, "")).as_py())
     known = values.drop_null() if values.null_count else values
-    return bool(rule.broken(np.asarray(known)).any())
+    return not rule.kept(np.asarray(known))

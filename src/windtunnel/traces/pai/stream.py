@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from windtunnel.traces.pai.tables import Table
 
 _NEWLINE = ord("\n")
-_LAST_ASCII = 127
 _GZIP_MAGIC = b"\x1f\x8b"
 #: Bytes of an archive read at once.
 _BLOCK = 2**20
@@ -55,6 +54,7 @@ class RowStream(io.RawIOBase):
     Attributes:
         file: what to call it in messages.
         first_line: line of the file on which the rows begin.
+        quoted: whether a double quote was among what was read.
         problem: what went wrong while reading, kept because parsers replace exceptions.
     """
 
@@ -74,7 +74,7 @@ class RowStream(io.RawIOBase):
         self._packed = packed
         self._read_bytes = 0
         self._newlines = self._returns = self._pairs = 0
-        self._quoted = False
+        self.quoted = False
         self._last = b""
         self._is_line = np.empty(_LOOK, bool)
         self._decoder = codecs.getincrementaldecoder("utf-8")()
@@ -117,14 +117,15 @@ class RowStream(io.RawIOBase):
         False means that it cannot be told without looking at the records one by one.
         """
         lines = self._newlines + bool(self._last and self._last != b"\n")
-        return lines == rows and not self._quoted and self._returns == self._pairs
+        return lines == rows and not self.quoted and self._returns == self._pairs
 
     def _look(self, chunk: bytes, begin: int, end: int) -> None:
         """Count what tells lines in part of a chunk, and refuse what is not text."""
         part = np.frombuffer(chunk, np.uint8)[begin:end]
-        if chunk.find(b"\0", begin, end) >= 0:
-            raise NotTextError
-        if self._decoder.getstate()[0] or not len(part) or part.max() > _LAST_ASCII:
+        # As signed numbers, NUL and what is not ASCII are those not above 0: one look for both.
+        if self._decoder.getstate()[0] or not len(part) or part.view(np.int8).min() <= 0:
+            if chunk.find(b"\0", begin, end) >= 0:
+                raise NotTextError
             try:
                 self._decoder.decode(chunk[begin:end], final=not len(part))
             except UnicodeDecodeError as error:
@@ -132,7 +133,7 @@ class RowStream(io.RawIOBase):
         # Lines are many: to compare them all at once is cheaper than to find one after another.
         is_line = np.equal(part, _NEWLINE, out=self._is_line[: len(part)])
         self._newlines += int(np.count_nonzero(is_line))
-        self._quoted = self._quoted or chunk.find(b'"', begin, end) >= 0
+        self.quoted = self.quoted or chunk.find(b'"', begin, end) >= 0
         if chunk.find(b"\r", begin, end) >= 0:
             self._returns += chunk.count(b"\r", begin, end)
             self._pairs += chunk.count(b"\r\n", begin, end)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _MAX_GANG = 2**31 - 1
+#: The bits of infinity, as a whole number; those of NaN are above.
+_INFINITY = int(np.float64(np.inf).view(np.int64))
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,18 @@ class Rule:
     low: float | None = None
     above: bool = False
     whole: bool = False
+
+    def kept(self, values: np.ndarray) -> bool:
+        """Return whether all of some numbers keep the rule.
+
+        Args:
+            values: float64, shape (rows,), all known.
+        """
+        if self.low == 0 and not (self.above or self.whole) and len(values):
+            # Of numbers >= 0 the bits are in the same order; a sign, infinity and NaN stand out.
+            bits = values.view(np.int64)
+            return bool(bits.min() >= 0 and bits.max() < _INFINITY)
+        return not self.broken(values).any()
 
     def broken(self, values: np.ndarray) -> np.ndarray:
         """Return which numbers break the rule, bool, shape (rows,); unknown values are left out.
