@@ -52,6 +52,16 @@ def test_memory_of_a_million_jobs(figures: Figures, policy: str, request: object
     figures.amount(f"1 M jobs, {policy}, whole process: CPU", cpu, "CPU s", 10)
 
 
+@pytest.mark.parametrize("policy", ["fifo", "srtf"])
+def test_a_first_flight(
+    figures: Figures, policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    words = ["simulate", "synthetic:kalos", "--policy", policy, "--engine", "compiled", "--json"]
+    cpu, _, _ = _run([sys.executable, "-m", "windtunnel", *words])
+    figures.amount(f"a first flight, {policy}, nothing compiled yet: CPU", cpu, "CPU s", 20)
+
+
 def test_philly_to_page(figures: Figures, tmp_path: Path) -> None:
     if locate("philly") is None:
         pytest.skip("Philly is neither cached nor mirrored: run 'windtunnel fetch philly'")

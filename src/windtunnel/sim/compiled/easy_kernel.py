@@ -19,7 +19,7 @@ from windtunnel.sim.compiled.sorted_lists import insert_int, insert_time, remove
 @njit(cache=True)
 def fly(
     submit, duration, estimate, position, order, by_estimate, estimated, class_of, owned_node,
-    owned_rows, owned_classes, placement, shortest_first, places, most, kept, until,
+    owned_rows, owned_classes, placement, devices, shortest_first, places, most, kept, until,
 ):  # fmt: skip
     """Fly m jobs; see `windtunnel.sim.compiled.run` for the arguments.
 
@@ -70,7 +70,7 @@ def fly(
             segment = segment_of[job]
             give(
                 node, rows, classes, class_of[job], placement,
-                nodes, gpus, offsets[segment], offsets[segment + 1],
+                nodes, gpus, offsets[segment], offsets[segment + 1], devices,
             )  # fmt: skip
         while arrived < count and submit[arrived] == now:
             last = insert_int(queue, first, last, position[arrived])
@@ -108,7 +108,7 @@ def fly(
             if refused[kind] == points:
                 continue
             offset = offsets[segments]
-            taken = take(node, rows, classes, kind, placement, nodes, gpus, offset)
+            taken = take(node, rows, classes, kind, placement, nodes, gpus, offset, devices)
             if taken < 0:
                 refused[kind] = points
                 if head >= 0:
@@ -119,19 +119,20 @@ def fly(
                 # What is free beside the head at its shadow time.
                 shadow[:] = node
                 marks[:] = rows[:kept]
-                forget_scores(marks, placement)
+                forget_scores(marks, placement, devices)
                 for index in range(num_running):
                     gone = expecting[index]
                     segment = segment_of[gone]
                     give(
                         shadow, marks, classes, class_of[gone], placement,
-                        nodes, gpus, offsets[segment], offsets[segment + 1],
+                        nodes, gpus, offsets[segment], offsets[segment + 1], devices,
                     )  # fmt: skip
                     deadline = max(expected[index], now)
                     if index + 1 < num_running and max(expected[index + 1], now) == deadline:
                         continue
                     if take(
-                        shadow, marks, classes, kind, placement, spare_nodes, spare_gpus, 0
+                        shadow, marks, classes, kind, placement, spare_nodes, spare_gpus, 0,
+                        devices,
                     ) >= 0:  # fmt: skip
                         break
                 walk = 0 if shortest_first else first
@@ -140,16 +141,17 @@ def fly(
             if head >= 0:
                 if now + estimate[job] > deadline:
                     if not is_free(
-                        shadow, marks, classes, kind, placement, nodes, gpus, offset, offset + taken
-                    ):
+                        shadow, marks, classes, kind, placement,
+                        nodes, gpus, offset, offset + taken, devices,
+                    ):  # fmt: skip
                         undo(
                             node, rows, classes, kind, placement,
-                            nodes, gpus, offset, offset + taken,
+                            nodes, gpus, offset, offset + taken, devices,
                         )  # fmt: skip
                         continue
                     take_there(
                         shadow, marks, classes, kind, placement,
-                        nodes, gpus, offset, offset + taken,
+                        nodes, gpus, offset, offset + taken, devices,
                     )  # fmt: skip
                 write -= 1
             else:

@@ -24,6 +24,7 @@ def fly(
     kernels = load_kernels()
     room = kernels["room"]
     tables, code = room.tables(problem, placement), room.code(problem, placement)
+    devices = room.on_devices(problem)
     order, position = static_order(problem, policy)
     if queueing == "conservative":
         kernel = kernels["conservative_kernel"]
@@ -38,14 +39,14 @@ def fly(
         estimated, by_estimate = by_key(problem.estimate) if shortest else (order, position)
         started = kernels["easy_kernel"].fly(
             problem.submit, problem.duration, problem.estimate, position, order, by_estimate,
-            estimated, problem.demand_of, *tables, code, shortest, room.places(problem),
+            estimated, problem.demand_of, *tables, code, devices, shortest, room.places(problem),
             room.most_entries(problem), room.kept_rows(tables, code), until,
         )  # fmt: skip
     else:
         started = kernels["queue_kernel"].fly(
             problem.submit, problem.duration, position, order, problem.demand_of,
-            class_starts(problem), *tables, code, queueing == "strict", room.places(problem),
-            room.groups(problem), until,
+            class_starts(problem), *tables, code, devices, queueing == "strict",
+            room.places(problem), room.groups(problem), until,
         )  # fmt: skip
     return uninterrupted(problem, started, until)
 

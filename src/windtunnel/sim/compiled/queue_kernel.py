@@ -27,7 +27,7 @@ from windtunnel.sim.compiled.waiting_classes import (
 @njit(cache=True)
 def fly(
     submit, duration, position, order, class_of, class_start, owned_node, owned_rows, owned_classes,
-    placement, strict, places, group_of, until,
+    placement, devices, strict, places, group_of, until,
 ):  # fmt: skip
     """Fly m jobs; see `windtunnel.sim.compiled.run` for the arguments.
 
@@ -90,10 +90,10 @@ def fly(
             spare += 1
             give(
                 node, rows, classes, slot_kind[slot], placement,
-                nodes, gpus, slot_begin[slot], slot_stop[slot],
+                nodes, gpus, slot_begin[slot], slot_stop[slot], devices,
             )  # fmt: skip
             completed = True
-            if placement >= ON_DEVICES:
+            if devices is not None and placement >= ON_DEVICES:
                 last = -1
                 for entry in range(slot_begin[slot], slot_stop[slot]):
                     if nodes[entry] != last and num_freed < len(freed):
@@ -132,7 +132,7 @@ def fly(
                         best = heap[class_start[kind]]
                         place = index
                 reopened = -1
-                if noted:
+                if devices is not None and noted:
                     reopened = first_fitting(
                         book, node, rows, classes, freed, num_freed, points,
                         heap, class_start, best,
@@ -145,7 +145,7 @@ def fly(
                 job = order[best]
             kind = class_of[job]
             offset = offsets[segments]
-            taken = take(node, rows, classes, kind, placement, nodes, gpus, offset)
+            taken = take(node, rows, classes, kind, placement, nodes, gpus, offset, devices)
             if taken < 0:
                 if strict:
                     refused = heap[0]

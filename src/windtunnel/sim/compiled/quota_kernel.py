@@ -45,7 +45,7 @@ from windtunnel.sim.compiled.records import (
     fresh_progress,
     larger_record,
 )
-from windtunnel.sim.compiled.room import give, most_entries, take
+from windtunnel.sim.compiled.room import give, most_entries, on_devices, take
 
 #: Waiting jobs: per class a heap of (key, job) from ``class_start`` on, and ``waiting`` in it;
 #: ``queued``: the classes that have some. ``chosen`` and ``dropped``: results of the walk.
@@ -156,7 +156,7 @@ def _queue(queues, class_start, kind, key, job, num_queued):
 def _advance(
     submit, duration, position, class_of, class_start, owned_node, owned_rows,
     owned_classes, owned_keys, owned_cells, owned_blocks, progress, owned_record, owned_queues,
-    counters, clock, placement, strict, quota, most, by_remaining, overhead, until,
+    counters, clock, placement, devices, strict, quota, most, by_remaining, overhead, until,
 ):  # fmt: skip
     """Fly on until the end, or until the record is full; return whether it is the end."""
     node, rows, classes = borrowed(owned_node), borrowed(owned_rows), borrowed(owned_classes)
@@ -221,7 +221,7 @@ def _advance(
                     remove(keys, cells, blocks, float(position[job]), job)
                 give(
                     node, rows, classes, class_of[job], placement, record.nodes, record.gpus,
-                    record.offsets[segment], record.offsets[segment + 1],
+                    record.offsets[segment], record.offsets[segment + 1], devices,
                 )  # fmt: skip
                 progress.end[job] = now
                 progress.segment_of[job] = -1
@@ -258,7 +258,7 @@ def _advance(
                 remove(keys, cells, blocks, key, job)
                 give(
                     node, rows, classes, kind, placement, record.nodes, record.gpus,
-                    record.offsets[segment], record.offsets[segment + 1],
+                    record.offsets[segment], record.offsets[segment + 1], devices,
                 )  # fmt: skip
                 left = min(progress.remaining[job], progress.projected[job] - now)
                 progress.remaining[job] = left
@@ -284,7 +284,7 @@ def _advance(
             taken = -1
             if not queues.stuck[kind]:
                 taken = take(
-                    node, rows, classes, kind, placement, record.nodes, record.gpus, offset
+                    node, rows, classes, kind, placement, record.nodes, record.gpus, offset, devices
                 )
             if taken < 0:
                 queues.stuck[kind] = True
@@ -376,7 +376,7 @@ def fly(
     while not _advance(
         problem.submit, problem.duration, position, problem.demand_of, class_start, *tables,
         *running, progress, record, queues, counters, clock,
-        placement, strict, problem.quota, most, by_remaining, overhead, until,
+        placement, on_devices(problem), strict, problem.quota, most, by_remaining, overhead, until,
     ):  # fmt: skip
         record = larger_record(record)
     segments = int(counters[SEGMENTS])

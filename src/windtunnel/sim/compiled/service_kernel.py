@@ -23,7 +23,7 @@ from windtunnel.sim.compiled.records import (
     fresh_progress,
     larger_record,
 )
-from windtunnel.sim.compiled.room import give, most_entries, take
+from windtunnel.sim.compiled.room import give, most_entries, on_devices, take
 
 #: Indices into the counters, which let the kernel return for more room and go on.
 ARRIVED, POINTS, SEGMENTS, WAITING, RUNNING, ENDS, ENTRY, STARTING, ROUNDS, STOPPED = range(10)
@@ -118,7 +118,7 @@ def walk(
 def _advance(
     submit, gpus, class_of, node, rows, classes, progress, run_before, record, wait_keys, wait_jobs,
     run_keys, run_jobs, key_of, starting, dropped, stopped, is_stopped, counters, clock, bounds,
-    values, attained, every, placement, strict, quota, most, overhead, until,
+    values, attained, every, placement, devices, strict, quota, most, overhead, until,
 ):  # fmt: skip
     """Fly on until the end, or until the record is full; return whether it is the end."""
     count = len(submit)
@@ -165,7 +165,7 @@ def _advance(
                     run_jobs[index] = run_jobs[index + 1]
                 give(
                     node, rows, classes, class_of[job], placement, record.nodes, record.gpus,
-                    record.offsets[segment], record.offsets[segment + 1],
+                    record.offsets[segment], record.offsets[segment + 1], devices,
                 )  # fmt: skip
                 progress.end[job] = now
                 progress.segment_of[job] = -1
@@ -219,7 +219,7 @@ def _advance(
                 segment = progress.segment_of[job]
                 give(
                     node, rows, classes, class_of[job], placement, record.nodes, record.gpus,
-                    record.offsets[segment], record.offsets[segment + 1],
+                    record.offsets[segment], record.offsets[segment + 1], devices,
                 )  # fmt: skip
                 left = min(progress.remaining[job], progress.projected[job] - now)
                 progress.remaining[job] = left
@@ -260,7 +260,9 @@ def _advance(
             entry += 1
             if stuck[kind]:
                 continue
-            taken = take(node, rows, classes, kind, placement, record.nodes, record.gpus, offset)
+            taken = take(
+                node, rows, classes, kind, placement, record.nodes, record.gpus, offset, devices
+            )
             if taken < 0:
                 stuck[kind] = True
                 continue
@@ -332,7 +334,7 @@ def fly(
     while not _advance(
         problem.submit, gpus, problem.demand_of, *tables, progress, run_before, record, *lists,
         key_of, starting, dropped, stopped, is_stopped, counters, clock, bounds, values, attained,
-        every, placement, strict, problem.quota, most, overhead, until,
+        every, placement, on_devices(problem), strict, problem.quota, most, overhead, until,
     ):  # fmt: skip
         record = larger_record(record)
     segments = int(counters[SEGMENTS])
