@@ -25,7 +25,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, object]]:
         capture_output=True,
         check=False,
         text=True,
-        timeout=240,
+        timeout=600,
     )
     assert ran.returncode == 0, ran.stderr[-2000:]
     return [json.loads(line) for line in ran.stdout.splitlines()]
