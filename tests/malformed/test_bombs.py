@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from bombs import FAMILIES, PARQUET
 
+pytestmark = pytest.mark.slow
+
 #: Peak of the process, of which imports take about 270 MiB; each bomb would need thousands.
 MAX_MIB = 900
 #: CPU seconds of one bomb.
