@@ -20,7 +20,7 @@ INSTALL = $(BIN)/python -m pip --version >/dev/null 2>&1 && pip="$(BIN)/python -
 help:
 	@echo "make demo   fly a real trace under four policies; page in build/demo/report.html"
 	@echo "make test   run the tests"
-	@echo "make test-engines  both engines on thousands of random runs"
+	@echo "make test-engines  both engines on thousands of random runs; analyses of random tables"
 	@echo "make test-slow  studies that are killed, thousands of bad files, twins of full size"
 	@echo "make test-spark  the tests of the analyses once more, on Spark (needs Java 17)"
 	@echo "make test-ray  studies on a local Ray cluster"
@@ -62,9 +62,9 @@ test: $(STAMP)
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-brief} \
 	  $(BIN)/python -m pytest -n 2 --dist loadscope -m "not engines and not slow"
 
-# Every property of random runs with all its examples, of which `make test` draws a quarter.
+# Every property of random runs and tables with all its examples; `make test` draws a quarter.
 test-engines: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --dist loadscope tests/properties
+	$(BIN)/python -m pytest -n 2 --dist loadscope tests/properties tests/characterize
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist loadscope -m slow
