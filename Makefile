@@ -14,13 +14,14 @@ INSTALL = $(BIN)/python -m pip --version >/dev/null 2>&1 && pip="$(BIN)/python -
   pip="$(PYTHON) -m pip --python $(BIN)/python"; \
   $$pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-engines test-spark test-ray test-browser lint bench docs clean lock help java
-.PHONY: chromium
+.PHONY: demo test test-engines test-slow test-spark test-ray test-browser lint bench docs clean lock
+.PHONY: help java chromium
 
 help:
 	@echo "make demo   fly a real trace under four policies; page in build/demo/report.html"
 	@echo "make test   run the tests"
-	@echo "make test-engines  both engines on thousands of random runs"
+	@echo "make test-engines  both engines on thousands of random runs; analyses of random tables"
+	@echo "make test-slow  studies that are killed, thousands of bad files, twins of full size"
 	@echo "make test-spark  the tests of the analyses once more, on Spark (needs Java 17)"
 	@echo "make test-ray  studies on a local Ray cluster"
 	@echo "make test-browser  the pages and the lab in Chromium (needs chromium)"
@@ -58,10 +59,15 @@ demo: $(STAMP)
 	$(BIN)/windtunnel demo --out build/demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --dist loadscope -m "not engines"
+	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-brief} \
+	  $(BIN)/python -m pytest -n 2 --dist loadscope -m "not engines and not slow"
 
+# Every property of random runs and tables with all its examples; `make test` draws a quarter.
 test-engines: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --dist loadscope -m engines tests/properties
+	$(BIN)/python -m pytest -n 2 --dist loadscope tests/properties tests/characterize
+
+test-slow: $(STAMP)
+	$(BIN)/python -m pytest -n 2 --dist loadscope -m slow
 
 # The same test bodies as on DuckDB, over the same tables.
 test-spark: java $(SPARK_STAMP)

@@ -1,7 +1,8 @@
 """For every room: hypothesis' profiles, the reference data folder, a clean environment.
 
 The default profile draws the same examples in every run, so that a build cannot fail by chance.
-``HYPOTHESIS_PROFILE=explore`` draws new ones, many more.
+``HYPOTHESIS_PROFILE=explore`` draws new ones, many more; ``brief`` draws fewer random runs, as
+`make test` does, which leaves the rest to `make test-engines`.
 """
 
 from __future__ import annotations
@@ -18,9 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _SLOW_FIRST_CALL = (HealthCheck.too_slow,)  # the kernels load in the first example
-settings.register_profile(
-    "fixed", deadline=None, derandomize=True, database=None, suppress_health_check=_SLOW_FIRST_CALL
-)
+for _name in ("fixed", "brief"):
+    settings.register_profile(
+        _name,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=_SLOW_FIRST_CALL,
+    )
 settings.register_profile(
     "explore", deadline=None, database=None, suppress_health_check=_SLOW_FIRST_CALL
 )

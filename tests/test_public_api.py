@@ -16,6 +16,8 @@ import windtunnel as wt
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+#: Seconds in which anything here is over, or hangs.
+LONG = 240
 SOURCE = Path(wt.__file__).parent
 MODULES = sorted(
     ".".join(("windtunnel", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(
@@ -50,7 +52,7 @@ def test_importing_is_cheap() -> None:
     heavy = ("numba", "pyarrow", "altair", "ibis", "duckdb", "numpy", "pandas", "msgspec")
     code = f"import sys, windtunnel; print([m for m in {heavy!r} if m in sys.modules])"
     found = subprocess.run(  # noqa: S603 - our own interpreter and code
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=LONG
     )
     assert found.stdout.strip() == "[]"
 
@@ -63,7 +65,7 @@ def test_a_run_on_the_reference_engine_needs_no_numba_and_no_charts() -> None:
         "print([m for m in ('numba', 'altair', 'ibis', 'duckdb') if m in sys.modules])"
     )
     found = subprocess.run(  # noqa: S603 - our own interpreter and code
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=LONG
     )
     assert found.stdout.strip() == "[]"
 

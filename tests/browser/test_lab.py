@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 import tomllib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -58,6 +59,8 @@ def served(*words: object) -> Iterator[str]:
     pytest.importorskip("marimo", reason="needs the extra 'lab'")
     command = [sys.executable, "-m", "windtunnel", "lab", *map(str, words), "--port", "0", "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    alarm = threading.Timer(_PATIENCE / 1000, process.kill)  # a lab that says nothing ends
+    alarm.start()
     try:
         assert process.stdout is not None
         text = ""
@@ -65,10 +68,16 @@ def served(*words: object) -> Iterator[str]:
             line = process.stdout.readline()
             assert line, f"the lab ended, and said {text!r}"
             text += line
+        alarm.cancel()
         yield str(json.loads(text)["url"])
     finally:
+        alarm.cancel()
         process.terminate()
-        process.communicate()
+        try:
+            process.communicate(timeout=_PATIENCE / 1000)
+        finally:
+            process.kill()
+            process.communicate()
 
 
 def headline(page: Any) -> str:

@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+#: Seconds in which anything here is over, or hangs.
+LONG = 240
 COMMAND = [sys.executable, "-m", "windtunnel"]
+#: CPU seconds that the help may take; 0.12 on a quiet machine.
+HELP_S = 0.4
 HEAVY = ("numba", "numpy", "pyarrow", "altair", "ibis", "duckdb", "rich", "pooch", "pandas")
 
 
@@ -29,7 +33,7 @@ def call(*words: object, **options: Any) -> subprocess.CompletedProcess[str]:
         [*COMMAND, *map(str, words)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=LONG,
         check=False,
         **options,
     )
@@ -41,18 +45,22 @@ def test_the_entry_point_is_declared() -> None:
 
 
 def test_help_is_quick_and_imports_nothing_heavy() -> None:
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    ran = call("--help")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = []
+    while not spent or (min(spent) >= HELP_S and len(spent) < 5):  # a busy machine counts more
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        ran = call("--help")
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.append(after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
     assert ran.returncode == 0
     for command in ("traces", "fetch", "describe", "simulate", "compare", "demo"):
         assert f"  {command} " in ran.stdout
-    spent = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
-    assert spent < 0.4  # 0.12 s on a quiet machine
+    assert min(spent) < HELP_S
     code = "import sys; from windtunnel.cli.root import windtunnel as w\n"
     code += "try: w.main(['--help'], prog_name='windtunnel')\nexcept SystemExit: pass\n"
     code += f"sys.exit(str([m for m in {HEAVY!r} if m in sys.modules]))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)  # noqa: S603, PLW1510
+    loaded = subprocess.run(  # noqa: S603, PLW1510 - our own interpreter and code
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=LONG
+    )
     assert loaded.stderr.strip() == "[]"
 
 
@@ -92,7 +100,12 @@ def test_a_reader_that_goes_away_is_no_noise(lecture: Path) -> None:
     os.close(read)
     with os.fdopen(write, "w") as pipe:
         ran = subprocess.run(  # noqa: S603
-            [*COMMAND, *words], stdout=pipe, stderr=subprocess.PIPE, text=True, check=False
+            [*COMMAND, *words],
+            stdout=pipe,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=LONG,
         )
     assert ran.stderr == ""
     assert ran.returncode == 1
@@ -105,11 +118,14 @@ def test_an_interrupt_ends_with_one_word() -> None:
     with subprocess.Popen(  # noqa: S603
         words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        assert process.stdin is not None
-        # More than a pipe holds: once it is written, the program reads its standard input.
-        process.stdin.write("#" * (1 << 20))
-        process.stdin.flush()
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        try:
+            assert process.stdin is not None
+            # More than a pipe holds: once it is written, the program reads its standard input.
+            process.stdin.write("#" * (1 << 20))
+            process.stdin.flush()
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=LONG)
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert (out, err.split()) == ("", ["Interrupted."])

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+#: Seconds in which anything here is over, or hangs.
+LONG = 600
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
@@ -16,7 +18,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 def test_two_queues_runs_and_finds_its_results_again(tmp_path: Path) -> None:
     words = [sys.executable, str(EXAMPLES / "two_queues.py"), str(tmp_path / "out")]
     told = [
-        subprocess.run(words, capture_output=True, text=True, check=True)  # noqa: S603 - ours
+        subprocess.run(words, capture_output=True, text=True, check=True, timeout=LONG)  # noqa: S603 - ours
         for _ in range(2)
     ]
     assert told[0].stdout == told[1].stdout
@@ -36,7 +38,7 @@ def test_shortest_first_runs_and_compares(tmp_path: Path) -> None:
         ("compare", out, "--out", str(tmp_path / "page.html"), "--json"),
     ):
         ran = subprocess.run(  # noqa: S603 - our own command
-            [*command, *words], capture_output=True, text=True, check=True
+            [*command, *words], capture_output=True, text=True, check=True, timeout=LONG
         )
         assert ran.stderr == ""
         told[words[0]] = json.loads(ran.stdout)
@@ -51,7 +53,7 @@ def test_shortest_first_runs_and_compares(tmp_path: Path) -> None:
 def test_own_policy_runs_and_writes_its_page(tmp_path: Path) -> None:
     page = tmp_path / "new" / "page.html"
     words = [sys.executable, str(EXAMPLES / "own_policy.py"), str(page)]
-    ran = subprocess.run(words, capture_output=True, text=True, check=True)  # noqa: S603 - ours
+    ran = subprocess.run(words, capture_output=True, text=True, check=True, timeout=LONG)  # noqa: S603 - ours
     assert ran.stderr == ""
     told = dict(line.split(": ") for line in ran.stdout.splitlines())
     longest = {name: float(text.split()[-2]) for name, text in told.items()}

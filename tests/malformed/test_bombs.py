@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from bombs import FAMILIES, PARQUET
 
+pytestmark = pytest.mark.slow
+
 #: Peak of the process, of which imports take about 270 MiB; each bomb would need thousands.
 MAX_MIB = 900
 #: CPU seconds of one bomb.
@@ -25,7 +27,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, object]]:
         capture_output=True,
         check=False,
         text=True,
-        timeout=240,
+        timeout=600,
     )
     assert ran.returncode == 0, ran.stderr[-2000:]
     return [json.loads(line) for line in ran.stdout.splitlines()]

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from mutants import Mutant
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_mutated_files_give_a_whole_trace_or_one_clear_error(tmp_path: Path, name: str) -> None:

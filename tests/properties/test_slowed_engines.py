@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from flight_cases import MORE, Case
+from flight_cases import Case, draws
 from hypothesis import given, settings
 from slowed_cases import slowed_cases
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.engines
 
 
-@settings(max_examples=300 * MORE)
+@settings(max_examples=draws(300))
 @given(slowed_cases())
 def test_every_kind_of_factor(drawn: tuple[Case, wt.Slowdown]) -> None:
     case, model = drawn

@@ -69,5 +69,7 @@ def test_importing_reports_loads_nothing_heavy() -> None:
         "print([m for m in ('altair', 'vl_convert', 'jinja2', 'ibis', 'duckdb', 'rich') "
         "if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    done = subprocess.run(  # noqa: S603 - our own interpreter and code
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=240
+    )
     assert done.stdout.strip() == "[]"

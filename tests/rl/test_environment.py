@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -127,8 +128,14 @@ def test_episodes_are_drawn_by_the_seed_and_may_be_chosen() -> None:
     assert env.outcome.submit_time[-1] == jobs_of()["submit_time"][-1]
 
 
+def _threads_of_runs() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "windtunnel run"]
+
+
 def test_no_thread_and_no_paused_collector_is_left_behind() -> None:
-    before = threading.active_count()
+    for ending in _threads_of_runs():  # of other tests: told of, but not yet over
+        ending.join(60)
+    assert _threads_of_runs() == []
     env = SchedulingEnv(jobs_of(), "3x8")
     for _ in range(5):
         env.reset()
@@ -136,13 +143,23 @@ def test_no_thread_and_no_paused_collector_is_left_behind() -> None:
         env.step(0)
     env.close()
     env.close()
-    assert threading.active_count() == before
+    assert _threads_of_runs() == []
     env.reset()
-    assert threading.active_count() == before + 1
+    assert len(_threads_of_runs()) == 1
     del env
     gc.collect()
-    assert threading.active_count() == before
+    assert _threads_of_runs() == []
     assert gc.isenabled()
+
+
+def test_an_environment_does_not_keep_its_past_episodes() -> None:
+    env = SchedulingEnv(jobs_of(40), "3x8")
+    env.reset()
+    first = weakref.ref(env._run)
+    env.reset()
+    gc.collect()
+    assert first() is None
+    env.close()
 
 
 def test_a_run_without_a_choice_is_over_at_once() -> None:

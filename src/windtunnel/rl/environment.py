@@ -110,6 +110,7 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):  # type: ignore[misc] # of an extr
         self._episode_jobs = episode_jobs
         self._options = options
         self._run: _Run | None = None
+        self._end: weakref.finalize[..., SchedulingEnv] | None = None
         self._outcome: Outcome | None = None
         rows = spaces.Box(0.0, _HIGH, (window, len(FEATURES)), np.float32)
         whole = spaces.Box(0.0, _HIGH, (len(CLUSTER_FEATURES),), np.float32)
@@ -151,7 +152,9 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):  # type: ignore[misc] # of an extr
             place = int(self.np_random.integers(last + 1)) if first is None else int(first)
             table = table.slice(min(max(place, 0), last), self._episode_jobs)
         self._run = _Run(table, self._cluster, self._window, self._options)
-        weakref.finalize(self, self._run.stop)  # nobody need close an environment
+        if self._end is not None:
+            self._end.detach()  # else every episode were kept as long as the environment
+        self._end = weakref.finalize(self, self._run.stop)  # nobody need close an environment
         self._listen()
         return self._observed()
 

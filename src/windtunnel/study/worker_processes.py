@@ -14,7 +14,7 @@ import signal
 import threading
 import traceback
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import connection, get_context, parent_process, resource_tracker
 from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any
 
@@ -113,7 +113,13 @@ class _Worker:
     def __init__(self, context: SpawnContext, leash: Connection) -> None:
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs, leash), daemon=True)
-        self._process.start()
+        resource_tracker.ensure_running()  # which else, while it starts, lets signals through
+        # Ctrl-C goes to workers, too: one that is still loading would print where it was.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()  # else a worker's death were not the end of the pipe
 
     def ask(self, call: tuple[Any, ...]) -> tuple[Any, BaseException | None, str]:
@@ -168,6 +174,7 @@ def _obey(leash: Connection) -> None:
         leash: the end of a pipe of which the parent holds the other.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # as `_Worker` started us
     parent = parent_process()
     watched: list[Any] = [leash] if parent is None else [leash, parent.sentinel]
 

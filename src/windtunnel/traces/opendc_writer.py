@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import shutil
 from dataclasses import dataclass
 from datetime import datetime
@@ -280,7 +281,8 @@ def _in_one_piece(folder: Path, tables: dict[str, pa.Table]) -> None:
     Raises:
         TraceError: the folder cannot be written.
     """
-    scratch = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+    # A name that no earlier process has left behind: in a container, numbers of processes recur.
+    scratch = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}.part")
     parts = [_Part(scratch / name, folder / name) for name in tables]
     try:
         scratch.mkdir()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import shutil
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -28,7 +30,7 @@ from windtunnel.study.offered_load import offered_load
 from windtunnel.study.worker_processes import WorkerDiedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     import pyarrow as pa
@@ -37,9 +39,10 @@ LOADED: dict[str, Any] = {"loads": [0.8, "recorded"], "seeds": 2}
 
 
 @pytest.fixture
-def threads() -> ThreadPoolExecutor:
+def threads() -> Iterator[ThreadPoolExecutor]:
     """An executor of somebody else's: two threads of this process."""
-    return ThreadPoolExecutor(2)
+    with ThreadPoolExecutor(2) as executor:
+        yield executor
 
 
 def test_rows_are_what_simulate_returns(tmp_path: Path, threads: ThreadPoolExecutor) -> None:
@@ -166,6 +169,38 @@ def test_two_processes_do_not_write_one_folder(tmp_path: Path) -> None:
         pass
     with other.locked():
         pass
+
+
+def test_a_lock_whose_file_another_process_takes_away_is_sought_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if another process gave up between our opening of its file and our lock."""
+    store, lock = Store(tmp_path / "out"), fcntl.flock
+    left = [tmp_path / "out", tmp_path / "out"]
+
+    def give_up_first(file: IO[str], operation: int) -> None:
+        if left:
+            shutil.rmtree(left.pop())
+        lock(file, operation)
+
+    monkeypatch.setattr("windtunnel.study.grid.store.fcntl.flock", give_up_first)
+    with store.locked():
+        assert not left
+        assert store.runs.is_dir()
+        with pytest.raises(SpecError, match="another process"), Store(store.folder).locked():
+            pass
+        left.extend([tmp_path / "out"] * 99)
+        with pytest.raises(SpecError, match="another process"), Store(store.folder).locked():
+            pass
+        left.clear()
+        Store(store.folder)
+
+
+def test_giving_up_leaves_what_another_process_has_begun(tmp_path: Path) -> None:
+    store = Store(tmp_path / "out")
+    with store.locked():
+        (store.runs / "of-another.part").touch()
+    assert (store.runs / "of-another.part").exists()
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "results.parquet"])

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+pytestmark = pytest.mark.slow
+
 #: Percentage points of what was read off a plot.
 PLOT = 1.0
 

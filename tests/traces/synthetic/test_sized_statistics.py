@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+pytestmark = pytest.mark.slow
+
 CLUSTERS = ("helios-venus", "helios-earth", "helios-saturn", "helios-uranus")
 #: Percent of the GPU time: the published curves have six decimals.
 CDF_DIGITS = 1e-6

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from conftest import Columns
 
+pytestmark = pytest.mark.slow
+
 #: Percentage points: the size CDF was read from a simplified curve.
 CDF_TOLERANCE = 0.05
 #: The published box plots of Kalos force 0.24 points more than that at 512 GPUs.

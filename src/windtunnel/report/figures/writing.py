@@ -11,6 +11,7 @@ import functools
 import json
 import os
 import re
+import secrets
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -99,7 +100,8 @@ def write_figures(
         OSError: they cannot be written; nothing is left behind.
     """
     out.parent.mkdir(parents=True, exist_ok=True)
-    temporary = out.with_name(f".{out.name}.{os.getpid()}.part")
+    # A name that no earlier process has left behind: in a container, numbers of processes recur.
+    temporary = out.with_name(f".{out.name}.{secrets.token_hex(8)}.part")
     temporary.mkdir()
     try:
         pictures = {}

@@ -16,7 +16,7 @@ import tempfile
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -35,6 +35,8 @@ MANIFEST, RESULTS, TIMINGS, TRIALS = (
     "timings.jsonl",
     "trials.parquet",
 )
+#: How often a lock is sought whose file others take away.
+_TRIES = 20
 #: One row is written four times as fast without what helps only many.
 _PLAIN = {"compression": "none", "use_dictionary": False, "write_statistics": False}
 
@@ -77,13 +79,7 @@ class Store:
         Raises:
             SpecError: another process holds it.
         """
-        self._make()  # another process may have given up here, and taken its folder away
-        with (self.folder / ".lock").open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                message = "another process is flying this study; wait for it, or use another one."
-                raise SpecError(f"--out {self.folder}", message) from None
+        with self._lock():
             for leftover in self.folder.rglob("*.part"):
                 leftover.unlink()
             try:
@@ -91,14 +87,39 @@ class Store:
             finally:
                 self._forget_if_unused()
 
+    def _lock(self) -> IO[str]:
+        """Return the lock's file, open and locked.
+
+        Another process may give up here just now, and take away the folder that it made: then the
+        file that was locked is nobody's, and the folder is made once more.
+
+        Raises:
+            SpecError: another process holds it.
+        """
+        path = self.folder / ".lock"
+        for _ in range(_TRIES):
+            with contextlib.suppress(FileNotFoundError), contextlib.ExitStack() as stack:
+                self._make()
+                file = stack.enter_context(path.open("w"))
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    break
+                if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                    stack.pop_all()
+                    return file
+        message = "another process is flying this study; wait for it, or use another one."
+        raise SpecError(f"--out {self.folder}", message)
+
     def _forget_if_unused(self) -> None:
         """Take away a folder that we made and in which nothing was begun."""
         if not self._is_new or (self.folder / MANIFEST).exists():
             return
         for path in (*self.inputs.glob("*.arrow"), self.folder / ".lock"):
-            path.unlink()
-        for folder in (self.inputs, self.runs, self.folder):
-            folder.rmdir()
+            path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # another process may begin here just now
+            for folder in (self.inputs, self.runs, self.folder):
+                folder.rmdir()
 
     def finished(self) -> set[str]:
         """Return the ids of the runs that are there, failed ones included."""
