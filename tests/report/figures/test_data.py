@@ -71,7 +71,7 @@ def test_gpus_are_counted_and_weighted_with_run_time(both: Sources) -> None:
 
 def test_a_thinned_step_curve_keeps_every_step_and_every_power_of_two(both: Sources) -> None:
     found = rows("cdf_job_gpunum", both, "a")
-    assert [row["x"] for row in found] == [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
+    assert [row["x"] for row in found] == [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1023, 1024]
 
 
 def test_gpus_beyond_the_last_tick_are_told(make_trace: Callable[..., Trace]) -> None:
