@@ -10,12 +10,13 @@ import pytest
 from windtunnel.report.figures.catalogue import FIGURES
 from windtunnel.report.figures.drawing import collect, report
 from windtunnel.report.figures.sources import Sources
+from windtunnel.schema import as_jobs
+from windtunnel.traces.trace import Trace, TraceMetadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from windtunnel.report.figures.collecting import FigureData
-    from windtunnel.traces.trace import Trace
 
 
 def data(name: str, sources: Sources) -> FigureData:
@@ -177,6 +178,17 @@ def test_a_wait_is_compared_with_the_completion_time_by_half(both: Sources) -> N
     assert (short[0.0], short[0.48], short[0.5], short[1.0]) == (2, 2, 4, 4)
     long = curve([row for row in found if row["half"] == "long"])
     assert (long[0.0], long[0.02], long[0.1]) == (1, 2, 3)
+    endless = {
+        "submit_time": [0.0, 0.0, 0.0],
+        "start_time": [1.0, 1.0, None],
+        "end_time": [5.0, None, None],
+        "duration": [4.0, 4.0, None],
+        "num_gpus": [1.0, 1.0, 1.0],
+    }
+    gone = Trace(as_jobs(endless), TraceMetadata("gone", "made by hand", rows_read=3))
+    (part,) = data("wait_by_half", Sources.of([gone])).parts
+    assert (part.n, part.left_out) == (1, 2)
+    assert part.why == "1 job without run time, 1 job without wait or end"
 
 
 def test_classes_add_up_to_all_gpu_jobs(both: Sources) -> None:
