@@ -243,7 +243,7 @@ def test_sharing_saves_the_second_half_of_a_gpu(both: Sources) -> None:
     assert at["saved"][0] == 1.0
     assert at["saved"][half + 1] == 0.0
     notes = data("sharing_savings", both).notes
-    told = "hand: sharing saves 25.0 % of the GPUs on average, 1 at its peak; the curves are means over"
+    told = "hand: sharing saves 25.0 % of the GPUs on average, 1 at its peak; the curves are means"
     assert any(note.startswith(told) for note in notes)
 
 
