@@ -175,7 +175,8 @@ def in_a_sentence(found: Description) -> str:
     if facts["span_s"]:
         text += f" in {duration(facts['span_s']).removesuffix(' 00 h')}"
     if facts["gpu_time"]:
-        text += f" held {gpu_time(facts['gpu_time'])}"
+        # A heading must not break between GPU and h.
+        text += f" held {gpu_time(facts['gpu_time'])}".replace(" GPU h", "\u00a0GPU\u00a0h")
         if found.trace.cluster is not None:
             text += f" on {plural(found.trace.cluster.num_gpus, 'GPU')}"
     text += "."

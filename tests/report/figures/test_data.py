@@ -88,6 +88,8 @@ def test_states_follow_the_published_definition(both: Sources) -> None:
     assert jobs["failed"] == pytest.approx(100 * 2 / 6)  # failed and timeout
     assert jobs["running"] == pytest.approx(100 / 6)
     time = {row["state"]: row["percent"] for row in rows("bar_job_state", both, "b")}
+    # Six GPU jobs, one of them without a run time: the legend says of how many each panel is.
+    assert [rows("bar_job_state", both, panel)[0]["n"] for panel in "ab"] == [6, 5]
     assert time["completed"] == pytest.approx(100 * 801 / 3311)
     assert time["failed"] == pytest.approx(100 * 10 / 3311)
     assert time["cancelled"] == pytest.approx(100 * 2500 / 3311)

@@ -78,11 +78,12 @@ def draw_gpus_of_jobs(table: pa.Table, look: Look) -> Any:
     """Return the chart of `gpus_of_jobs`."""
 
     def panel(rows: list[Row], **how: Any) -> Any:
-        x = powers("x", "GPUs of the job (log)", (1.0, 1100.0), 4)
+        per_task = {row["trace"] for row in rows if row["gpus"] == "task"}
+        whose = "task" if len(per_task) == len({row["trace"] for row in rows}) else "job"
+        x = powers("x", f"GPUs of the {whose} (log)", (1.0, 1100.0), 4)
         noun = "GPU time" if rows[0]["title"].startswith("GPU time") else "jobs"
         shown = [row for row in rows if row["x"] >= 1]
         y = percent(title=f"CDF, % of {noun}")
-        per_task = {row["trace"] for row in shown if row["gpus"] == "task"}
         entries = {
             trace: f"{entry}, per task" if trace in per_task else entry
             for trace, entry in with_n(shown, "trace").items()
