@@ -14,6 +14,7 @@ from windtunnel.characterize.cdf import count_cdf
 from windtunnel.characterize.facts import FACTS, source_fact
 from windtunnel.characterize.spread import spread_by
 from windtunnel.characterize.states import states_by
+from windtunnel.characterize.summary import cluster_summary
 from windtunnel.schema import as_jobs
 
 if TYPE_CHECKING:
@@ -74,6 +75,16 @@ def test_the_source_fact_is_the_sources_where_it_says_anything(backend: Backend)
     assert source_fact(said, "gpu_time") == "source_gpu_time"
     assert source_fact(said, "wait") == "wait"
     assert source_fact(said, "num_gpus") == "num_gpus"
+
+
+def test_of_pai_the_source_tells_the_gpus_of_one_task(backend: Backend) -> None:
+    """AcmeTrace's notebook: gpu_num of PAI is plan_gpu / 100, whatever the number of instances."""
+    gang = {**_ROW, "num_gpus": [2.0], "num_tasks": [4], "plan_gpu": pa.array([50.0])}
+    jobs = backend(as_jobs(gang))
+    assert source_fact(jobs, "num_gpus") == "source_num_gpus"
+    assert count_cdf(jobs, "source_num_gpus", [0.4, 0.5])["count"].to_pylist() == [0, 1]
+    assert cluster_summary(jobs, "x", source=True).row["avg_gpu_num"] == 0.5
+    assert cluster_summary(jobs, "x").row["avg_gpu_num"] == 2.0
 
 
 @pytest.mark.filterwarnings("ignore:fetch_arrow_table")  # Ibis calls DuckDB's old name

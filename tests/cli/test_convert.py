@@ -37,10 +37,36 @@ def test_an_sacct_log_becomes_any_format(
     assert (data["rows_in"], data["rows_out"]) == (2, 1)
     assert data["dropped"] == {"row of a job step": 1}
     assert data["to"] == name.removesuffix(".gz").partition(".")[2]
-    assert bool(data["not_carried"]) == ("swf" in name)
+    no_epoch = (
+        "Time 0 is 2025-06-30T22:00:00+00:00 in Europe/Berlin: only the seconds since then are "
+        "written."
+    )
+    if "swf" in name:  # has a header for it
+        assert data["not_carried"]
+        assert no_epoch not in data["not_carried"]
+    else:
+        assert data["not_carried"] == [no_epoch]
     (job,) = open_trace(out).jobs.to_pylist()
     assert (job["job_id"], job["duration"], job["num_gpus"]) == ("7", 120.0, 2.0)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["log.txt", name])
+
+
+def test_tables_beside_the_jobs_are_not_lost_in_silence(
+    run: Callable[..., Any], tmp_path: Path
+) -> None:
+    log = tmp_path / "cluster_job_log"
+    log.write_text(
+        '[{"jobid": "a", "submitted_time": "2017-10-09 07:00:00", "status": "Pass", "attempts": '
+        '[{"start_time": "2017-10-09 07:01:00", "end_time": "2017-10-09 07:02:00", "detail": '
+        '[{"ip": "m1", "gpus": ["gpu0"]}]}]}]'
+    )
+    for name in ("o.parquet", "o.csv", "o.swf", "o.sacct"):
+        data = run("convert", log, tmp_path / name, "--json").json
+        assert "Tables beside the jobs: which job held which GPU when." in data["not_carried"], name
+    batsim = run("convert", log, tmp_path / "jobs.csv", "--to", "batsim", "--json").json
+    assert any("which GPU" in text for text in batsim["not_carried"])
+    again = run("convert", tmp_path / "jobs.csv", tmp_path / "b.csv", "--to", "batsim", "--json")
+    assert not any("which GPU" in text for text in again.json["not_carried"])  # has its column
 
 
 def test_a_trace_becomes_a_batsim_result(

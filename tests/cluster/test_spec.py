@@ -43,6 +43,18 @@ def test_types_in_node_order_without_cpu_nodes() -> None:
     assert many.describe().endswith("1 nodes x 1 t5, and 2 more types")
 
 
+def test_nodes_that_differ_in_cores_are_told_together_and_the_largest_kinds_first() -> None:
+    """As in openb, whose list of 1,523 nodes begins with those that have no GPU."""
+    idle = [wt.NodeType(3, 0, cpus=float(n)) for n in range(1, 9)]
+    some = [wt.NodeType(1, 8, "A", cpus=96.0), wt.NodeType(2, 2, "B"), wt.NodeType(4, 8, "A")]
+    cluster = wt.ClusterSpec((*idle, *some), "mixed")
+    assert cluster.describe() == "44 GPUs: 24 nodes x 0 GPUs, 5 nodes x 8 A, 2 nodes x 2 B"
+    kinds = [wt.NodeType(1, n + 1, f"t{n}") for n in range(7)]
+    many = wt.ClusterSpec((*idle, *kinds), "many").describe()
+    assert many.startswith("28 GPUs: 1 nodes x 7 t6, 1 nodes x 6 t5")
+    assert many.endswith("1 nodes x 2 t1, and 2 more types")
+
+
 @pytest.mark.parametrize(
     ("node", "path", "message"),
     [

@@ -117,6 +117,8 @@ def test_each_step_can_be_taken_alone(tmp_path: Path) -> None:
     assert unique["value"].to_pylist() == [1.23456, 2.0]
     with pytest.raises(SpecError, match="sort"):
         open_telemetry(path, clean=("sorted",))
+    with pytest.raises(SpecError, match="unknown name 'True'"):
+        open_telemetry(path, clean=True)
     with pytest.raises(SpecError, match="published"):
         open_telemetry(path, clean="yes")
 

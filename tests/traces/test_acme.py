@@ -131,6 +131,9 @@ def test_philly_as_normalised(tmp_path: Path) -> None:
     assert jobs["status"] == ["completed", "cancelled", "failed", "unknown"]
     assert jobs["source_queue"] == [3.0, None, 1.0, 1.0]
     assert any("cannot be replayed" in note for note in trace.metadata.notes)
+    named = tmp_path / "philly_trace.csv"
+    named.write_text(text)
+    assert open_trace(named).jobs.equals(trace.jobs)  # its columns say too little, its name enough
 
 
 def test_pai_as_normalised(tmp_path: Path) -> None:

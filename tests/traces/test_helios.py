@@ -70,7 +70,7 @@ def test_four_clusters_in_one_table(tmp_path: Path) -> None:
 
 
 def test_the_documented_columns_alone_are_enough(tmp_path: Path) -> None:
-    trace = open_trace(file_of(tmp_path, "gpu_num,duration\n1,5\n8,7\n"), format="acme-helios")
+    trace = open_trace(file_of(tmp_path, "gpu_num,duration\n1,5\n8,7\n"))
     jobs = trace.jobs.to_pydict()
     assert jobs["job_id"] == ["helios-1", "helios-2"]
     assert jobs["submit_time"] == jobs["status"] == jobs["vc"] == [None, None]

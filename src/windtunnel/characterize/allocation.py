@@ -1,4 +1,4 @@
-"""How much of each kind of node is given away, and does what is given fit what is there?
+"""How much of each kind of node is allocated, and does what is given fit what is there?
 
 "MLaaS in the Wild" (Weng et al., NSDI'22, sections 5 and 6): allocation by machine type, its
 imbalance, and CPU cores a GPU as the machines provide them against what tasks ask for.
@@ -95,7 +95,7 @@ def allocation(
     by: str = "gpu_type",
     span: tuple[float, float] | None = None,
 ) -> pa.Table:
-    """Return what share of each kind of node was given away: integral of requests / capacity.
+    """Return what share of each kind of node was allocated: integral of requests / capacity.
 
     An unknown request adds nothing.
 

@@ -41,12 +41,14 @@ _DERIVED: dict[str, tuple[tuple[str, ...], Callable[[Any], Any]]] = {
         ("num_gpus", "source_duration"),
         lambda t: t.num_gpus * t.source_duration,
     ),
+    "source_num_gpus": (("plan_gpu",), lambda t: t.plan_gpu.cast("float64") / 100),
 }
 #: Facts of every jobs table: its numbers; ``wait`` (start - submit as recorded), ``jct`` (end -
 #: submit), ``slowdown`` (jct / duration), ``wait_share`` (wait / jct), all s or ratios;
 #: ``gpu_time`` and ``cpu_time`` (GPU- and core-seconds: number x duration). A number that the
 #: source gives beyond the schema is a fact under its column's name; ``source_gpu_time`` is
-#: ``source_duration`` x GPUs.
+#: ``source_duration`` x GPUs; ``source_num_gpus`` the GPUs of one task of a PAI job, its
+#: ``plan_gpu`` / 100.
 FACTS: tuple[str, ...] = (
     *_RECORDED,
     *(name for name in _DERIVED if not name.startswith("source_")),
@@ -56,7 +58,10 @@ _SOURCES = {
     "duration": "source_duration",
     "wait": "source_queue",
     "gpu_time": "source_gpu_time",
+    "num_gpus": "source_num_gpus",
 }
+#: The column that tells whether the source's own figure is there, where it has another name.
+_TOLD_BY = {"source_gpu_time": "source_duration", "source_num_gpus": "plan_gpu"}
 
 
 def columns_of(fact: str, jobs: Relation) -> tuple[str, ...]:
@@ -71,8 +76,7 @@ def columns_of(fact: str, jobs: Relation) -> tuple[str, ...]:
     if fact in _DERIVED and (fact in FACTS or set(_DERIVED[fact][0]) <= set(has)):
         return _DERIVED[fact][0]
     known = [name for name in has if name not in BY_NAME and _is_number(jobs, name)]
-    if {"num_gpus", "source_duration"} <= set(has):
-        known.append("source_gpu_time")
+    known += [name for name in _TOLD_BY if set(_DERIVED[name][0]) <= set(has)]
     raise SpecError.unknown("fact", fact, {*FACTS, *known})
 
 
@@ -97,18 +101,19 @@ def source_fact(jobs: Relation, fact: str) -> str:
     """Return the name of the source's own figure of a fact, where the source gives one.
 
     AcmeTrace's notebook reads the columns duration, queue and gpu_time of the source, which are
-    not always end - start, start - submit and the product (traces of Kalos).
+    not always end - start, start - submit and the product (traces of Kalos). Of PAI it reads
+    plan_gpu / 100, the GPUs of one task, for the GPUs of a job, which is a gang of such tasks.
 
     Args:
         jobs: a jobs table.
-        fact: ``duration``, ``wait`` or ``gpu_time``; any other is its own source.
+        fact: ``duration``, ``wait``, ``gpu_time`` or ``num_gpus``; any other is its own source.
 
     Returns:
-        ``source_duration``, ``source_queue`` or ``source_gpu_time`` where a job of the table has
-        it, else ``fact``.
+        ``source_duration``, ``source_queue``, ``source_gpu_time`` or ``source_num_gpus`` where a
+        job of the table has it, else ``fact``.
     """
     wanted = _SOURCES.get(fact, fact)
-    column = "source_duration" if wanted == "source_gpu_time" else wanted
+    column = _TOLD_BY.get(wanted, wanted)
     if wanted == fact or column not in column_names(jobs):
         return fact
     table = relation(jobs, (column,))

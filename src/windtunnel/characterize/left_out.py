@@ -45,7 +45,7 @@ def split_off(table: Any, reasons: Mapping[str, Any]) -> tuple[Any, int, LeftOut
 def why(left_out: LeftOut) -> str:
     """Return the reasons as one text, for a column of a table; empty where there are none.
 
-    >>> why({"no start_time": 3, "no node": 1})
-    'no start_time: 3; no node: 1'
+    >>> why({"no start_time": 3000, "no node": 1})
+    'no start_time: 3,000; no node: 1'
     """
-    return "; ".join(f"{reason}: {count}" for reason, count in left_out.items())
+    return "; ".join(f"{reason}: {count:,}" for reason, count in left_out.items())

@@ -66,13 +66,13 @@ def cluster_summary(
     Args:
         trace: a trace, or a jobs table (`windtunnel.schema`).
         name: the cell ``id``; default: the trace's name, None for a table.
-        source: take the source's own run time, queueing time and GPU time where it gives them, as
-            AcmeTrace does (`windtunnel.characterize.facts.source_fact`).
+        source: take the source's own run time, queueing time, GPU time and GPUs where it gives
+            them, as AcmeTrace does (`windtunnel.characterize.facts.source_fact`).
     """
     jobs = trace.jobs if isinstance(trace, Trace) else trace
     if name is None and isinstance(trace, Trace):
         name = trace.name
-    wanted = ("duration", "wait", "gpu_time")
+    wanted = ("duration", "wait", "gpu_time", "num_gpus")
     facts = tuple(source_fact(jobs, fact) if source else fact for fact in wanted)
     gpu, cpu = _kind(jobs, facts, "gpu"), _kind(jobs, facts, "cpu")
     found = _Cells()
@@ -129,7 +129,7 @@ class _Cells:
 
 def _kind(jobs: Relation, facts: tuple[str, ...], where: str) -> dict[str, Any]:
     """Return the sums of GPU or CPU jobs."""
-    table = population(jobs, (*facts, "num_gpus"), where=where, columns=("status",))
+    table = population(jobs, facts, where=where, columns=("status",))
     run, wait, held, gpus = (table[f"fact_{i}"] for i in range(4))
     state = state_of(table.status)
     asked: dict[str, Any] = {

@@ -15,6 +15,14 @@ if TYPE_CHECKING:
 _FORMATS = ("csv", "parquet", "swf", "sacct", "batsim", "opendc")
 #: Formats that the ending of a file's name tells.
 _BY_ENDING = ("csv", "parquet", "swf", "sacct")
+#: Formats whose times are seconds since some moment.
+_WITHOUT_EPOCH = ("csv", "parquet", "batsim")
+#: A trace's other tables, and what they are.
+_TABLES = {
+    "tasks": "the tasks of the jobs",
+    "nodes": "the nodes",
+    "holdings": "which job held which GPU when",
+}
 
 
 @click.command(short_help="Convert a trace to CSV, Parquet, SWF, sacct, Batsim, OpenDC.")
@@ -72,7 +80,7 @@ def convert(
         "rows_in": about.rows_read or opened.jobs.num_rows,
         "rows_out": rows,
         "dropped": about.dropped,
-        "not_carried": losses,
+        "not_carried": (*losses, *_beside(opened, kind)),
         "notes": about.notes,
     }
     if as_json:
@@ -140,6 +148,21 @@ def _write(trace: Trace, out: Path, kind: str) -> tuple[int, tuple[str, ...]]:
         return written, opendc_losses(jobs, metadata=trace.metadata)
     (write_csv if kind == "csv" else write_parquet)(jobs, out)
     return rows, ()
+
+
+def _beside(trace: Trace, kind: str) -> tuple[str, ...]:
+    """Return what a trace has beside its jobs that the format does not hold."""
+    losses = []
+    epoch, zone = trace.metadata.epoch, trace.metadata.zone
+    if epoch is not None and kind in _WITHOUT_EPOCH:
+        where = f" in {zone}" if zone else ""
+        losses.append(f"Time 0 is {epoch}{where}: only the seconds since then are written.")
+    tables = [what for name, what in _TABLES.items() if getattr(trace, name) is not None]
+    if kind == "batsim" and "allocated_resources" in trace.jobs.column_names:
+        tables = [what for what in tables if what != _TABLES["holdings"]]
+    if tables:
+        losses.append(f"Tables beside the jobs: {', '.join(tables)}.")
+    return tuple(losses)
 
 
 def _print(data: dict[str, Any]) -> None:

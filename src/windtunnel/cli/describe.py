@@ -42,8 +42,8 @@ _PAGE_ENDINGS = (".html", ".htm")
 @click.option(
     "--source-times",
     is_flag=True,
-    help="Make the cluster summary of the source's own run, queueing and GPU times, where it has "
-    "them, as AcmeTrace's file does.",
+    help="Make the cluster summary of the source's own run, queueing and GPU times, and its number "
+    "of GPUs, where it has them, as AcmeTrace's file does.",
 )
 @click.option("--all", "whole", is_flag=True, help="Leave nothing out of the tables.")
 @output_options
@@ -170,7 +170,7 @@ def _print(found: Description, page: Path | None, *, whole: bool) -> None:
     print_origin(console, found.trace)
     console.print()
     console.print(overview_table(found))
-    times = "by the source's own times" if found.source_times else "by recorded times"
+    times = "by the source's own figures" if found.source_times else "by recorded times"
     of = "" if whole or found.summary.row["cpu_job_num"] else " of the GPU jobs"
     heading(console, f"Cluster summary{of}, {times}")
     for table in summary_tables(found, whole=whole):

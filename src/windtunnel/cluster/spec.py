@@ -217,19 +217,32 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return ClusterSpec(smaller, f"{self.name}/{divisor}", self.is_pool)
 
     def describe(self) -> str:
-        """Return the cluster in one line: ``512 GPUs: 64 nodes x 8 A100``."""
+        """Return the cluster in one line: ``512 GPUs: 64 nodes x 8 A100``.
+
+        Nodes that differ in cores or memory alone are told together; of many kinds those with
+        most GPUs are told.
+        """
         if self.is_pool:
             parts = [f"{n.count * n.gpus} {n.gpu_type or 'GPUs'}" for n in self.node_types]
             return f"{self.num_gpus:,} GPUs in a pool without nodes" + (
                 f" ({', '.join(parts)})" if self.gpu_types else ""
             )
+        counts: dict[tuple[int, str | None, int | None], int] = {}
+        for n in self.node_types:
+            kind = (n.gpus, n.gpu_type, n.nodes_per_rack)
+            counts[kind] = counts.get(kind, 0) + n.count
+        kinds = list(counts)
+        more = len(kinds) - _SHOWN_TYPES
+        if more > 0:
+            kinds.sort(key=lambda kind: -kind[0] * counts[kind])
         parts = [
-            f"{n.count:,} nodes x {n.gpus} {n.gpu_type or 'GPU' + 's' * (n.gpus != 1)}"
-            + (f" in racks of {n.nodes_per_rack:,}" if n.nodes_per_rack is not None else "")
-            for n in self.node_types
+            f"{counts[kind]:,} nodes x {kind[0]} {kind[1] or 'GPU' + 's' * (kind[0] != 1)}"
+            + (f" in racks of {kind[2]:,}" if kind[2] is not None else "")
+            for kind in kinds[:_SHOWN_TYPES]
         ]
-        more = len(parts) - _SHOWN_TYPES
-        shown = ", ".join(parts[:_SHOWN_TYPES]) + (f", and {more} more types" * (more > 0))
+        if more > 0:
+            parts.append(f"and {more} more type{'s' * (more > 1)}")
+        shown = ", ".join(parts)
         return f"{self.num_gpus:,} GPUs: {shown}"
 
 

@@ -61,7 +61,7 @@ def _waits(series: Series) -> Answer:
     beyond = sum(filled["outliers_high"].to_pylist()) + sum(filled["outliers_low"].to_pylist())
     share = beyond / answer.n if answer.n else 0.0
     notes = (
-        (f"{beyond:,} jobs ({share:.1%}) lie beyond the whiskers and are not drawn.",)
+        (f"{beyond:,} jobs ({100 * share:.1f} %) lie beyond the whiskers and are not drawn.",)
         if beyond
         else ()
     )

@@ -26,7 +26,7 @@ SHARES: dict[str, str] = {
 #: The steps of `describe_trace`.
 STEPS = len(SHARES) + 3
 #: Facts of jobs that a source may tell differently.
-_SOURCE_FACTS = ("duration", "wait", "gpu_time")
+_SOURCE_FACTS = ("duration", "wait", "gpu_time", "num_gpus")
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Description:
         trace: the trace.
         overview: of `windtunnel.characterize.overview`.
         shares: property of `SHARES` -> rows of `windtunnel.characterize.shares`.
-        summary: the cluster in one row; by the source's own times where ``source_times``.
+        summary: the cluster in one row; by the source's own figures where ``source_times``.
         source_times: whether the row is made of the source's own run, queueing and GPU times.
         other: the row made the other way; None where the source has no times of its own.
         headlines: the headline numbers.
@@ -75,8 +75,9 @@ def describe_trace(
     Args:
         trace: the trace.
         telemetry: what was measured beside it.
-        source_times: make the cluster's row of the source's own run, queueing and GPU times where
-            it gives them, as AcmeTrace did; else of the times of submission, start and end.
+        source_times: make the cluster's row of the source's own run, queueing and GPU times, and
+            its own number of GPUs, where it gives them, as AcmeTrace did; else of the times of
+            submission, start and end, and of the GPUs of the whole job.
         on_done: called `STEPS` times.
     """
     from windtunnel.characterize import overview, shares
@@ -113,15 +114,15 @@ def describe_trace(
 def _contradictions(
     summary: ClusterSummary, other: ClusterSummary | None, *, source_times: bool
 ) -> list[str]:
-    """Return what the source's own times say otherwise, in a sentence."""
+    """Return what the source's own figures say otherwise, in a sentence."""
     if other is None:
         return []
-    here = "the source's own times" if source_times else "submission, start and end"
-    there = "submission, start and end" if source_times else "the source's own times"
+    here = "the source's own figures" if source_times else "submission, start and end"
+    there = "submission, start and end" if source_times else "the source's own figures"
     how = "without --source-times" if source_times else "with --source-times"
     changed = summary_rows.differences(summary, other)
     if not changed:
-        return [f"The source's own times give the same cluster summary as {here}."]
+        return [f"The source's own figures give the same cluster summary as {here}."]
     shown = [
         f"{column} {summary_rows.cell_text(column, b)} instead of "
         f"{summary_rows.cell_text(column, a)}"
@@ -174,7 +175,8 @@ def in_a_sentence(found: Description) -> str:
     if facts["span_s"]:
         text += f" in {duration(facts['span_s']).removesuffix(' 00 h')}"
     if facts["gpu_time"]:
-        text += f" held {gpu_time(facts['gpu_time'])}"
+        # A heading must not break between GPU and h.
+        text += f" held {gpu_time(facts['gpu_time'])}".replace(" GPU h", "\u00a0GPU\u00a0h")
         if found.trace.cluster is not None:
             text += f" on {plural(found.trace.cluster.num_gpus, 'GPU')}"
     text += "."

@@ -7,14 +7,11 @@ does. Columns and rows without any value give no samples in either case.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection
 
 import numpy as np
 
 from windtunnel.errors import SpecError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 #: Every step, in the order in which the notebook takes them.
 STEPS: tuple[str, ...] = ("unique-time", "sort", "window", "percent", "round", "strip-nic")
@@ -32,8 +29,10 @@ def steps_of(clean: str | Collection[str]) -> frozenset[str]:
         clean: ``"published"`` = none, ``"raw"`` = all, or a collection of names of `STEPS`.
 
     Raises:
-        SpecError: a name is unknown.
+        SpecError: a name is unknown, or it is neither a name nor several.
     """
+    if not isinstance(clean, str | Collection):
+        raise SpecError.unknown("clean", str(clean), ("published", "raw", *STEPS))
     if isinstance(clean, str):
         if clean not in {"published", "raw"}:
             raise SpecError.unknown("clean", clean, ("published", "raw"))

@@ -44,7 +44,7 @@ def _looks_pai(head: bytes) -> bool:
     return header_has(head, "plan_cpu", "plan_gpu", "wait_time", "status", "duration")
 
 
-@reader("acme-philly")
+@reader("acme-philly", extensions=("philly_trace.csv",))
 def read_acme_philly(path: str | Path, *, bad_rows: str = "raise") -> Trace:
     """Read AcmeTrace's ``philly_trace.csv``: gpu_num, duration, state; ``queue`` where there.
 

@@ -61,7 +61,7 @@ def _looks_genai(head: bytes) -> bool:
     return header_has(head, *_REQUIRED)
 
 
-@reader("genai", extensions=(".csv",), sniff=_looks_genai)
+@reader("genai", extensions=(".csv", ".parquet"), sniff=_looks_genai)
 def read_genai(path: str | Path, *, gpus: float = 1.0, bad_rows: str = "raise") -> Trace:
     """Read the requests.
 

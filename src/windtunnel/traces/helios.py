@@ -51,7 +51,11 @@ def _looks_helios(head: bytes) -> bool:
 
 
 def _looks_joined(head: bytes) -> bool:
-    return header_has(head, "cluster", "gpu_num", "node_num", "state", "duration")
+    if header_has(head, "cluster", "gpu_num", "node_num", "state", "duration"):
+        return True
+    # The two columns that AcmeTrace's notebook reads, and nothing by which it could be another's.
+    others = ("job_id", "submit_time", "state", "num_gpus")
+    return header_has(head, "gpu_num", "duration", without=others)
 
 
 @reader("helios", extensions=(".csv",), sniff=_looks_helios)

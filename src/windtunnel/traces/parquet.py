@@ -6,6 +6,8 @@ are a billion rows. Both show long after the file was opened, as errors that nam
 
 from __future__ import annotations
 
+import csv
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +65,21 @@ def read_parquet(source: Any, file: str, what: str = WHOLE) -> pa.Table:
     if table.num_rows == 0:
         raise TraceError(file, "at least one row", hint="The table has columns and no rows.")
     return table
+
+
+def header_of(path: Path) -> bytes:
+    """Return the names of a Parquet file's columns as the header line of a CSV file.
+
+    For guessing a format only: a broken file gives nothing, because the reader that opens it next
+    says precisely what is wrong.
+    """
+    try:
+        names = pq.read_schema(path).names
+    except (pa.ArrowException, OSError, ValueError):
+        return b""
+    line = io.StringIO()
+    csv.writer(line).writerow(names)
+    return line.getvalue().encode(errors="replace")
 
 
 def check_columns(names: Sequence[str], file: str) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import SpecError, TraceError, quote
-from windtunnel.traces.parquet import MAGIC
+from windtunnel.traces.parquet import MAGIC, header_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,8 +109,10 @@ def reader_for(path: Path, head: bytes) -> Reader:
     """
     ending = path.name.lower().removesuffix(".gz")
     fits = [r for r in READERS.values() if any(ending.endswith(e) for e in r.extensions)]
+    # What a Parquet file holds stands at its end: its columns are asked about as a CSV header is.
+    heads = (head, header_of(path)) if head.startswith(MAGIC) else (head,)
     for candidate in fits:
-        if candidate.sniff is not None and candidate.sniff(head):
+        if candidate.sniff is not None and any(map(candidate.sniff, heads)):
             return candidate
     untold = [candidate for candidate in fits if candidate.sniff is None]
     if untold:

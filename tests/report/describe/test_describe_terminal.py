@@ -89,11 +89,11 @@ def test_rows_are_folded_only_where_that_saves_one() -> None:
 
 def test_a_sentence_tells_what_the_trace_tells(told: Description, bare: Description) -> None:
     assert in_a_sentence(told) == (
-        "10 jobs of 4 users in 1 h 30 m held 325 GPU h on 64 GPUs. "
+        "10 jobs of 4 users in 1 h 30 m held 325\u00a0GPU\u00a0h on 64 GPUs. "
         "Half of them ran for 5 h 30 m or less, half waited for 4 m 30 s or less."
     )
     assert in_a_sentence(bare) == (
-        "3 jobs in 2 s held 0.01 GPU h. Half of them ran for 15 s or less."
+        "3 jobs in 2 s held 0.01\u00a0GPU\u00a0h. Half of them ran for 15 s or less."
     )
 
 

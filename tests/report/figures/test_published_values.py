@@ -16,7 +16,9 @@ import pytest
 from windtunnel.errors import TraceError
 from windtunnel.report.figures.catalogue import FIGURES
 from windtunnel.report.figures.curves_of_use import PUBLISHED_P50, published_curves
+from windtunnel.report.figures.drawing import look_of
 from windtunnel.report.figures.sources import Sources
+from windtunnel.traces.open import open_trace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -116,6 +118,27 @@ def test_sizes_are_near_the_published_curves(acme: Sources, data_dir: Path) -> N
             assert mine == pytest.approx(float(row["cdf_percent_approx"]), abs=0.06)
             checked += 1
     assert checked > 5
+
+
+def test_sizes_of_pai_are_those_of_one_task(data_dir: Path) -> None:
+    """The published curves of PAI are of plan_gpu; its gangs of such tasks are far larger."""
+    pai = Sources.of([open_trace("synthetic:pai")])
+    figure = FIGURES["cdf_job_gpunum"]
+    data = figure.collect(pai)
+    assert data.table is not None
+    found = data.table.to_pylist()
+    checked = 0
+    for row in published(data_dir, "figure_gpu_num_cdf.csv"):
+        if row["cluster"] == "PAI":
+            panel = "a" if row["measure"] == "jobs" else "b"
+            mine = [p for p in found if p["panel"] == panel and p["x"] <= float(row["gpu_num_le"])]
+            assert mine[-1]["percent"] == pytest.approx(float(row["cdf_percent_approx"]), abs=0.05)
+            assert mine[-1]["gpus"] == "task"
+            checked += 1
+    assert checked == 24
+    chart = figure.draw(data.table, look_of(pai)).to_dict()
+    assert "synthetic:pai (n = 1,037,085), per task" in str(chart)
+    assert "gangs, drawn by the GPUs of one task" in " ".join(data.notes)
 
 
 def test_medians_of_use_are_the_published_ones(data_dir: Path) -> None:

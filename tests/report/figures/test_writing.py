@@ -84,6 +84,9 @@ def test_pdf_and_png_are_as_wide_as_a_column(written: Path) -> None:
         width, height = struct.unpack(">II", data[16:24])
         assert abs(width - 3.35 * 300) <= 1
         assert height > 100
+        # 300 pixels an inch are 11,811 a metre: programs place it at a column's width.
+        where = data.index(b"pHYs") + 4
+        assert struct.unpack(">IIB", data[where : where + 9]) == (11_811, 11_811, 1)
 
 
 def test_csv_read_back_is_the_data_that_was_drawn(written: Path, some: list[Collected]) -> None:

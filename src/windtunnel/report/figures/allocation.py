@@ -1,7 +1,7 @@
-"""How full is each node, when? GPUs given away, by kind of node and node by node, as heat maps.
+"""How full is each node, when? GPUs allocated, by kind of node and node by node, as heat maps.
 
 With many nodes a row is a band of neighbours: the nodes of a type in order of the mean share that
-was given away, fullest first, cut into bands of as many nodes each. Rows and steps are few
+was allocated, fullest first, cut into bands of as many nodes each. Rows and steps are few
 enough for a page; each cell is the exact mean over its time and nodes.
 """
 
@@ -38,13 +38,13 @@ _NAMES = 66.0
 
 
 def allocation_maps(sources: Sources) -> FigureData:
-    """Return the share of GPUs given away, by kind of node and by node, over time."""
+    """Return the share of GPUs allocated, by kind of node and by node, over time."""
     why = "no task is on a node with GPUs"
     return within(
         sources,
         [
-            Measure("GPUs given away by kind of node", partial(_map, by="gpu_type"), why),
-            Measure("GPUs given away by node", partial(_map, by="node"), why),
+            Measure("GPUs allocated by kind of node", partial(_map, by="gpu_type"), why),
+            Measure("GPUs allocated by node", partial(_map, by="node"), why),
         ],
     )
 
@@ -95,7 +95,7 @@ def _capacity(nodes: pa.Table, by: str) -> dict[str, tuple[str, float]]:
 
 
 class Band(NamedTuple):
-    """A row of a map: what it is called, its nodes, and the share given away at each step."""
+    """A row of a map: what it is called, its nodes, and the share allocated at each step."""
 
     name: str
     nodes: int
@@ -198,7 +198,7 @@ def _map_panel(rows: list[Row], width: float, top: float, title: Any) -> Any:
     scale = alt.Scale(scheme="cividis", domain=[0, top], clamp=True)
     color = alt.Color(
         "share:Q",
-        title="GPUs given away",
+        title="GPUs allocated",
         scale=scale,
         legend=alt.Legend(
             format=".0%",

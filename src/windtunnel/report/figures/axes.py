@@ -18,6 +18,9 @@ _TIME = (
     "format(datum.value / 86400, '~g') + ' d'"
 )
 _NUMBER = "datum.value < 10000 ? format(datum.value, ',~r') : format(datum.value, '.3~s')"
+#: The same from 1,000 on, for an axis that goes beyond 10,000: 5k below 10k, not 5,000.
+_THOUSANDS = "datum.value < 1000 ? format(datum.value, ',~r') : format(datum.value, '.3~s')"
+_MANY_THOUSANDS = 10_000.0
 _TIME_TICKS = (1, 10, 60, 600, 3600, 6 * 3600, 86400, 7 * 86400, 60 * 86400, 600 * 86400)
 #: More ticks than any axis has.
 MANY = 1000
@@ -81,7 +84,8 @@ def percent(field: str = "percent", title: str = "CDF, % of jobs") -> AxisOf:
 
 def numbers(field: str, title: str, domain: tuple[float, float] | None = None) -> AxisOf:
     """Return a linear axis of numbers."""
-    return AxisOf(field, title, "linear", domain, (), _NUMBER)
+    long = domain is not None and domain[1] >= _MANY_THOUSANDS
+    return AxisOf(field, title, "linear", domain, (), _THOUSANDS if long else _NUMBER)
 
 
 def end_of(rows: Iterable[dict[str, Any]], least: float = 64.0) -> float:

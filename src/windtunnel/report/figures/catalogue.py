@@ -214,7 +214,7 @@ _ALL: tuple[Figure, ...] = (
         "gpus", "workers", "draw_workers", "pai_colocation",
     ),
     Figure(
-        "allocation_by_node", "pai", "GPUs given away",
+        "allocation_by_node", "pai", "GPUs allocated",
         "How full is each kind of node, and each node, over time?",
         "tasks with node and times, and the nodes",
         "allocation", "allocation_maps", "draw_allocation", "pai_allocation_by_node",

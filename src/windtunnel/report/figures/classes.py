@@ -67,7 +67,8 @@ def waits_by_half(sources: Sources) -> FigureData:
 
 
 def _halves(series: Series) -> Answer:
-    return counted(waited_share_cdf(series.trace.jobs, _RATIOS), "half", lacking="run time")
+    table = waited_share_cdf(series.trace.jobs, _RATIOS)
+    return counted(table, "half", lacking="run time", fact="wait or end")
 
 
 def draw_waits_by_half(table: pa.Table, look: Look) -> Any:

@@ -197,7 +197,12 @@ def stacked(tables: Sequence[pa.Table]) -> pa.Table | None:
 
 
 def counted(
-    table: pa.Table, by: str | None = None, *, keep_none: bool = False, lacking: str = ""
+    table: pa.Table,
+    by: str | None = None,
+    *,
+    keep_none: bool = False,
+    lacking: str = "",
+    fact: str = "",
 ) -> Answer:
     """Return a table of `windtunnel.characterize` as an answer.
 
@@ -206,6 +211,7 @@ def counted(
         by: the column of the groups.
         keep_none: keep the group ``(none)``; else its jobs count as left out.
         lacking: what the jobs of ``(none)`` lack; default: what ``by`` is called.
+        fact: what the other jobs lack that are left out, where that is not plain.
     """
     import pyarrow.compute as pc
 
@@ -215,8 +221,9 @@ def counted(
         none = table.filter(is_none)
         nameless = _of_groups(none, by, "n") + _of_groups(none, by, "left_out")
         table = table.filter(pc.invert(is_none))
-    why = f"{plural(nameless, 'job')} without {lacking or by}" if nameless else ""
     n, left_out = (_of_groups(table, by, name) for name in ("n", "left_out"))
+    reasons = [(nameless, lacking or by), (left_out if fact else 0, fact)]
+    why = ", ".join(f"{plural(count, 'job')} without {what}" for count, what in reasons if count)
     return Answer(table, n, left_out + nameless, why)
 
 

@@ -14,6 +14,7 @@ from windtunnel.report.figures.axes import numbers
 from windtunnel.report.figures.collecting import Answer, Lacking, Measure, across, within
 from windtunnel.report.figures.panels import bars, curves, framed
 from windtunnel.report.figures.requests import tasks_of
+from windtunnel.report.format import duration
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,7 +71,8 @@ def _savings(series: Series) -> Answer:
 
     tasks = tasks_of(series)
     span = span_of(tasks)
-    table = sharing_over_time(tasks, step=step_for(span), sample="mean")
+    step = step_for(span)
+    table = sharing_over_time(tasks, step=step, sample="mean")
     if not table.num_rows:
         return Answer(table, 0, 0)
     n, left_out, reasons = (table[name][0].as_py() for name in ("n", "left_out", "why"))
@@ -93,7 +95,7 @@ def _savings(series: Series) -> Answer:
     most = max(table["gpus_saved"].to_pylist())
     note = (
         f"sharing saves {100 * saved / unshared:.1f} % of the GPUs on average, "
-        f"{most:,.0f} at its peak."
+        f"{most:,.0f} at its peak; the curves are means over {duration(step)}."
         if unshared
         else "no GPU was ever held."
     )

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.characterize.cdf import GPU_GRID, count_cdf, sum_cdf
+from windtunnel.characterize.facts import source_fact
 from windtunnel.characterize.gangs import gang_sizes
 from windtunnel.report.figures.axes import percent, powers
 from windtunnel.report.figures.collecting import Answer, Measure, across, counted
-from windtunnel.report.figures.panels import curves, framed
+from windtunnel.report.figures.panels import curves, framed, with_n
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,8 +22,15 @@ if TYPE_CHECKING:
     from windtunnel.report.figures.sources import Series, Sources
 
 
+#: What is said of a trace whose gangs are drawn by the GPUs of one task.
+_OF_A_TASK = "its jobs are gangs, drawn by the GPUs of one task, as the published figure does."
+
+
 def gpus_of_jobs(sources: Sources) -> FigureData:
-    """Return AcmeTrace's figure 2: CDFs of jobs and of GPU time by the GPUs of the job."""
+    """Return AcmeTrace's figure 2: CDFs of jobs and of GPU time by the GPUs of the job.
+
+    Of PAI it draws ``plan_gpu``, what one task of the job asks for; the column ``gpus`` says so.
+    """
     return across(
         sources,
         [
@@ -33,25 +41,32 @@ def gpus_of_jobs(sources: Sources) -> FigureData:
 
 
 def _jobs(series: Series) -> Answer:
-    table = count_cdf(series.trace.jobs, "num_gpus", GPU_GRID)
-    return _thinned(counted(table), "count")
+    fact = source_fact(series.trace.jobs, "num_gpus")
+    table = count_cdf(series.trace.jobs, fact, GPU_GRID)
+    return _thinned(counted(table), "count", fact)
 
 
 def _gpu_time(series: Series) -> Answer:
-    table = sum_cdf(series.trace.jobs, "num_gpus", "duration", GPU_GRID)
-    return _thinned(counted(table), "sum")
+    fact = source_fact(series.trace.jobs, "num_gpus")
+    table = sum_cdf(series.trace.jobs, fact, "duration", GPU_GRID)
+    return _thinned(counted(table), "sum", fact)
 
 
-def _thinned(answer: Answer, column: str) -> Answer:
-    """Return a step curve without the points at which it neither steps nor has a tick."""
+def _thinned(answer: Answer, column: str, fact: str) -> Answer:
+    """Return a step curve without the points at which it neither steps nor has a tick.
+
+    The last but one, 1023, stays: its value is published, as that below the 1,024 GPUs.
+    """
     import pyarrow as pa
 
     table = answer.table
     reached = np.asarray(table[column].to_numpy(), dtype=float)
     x = np.asarray(table["x"].to_numpy())
     steps = np.diff(reached, prepend=np.nan) != 0
-    kept = steps | (x == x[-1]) | np.isin(x, 2.0 ** np.arange(0, 11))
-    notes = []
+    kept = steps | (x >= x[-2]) | np.isin(x, 2.0 ** np.arange(0, 11))
+    of = "job" if fact == "num_gpus" else "task"
+    table = table.append_column("gpus", pa.array([of] * table.num_rows, pa.string()))
+    notes = [_OF_A_TASK] if of == "task" else []
     last = table["percent"][-1].as_py()
     if last is not None and last < 100:  # noqa: PLR2004 (percent)
         noun = "jobs" if column == "count" else "GPU time"
@@ -63,11 +78,17 @@ def draw_gpus_of_jobs(table: pa.Table, look: Look) -> Any:
     """Return the chart of `gpus_of_jobs`."""
 
     def panel(rows: list[Row], **how: Any) -> Any:
-        x = powers("x", "GPUs of the job (log)", (1.0, 1100.0), 4)
+        per_task = {row["trace"] for row in rows if row["gpus"] == "task"}
+        whose = "task" if len(per_task) == len({row["trace"] for row in rows}) else "job"
+        x = powers("x", f"GPUs of the {whose} (log)", (1.0, 1100.0), 4)
         noun = "GPU time" if rows[0]["title"].startswith("GPU time") else "jobs"
         shown = [row for row in rows if row["x"] >= 1]
         y = percent(title=f"CDF, % of {noun}")
-        return curves(shown, look, x=x, y=y, series="trace", step=True, **how)
+        entries = {
+            trace: f"{entry}, per task" if trace in per_task else entry
+            for trace, entry in with_n(shown, "trace").items()
+        }
+        return curves(shown, look, x=x, y=y, series="trace", step=True, entries=entries, **how)
 
     return framed(table, look, panel)
 

@@ -43,6 +43,7 @@ def _shares(series: Series, of: str) -> Answer:
     Raises:
         Lacking: the trace tells no status.
     """
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     jobs = series.trace.jobs
@@ -57,6 +58,10 @@ def _shares(series: Series, of: str) -> Answer:
     table = labelled(table, of="jobs" if of == "job" else "GPU time")
     left_out = sum(table["left_out"].to_pylist()) if of == "gpu_time" else 0
     counted = n - left_out
+    # The legend's n: what these shares are of. The table's own counts all jobs.
+    table = table.set_column(
+        table.column_names.index("n"), "n", pa.array([counted] * table.num_rows, pa.int64())
+    )
     return Answer(table.append_column("percent", share), counted, left_out)
 
 

@@ -201,10 +201,10 @@ def to_pdf(svg: str, look: Look) -> bytes:
 
 
 def to_png(svg: str, look: Look, dpi: float = _PNG_DPI) -> bytes:
-    """Return a picture as PNG of so many pixels an inch of the look's width."""
+    """Return a picture as PNG of the look's width, which says how many pixels an inch it has."""
     import vl_convert
 
-    return bytes(vl_convert.svg_to_png(_sized(svg, look, dpi)))
+    return bytes(vl_convert.svg_to_png(_sized(svg, look, _POINTS), ppi=dpi))
 
 
 @functools.cache
