@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import windtunnel as wt
+from windtunnel.policies import resolve_policy
 from windtunnel.policies.quota import Quota
 
 if TYPE_CHECKING:
@@ -288,10 +289,10 @@ def test_jobs_that_no_quota_serves(
     ("text", "message"),
     [
         ("quota:borrowing=some", "borrowing: unknown name 'some'"),
-        ("quota:gang_timeout=0", "expected seconds above 0"),
-        ("quota:gang_timeout=-1", "expected seconds above 0"),
-        ("quota:backoff=-1", "expected seconds >= 0"),
-        ("quota:backoff=inf", "expected seconds >= 0"),
+        ("quota:gang_timeout=0", "expected a time above 0"),
+        ("quota:gang_timeout=-1", "expected a time above 0"),
+        ("quota:backoff=-1", "expected a time >= 0"),
+        ("quota:backoff=inf", "expected a time >= 0"),
         ("quota:quotas=x", "a file is given as file=FILE.toml"),
         ("quota:file=none.toml", "cannot be read as TOML"),
         ("quota:fair_sharing=1", "fair_sharing: unknown name"),
@@ -300,6 +301,14 @@ def test_jobs_that_no_quota_serves(
 def test_parameters_that_are_refused(text: str, message: str) -> None:
     with pytest.raises(wt.SpecError, match=message):
         wt.simulate(BORROWED, "pool:8", text)
+
+
+def test_times_may_have_units() -> None:
+    plain = resolve_policy("quota:gang_timeout=1200:backoff=60:backoff_max=3600")
+    spelt = resolve_policy("quota:gang_timeout=20m:backoff=1m:backoff_max=1h")
+    assert isinstance(plain, Quota)
+    assert isinstance(spelt, Quota)
+    assert plain.wait == spelt.wait
 
 
 def test_one_object_flies_twice_alike(tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ def test_runs_that_are_refused(cluster: str, text: str, message: str) -> None:
     ("options", "message"),
     [
         ({"threshold": "x"}, "threshold: found 'x'"),
-        ({"attempt": -1}, "expected seconds >= 0"),
+        ({"attempt": -1}, "expected a time >= 0"),
         ({"attempt": ()}, "expected seconds >= 0"),
         ({"types": "V100/V100"}, "each once"),
         ({"types": ()}, "each once"),
@@ -159,3 +159,8 @@ def test_runs_that_are_refused(cluster: str, text: str, message: str) -> None:
 def test_parameters_that_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(wt.SpecError, match=message):
         ReservingPacking(**options)
+
+
+def test_attempts_may_have_units() -> None:
+    assert ReservingPacking(attempt="5m/1h").attempts == (300.0, 3600.0)
+    assert ReservingPacking(attempt=60.0).attempts == (60.0,)

@@ -88,6 +88,7 @@ def test_parameters_behind_a_name() -> None:
     tiresias = resolve_policy("tiresias:bounds=600/6000:quantum=10")
     assert tiresias.levels is not None
     assert (tiresias.levels.bounds, tiresias.every) == ((600.0, 6000.0), 10.0)
+    assert [resolve_policy(f"las:quantum={span}").every for span in ("30m", "2h")] == [1800, 7200]
     runs = wt.compare(TWO, "pool:1", ["las:quantum=1", "las:quantum=3", "las"])
     jcts = [runs[name].metrics()["avg_jct"] for name in runs.outcomes]
     assert list(runs.outcomes) == ["las:quantum=1", "las:quantum=3", "las"]
@@ -95,8 +96,9 @@ def test_parameters_behind_a_name() -> None:
     for bad, said in (
         ("las:quantm=30", "quantum"),
         ("fifo:quantum=30", "takes none"),
-        ("las:quantum=fast", "do not fit"),
+        ("las:quantum=fast", "found 'fast'; expected a time above 0"),
         ("las:quantum=-1", "above 0"),
+        ("tiresias:bounds=fast", "found 'fast'; expected GPU-seconds that rise"),
         ("lass:quantum=1", "las"),
     ):
         with pytest.raises(wt.SpecError, match=said):

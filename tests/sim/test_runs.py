@@ -332,6 +332,13 @@ def test_options_out_of_range(options: dict[str, Any], message: str) -> None:
     assert error.value.path == next(iter(options))
 
 
+def test_a_type_that_is_to_bind_is_known() -> None:
+    jobs = {**JOBS, "gpu_type": ["A100"] * len(JOBS["submit_time"])}
+    wt.simulate(jobs, "2x2:T4", bind_types=("T4",))
+    with pytest.raises(wt.SpecError, match=r"unknown name 'A10'\. Did you mean 'A100'"):
+        wt.simulate(jobs, "2x2:T4", bind_types=("A10",))
+
+
 def test_settings_are_enough_to_run_it_again() -> None:
     out = wt.simulate(JOBS, "2x2", "srtf", save_time=1, seed=7, until=30.0)
     assert out.settings == {

@@ -206,3 +206,9 @@ def test_what_makes_no_sense_is_refused(options: dict[str, Any], message: str) -
     given = {"jobs": jobs(), "cluster": SMALL, "seeds": 1} | options
     with pytest.raises(SpecError, match=message):
         pack(**given)
+
+
+def test_jobs_of_which_none_is_small_enough_are_refused() -> None:
+    large = as_jobs({"submit_time": [0, 1], "duration": [1, 1], "num_gpus": [2, 4]})
+    with pytest.raises(SpecError, match=r"target: found 1\.3, 1\.3 GPUs here; with seed 42 no job"):
+        pack(large, "1x1", ["best_fit"], seeds=1)

@@ -25,6 +25,7 @@ from windtunnel.policies.quota_numbers import in_numbers
 from windtunnel.policies.quota_possible import refuse_jobs, refuse_types
 from windtunnel.policies.quota_reclaim import Preemptor, Reclaimed, reclaim
 from windtunnel.policies.quotas import ANY_TYPE, NO_VC, REST, Quotas, proportional
+from windtunnel.policies.time_spans import seconds
 from windtunnel.policies.waiting_line import (
     REQUEUING_TIMESTAMPS,
     GangWait,
@@ -70,7 +71,8 @@ class Quota(Policy):
         within_cluster_queue: ``Never`` or ``LowerPriority``, where a queue does not say.
         fair_sharing: ``yes``: the queue that borrows least, by weight, goes first, and may preempt
             jobs of those that borrow more.
-        gang_timeout: seconds that a job may wait at the head of its queue; inf = no limit.
+        gang_timeout: seconds, or ``30m``, that a job may wait at the head of its queue; inf = no
+            limit.
         backoff: seconds for which it is put aside then; see `windtunnel.policies.waiting_line`.
         backoff_max: most seconds, as backoff doubles each further time; None = it does not double.
         requeuing_timestamp: ``Eviction`` (back to the end of the queue) or ``Creation``.
@@ -91,9 +93,9 @@ class Quota(Policy):
         reclaim_within_cohort: str = "Never",
         within_cluster_queue: str = "Never",
         fair_sharing: str = "no",
-        gang_timeout: float = math.inf,
-        backoff: float = 60.0,
-        backoff_max: float | None = None,
+        gang_timeout: float | str = math.inf,
+        backoff: float | str = 60.0,
+        backoff_max: float | str | None = None,
         requeuing_timestamp: str = "Eviction",
     ) -> None:
         if quotas is not None and file is not None:
@@ -111,9 +113,10 @@ class Quota(Policy):
         for option, word in self.words.items():
             if word not in _WORDS[option]:
                 raise SpecError.unknown(option, str(word), _WORDS[option])
-        longest = backoff if backoff_max is None else backoff_max
-        _check_seconds(gang_timeout=gang_timeout, backoff=backoff, backoff_max=longest)
-        self.wait = GangWait(gang_timeout, backoff, longest, requeuing_timestamp)
+        timeout = seconds("gang_timeout", gang_timeout, endless=True)
+        aside = seconds("backoff", backoff, none=True)
+        longest = aside if backoff_max is None else seconds("backoff_max", backoff_max, none=True)
+        self.wait = GangWait(timeout, aside, longest, requeuing_timestamp)
         self.quotas: Quotas | None = None
         if file is not None:
             self.quotas = Quotas.from_toml(file)
@@ -388,13 +391,3 @@ def _from_past_use(problem: Problem) -> tuple[Quotas, str]:
         dict(zip(numbers, least.tolist(), strict=True)),
         problem.quota / problem.units,
     )
-
-
-def _check_seconds(**seconds: float) -> None:
-    for name, value in seconds.items():
-        low = 0 if name != "gang_timeout" else math.ulp(0.0)
-        if not (isinstance(value, int | float) and low <= value) or (
-            name != "gang_timeout" and value == math.inf
-        ):
-            least = "above 0" if low else ">= 0"
-            raise SpecError(name, f"found {quote(value)}; expected seconds {least}.")

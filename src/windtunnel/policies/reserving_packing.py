@@ -21,6 +21,7 @@ import numpy as np
 
 from windtunnel.cluster.parts import holding_types
 from windtunnel.errors import PolicyError, SpecError, quote
+from windtunnel.policies.time_spans import seconds
 from windtunnel.sim.contract import Policy, Start, Wake
 
 if TYPE_CHECKING:
@@ -73,16 +74,16 @@ class ReservingPacking(Policy):
         score: str = "num_gpus",
         threshold: float = 1.0,
         types: str | Sequence[str] | None = None,
-        attempt: float | Sequence[float] = 60.0,
+        attempt: float | str | Sequence[float | str] = 60.0,
     ) -> None:
         self.score = str(score)
         self.threshold = _number("threshold", threshold)
         self.types = tuple(types.split("/")) if isinstance(types, str) else types
         if self.types is not None and (not self.types or len(set(self.types)) < len(self.types)):
             raise SpecError("types", f"found {quote(types)}; expected GPU types, each once.")
-        steps = attempt if isinstance(attempt, tuple | list) else (attempt,)
-        self.attempts = tuple(_number("attempt", step) for step in steps)
-        if not self.attempts or min(self.attempts) < 0:
+        steps = attempt if isinstance(attempt, tuple | list) else str(attempt).split("/")
+        self.attempts = tuple(seconds("attempt", step, none=True) for step in steps)
+        if not self.attempts:
             raise SpecError("attempt", f"found {quote(attempt)}; expected seconds >= 0.")
 
     def decide(

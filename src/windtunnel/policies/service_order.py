@@ -9,12 +9,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from windtunnel.errors import SpecError, quote
+from windtunnel.policies.time_spans import seconds
 from windtunnel.sim.contract import Levels, Policy
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Las(Policy):
     """Least attained service first: the job that has had the least GPU time so far.
 
     Args:
-        quantum: seconds between rounds, at which attained service is looked at again.
+        quantum: seconds (or ``30m``) between rounds, at which attained service is looked at again.
     """
 
     name = "las"
@@ -35,8 +35,8 @@ class Las(Policy):
     preemptive = True
     levels = Levels()
 
-    def __init__(self, quantum: float = 60.0) -> None:
-        self.every = _positive("quantum", quantum)
+    def __init__(self, quantum: float | str = 60.0) -> None:
+        self.every = seconds("quantum", quantum)
 
     def key(self, job: JobView, now: float) -> float:  # noqa: ARG002 - the view is of this instant
         """Return the key of the GPU-seconds that the job has had."""
@@ -55,11 +55,16 @@ class Tiresias(Las):
     name = "tiresias"
 
     def __init__(
-        self, quantum: float = 60.0, bounds: Sequence[float] | float = (3_600.0, 36_000.0)
+        self, quantum: float | str = 60.0, bounds: Sequence[float] | float = (3_600.0, 36_000.0)
     ) -> None:
         super().__init__(quantum)
         given = bounds if isinstance(bounds, tuple | list) else (bounds,)
-        self.levels = Levels(tuple(float(bound) for bound in given))
+        try:
+            levels = tuple(float(bound) for bound in given)
+        except (TypeError, ValueError) as error:
+            message = f"found {quote(bounds)}; expected GPU-seconds that rise from 0, as 600/6000."
+            raise SpecError("bounds", message) from error
+        self.levels = Levels(levels)
 
 
 class Gittins(Las):
@@ -79,7 +84,7 @@ class Gittins(Las):
 
     name = "gittins"
 
-    def __init__(self, services: Sequence[float], quantum: float = 60.0) -> None:
+    def __init__(self, services: Sequence[float], quantum: float | str = 60.0) -> None:
         super().__init__(quantum)
         self.levels = _gittins_levels(services)
 
@@ -121,10 +126,3 @@ def _gittins_levels(services: Sequence[float]) -> Levels:
         spent = np.cumsum(ends * counts) + ends * (len(left) - done)
         keys.append(-float((done / spent).max()))
     return Levels(tuple(points.tolist()), tuple(keys))
-
-
-def _positive(name: str, value: float) -> float:
-    number = float(value)
-    if not 0 < number < math.inf:
-        raise SpecError(name, f"found {quote(value)}; expected a number above 0.")
-    return number

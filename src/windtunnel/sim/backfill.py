@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING
 from windtunnel.sim.profile import Profile
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from windtunnel.cluster.free import FreeState, Where
     from windtunnel.sim.ledger import Ledger
     from windtunnel.sim.queues import Key
@@ -145,6 +147,10 @@ class ConservativeQueue:
     to an earlier time. While a job runs on past its expected end, and at the first decision after
     that, promises are made anew, and may then move to a later time.
 
+    A start may be promised for a time at which nothing else happens: what was to end then has moved
+    forward itself. `alarms` has the next such time. While a job runs on past its expected end there
+    is none: what is promised waits for that job, whose end is an event.
+
     Args:
         ledger: the run.
         key: (job, now) -> key, asked when a job arrives and at rounds.
@@ -158,6 +164,8 @@ class ConservativeQueue:
         self.promised: dict[int, tuple[float, Where]] = {}
         self.expected: dict[int, float] = {}
         self.profile = Profile(ledger.free.copy())
+        #: The next promised start, s, as the engine's loop asks for it; empty = none.
+        self.alarms: list[float] = []
         self._fresh: list[int] = []
         self._ended: list[int] = []
         self._overrun = False
@@ -204,6 +212,11 @@ class ConservativeQueue:
                 if job in fresh:
                     self._promise(job)
         self._start_due(now)
+        following = math.inf if late else min(self._promised_starts(), default=math.inf)
+        self.alarms[:] = [following] if following < math.inf else []
+
+    def _promised_starts(self) -> Iterator[float]:
+        return (start for start, _ in self.promised.values())
 
     def _rebuild(self, now: float, *, keep: bool) -> None:
         """Make the profile anew from what runs, and from the promises if those are kept."""

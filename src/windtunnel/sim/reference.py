@@ -238,7 +238,8 @@ def _sooner(
 class _InTurn:
     """One event at a time, a decision after each: how some published simulators order an instant.
 
-    With submissions first, a running job whose expected end has come counts as gone already.
+    Completions come in the order in which the jobs started. With submissions first, a running job
+    that ends now, and was expected to by now, counts as gone already in every decision.
 
     Args:
         ledger: the run.
@@ -271,11 +272,12 @@ class _InTurn:
                 for job, stay in ledger.running.items()
                 if ledger.projected_end[job] == now and stay.start + self.estimate[job] <= now
             ]
+            leads = bool(gone) and ledger.ends[0][2].job in gone
             for job in gone:
                 ledger.finish(job, now)
                 scheduler.finished(job)
             arrived, points = self._arrivals(now, submit, arrived)
-            if gone and not points:
+            if leads and not points:
                 scheduler.decide(now)
                 points = 1
         while ledger.ends[0][0] == now:

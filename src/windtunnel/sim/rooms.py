@@ -13,13 +13,13 @@ import numpy as np
 from windtunnel.cluster.devices import MILLI, DeviceDemand, DeviceNode, device_nodes
 from windtunnel.cluster.free import EVERY_NODE, Demand
 from windtunnel.cluster.free_devices import FreeDevices
-from windtunnel.errors import SchemaError, Violation, quote
+from windtunnel.errors import SchemaError, SpecError, Violation, quote
 from windtunnel.schema import source_of
 from windtunnel.sim.device_requests import distinct_rows, requests_of, type_set, type_texts
 from windtunnel.sim.jobs import Jobs
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     import pyarrow as pa
 
@@ -102,6 +102,22 @@ def needs_devices(table: pa.Table, cluster: ClusterSpec, *, resources: bool) -> 
     )
 
 
+def _check_binding(
+    bind_types: Collection[str], cluster: ClusterSpec, texts: Sequence[str | None]
+) -> None:
+    """Check that types which are to bind are the cluster's, or some job's.
+
+    Raises:
+        SpecError: one is not; where the cluster tells no types apart, any may be named.
+    """
+    known = set(cluster.gpu_types)
+    for text in texts if known else ():
+        known |= type_set(text) or set()
+    for name in bind_types if known else ():
+        if name not in known:
+            raise SpecError.unknown("bind_types", name, known)
+
+
 def acceptable(
     jobs: Jobs,
     rows: np.ndarray,
@@ -109,8 +125,13 @@ def acceptable(
     bind_types: Collection[str] | None,
     notes: list[str],
 ) -> Types:
-    """Return which GPU types each job accepts, equal sets under one number."""
+    """Return which GPU types each job accepts, equal sets under one number.
+
+    Raises:
+        SpecError: a type that is to bind is neither the cluster's nor any job's.
+    """
     texts, codes = type_texts(jobs, rows)
+    _check_binding(bind_types or (), cluster, texts)
     constrained = len(jobs) - jobs.table["gpu_type"].null_count
     if not cluster.gpu_types or not constrained:
         if constrained:

@@ -265,6 +265,9 @@ def arrivals(
 
     Returns:
         Int array (arrivals,) of indices into ``requests``; Int array (nodes,), each node's place.
+
+    Raises:
+        SpecError: no job is left below the target.
     """
     rng = np.random.default_rng(seed)
     milli, each = requests.milli, requests.milli_per_gpu
@@ -281,6 +284,12 @@ def arrivals(
             jobs.append(job)
     while total > limit and jobs:
         total -= int(milli[jobs.pop(int(rng.integers(len(jobs))))])
+    if not jobs:
+        raise SpecError(
+            "target",
+            f"found {target:g}, {limit / MILLI:g} GPUs here; with seed {seed} no job is left that "
+            "asks for so few. Expected a larger target, or a larger cluster.",
+        )
     return np.array(jobs, dtype=np.int64), rng.permutation(len(nodes))
 
 

@@ -33,6 +33,7 @@ from windtunnel.sim.rooms import DeviceRules, needs_devices
 from windtunnel.sim.slowdown import resolve_slowdown
 from windtunnel.study.arrivals import with_arrivals
 from windtunnel.study.compat import as_pai, in_order
+from windtunnel.study.countable import check_rounds
 from windtunnel.study.flight_options import (
     RESOURCES,
     SHARING,
@@ -84,6 +85,7 @@ def fly_rigid(
         oversize=options.oversize,
         incomplete=options.incomplete,
     )
+    check_rounds(problem, policy, rules.disruptions, rules.until)
     problem, extra, notes = _extras(rules, problem, cluster, options)
     flown = policy.for_run(problem)
     flight = rules.engine.run(

@@ -64,6 +64,7 @@ def fly(
     size = 0
     spare_node, spare_rows = node.copy(), rows[:kept].copy()
     was_late = False
+    alarm = np.inf  # the next promised start, while nobody runs on past an expected end
     arrived = 0
     points = 0
     now = 0.0
@@ -75,6 +76,7 @@ def fly(
             now = ends[0]
         if arrived < count and submit[arrived] < now:
             now = submit[arrived]
+        now = min(now, alarm)
         if now > until or now == np.inf:
             break
         points += 1
@@ -159,9 +161,12 @@ def fly(
                     promised_nodes, promised_gpus, slot[job], taken, -1,
                 )  # fmt: skip
         write = 0
+        alarm = np.inf
         for index in range(num_waiting):
             job = order[queue[index]]
             if promised[job] > now:
+                if not late:
+                    alarm = min(alarm, promised[job])
                 queue[write] = queue[index]
                 write += 1
                 continue

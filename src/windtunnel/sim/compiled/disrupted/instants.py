@@ -204,22 +204,27 @@ def _top(s):
             counts[PHASE] = ARRIVALS
             _arrive(s)
         return True
-    gone = _complete_expected(s, now)
+    leads = _complete_expected(s, now)
     if _next_submit(s) == now:
         counts[PHASE] = ARRIVALS
         _arrive(s)
         return True
     counts[PHASE] = COMPLETIONS
-    if not gone:
+    if not leads:
         _complete_next(s, now)
     return True
 
 
 @njit(cache=True)
 def _complete_expected(s, now):
-    """Complete the jobs that end now and were expected to by now; return whether any did."""
+    """Complete the jobs that end now and were expected to by now.
+
+    Returns:
+        Whether the first of all that end now is one of them: else its completion comes next.
+    """
     counts = s.counts
-    gone = False
+    leads = False
+    taken = 0
     later = 0
     while _next_end(s) == now:
         segment = s.ending[0]
@@ -227,10 +232,11 @@ def _complete_expected(s, now):
         counts[NUM_ENDS] = pop(s.ends, s.ending, counts[NUM_ENDS])
         if s.secs[job, BEGAN] + s.secs[job, ESTIMATE] <= now:
             complete(s, job, now)
-            gone = True
+            leads |= taken == 0
         else:
             s.scratch[later] = segment
             later += 1
+        taken += 1
     for index in range(later):
         counts[NUM_ENDS] = push(s.ends, s.ending, counts[NUM_ENDS], now, s.scratch[index])
-    return gone
+    return leads
