@@ -85,6 +85,9 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
         ("\t0\t100", "\tmaybe\t100", 2, "needs_data"),
         ("\t12.5", "\tsoon", 2, "arrival_time"),
         ("\t1.200000\t0\n", "\t1.200000\n", 1, None),
+        ("\t1.200000\t0\n", "\t-2\t0\n", 1, "slo"),
+        ("\t1.200000\t0\n", "\t0\t0\n", 1, "slo"),
+        ("\t1.200000\t0\n", "\tnan\t0\n", 1, "slo"),
     ],
 )
 def test_bad_cells_are_named(

@@ -318,7 +318,7 @@ class LinearProgram:
                 _pin(row_lower, row_upper, activity, rows_on_face)
                 self._push_columns(every_column, lower, upper)
                 self._push_rows(every_row, row_lower, row_upper)
-                costs = _filled(objective, self.num_columns)
+                costs = _in_reach(_filled(objective, self.num_columns))
                 self._highs.changeColsCost(self.num_columns, every_column, costs)
                 try:
                     last = self._run("simplex")
@@ -414,6 +414,12 @@ class LinearProgram:
             return "its rows hold together within rounding, but the solver found no way"
         more = f" and {len(guilty) - _NAMED} more" if len(guilty) > _NAMED else ""
         return f"{', '.join(guilty[:_NAMED])}{more} cannot hold together"
+
+
+def _in_reach(costs: np.ndarray) -> np.ndarray:
+    """Return costs whose largest is at least 1: the tolerance on prices is absolute."""
+    largest = float(np.abs(costs).max(initial=0.0))
+    return costs / largest if 0 < largest < 1 else costs
 
 
 def _filled(value: ArrayLike, count: int) -> np.ndarray:

@@ -199,7 +199,7 @@ def _refused(
         _sort_out(table, (name, words), np.flatnonzero(bad), options.incomplete, reasons)
     nowhere = np.flatnonzero(~(speeds > 0).any(axis=1))
     nowhere = np.array([row for row in nowhere.tolist() if row not in reasons], int)
-    rule = ("template", "a job type with a speed on a GPU type of the cluster")
+    rule = ("template", "a job type with a speed, on as many GPUs, on a GPU type of the cluster")
     if "total_steps" not in needed:
         rule = ("gpu_type", "a GPU type of the cluster")
     _sort_out(table, rule, nowhere, options.incomplete, reasons)

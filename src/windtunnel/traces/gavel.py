@@ -51,6 +51,7 @@ OLD_COLUMNS = (
     "scale_factor",
 )
 _NO_SLO = -1.0
+_SLO_WORDS = "a multiple > 0 of the ideal duration, or -1"
 _FIRST_LINE = re.compile(rb"[^\t\n]+\t[^\t\n]*\t(?:[^\t\n]*\t)?-[^\t\n]*\t[01]\t\d+\t")
 
 
@@ -103,7 +104,8 @@ def read_gavel(
         "needs_data": text.mapped("needs_data", {"0": "no", "1": "yes"}),
     }
     if "slo" in text.table.column_names:
-        slo = text.floats("slo", what="a multiple of the ideal duration, or -1")
+        slo = text.floats("slo", what=_SLO_WORDS)
+        _check_slos(text, slo)
         columns["priority"] = text.floats("priority_weight", what="a weight")
         columns["slo"] = pc.if_else(pc.equal(slo, _NO_SLO), pa.scalar(None, pa.float64()), slo)
         columns["working_directory"] = text.text("working_directory")
@@ -160,6 +162,21 @@ def _check_least(text: TextTable, name: str, numbers: Any, least: int) -> None:
             column=name,
             value=numbers[row].as_py(),
         )
+
+
+def _check_slos(text: TextTable, slos: Any) -> None:
+    """Check that every SLO is a multiple of the ideal duration or says that there is none.
+
+    Raises:
+        TraceError: one is neither; names its line.
+    """
+    values = slos.to_numpy(zero_copy_only=False)
+    known = ~slos.is_null().to_numpy(zero_copy_only=False)
+    wrong = np.flatnonzero(known & (values != _NO_SLO) & ~(values > 0))
+    if len(wrong):
+        row = int(wrong[0])
+        line = int(text.lines[row])
+        raise TraceError(text.file, _SLO_WORDS, row=line, column="slo", value=float(values[row]))
 
 
 def _ideal(table: ThroughputTable, models: Any, steps: Any, gangs: Any) -> pa.Array:

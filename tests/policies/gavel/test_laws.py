@@ -186,6 +186,8 @@ def test_parts_never_beat_the_whole(problem: dict[str, Any], seed: int) -> None:
         assert split.objective <= objective(policy, problem) * (1 + CLOSE)
         assert_feasible(problem, split)
     slower = objective("min_total_duration_perf", problem, partitions=parts, seed=seed)
+    unfair = objective("finish_time_fairness_perf", problem, partitions=parts, seed=seed)
+    assert unfair >= objective("finish_time_fairness_perf", problem) * (1 - CLOSE)
     assert slower >= objective("min_total_duration_perf", problem) * (1 - CLOSE)
 
 

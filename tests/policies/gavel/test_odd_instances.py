@@ -211,3 +211,56 @@ def test_needs_far_below_a_solvers_tolerance_are_met() -> None:
     assert decided.throughputs[1] > 0
     rho = steps[1] / decided.throughputs[1] / (steps[1] / 0.5)
     assert rho <= decided.objective * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1e9])
+def test_speeds_of_any_size(factor: float) -> None:
+    """A solver's tolerances are absolute; answers must not depend on the unit of speeds."""
+    speeds = [[4.0, 1.0, 0.7], [3.0, 2.0, 2.9], [0.6, 0.5, 0.4], [2.2, 2.1, 0.1]]
+    cluster = {"v100": 1, "p100": 1, "k80": 1}
+    fine = [[speed * factor for speed in row] for row in speeds]
+    costs = {"v100": 3.0, "p100": 2.0, "k80": 1.0}
+    for policy in (
+        "max_sum_throughput_perf",
+        "max_sum_throughput_normalized_by_cost_perf",
+        COST_SLO,
+    ):
+        steps = [100.0] * 4
+        usual = gavel.allocate(
+            policy,
+            instance(cluster, speeds, num_steps_remaining=steps),
+            instance_costs=costs,
+            slo_seconds_left={2: 500},
+        )
+        scaled = gavel.allocate(
+            policy,
+            instance(cluster, fine, num_steps_remaining=[n * factor for n in steps]),
+            instance_costs=costs,
+            slo_seconds_left={2: 500},
+        )
+        assert usual.objective is not None
+        assert scaled.objective == pytest.approx(usual.objective * factor, rel=1e-9)
+        for job, row in usual.shares.items():
+            assert scaled.shares[job] == pytest.approx(row, abs=1e-7)
+
+
+@pytest.mark.parametrize("policy", ["max_min_fairness_perf", "max_min_fairness_water_filling_perf"])
+@pytest.mark.parametrize("weights", [(1e9, 1e9), (1e-9, 1e-9), (1.0, 1e9), (1e-6, 3e6)])
+def test_weights_of_any_size(policy: str, weights: tuple[float, float]) -> None:
+    """One GPU, two jobs: both reach 1 / (sum of weights), whatever the weights."""
+    problem = instance({"v100": 1}, [[2], [2]], priority_weight=list(weights))
+    decided = gavel.allocate(policy, problem)
+    assert decided.objective == pytest.approx(1 / sum(weights), rel=1e-6)
+    for job, weight in enumerate(weights):
+        assert decided.throughputs[job] / 2 / weight >= 1 / sum(weights) * (1 - 1e-6)
+
+
+def test_a_common_factor_of_weights_changes_no_share() -> None:
+    speeds = [[4, 1], [3, 2], [1, 1], [5, 1]]
+    cluster = {"v100": 1, "k80": 2}
+    usual = gavel.allocate("max_min_fairness_perf", instance(cluster, speeds))
+    huge = gavel.allocate(
+        "max_min_fairness_perf", instance(cluster, speeds, priority_weight=[1e9] * 4)
+    )
+    for job, row in usual.shares.items():
+        assert huge.shares[job] == pytest.approx(row, abs=1e-7)

@@ -153,3 +153,26 @@ def test_gandiva_splits_the_gpus_among_pairs() -> None:
     for seed in range(6):
         kept = gavel.allocate("gandiva", problem, seed=seed, previous=decided)
         assert pair in kept.pair_shares
+
+
+def test_allox_lets_a_job_wait_for_the_only_type_it_runs_on() -> None:
+    """Job 0 keeps the V100; job 1 runs nowhere else, job 2 goes on."""
+    before = gavel.allocate("allox", instance({"v100": 1, "k80": 1}, [[4, 0]], **steps(1)))
+    problem = instance({"v100": 1, "k80": 1}, [[4, 0], [4, 0], [4, 1]], **steps(3))
+    decided = gavel.allocate("allox", problem, previous=before)
+    assert whole(decided) == {0: "v100", 2: "k80"}
+    assert decided.objective == 100
+
+
+def test_allox_alpha_is_of_the_waiting_jobs_and_rounded_down() -> None:
+    """As published: with half of five, job 2 of three would be the shortest, and is not seen."""
+    speeds = [[1.0], [1.0], [100.0], [1.0], [1.0]]
+    problem = instance({"v100": 1}, speeds, **steps(5), time_since_start=[50, 40, 30, 20, 10])
+    assert whole(gavel.allocate("allox", problem)) == {2: "v100"}
+    assert whole(gavel.allocate("allox", problem, alpha=0.6)) == {2: "v100"}
+    assert whole(gavel.allocate("allox", problem, alpha=0.5)) in ({0: "v100"}, {1: "v100"})
+
+
+def steps(count: int) -> dict[str, list[int]]:
+    """Return 100 steps for each of some jobs."""
+    return {"num_steps_remaining": [100] * count}

@@ -18,10 +18,12 @@ def isolated_shares(instance: Instance) -> np.ndarray:
 
     Shape (jobs, types).
     """
-    return equal_split(instance.num_gpus, instance.scale_factors)
+    return equal_split(instance.num_gpus, instance.scale_factors, among=instance.num_sharing)
 
 
-def equal_split(num_gpus: np.ndarray, gangs: np.ndarray, *, among: int | None = None) -> np.ndarray:
+def equal_split(
+    num_gpus: np.ndarray, gangs: np.ndarray, *, among: float | None = None
+) -> np.ndarray:
     """Return the equal split of GPUs for jobs with gangs of some sizes, shape (jobs, types).
 
     Args:

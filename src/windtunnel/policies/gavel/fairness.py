@@ -72,9 +72,12 @@ def max_min(
     Returns:
         The smallest product, the model, and a solution's values, shape (columns,).
     """
-    model, scale = max_min_model(name, instance, factors, usable=usable, packed=packed, merge=merge)
+    model, scale, unit = max_min_model(
+        name, instance, factors, usable=usable, packed=packed, merge=merge
+    )
     solution = model.lp.solve(then=model.tie_breaks(scale))
-    return solution.objective, model, solution.values
+    best = solution.objective * unit
+    return best, model, model.topped_up(solution.values, best / scale)
 
 
 def max_min_model(
@@ -85,21 +88,26 @@ def max_min_model(
     usable: np.ndarray,
     packed: bool,
     merge: bool,
-) -> tuple[ShareModel, np.ndarray]:
-    """Return the program of `max_min`, unsolved, and the factor of each class.
+) -> tuple[ShareModel, np.ndarray, float]:
+    """Return the program of `max_min`, unsolved, the factor of each class, and its unit.
 
-    Its last rows are the classes' levels, its last column is the smallest of them.
+    Its last rows are the classes' levels, its last column is the smallest of them, in that unit.
+    Each row is divided by the job's best speed, so that weights of any size leave entries of
+    order 1: a solver drops entries and bounds far below that without a word.
     """
     model = share_model(
         name, instance, told_apart=(factors,), usable=usable, packed=packed, merge=merge
     )
     scale = model.per_class(factors)
+    best = _best_alone(model)
+    highest = scale * best
+    unit = float(highest.min())
     smallest = model.lp.add_columns("smallest", ["level"], lower=-np.inf, cost=1.0)
     levels = model.lp.add_rows("level of job", model.labels(), lower=0.0)
     of, columns = model.entries.T
-    model.lp.add_coefficients(levels[of], columns, model.speeds * scale[of])
-    model.lp.add_coefficients(levels, smallest, -1.0)
-    return model, scale
+    model.lp.add_coefficients(levels[of], columns, model.speeds / best[of])
+    model.lp.add_coefficients(levels, smallest, -unit / highest)
+    return model, scale, unit
 
 
 def finish_time(

@@ -68,6 +68,9 @@ class Instance:
             in a part of it; shape (types,).
         entities: tenants, empty = none.
         job_entities: index of each job's tenant, -1 = none; shape (jobs,).
+        num_sharing: how many jobs an equal share is counted among; None = those of the instance.
+            In a part of an instance it is the whole's jobs over the parts, so that a job's equal
+            share is the same in both.
     """
 
     gpu_types: tuple[str, ...]
@@ -86,6 +89,7 @@ class Instance:
     largest_gangs: np.ndarray
     entities: tuple[Entity, ...] = ()
     job_entities: np.ndarray = field(default_factory=lambda: np.empty(0, int))
+    num_sharing: float | None = None
 
     @property
     def num_jobs(self) -> int:

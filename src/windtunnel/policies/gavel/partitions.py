@@ -63,7 +63,12 @@ def solve_in_parts(
     solved = []
     for number in range(parts):
         mine = np.array(sorted(rows[number::parts]))
-        solved.append(compute(replace(instance.keep(mine), num_gpus=instance.num_gpus / parts)))
+        alone = replace(
+            instance.keep(mine),
+            num_gpus=instance.num_gpus / parts,
+            num_sharing=instance.num_jobs / parts,
+        )
+        solved.append(compute(alone))
     reached = [part.objective for part in solved if part.objective is not None]
     if asked.policy.startswith(_SUMS):
         objective = sum(reached)

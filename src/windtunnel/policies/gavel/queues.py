@@ -124,7 +124,8 @@ def allox(
 
     Args:
         instance: the jobs, of one GPU each.
-        alpha: share of the jobs, the oldest, that are looked at; at least the free GPUs' number.
+        alpha: share of the waiting jobs, the oldest, that are looked at, rounded down; at least as
+            many as GPUs are free.
         previous: running jobs stay where they are.
 
     Returns:
@@ -139,10 +140,12 @@ def allox(
         raise SpecError("scale_factor", f"allox takes jobs of one GPU; job {who} has another gang.")
     shares, free = _kept(instance, previous)
     waiting = np.flatnonzero(~shares.any(axis=1))
-    number = max(math.ceil(alpha * instance.num_jobs), int(free.sum()))
+    number = max(int(alpha * len(waiting)), int(free.sum()))
     waiting = np.sort(
         waiting[np.argsort(-instance.time_since_start[waiting], kind="stable")][:number]
     )
+    # Jobs whose types all have no GPU left wait until one is: any queue would be theirs for ever.
+    waiting = waiting[(instance.throughputs[waiting][:, free >= 1] > 0).any(axis=1)]
     slots = [
         (kind, k)
         for kind, count in enumerate(free)

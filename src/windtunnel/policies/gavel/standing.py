@@ -57,13 +57,13 @@ class StandingMaxMin:
         self._shape = (self.num_kinds, len(jobs.gpu_types))
         one_each = jobs.keep(first)
         self._no_pairs = np.empty((0, len(jobs.gpu_types)))
-        self._model, self._scale = max_min_model(
+        self._model, scale, _ = max_min_model(
             name, one_each, factors[first], usable=usable[first], packed=False, merge=False
         )
         self._gangs = one_each.scale_factors
         columns = self._model.single
         self._of, self._on, self._columns = columns.T
-        self._gains = self._model.speeds * self._scale[self._of]
+        self._gains = self._model.speeds * scale[self._of]
         lp = self._model.lp
         self._levels = np.arange(lp.num_rows - self.num_kinds, lp.num_rows)
         self._counts = np.ones(self.num_kinds, int)

@@ -84,12 +84,14 @@ def total_throughput(
     if costs is not None:
         for columns in (model.single, model.paired):
             worth[columns[:, 2]] /= costs[columns[:, 1]]
-    model.lp.set_costs(np.arange(model.lp.num_columns), worth)
+    # The solver's tolerance is absolute, and speeds of any size may come.
+    unit = float(worth.max(initial=0.0)) or 1.0
+    model.lp.set_costs(np.arange(model.lp.num_columns), worth / unit)
     if slos:
         _add_deadlines(name, model)
     breaks = model.tie_breaks(ones)[1:]
     solution = model.lp.solve(then=breaks)
-    return solution.objective, model, solution.values
+    return solution.objective * unit, model, solution.values
 
 
 def _add_deadlines(name: str, model: ShareModel) -> None:

@@ -128,7 +128,8 @@ class _Basin:
             levels: kept by every job, shape (classes,).
             weights: pace of the active jobs, 0 = not active; shape (classes,).
         """
-        lp, active = self._model.lp, weights > 0
+        lp, active, unit = self._model.lp, weights > 0, float(weights.max())
+        weights = weights / unit  # only their ratios count, and the solver's tolerance is absolute
         lp.set_coefficients(self._rows, self._height, -weights)
         lp.set_column_bounds(self._height, 0.0, np.inf)
         solution = self._keeping(levels)
@@ -141,7 +142,7 @@ class _Basin:
         if not stuck.any():  # rounding: the job with the highest price is stuck in any case
             prices = np.where(active, np.abs(solution.duals[self._rows]) * weights, -1.0)
             stuck[int(np.argmax(prices))] = True
-        return height, stuck
+        return height / unit, stuck
 
     def _raisable(self, reached: np.ndarray, asked: np.ndarray) -> np.ndarray:
         """Return which of the asked jobs can rise while every job keeps what it has reached."""
@@ -173,7 +174,8 @@ class _Basin:
         lp.set_column_bounds(self._height, 0.0, 0.0)
         first, second = self._model.tie_breaks(self._factors)
         lp.set_costs(np.arange(lp.num_columns), first)
-        return self._keeping(levels, _SLACKS[1:], then=[second]).values
+        values = self._keeping(levels, _SLACKS[1:], then=[second]).values
+        return self._model.topped_up(values, levels / self._factors)
 
     def _keeping(
         self,
