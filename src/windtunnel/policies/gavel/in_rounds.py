@@ -72,6 +72,10 @@ class GavelPolicy(Policy):
             raise SpecError.unknown(f"{where}: inner", str(inner), INNER)
         if not 1 <= partitions < float("inf") or partitions != int(partitions):
             raise SpecError(f"{where}: partitions", f"found {partitions:g}; expected 1, 2, 3 ...")
+        if not 0 < alpha <= 1:
+            raise SpecError(f"{where}: alpha", f"found {alpha:g}; expected a number > 0 and <= 1.")
+        if alpha != 1 and allocation != "allox":
+            raise SpecError(f"{where}: alpha", "only allox looks at a part of the jobs.")
         for name, value in (("round", round), ("gap", gap)):
             if not 0 < value < float("inf"):
                 raise SpecError(f"{where}: {name}", f"found {value:g}; expected seconds > 0.")
