@@ -83,8 +83,10 @@ def test_the_short_form_is_one_cohort() -> None:
         ({"queue": [{"vc": "a"}]}, "Did you mean 'queues'"),
         ({"queues": [{"vc": "a", "nominal": 1}]}, "unknown name 'nominal'"),
         ({"queues": [{"vc": "a"}]}, "nominal_quota"),
-        ({"queues": [{"vc": "a", "nominal_quota": -1}]}, "expected 0 or more GPUs"),
-        ({"queues": [{"vc": "a", "nominal_quota": float("nan")}]}, "expected 0 or more GPUs"),
+        ({"queues": [{"vc": "a", "nominal_quota": -1}]}, "expected 0 to 1,000,000,000"),
+        ({"queues": [{"vc": "a", "nominal_quota": float("nan")}]}, "expected 0 to 1,000,000,000"),
+        # As millionths it is more than an integer of an array holds.
+        ({"a": 1e13}, r"queues\[0\].nominal_quota: found 10000000000000.0; expected 0 to"),
         ({"queues": [{"vc": "a", "nominal_quota": "8"}]}, "Expected"),
         ({"queues": [{"vc": "a", "nominal_quota": 1}] * 2}, "found 'a' twice"),
         ({"queues": [{"vc": "a", "nominal_quota": 1, "nominalQuota": 1}]}, "both spellings"),

@@ -353,6 +353,14 @@ def test_what_the_cluster_does_not_have(parts: dict[str, Any], message: str) -> 
         fly(ONE, "2x4:A100", **parts)
 
 
+def test_a_weibull_under_which_nodes_fail_as_they_come_back_is_refused() -> None:
+    model = {"mtbf": "1d", "mttr": "1h", "distribution": "weibull"}
+    with pytest.raises(wt.SpecError, match=r"found 0\.01; expected a number from 0\.1 up"):
+        FailureModel(**model, shape=0.01)
+    out = fly(ONE, "1x4", failure_models=[FailureModel(**model, shape=0.1)])
+    assert out.table["status"].to_pylist() == ["finished"]
+
+
 def test_a_pool_has_no_nodes_to_reserve() -> None:
     with pytest.raises(wt.SpecError, match="a pool has no nodes"):
         fly(ONE, "pool:8", reservations=[Reservation(start=0, end=1, gpus=4)])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import ast
+from pathlib import Path
 
 import pytest
 
 from windtunnel.sim.compiled import loading
 
-if TYPE_CHECKING:
-    from pathlib import Path
+KERNELS = sorted(Path(loading.__file__).parent.rglob("*.py"))
 
 
 @pytest.fixture(autouse=True)
@@ -36,3 +36,28 @@ def test_a_machine_knows_whether_it_has_compiled_this_version(cache: Path) -> No
 def test_a_cache_elsewhere_counts_as_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", "elsewhere")
     assert loading.are_compiled()
+
+
+def outside_names(tree: ast.Module) -> dict[str, str]:
+    """What a module imports from modules of ours that are no kernels: name -> module."""
+    return {
+        (name.asname or name.name): node.module
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("windtunnel.")
+        and not (node.module or "").startswith(loading.__package__ or "")
+        for name in node.names
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
+def test_constants_that_are_compiled_in_count_for_the_cache(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    outside = outside_names(tree)
+    compiled = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        and any("njit" in ast.unparse(one) for one in node.decorator_list)
+    ]
+    used = {n.id for one in compiled for n in ast.walk(one) if isinstance(n, ast.Name)}
+    assert {outside[name] for name in used & outside.keys()} <= set(loading.CONSTANTS)

@@ -190,6 +190,11 @@ def test_what_is_refused() -> None:
     for number in ("nan", "inf", "1.5", "0"):
         with pytest.raises(SpecError, match=r"partitions: found .*; expected 1, 2, 3"):
             wt.simulate(jobs, CLUSTER, f"gavel:isolated:partitions={number}")
+    for policy, number in (("allox", "0"), ("allox", "nan"), ("max_min_fairness_perf", "5")):
+        with pytest.raises(SpecError, match=r"alpha: found .*; expected a number > 0 and <= 1"):
+            wt.simulate(jobs, CLUSTER, f"gavel:{policy}:alpha={number}")
+    with pytest.raises(SpecError, match="alpha: only allox looks at a part"):
+        wt.simulate(jobs, CLUSTER, "gavel:max_min_fairness_perf:alpha=0.5")
     with pytest.raises(SpecError, match="expected round=VALUE"):
         wt.simulate(jobs, CLUSTER, "gavel:isolated:round")
     with pytest.raises(SpecError, match="a100"):

@@ -30,6 +30,8 @@ NO_VC = "(none)"
 ANY_TYPE = ""
 #: The cohort of queues that were not written down by hand.
 ONE_COHORT = "all"
+#: Most GPUs of one number: sums of their millionths over thousands of queues stay below 2^63.
+MOST_GPUS = 1_000_000_000
 
 
 class QueueQuota(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -218,8 +220,9 @@ def _check_numbers(path: str, queue: QueueQuota) -> None:
             message = f"found {quote(list(value))}; expected GPU types that nominal_quota has."
             raise SpecError(f"{path}.{name}", message)
         for gpus in by_type(value).values():
-            if not 0 <= gpus < float("inf"):
-                raise SpecError(f"{path}.{name}", f"found {gpus}; expected 0 or more GPUs.")
+            if not 0 <= gpus <= MOST_GPUS:
+                message = f"found {gpus}; expected 0 to {MOST_GPUS:,} GPUs."
+                raise SpecError(f"{path}.{name}", message)
         if not isinstance(value, dict) and isinstance(queue.nominal_quota, dict):
             message = "expected a number for each GPU type, as in nominal_quota."
             raise SpecError(f"{path}.{name}", message)

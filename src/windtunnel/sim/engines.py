@@ -47,8 +47,9 @@ def choose_engine(
     needed |= {queueing} if queueing in BACKFILLING else set()
     needed |= {"event order"} if events != "batch" else set()
     if policy.in_numbers:  # kernels of their own, which have what they say and no more
-        more = {*needs, "event order" if events != "batch" else "", queueing}
-        more &= {*needs, "event order", "conservative"} - {"topology"}
+        more = {*needs} - {"topology"}
+        more |= {"event order"} if events != "batch" else set()
+        more |= {"conservative"} & {queueing}
         needed |= {f"{name} by {policy.in_numbers}" for name in more}
     if events != "batch" or "disruptions" in needs:
         needed |= _combined(policy, queueing, {*needs} - {"disruptions"}, events)

@@ -70,8 +70,7 @@ class GavelPolicy(Policy):
             raise SpecError.unknown(f"{where}: mechanism", str(mechanism), MECHANISMS)
         if inner not in INNER:
             raise SpecError.unknown(f"{where}: inner", str(inner), INNER)
-        if not 1 <= partitions < float("inf") or partitions != int(partitions):
-            raise SpecError(f"{where}: partitions", f"found {partitions:g}; expected 1, 2, 3 ...")
+        _check_parts(where, allocation, partitions, alpha)
         for name, value in (("round", round), ("gap", gap)):
             if not 0 < value < float("inf"):
                 raise SpecError(f"{where}: {name}", f"found {value:g}; expected seconds > 0.")
@@ -107,6 +106,20 @@ class GavelPolicy(Policy):
             PolicyError: always.
         """
         raise PolicyError(self.label, "runs in rounds only: see windtunnel.simulate")
+
+
+def _check_parts(where: str, allocation: str, partitions: float, alpha: float) -> None:
+    """Check in how many parts is decided, and on which part of the jobs.
+
+    Raises:
+        SpecError: a number is out of range, or the policy looks at all jobs.
+    """
+    if not 1 <= partitions < float("inf") or partitions != int(partitions):
+        raise SpecError(f"{where}: partitions", f"found {partitions:g}; expected 1, 2, 3 ...")
+    if not 0 < alpha <= 1:
+        raise SpecError(f"{where}: alpha", f"found {alpha:g}; expected a number > 0 and <= 1.")
+    if alpha != 1 and allocation != "allox":
+        raise SpecError(f"{where}: alpha", "only allox looks at a part of the jobs.")
 
 
 def gavel_policy(text: str) -> GavelPolicy:

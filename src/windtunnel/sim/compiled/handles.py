@@ -59,6 +59,9 @@ class Handle:
 
     Attributes:
         address: of the table of entries.
+
+    Raises:
+        ValueError: an array is not contiguous; a kernel would read other memory.
     """
 
     def __init__(self, parts: Any) -> None:
@@ -69,6 +72,8 @@ class Handle:
             if isinstance(part, Handle):
                 entry[0] = part.address
                 continue
+            if not part.flags.c_contiguous:
+                raise ValueError("a handle takes C-contiguous arrays")
             entry[0] = part.ctypes.data
             entry[1 : 1 + part.ndim] = part.shape
         fields = tuple(

@@ -1,8 +1,9 @@
 """Loading the kernels with a compile cache that cannot be stale.
 
 numba caches a compiled function under its own file's time stamp and does not see that a function it
-inlines, in another file, has changed. So the cache folder's name is a digest of all kernel sources;
-it lies in the user's cache, which is writable where site-packages may not be.
+inlines, or a constant, in another file, has changed. So the cache folder's name is a digest of all
+kernel sources, and of those that their constants come from; it lies in the user's cache, which is
+writable where site-packages may not be.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ ENGINE = (
     *("room", "queue_kernel", "quota_kernel", "service_kernel"),
     *("easy_kernel", "conservative_kernel"),
 )
+#: Modules elsewhere that kernels take constants from, which numba compiles into them.
+CONSTANTS = ("windtunnel.cluster.devices", "windtunnel.sim.disruptions.ledger")
 #: Modules of the kernels for real devices.
 DEVICES = ("arrivals_kernel", "device_tables", "devices")
 
@@ -61,9 +64,14 @@ def _cache_folder(package: str) -> Path:
     from platformdirs import user_cache_path
 
     digest = hashlib.sha256()
+    for source in _sources(package):
+        digest.update(source.read_bytes())
+    return user_cache_path("windtunnel") / "kernels" / digest.hexdigest()[:16]
+
+
+def _sources(package: str) -> list[Path]:
+    """Return the files that decide what the kernels of a package are compiled to, in order."""
     own = Path(__file__).parent
     folders = {own, Path(str(importlib.import_module(package).__file__)).parent}
-    for folder in sorted(folders):
-        for source in sorted(folder.rglob("*.py")):
-            digest.update(source.read_bytes())
-    return user_cache_path("windtunnel") / "kernels" / digest.hexdigest()[:16]
+    sources = [source for folder in sorted(folders) for source in sorted(folder.rglob("*.py"))]
+    return sources + [Path(str(importlib.import_module(name).__file__)) for name in CONSTANTS]

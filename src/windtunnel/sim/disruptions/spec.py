@@ -25,6 +25,9 @@ ON_FAILURE: tuple[str, ...] = ("restart", "end")
 ON_START: tuple[str, ...] = ("wait", "kill", "checkpoint")
 #: How times to failure are distributed.
 DISTRIBUTIONS: tuple[str, ...] = ("exponential", "weibull")
+#: Least of Weibull's k: below, most times to failure are too short for a clock to tell, and a node
+#: fails as it comes back, before any job starts there.
+LEAST_SHAPE = 0.1
 #: How long a repair takes: always the mean, or exponentially distributed around it.
 REPAIRS: tuple[str, ...] = ("exponential", "fixed")
 #: Statuses of the record that say that a job failed.
@@ -113,7 +116,7 @@ class FailureModel(_Part, frozen=True):
         gpu_type: nodes with GPUs of this type only.
         nodes: these nodes only.
         distribution: of the times to failure.
-        shape: Weibull's k; below 1 the hazard falls, above 1 it rises.
+        shape: Weibull's k, at least 0.1; below 1 the hazard falls, above 1 it rises.
         repair: ``fixed`` or ``exponential``.
     """
 
@@ -130,8 +133,9 @@ class FailureModel(_Part, frozen=True):
         self._seconds("mtbf", "mttr", positive=True)
         self._word("distribution", DISTRIBUTIONS)
         self._word("repair", REPAIRS)
-        if not 0 < self.shape < math.inf:
-            raise SpecError("shape", f"found {self.shape:g}; expected a number > 0.")
+        if not LEAST_SHAPE <= self.shape < math.inf:
+            message = f"found {self.shape:g}; expected a number from {LEAST_SHAPE:g} up."
+            raise SpecError("shape", message)
         if self.shape != 1.0 and self.distribution != "weibull":
             raise SpecError("shape", "only distribution = 'weibull' has one.")
 
