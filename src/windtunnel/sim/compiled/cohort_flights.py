@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windtunnel.sim.compiled.loading import load_kernels
+from windtunnel.sim.compiled.offsets import offsets_of
 from windtunnel.sim.compiled.orders import by_key
 from windtunnel.sim.compiled.results import uninterrupted
 
@@ -55,11 +56,7 @@ def _heaps(order: CohortOrder) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     heap_of = heap_of_line.reshape(-1)[order.line_of]
     sizes = np.bincount(heap_of, minlength=kinds.shape[1])
     per_queue = np.bincount(kinds[0], minlength=len(order.strict))
-    return heap_of, _starts(sizes), _starts(per_queue)
-
-
-def _starts(sizes: np.ndarray) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return heap_of, offsets_of(sizes), offsets_of(per_queue)
 
 
 def _quota(order: CohortOrder) -> np.ndarray:

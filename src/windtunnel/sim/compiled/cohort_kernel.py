@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from windtunnel.sim.compiled.borrow import borrowed
-from windtunnel.sim.compiled.device_search import may_fit
+from windtunnel.sim.compiled.device_search import may_fit, note_freed
 from windtunnel.sim.compiled.heaps import pop_int, pop_time, push_int, push_time
 from windtunnel.sim.compiled.room import ON_DEVICES, give, take
 
@@ -156,12 +156,9 @@ def fly(
             _book(quota, queues, queue, held[1, job], -jobs[AMOUNT, job])
             completed = True
             if placement >= ON_DEVICES:
-                last = -1
-                for entry in range(offsets[segment], offsets[segment + 1]):
-                    if nodes[entry] != last and num_freed < len(freed):
-                        last = nodes[entry]
-                        freed[num_freed] = last
-                        num_freed += 1
+                num_freed = note_freed(
+                    freed, num_freed, nodes, offsets[segment], offsets[segment + 1]
+                )
         while arrived < count and submit[arrived] == now:
             entry = jobs[HEAP, arrived]
             heads[WAITING, entry] = push_int(

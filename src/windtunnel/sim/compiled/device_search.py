@@ -139,6 +139,18 @@ def sums_allow(rows, classes, kind):
 
 
 @njit(cache=True)
+def note_freed(freed, num_freed, nodes, begin, end):
+    """Note the nodes of entries ``begin`` to ``end``, while there is room; return how many are."""
+    last = -1
+    for entry in range(begin, end):
+        if nodes[entry] != last and num_freed < len(freed):
+            last = nodes[entry]
+            freed[num_freed] = last
+            num_freed += 1
+    return num_freed
+
+
+@njit(cache=True)
 def gpus_may_fit(node, rows, classes, kind, freed, num_freed):
     """Return whether `may_fit` may say yes of a class or of another one that asks for such GPUs."""
     if classes[kind, AMOUNT] > rows[0, FREE]:

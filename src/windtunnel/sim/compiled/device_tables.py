@@ -261,9 +261,3 @@ def _shape_table(cluster: Sequence[DeviceNode], workload: Any, words: int) -> np
 
 def _words(bits: int, words: int) -> np.ndarray:
     return np.frombuffer(bits.to_bytes(words * 8, "little"), "<i8")
-
-
-def slots(demands: Sequence[DeviceDemand], demand_of: np.ndarray) -> np.ndarray:
-    """Return where each job's grants begin in an array with room for all jobs', shape (m + 1,)."""
-    most = np.array([demand.count for demand in demands], dtype=np.int64)
-    return np.concatenate([[0], np.cumsum(most[demand_of])]).astype(np.int64)

@@ -12,7 +12,8 @@ from numba import njit
 
 from windtunnel.sim.compiled.borrow import borrowed
 from windtunnel.sim.compiled.heaps import pop_time, push_time
-from windtunnel.sim.compiled.room import forget_scores, give, is_free, take, take_there, undo
+from windtunnel.sim.compiled.room import give, take
+from windtunnel.sim.compiled.shadow import promise, spares_head
 from windtunnel.sim.compiled.sorted_lists import insert_int, insert_time, remove_time
 
 
@@ -116,43 +117,20 @@ def fly(
                 if num_waiting == 1:
                     break
                 head = job
-                # What is free beside the head at its shadow time.
-                shadow[:] = node
-                marks[:] = rows[:kept]
-                forget_scores(marks, placement, devices)
-                for index in range(num_running):
-                    gone = expecting[index]
-                    segment = segment_of[gone]
-                    give(
-                        shadow, marks, classes, class_of[gone], placement,
-                        nodes, gpus, offsets[segment], offsets[segment + 1], devices,
-                    )  # fmt: skip
-                    deadline = max(expected[index], now)
-                    if index + 1 < num_running and max(expected[index + 1], now) == deadline:
-                        continue
-                    if take(
-                        shadow, marks, classes, kind, placement, spare_nodes, spare_gpus, 0,
-                        devices,
-                    ) >= 0:  # fmt: skip
-                        break
+                deadline = promise(
+                    node, rows, shadow, marks, classes, kind, placement, class_of, segment_of,
+                    offsets, nodes, gpus, expected, expecting, num_running, now,
+                    spare_nodes, spare_gpus, devices,
+                )  # fmt: skip
                 walk = 0 if shortest_first else first
                 write = walk
                 continue
             if head >= 0:
-                if now + estimate[job] > deadline:
-                    if not is_free(
-                        shadow, marks, classes, kind, placement,
-                        nodes, gpus, offset, offset + taken, devices,
-                    ):  # fmt: skip
-                        undo(
-                            node, rows, classes, kind, placement,
-                            nodes, gpus, offset, offset + taken, devices,
-                        )  # fmt: skip
-                        continue
-                    take_there(
-                        shadow, marks, classes, kind, placement,
-                        nodes, gpus, offset, offset + taken, devices,
-                    )  # fmt: skip
+                if now + estimate[job] > deadline and not spares_head(
+                    node, rows, shadow, marks, classes, kind, placement,
+                    nodes, gpus, offset, offset + taken, devices,
+                ):  # fmt: skip
+                    continue
                 write -= 1
             else:
                 first += 1

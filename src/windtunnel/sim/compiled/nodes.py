@@ -296,11 +296,10 @@ def _empties(demand: Demand, sizes: np.ndarray) -> int:
     return (demand.gpus - 1) // demand.largest
 
 
-def slots(problem: Problem) -> np.ndarray:
-    """Return where each job's nodes begin in an array with room for all jobs', shape (m + 1,)."""
+def class_entries(problem: Problem) -> np.ndarray:
+    """Return the most entries that a job of each class can have, Int array (classes,)."""
     most = [
         d.gpus // d.smallest + 2 if d.smallest and not problem.is_pool else 1
         for d in problem.demands
     ]
-    per_class = np.minimum(np.array(most, dtype=np.int64), len(problem.sizes) + 1)
-    return np.concatenate([[0], np.cumsum(per_class[problem.demand_of])]).astype(np.int64)
+    return np.minimum(np.array(most, dtype=np.int64), len(problem.sizes) + 1)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.sim.compiled.loading import load_kernels
+from windtunnel.sim.compiled.offsets import class_starts
 from windtunnel.sim.compiled.orders import by_key, static_order
 from windtunnel.sim.compiled.results import as_flight, uninterrupted
 from windtunnel.sim.contract import BACKFILLING, Levels
@@ -91,9 +92,3 @@ def fly_preemptive(
         record.end, record.offsets, record.nodes, record.gpus, points,
     )  # fmt: skip
     return as_flight(problem, parts, until)
-
-
-def class_starts(problem: Problem) -> np.ndarray:
-    """Return where each demand class's jobs begin among those of all, shape (classes + 1,)."""
-    sizes = np.bincount(problem.demand_of, minlength=len(problem.demands))
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

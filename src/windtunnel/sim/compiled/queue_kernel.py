@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from windtunnel.sim.compiled.borrow import borrowed
+from windtunnel.sim.compiled.device_search import note_freed
 from windtunnel.sim.compiled.heaps import pop_int, pop_time, push_int, push_time
 from windtunnel.sim.compiled.room import ON_DEVICES, give, take
 from windtunnel.sim.compiled.waiting_classes import (
@@ -94,12 +95,7 @@ def fly(
             )  # fmt: skip
             completed = True
             if devices is not None and placement >= ON_DEVICES:
-                last = -1
-                for entry in range(slot_begin[slot], slot_stop[slot]):
-                    if nodes[entry] != last and num_freed < len(freed):
-                        last = nodes[entry]
-                        freed[num_freed] = last
-                        num_freed += 1
+                num_freed = note_freed(freed, num_freed, nodes, slot_begin[slot], slot_stop[slot])
         while arrived < count and submit[arrived] == now:
             if strict:
                 num_strict = push_int(heap, 0, num_strict, position[arrived])

@@ -22,6 +22,7 @@ from windtunnel.sim.compiled.nodes import give as give_nodes
 from windtunnel.sim.compiled.nodes import is_free as nodes_are_free
 from windtunnel.sim.compiled.nodes import take as take_nodes
 from windtunnel.sim.compiled.nodes import take_there as take_those_nodes
+from windtunnel.sim.compiled.offsets import offsets_of
 
 if TYPE_CHECKING:
     from windtunnel.sim.problem import Problem
@@ -134,11 +135,16 @@ def groups(problem: Problem) -> np.ndarray:
     )
 
 
+def class_entries(problem: Problem) -> np.ndarray:
+    """Return the most entries that the node list of a job of each class can have, (classes,)."""
+    if problem.devices:
+        return np.array([demand.count for demand in problem.demands], dtype=np.int64)
+    return nodes.class_entries(problem)
+
+
 def slots(problem: Problem) -> np.ndarray:
     """Return where each job's nodes begin in an array with room for all jobs', shape (m + 1,)."""
-    if problem.devices:
-        return device_tables.slots(problem.demands, problem.demand_of)
-    return nodes.slots(problem)
+    return offsets_of(class_entries(problem)[problem.demand_of])
 
 
 def most_entries(problem: Problem) -> int:

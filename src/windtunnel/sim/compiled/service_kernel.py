@@ -24,34 +24,10 @@ from windtunnel.sim.compiled.records import (
     larger_record,
 )
 from windtunnel.sim.compiled.room import give, most_entries, on_devices, take
+from windtunnel.sim.compiled.sorted_lists import insert_key, remove_key
 
 #: Indices into the counters, which let the kernel return for more room and go on.
 ARRIVED, POINTS, SEGMENTS, WAITING, RUNNING, ENDS, ENTRY, STARTING, ROUNDS, STOPPED = range(10)
-
-
-@njit(cache=True)
-def find(keys, jobs, size, key, job):
-    """Return the place of (key, job) in a sorted list, or where it belongs."""
-    low, high = 0, size
-    while low < high:
-        middle = (low + high) >> 1
-        if keys[middle] < key or (keys[middle] == key and jobs[middle] < job):
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@njit(cache=True)
-def insert(keys, jobs, size, key, job):
-    """Add (key, job) to a sorted list; return the new size."""
-    place = find(keys, jobs, size, key, job)
-    for index in range(size, place, -1):
-        keys[index] = keys[index - 1]
-        jobs[index] = jobs[index - 1]
-    keys[place] = key
-    jobs[place] = job
-    return size + 1
 
 
 @njit(cache=True)
@@ -158,11 +134,7 @@ def _advance(
                 job = record.job[segment]
                 if progress.segment_of[job] != segment:
                     continue  # preempted since
-                place = find(run_keys, run_jobs, running, key_of[job], job)
-                running -= 1
-                for index in range(place, running):
-                    run_keys[index] = run_keys[index + 1]
-                    run_jobs[index] = run_jobs[index + 1]
+                running = remove_key(run_keys, run_jobs, running, key_of[job], job)
                 give(
                     node, rows, classes, class_of[job], placement, record.nodes, record.gpus,
                     record.offsets[segment], record.offsets[segment + 1], devices,
@@ -175,7 +147,7 @@ def _advance(
                 if attained:
                     key = level(0.0, bounds, values)
                 key_of[arrived] = key
-                waiting = insert(wait_keys, wait_jobs, waiting, key, arrived)
+                waiting = insert_key(wait_keys, wait_jobs, 0, waiting, key, arrived)
                 arrived += 1
             if is_round:
                 rounds += 1
@@ -200,13 +172,9 @@ def _advance(
                     is_stopped[job] = False
                     if progress.segment_of[job] >= 0 or not np.isnan(progress.end[job]):
                         continue
-                    place = find(wait_keys, wait_jobs, waiting, key_of[job], job)
-                    waiting -= 1
-                    for later in range(place, waiting):
-                        wait_keys[later] = wait_keys[later + 1]
-                        wait_jobs[later] = wait_jobs[later + 1]
+                    waiting = remove_key(wait_keys, wait_jobs, waiting, key_of[job], job)
                     key_of[job] = level(run_before[job] * gpus[job], bounds, values)
-                    waiting = insert(wait_keys, wait_jobs, waiting, key_of[job], job)
+                    waiting = insert_key(wait_keys, wait_jobs, 0, waiting, key_of[job], job)
                 num_stopped = 0
             if waiting == 0:
                 continue
@@ -244,7 +212,7 @@ def _advance(
                         num_stopped += 1
                     if not attained:
                         key_of[job] = (progress.remaining[job] + overhead) * gpus[job]
-                    waiting = insert(wait_keys, wait_jobs, waiting, key_of[job], job)
+                    waiting = insert_key(wait_keys, wait_jobs, 0, waiting, key_of[job], job)
             stuck[:] = False
             entry = 0
         resuming = False
@@ -279,7 +247,7 @@ def _advance(
             num_ends = push_time(record.ends, record.ending, num_ends, end, segments)
             segments += 1
             record.offsets[segments] = offset + taken
-            running = insert(run_keys, run_jobs, running, key_of[job], job)
+            running = insert_key(run_keys, run_jobs, 0, running, key_of[job], job)
             placed += 1
         if placed > 0:
             write = 0

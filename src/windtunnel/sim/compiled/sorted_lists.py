@@ -25,6 +25,41 @@ def insert_int(values, first, size, value):
 
 
 @njit(cache=True)
+def find_key(keys, items, first, size, key, item):
+    """Return the place of (key, item) in entries ``first`` to ``size``, or where it belongs."""
+    low, high = first, size
+    while low < high:
+        middle = (low + high) >> 1
+        if keys[middle] < key or (keys[middle] == key and items[middle] < item):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True)
+def insert_key(keys, items, first, size, key, item):
+    """Insert (key, item) into entries ``first`` to ``size``, ascending; return the new size."""
+    place = find_key(keys, items, first, size, key, item)
+    for index in range(size, place, -1):
+        keys[index] = keys[index - 1]
+        items[index] = items[index - 1]
+    keys[place] = key
+    items[place] = item
+    return size + 1
+
+
+@njit(cache=True)
+def remove_key(keys, items, size, key, item):
+    """Remove the entry (key, item), which is there, of ``size`` entries; return the new size."""
+    size -= 1
+    for index in range(find_key(keys, items, 0, size, key, item), size):
+        keys[index] = keys[index + 1]
+        items[index] = items[index + 1]
+    return size
+
+
+@njit(cache=True)
 def insert_time(times, items, size, time, item):
     """Insert (time, item) behind all entries of no later time; return the new size."""
     low, high = 0, size

@@ -10,8 +10,9 @@ from numba import njit
 
 from windtunnel.sim.compiled.borrow import borrowed
 from windtunnel.sim.compiled.heaps import pop_time, push_time
-from windtunnel.sim.compiled.room import forget_scores, give, is_free, take, take_there, undo
-from windtunnel.sim.compiled.sorted_lists import insert_int, insert_time, remove_time
+from windtunnel.sim.compiled.room import give, take
+from windtunnel.sim.compiled.shadow import promise, spares_head
+from windtunnel.sim.compiled.sorted_lists import insert_int, insert_key, insert_time, remove_time
 from windtunnel.sim.compiled.usage_keys import (
     EVERY,
     PARTS,
@@ -23,24 +24,6 @@ from windtunnel.sim.compiled.usage_keys import (
     next_round,
     sift_down,
 )
-
-
-@njit(cache=True)
-def _insert(keys, jobs, first, last, key, job):
-    """Insert (key, job) into the sorted entries from ``first`` on; return where they end."""
-    low, high = first, last
-    while low < high:
-        middle = (low + high) >> 1
-        if keys[middle] < key or (keys[middle] == key and jobs[middle] < job):
-            low = middle + 1
-        else:
-            high = middle
-    for index in range(last, low, -1):
-        keys[index] = keys[index - 1]
-        jobs[index] = jobs[index - 1]
-    keys[low] = key
-    jobs[low] = job
-    return last + 1
 
 
 @njit(cache=True)
@@ -135,7 +118,7 @@ def fly(
             charge(books, group_of[job], -terms[PARTS, job], rate, now)
         while arrived < count and submit[arrived] == now:
             key = key_of(books, shares, factors, terms, group_of, arrived, now)
-            last = _insert(keys, queue, first, last, key, arrived)
+            last = insert_key(keys, queue, first, last, key, arrived)
             if shortest_first:
                 num_candidates = insert_int(candidates, 0, num_candidates, by_estimate[arrived])
             num_waiting += 1
@@ -190,41 +173,20 @@ def fly(
                 if num_waiting == 1:
                     break
                 head = job
-                # What is free beside the head at its shadow time.
-                shadow[:] = node
-                marks[:] = rows[:kept]
-                forget_scores(marks, placement)
-                for index in range(num_running):
-                    gone = expecting[index]
-                    segment = segment_of[gone]
-                    give(
-                        shadow, marks, classes, class_of[gone], placement,
-                        nodes, gpus, offsets[segment], offsets[segment + 1],
-                    )  # fmt: skip
-                    deadline = max(expected[index], now)
-                    if index + 1 < num_running and max(expected[index + 1], now) == deadline:
-                        continue
-                    if take(
-                        shadow, marks, classes, kind, placement, spare_nodes, spare_gpus, 0
-                    ) >= 0:  # fmt: skip
-                        break
+                deadline = promise(
+                    node, rows, shadow, marks, classes, kind, placement, class_of, segment_of,
+                    offsets, nodes, gpus, expected, expecting, num_running, now,
+                    spare_nodes, spare_gpus,
+                )  # fmt: skip
                 walk = 0 if shortest_first else first
                 write = walk
                 continue
             if head >= 0:
-                if now + estimate[job] > deadline:
-                    if not is_free(
-                        shadow, marks, classes, kind, placement, nodes, gpus, offset, offset + taken
-                    ):
-                        undo(
-                            node, rows, classes, kind, placement,
-                            nodes, gpus, offset, offset + taken,
-                        )  # fmt: skip
-                        continue
-                    take_there(
-                        shadow, marks, classes, kind, placement,
-                        nodes, gpus, offset, offset + taken,
-                    )  # fmt: skip
+                if now + estimate[job] > deadline and not spares_head(
+                    node, rows, shadow, marks, classes, kind, placement,
+                    nodes, gpus, offset, offset + taken,
+                ):  # fmt: skip
+                    continue
                 write -= 1
             else:
                 first += 1

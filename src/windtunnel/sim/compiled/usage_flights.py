@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windtunnel.sim.compiled.loading import load_kernels
+from windtunnel.sim.compiled.offsets import class_starts
 from windtunnel.sim.compiled.orders import by_key
-from windtunnel.sim.compiled.plain_flights import class_starts
 from windtunnel.sim.compiled.results import uninterrupted
 from windtunnel.sim.contract import BACKFILLING
 

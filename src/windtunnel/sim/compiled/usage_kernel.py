@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from windtunnel.sim.compiled.borrow import borrowed
-from windtunnel.sim.compiled.device_search import may_fit
+from windtunnel.sim.compiled.device_search import may_fit, note_freed
 from windtunnel.sim.compiled.heaps import pop, pop_time, push, push_time
 from windtunnel.sim.compiled.room import ON_DEVICES, give, take
 from windtunnel.sim.compiled.usage_keys import (
@@ -128,12 +128,9 @@ def fly(
             charge(books, group_of[job], -terms[PARTS, job], rate, now)
             completed = True
             if placement >= ON_DEVICES:
-                last = -1
-                for entry in range(offsets[segment], offsets[segment + 1]):
-                    if nodes[entry] != last and num_freed < len(freed):
-                        last = nodes[entry]
-                        freed[num_freed] = last
-                        num_freed += 1
+                num_freed = note_freed(
+                    freed, num_freed, nodes, offsets[segment], offsets[segment + 1]
+                )
         while arrived < count and submit[arrived] == now:
             queue = 0 if strict else class_of[arrived]
             key = key_of(books, shares, factors, terms, group_of, arrived, now)

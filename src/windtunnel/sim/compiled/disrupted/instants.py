@@ -47,7 +47,6 @@ from windtunnel.sim.compiled.disrupted.tables import (
     SEGMENTS,
     STREAMS_THIRSTY,
     SUBMIT,
-    SURPRISED,
     UNFINISHED,
     UNTIL,
     UPS,
@@ -67,7 +66,6 @@ def begin(s):
     if s.rules[DISRUPTED]:
         happen_until(s, s.seconds[FIRST_SUBMIT], False)
         note_capacity(s, -np.inf)
-        s.counts[SURPRISED] = 0
 
 
 @njit(cache=True)
@@ -78,7 +76,6 @@ def next_decision(s):
         counts[CAME] = 0
         counts[LEFT] = 0
         counts[FREED] = 0
-        counts[SURPRISED] = 0
         in_turn = s.rules[ORDER_OF_EVENTS] != BATCH
         if not (_one_event(s) if in_turn else _batch(s)):
             return FINISHED

@@ -34,7 +34,6 @@ from windtunnel.sim.compiled.disrupted.tables import (
     SEGMENT,
     STREAMS_THIRSTY,
     STRIKE,
-    SURPRISED,
     UPS,
     WAIT,
     WITHHOLD,
@@ -119,8 +118,6 @@ def _happen(s, now):
     hold = slot // 3 if stream < 0 else s.rules[NUM_HOLDS] + stream
     if stream < 0 or kind == RESTORE:
         s.counts[CERTAIN] -= 1
-    if not s.holds[hold, PLANNED]:
-        s.counts[SURPRISED] = 1
     if kind == STRIKE:
         _strike(s, hold, now)
     elif kind == WITHHOLD:

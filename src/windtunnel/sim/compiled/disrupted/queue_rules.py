@@ -21,6 +21,7 @@ from windtunnel.sim.compiled.disrupted.tables import (
     STRICT,
 )
 from windtunnel.sim.compiled.heaps import pop_int, push_int
+from windtunnel.sim.compiled.offsets import offsets_of
 
 #: A heap of places in the order for each class of jobs, from ``first`` on; ``waiting`` in each;
 #: ``queued``: the classes that have some; ``refused``: since when (`ROUND`) a class does not fit.
@@ -32,7 +33,7 @@ QUEUED, ROUND = range(2)
 def queues(classes: np.ndarray, *, strict: bool) -> Queues:
     """Return empty queues of jobs; ``classes`` is Int array (m,), each job's class."""
     per_class = np.array([len(classes)]) if strict else np.bincount(classes)
-    first = np.concatenate([[0], np.cumsum(per_class)]).astype(np.int64)
+    first = offsets_of(per_class)
     return Queues(
         np.empty(len(classes), dtype=np.int64),
         first,

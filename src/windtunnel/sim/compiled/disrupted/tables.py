@@ -14,7 +14,8 @@ import numpy as np
 
 from windtunnel.cluster.free import NOBODY
 from windtunnel.sim.compiled.nodes import COUNT, POOL
-from windtunnel.sim.compiled.room import ON_DEVICES, kept_rows, most_entries, slots
+from windtunnel.sim.compiled.room import ON_DEVICES, class_entries, kept_rows, most_entries
+from windtunnel.sim.disruptions.spec import ON_START as WAYS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,9 +39,9 @@ AHEAD, WAITS, RUNS, DONE, OVER = range(5)
 #: Numbers in ``sums`` of a room: GPU units of nodes that nobody holds and nobody may use, and how
 #: often a node is kept for a reservation.
 DOWN, KEPT_NODES = range(2)
-#: Columns of ``shut``, one row a node: holds for nobody, those of them that nobody knew of,
-#: reservations (a bit each), whether its room is shown now, and scratch paper.
-CLOSED, SURPRISES, KEPT, SEEN, MARK = range(5)
+#: Columns of ``shut``, one row a node: holds for nobody, reservations (a bit each), whether its
+#: room is shown now, and scratch paper.
+CLOSED, KEPT, SEEN, MARK = range(4)
 #: Columns of ``holds``: first place, the place behind the last, bit (`NOBODYS` = nobody's),
 #: what becomes of jobs there, planned. Random failures follow behind the plan's holds.
 FIRST, LAST, BIT, ON_START, PLANNED = range(5)
@@ -52,7 +53,7 @@ EVENT_KIND, NUMBER = range(2)
 RESTORE, WITHHOLD, STRIKE = range(3)
 #: Numbers in ``seconds``: constants of the run, and the instant.
 INTERVAL, COST, RESTART, RESUME, UNTIL, FIRST_SUBMIT, NOW = range(7)
-#: Numbers in ``rules``: constants of the run. `RULE` is the head of line.
+#: Numbers in ``rules``: constants of the run.
 PLACEMENT, ENDS, PLANS, DISRUPTED, ORDER_OF_EVENTS, MOST, QUOTA, STRICT, BY_REMAINING = range(9)
 SHORTEST, NUM_HOLDS, KEPT_ROWS, IS_POOL, WEIGHTED = range(9, 14)
 BATCH, SUBMISSIONS_FIRST, COMPLETIONS_FIRST = range(3)
@@ -60,8 +61,8 @@ BATCH, SUBMISSIONS_FIRST, COMPLETIONS_FIRST = range(3)
 #: GPUs at this instant; `FREED` = room was given back; `WANTED` = entries that waiting jobs may
 #: need; `THIRSTY` = jobs and random failures that need draws.
 (ARRIVED, POINTS, SEGMENTS, NUM_ENDS, NUM_FAILS, NUM_EVENTS, NEXT_NUMBER, CERTAIN, UNFINISHED,
- RUNNING, WAITING, WANTED, CAME, LEFT, FREED, SURPRISED, UPS, PHASE, RESUMING, JOBS_THIRSTY,
- STREAMS_THIRSTY, VAIN_JOB, NEXT_PLANNED) = range(23)  # fmt: skip
+ RUNNING, WAITING, WANTED, CAME, LEFT, FREED, UPS, PHASE, RESUMING, JOBS_THIRSTY, STREAMS_THIRSTY,
+ VAIN_JOB, NEXT_PLANNED) = range(22)  # fmt: skip
 #: What the kernels return: the run is over; they need room, or draws; a job never gets anywhere.
 FINISHED, DECIDE, GROW, DRAW, IN_VAIN = range(5)
 #: Draws kept ahead for each random failure of nodes, and for each job that may fail.
@@ -251,11 +252,10 @@ def _holds(
 ) -> tuple[np.ndarray, np.ndarray]:
     table = np.zeros((len(holds) + len(streams), 5), dtype=np.int64)
     places: list[tuple[int, int]] = []
-    words = ("wait", "kill", "checkpoint")
     for index, hold in enumerate(holds):
         bit = NOBODYS if hold.group == NOBODY else bits[hold.group]
         last = len(places) + len(hold.places)
-        table[index] = (len(places), last, bit, words.index(hold.on_start), hold.planned)
+        table[index] = (len(places), last, bit, WAYS.index(hold.on_start), hold.planned)
         places += hold.places
     for index, there in enumerate(streams, start=len(holds)):
         table[index] = (len(places), len(places) + len(there), NOBODYS, KILL, 0)
@@ -268,7 +268,7 @@ def _room(tables: tuple[np.ndarray, np.ndarray, np.ndarray], count: int, placeme
     if placement == POOL:
         rows[-1, COUNT] = 1 << 60  # a pool may lack units, so that their sum says nothing
     saved = np.zeros(node.shape if placement >= ON_DEVICES else (1, count), dtype=np.int64)
-    shut = np.zeros((count, 5), dtype=np.int64)
+    shut = np.zeros((count, MARK + 1), dtype=np.int64)
     shut[:, SEEN] = 1
     return Room(node, rows, classes, saved, shut, np.zeros(2, dtype=np.int64))
 
@@ -290,7 +290,7 @@ def _ints(
     ints[:, POSITION] = position
     ints[:, KIND] = problem.demand_of
     ints[:, GPUS] = problem.gpus
-    ints[:, ENTRIES] = np.diff(slots(problem))
+    ints[:, ENTRIES] = class_entries(problem)[problem.demand_of]
     ints[:, SEGMENT] = -1
     ints[:, CLASS] = problem.demand_of
     if plan is None:

@@ -9,7 +9,8 @@ import numpy as np
 from numba import njit
 
 from windtunnel.sim.compiled.borrow import borrowed
-from windtunnel.sim.compiled.room import forget_scores, give, is_free, take, take_there, undo
+from windtunnel.sim.compiled.room import take
+from windtunnel.sim.compiled.shadow import promise, spares_head
 from windtunnel.sim.compiled.slowed.company import settle
 from windtunnel.sim.compiled.slowed.ledger import (
     KIND,
@@ -37,6 +38,7 @@ def fly(
     node, rows, classes = borrowed(owned_node), borrowed(owned_rows), borrowed(owned_classes)
     nodes, gpus, offsets = ledger.nodes, ledger.gpus, ledger.offsets
     jobs, work = ledger.jobs, ledger.work
+    kind_of, segment_of = jobs[:, KIND], jobs[:, SEGMENT]
     count = len(submit)
     owned_expected, owned_expecting = np.empty(count), np.empty(count, dtype=np.int64)
     expected, expecting = borrowed(owned_expected), borrowed(owned_expecting)
@@ -93,7 +95,7 @@ def fly(
                 write += 1
                 if job == head:
                     continue
-            kind = jobs[job, KIND]
+            kind = kind_of[job]
             if refused[kind] == points:
                 continue
             offset = offsets[ledger.count[SEGMENTS]]
@@ -105,42 +107,20 @@ def fly(
                 if num_waiting == 1:
                     break
                 head = job
-                # What is free beside the head at its shadow time.
-                shadow[:] = node
-                marks[:] = rows[:kept]
-                forget_scores(marks, placement)
-                num_running = ledger.count[RUNNING]
-                for index in range(num_running):
-                    gone = expecting[index]
-                    segment = jobs[gone, SEGMENT]
-                    give(
-                        shadow, marks, classes, jobs[gone, KIND], placement,
-                        nodes, gpus, offsets[segment], offsets[segment + 1],
-                    )  # fmt: skip
-                    deadline = max(expected[index], now)
-                    if index + 1 < num_running and max(expected[index + 1], now) == deadline:
-                        continue
-                    if take(
-                        shadow, marks, classes, kind, placement, spare_nodes, spare_gpus, 0
-                    ) >= 0:  # fmt: skip
-                        break
+                deadline = promise(
+                    node, rows, shadow, marks, classes, kind, placement, kind_of, segment_of,
+                    offsets, nodes, gpus, expected, expecting, ledger.count[RUNNING], now,
+                    spare_nodes, spare_gpus,
+                )  # fmt: skip
                 walk = 0 if shortest_first else first
                 write = walk
                 continue
             if head >= 0:
-                if now + estimate[job] > deadline:
-                    if not is_free(
-                        shadow, marks, classes, kind, placement, nodes, gpus, offset, offset + taken
-                    ):
-                        undo(
-                            node, rows, classes, kind, placement,
-                            nodes, gpus, offset, offset + taken,
-                        )  # fmt: skip
-                        continue
-                    take_there(
-                        shadow, marks, classes, kind, placement,
-                        nodes, gpus, offset, offset + taken,
-                    )  # fmt: skip
+                if now + estimate[job] > deadline and not spares_head(
+                    node, rows, shadow, marks, classes, kind, placement,
+                    nodes, gpus, offset, offset + taken,
+                ):  # fmt: skip
+                    continue
                 write -= 1
             else:
                 first += 1

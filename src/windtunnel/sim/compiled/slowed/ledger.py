@@ -16,7 +16,7 @@ from windtunnel.sim.compiled.borrow import borrowed
 #: * ``sites`` Int (n, 6): the nodes, columns `FIRST` ... `TOUCHED`;
 #: * ``racks`` Int (racks,): scratch paper; ``touched`` Int: nodes, or jobs, whose rates may change;
 #: * ``least`` Int (classes, 5): columns `NODES` ... `KEY`; ``pairs`` Float (2, names, names): rate
-#:   of a job beside another, and the time that it costs; ``model`` Float (3,): `CPU` ...;
+#:   of a job beside another, and the time that it costs; ``model`` Float (2,): `CPU` ...;
 #: * ``count`` Int: counters and settings, `RUNNING` ...;
 #: * the record of segments, as `windtunnel.sim.compiled.records.Record`, but that ``ends`` and
 #:   ``ending`` are a heap of the running jobs' ends, none of them stale.
@@ -40,7 +40,7 @@ FIRST, LAST, HELD, LIMIT, RACK, TOUCHED = range(6)
 #: grants count them; what tells waiting classes apart by GPUs.
 NODES, RACKS, TASKS, EACH, GROUP = range(5)
 #: Entries of ``model``.
-CPU, OVER_RACKS, SHARE = range(3)
+CPU, OVER_RACKS = range(2)
 #: Entries of ``count``: running jobs, segments, parts ever made, first spare part, touched nodes or
 #: jobs, number of the last look; whether company matters, whether sharing does; what a grant is.
 RUNNING, SEGMENTS, PARTS, SPARE, NUM_TOUCHED, SERIAL, BY_COMPANY, BY_SHARING, GRANTS = range(9)

@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from windtunnel.sim.compiled.borrow import borrowed
+from windtunnel.sim.compiled.device_search import note_freed
 from windtunnel.sim.compiled.heaps import pop_int, push_int
 from windtunnel.sim.compiled.room import ON_DEVICES, take
 from windtunnel.sim.compiled.slowed.company import settle
@@ -64,12 +65,9 @@ def fly(
             segment = ledger.jobs[ledger.ending[0], SEGMENT]
             finish(ledger, node, rows, classes, placement, now)
             completed = True
-            last = -1
-            for entry in range(ledger.offsets[segment], ledger.offsets[segment + 1]):
-                if ledger.nodes[entry] != last and num_freed < len(freed):
-                    last = ledger.nodes[entry]
-                    freed[num_freed] = last
-                    num_freed += 1
+            num_freed = note_freed(
+                freed, num_freed, ledger.nodes, ledger.offsets[segment], ledger.offsets[segment + 1]
+            )
         while arrived < count and submit[arrived] == now:
             if strict:
                 num_strict = push_int(heap, 0, num_strict, position[arrived])

@@ -13,7 +13,7 @@ from numba import njit
 
 from windtunnel.sim.compiled.borrow import borrowed
 from windtunnel.sim.compiled.room import take
-from windtunnel.sim.compiled.service_kernel import find, insert, level, sort, walk
+from windtunnel.sim.compiled.service_kernel import level, sort, walk
 from windtunnel.sim.compiled.slowed.company import settle, time_left
 from windtunnel.sim.compiled.slowed.ledger import (
     ARRIVED,
@@ -31,6 +31,7 @@ from windtunnel.sim.compiled.slowed.ledger import (
     lent,
 )
 from windtunnel.sim.compiled.slowed.stays import begin, finish, next_instant, preempt
+from windtunnel.sim.compiled.sorted_lists import insert_key, remove_key
 
 #: Lists of jobs by (key, job): who waits, who runs; the key of each job, and its seconds on GPUs in
 #: stays cut short; whom to start and to stop; all (m,). ``clock`` (1,): the instant that is due, s.
@@ -119,17 +120,13 @@ def advance(
             count[POINTS] += 1
             while count[RUNNING] > 0 and ledger.ends[0] == now:
                 job = finish(ledger, node, rows, classes, placement, now)
-                place = find(run_keys, run_jobs, running, key_of[job], job)
-                running -= 1
-                for index in range(place, running):
-                    run_keys[index] = run_keys[index + 1]
-                    run_jobs[index] = run_jobs[index + 1]
+                running = remove_key(run_keys, run_jobs, running, key_of[job], job)
             while arrived < len(submit) and submit[arrived] == now:
                 key = _key(
                     ledger, arrived, now, by, position, gpus, run_before, overhead, bounds, values
                 )
                 key_of[arrived] = key
-                waiting = insert(wait_keys, wait_jobs, waiting, key, arrived)
+                waiting = insert_key(wait_keys, wait_jobs, 0, waiting, key, arrived)
                 count[ENTRIES] += entries[kinds[arrived]]
                 arrived += 1
             if is_round:
@@ -175,7 +172,7 @@ def advance(
                     key_of[job] = _key(
                         ledger, job, now, by, position, gpus, run_before, overhead, bounds, values
                     )
-                waiting = insert(wait_keys, wait_jobs, waiting, key_of[job], job)
+                waiting = insert_key(wait_keys, wait_jobs, 0, waiting, key_of[job], job)
                 count[ENTRIES] += entries[kinds[job]]
         stuck[:] = False
         placed = 0
@@ -190,7 +187,7 @@ def advance(
                 stuck[kind] = True
                 continue
             begin(ledger, job, now, taken, overhead)
-            running = insert(run_keys, run_jobs, running, key_of[job], job)
+            running = insert_key(run_keys, run_jobs, 0, running, key_of[job], job)
             count[ENTRIES] -= entries[kind]
             placed += 1
         if placed > 0:

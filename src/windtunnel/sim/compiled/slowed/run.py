@@ -8,8 +8,9 @@ import numpy as np
 
 from windtunnel.cluster.devices import CORE_UNITS
 from windtunnel.sim.compiled import conservative_kernel
-from windtunnel.sim.compiled.records import cut, empty_record, larger_record
-from windtunnel.sim.compiled.room import groups, kept_rows, most_entries, slots
+from windtunnel.sim.compiled.offsets import class_starts
+from windtunnel.sim.compiled.records import Record, cut, empty_record, larger_record
+from windtunnel.sim.compiled.room import class_entries, groups, kept_rows, most_entries, slots
 from windtunnel.sim.compiled.room import places as most_places
 from windtunnel.sim.compiled.slowed import easy_kernel, queue_kernel, quota_kernel
 from windtunnel.sim.compiled.slowed.ledger import (
@@ -52,7 +53,6 @@ from windtunnel.sim.compiled.slowed.ledger import (
 )
 
 if TYPE_CHECKING:
-    from windtunnel.sim.compiled.records import Record
     from windtunnel.sim.contract import Levels
     from windtunnel.sim.neighbours import Neighbours
     from windtunnel.sim.problem import Problem
@@ -81,11 +81,10 @@ def fly_queue(
         What `windtunnel.sim.compiled` makes a flight of, and the s that each job lost, (m,).
     """
     ledger = _fresh(problem, neighbours, most_places(problem))
-    sizes = np.bincount(problem.demand_of, minlength=len(problem.demands))
-    class_start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     queue_kernel.fly(
-        ledger, *tables, problem.submit, position, order, class_start, placement, strict, until
-    )
+        ledger, *tables, problem.submit, position, order, class_starts(problem), placement, strict,
+        until,
+    )  # fmt: skip
     return _result(ledger, until)
 
 
@@ -184,21 +183,12 @@ def fly_quota(
     while not quota_kernel.advance(
         ledger, *tables, lists, problem.submit, problem.demand_of,
         np.arange(count) if position is None else position,
-        np.ascontiguousarray(problem.jobs.num_gpus[problem.rows]), _entries(problem),
+        np.ascontiguousarray(problem.jobs.num_gpus[problem.rows]), class_entries(problem),
         np.array(bounds, dtype=np.float64), np.array(values, dtype=np.float64), by, every,
         placement, strict, problem.quota, overhead, until,
     ):  # fmt: skip
         ledger = ledger._replace(**larger_record(_record(ledger))._asdict())
     return _result(ledger, until)
-
-
-def _entries(problem: Problem) -> np.ndarray:
-    """Return the most entries that a job of each class can have, shape (classes,)."""
-    if problem.devices:
-        return np.array([demand.count for demand in problem.demands], dtype=np.int64)
-    nodes = len(problem.sizes) + 1
-    most = [min(d.gpus // d.smallest + 2, nodes) if d.smallest else 1 for d in problem.demands]
-    return np.array(most, dtype=np.int64)
 
 
 def _fresh(problem: Problem, neighbours: Neighbours, places: int) -> Ledger:
@@ -236,7 +226,7 @@ def _fresh(problem: Problem, neighbours: Neighbours, places: int) -> Ledger:
         touched=np.empty(max(len(neighbours.limits), count), dtype=np.int64),
         least=_least(problem, neighbours),
         pairs=np.array([pairs, 1.0 / pairs - 1.0]),
-        model=np.array([model.cpu, model.rack, model.share]),
+        model=np.array([model.cpu, model.rack]),
         count=counters,
         **record._asdict(),
     )
@@ -277,8 +267,6 @@ def _least(problem: Problem, neighbours: Neighbours) -> np.ndarray:
 
 
 def _record(ledger: Ledger) -> Record:
-    from windtunnel.sim.compiled.records import Record
-
     return Record(*(getattr(ledger, name) for name in Record._fields))
 
 
