@@ -25,7 +25,7 @@ from windtunnel.traces.synthetic.attributes import (
 )
 from windtunnel.traces.synthetic.bins import bins_from_knots
 from windtunnel.traces.synthetic.coupling import durations, joint
-from windtunnel.traces.synthetic.knots import apportion_bins, draw, largest_remainder, settle
+from windtunnel.traces.synthetic.knots import apportion_bins, draw, largest_remainder, onto, settle
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -172,13 +172,19 @@ def _queues(
 
 
 def _cpu_only_jobs(facts: WorkloadFacts, count: int, rng: np.random.Generator) -> _Jobs:
-    """Draw the jobs without a GPU: exact run-time knots, log-normal waits, modelled cores."""
+    """Draw the jobs without a GPU: exact run-time knots and mean, log-normal waits, modelled cores.
+
+    Above the last knot nothing is known but what the published mean leaves for it.
+    """
     cpu = facts.cpu
     bins = bins_from_knots(
         np.array(cpu.duration), facts.trace.cpu_jobs, first=1, maximum=cpu.max_duration
     )
     index = np.repeat(np.arange(len(bins.jobs)), apportion_bins(bins, count))
     duration = draw(bins, index, rng)
+    is_tail = index == len(bins.jobs) - 1
+    low, high = (np.where(is_tail, edge[index], duration) for edge in (bins.low, bins.high))
+    duration = onto(duration, low, high, round(cpu.mean_duration * count))
     # A log-normal law with this median and mean has sigma^2 = 2 log(mean / median).
     sigma = math.sqrt(2.0 * math.log(cpu.mean_queue / cpu.median_queue))
     waits = np.exp(rng.normal(math.log(cpu.median_queue), sigma, count))

@@ -41,12 +41,14 @@ class CpuFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         duration: cumulative job counts at 2^k seconds.
+        mean_duration: s.
         median_queue: s.
         mean_queue: s.
         max_duration: s.
     """
 
     duration: list[int]
+    mean_duration: float
     median_queue: float
     mean_queue: float
     max_duration: int
