@@ -124,6 +124,46 @@ def test_deadlines_are_absolute() -> None:
     assert run.metrics()["slo_attainment"] == 1.0  # a job alone on V100s runs ideally
 
 
+def test_deadlines_come_from_steps_where_no_duration_is_known() -> None:
+    jobs = {
+        "submit_time": [0.0, 0.0],
+        "num_gpus": [1.0, 1.0],
+        "template": ["A3C", "A3C"],
+        "total_steps": [1000, 1000],
+        "duration": [None, None],
+        "slo": [2.0, None],
+    }
+    run = wt.simulate(jobs, "v100:2", "gavel:isolated")
+    ideal = 1000 / wt.throughput.gavel_speeds().alone["v100"]["A3C", 1]
+    assert run.jobs["deadline"].to_pylist() == [pytest.approx(2 * ideal), None]
+    assert (run.metrics()["num_deadlines"], run.metrics()["num_missed_deadlines"]) == (1, 0)
+
+
+@pytest.mark.parametrize("compat", [None, "gavel"])
+def test_pairs_run_on_types_that_both_accept(compat: str | None, tmp_path: Path) -> None:
+    kind = "('A3C', 1)"
+    speeds = f'{{"v100": {{"{kind}": {{"null": 4, "{kind}": [3.9, 3.9]}}}}'
+    speeds += f', "k80": {{"{kind}": {{"null": 1, "{kind}": [0.9, 0.9]}}}}}}'
+    path = tmp_path / "speeds.json"
+    path.write_text(speeds)
+    jobs = {
+        "submit_time": [0.0] * 4,
+        "num_gpus": [1.0] * 4,
+        "template": ["A3C"] * 4,
+        "total_steps": [4000] * 4,
+        "duration": [None] * 4,
+        "gpu_type": ["k80", "k80", "v100", None],
+    }
+    options = FlightOptions(throughputs=path, compat=compat)
+    table = wt.simulate(jobs, "v100:1,k80:1", "gavel:isolated", throughputs=path).jobs
+    policy = GavelPolicy("max_min_fairness_packed")
+    run = run_rounds(table, parse_cluster("v100:1,k80:1"), policy, options)
+    on_k80, on_v100 = run.log.type_time.T
+    assert (on_v100[:2] == 0).all()
+    assert on_k80[2] == 0
+    assert run.log.gpu_time.sum() < run.log.type_time.sum()  # some did share
+
+
 def test_isolated_time_is_that_of_an_equal_share() -> None:
     jobs = {
         "submit_time": [0.0, 0.0], "duration": [1.0, 1.0], "num_gpus": [1.0, 1.0],

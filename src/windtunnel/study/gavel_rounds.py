@@ -27,7 +27,12 @@ from windtunnel.study.arrivals import with_arrivals
 from windtunnel.study.compat import in_order
 from windtunnel.study.flight_options import governing_of, settings_of
 from windtunnel.study.gavel_work import floats, work_of
-from windtunnel.throughput.measured import ThroughputTable, gavel_speeds, read_throughputs
+from windtunnel.throughput.measured import (
+    REFERENCE_TYPE,
+    ThroughputTable,
+    gavel_speeds,
+    read_throughputs,
+)
 
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
@@ -109,7 +114,7 @@ def run_rounds(
     speeds = _throughputs(options.throughputs)
     packed = POLICIES[policy.allocation].packed
     notes: list[str] = []
-    table = _with_deadlines(table)
+    table = _with_deadlines(table, speeds, notes)
     work, rows, reasons = work_of(
         table, cluster, speeds=speeds, options=options, packed=packed, notes=notes
     )
@@ -182,18 +187,35 @@ def _throughputs(given: Any) -> ThroughputTable:
     raise SpecError("throughputs", f"found {quote(given)}; expected a file or a ThroughputTable.")
 
 
-def _with_deadlines(table: pa.Table) -> pa.Table:
+def _with_deadlines(table: pa.Table, speeds: ThroughputTable, notes: list[str]) -> pa.Table:
     """Return the jobs with absolute deadlines, where they have SLOs and no deadlines.
 
-    The published simulator compares deadlines with completion times counted from submission.
+    A job's ideal duration is its ``duration``, else its steps over its speed on V100s. The
+    published simulator compares deadlines with completion times counted from submission.
     """
     if "slo" not in table.column_names or "deadline" in table.column_names:
         return table
     if table["slo"].null_count == len(table):
         return table
     slo = numeric_column(table, "slo", "Gavel's SLOs")
-    deadline = floats(table, "submit_time") + slo * floats(table, "duration")
+    ideal = floats(table, "duration")
+    unknown = np.isnan(ideal) & ~np.isnan(slo)
+    if unknown.any() and "total_steps" in table.column_names:
+        steps = numeric_column(table, "total_steps", "steps")
+        ideal = np.where(unknown, steps / _reference_speeds(table, speeds), ideal)
+        unknown &= np.isnan(ideal)
+    if unknown.any():
+        notes.append(f"{unknown.sum():,} jobs have an SLO and no deadline: no ideal duration.")
+    deadline = floats(table, "submit_time") + slo * ideal
     return table.append_column("deadline", pa.array(deadline, mask=np.isnan(deadline)))
+
+
+def _reference_speeds(table: pa.Table, speeds: ThroughputTable) -> np.ndarray:
+    """Return the jobs' steps per second on V100s, NaN where that is not known; shape (jobs,)."""
+    known = speeds.alone.get(REFERENCE_TYPE, {})
+    gangs = np.nan_to_num(floats(table, "num_gpus")).astype(int).tolist()
+    keys = zip(table["template"].to_pylist(), gangs, strict=True)
+    return np.array([known.get(key) or math.nan for key in keys])
 
 
 def _shares(

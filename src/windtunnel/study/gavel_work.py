@@ -72,7 +72,7 @@ def work_of(
     rows = keep[np.argsort(missing["submit_time"][keep], kind="stable")]
     pairs = None
     if measured and packed:
-        pairs = tables[2]
+        kinds, pairs = _accepted_pairs(kinds, tables[2], accepted)
         if not (pairs > 0).any():
             notes.append("The throughput table has no pairs of jobs: none share GPUs.")
     first = np.cumsum([0, *(node.count for node in cluster.node_types)])
@@ -232,3 +232,21 @@ def _sort_out(
 def floats(table: pa.Table, name: str) -> np.ndarray:
     """Return a numeric column as float64, null = NaN."""
     return np.asarray(table[name].cast(pa.float64()).to_numpy(), dtype=np.float64)
+
+
+def _accepted_pairs(
+    kinds: np.ndarray, pairs: np.ndarray, accepted: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return kinds of jobs that accept the same types, and pairs that both accept.
+
+    Args:
+        kinds: of the jobs, shape (rows,).
+        pairs: speeds, shape (kinds, kinds, types, 2).
+        accepted: shape (rows, types).
+    """
+    if accepted.all():
+        return kinds, pairs
+    found, parted = np.unique(np.column_stack([kinds, accepted]), axis=0, return_inverse=True)
+    before, able = found[:, 0], found[:, 1:] > 0
+    both = able[:, None, :, None] & able[None, :, :, None]
+    return parted.ravel(), pairs[np.ix_(before, before)] * both
