@@ -9,6 +9,8 @@ SPARK_STAMP := $(VENV)/.installed-spark
 RAY_STAMP := $(VENV)/.installed-ray
 BROWSER_STAMP := $(VENV)/.installed-browser
 DOCS_STAMP := $(VENV)/.installed-docs
+# Two processes; one that dies of its test, or hangs (pyproject.toml), ends the run.
+TWO := -n 2 --dist loadscope --max-worker-restart 0
 # Some systems ship python3 without ensurepip: then the outer pip installs into a bare environment.
 INSTALL = $(BIN)/python -m pip --version >/dev/null 2>&1 && pip="$(BIN)/python -m pip" || \
   pip="$(PYTHON) -m pip --python $(BIN)/python"; \
@@ -60,14 +62,14 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-brief} \
-	  $(BIN)/python -m pytest -n 2 --dist loadscope -m "not engines and not slow"
+	  $(BIN)/python -m pytest $(TWO) -m "not engines and not slow"
 
 # Every property of random runs and tables with all its examples; `make test` draws a quarter.
 test-engines: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --dist loadscope tests/properties tests/characterize
+	$(BIN)/python -m pytest $(TWO) tests/properties tests/characterize
 
 test-slow: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --dist loadscope -m slow
+	$(BIN)/python -m pytest $(TWO) -m slow
 
 # The same test bodies as on DuckDB, over the same tables.
 test-spark: java $(SPARK_STAMP)

@@ -104,6 +104,7 @@ def test_there_are_examples_and_modules() -> None:
     assert {"windtunnel", "windtunnel.schema.as_jobs"} <= names
 
 
+@pytest.mark.slow
 def test_the_types_of_the_public_surface(tmp_path: Path) -> None:
     mypy = pytest.importorskip("mypy.api", reason="mypy is of the group lint")
     code = Path(__file__).parent / "typing_api.py"

@@ -228,6 +228,7 @@ def table_of(cases: list[Any]) -> dict[str, Any]:
     return {**columns, "estimate": [2 * d for d in columns["duration"]]}
 
 
+@pytest.mark.slow
 @given(
     cases=CASES,
     caps=st.lists(st.floats(0, 2500), min_size=1, max_size=5),
@@ -381,6 +382,7 @@ def test_forecast_errors_are_seeded() -> None:
 ORDERS = [which for which in POLICIES if which[0] not in (lifo, jumping)]
 
 
+@pytest.mark.slow
 @given(
     cases=CASES,
     values=st.lists(st.integers(1, 9), min_size=2, max_size=6),
