@@ -452,6 +452,9 @@ def test_a_folder_is_opened_by_what_lies_in_it(tmp_path: Path) -> None:
     for name in (TASKS, "pai_sensor_table"):
         with pytest.raises(TraceError, match=r"the folder of the PAI tables. .*open its folder"):
             open_trace(folder / f"{name}.csv")
+    (folder / f"{TASKS}.csv").unlink()
+    with pytest.raises(TraceError, match=r"a folder with pai_task_table.csv or .*tar.gz in it"):
+        open_trace(folder)
     for nowhere in (tmp_path / "nothing", "x" * 5000):
         with pytest.raises(TraceError, match="a folder that"):
             read_pai(nowhere)

@@ -43,6 +43,7 @@ from windtunnel.traces.pai.tables import (
     check_header_file,
     find,
     is_folder_of_tables,
+    is_there,
 )
 from windtunnel.traces.pai.tasks import tasks_of
 from windtunnel.traces.pai.usage import ByWorker, load_usage
@@ -181,7 +182,7 @@ def _folder(path: str | Path) -> Path:
         raise TraceError(
             str(path), "a folder that can be read", hint=f"The system says: {error}."
         ) from error
-    if not is_folder_of_tables(names):
+    if not is_there(TASK, names):
         wanted = " or ".join(TASK.name + ending for ending in ENDINGS)
         raise TraceError(str(path), f"a folder with {wanted} in it")
     return folder

@@ -187,8 +187,13 @@ ENDINGS = (".csv", ".csv.gz", ".tar.gz")
 
 
 def is_folder_of_tables(names: Collection[str]) -> bool:
-    """Return whether a folder with files of these names holds the task table."""
-    return any(TASK.name + ending in names for ending in ENDINGS)
+    """Return whether a folder with files of these names holds any of the tables."""
+    return any(is_there(table, names) for table in TABLES)
+
+
+def is_there(table: Table, names: Collection[str]) -> bool:
+    """Return whether a table is among files of these names."""
+    return any(table.name + ending in names for ending in ENDINGS)
 
 
 def find(folder: Path, table: Table) -> tuple[Path | None, tuple[str, ...]]:
