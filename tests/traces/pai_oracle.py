@@ -167,6 +167,7 @@ def tasks(tables: dict[str, list[Row]]) -> list[Row]:
         result.append(
             {
                 "task_id": name,
+                **{key: row[key] for key in ("worker_name", "inst_name", "inst_id")},
                 "job_id": f"{row['job_name'] or ''}/{row['task_name'] or ''}",
                 "node": row["machine"],
                 "gpu": sensor.get("gpu_name"),

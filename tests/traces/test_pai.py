@@ -124,6 +124,7 @@ def test_an_instance_is_a_task_with_what_was_measured_of_it(tmp_path: Path) -> N
         "mem_used_gib": 1.5,
         "gpu_mem_used_gib": 0.5,
         "inst_name": "i1",
+        "inst_id": "id1",
         "worker_name": "w1",
         "node_gpu_type": "T4",
         "max_mem": 2.5,
@@ -410,10 +411,11 @@ def test_statuses_and_gang_sizes_that_say_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", [".csv.gz", ".tar.gz"])
 def test_packed_tables_read_as_plain_ones(tmp_path: Path, ending: str) -> None:
     plain = opened(tmp_path)
+    rows = rows_of(plain)
     pack(tmp_path / "pai", ending)
     packed = open_trace(tmp_path / "pai")
     assert packed.jobs.equals(plain.jobs)
-    assert rows_of(packed) == rows_of(plain)
+    assert rows_of(packed) == rows
 
 
 def test_header_lines_and_header_files_may_be_there_and_must_agree(tmp_path: Path) -> None:
@@ -729,6 +731,7 @@ def _small_pieces_and_equal_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parse, "_BLOCK", 256)
     for module in (spool, instances, usage):
         monkeypatch.setattr(module, "_AT_ONCE", 3)
+    monkeypatch.setattr(spool, "_CODED_AT_ONCE", 2)
     monkeypatch.setattr(
         hashing, "hashes", lambda texts: np.array([len(t or "") for t in texts.to_pylist()], "u8")
     )

@@ -19,6 +19,8 @@ _HALF = np.uint64(32)
 #: Bytes that a hash looks at; longer texts that begin alike have one hash.
 _LOOKED_AT = 512
 _WORD = 8
+#: Texts that are hashed at once: what they take stays near the processor, and is used again.
+_AT_ONCE = 2**15
 #: Last words of a text that can be read as a number of their own size: bytes -> type.
 _TAILS = {0: "", 1: "<u1", 2: "<u2", 4: "<u4"}
 #: What of eight bytes read belongs to the text, by how many do.
@@ -36,13 +38,12 @@ def hashes(texts: pa.Array) -> np.ndarray:
         return np.empty(0, np.uint64)
     begins = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
     held = np.frombuffer(data if data is not None else b"", np.uint8)
-    lengths = np.diff(begins)
-    length = int(lengths[0])
-    if length % _WORD in _TAILS and 0 < length <= _LOOKED_AT and bool((lengths == length).all()):
-        return _of_one_length(held, int(begins[0]), len(texts), length)
-    first, last = int(begins[0]), int(begins[-1])
-    padded = np.concatenate([held[first:last], np.zeros(_WORD, np.uint8)])
-    return _of_any_length(padded, begins[:-1].astype(np.int64) - first, lengths)
+    if len(texts) <= _AT_ONCE:
+        return _of_some(held, begins)
+    found = np.empty(len(texts), np.uint64)
+    for begin in range(0, len(texts), _AT_ONCE):
+        found[begin : begin + _AT_ONCE] = _of_some(held, begins[begin : begin + _AT_ONCE + 1])
+    return found
 
 
 def of_pairs(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -55,6 +56,22 @@ def of_pairs(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     found = left.copy()
     _stir(found, right * _FACTOR)
     return found
+
+
+def _of_some(held: np.ndarray, begins: np.ndarray) -> np.ndarray:
+    """Return the hashes of texts that lie one behind the other, uint64, shape (texts,).
+
+    Args:
+        held: the bytes.
+        begins: where each text begins, and the last one ends, int32, shape (texts + 1,).
+    """
+    lengths = np.diff(begins)
+    length = int(lengths[0])
+    if length % _WORD in _TAILS and 0 < length <= _LOOKED_AT and bool((lengths == length).all()):
+        return _of_one_length(held, int(begins[0]), len(lengths), length)
+    first, last = int(begins[0]), int(begins[-1])
+    padded = np.concatenate([held[first:last], np.zeros(_WORD, np.uint8)])
+    return _of_any_length(padded, begins[:-1].astype(np.int64) - first, lengths)
 
 
 def _of_one_length(held: np.ndarray, first: int, count: int, length: int) -> np.ndarray:

@@ -12,16 +12,14 @@ import pyarrow.compute as pc
 from windtunnel.traces.pai import hashing
 from windtunnel.traces.pai.joins import STATUS, Alike, alike, among, numbered
 from windtunnel.traces.pai.pairs import Pairs
-from windtunnel.traces.pai.spool import Codes, Numbers, Texts, as_floats
+from windtunnel.traces.pai.spool import Codes, Growing, Numbers, Texts, as_floats, known
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from windtunnel.traces.pai.parse import Parsed
     from windtunnel.traces.pai.spool import Coded, TextFile
     from windtunnel.traces.pai.store import Store
 
-_NAMES = ("worker_name", "inst_name")
+_ID = "id"
 _TASK = ("job_name", "task_name")
 #: Rows that are looked at at once where many columns come together.
 _AT_ONCE = 2**16
@@ -38,7 +36,8 @@ class Instances:
         end: end, s; 0 and null = unknown.
         status: in the source's words.
         machine: where they ran.
-        names: columns ``worker_name`` and ``inst_name``.
+        has_worker: whether they have a worker_name, bool, shape (instances,).
+        names: column ``id``: worker_name, else inst_name, else the place in the file.
     """
 
     task: np.ndarray
@@ -47,24 +46,16 @@ class Instances:
     end: pa.Array
     status: Coded
     machine: Coded
+    has_worker: np.ndarray
     names: TextFile
 
     def __len__(self) -> int:
         """Return how many instances."""
         return len(self.task)
 
-    def workers(self, rows: np.ndarray) -> pa.Array:
-        """Return the worker names of some rows."""
-        return self.names.rows("worker_name", rows)
-
     def ids(self, rows: np.ndarray) -> pa.Array:
-        """Return what some rows are called: worker, else instance, else place in the file.
-
-        Args:
-            rows: ascending.
-        """
-        places = pa.array(rows + 1).cast(pa.string())
-        return _ids((self.names.rows(name, rows) for name in _NAMES), places)
+        """Return what some rows are called: worker, else instance, else place in the file."""
+        return self.names.rows(_ID, rows)
 
 
 def load_instances(store: Store, parsed: Parsed, keys: pa.Table) -> tuple[Instances, np.ndarray]:
@@ -82,14 +73,16 @@ def load_instances(store: Store, parsed: Parsed, keys: pa.Table) -> tuple[Instan
         TraceError: the table is not as it should be, or there is no room.
     """
     with store.in_the_room():
-        names = Texts(store.path("instance.names"), _NAMES)
+        names = Texts(store.path("instance.names"), (_ID,))
         times = [Numbers(store.path(f"instance.{name}")) for name in ("start_time", "end_time")]
     status, machine, task = Codes(), Codes(), _Tasks(keys)
-    hashes = [np.empty(0, np.uint64)]
+    has_worker, hashes = Growing(np.bool_), Growing(np.uint64)
     with parsed.explained(), store.in_the_room():
         for batch in parsed.batches():
-            hashes.append(_hashes(batch, parsed.rows - batch.num_rows))
-            names.append(batch)
+            ids = _ids(batch, parsed.rows - batch.num_rows)
+            hashes.append(hashing.hashes(ids))
+            names.append(pa.record_batch([ids], [_ID]))
+            has_worker.append(known(batch["worker_name"]))
             times[0].append(batch["start_time"])
             times[1].append(batch["end_time"])
             status.append(batch["status"])
@@ -102,29 +95,26 @@ def load_instances(store: Store, parsed: Parsed, keys: pa.Table) -> tuple[Instan
             times[1].mapped(),
             status.coded(),
             machine.coded(),
+            has_worker.array(),
             names.close(),
         )
     pa.default_memory_pool().release_unused()
-    return instances, np.concatenate(hashes)
+    return instances, hashes.array()
 
 
-def _hashes(batch: pa.RecordBatch, row: int) -> np.ndarray:
-    """Return the hashes of the ids of some rows (`Instances.ids`), uint64, shape (rows,).
+def _ids(batch: pa.RecordBatch, row: int) -> pa.Array:
+    """Return what some rows are called (`Instances.ids`).
 
     Args:
         batch: the rows.
         row: the place of the first in the file, from 0.
     """
-    names = batch["worker_name"]
-    if names.null_count:
-        places = pa.array(np.arange(row + 1, row + batch.num_rows + 1)).cast(pa.string())
-        names = _ids((names, batch["inst_name"]), places)
-    return hashing.hashes(names)
-
-
-def _ids(names: Iterable[pa.Array], places: pa.Array) -> pa.Array:
-    """Return what rows are called: by the first name that is known, else by their places."""
-    found: pa.Array = pc.coalesce(*names, pc.binary_join_element_wise("instance", places, " "))
+    workers = batch["worker_name"]
+    if not workers.null_count:
+        return workers
+    places = pa.array(np.arange(row + 1, row + batch.num_rows + 1)).cast(pa.string())
+    places = pc.binary_join_element_wise("instance", places, " ")
+    found: pa.Array = pc.coalesce(workers, batch["inst_name"], places)
     return found
 
 
@@ -139,7 +129,7 @@ class _Tasks:
         self._pairs = Pairs(keys)
         self._waiting: list[pa.RecordBatch] = []
         self._rows = 0
-        self._task = [np.empty(0, np.int32)]
+        self._task = Growing(np.int32)
         self._job_ids = [pa.array([], pa.string())]
 
     def append(self, batch: pa.RecordBatch) -> None:
@@ -152,7 +142,7 @@ class _Tasks:
     def found(self) -> tuple[np.ndarray, pa.Array]:
         """Return ``task`` and ``job_ids`` of `Instances`."""
         self._look_up()
-        return np.concatenate(self._task), pa.concat_arrays(self._job_ids)
+        return self._task.array(), pa.concat_arrays(self._job_ids)
 
     def _look_up(self) -> None:
         if not self._waiting:
@@ -172,7 +162,8 @@ class Workers:
     """The instances by their workers.
 
     Attributes:
-        counted: the instances that usage is counted for, one a worker: rows, int32, ascending.
+        counted: whether usage is counted for an instance, which is one a worker: bool, shape
+            (instances,).
         left_out: instances of a worker that has another one that counts.
         renamed: instances whose id an earlier one has.
         new_ids: their numbered ids.
@@ -196,7 +187,7 @@ def workers(instances: Instances, hashes: np.ndarray) -> Workers:
         instances: see `load_instances`.
         hashes: see there.
     """
-    same = alike(np.arange(len(instances), dtype=np.int32), hashes, instances.ids)
+    same = alike(None, hashes, instances.ids)
     renamed = same.repeats()
 
     def meets(names: pa.Array) -> bool:
@@ -206,10 +197,10 @@ def workers(instances: Instances, hashes: np.ndarray) -> Workers:
     new_ids = pa.array([], pa.string())
     if len(renamed):
         new_ids = numbered(instances.ids(renamed.rows), renamed.nth, meets)
-    counts = pc.is_valid(instances.names.mapped()["worker_name"]).to_numpy()
+    counts = instances.has_worker.copy()
     losers = _losers(instances, same)
     counts[losers] = False
-    return Workers(np.flatnonzero(counts).astype(np.int32), len(losers), renamed, new_ids)
+    return Workers(counts, len(losers), renamed, new_ids)
 
 
 def _losers(instances: Instances, same: Alike) -> np.ndarray:
@@ -219,7 +210,7 @@ def _losers(instances: Instances, same: Alike) -> np.ndarray:
         instances: see `load_instances`.
         same: the rows that share an id.
     """
-    named = instances.workers(same.rows).is_valid().to_numpy(zero_copy_only=False)
+    named = instances.has_worker[same.rows]
     rows, groups = same.rows[named], same.first[named]
     # numpy sorts NaN last, as the notebook does what is unknown.
     times = [as_floats(column)[rows] for column in (instances.end, instances.start)]

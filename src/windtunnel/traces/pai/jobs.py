@@ -16,7 +16,6 @@ from windtunnel.traces.pai.joins import (
     numbered,
     place_in,
     status_words,
-    taken,
 )
 from windtunnel.traces.pai.spool import index_of, looked_up
 
@@ -149,16 +148,17 @@ def jobs_of(  # noqa: PLR0917 - the tables that make it
     submit = _past_zero(tasks, "start_time")
     order = np.argsort(submit, kind="stable")  # NaN last
     submit = submit[order]
-    job, group, leader = links.job[order], links.of_task[order], named.leader[order]
+    leader = named.leader[order]
+    task, job, group = (index_of(p) for p in (order, links.job[order], links.of_task[order]))
     end = _past_zero(tasks, "end_time")[order]
     gang = _past_zero(tasks, "inst_num")[order]
     start = told.first_start[leader]
     user = pc.coalesce(_taken(jobs, "user", job), _taken(groups, "user", group))
     last = looked_up(index_of(told.last_status[leader]), pa.array(words, pa.string()))
-    word = pc.coalesce(_taken(tasks, "status", order), last.cast(pa.string()))
-    plans = {name: _taken(tasks, name, order) for name in ("plan_cpu", "plan_gpu", "plan_mem")}
+    word = pc.coalesce(_taken(tasks, "status", task), last.cast(pa.string()))
+    plans = {name: _taken(tasks, name, task) for name in ("plan_cpu", "plan_gpu", "plan_mem")}
     columns = {
-        "job_id": named.job_id.take(pa.array(order)),
+        "job_id": named.job_id.take(task),
         "submit_time": submit,
         "start_time": start,
         "end_time": end,
@@ -175,8 +175,8 @@ def jobs_of(  # noqa: PLR0917 - the tables that make it
         "runtime": end - submit,
         "wait_time": start - submit,
         **plans,
-        "gpu_type_assigned": _taken(tasks, "gpu_type", order),
-        "pai_job": _taken(tasks, "job_name", order),
+        "gpu_type_assigned": _taken(tasks, "gpu_type", task),
+        "pai_job": _taken(tasks, "job_name", task),
         "inst_id": _taken(jobs, "inst_id", job),
         "instance_start": start,
         "instance_end": told.last_end[leader],
@@ -202,9 +202,9 @@ def _floats(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
     return values
 
 
-def _taken(table: pa.Table, name: str, places: np.ndarray) -> pa.Array:
-    """Return a column at some rows; null where the row is -1."""
-    return taken(table[name].combine_chunks(), places)
+def _taken(table: pa.Table, name: str, index: pa.Array) -> pa.Array:
+    """Return a column at some rows; null where the row is."""
+    return table[name].combine_chunks().take(index)
 
 
 def _our_words(words: pa.Array) -> pa.Array:

@@ -28,6 +28,9 @@ STATUS = {
     "Waiting": "pending",
 }
 
+#: Hashes of one beginning that are tried one after another; good hashes have few.
+_STEPS = 8
+
 
 @dataclass(frozen=True)
 class Alike:
@@ -53,17 +56,21 @@ class Alike:
         return len(self.rows)
 
 
-def alike(rows: np.ndarray, hashes: np.ndarray, names: Callable[[np.ndarray], pa.Array]) -> Alike:
+def alike(
+    rows: np.ndarray | None, hashes: np.ndarray, names: Callable[[np.ndarray], pa.Array]
+) -> Alike:
     """Find the rows that have the same key.
 
     Args:
-        rows: int64, shape (rows,), ascending: those to look at.
+        rows: integers, shape (rows,), ascending: those to look at; None = all, from 0.
         hashes: of their keys, uint64, shape (rows,).
         names: gives the keys of some of the rows (ascending), any type, none null.
     """
     ordered = np.sort(hashes)
     twice = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
-    suspects = rows[among(hashes, twice)]
+    suspects = np.flatnonzero(among(hashes, twice))
+    if rows is not None:
+        suspects = rows[suspects]
     if not len(suspects):
         return Alike(suspects, suspects, suspects)
     codes = names(suspects).dictionary_encode().indices.to_numpy()
@@ -93,6 +100,40 @@ def among(values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     return found
 
 
+class Hashes:
+    """Hashes in ascending order, and where in it the search for one begins.
+
+    Args:
+        ordered: uint64, ascending, shape (hashes,).
+    """
+
+    def __init__(self, ordered: np.ndarray) -> None:
+        self.ordered = ordered
+        bits = max(1, len(ordered).bit_length())
+        self._shift = np.uint64(64 - bits)
+        counts = np.bincount((ordered >> self._shift).astype(np.int64), minlength=2**bits)
+        #: For each value of the highest bits, the first hash that has it.
+        self._begins = np.concatenate([[0], np.cumsum(counts[:-1])]).astype(np.int32)
+
+    def near(self, wanted: np.ndarray) -> np.ndarray:
+        """Return the place of each hash, int64, shape (wanted,); of another if it is not there.
+
+        Args:
+            wanted: uint64; there must be hashes.
+        """
+        last = len(self.ordered) - 1
+        begins: np.ndarray = self._begins[wanted >> self._shift]
+        near: np.ndarray = np.minimum(begins, last).astype(np.int64)
+        for _ in range(_STEPS):
+            short = (self.ordered[near] < wanted) & (near < last)
+            if not short.any():
+                return near
+            near += short
+        late = np.flatnonzero(short)
+        near[late] = np.minimum(np.searchsorted(self.ordered, wanted[late]), last)
+        return near
+
+
 def place_in(keys: pa.Array, of: pa.Array) -> np.ndarray:
     """Return the first place of each key in another column, int32, shape (keys,); -1 = nowhere.
 
@@ -103,11 +144,6 @@ def place_in(keys: pa.Array, of: pa.Array) -> np.ndarray:
     found = pc.index_in(keys, value_set=of, skip_nulls=True)
     places: np.ndarray = found.fill_null(-1).to_numpy()
     return places
-
-
-def taken(values: pa.Array, places: np.ndarray) -> pa.Array:
-    """Return the values at some places; null where the place is -1."""
-    return values.take(pa.array(places, mask=places < 0))
 
 
 def numbered(names: pa.Array, nth: np.ndarray, meets: Callable[[pa.Array], bool]) -> pa.Array:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windtunnel.traces.pai import hashing
-from windtunnel.traces.pai.joins import among
+from windtunnel.traces.pai.joins import Hashes, among
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ class Pairs:
         names = [keys[name].combine_chunks() for name in _NAMES]
         hashes = hashing.of_pairs(*(hashing.hashes(column) for column in names))
         order = np.argsort(hashes)
-        self._hashes = hashes[order]
+        self._hashes = Hashes(hashes[order])
         self._order = order.astype(np.int32)
         self._names = names
         self._rows = keys["row"].to_numpy()
@@ -60,11 +60,8 @@ class Pairs:
     def _found(self, names: Sequence[pa.Array]) -> np.ndarray:
         """Return the place of each two names among the keys, int32; -1 = nowhere."""
         hashes = hashing.of_pairs(*(hashing.hashes(column) for column in names))
-        order = np.argsort(hashes)  # sorted, one search goes where the last one was
-        near = np.empty(len(hashes), np.int64)
-        near[order] = np.searchsorted(self._hashes, hashes[order])
-        near = np.minimum(near, len(self._hashes) - 1)
-        found = np.where(self._hashes[near] == hashes, self._order[near], np.int32(-1))
+        near = self._hashes.near(hashes)
+        found = np.where(self._hashes.ordered[near] == hashes, self._order[near], np.int32(-1))
         some = np.flatnonzero(found >= 0)
         theirs, ours = (
             [column.take(pa.array(places)) for column in columns]
@@ -78,7 +75,7 @@ class Pairs:
 
     def _by_name(self, names: Sequence[pa.Array], hashes: np.ndarray) -> np.ndarray:
         """Return the places of some pairs, looked up by name among the keys of their hashes."""
-        near = self._order[among(self._hashes, np.sort(hashes))]
+        near = self._order[among(self._hashes.ordered, np.sort(hashes))]
         known = [column.take(pa.array(near)) for column in self._names]
         joined = (pc.binary_join_element_wise(*pair, _BETWEEN) for pair in (names, known))
         texts, of = joined

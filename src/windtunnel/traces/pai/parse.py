@@ -40,17 +40,24 @@ class Parsed:
     Args:
         path: the table's file; None = there is none, which is read as no rows.
         table: which table it is.
+        only: the columns to keep, all of text, of a table that was read before; None = all but
+            its ``unread``.
     """
 
-    def __init__(self, path: Path | None, table: Table) -> None:
+    def __init__(
+        self, path: Path | None, table: Table, *, only: tuple[str, ...] | None = None
+    ) -> None:
         self.rows = 0
         self._path = path
         self._table = table
         self._problem: Exception | None = None
         self._one_line_each = True
         self._first_line = 1
-        kept = [name for name in table.columns if name not in table.unread]
+        kept = only or [name for name in table.columns if name not in table.unread]
         self.schema = pa.schema([(name, _type(table.columns[name])) for name in kept])
+        # Numbers that are left out are looked at too: once.
+        looked_at = [n for n, rule in table.columns.items() if rule.number and not only]
+        self._included = [n for n in table.columns if n in {*kept, *looked_at}]
 
     def table(self) -> pa.Table:
         """Return all the rows, each column in one piece.
@@ -129,7 +136,7 @@ class Parsed:
                 parse_options=pcsv.ParseOptions(newlines_in_values=True),
                 convert_options=pcsv.ConvertOptions(
                     column_types={n: _type(rule) for n, rule in self._table.columns.items()},
-                    include_columns=self._included(),
+                    include_columns=self._included,
                     check_utf8=False,  # the stream looks at every byte
                     null_values=[""],
                     strings_can_be_null=True,
@@ -146,17 +153,6 @@ class Parsed:
             # As in `check`: the reader, which this error's frames refer to, holds the stream.
             problem, stream.problem = stream.problem, None
             raise (problem or error) from error
-
-    def _included(self) -> list[str]:
-        """Return the columns that are converted: all but text that nobody asks for.
-
-        The stream itself looks at the encoding, so text that is left out is checked too.
-        """
-        return [
-            name
-            for name, rule in self._table.columns.items()
-            if rule.number or name not in self._table.unread
-        ]
 
     def _count_records(self, path: Path) -> None:
         """Count the records in another way, where lines alone do not tell their number.

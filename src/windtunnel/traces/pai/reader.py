@@ -27,6 +27,7 @@ from windtunnel.traces.pai.jobs import (
     named_tasks,
     repeats_of,
 )
+from windtunnel.traces.pai.late import LateTexts
 from windtunnel.traces.pai.nodes import cluster_of, nodes_of
 from windtunnel.traces.pai.parse import Parsed
 from windtunnel.traces.pai.store import Store, checked_memory
@@ -45,7 +46,7 @@ from windtunnel.traces.pai.tables import (
     is_folder_of_tables,
     is_there,
 )
-from windtunnel.traces.pai.tasks import tasks_of
+from windtunnel.traces.pai.tasks import LATE, tasks_of
 from windtunnel.traces.pai.usage import ByWorker, load_usage
 from windtunnel.traces.readers import reader
 from windtunnel.traces.source import short_name, source_name
@@ -97,13 +98,15 @@ def read_pai(path: str | Path, *, zone: str = ZONE, memory: str = "768MiB") -> T
     job's), and ``instance_start``, ``instance_end``, ``task_end`` (s) and ``source_status`` as in
     the source.
 
-    ``tasks`` has one row an instance, as an Ibis table over files in a temporary folder (about
-    half the size of the tables) that is removed with the trace, in no order. ``task_id`` is the
-    worker's name, which the other tables refer to (else the instance's), numbered where it stands
-    twice. What was measured of a worker stands with one of its instances
-    (`windtunnel.traces.pai.instances.workers`). Behind its columns: ``inst_name``,
-    ``worker_name``, ``node_gpu_type``, ``max_mem``, ``max_gpu_wrk_mem`` (GB), ``read``, ``write``
-    (bytes), ``read_count``, ``write_count``, and the ``machine_*`` means over the instance's life.
+    ``tasks`` has one row an instance, as an Ibis table over files in a temporary folder (about a
+    third of the size of the tables) that is removed with the trace, in no order. ``task_id`` is
+    the worker's name, which the other tables refer to (else the instance's), numbered where it
+    stands twice. What was measured of a worker stands with one of its instances
+    (`windtunnel.traces.pai.instances.workers`). Behind its columns: ``inst_name`` and ``inst_id``
+    (both read when a question asks for them, in a second pass over the instance table, which must
+    be as it was), ``worker_name``, ``node_gpu_type``, ``max_mem``, ``max_gpu_wrk_mem`` (GB),
+    ``read``, ``write`` (bytes), ``read_count``, ``write_count``, and the ``machine_*`` means over
+    the instance's life.
 
     Args:
         path: the folder.
@@ -125,6 +128,9 @@ def read_pai(path: str | Path, *, zone: str = ZONE, memory: str = "768MiB") -> T
     named = named_tasks(tables.load(TASK))
     keyed = {table: tables.keyed(table, key) for table, key in KEYS.items()}
     machines = keyed[MACHINE].firsts()
+    late = None
+    if INSTANCE in tables.read:
+        late = LateTexts(tables.read[INSTANCE], INSTANCE, store.path("instance.late"), LATE)
     instances, found, usage, usage_notes = _instances(tables, named)
     links = links_of(named.tasks, keyed[JOB].rows, keyed[GROUP].rows)
     jobs, job_notes = _jobs(tables, named, keyed, links, instances)
@@ -146,8 +152,8 @@ def read_pai(path: str | Path, *, zone: str = ZONE, memory: str = "768MiB") -> T
     del keyed, links  # long, and of no more use
     pa.default_memory_pool().release_unused()
     tasks = None
-    if INSTANCE in tables.read:
-        tasks = tasks_of(store, instances, found, named, usage, machines)
+    if late is not None:
+        tasks = tasks_of(store, instances, found, named, usage, machines, late)
     store.open_for_questions(memory)
     metadata = TraceMetadata(
         name=name,
@@ -306,7 +312,7 @@ def _instances(
     )
     notes = (shared,) * bool(found.left_out)
     measured = {SENSOR, METRIC} & tables.read.keys()
-    counted = found.counted if measured else found.counted[:0]
+    counted = found.counted if measured else np.zeros(len(instances), bool)
     by_worker = ByWorker.of(instances, hashes, counted)
     usage: tuple[Usage, ...] = ()
     for table in (SENSOR, METRIC):

@@ -11,12 +11,35 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: Rows of text that are encoded, or written, at once.
+#: Rows of text that are written at once.
 _AT_ONCE = 2**15
+#: Rows of text that are encoded at once.
+_CODED_AT_ONCE = 2**16
+
+
+class Growing:
+    """Numbers that come some at a time, in one piece of memory.
+
+    Memory that nobody used before is dear: to keep the pieces and join them takes it twice.
+    """
+
+    def __init__(self, dtype: type[np.generic]) -> None:
+        self._dtype = dtype
+        # The system moves its pages when it grows, which neither copies nor touches them.
+        self._bytes = bytearray()
+
+    def append(self, values: np.ndarray) -> None:
+        """Append numbers of the type, shape (numbers,)."""
+        self._bytes += np.ascontiguousarray(values, self._dtype).data.cast("B")
+
+    def array(self) -> np.ndarray:
+        """Return all of them, shape (numbers,); nothing may be appended any more."""
+        return np.frombuffer(self._bytes, self._dtype)
 
 
 class Numbers:
@@ -29,7 +52,7 @@ class Numbers:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file = pa.OSFile(str(path), "wb")
-        self._known: list[np.ndarray] = []
+        self._known = Growing(np.bool_)
         self._unknown = 0
         self._rows = 0
 
@@ -37,10 +60,7 @@ class Numbers:
         """Append rows, float64; null = unknown."""
         self._rows += len(values)
         self._unknown += values.null_count
-        if values.null_count:
-            self._known.append(values.is_valid().to_numpy(zero_copy_only=False))
-        else:
-            self._known.append(np.ones(len(values), bool))
+        self._known.append(known(values))
         self._file.write(values.to_numpy(zero_copy_only=False))
 
     def mapped(self) -> pa.Array:
@@ -53,9 +73,17 @@ class Numbers:
             return pa.array([], pa.float64())
         bits = None
         if self._unknown:
-            bits = pa.py_buffer(np.packbits(np.concatenate(self._known), bitorder="little"))
+            bits = pa.py_buffer(np.packbits(self._known.array(), bitorder="little"))
         values = pa.py_buffer(np.memmap(self.path, np.float64, mode="r"))
         return pa.Array.from_buffers(pa.float64(), self._rows, [bits, values], self._unknown)
+
+
+def known(values: pa.Array) -> np.ndarray:
+    """Return which values are not null, bool, shape (values,)."""
+    if not values.null_count:
+        return np.ones(len(values), bool)
+    found: np.ndarray = values.is_valid().to_numpy(zero_copy_only=False)
+    return found
 
 
 def as_floats(column: pa.Array) -> np.ndarray:
@@ -122,21 +150,31 @@ class TextFile:
             name: the column.
             rows: in any order, shape (rows,).
         """
-        if bool(np.any(rows[1:] < rows[:-1])):
-            order = np.argsort(rows, kind="stable")
-            back = np.empty_like(order)
-            back[order] = np.arange(len(order))
-            return self.rows(name, rows[order]).take(pa.array(back))
-        chunks = self.mapped()[name].chunks
-        ends = np.cumsum([len(chunk) for chunk in chunks], dtype=np.int64)
-        cuts = np.searchsorted(rows, ends)
-        parts = [pa.array([], pa.string())]
-        begin = row = 0
-        for chunk, cut, end in zip(chunks, cuts.tolist(), ends.tolist(), strict=True):
-            if cut > begin:
-                parts.append(chunk.take(pa.array(rows[begin:cut] - row)))
-            begin, row = cut, end
-        return pa.concat_arrays(parts)
+        return rows_of(self.mapped()[name], rows)
+
+
+def rows_of(column: pa.ChunkedArray, rows: np.ndarray) -> pa.Array:
+    """Return some rows of a column, in one piece; the others are not looked at.
+
+    Args:
+        column: text.
+        rows: integers in any order, shape (rows,).
+    """
+    if bool(np.any(rows[1:] < rows[:-1])):
+        order = np.argsort(rows, kind="stable")
+        back = np.empty_like(order)
+        back[order] = np.arange(len(order))
+        return rows_of(column, rows[order]).take(pa.array(back))
+    chunks = column.chunks
+    ends = np.cumsum([len(chunk) for chunk in chunks], dtype=np.int64)
+    cuts = np.searchsorted(rows, ends)
+    parts = [pa.array([], pa.string())]
+    begin = row = 0
+    for chunk, cut, end in zip(chunks, cuts.tolist(), ends.tolist(), strict=True):
+        if cut > begin:
+            parts.append(chunk.take(pa.array(rows[begin:cut] - row)))
+        begin, row = cut, end
+    return pa.concat_arrays(parts)
 
 
 @dataclass(frozen=True)
@@ -160,34 +198,39 @@ class Codes:
     """A column of few different texts."""
 
     def __init__(self) -> None:
-        self._place: dict[str, int] = {}
+        self._words = pa.array([], pa.string())
         self._waiting: list[pa.Array] = []
-        self._codes: list[np.ndarray] = []
+        self._rows = 0
+        self._codes = Growing(np.int32)
 
     def append(self, values: pa.Array) -> None:
         """Append rows of text."""
         self._waiting.append(values)
-        if sum(len(waiting) for waiting in self._waiting) >= _AT_ONCE:
+        self._rows += len(values)
+        # All words are looked at each time: where they are many, so are the rows at once.
+        if self._rows >= max(_CODED_AT_ONCE, len(self._words)):
             self._encode()
 
     def coded(self) -> Coded:
         """Return the whole column; nothing may be appended any more."""
         self._encode()
-        codes = np.concatenate([np.empty(0, np.int32), *self._codes])
-        return Coded(codes, list(self._place))
+        return Coded(self._codes.array(), self._words.to_pylist())
 
     def _encode(self) -> None:
         if not self._waiting:
             return
-        encoded = pa.concat_arrays(self._waiting).dictionary_encode()
-        self._waiting = []
-        places = [
-            self._place.setdefault(word, len(self._place))
-            for word in encoded.dictionary.to_pylist()
-        ]
-        # The last place is the one that -1 means.
-        ours = np.array([*places, -1], np.int32)
-        self._codes.append(ours[encoded.indices.fill_null(-1).to_numpy()])
+        values = pa.concat_arrays(self._waiting)
+        self._waiting, self._rows = [], 0
+        codes = self._found(values)
+        if codes.null_count > values.null_count:  # there are words that were not met before
+            new = values.filter(pc.and_(codes.is_null(), values.is_valid())).unique()
+            self._words = pa.concat_arrays([self._words, new])
+            codes = self._found(values)
+        self._codes.append(codes.fill_null(-1).to_numpy())
+
+    def _found(self, values: pa.Array) -> pa.Array:
+        """Return the place of each text among the words, int32; null = it is none of them."""
+        return pc.index_in(values, value_set=self._words, skip_nulls=True)
 
 
 def index_of(places: np.ndarray) -> pa.Array:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.errors import SpecError, TraceError, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import pyarrow as pa
 
@@ -91,6 +91,30 @@ class Store:
         self.backend.con.register(name, rows)
         with _ibis_at_work():
             return self.backend.table(name)
+
+    def texts(self, name: str, of_rows: Callable[[pa.Array], pa.Array]) -> Callable[[Any], Any]:
+        """Give the database a function of rows; return it as one of Ibis columns.
+
+        Args:
+            name: its name in the database.
+            of_rows: row numbers, integers, to texts; called from several threads at once.
+        """
+        import ibis
+
+        # The database reads annotations, so this has none; it hands over one array in pieces.
+        self.backend.con.create_function(
+            name,
+            lambda rows: of_rows(rows.combine_chunks()),
+            ["INTEGER"],
+            "VARCHAR",
+            type="arrow",
+            null_handling="special",  # a text may be unknown
+        )
+
+        found: Callable[[Any], Any] = ibis.udf.scalar.builtin(
+            lambda _: None, name=name, signature=(("int32",), "string")
+        )
+        return found
 
     def view(self, name: str, expression: Any) -> Any:
         """Give an Ibis expression a name in the database; return it as a table of that name."""

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from windtunnel.companions import TASK_COLUMNS
 from windtunnel.traces.pai.joins import status_words
@@ -16,9 +15,12 @@ from windtunnel.traces.pai.tables import METRICS
 if TYPE_CHECKING:
     from windtunnel.traces.pai.instances import Instances, Workers
     from windtunnel.traces.pai.jobs import Named
+    from windtunnel.traces.pai.late import LateTexts
     from windtunnel.traces.pai.store import Store
     from windtunnel.traces.pai.usage import Usage
 
+#: Columns of the instance table that are read when a question asks for them.
+LATE = ("inst_name", "inst_id")
 #: Sensor columns that have no place of their own among `TASK_COLUMNS`.
 _SENSOR_EXTRAS = ("max_mem", "max_gpu_wrk_mem", "read", "write", "read_count", "write_count")
 
@@ -30,6 +32,7 @@ def tasks_of(  # noqa: PLR0917 - the tables that make it
     named: Named,
     usage: tuple[Usage, ...],
     machines: pa.Table,
+    late: LateTexts,
 ) -> Any:
     """Return the tasks as a table of the database: `TASK_COLUMNS`, then the source's others.
 
@@ -43,13 +46,14 @@ def tasks_of(  # noqa: PLR0917 - the tables that make it
         named: the tasks that the instances name.
         usage: what was measured: of the sensor and of the metric table.
         machines: the machine table, each machine once.
+        late: the columns `LATE` of the instance table.
     """
-    names = instances.names.mapped()
     task, machine = index_of(instances.task), index_of(instances.machine.codes)
     columns = {
-        "given_id": _given_ids(instances, found, names),
-        "worker_name": names["worker_name"],
-        "inst_name": names["inst_name"],
+        "row": pa.array(np.arange(len(instances), dtype=np.int32)),
+        "given_id": _given_ids(instances, found),
+        "id": instances.names.mapped()["id"],
+        "has_worker": None if instances.has_worker.all() else pa.array(instances.has_worker),
         "job_id": _job_ids(instances, named, task),
         "start_time": instances.start,
         "end_time": instances.end,
@@ -68,9 +72,8 @@ def tasks_of(  # noqa: PLR0917 - the tables that make it
             columns[name] = looked_up(index_of(codes), pa.array(coded.words, pa.string()))
     columns = {name: column for name, column in columns.items() if column is not None}
     i = store.table("instances", pa.table(columns))
-    ids = [i[name] for name in ("given_id", "worker_name", "inst_name") if name in columns]
     ours = {
-        "task_id": ids[0].coalesce(*ids[1:]),
+        "task_id": i.given_id.coalesce(i.id) if "given_id" in columns else i.id,
         "gpu": i.gpu_name,
         "start_time": i.start_time.nullif(0),
         "end_time": i.end_time.nullif(0),
@@ -84,25 +87,21 @@ def tasks_of(  # noqa: PLR0917 - the tables that make it
     }
     view = i.select(
         **{c.name: ours[c.name] if c.name in ours else i[c.name] for c in TASK_COLUMNS},
-        **{name: i[name] for name in ("inst_name", "worker_name", "node_gpu_type")},
+        **{name: store.texts(f"late_{name}", late.column(name))(i.row) for name in LATE},
+        worker_name=i.has_worker.ifelse(i.id, None) if "has_worker" in columns else i.id,
+        node_gpu_type=i.node_gpu_type,
         **{name: i[name] for name in (*_SENSOR_EXTRAS, *METRICS)},
     )
     return store.view("tasks", view)
 
 
-def _given_ids(instances: Instances, found: Workers, names: pa.Table) -> pa.Array | None:
-    """Return the ids that are not just a name of the file's; None = there are none."""
-    lacking = np.ones(len(instances), bool)
-    for name in ("worker_name", "inst_name"):
-        lacking &= pc.is_null(names[name]).to_numpy()
-    lacking[found.renamed.rows] = False
-    unnamed = np.flatnonzero(lacking)
-    if not len(unnamed) + len(found.renamed):
+def _given_ids(instances: Instances, found: Workers) -> pa.Array | None:
+    """Return the ids that are not those of `Instances`; None = there are none."""
+    if not len(found.renamed):
         return None
     places = np.full(len(instances), -1, np.int32)
     places[found.renamed.rows] = np.arange(len(found.renamed))
-    places[unnamed] = np.arange(len(unnamed)) + len(found.renamed)
-    return looked_up(index_of(places), pa.concat_arrays([found.new_ids, instances.ids(unnamed)]))
+    return looked_up(index_of(places), found.new_ids)
 
 
 def _job_ids(instances: Instances, named: Named, task: pa.Array) -> pa.Array:

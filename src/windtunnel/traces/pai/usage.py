@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windtunnel.traces.pai import hashing
-from windtunnel.traces.pai.joins import alike, among
-from windtunnel.traces.pai.spool import Codes, Numbers, Texts
+from windtunnel.traces.pai.joins import Hashes, alike, among
+from windtunnel.traces.pai.spool import Codes, Growing, Numbers, Texts, known
 
 if TYPE_CHECKING:
     from windtunnel.traces.pai.instances import Instances
@@ -50,12 +50,12 @@ class ByWorker:
     Attributes:
         instances: all of them.
         rows: those that count, int32, shape (counted,).
-        hashes: of their workers, uint64, ascending.
+        hashes: of their workers.
     """
 
     instances: Instances
     rows: np.ndarray
-    hashes: np.ndarray
+    hashes: Hashes
 
     @classmethod
     def of(cls, instances: Instances, hashes: np.ndarray, counted: np.ndarray) -> ByWorker:
@@ -64,11 +64,12 @@ class ByWorker:
         Args:
             instances: all of them.
             hashes: of all their ids.
-            counted: rows, one a worker.
+            counted: which of them count, bool, shape (instances,); one a worker.
         """
-        hashes = hashes[counted]
+        rows = np.flatnonzero(counted).astype(np.int32)
+        hashes = hashes[rows]
         order = np.argsort(hashes)
-        return cls(instances, counted[order], hashes[order])
+        return cls(instances, rows[order], Hashes(hashes[order]))
 
     def places(self, hashes: np.ndarray, workers: TextFile, rows: np.ndarray) -> np.ndarray:
         """Return the instance of some rows of another table, int32, shape (rows,); -1 = none.
@@ -80,11 +81,8 @@ class ByWorker:
         """
         if not len(self.rows):
             return np.full(len(rows), -1, np.int32)
-        order = np.argsort(hashes)
-        near = np.empty(len(rows), np.int64)
-        near[order] = np.searchsorted(self.hashes, hashes[order])
-        near = np.minimum(near, len(self.rows) - 1)
-        found = np.where(self.hashes[near] == hashes, self.rows[near], -1)
+        near = self.hashes.near(hashes)
+        found = np.where(self.hashes.ordered[near] == hashes, self.rows[near], -1)
         wrong = self._other_names(found, workers, rows)
         if len(wrong):  # another name has the same hash
             found[wrong] = self._by_name(hashes[wrong], workers.rows(_WORKER, rows[wrong]))
@@ -97,14 +95,14 @@ class ByWorker:
         for begin in range(0, len(some), _AT_ONCE):
             part = some[begin : begin + _AT_ONCE]
             theirs = workers.rows(_WORKER, rows[part])
-            equal = pc.equal(self.instances.workers(found[part]), theirs)
+            equal = pc.equal(self.instances.ids(found[part]), theirs)
             wrong.append(part[~equal.to_numpy(zero_copy_only=False)])
         return np.concatenate(wrong)
 
     def _by_name(self, hashes: np.ndarray, names: pa.Array) -> np.ndarray:
         """Return the instances of some workers, looked up by name among those of their hashes."""
-        rows = np.sort(self.rows[among(self.hashes, np.sort(hashes))])
-        place = pc.index_in(names, value_set=self.instances.workers(rows)).fill_null(-1)
+        rows = np.sort(self.rows[among(self.hashes.ordered, np.sort(hashes))])
+        place = pc.index_in(names, value_set=self.instances.ids(rows)).fill_null(-1)
         found: np.ndarray = np.append(rows, np.int32(-1))[place.to_numpy()]
         return found
 
@@ -132,7 +130,7 @@ def load_usage(store: Store, parsed: Parsed, short: str, by_worker: ByWorker) ->
         name: Codes() for name in parsed.schema.names if name not in {_WORKER, *numbers}
     }
 
-    rows, hashes = [np.empty(0, np.int32)], [np.empty(0, np.uint64)]
+    rows, hashes = Growing(np.int32), Growing(np.uint64)
     with parsed.explained(), store.in_the_room():
         for batch in parsed.batches():
             names.append(batch)
@@ -140,15 +138,15 @@ def load_usage(store: Store, parsed: Parsed, short: str, by_worker: ByWorker) ->
                 number.append(batch[name])
             for name, text in texts.items():
                 text.append(batch[name])
-            known = batch[_WORKER].is_valid().to_numpy(zero_copy_only=False)
+            named = known(batch[_WORKER])
             first = parsed.rows - batch.num_rows
-            rows.append(np.arange(first, parsed.rows, dtype=np.int32)[known])
-            hashes.append(hashing.hashes(batch[_WORKER])[known])
+            rows.append(np.arange(first, parsed.rows, dtype=np.int32)[named])
+            hashes.append(hashing.hashes(batch[_WORKER])[named])
     with store.in_the_room():
         workers = names.close()
         mapped = {name: column.mapped() for name, column in numbers.items()}
     pa.default_memory_pool().release_unused()
-    of, repeats = _given(by_worker, workers, np.concatenate(rows), np.concatenate(hashes))
+    of, repeats = _given(by_worker, workers, rows.array(), hashes.array())
     strays = parsed.rows - repeats - int((of >= 0).sum())
     coded = {name: column.coded() for name, column in texts.items()}
     return Usage(of, mapped, coded, repeats, strays)
