@@ -50,15 +50,22 @@ def distributions(jobs: Relation, facts: tuple[str, ...]) -> dict[str, Distribut
         asked[f"{fact}_n"] = values.count()
         asked[f"{fact}_avg"] = values.mean()
         asked[f"{fact}_max"] = values.max()
-        for p in PERCENTS:
-            asked[f"{fact}_p{p}"] = values.quantile(p / 100)
+        # Together: each quantile asked for alone would gather all the values anew.
+        asked[f"{fact}_quantiles"] = values.quantile([p / 100 for p in PERCENTS])
     (row,) = rows(table.aggregate(**asked))
-    keys = ("avg", *(f"p{p}" for p in PERCENTS), "max")
     return {
         fact: {
             "n": row[f"{fact}_n"],
             "left_out": row["rows"] - row[f"{fact}_n"],
-            **{key: row[f"{fact}_{key}"] for key in keys},
+            "avg": row[f"{fact}_avg"],
+            **_by_percent(row[f"{fact}_quantiles"]),
+            "max": row[f"{fact}_max"],
         }
         for fact in facts
     }
+
+
+def _by_percent(quantiles: list[float] | None) -> dict[str, float | None]:
+    """Return the quantiles by their names; None = there were no values."""
+    found: list[float] | list[None] = quantiles or [None] * len(PERCENTS)
+    return {f"p{percent}": value for percent, value in zip(PERCENTS, found, strict=True)}
