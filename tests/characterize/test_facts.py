@@ -77,6 +77,27 @@ def test_the_source_fact_is_the_sources_where_it_says_anything(backend: Backend)
     assert source_fact(said, "num_gpus") == "num_gpus"
 
 
+@pytest.mark.parametrize(
+    ("fact", "columns"),
+    [
+        ("duration", ["source_duration"]),
+        ("gpu_time", ["source_duration"]),
+        ("wait", ["source_queue"]),
+        ("num_gpus", ["plan_gpu"]),
+        ("wait_share", ["instance_start", "task_end"]),
+    ],
+)
+def test_a_column_of_words_is_nobodys_fact(fact: str, columns: list[str], backend: Backend) -> None:
+    """A user's own table may have a further column of any name."""
+    words = {name: pa.array(["much"]) for name in columns}
+    assert source_fact(backend(as_jobs({**_ROW, **words})), fact) == fact
+
+
+def test_half_of_what_a_source_fact_is_made_of_is_none_of_it() -> None:
+    jobs = as_jobs({**_ROW, "task_end": pa.array([10.0])})
+    assert source_fact(jobs, "wait_share") == "wait_share"
+
+
 def test_of_pai_the_source_tells_the_gpus_of_one_task(backend: Backend) -> None:
     """AcmeTrace's notebook: gpu_num of PAI is plan_gpu / 100, whatever the number of instances."""
     gang = {**_ROW, "num_gpus": [2.0], "num_tasks": [4], "plan_gpu": pa.array([50.0])}

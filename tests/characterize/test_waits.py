@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from job_tables import EXAMPLES, asked, job_rows, table_of
@@ -80,3 +81,24 @@ def test_no_jobs_and_bad_shares() -> None:
     assert waited_share_cdf(empty, [0.5]).num_rows == 0
     with pytest.raises(SpecError, match="over"):
         waited_shares(empty, over=2)
+
+
+def test_of_pai_the_completion_time_is_the_tasks_own(backend: Backend) -> None:
+    """The notebook's wait_time / (task end - task start), though a task ends before it starts."""
+    jobs = as_jobs(
+        {
+            "submit_time": [0, 0, 0, 0],
+            "start_time": [30, 20, None, 5],
+            "end_time": [None, 100, 50, None],
+            "duration": [10, 20, 30, 40],
+            "num_gpus": [1] * 4,
+            # The first ends before its instance starts; of the third it starts before the task.
+            "instance_start": pa.array([30.0, 20.0, -10.0, 5.0]),
+            "task_end": pa.array([20.0, 100.0, 50.0, None]),
+        }
+    )
+    short, long = waited_shares(backend(jobs)).to_pylist()
+    assert (short["n"], short["num_over"], short["avg"]) == (2, 1, (1.5 + 0.2) / 2)
+    assert (long["n"], long["num_over"], long["left_out"]) == (1, 0, 1)
+    curve = waited_share_cdf(backend(jobs), [0.0, 0.2, 1.0]).to_pylist()
+    assert [row["count"] for row in curve] == [0, 1, 1, 1, 1, 1]

@@ -42,13 +42,22 @@ _DERIVED: dict[str, tuple[tuple[str, ...], Callable[[Any], Any]]] = {
         lambda t: t.num_gpus * t.source_duration,
     ),
     "source_num_gpus": (("plan_gpu",), lambda t: t.plan_gpu.cast("float64") / 100),
+    "source_wait_share": (
+        ("submit_time", "instance_start", "task_end"),
+        lambda t: (
+            (t.instance_start - t.submit_time).cast("float64")
+            / (t.task_end - t.submit_time).cast("float64").nullif(0.0)
+        ),
+    ),
 }
 #: Facts of every jobs table: its numbers; ``wait`` (start - submit as recorded), ``jct`` (end -
 #: submit), ``slowdown`` (jct / duration), ``wait_share`` (wait / jct), all s or ratios;
 #: ``gpu_time`` and ``cpu_time`` (GPU- and core-seconds: number x duration). A number that the
 #: source gives beyond the schema is a fact under its column's name; ``source_gpu_time`` is
 #: ``source_duration`` x GPUs; ``source_num_gpus`` the GPUs of one task of a PAI job, its
-#: ``plan_gpu`` / 100.
+#: ``plan_gpu`` / 100; ``source_wait_share`` the wait of a PAI job over its completion time by the
+#: source's own times, which may contradict each other (a task that ends before its first instance
+#: starts waited for more than its completion time).
 FACTS: tuple[str, ...] = (
     *_RECORDED,
     *(name for name in _DERIVED if not name.startswith("source_")),
@@ -59,9 +68,14 @@ _SOURCES = {
     "wait": "source_queue",
     "gpu_time": "source_gpu_time",
     "num_gpus": "source_num_gpus",
+    "wait_share": "source_wait_share",
 }
 #: The column that tells whether the source's own figure is there, where it has another name.
-_TOLD_BY = {"source_gpu_time": "source_duration", "source_num_gpus": "plan_gpu"}
+_TOLD_BY = {
+    "source_gpu_time": "source_duration",
+    "source_num_gpus": "plan_gpu",
+    "source_wait_share": "task_end",
+}
 
 
 def columns_of(fact: str, jobs: Relation) -> tuple[str, ...]:
@@ -102,19 +116,25 @@ def source_fact(jobs: Relation, fact: str) -> str:
 
     AcmeTrace's notebook reads the columns duration, queue and gpu_time of the source, which are
     not always end - start, start - submit and the product (traces of Kalos). Of PAI it reads
-    plan_gpu / 100, the GPUs of one task, for the GPUs of a job, which is a gang of such tasks.
+    plan_gpu / 100, the GPUs of one task, for the GPUs of a job, which is a gang of such tasks; and
+    the share of a job's time that it waited is of times as the tables of PAI have them.
 
     Args:
         jobs: a jobs table.
-        fact: ``duration``, ``wait``, ``gpu_time`` or ``num_gpus``; any other is its own source.
+        fact: ``duration``, ``wait``, ``gpu_time``, ``num_gpus`` or ``wait_share``; any other is its
+            own source.
 
     Returns:
-        ``source_duration``, ``source_queue``, ``source_gpu_time`` or ``source_num_gpus`` where a
-        job of the table has it, else ``fact``.
+        ``source_duration``, ``source_queue``, ``source_gpu_time``, ``source_num_gpus`` or
+        ``source_wait_share`` where a job of the table has it, else ``fact``. A further column of
+        that name that holds no numbers is somebody else's.
     """
     wanted = _SOURCES.get(fact, fact)
     column = _TOLD_BY.get(wanted, wanted)
-    if wanted == fact or column not in column_names(jobs):
+    needed = {column, *(_DERIVED[wanted][0] if wanted in _DERIVED else ())} - set(BY_NAME)
+    if wanted == fact or not needed <= set(column_names(jobs)):
+        return fact
+    if not all(_is_number(jobs, name) for name in needed):
         return fact
     table = relation(jobs, (column,))
     (row,) = rows(table.aggregate(known=table[column].count()))

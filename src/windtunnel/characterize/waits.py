@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.characterize.cdf import curves
+from windtunnel.characterize.facts import source_fact
 from windtunnel.characterize.grids import checked_grid
 from windtunnel.characterize.groups import NONE, grouped_table, text_label
 from windtunnel.characterize.population import counted, population
@@ -33,7 +34,9 @@ def waited_shares(jobs: Relation, *, over: float = 0.5, where: str = "all") -> p
 
     Args:
         jobs: a jobs table (`windtunnel.schema`). The wait is start - submit, the completion time
-            end - submit, both as recorded.
+            end - submit, both as recorded; of PAI's raw tables by the source's own times, as the
+            notebook takes them, even where they contradict each other
+            (`windtunnel.characterize.facts.source_fact`).
         over: the share of the completion time that is asked about, 0..1.
         where: ``gpu``, ``cpu`` or ``all`` jobs.
 
@@ -99,7 +102,7 @@ def _halves(jobs: Relation, where: str) -> tuple[Any, float | None]:
     """Return the jobs labelled with their half, and the median run time."""
     import ibis
 
-    table = population(jobs, ("duration", "wait_share"), where=where)
+    table = population(jobs, ("duration", source_fact(jobs, "wait_share")), where=where)
     (row,) = rows(table.aggregate(median=table.fact_0.quantile(0.5)))
     median = row["median"]
     if median is None:
