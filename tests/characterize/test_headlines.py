@@ -296,3 +296,21 @@ def test_a_published_trace_gives_its_published_numbers() -> None:
     assert found["gpus"].value == 2_416
     assert found["failed_gpu_time"].value == pytest.approx(0.080, abs=5e-4)  # cluster_summary
     assert found["wait_p50"].value == 17
+
+
+def test_jobs_without_a_user_or_a_status_are_left_out_and_counted_once(trace: Trace) -> None:
+    jobs = trace.jobs
+    for column, values in (
+        ("user", ["a", None, "a", "a", None, "b"]),
+        ("status", ["completed", "completed", None, "completed", "failed", None]),
+    ):
+        jobs = jobs.set_column(jobs.column_names.index(column), column, pa.array(values))
+    found = _by_key(replace(trace, jobs=jobs))
+    # GPU-s: a 100 + 50 + 200, b 1000; the other two jobs have no user.
+    top = found["top_users_gpu_time"]
+    assert (top.n, top.left_out) == (4, 2)
+    assert top.value == pytest.approx(0.1 * 1000 / 1350)
+    # Of 100 + 50 + 200 + 1600 GPU-s the status is known.
+    failed = found["failed_gpu_time"]
+    assert (failed.n, failed.left_out) == (4, 2)
+    assert failed.value == pytest.approx(1600 / 1950)

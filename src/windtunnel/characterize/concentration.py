@@ -46,9 +46,10 @@ def top_users(
     Returns:
         ``of``, ``share``; ``users`` (with a job that has the fact), ``top`` (share x users, not
         rounded), ``part`` (0..1 of the total that they take), ``gini`` (0 = all alike, 1 - 1/users
-        = one has all), both None where the total is 0; ``total`` (jobs, or the fact's unit), ``n``
-        (jobs in it), ``left_out`` (jobs that lack the fact), ``unnamed`` (jobs in it that have no
-        user and are in no share), ``unnamed_total`` (what they take), ``unsized``.
+        = one has all), both None where the total is 0; ``total`` (jobs, or the fact's unit, of all
+        users), ``n`` (jobs in it), ``left_out`` (jobs that lack the fact), ``unnamed`` (jobs that
+        have it but no user: they are in no share, and not in ``n``), ``unnamed_total`` (what they
+        take), ``unsized``.
 
     Raises:
         SpecError: an argument names nothing known, or ``share`` is out of range.

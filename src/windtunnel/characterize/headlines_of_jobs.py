@@ -6,6 +6,7 @@ from typing import Any
 
 from windtunnel.characterize.concentration import top_users
 from windtunnel.characterize.gangs import gang_sizes, gangs_of_tasks
+from windtunnel.characterize.groups import NONE
 from windtunnel.characterize.headline_tables import Answer, HeadlineTables, answer
 from windtunnel.characterize.overview import overview
 from windtunnel.characterize.recurrence import recurrence
@@ -121,17 +122,26 @@ def _load(tables: HeadlineTables) -> dict[str, Answer]:
     nothing = tables.lack("jobs.user") or _lack_gpu_time(tables)
     found["top_users_gpu_time"] = answer(
         top["part"] if top["users"] else None,
-        top["n"] - top["unnamed"],
+        top["n"],
         top["left_out"] + top["unnamed"],
         nothing,
     )
-    states = {row["state"]: row for row in state_shares(jobs).to_pylist()}
-    lacking = sum(row["left_out"] for row in states.values())
-    n = sum(row["num_jobs"] for row in states.values()) - lacking
-    lack = tables.lack("jobs.status")
-    share = states["failed"]["gpu_time_share"] if lack is None else None
-    found["failed_gpu_time"] = answer(share, n, lacking, lack or _lack_gpu_time(tables))
-    return found
+    return found | {"failed_gpu_time": _failed(tables)}
+
+
+def _failed(tables: HeadlineTables) -> Answer:
+    """Answer from the GPU jobs whose status and GPU time are known: others may have failed too."""
+    states = state_shares(tables.trace.jobs).to_pylist()
+    told = [row for row in states if row["state"] != NONE]
+    n = sum(row["num_jobs"] - row["left_out"] for row in told)
+    of_all = sum(row["gpu_time"] for row in told)
+    (failed,) = (row["gpu_time"] for row in told if row["state"] == "failed")
+    left_out = sum(row["num_jobs"] for row in states) - n
+    nothing = (
+        tables.lack("jobs.status", "jobs.num_gpus", "jobs.duration")
+        or "no job of a known status took any GPU time"
+    )
+    return answer(failed / of_all if of_all else None, n, left_out, nothing)
 
 
 def _gangs(tables: HeadlineTables) -> dict[str, Answer]:

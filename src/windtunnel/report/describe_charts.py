@@ -193,11 +193,11 @@ def _users(series: Series, of: str) -> Answer:
     n, left_out, unnamed = (int(table[name][0].as_py()) for name in ("n", "left_out", "unnamed"))
     users = pa.array([last + 1] * points.num_rows, pa.int64())
     counts = {"users": users, "n": pa.array([n] * points.num_rows, pa.int64())}
-    counts["left_out"] = pa.array([left_out] * points.num_rows, pa.int64())
+    counts["left_out"] = pa.array([left_out + unnamed] * points.num_rows, pa.int64())
     for name, values in counts.items():
         points = points.append_column(name, values)
     why = f"{unnamed:,} jobs without a user" if unnamed else ""
-    return Answer(points, n - unnamed, left_out + unnamed, why)
+    return Answer(points, n, left_out + unnamed, why)
 
 
 def draw_user_concentration(table: pa.Table, look: Look) -> Any:
