@@ -157,3 +157,20 @@ def test_the_week_is_that_of_the_wall_clock(times: list[float], zone: str) -> No
         counts[local.weekday() * 24 + local.hour] += 1
     found = requests_over_week(_jobs(submit_time=times), epoch=epoch, zone=zone).to_pylist()
     assert {row["hour_of_week"]: row["count"] for row in found if row["count"]} == counts
+
+
+def test_an_hour_that_the_clock_shows_twice_is_two_hours_and_one_that_it_skips_none() -> None:
+    # In Los Angeles the clock goes back on Sunday, 5 November 2017, at 2 h, and on in March.
+    zone = "America/Los_Angeles"
+    jobs = _jobs(submit_time=[0.0, 3_600.0, 7_200.0], num_gpus=[1.0, 1.0, 1.0])
+    back = requests_over_week(jobs, epoch="2017-11-05T08:30:00+00:00", zone=zone).to_pylist()
+    assert [(row["hour_of_week"], row["hours"], row["count"]) for row in back] == [
+        (145, 2.0, 2),
+        (146, 1.0, 1),
+    ]
+    on = requests_over_week(jobs, epoch="2018-03-11T09:30:00+00:00", zone=zone).to_pylist()
+    assert [(row["hour_of_week"], row["hours"], row["count"]) for row in on] == [
+        (145, 1.0, 1),
+        (147, 1.0, 1),
+        (148, 1.0, 1),
+    ]

@@ -83,7 +83,7 @@ def arrivals_by(
         seconds = np.zeros(size)
         keyed = table.mutate(cell=table.time.cast("int64"))
     else:
-        seconds = _exposure(span, period, size, months)
+        seconds = exposure(span, period, size, months)
         local = span.clock.local_of(table.time)
         keyed = table.mutate(cell=_label(local, period, months))
     cells = cells_of(keyed, by, size, first=0)
@@ -210,8 +210,16 @@ def _label(local: Any, period: str, months: list[float]) -> Any:
     return steps(local, months[1:], [float(i) for i in range(len(months))]).cast("int64")
 
 
-def _exposure(span: Span, period: str, size: int, months: list[float]) -> np.ndarray:
-    """Return how many seconds the clock showed each label, shape (size,)."""
+def exposure(span: Span, period: str, size: int, months: list[float]) -> np.ndarray:
+    """Return how many seconds the clock showed each label, shape (size,).
+
+    Args:
+        span: what is covered.
+        period: one of `PERIODS`.
+        size: how many labels there are.
+        months: where the months begin (`windtunnel.characterize.clock.month_starts`); of another
+            period empty.
+    """
     seconds = np.zeros(size)
     for first, last, shift in span.pieces():
         start, end = first + shift, last + shift

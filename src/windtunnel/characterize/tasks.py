@@ -7,15 +7,16 @@ figures 2 to 5. Waits and run times by class, gangs and recurrence are questions
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel.characterize.arrivals import exposure
 from windtunnel.characterize.cdf import count_cdf
-from windtunnel.characterize.clock import HOUR, clock
+from windtunnel.characterize.clock import HOUR
 from windtunnel.characterize.grids import POWERS_DURATION, checked_grid, interval
 from windtunnel.characterize.groups import grouped_table
+from windtunnel.characterize.instants import span_of
 from windtunnel.characterize.left_out import split_off, why
 from windtunnel.characterize.population import population
 from windtunnel.characterize.relation import column_names, relation, rows
@@ -187,8 +188,9 @@ def requests_over_week(
 
     Returns:
         A row an hour of the week that the trace has, in order: ``hour_of_week`` (0 = Monday
-        00:00), ``hours`` (clock hours of the trace that are this one, from the hour of the first
-        row to that of the last), ``count`` (rows in them), then per hour ``rate`` (rows),
+        00:00), ``hours`` (how long the clock showed this one, from the beginning of the hour of the
+        first row to the end of that of the last: two for one that is repeated where the clock is
+        set back), ``count`` (rows in them), then per hour ``rate`` (rows),
         ``cpu`` (cores), ``gpu`` (GPUs) and ``mem`` (GiB) asked for, unknown requests adding
         nothing; ``n`` (rows in the answer), ``left_out`` and ``why``.
 
@@ -200,11 +202,10 @@ def requests_over_week(
 
     table = relation(asking, (time, *_RESOURCES.values()))
     kept, n, left_out = split_off(table, {f"no {time}": table[time].isnull()})
-    (span,) = rows(kept.aggregate(first=kept[time].min(), last=kept[time].max()))
+    span = span_of(kept.mutate(time=kept[time]), epoch, zone, step=HOUR)
     out: list[dict[str, Any]] = []
-    if n:
-        wall = clock(epoch, zone, span["first"], span["last"])
-        hour = (wall.local_of(kept[time]) / HOUR).floor().cast("int64")
+    if span is not None:
+        hour = (span.clock.local_of(kept[time]) / HOUR).floor().cast("int64")
         week = (hour + _THURSDAY * 24) % WEEK
         sums = {name: kept[column].sum() for name, column in _RESOURCES.items()}
         keyed = kept.mutate(hour_of_week=(week + WEEK) % WEEK)
@@ -212,21 +213,20 @@ def requests_over_week(
             row["hour_of_week"]: row
             for row in rows(keyed.group_by("hour_of_week").aggregate(count=keyed.count(), **sums))
         }
-        first, last = (math.floor(wall.local(span[end]) / HOUR) for end in ("first", "last"))
-        labels = (np.arange(first, last + 1) + _THURSDAY * 24) % WEEK
-        for label, hours in enumerate(np.bincount(labels, minlength=WEEK).tolist()):
+        shown = exposure(span, "hour_of_week", WEEK, []) / HOUR
+        for label, hours in enumerate(shown.tolist()):
             row = found.get(label, {})
             if hours:
                 out.append(_hour(label, hours, row) | {"n": n, "left_out": sum(left_out.values())})
     for row in out:
         row["why"] = why(left_out)
     whole, real = pa.int64(), pa.float64()
-    types = (whole, whole, whole, real, real, real, real, whole, whole, pa.string())
+    types = (whole, real, whole, real, real, real, real, whole, whole, pa.string())
     names = ("hour_of_week", "hours", "count", "rate", *_RESOURCES, "n", "left_out", "why")
     return pa.Table.from_pylist(out, schema=pa.schema(list(zip(names, types, strict=True))))
 
 
-def _hour(label: int, hours: int, row: dict[str, Any]) -> dict[str, Any]:
+def _hour(label: int, hours: float, row: dict[str, Any]) -> dict[str, Any]:
     count = row.get("count", 0)
     asked = {name: (row.get(name) or 0.0) / hours for name in _RESOURCES}
     return {"hour_of_week": label, "hours": hours, "count": count, "rate": count / hours, **asked}
