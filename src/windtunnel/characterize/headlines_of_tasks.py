@@ -8,7 +8,7 @@ from windtunnel.characterize.allocation import allocation, cpus_per_gpu
 from windtunnel.characterize.columns import known_columns
 from windtunnel.characterize.contention import contention
 from windtunnel.characterize.headline_tables import Answer, HeadlineTables, answer
-from windtunnel.characterize.overuse import requests_against_use
+from windtunnel.characterize.overuse import jobs_against_use, requests_against_use
 from windtunnel.characterize.requests import RESOURCES, request_quantiles
 from windtunnel.characterize.sharing import sharing_savings
 from windtunnel.characterize.slowdown import NODE_CPU, NODE_GPU, slowdown_by_load
@@ -67,12 +67,7 @@ def _overuse(tables: HeadlineTables) -> dict[str, Answer]:
     if trace.tasks is None:
         return _none(keys, "the trace has no tasks table")
     by_task = requests_against_use(trace.tasks)
-    whole = trace.nodes is not None and not tables.lack("tasks.node", "nodes.num_cpus")
-    by_job = (
-        requests_against_use(trace.tasks, trace.nodes, unit="job", compat="pai")
-        if whole
-        else requests_against_use(trace.tasks, unit="job")
-    )
+    by_job, _ = jobs_against_use(trace.tasks, trace.nodes)
     found = {}
     for resource, task, job in zip(RESOURCES, by_task.to_pylist(), by_job.to_pylist(), strict=True):
         lack = tables.lack(f"tasks.{resource.asked}", f"tasks.{resource.used}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from windtunnel.characterize.column_cdf import column_cdfs
+from windtunnel.characterize.columns import known_columns
 from windtunnel.characterize.left_out import LeftOut, split_off, why
 from windtunnel.characterize.relation import relation, rows
 from windtunnel.characterize.requests import RESOURCES, Resource, typed
@@ -71,6 +72,29 @@ def requests_against_use(
     table = _with_capacity(tasks, nodes, unit, compat)
     out = [_against_use(table, resource, unit, compat) for resource in RESOURCES]
     return pa.Table.from_pylist(out, schema=typed(_AGAINST_USE))
+
+
+def jobs_against_use(tasks: Relation, nodes: Relation | None) -> tuple[pa.Table, bool]:
+    """Return how many jobs use more than they asked for: as the notebook, where that can be.
+
+    The headlines and the figure both ask here, so that they tell one number.
+
+    Args:
+        tasks: a tasks table (`windtunnel.companions.TASK_COLUMNS`).
+        nodes: a nodes table; None = there is none.
+
+    Returns:
+        `requests_against_use` of jobs, and whether it is the notebook's rule (``compat="pai"``):
+        that needs the nodes that the tasks ran on, and their capacity.
+
+    Raises:
+        SchemaError: a table lacks a column.
+    """
+    cores = RESOURCES[0].asked
+    placed = nodes is not None and known_columns(nodes, (cores,))
+    if placed and known_columns(tasks, ("node",)):
+        return requests_against_use(tasks, nodes, unit="job", compat="pai"), True
+    return requests_against_use(tasks, unit="job"), False
 
 
 def excess_cdfs(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from windtunnel.characterize.headlines import headlines
 from windtunnel.report.figures.catalogue import FIGURES
 from windtunnel.report.figures.drawing import collect, report
 from windtunnel.report.figures.sources import Sources
@@ -225,6 +228,27 @@ def test_overuse_is_of_tasks_and_of_jobs(both: Sources) -> None:
     assert jobs["CPU"] == 50.0  # job 1 uses 16 of 8; job 0 uses 3 of 12
 
 
+def test_overuse_of_jobs_is_that_of_the_headlines(hand: Trace) -> None:
+    """The notebook's sums: a task of which any use is known counts, what is unknown of it as 0."""
+    tasks: Any = hand.tasks
+    for column, values in (
+        ("cpus_used", [14.0, None, 8.0]),  # job 0: 14 of 12 cores, of 4 without the notebook's rule
+        ("gpus_used", [None, None, None]),
+    ):
+        place = tasks.column_names.index(column)
+        tasks = tasks.set_column(place, column, pa.array(values, pa.float64()))
+    trace = replace(hand, tasks=tasks)
+    sources = Sources.of([trace])
+    found = {row["resource"]: row for row in rows("overuse", sources, "b")}
+    told_of = {headline.key: headline for headline in headlines(trace)}
+    for name, key in (("CPU", "cpu"), ("memory", "mem")):
+        assert found[name]["percent"] == 100 * told_of[f"overuse_jobs_{key}"].value
+        assert found[name]["n"] == told_of[f"overuse_jobs_{key}"].n == 2
+    assert (found["CPU"]["over"], found["CPU"]["under"]) == (1, 0)  # job 1: 8 of 8
+    assert set(found) == {"CPU", "memory"}  # nobody knows any use of GPUs: no bar, not 0 %
+    assert any("as the published numbers are" in note for note in data("overuse", sources).notes)
+
+
 def test_node_loads_and_network_are_curves(both: Sources) -> None:
     network = curve(rows("network_cpu", both, "a"))
     assert (network[1.0], network[8.0]) == (1, 3)  # 8 x 2^27 / 2^30 = 1 Gbit/s
@@ -345,3 +369,33 @@ def test_the_sources_own_figures_are_drawn_where_there_are_any(
     assert (counts[4], counts[8]) == (0, 6)
     notes = data("cdf_job_duration_util", sources).notes
     assert "hand: the run time is the source's own column, not recomputed from the times." in notes
+    # GPU time too: 2.5 GPUs on the jobs of at most one, 17 on all (one has no run time of its own).
+    held = rows("cdf_job_gpunum", sources, "b")
+    assert curve(held, "sum")[1] == 8.0 * 2.5
+    assert curve(held, "sum")[1024] == 8.0 * 16.5
+    assert held[0]["n"] == 6
+    notes = data("cdf_job_gpunum", sources).notes
+    assert (
+        "hand: GPU time is of the source's own run times, not recomputed from the times." in notes
+    )
+
+
+def test_a_name_that_says_that_there_is_none_is_a_name(make_trace: Callable[..., Trace]) -> None:
+    odd = {
+        "submit_time": [0.0] * 4,
+        "start_time": [1.0] * 4,
+        "duration": [1.0] * 4,
+        "num_gpus": [1.0] * 4,
+        "gpu_type": ["not told", "not told", None, "T4"],
+        "workload": ["(none)", "(none)", None, "eval"],
+    }
+    sources = Sources.of([make_trace(odd)])
+    shares = {row["class"]: row["num_jobs"] for row in rows("job_share", sources, "b")}
+    assert shares == {"not told (2)": 2, "T4": 1, "not told": 1}
+    waits = {row["gpu_type"]: row["n"] for row in rows("wait_by_gpu_type", sources, "a")}
+    assert waits == shares
+    runs = {row["workload"]: row["n"] for row in rows("cdf_job_duration_queue", sources, "a")}
+    assert runs == {"(none) (2)": 2, "eval": 1}
+    assert told("cdf_job_duration_queue", sources)["run time", "hand"] == (
+        *(3, 1, "1 job without workload"),
+    )

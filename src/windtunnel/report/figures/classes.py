@@ -18,6 +18,8 @@ from windtunnel.report.figures.panels import bars, curves, framed
 from windtunnel.report.names import labels
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pyarrow as pa
 
     from windtunnel.report.figures.collecting import FigureData
@@ -100,6 +102,11 @@ def _waits(series: Series, by: str, where: str) -> Answer:
     return counted(pooled(table, by), by, keep_none=True)
 
 
+def _names_of(groups: Sequence[str]) -> list[str]:
+    """Return harmless names of groups, none of them `UNTOLD`: a trace may use that word itself."""
+    return labels([UNTOLD, *groups])[1:]
+
+
 def with_unit(table: pa.Table, by: str) -> pa.Table:
     """Return a table with its classes of GPUs asked per task as they are read: ``1 GPU``."""
     import pyarrow as pa
@@ -147,7 +154,7 @@ def pooled(table: pa.Table, by: str, most: int = MOST) -> pa.Table:
     found = table.to_pylist()
     sizes = {row[by]: row["n"] for row in found if row["n"]}
     real = [name for name in sizes if name != NONE]
-    names = dict(zip(real, labels(real), strict=True)) | {NONE: UNTOLD}
+    names = dict(zip(real, _names_of(real), strict=True)) | {NONE: UNTOLD}
     if len(real) > most:
         kept = set(sorted(real, key=lambda name: -sizes[name])[: most - 1])
         names |= {name: f"{len(real) - len(kept)} others" for name in real if name not in kept}
@@ -244,7 +251,8 @@ def _shares(table: pa.Table, by: str) -> Answer:
     kept = real
     if len(real) > MOST:
         kept = sorted(real, key=lambda row: -row["num_jobs"])[: MOST - 1]
-    counts = dict(zip(labels(r[by] for r in kept), [r["num_jobs"] for r in kept], strict=True))
+    names = _names_of([row[by] for row in kept])
+    counts = dict(zip(names, [row["num_jobs"] for row in kept], strict=True))
     rest = sum(row["num_jobs"] for row in real) - sum(counts.values())
     if rest:
         counts[f"{len(real) - len(kept)} others"] = rest

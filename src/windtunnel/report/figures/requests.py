@@ -6,8 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.characterize.columns import known_columns
-from windtunnel.characterize.overuse import requests_against_use
-from windtunnel.characterize.requests import request_use_cdfs
+from windtunnel.characterize.overuse import jobs_against_use, requests_against_use
+from windtunnel.characterize.requests import RESOURCES, request_use_cdfs
 from windtunnel.characterize.slowdown import node_load_cdfs
 from windtunnel.report.figures.axes import AxisOf, numbers, percent, powers
 from windtunnel.report.figures.collecting import Answer, Lacking, Measure, across, within
@@ -34,6 +34,11 @@ _LOADS = {
     "machine_cpu_iowait": "CPU, I/O wait",
     "machine_gpu": "GPU",
 }
+#: How the notebook adds up a job's tasks.
+_AS_PUBLISHED = (
+    "a job is the sum of its tasks of which any use is known, what is unknown of them counting as "
+    "0, as the published numbers are."
+)
 _NO_TASKS = "the trace has no tasks table"
 
 
@@ -134,7 +139,16 @@ def _overuse(series: Series, unit: Any) -> Answer:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    table = requests_against_use(tasks_of(series), unit=unit)
+    tasks = tasks_of(series)
+    as_published = False
+    if unit == "task":
+        table = requests_against_use(tasks)
+    else:
+        table, as_published = jobs_against_use(tasks, series.trace.nodes)
+    # The published sums count what is unknown as 0; of what nobody knows anything there is no bar.
+    told = known_columns(tasks, [name for r in RESOURCES for name in (r.asked, r.used)])
+    both = [r.name for r in RESOURCES if {r.asked, r.used} <= told]
+    table = table.filter(pc.is_in(table["resource"], value_set=_texts(both)))
     table = table.filter(pc.greater(table["n"], 0))
     found = table.to_pylist()
     if not found:
@@ -149,7 +163,8 @@ def _overuse(series: Series, unit: Any) -> Answer:
         }
     )
     reasons = "; ".join(dict.fromkeys(row["why"] for row in found if row["why"]))
-    return Answer(part, max(row["n"] for row in found), found[0]["left_out"], reasons)
+    notes = (_AS_PUBLISHED,) if as_published else ()
+    return Answer(part, max(row["n"] for row in found), found[0]["left_out"], reasons, notes)
 
 
 def draw_overuse(table: pa.Table, look: Look) -> Any:

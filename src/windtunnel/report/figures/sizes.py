@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,12 +25,15 @@ if TYPE_CHECKING:
 
 #: What is said of a trace whose gangs are drawn by the GPUs of one task.
 _OF_A_TASK = "its jobs are gangs, drawn by the GPUs of one task, as the published figure does."
+#: What is said where GPU time is of the source's run times.
+_SOURCE_RUN = "GPU time is of the source's own run times, not recomputed from the times."
 
 
 def gpus_of_jobs(sources: Sources) -> FigureData:
     """Return AcmeTrace's figure 2: CDFs of jobs and of GPU time by the GPUs of the job.
 
     Of PAI it draws ``plan_gpu``, what one task of the job asks for; the column ``gpus`` says so.
+    GPU time is of the source's own run times where it has any, as in the figures beside it.
     """
     return across(
         sources,
@@ -48,8 +52,11 @@ def _jobs(series: Series) -> Answer:
 
 def _gpu_time(series: Series) -> Answer:
     fact = source_fact(series.trace.jobs, "num_gpus")
-    table = sum_cdf(series.trace.jobs, fact, "duration", GPU_GRID)
-    return _thinned(counted(table), "sum", fact)
+    run = source_fact(series.trace.jobs, "duration")
+    answer = _thinned(counted(sum_cdf(series.trace.jobs, fact, run, GPU_GRID)), "sum", fact)
+    if run == "duration":
+        return answer
+    return replace(answer, notes=(*answer.notes, _SOURCE_RUN))
 
 
 def _thinned(answer: Answer, column: str, fact: str) -> Answer:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.characterize.groups import NONE
 from windtunnel.characterize.mix import workload_mix
 from windtunnel.report.format import count
 from windtunnel.report.names import labels
@@ -53,7 +54,8 @@ def chosen_workloads(jobs: pa.Table) -> Chosen:
     rare = [row for row in mix if _is_rare(row)]
     kept = [row for row in mix if row not in rare]
     shown, pooled = (kept, []) if len(kept) <= MOST else (kept[: MOST - 1], kept[MOST - 1 :])
-    harmless = labels(row["workload"] for row in shown)
+    # A kind of that name is not the jobs without a kind.
+    harmless = labels([NONE, *(row["workload"] for row in shown)])[1:]
     names = {row["workload"]: name for row, name in zip(shown, harmless, strict=True)}
     others = f"{len(pooled)} other kinds"
     names |= {row["workload"]: others for row in pooled}
