@@ -47,9 +47,9 @@ RESOURCES: tuple[Resource, ...] = (
 )
 #: A request of more than so many times the median is large.
 LARGE = 2.0
-#: Points of the curves of requests and use: 0 and eighths of octaves from 1/128 to 1024. Requests
+#: Points of the curves of requests and use: 0 and eighths of octaves from 1/128 to 16384. Requests
 #: are few round numbers: between points farther apart their steps would look like slopes.
-POINTS: tuple[float, ...] = (0.0, *(2.0 ** (k / 8) for k in range(-56, 81)))
+POINTS: tuple[float, ...] = (0.0, *(2.0 ** (k / 8) for k in range(-56, 113)))
 
 
 def request_quantiles(asking: Relation, *, large: float = LARGE) -> pa.Table:

@@ -35,9 +35,9 @@ LOADS: tuple[str, ...] = (
     *("machine_cpu", "machine_cpu_usr", "machine_cpu_kernel", "machine_cpu_iowait"),
     "machine_gpu",
 )
-#: Points of those curves: percent, and Gbit/s by half octaves from 2^-10 to 64.
+#: Points of those curves: percent, and Gbit/s by half octaves from 2^-10 to 8192.
 PERCENTS: tuple[float, ...] = tuple(float(x) for x in range(101))
-RATES: tuple[float, ...] = (0.0, *(2.0 ** (k / 2) for k in range(-20, 13)))
+RATES: tuple[float, ...] = (0.0, *(2.0 ** (k / 2) for k in range(-20, 27)))
 
 
 def slowdown_by_load(

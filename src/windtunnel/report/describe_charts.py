@@ -18,6 +18,7 @@ from windtunnel.characterize.failures import failures_by
 from windtunnel.characterize.groups import NONE
 from windtunnel.characterize.series import usage_series
 from windtunnel.report.figures.axes import AxisOf, numbers, percent, seconds
+from windtunnel.report.figures.box_panels import boxes
 from windtunnel.report.figures.collecting import (
     Answer,
     FigureData,
@@ -28,7 +29,7 @@ from windtunnel.report.figures.collecting import (
     counted,
     within,
 )
-from windtunnel.report.figures.panels import bars, boxes, curves, framed
+from windtunnel.report.figures.panels import bars, curves, framed
 from windtunnel.report.names import clean
 
 if TYPE_CHECKING:

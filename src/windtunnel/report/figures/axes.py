@@ -59,7 +59,18 @@ def seconds(field: str, title: str, domain: tuple[float, float]) -> AxisOf:
 
 
 def powers(field: str, title: str, domain: tuple[float, float], base: int = 2) -> AxisOf:
-    """Return a logarithmic axis with ticks at powers of a base, as many as fit."""
+    """Return a logarithmic axis with ticks at powers of a base, as many as fit.
+
+    Where less than two would stand on it they are at powers of two: one number makes no scale.
+    """
+    ticks = _powers_within(domain, base)
+    if len(ticks) < 2:  # noqa: PLR2004 (two numbers make a scale)
+        ticks = _powers_within(domain, 2)
+    every = -(-len(ticks) // _MOST_TICKS)
+    return AxisOf(field, title, "log", domain, tuple(ticks[::every]), _NUMBER)
+
+
+def _powers_within(domain: tuple[float, float], base: int) -> list[float]:
     ticks, tick = [], 1.0
     while tick > domain[0]:
         tick /= base
@@ -67,8 +78,7 @@ def powers(field: str, title: str, domain: tuple[float, float], base: int = 2) -
         if tick >= domain[0]:
             ticks.append(tick)
         tick *= base
-    every = -(-len(ticks) // _MOST_TICKS)
-    return AxisOf(field, title, "log", domain, tuple(ticks[::every]), _NUMBER)
+    return ticks
 
 
 def fractions(field: str, title: str) -> AxisOf:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.characterize.arrivals import hourly_boxes
 from windtunnel.characterize.boxes import box_statistics
 from windtunnel.report.figures.axes import numbers, powers
+from windtunnel.report.figures.box_panels import BOX, boxes, standing_boxes
 from windtunnel.report.figures.collecting import Answer, Lacking, Measure, counted, within
 from windtunnel.report.figures.durations import in_order
-from windtunnel.report.figures.panels import boxes, framed, standing_boxes
+from windtunnel.report.figures.panels import framed
+from windtunnel.report.format import plural
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,9 +46,12 @@ def _gpus(series: Series) -> Answer:
 def draw_gpus_by_workload(table: pa.Table, look: Look) -> Any:
     """Return the chart of `gpus_by_workload`: one axis for all panels."""
     rows = table.to_pylist()
-    low = min([row["whisker_low"] for row in rows if row["whisker_low"]] + [1.0])
-    high = max([row["whisker_high"] for row in rows] + [2.0])
-    value = powers("num_gpus", "GPUs of the job (log)", (low / 1.2, high * 1.2), 4)
+    marks = [row[name] for row in rows for name in BOX]
+    low = min([mark for mark in marks if mark > 0] + [1.0])
+    high = max([*marks, 2.0])
+    # 0, of the jobs of a workload that ask for no GPU, has no logarithm: the edge stands for it.
+    none = "; 0 on the edge" if min(marks) == 0 else ""
+    value = powers("num_gpus", f"GPUs of the job (log{none})", (low / 1.2, high * 1.2), 4)
     room = [_entry(row) for row in rows]
 
     def panel(rows: list[Row], *, width: float, title: Any) -> Any:
@@ -81,7 +86,15 @@ def _by_hour(series: Series) -> Answer:
     if not table.num_rows:
         raise Lacking("no job has a submission time")
     days, jobs, left_out = (table[name][0].as_py() for name in ("n", "jobs", "left_out"))
-    notes = [f"hours of {clock_of(series)}; a box holds one value for each of {days:,} days."]
+    notes = [
+        f"hours of {clock_of(series)}; a box holds one value for each of {plural(days, 'day')}."
+    ]
+    beyond = sum(sum(table[name].to_pylist()) for name in ("outliers_low", "outliers_high"))
+    if beyond:
+        notes.append(
+            f"{plural(beyond, 'hour')} beyond the whiskers (1.5 interquartile ranges), not drawn; "
+            f"the most is {plural(max(table['max'].to_pylist()), 'job')}."
+        )
     return Answer(table, jobs, left_out, "", tuple(notes))
 
 
@@ -97,14 +110,15 @@ def draw_jobs_by_hour(table: pa.Table, look: Look) -> Any:
     """Return the chart of `jobs_by_hour`."""
 
     def panel(rows: list[Row], *, width: float, title: Any) -> Any:
-        high = 1.05 * max(row["whisker_high"] for row in rows)
+        high = 1.05 * max(max(row["whisker_high"], row["mean"]) for row in rows)
+        days = plural(rows[0]["n"], "day")
         return standing_boxes(
             rows,
             look,
             value=numbers("jobs", "Jobs in the hour", (0.0, high or 1.0)),
             name=rows[0]["trace"],
             entries=[str(row["hour"]) for row in rows],
-            below=f"Hour of the day (n = {rows[0]['jobs']:,} jobs, {rows[0]['n']:,} days)",
+            below=f"Hour of the day; dot: mean (n = {rows[0]['jobs']:,} jobs, {days})",
             every=3,
             title=title,
             width=width,

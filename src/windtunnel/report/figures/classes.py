@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from windtunnel.report.figures.axes import fractions, numbers, percent, seconds
 from windtunnel.report.figures.collecting import Answer, Lacking, Measure, across, counted, within
 from windtunnel.report.figures.durations import time_axis
 from windtunnel.report.figures.panels import bars, curves, framed
+from windtunnel.report.format import plural
 from windtunnel.report.names import labels
 
 if TYPE_CHECKING:
@@ -70,7 +72,13 @@ def waits_by_half(sources: Sources) -> FigureData:
 
 def _halves(series: Series) -> Answer:
     table = waited_share_cdf(series.trace.jobs, _RATIOS)
-    return counted(table, "half", lacking="run time", fact="wait or end")
+    answer = counted(table, "half", lacking="run time", fact="wait or end")
+    last = {row["half"]: row["n"] - row["count"] for row in answer.table.to_pylist()}
+    beyond = sum(last.values())
+    if not beyond:
+        return answer
+    note = f"{plural(beyond, 'job')} beyond 1: by the source they end before they start."
+    return replace(answer, notes=(*answer.notes, note))
 
 
 def draw_waits_by_half(table: pa.Table, look: Look) -> Any:

@@ -1,14 +1,13 @@
-"""Panels of figures: curves, steps, bars, boxes and maps, and how several become one figure."""
+"""Panels of figures: curves, steps and bars, and how several panels become one figure."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.report.curves import counted
-from windtunnel.report.figures.axes import MANY, AxisOf, names_axis, texts_at, x_of, y_of
+from windtunnel.report.figures.axes import MANY, AxisOf, texts_at, x_of, y_of
 from windtunnel.report.figures.look import AXIS, EDGE, FONT, GAP, text_width, themed
 from windtunnel.report.palette import INK, MUTED
 
@@ -72,6 +71,7 @@ def curves(
     guides: Sequence[float] = (),
     entries: dict[str, str] | None = None,
     paint: dict[str, tuple[str, list[float]]] | None = None,
+    piece: str = "",
 ) -> Any:
     """Return a panel of curves, one a series, each in its colour and dash, with n in the legend.
 
@@ -88,6 +88,7 @@ def curves(
         guides: x of thin vertical lines.
         entries: series -> legend entry; default `with_n`.
         paint: series -> colour and dash; default: as the look says.
+        piece: a column: only rows alike in it are joined by a line; default: all of a series.
     """
     import altair as alt
 
@@ -113,6 +114,7 @@ def curves(
     )
     values = [
         {"entry": texts[row[series]], x.field: row[x.field], y.field: row[y.field]}
+        | ({"piece": row[piece]} if piece else {})
         for row in rows
         if row[y.field] is not None and row[x.field] is not None
     ]
@@ -121,7 +123,7 @@ def curves(
         .mark_line(strokeWidth=1.4, clip=True, interpolate="step-after" if step else "linear")
         .encode(x=x_of(x), y=y_of(y), color=color, strokeDash=dash, order=f"{x.field}:Q")
     )
-    layers = [line]
+    layers = [line.encode(detail="piece:N") if piece else line]
     if guides:
         marks = alt.Chart(alt.Data(values=[{x.field: guide} for guide in guides]))
         rule = marks.mark_rule(color=MUTED[0], strokeWidth=0.6, strokeDash=[3, 3])
@@ -229,121 +231,6 @@ def _stacked_lines(lines: Sequence[str]) -> tuple[list[float], dict[float, str],
         middles[at + count / 2] = name
         at += count
     return starts, middles, at + _BETWEEN
-
-
-def boxes(
-    rows: Sequence[Row],
-    look: Look,
-    *,
-    value: AxisOf,
-    names: Sequence[str],
-    entries: Sequence[str],
-    title: Any,
-    width: float,
-    room: Sequence[str] | None = None,
-) -> Any:
-    """Return a panel of lying box plots: whiskers, box from q1 to q3, median.
-
-    Args:
-        rows: ``whisker_low``, ``q1``, ``median``, ``q3``, ``whisker_high``.
-        look: colours.
-        value: the axis along the boxes.
-        names: the series of each row, for its colour.
-        entries: what stands beside each row.
-        title: what `heading` returned.
-        width: of the plotting area, px, including room for the names beyond `AXIS`.
-        room: entries of all panels, so that they align; default: this one's.
-    """
-    import altair as alt
-
-    extent = names_room(room if room is not None else entries, look)
-    along = x_of(replace(value, field="whisker_low"))
-    across = alt.Y("entry:N", sort=list(entries), axis=names_axis(entries, extent))
-    colours = [look.colour(name, names) for name in names]
-    layers = _box_layers(_box_rows(rows, entries, colours, value), along, across, lying=True)
-    return alt.layer(*layers).properties(
-        width=width + AXIS - extent - 4, height=LINE * 1.15 * len(rows), title=title
-    )
-
-
-def standing_boxes(
-    rows: Sequence[Row],
-    look: Look,
-    *,
-    value: AxisOf,
-    name: str,
-    entries: Sequence[str],
-    below: str,
-    every: int,
-    title: Any,
-    width: float,
-) -> Any:
-    """Return a panel of standing box plots, all of one trace.
-
-    Args:
-        rows: as `boxes`.
-        look: colours.
-        value: the axis along the boxes.
-        name: the trace.
-        entries: what stands below each row.
-        below: title of the axis below.
-        every: so many rows apart stands an entry.
-        title: what `heading` returned.
-        width: of the plotting area, px.
-    """
-    import altair as alt
-
-    along = y_of(replace(value, field="whisker_low"))
-    axis = alt.Axis(
-        title=below, labelAngle=0, ticks=False, values=list(entries[::every]), labelOverlap=False
-    )
-    across = alt.X("entry:N", sort=list(entries), axis=axis)
-    colours = [look.colour(name)] * len(rows)
-    layers = _box_layers(_box_rows(rows, entries, colours, value), along, across, lying=False)
-    return alt.layer(*layers).properties(width=width, height=HEIGHT, title=title)
-
-
-_BOX = ("whisker_low", "q1", "median", "q3", "whisker_high")
-
-
-def _box_rows(
-    rows: Sequence[Row], entries: Sequence[str], colours: Sequence[str], value: AxisOf
-) -> list[Row]:
-    """Return what is drawn of box plots; a logarithmic axis has no 0, its edge stands for it."""
-    low = value.domain[0] if value.kind == "log" and value.domain else -math.inf
-    return [
-        {"entry": entry, "colour": colour, **{key: max(row[key], low) for key in _BOX}}
-        for row, entry, colour in zip(rows, entries, colours, strict=True)
-    ]
-
-
-def _box_layers(values: list[Row], along: Any, across: Any, *, lying: bool) -> list[Any]:
-    import altair as alt
-
-    source = alt.Chart(alt.Data(values=values))
-    one, two, other = ("x", "x2", "y") if lying else ("y", "y2", "x")
-    size = 8 if lying else 6
-
-    def marked(mark: Any, start: Any, end: str = "", **more: Any) -> Any:
-        ends = {two: f"{end}:Q"} if end else {}
-        return mark.encode(**{one: start, other: across}, **ends, **more)
-
-    def of(name: str) -> Any:
-        return alt.X(f"{name}:Q") if lying else alt.Y(f"{name}:Q")
-
-    paint = alt.Color("colour:N", scale=None, legend=None)
-    orient = {"orient": "vertical" if lying else "horizontal"}
-    tick = source.mark_tick(color=INK[0], thickness=1, size=size - 2, **orient)
-    box = source.mark_bar(size=size, fillOpacity=0.45, stroke=INK[0], strokeWidth=0.7)
-    # A box of no width, where q1 is q3, is seen by its median alone.
-    median = source.mark_tick(color=INK[0], thickness=2, size=size + 2, **orient)
-    return [
-        marked(source.mark_rule(color=INK[0], strokeWidth=0.8), along, "whisker_high"),
-        marked(tick, of("whisker_low")),
-        marked(tick, of("whisker_high")),
-        marked(box, of("q1"), "q3", color=paint),
-        marked(median, of("median")),
-    ]
 
 
 def framed(table: pa.Table, look: Look, draw: Callable[..., Any]) -> Any:

@@ -12,6 +12,7 @@ from windtunnel.characterize.slowdown import node_load_cdfs
 from windtunnel.report.figures.axes import AxisOf, numbers, percent, powers
 from windtunnel.report.figures.collecting import Answer, Lacking, Measure, across, within
 from windtunnel.report.figures.panels import bars, curves, framed
+from windtunnel.report.format import plural
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,6 +35,12 @@ _LOADS = {
     "machine_cpu_iowait": "CPU, I/O wait",
     "machine_gpu": "GPU",
 }
+#: Words of the tables as a note says them.
+_WORDS = {"gpu_mem": "GPU memory", "use": "used", "request": "asked", "network": "read, Gbit/s"}
+_WORDS |= {"cpu": "CPU cores", "gpu": "GPUs", "mem": "GiB of memory"}
+_WORDS |= {name: f"load of the node, {text}, %" for name, text in _LOADS.items()}
+#: An axis leaves out where curves have risen by less than this, or lack less than the other, %.
+_HARDLY_ANY, _ALMOST_ALL = 0.5, 99.9
 #: How the notebook adds up a job's tasks.
 _AS_PUBLISHED = (
     "a job is the sum of its tasks of which any use is known, what is unknown of them counting as "
@@ -79,7 +86,8 @@ def _asked_and_used(series: Series, resource: str) -> Answer:
         return Answer(part, 0, 0)
     firsts = {(row["resource"], row["kind"]): row for row in part.to_pylist()}
     n = max(row["n"] for row in firsts.values())
-    return Answer(part, n, min(row["left_out"] for row in firsts.values()))
+    left_out = min(row["left_out"] for row in firsts.values())
+    return Answer(part, n, left_out, notes=_beyond(part, "resource", "kind"))
 
 
 def _request_use(series: Series) -> pa.Table:
@@ -111,13 +119,35 @@ def draw_asked_and_used(table: pa.Table, look: Look) -> Any:
             }
             for row in rows
         ]
-        moving = [row["x"] for row in rows if 0.5 < row["percent"] < 99.9 and row["x"] > 0]  # noqa: PLR2004 (percent)
-        low, high = min(moving, default=0.5), max(moving, default=2.0)
-        x = powers("x", first[1], (low / 2, high * 2), 10)
-        shown = [row for row in named if row["x"] >= low / 2]
+        low, high = _where_it_rises(named, "kind")
+        x = powers("x", first[1], (low, high * 2), 10)
+        shown = [row for row in named if row["x"] >= low]
         return curves(shown, look, x=x, y=percent(title="CDF, % of tasks"), series="kind", **how)
 
     return framed(table, look, panel)
+
+
+def _where_it_rises(rows: list[Row], series: str) -> tuple[float, float]:
+    """Return from where to where curves rise, at least a factor of 4, on a logarithmic axis."""
+    ends: list[float] = []
+    for name in dict.fromkeys(row[series] for row in rows):
+        curve = [(row["x"], row["percent"]) for row in rows if row[series] == name and row["x"] > 0]
+        below = [x for x, percent in curve if percent <= _HARDLY_ANY]
+        above = [x for x, percent in curve if percent >= _ALMOST_ALL]
+        ends += [below[-1] if below else curve[0][0], above[0] if above else curve[-1][0]]
+    high = max(ends)
+    return min(*ends, high / 4), high
+
+
+def _beyond(table: pa.Table, *columns: str) -> tuple[str, ...]:
+    """Return a note for each curve that has not reached all its tasks at its last point."""
+    last = {tuple(row[name] for name in columns): row for row in table.to_pylist()}
+    return tuple(
+        f"{' '.join(_WORDS.get(word, word) for word in names)}: "
+        f"{plural(row['n'] - row['count'], 'task')} beyond the last point, {row['x']:,g}."
+        for names, row in last.items()
+        if row["count"] < row["n"]
+    )
 
 
 def overuse(sources: Sources) -> FigureData:
@@ -217,7 +247,8 @@ def _loads(series: Series, *, network: bool) -> Answer:
     part = part.filter(pc.greater(part["n"], 0)).rename_columns({"value": "metric"})
     if not part.num_rows:
         return Answer(part, 0, 0)
-    return Answer(part, max(part["n"].to_pylist()), min(part["left_out"].to_pylist()))
+    n, left_out = max(part["n"].to_pylist()), min(part["left_out"].to_pylist())
+    return Answer(part, n, left_out, notes=_beyond(part, "metric"))
 
 
 def draw_node_load(table: pa.Table, look: Look) -> Any:
@@ -225,8 +256,7 @@ def draw_node_load(table: pa.Table, look: Look) -> Any:
 
     def panel(rows: list[Row], **how: Any) -> Any:
         if rows[0]["metric"] == "network":
-            moving = [row["x"] for row in rows if row["percent"] < 99.9 and row["x"] > 0]  # noqa: PLR2004 (percent)
-            low, high = min(moving, default=0.5), max(moving, default=2.0)
+            low, high = _where_it_rises(rows, "metric")
             x = powers("x", "Network read, Gbit/s (log)", (low, high * 2), 10)
             shown = [{**row, "metric": "read"} for row in rows if row["x"] >= low]
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -117,6 +118,33 @@ def draw_weeks(table: pa.Table, look: Look) -> Any:
         )
         noun = noun.removesuffix(" started per hour").removesuffix(" of memory")
         y = numbers("rate", f"{noun} per hour", (0.0, 1.05 * (most or 1.0)))
-        return curves(rows, look, x=x, y=y, series="trace", **how)
+        return curves(_pieces(rows), look, x=x, y=y, series="trace", piece="piece", **how)
 
     return framed(table, look, panel)
+
+
+def _pieces(rows: list[Row]) -> list[Row]:
+    """Return the known rates with ``piece``, the number of their run of hours without a gap.
+
+    No line is drawn over hours that a trace does not have. An hour alone, of which no line can be
+    drawn, stands as high and as wide as it is.
+    """
+    found: list[Row] = []
+    for row in rows:
+        if row["rate"] is None:
+            continue
+        last = found[-1] if found else None
+        piece = len(found)
+        if last is not None and last["trace"] == row["trace"]:
+            follows = row["hour_of_week"] == last["hour_of_week"] + 1
+            piece = last["piece"] if follows else piece
+        found.append({**row, "piece": piece})
+    sizes = Counter(row["piece"] for row in found)
+    drawn: list[Row] = []
+    for row in found:
+        if sizes[row["piece"]] > 1:
+            drawn.append(row)
+            continue
+        for after, rate in ((0.0, 0.0), (0.001, row["rate"]), (0.999, row["rate"]), (1.0, 0.0)):
+            drawn.append({**row, "hour_of_week": row["hour_of_week"] + after, "rate": rate})
+    return drawn
