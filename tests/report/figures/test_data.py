@@ -240,10 +240,12 @@ def test_overuse_of_jobs_is_that_of_the_headlines(hand: Trace) -> None:
     trace = replace(hand, tasks=tasks)
     sources = Sources.of([trace])
     found = {row["resource"]: row for row in rows("overuse", sources, "b")}
-    told_of = {headline.key: headline for headline in headlines(trace)}
+    told_of = {line.key: line for line in headlines(trace)}
     for name, key in (("CPU", "cpu"), ("memory", "mem")):
-        assert found[name]["percent"] == 100 * told_of[f"overuse_jobs_{key}"].value
-        assert found[name]["n"] == told_of[f"overuse_jobs_{key}"].n == 2
+        headline = told_of[f"overuse_jobs_{key}"]
+        assert headline.value is not None
+        assert found[name]["percent"] == 100 * headline.value
+        assert found[name]["n"] == headline.n == 2
     assert (found["CPU"]["over"], found["CPU"]["under"]) == (1, 0)  # job 1: 8 of 8
     assert set(found) == {"CPU", "memory"}  # nobody knows any use of GPUs: no bar, not 0 %
     assert any("as the published numbers are" in note for note in data("overuse", sources).notes)
@@ -292,6 +294,18 @@ def test_allocation_is_the_mean_over_a_cells_time_and_nodes(both: Sources) -> No
     assert late == {"A": 0.25, "B": 0.0}
     nodes = rows("allocation_by_node", both, "b")
     assert {row["name"]: row["nodes"] for row in nodes} == {"n1": 1, "n2": 1}
+
+
+def test_a_kind_of_node_tells_how_many_there_are(hand: Trace) -> None:
+    nodes: Any = hand.nodes
+    third = nodes.slice(0, 1).set_column(0, "node", pa.array(["n3"]))
+    trace = replace(hand, nodes=pa.concat_tables([nodes, third]))
+    kinds = {
+        row["name"]: (row["nodes"], row["share"])
+        for row in rows("allocation_by_node", Sources.of([trace]), "a")
+        if row["from"] == 0.0
+    }
+    assert kinds == {"A": (2, 0.25), "B": (1, 1.0)}
 
 
 def test_every_figure_tells_every_trace_in_every_panel(both: Sources) -> None:

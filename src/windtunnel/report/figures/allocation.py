@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from windtunnel.report.figures.panels import Row
     from windtunnel.report.figures.sources import Series, Sources
 
+#: What the second map shows, whose rows are nodes or bands of them.
+_BY_NODE = "GPUs allocated by node"
 #: Cells of one map.
 STEPS = 48
 BANDS = 60
@@ -44,7 +46,7 @@ def allocation_maps(sources: Sources) -> FigureData:
         sources,
         [
             Measure("GPUs allocated by kind of node", partial(_map, by="gpu_type"), why),
-            Measure("GPUs allocated by node", partial(_map, by="node"), why),
+            Measure(_BY_NODE, partial(_map, by="node"), why),
         ],
     )
 
@@ -68,12 +70,12 @@ def _map(series: Series, by: str) -> Answer:
     names = found[by].to_pylist()[:: len(times)]
     given = np.asarray(found["gpu"].to_numpy()).reshape(len(names), len(times))
     capacity = _capacity(nodes, by)
-    held = [i for i, name in enumerate(names) if capacity.get(name, (NONE, 0.0))[1] > 0]
+    held = [i for i, name in enumerate(names) if capacity.get(name, _NOTHING).gpus > 0]
     if not held:
         return Answer(found, 0, 0)
     n, left_out, reasons = (found[name][0].as_py() for name in ("n", "left_out", "why"))
     # Nodes on which nothing ever ran are nodes, too: they were given to nobody.
-    idle = [name for name, (_, gpus) in capacity.items() if gpus > 0 and name not in set(names)]
+    idle = [name for name, has in capacity.items() if has.gpus > 0 and name not in set(names)]
     given = np.concatenate([given[held], np.zeros((len(idle), len(times)))])
     rows = [names[i] for i in held] + idle
     bands = _bands(rows, given, capacity, by)
@@ -83,15 +85,27 @@ def _map(series: Series, by: str) -> Answer:
     return Answer(table, n, left_out, reasons)
 
 
-def _capacity(nodes: pa.Table, by: str) -> dict[str, tuple[str, float]]:
-    """Return name -> (GPU type, GPUs) of each kind of node, or of each node."""
-    sums: dict[str, tuple[str, float]] = {}
+def _capacity(nodes: pa.Table, by: str) -> dict[str, Capacity]:
+    """Return name -> what there is of each kind of node, or of each node."""
+    sums: dict[str, Capacity] = {}
     for node, kind, gpus in zip(
         *(nodes[name].to_pylist() for name in ("node", "gpu_type", "num_gpus")), strict=True
     ):
         key = node if by == "node" else kind or NONE
-        sums[key] = (kind or NONE, sums.get(key, ("", 0.0))[1] + (gpus or 0.0))
+        has = sums.get(key, _NOTHING)
+        sums[key] = Capacity(kind or NONE, has.gpus + (gpus or 0.0), has.nodes + 1)
     return sums
+
+
+class Capacity(NamedTuple):
+    """What there is of a kind of node, or of a node: GPU type, GPUs, nodes."""
+
+    kind: str
+    gpus: float
+    nodes: int
+
+
+_NOTHING = Capacity(NONE, 0.0, 0)
 
 
 class Band(NamedTuple):
@@ -103,12 +117,12 @@ class Band(NamedTuple):
 
 
 def _bands(
-    names: list[str], given: np.ndarray, capacity: dict[str, tuple[str, float]], by: str
+    names: list[str], given: np.ndarray, capacity: dict[str, Capacity], by: str
 ) -> list[Band]:
     """Return the rows of a map from top to bottom; a band is of one kind of nodes."""
-    whole = np.array([capacity[name][1] for name in names])
+    whole = np.array([capacity[name].gpus for name in names])
     mean = given.sum(axis=1) / whole
-    kinds = [capacity[name][0] for name in names]
+    kinds = [capacity[name].kind for name in names]
     order = sorted(range(len(names)), key=lambda i: (kinds[i], -mean[i], names[i]))
     size = 1 if by != "node" else -(-len(names) // BANDS)
     bands = []
@@ -117,7 +131,8 @@ def _bands(
         for first in range(0, len(mine), size):
             part = mine[first : first + size]
             share = given[part].sum(axis=0) / whole[part].sum()
-            bands.append(Band(clean(kind if size > 1 else names[part[0]], 12), len(part), share))
+            nodes = sum(capacity[names[i]].nodes for i in part)
+            bands.append(Band(clean(kind if size > 1 else names[part[0]], 12), nodes, share))
     return bands
 
 
@@ -154,7 +169,8 @@ def draw_allocation(table: pa.Table, look: Look) -> Any:
     drawn = []
     for letter, title, rows in panels:
         nodes = max(row["nodes"] for row in rows)
-        second = f"a row: up to {nodes:,} nodes" if nodes > 1 else ""
+        banded = nodes > 1 and title.endswith(_BY_NODE)
+        second = f"a row: up to {nodes:,} nodes" if banded else ""
         named = heading(letter, title, alone=len(panels) == 1, second=second, room=room)
         drawn.append(_map_panel(rows, width, top, named))
     return arranged(drawn, beside)
