@@ -10,7 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from used_tasks import DRAWN_ROWS, drawn_cap, drawn_tables
 
-from windtunnel.characterize.overuse import SHARES, excess_cdfs, requests_against_use
+from windtunnel.characterize.overuse import (
+    SHARES,
+    excess_cdfs,
+    jobs_against_use,
+    requests_against_use,
+)
 from windtunnel.characterize.requests import RESOURCES
 from windtunnel.errors import SchemaError, SpecError
 
@@ -52,6 +57,21 @@ def test_the_notebook_counts_what_is_unknown_as_nothing(
     assert (mem["n"], mem["over"]) == (3, 1)
     with pytest.raises(SpecError, match="nodes"):
         requests_against_use(tasks, unit="job", compat="pai")
+
+
+def test_jobs_left_out_are_jobs(tasks: pa.Table, nodes: pa.Table, backend: Backend) -> None:
+    """Three jobs have four tasks; without the nodes the third, of no known use, is in no sum."""
+    by_rule, as_published = jobs_against_use(backend(tasks), backend(nodes))
+    assert as_published
+    assert by_rule.drop_columns(["left_out"]).equals(
+        requests_against_use(tasks, nodes, unit="job", compat="pai").drop_columns(["left_out"])
+    )
+    plain, as_published = jobs_against_use(backend(tasks), None)
+    assert not as_published
+    for found in (by_rule, plain):
+        jobs = len(set(tasks["job_id"].to_pylist()))
+        assert [row["n"] + row["left_out"] for row in found.to_pylist()] == [jobs] * 3
+    assert plain["n"].to_pylist()[0] < jobs
 
 
 @given(rows=DRAWN_ROWS, unit=st.sampled_from(["task", "job"]))

@@ -84,17 +84,28 @@ def jobs_against_use(tasks: Relation, nodes: Relation | None) -> tuple[pa.Table,
         nodes: a nodes table; None = there is none.
 
     Returns:
-        `requests_against_use` of jobs, and whether it is the notebook's rule (``compat="pai"``):
-        that needs the nodes that the tasks ran on, and their capacity.
+        `requests_against_use` of jobs, but ``left_out`` counts jobs of the table, as ``n`` (``why``
+        tells the tasks); and whether it is the notebook's rule (``compat="pai"``): that needs the
+        nodes that the tasks ran on, and their capacity.
 
     Raises:
         SchemaError: a table lacks a column.
     """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     cores = RESOURCES[0].asked
     placed = nodes is not None and known_columns(nodes, (cores,))
-    if placed and known_columns(tasks, ("node",)):
-        return requests_against_use(tasks, nodes, unit="job", compat="pai"), True
-    return requests_against_use(tasks, unit="job"), False
+    as_published = bool(placed and known_columns(tasks, ("node",)))
+    if as_published:
+        found = requests_against_use(tasks, nodes, unit="job", compat="pai")
+    else:
+        found = requests_against_use(tasks, unit="job")
+    (jobs,) = rows(relation(tasks, ("job_id",)).distinct().aggregate(n=lambda t: t.count()))
+    left_out = pc.subtract(pa.scalar(jobs["n"], pa.int64()), found["n"])
+    return found.set_column(
+        found.column_names.index("left_out"), "left_out", left_out
+    ), as_published
 
 
 def excess_cdfs(

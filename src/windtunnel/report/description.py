@@ -115,6 +115,8 @@ def _contradictions(
     summary: ClusterSummary, other: ClusterSummary | None, *, source_times: bool
 ) -> list[str]:
     """Return what the source's own figures say otherwise, in a sentence."""
+    from windtunnel.report.format import plural
+
     if other is None:
         return []
     here = "the source's own figures" if source_times else "submission, start and end"
@@ -128,7 +130,8 @@ def _contradictions(
         f"{summary_rows.cell_text(column, a)}"
         for column, (a, b) in list(changed.items())[:2]
     ]
-    more = f" and {len(changed) - len(shown)} cells more" if len(changed) > len(shown) else ""
+    rest = len(changed) - len(shown)
+    more = f" and {plural(rest, 'other cell')}" if rest else ""
     return [
         f"The cluster summary is made of {here}; {there} give {', '.join(shown)}{more} ({how})."
     ]
