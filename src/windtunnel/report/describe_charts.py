@@ -30,6 +30,7 @@ from windtunnel.report.figures.collecting import (
     within,
 )
 from windtunnel.report.figures.panels import bars, curves, framed
+from windtunnel.report.format import plural
 from windtunnel.report.names import clean
 
 if TYPE_CHECKING:
@@ -206,7 +207,9 @@ def draw_user_concentration(table: pa.Table, look: Look) -> Any:
 
     def panel(rows: list[Row], **how: Any) -> Any:
         noun = "GPU time" if rows[0]["title"].startswith("GPU time") else "jobs"
-        entries = {row["trace"]: f"{row['trace']} (n = {row['users']:,} users)" for row in rows}
+        entries = {
+            row["trace"]: f"{row['trace']} (n = {plural(row['users'], 'user')})" for row in rows
+        }
         x = replace(percent("user_percent", "Users, most first, % (line: 5 %)"), domain=(0, 100.8))
         return curves(
             rows,

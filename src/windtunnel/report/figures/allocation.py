@@ -20,6 +20,7 @@ from windtunnel.report.figures.gpus import span_of, step_for
 from windtunnel.report.figures.look import FONT, GAP
 from windtunnel.report.figures.panels import LINE, arranged, heading, panels_of
 from windtunnel.report.figures.requests import tasks_of
+from windtunnel.report.format import plural
 from windtunnel.report.names import clean
 
 if TYPE_CHECKING:
@@ -207,7 +208,7 @@ def _map_panel(rows: list[Row], width: float, top: float, title: Any) -> Any:
     domain = [max(min(r["from"] for r in rows), 0.0), max(r["to"] for r in rows)]
     x = alt.X(
         "a:Q",
-        title=f"Time since the first task, {rows[0]['unit']} (n = {rows[0]['n']:,} tasks)",
+        title=f"Time since the first task, {rows[0]['unit']} (n = {plural(rows[0]['n'], 'task')})",
         scale=alt.Scale(domain=domain, nice=False, clamp=True),
         axis=alt.Axis(grid=False, tickCount=5),
     )

@@ -111,14 +111,14 @@ def draw_jobs_by_hour(table: pa.Table, look: Look) -> Any:
 
     def panel(rows: list[Row], *, width: float, title: Any) -> Any:
         high = 1.05 * max(max(row["whisker_high"], row["mean"]) for row in rows)
-        days = plural(rows[0]["n"], "day")
+        jobs, days = plural(rows[0]["jobs"], "job"), plural(rows[0]["n"], "day")
         return standing_boxes(
             rows,
             look,
             value=numbers("jobs", "Jobs in the hour", (0.0, high or 1.0)),
             name=rows[0]["trace"],
             entries=[str(row["hour"]) for row in rows],
-            below=f"Hour of the day; dot: mean (n = {rows[0]['jobs']:,} jobs, {days})",
+            below=f"Hour of the day; dot: mean (n = {jobs}, {days})",
             every=3,
             title=title,
             width=width,

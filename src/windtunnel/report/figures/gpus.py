@@ -14,7 +14,7 @@ from windtunnel.report.figures.axes import numbers
 from windtunnel.report.figures.collecting import Answer, Lacking, Measure, across, within
 from windtunnel.report.figures.panels import bars, curves, framed
 from windtunnel.report.figures.requests import tasks_of
-from windtunnel.report.format import duration
+from windtunnel.report.format import duration, plural
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -111,7 +111,7 @@ def draw_savings(table: pa.Table, look: Look) -> Any:
         low, high = (f(row["gpus"] for row in rows) for f in (min, max))
         y = numbers("gpus", "GPUs", (min(low, 0.0), 1.05 * (high or 1.0)))
         entries = {
-            row["curve"]: f"{row['curve']} (n = {row['n']:,} tasks)"
+            row["curve"]: f"{row['curve']} (n = {plural(row['n'], 'task')})"
             if row["curve"] == _CURVES["gpus_unshared"]
             else row["curve"]
             for row in rows
@@ -181,7 +181,7 @@ def draw_workers(table: pa.Table, look: Look) -> Any:
             {**row, "line": "1 worker" if row["workers"] == "1" else f"{row['workers']} workers"}
             for row in rows
         ]
-        entries = {row["trace"]: f"{row['trace']} (n = {row['n']:,} tasks)" for row in rows}
+        entries = {row["trace"]: f"{row['trace']} (n = {plural(row['n'], 'task')})" for row in rows}
         named.sort(key=lambda row: row["workers"])
         return bars(
             named,

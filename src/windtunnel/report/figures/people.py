@@ -9,6 +9,7 @@ from windtunnel.characterize.tasks import jobs_per_user
 from windtunnel.report.figures.axes import percent, powers
 from windtunnel.report.figures.collecting import Answer, Lacking, Measure, across, counted
 from windtunnel.report.figures.panels import curves, framed
+from windtunnel.report.format import plural
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,7 +43,7 @@ def draw_users(table: pa.Table, look: Look) -> Any:
         shown = [row for row in rows if row["x"] <= high]
         x = powers("x", "Jobs of the user (log)", (1.0, high), 10)
         y = percent(title="CDF, % of users")
-        entries = {row["trace"]: f"{row['trace']} (n = {row['n']:,} users)" for row in rows}
+        entries = {row["trace"]: f"{row['trace']} (n = {plural(row['n'], 'user')})" for row in rows}
         return curves(shown, look, x=x, y=y, series="trace", entries=entries, **how)
 
     return framed(table, look, panel)

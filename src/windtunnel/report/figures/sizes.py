@@ -13,6 +13,7 @@ from windtunnel.characterize.gangs import gang_sizes
 from windtunnel.report.figures.axes import percent, powers
 from windtunnel.report.figures.collecting import Answer, Measure, across, counted
 from windtunnel.report.figures.panels import curves, framed, with_n
+from windtunnel.report.format import plural
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -126,7 +127,7 @@ def draw_gangs(table: pa.Table, look: Look) -> Any:
     y = percent(title="CCDF, % of tasks")
 
     def panel(_: list[Row], **how: Any) -> Any:
-        entries = {row["trace"]: f"{row['trace']} (n = {row['n']:,} jobs)" for row in rows}
+        entries = {row["trace"]: f"{row['trace']} (n = {plural(row['n'], 'job')})" for row in rows}
         return curves(rows, look, x=x, y=y, series="trace", entries=entries, **how)
 
     return framed(table, look, panel)
