@@ -87,18 +87,20 @@ def test_of_pai_the_completion_time_is_the_tasks_own(backend: Backend) -> None:
     """The notebook's wait_time / (task end - task start), though a task ends before it starts."""
     jobs = as_jobs(
         {
-            "submit_time": [0, 0, 0, 0],
-            "start_time": [30, 20, None, 5],
-            "end_time": [None, 100, 50, None],
-            "duration": [10, 20, 30, 40],
-            "num_gpus": [1] * 4,
-            # The first ends before its instance starts; of the third it starts before the task.
-            "instance_start": pa.array([30.0, 20.0, -10.0, 5.0]),
-            "task_end": pa.array([20.0, 100.0, 50.0, None]),
+            "submit_time": [0, 0, 0, 0, 0, 0],
+            "start_time": [30, 20, None, 5, 7, 0],
+            "end_time": [None, 100, 50, None, None, 0],
+            "duration": [10, 20, 30, 40, 50, 60],
+            "num_gpus": [1] * 6,
+            # The first ends before its instance starts, the fifth at once; the third's instance
+            # starts before it; the last takes no time and waits none.
+            "instance_start": pa.array([30.0, 20.0, -10.0, 5.0, 7.0, 0.0]),
+            "task_end": pa.array([20.0, 100.0, 50.0, None, 0.0, 0.0]),
         }
     )
     short, long = waited_shares(backend(jobs)).to_pylist()
-    assert (short["n"], short["num_over"], short["avg"]) == (2, 1, (1.5 + 0.2) / 2)
-    assert (long["n"], long["num_over"], long["left_out"]) == (1, 0, 1)
+    assert (short["n"], short["num_over"], short["p50"]) == (3, 1, 0.2)  # 1.5, 0.2, -0.2
+    assert short["avg"] == pytest.approx(0.5)
+    assert (long["n"], long["num_over"], long["left_out"]) == (1, 1, 2)
     curve = waited_share_cdf(backend(jobs), [0.0, 0.2, 1.0]).to_pylist()
-    assert [row["count"] for row in curve] == [0, 1, 1, 1, 1, 1]
+    assert [row["count"] for row in curve] == [1, 2, 2, 0, 0, 0]

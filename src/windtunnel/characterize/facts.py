@@ -8,6 +8,7 @@ two a published figure was drawn from.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.characterize.relation import column_names, relation, rows
@@ -18,6 +19,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from windtunnel.companions import Relation
+
+
+def _ratio(part: Any, whole: Any) -> Any:
+    """Return part / whole as Ibis float64 on every backend: of 0 infinite, 0 / 0 unknown."""
+    import ibis
+
+    part, whole = part.cast("float64"), whole.cast("float64")
+    of_nothing = ibis.cases((part > 0, math.inf), (part < 0, -math.inf))
+    return ibis.ifelse(whole == 0, of_nothing, part / whole.nullif(0.0))
+
 
 #: Facts that are columns of the jobs table.
 _RECORDED: tuple[str, ...] = (
@@ -44,10 +55,7 @@ _DERIVED: dict[str, tuple[tuple[str, ...], Callable[[Any], Any]]] = {
     "source_num_gpus": (("plan_gpu",), lambda t: t.plan_gpu.cast("float64") / 100),
     "source_wait_share": (
         ("submit_time", "instance_start", "task_end"),
-        lambda t: (
-            (t.instance_start - t.submit_time).cast("float64")
-            / (t.task_end - t.submit_time).cast("float64").nullif(0.0)
-        ),
+        lambda t: _ratio(t.instance_start - t.submit_time, t.task_end - t.submit_time),
     ),
 }
 #: Facts of every jobs table: its numbers; ``wait`` (start - submit as recorded), ``jct`` (end -
@@ -57,7 +65,7 @@ _DERIVED: dict[str, tuple[tuple[str, ...], Callable[[Any], Any]]] = {
 #: ``source_duration`` x GPUs; ``source_num_gpus`` the GPUs of one task of a PAI job, its
 #: ``plan_gpu`` / 100; ``source_wait_share`` the wait of a PAI job over its completion time by the
 #: source's own times, which may contradict each other (a task that ends before its first instance
-#: starts waited for more than its completion time).
+#: starts waited for more than its completion time, infinitely more where that is 0).
 FACTS: tuple[str, ...] = (
     *_RECORDED,
     *(name for name in _DERIVED if not name.startswith("source_")),
