@@ -271,8 +271,26 @@ def test_sharing_saves_the_second_half_of_a_gpu(both: Sources) -> None:
     assert at["saved"][0] == 1.0
     assert at["saved"][half + 1] == 0.0
     notes = data("sharing_savings", both).notes
-    told = "hand: sharing saves 25.0 % of the GPUs on average, 1 at its peak; the curves are means"
-    assert any(note.startswith(told) for note in notes)
+    assert (
+        "hand: at full hours sharing saves 25.0 % of the GPUs on average, 1 at its peak." in notes
+    )
+    assert any(note.startswith("hand: the curves are means over") for note in notes)
+
+
+def test_what_sharing_saves_in_words_is_the_headline(hand: Trace) -> None:
+    """The curves are means over steps; the talk, and the headline, count at each full hour."""
+    tasks: Any = hand.tasks
+    begins = pa.array([0.0, 1800.0, 0.0])  # no GPU is shared at 0 h or 1 h, one is in between
+    trace = replace(hand, tasks=tasks.set_column(4, "start_time", begins))
+    sources = Sources.of([trace])
+    saved = [
+        row["gpus"] for row in rows("sharing_savings", sources, "a") if row["curve"] == "saved"
+    ]
+    assert max(saved) == 1.0
+    found = {line.key: line.value for line in headlines(trace)}
+    assert (found["sharing_saved"], found["sharing_peak"]) == (0.0, 0.0)
+    notes = data("sharing_savings", sources).notes
+    assert "hand: at full hours sharing saves 0.0 % of the GPUs on average, 0 at its peak." in notes
 
 
 def test_workers_share_gpu_time(both: Sources) -> None:

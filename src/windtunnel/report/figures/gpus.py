@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.characterize.contention import colocation
 from windtunnel.characterize.intervals import run_intervals
 from windtunnel.characterize.relation import rows as rows_of
-from windtunnel.characterize.sharing import sharing_over_time
+from windtunnel.characterize.sharing import sharing_over_time, sharing_savings
 from windtunnel.report.curves import time_unit
 from windtunnel.report.figures.axes import numbers
 from windtunnel.report.figures.collecting import Answer, Lacking, Measure, across, within
@@ -91,15 +91,16 @@ def _savings(series: Series) -> Answer:
         )
         for name, label in _CURVES.items()
     ]
-    saved, unshared = (sum(table[c].to_pylist()) for c in ("gpus_saved", "gpus_unshared"))
-    most = max(table["gpus_saved"].to_pylist())
-    note = (
-        f"sharing saves {100 * saved / unshared:.1f} % of the GPUs on average, "
-        f"{most:,.0f} at its peak; the curves are means over {duration(step)}."
-        if unshared
-        else "no GPU was ever held."
-    )
-    return Answer(pa.concat_tables(parts), n, left_out, reasons, (note,))
+    notes = [f"the curves are means over {duration(step)}."]
+    # What is said in words is the headline: the talk's count, of the full hours.
+    saved = sharing_savings(tasks)
+    if saved["saved_share"] is not None:
+        notes.insert(
+            0,
+            f"at full hours sharing saves {100 * saved['saved_share']:.1f} % of the GPUs on "
+            f"average, {saved['peak_saved']:,.0f} at its peak.",
+        )
+    return Answer(pa.concat_tables(parts), n, left_out, reasons, tuple(notes))
 
 
 def draw_savings(table: pa.Table, look: Look) -> Any:
