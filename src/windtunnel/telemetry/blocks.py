@@ -11,10 +11,11 @@ import os
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import TraceError
 from windtunnel.traces.header import MAX_LINE, first_text, read_header
+from windtunnel.traces.source import opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -90,7 +91,7 @@ def file_size(path: str | Path) -> int:
 
 def is_gzip(path: str | Path) -> bool:
     """Return whether a file begins as gzip does."""
-    with _opened(path) as raw:
+    with opened(path) as raw:
         return raw.read(2) == _GZIP_MAGIC
 
 
@@ -110,7 +111,7 @@ def line_blocks(
     """
     name = str(path)
     size = size or BLOCK_BYTES
-    with _opened(path) as raw:
+    with opened(path) as raw:
         packed = raw.read(2) == _GZIP_MAGIC
         raw.seek(0)
         stream: Any = gzip.GzipFile(fileobj=raw) if packed else raw
@@ -167,18 +168,6 @@ def after_header(blocks: Iterator[Block], file: str) -> tuple[Header, Iterator[B
         yield from blocks
 
     return header, remaining()
-
-
-def _opened(path: str | Path) -> IO[bytes]:
-    name = str(path)
-    try:
-        return Path(path).open("rb")
-    except FileNotFoundError as error:
-        raise TraceError(name, "a file that exists") from error
-    except IsADirectoryError as error:
-        raise TraceError(name, "a file", hint="It is a folder: name one file in it.") from error
-    except (OSError, ValueError) as error:
-        raise _unreadable(name, error) from error
 
 
 def _chunk(stream: Any, name: str, size: int) -> bytes:

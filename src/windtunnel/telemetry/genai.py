@@ -21,6 +21,7 @@ from windtunnel.telemetry.blocks import Meter, after_header, file_size, line_blo
 from windtunnel.telemetry.rows import RowParser
 from windtunnel.telemetry.sample_batches import BATCH_ROWS, batch, repeated
 from windtunnel.traces.parquet import check_columns, check_growth, damaged
+from windtunnel.traces.source import read_head
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -76,7 +77,7 @@ class GenaiTelemetry:
 
     def _tables(self, meter: Meter) -> Iterator[tuple[pa.Table, Line]]:
         """Yield tables of the columns, each with what tells the place of a row in the file."""
-        with_magic = self._path.is_file() and _head(self._path) == _MAGIC
+        with_magic = read_head(self._path, len(_MAGIC)) == _MAGIC
         yield from self._parquet(meter) if with_magic else self._text(meter)
 
     def _parquet(self, meter: Meter) -> Iterator[tuple[pa.Table, Line]]:
@@ -163,8 +164,3 @@ class GenaiTelemetry:
                 str(self._path), "a column of numbers", column=name, value=str(table[name].type)
             ) from error
         return np.asarray(cells.to_numpy(), np.float64)
-
-
-def _head(path: Path) -> bytes:
-    with path.open("rb") as raw:
-        return raw.read(len(_MAGIC))

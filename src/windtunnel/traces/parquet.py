@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from windtunnel.errors import TraceError
-from windtunnel.traces.source import said
+from windtunnel.traces.source import opened, said
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,17 +48,14 @@ def read_parquet(source: Any, file: str, what: str = WHOLE) -> pa.Table:
     """
     path = None if isinstance(source, pa.NativeFile) else Path(source)
     if path is not None:
-        if not path.exists():
-            raise TraceError(file, "a file that exists")
-        if path.is_dir():
-            raise TraceError(file, "a file", hint="It is a folder: name one file in it.")
+        opened(path).close()  # says what is wrong with the file, if it cannot be read at all
     try:
         # Not read_table: that takes folder names such as vc=a on the way for columns.
-        with pq.ParquetFile(source) as opened:
-            check_columns(opened.schema_arrow.names, file)
+        with pq.ParquetFile(source) as parquet:
+            check_columns(parquet.schema_arrow.names, file)
             size = source.size() if path is None else path.stat().st_size
-            check_growth(opened.metadata, size, file)
-            table = opened.read()
+            check_growth(parquet.metadata, size, file)
+            table = parquet.read()
             table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise damaged(file, error, what) from error

@@ -1,7 +1,7 @@
 """Bytes of a trace file: plain, gzip or standard input, read once and within a bound.
 
-Everything that can go wrong below the level of text (no such file, a folder, a cut or false gzip, a
-gzip bomb) becomes one `TraceError` here, so readers only see bytes.
+Everything that can go wrong below the level of text (no such file, a folder, a pipe, a cut or false
+gzip, a gzip bomb) becomes one `TraceError` here, so readers only see bytes.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import stat
 import sys
 import zlib
 from pathlib import Path
@@ -99,9 +100,9 @@ def read_head(path: str | Path, size: int = 4096) -> bytes:
         if str(path) == STDIN:
             head = _peeked(_stdin(), size)
         else:
-            with Path(path).open("rb") as raw:
+            with opened(path) as raw:
                 head = raw.read(size)
-    except OSError:
+    except (OSError, TraceError):
         return b""
     if not head.startswith(_GZIP_MAGIC):
         return head
@@ -138,13 +139,29 @@ def _open(path: str | Path) -> io.BufferedReader:
     if str(path) == STDIN:
         # A second handle on the same bytes: closing it leaves the process's stdin open.
         return io.BufferedReader(_Unclosed(_stdin()))
-    name = source_name(path)
+    return opened(path)
+
+
+def opened(path: str | Path) -> io.BufferedReader:
+    """Open a file that can be read more than once.
+
+    A format is told by a look at the first bytes: what a pipe gives then is gone for the reader,
+    and one that nobody writes to would be waited for without end.
+
+    Raises:
+        TraceError: no such file, a folder, a pipe or a device, or no permission.
+    """
+    name = str(path)
     try:
+        kind = Path(path).stat().st_mode
+        if stat.S_ISDIR(kind):
+            raise TraceError(name, "a file", hint="It is a folder: name one file in it.")
+        if not stat.S_ISREG(kind):
+            hint = "It is a pipe or a device: give it as standard input (-), or store it as a file."
+            raise TraceError(name, "a file", hint=hint)
         return Path(path).open("rb")
     except FileNotFoundError as error:
         raise TraceError(name, "a file that exists") from error
-    except IsADirectoryError as error:
-        raise TraceError(name, "a file", hint="It is a folder: name one file in it.") from error
     except (OSError, ValueError) as error:
         raise _unreadable(name, error) from error
 

@@ -200,11 +200,7 @@ def open_rows(path: Path, table: Table, *, checked: bool = True) -> Iterator[Row
             archive holds anything else.
     """
     file = str(path)
-    try:
-        raw = path.open("rb")
-    except OSError as error:
-        raise _unreadable(file, error) from error
-    with raw:
+    with source.opened(path) as raw:
         packed = raw.peek(2)[:2] == _GZIP_MAGIC
         if not packed and path.name.endswith(".gz") and raw.peek(1):
             raise TraceError(
@@ -303,7 +299,5 @@ def _damaged(file: str, error: Exception) -> TraceError:
 
 
 def _unreadable(file: str, error: OSError) -> TraceError:
-    if isinstance(error, FileNotFoundError):
-        return TraceError(file, "a file that exists")
     reason = os.strerror(error.errno) if error.errno else str(error)
     return TraceError(file, "a file that can be read", hint=f"The system says: {reason}.")

@@ -7,6 +7,7 @@ tables have no header line; their columns stand in ``<table>.header`` and in the
 from __future__ import annotations
 
 import csv
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -198,7 +199,9 @@ def is_there(table: Table, names: Collection[str]) -> bool:
 
 def find(folder: Path, table: Table) -> tuple[Path | None, tuple[str, ...]]:
     """Return a table's file in a folder, None where it has none, and notes on others there."""
-    there = [path for e in ENDINGS if (path := folder / (table.name + e)).is_file()]
+    named = [folder / (table.name + ending) for ending in ENDINGS]
+    # A folder or a broken link of that name is no missing table: who opens it says what it is.
+    there = [p for p in named if p.is_file()] or [p for p in named if os.path.lexists(p)]
     if not there:
         return None, ()
     others = ", ".join(path.name for path in there[1:])
