@@ -12,6 +12,7 @@ import pytest
 from windtunnel.characterize import distribution, overview, shares
 from windtunnel.characterize.cdf import count_cdf
 from windtunnel.characterize.facts import FACTS, source_fact
+from windtunnel.characterize.mix import workload_mix
 from windtunnel.characterize.spread import spread_by
 from windtunnel.characterize.states import states_by
 from windtunnel.characterize.summary import cluster_summary
@@ -48,17 +49,34 @@ def test_every_fact_can_be_asked(holed: pa.Table) -> None:
         assert found["n"] + found["left_out"] == holed.num_rows, fact
 
 
-def test_nan_in_a_sources_own_column_is_unknown(backend: Backend) -> None:
+@pytest.mark.parametrize("odd", [float("nan"), float("inf"), -float("inf")])
+def test_what_is_no_number_in_a_sources_own_column_is_unknown(
+    backend: Backend, odd: float
+) -> None:
     jobs = as_jobs(
         {
             "submit_time": [0, 0],
             "duration": [1, 1],
-            "num_gpus": [1, 1],
-            "source_queue": pa.array([float("nan"), 3.0]),
+            "num_gpus": [1, 2],
+            "workload": ["a", "a"],
+            "source_queue": pa.array([odd, 3.0]),
+            "source_duration": pa.array([odd, 3.0]),
         }
     )
-    (row,) = spread_by(backend(jobs), "source_queue").to_pylist()
+    table = backend(jobs)
+    (row,) = spread_by(table, "source_queue").to_pylist()
     assert (row["n"], row["left_out"], row["avg"]) == (1, 1, 3.0)
+    (row,) = spread_by(table, "source_gpu_time").to_pylist()
+    assert (row["n"], row["left_out"], row["avg"]) == (1, 1, 6.0)
+    (row,) = workload_mix(table, gpu_time="source_gpu_time").to_pylist()
+    assert (row["num_jobs"], row["gpu_time"], row["left_out"]) == (2, 6, 1)
+
+
+def test_a_sources_own_column_of_text_is_not_its_figure() -> None:
+    """A table from elsewhere may call anything ``source_duration``."""
+    jobs = as_jobs(_ROW).append_column("source_duration", pa.array(["long"]))
+    assert source_fact(jobs, "duration") == "duration"
+    assert source_fact(jobs, "gpu_time") == "gpu_time"
 
 
 def test_the_source_fact_is_the_sources_where_it_says_anything(backend: Backend) -> None:

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from windtunnel.characterize.facts import source_fact
+from windtunnel.characterize.spread import spread_by
 from windtunnel.errors import SchemaError, TraceError
 from windtunnel.schema import JOBS, STATUSES, as_jobs
 from windtunnel.traces import open_trace, write_csv, write_parquet
@@ -46,6 +48,20 @@ def test_extra_columns_stay_as_text(tmp_path: Path) -> None:
     text = MINIMAL.replace("num_gpus\n", "num_gpus,shoe size\n").replace(",1\n", ",1,042\n")
     jobs = read_native(written(tmp_path, text.replace(",0.5\n", ",0.5,\n"))).jobs
     assert jobs["shoe size"].to_pylist() == ["042", None]
+
+
+def test_a_sources_own_figures_come_back_as_numbers(tmp_path: Path) -> None:
+    """As text they could not be drawn: ``describe`` refused the table that ``convert`` had made."""
+    names = ("source_duration", "source_queue", "plan_gpu")
+    text = MINIMAL.replace("num_gpus\n", f"num_gpus,{','.join(names)}\n")
+    text = text.replace(",1\n", ",1,12.5,,100\n").replace(",0.5\n", ",0.5,nan,3,25\n")
+    jobs = read_native(written(tmp_path, text)).jobs
+    assert jobs["source_queue"].to_pylist() == [None, 3.0]
+    assert jobs["plan_gpu"].to_pylist() == [100.0, 25.0]
+    for fact in ("duration", "wait", "num_gpus"):
+        assert spread_by(jobs, source_fact(jobs, fact)).num_rows
+    with pytest.raises(TraceError, match="source_duration.*'inf'.*finite"):
+        read_native(written(tmp_path, text.replace("12.5", "inf")))
 
 
 def test_another_delimiter(tmp_path: Path) -> None:

@@ -85,7 +85,11 @@ def test_casts() -> None:
 
 @pytest.mark.parametrize(
     ("method", "cell"),
-    [("floats", "1,5"), ("floats", "ten"), ("integers", "1.5"), ("clock", "9 am")],
+    [
+        *(("floats", "1,5"), ("floats", "ten"), ("floats", "0x10"), ("clock", "9 am")),
+        *(("integers", "1.5"), ("integers", "0x10"), ("integers", "0X1F")),
+        *(("finite", "inf"), ("finite", "-1e400")),
+    ],
 )
 def test_a_bad_cell_is_named_by_line_and_column(method: str, cell: str) -> None:
     text = parsed(f'a,b\n\n,1\n,3\n"{cell}",4\n7,5\n')

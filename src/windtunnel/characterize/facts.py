@@ -112,11 +112,14 @@ def value_of(table: Any, fact: str) -> Any:
     import ibis
 
     if fact in _DERIVED and fact not in table.columns:
-        return _DERIVED[fact][1](table)
-    number = table[fact].cast("float64")
-    if fact in BY_NAME:
+        number = _DERIVED[fact][1](table)
+    else:
+        number = table[fact].cast("float64")
+    if fact in FACTS or fact == "source_wait_share":  # which may be infinite
         return number
-    return ibis.ifelse(number.isnan(), ibis.null("float64"), number)
+    # No rule of the schema has looked at a source's own column: what is no number is unknown.
+    known = ~(number.isnan() | number.isinf())
+    return ibis.ifelse(known, number, ibis.null("float64"))
 
 
 def source_fact(jobs: Relation, fact: str) -> str:

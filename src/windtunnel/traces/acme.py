@@ -102,7 +102,7 @@ def read_acme(path: str | Path, *, bad_rows: str = "raise") -> Trace:
         if name in text.table.column_names:
             columns[name] = seconds_since(instants(text, name), epoch)
     if "shared_mem_per_pod" in text.table.column_names:
-        columns["shared_mem_per_pod"] = text.floats("shared_mem_per_pod")
+        columns["shared_mem_per_pod"] = text.finite("shared_mem_per_pod")
     zone, zone_notes = _zone(text)
     facts = Facts(LICENCE, named_epoch(text.file, epoch), zone, used=_USED)
     wait = seconds_since(start - submit, None)

@@ -108,7 +108,7 @@ def read_acme_pai(path: str | Path, *, bad_rows: str = "raise") -> Trace:
         "num_gpus": gpus,
         "num_cpus": pc.divide(text.floats("plan_cpu", what="percent of a core"), 100.0),
         "status": status,
-        "source_queue": text.floats("wait_time", what="a number of seconds"),
+        "source_queue": text.finite("wait_time", what="a number of seconds"),
     }
     facts = Facts(
         "CC BY 4.0 (alibaba/clusterdata, cluster-trace-gpu-v2020; InternLM/AcmeTrace)",

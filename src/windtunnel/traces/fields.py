@@ -166,11 +166,11 @@ def numbers_if_there(text: TextTable, name: str, *, what: str = "a number") -> A
     """Return a column as float64, all null where the file has no such column.
 
     Raises:
-        TraceError: a cell is not a number.
+        TraceError: a cell is not a number, or infinite.
     """
     if name not in text.table.column_names:
         return pa.nulls(text.num_rows, pa.float64())
-    return text.floats(name, what=what)
+    return text.finite(name, what=what)
 
 
 def words_if_there(text: TextTable, name: str) -> Any:

@@ -66,7 +66,7 @@ def read_morphling(path: str | Path, *, bad_rows: str = "raise") -> Trace:
     text.require(*_REQUIRED)
     steps = text.integers("steps", what="a whole number of iterations")
     _check_least(text, "steps", steps)
-    recorded = text.floats("duration", what="a number of seconds")
+    recorded = text.finite("duration", what="a number of seconds")
     gpus = text.floats("num_gpus", what="a number of GPUs")
     cpus = text.floats("num_cpus", what="a number of CPU cores")
     times = _iteration_times(text, gpus, cpus)

@@ -3,8 +3,9 @@
 CSV: a header line with the names of `windtunnel.schema.COLUMNS` in any order; an empty cell is
 unknown; a text that a spreadsheet would run has an apostrophe in front. ``job_id``,
 ``submit_time``, ``num_gpus`` and ``duration`` (or ``start_time`` and ``end_time``) are required,
-the others may be absent. Further columns are kept as text. Parquet: the same columns with any types
-that cast to the schema's.
+the others may be absent. Further columns are kept as text, but for the numbers of a source that the
+analysis knows (`SOURCE_NUMBERS`). Parquet: the same columns with any types that cast to the
+schema's.
 """
 
 from __future__ import annotations
@@ -31,6 +32,10 @@ from windtunnel.traces.trace import Trace, TraceMetadata
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+#: A source's own figures, which `windtunnel.characterize.facts` draws beside ours: s, s, and
+#: hundredths of a GPU.
+SOURCE_NUMBERS = frozenset({"source_duration", "source_queue", "plan_gpu"})
 
 
 @reader("native", extensions=(".csv", ".parquet"))
@@ -66,6 +71,8 @@ def read_native(path: str | Path, *, delimiter: str = ",", bad_rows: str = "rais
 def _column(text: Any, name: str) -> pa.ChunkedArray:
     """Return one column in the schema's type; one that the schema lacks stays text."""
     known = BY_NAME.get(name)
+    if name in SOURCE_NUMBERS:
+        return text.finite(name)
     if known is None:
         return unguarded(text.text(name))
     if known.type == pa.float64():

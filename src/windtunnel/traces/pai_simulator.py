@@ -81,7 +81,7 @@ def read_pai_simulator(path: str | Path, *, bad_rows: str = "raise") -> Trace:
     }
     for name in _ESTIMATES:
         if name in text.table.column_names:
-            columns[name] = text.floats(name, what="a number of seconds")
+            columns[name] = text.finite(name, what="a number of seconds")
     facts = Facts(LICENCE, notes=notes + type_notes, used=_USED)
     return trace_of(path, text, columns, facts, bad_rows)
 

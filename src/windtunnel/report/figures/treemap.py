@@ -60,6 +60,8 @@ def _treemap(series: Series, of: str) -> Answer:
     amounts = ordered[of].to_pylist()
     if not sum(amounts):
         raise Lacking("no GPU job with a workload has a run time")
+    if min(amounts) < 0:  # by the source's own run times: ours are never negative
+        raise Lacking("a workload's run times, by the source, add up to less than 0")
     percent = ordered["job_percent" if of == "num_jobs" else "gpu_time_percent"]
     boxes = squarified(amounts, ASPECT, 1.0)
     jobs_drawn = sum(ordered["num_jobs" if of == "num_jobs" else "n"].to_pylist())
