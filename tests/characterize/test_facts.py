@@ -50,9 +50,7 @@ def test_every_fact_can_be_asked(holed: pa.Table) -> None:
 
 
 @pytest.mark.parametrize("odd", [float("nan"), float("inf"), -float("inf")])
-def test_what_is_no_number_in_a_sources_own_column_is_unknown(
-    backend: Backend, odd: float
-) -> None:
+def test_what_is_no_number_in_a_sources_own_column_is_unknown(backend: Backend, odd: float) -> None:
     jobs = as_jobs(
         {
             "submit_time": [0, 0],

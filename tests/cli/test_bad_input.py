@@ -42,6 +42,18 @@ FILES = {
         ["jobs.csv", "'num_gpus'", "huge", "--oversize reject"],
     ),
     "without a duration": (HEADER + "a,0,,1\n", ["jobs.csv", "'duration'", "--incomplete reject"]),
+    "milliseconds": (
+        HEADER + "a,1677628800000,30,1\n",
+        ["jobs.csv", "'submit_time'", "job 'a'", "milliseconds are no seconds"],
+    ),
+    "out of all proportion": (
+        HEADER + "a,0,1e300,1\nb,0,30,1e300\n",
+        ["jobs.csv", "'duration'", "job 'a'", "'num_gpus'", "job 'b'"],
+    ),
+    "more GPU time than can be counted": (
+        HEADER + "a,0,30,1\nb,0,1e10,1e6\n",
+        ["jobs.csv", "'num_gpus'", "job 'b'", "1e+16"],
+    ),
     "empty": ("", ["jobs.csv", "empty"]),
     "no rows": (HEADER, ["jobs.csv"]),
 }

@@ -310,6 +310,8 @@ def test_what_batsim_cannot_tell_is_told() -> None:
 def test_fractions_are_refused_and_nothing_is_written(tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match=r"Batsim counts resources \(1 row, first in row 2: 0.5"):
         write_batsim(jobs_of(num_gpus=[1.0, 0.5]), tmp_path / "o.csv")
+    with pytest.raises(SchemaError, match="at most 10,000,000 GPUs of a job"):
+        write_batsim(jobs_of(num_gpus=[1e300], start_time=[0.0]), tmp_path / "o.csv")
     assert list(tmp_path.iterdir()) == []
 
 

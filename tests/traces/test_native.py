@@ -60,7 +60,7 @@ def test_a_sources_own_figures_come_back_as_numbers(tmp_path: Path) -> None:
     assert jobs["plan_gpu"].to_pylist() == [100.0, 25.0]
     for fact in ("duration", "wait", "num_gpus"):
         assert spread_by(jobs, source_fact(jobs, fact)).num_rows
-    with pytest.raises(TraceError, match="source_duration.*'inf'.*finite"):
+    with pytest.raises(TraceError, match=r"source_duration.*'inf'.*finite"):
         read_native(written(tmp_path, text.replace("12.5", "inf")))
 
 

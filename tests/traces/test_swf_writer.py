@@ -94,6 +94,8 @@ def test_fractions_are_refused_together_and_nothing_is_written(tmp_path: Path) -
     assert [v.column for v in caught.value.violations] == ["num_gpus", "submit_time"]
     with pytest.raises(SchemaError, match=r"below 2\*\*53"):
         write_swf(jobs_of(duration=[1e300]), tmp_path / "log.swf")
+    with pytest.raises(SchemaError, match=r"'mem_gib'.*less than 2\*\*53 KiB"):
+        write_swf(jobs_of(num_gpus=[1.0], mem_gib=[1e14]), tmp_path / "log.swf")
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(TraceError, match="can be written to"):
         write_swf(jobs_of(num_gpus=[1.0]), tmp_path / "nowhere" / "log.swf")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.cli.proportion import refuse_out_of_proportion
 from windtunnel.cli.screen import progress
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def open_wish(wish: TraceWish, *, show: bool, seed_is_for_trace: bool = False) -
         seed_is_for_trace: see `TraceWish.options`.
 
     Raises:
-        WindtunnelError: it cannot be opened.
+        WindtunnelError: it cannot be opened, or its numbers are out of all proportion.
     """
     options = wish.options(seed_is_for_trace=seed_is_for_trace)
     from windtunnel.traces import registry
@@ -150,7 +151,9 @@ def open_wish(wish: TraceWish, *, show: bool, seed_is_for_trace: bool = False) -
         registry.fetch(name, progress=show)  # with a bar of its own
     source = "standard input" if wish.spec == "-" else wish.spec
     with progress(f"Reading {source}", show=show):
-        return open_trace(wish.spec, format=wish.reader, **options)
+        trace = open_trace(wish.spec, format=wish.reader, **options)
+    refuse_out_of_proportion(trace.jobs)
+    return trace
 
 
 def cluster_for(trace: Trace, chosen: ClusterSpec | None) -> tuple[ClusterSpec, tuple[str, ...]]:

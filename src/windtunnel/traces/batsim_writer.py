@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from windtunnel.errors import SchemaError, Violation, quote
 from windtunnel.schema import as_jobs, source_of
 from windtunnel.traces.batsim import FINAL_STATES
-from windtunnel.traces.interval_set import format_intervals, parse_intervals
+from windtunnel.traces.interval_set import MAX_RESOURCES, format_intervals, parse_intervals
 from windtunnel.traces.native import in_one_piece
 from windtunnel.traces.order import by_submission
 from windtunnel.traces.resource_numbers import number_resources
@@ -170,20 +170,24 @@ def _has(jobs: pa.Table, name: str) -> bool:
 
 
 def _refuse(jobs: pa.Table) -> None:
-    """Refuse fractions of a GPU.
+    """Refuse fractions of a GPU, and more GPUs than an interval set may have.
 
     Raises:
         SchemaError: counts them.
     """
     gpus = np.asarray(jobs["num_gpus"].to_numpy(), dtype=np.float64)
-    broken = np.isfinite(gpus) & (gpus != np.rint(gpus))
-    if broken.any():
-        row = int(broken.argmax())
-        rule = "a whole number: Batsim counts resources"
-        found = Violation(
-            "num_gpus", rule, int(broken.sum()), row + 1, float(gpus[row]), unit="row"
-        )
-        raise SchemaError(f"{source_of(jobs)} as Batsim", [found])
+    found = []
+    for rule, bad in (
+        ("a whole number: Batsim counts resources", gpus != np.rint(gpus)),
+        (f"at most {MAX_RESOURCES:,} GPUs of a job: each is listed", gpus > MAX_RESOURCES),
+    ):
+        broken = bad & np.isfinite(gpus)
+        if broken.any():
+            row, count = int(broken.argmax()), int(broken.sum())
+            value = float(gpus[row])
+            found.append(Violation("num_gpus", rule, count, row + 1, value, unit="row"))
+    if found:
+        raise SchemaError(f"{source_of(jobs)} as Batsim", found)
 
 
 def _columns(jobs: pa.Table, holdings: pa.Table | None) -> dict[str, Sequence[Any]]:

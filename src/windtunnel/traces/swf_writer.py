@@ -148,8 +148,11 @@ def _refuse(jobs: pa.Table) -> None:
     ]
     checks += [
         (name, "a number below 2**53", np.abs(_floats(jobs, name)) >= _EXACT)
-        for name in ("submit_time", "start_time", "duration", "estimate", "num_gpus", "mem_gib")
+        for name in ("submit_time", "start_time", "duration", "estimate", "num_gpus")
     ]
+    # SWF tells memory in KiB a processor: what fits as GiB may not fit so.
+    much = _kib_each(jobs) >= _EXACT
+    checks.append(("mem_gib", "less than 2**53 KiB a processor", much))
     for name, rule, bad in checks:
         known = bad & ~np.isnan(_floats(jobs, name))
         if known.any():
@@ -203,7 +206,7 @@ def _fields(jobs: pa.Table) -> list[np.ndarray]:
     wait = np.where((left >= 0) & (submit >= 0), left - submit, _UNKNOWN)
     gpus = _whole(jobs, "num_gpus")
     waits = np.array([word in _UNSTARTED for word in status], dtype=bool) & (start < 0)
-    each = _floats(jobs, "mem_gib") * _KIB_PER_GIB / np.where(gpus > 0, gpus, np.nan)
+    each = _kib_each(jobs)
     codes = np.array([_STATUS.get(word, _UNKNOWN) for word in status], dtype=np.int64)
     numbered = {name: _numbered(jobs, name) for name in _NAMES}
     ids = jobs["job_id"].to_pylist()
@@ -235,6 +238,14 @@ def _floats(jobs: pa.Table, name: str) -> np.ndarray:
     """Return a column as float64, null as NaN."""
     values = jobs[name].cast(BY_NAME[name].type).to_numpy()
     return np.asarray(values, dtype=np.float64)
+
+
+def _kib_each(jobs: pa.Table) -> np.ndarray:
+    """Return the memory of one processor in KiB, NaN = unknown, or there is no processor."""
+    gpus = np.rint(_floats(jobs, "num_gpus"))
+    with np.errstate(over="ignore"):  # infinite then, which is refused
+        kib: np.ndarray = _floats(jobs, "mem_gib") * _KIB_PER_GIB
+        return kib / np.where(gpus > 0, gpus, np.nan)
 
 
 def _whole(jobs: pa.Table, name: str) -> np.ndarray:
