@@ -307,6 +307,12 @@ def test_what_batsim_cannot_tell_is_told() -> None:
     assert "evalys cannot draw: 1 " in told
 
 
+def test_an_end_that_is_worked_out_is_told() -> None:
+    jobs = jobs_of(start_time=[1.0, 1.0], end_time=[None, 11.0], status=["failed", "failed"])
+    told = " ".join(batsim_losses(jobs))
+    assert "without an end, which is written as start + run time: 1." in told
+
+
 def test_fractions_are_refused_and_nothing_is_written(tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match=r"Batsim counts resources \(1 row, first in row 2: 0.5"):
         write_batsim(jobs_of(num_gpus=[1.0, 0.5]), tmp_path / "o.csv")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -146,6 +147,53 @@ def test_a_separator_in_a_name_beside_an_unknown_state(tmp_path: Path) -> None:
     table = as_jobs({**jobs, "template": ["a|b"]})
     assert back(table, tmp_path / "log.sacct").jobs["template"].to_pylist() == ["a_b"]
     assert any("which becomes _: 1." in text for text in sacct_losses(table))
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"gpu_type": ["A100"], "num_gpus": [0.0]}, "GPU type is not written"),
+        ({"status": [None]}, "without a status"),
+        ({"start_time": [1.0], "status": ["pending"], "duration": [None]}, "that wait and have"),
+        ({"start_time": [1.0], "end_time": [6.0], "status": ["running"]}, "that still run or wait"),
+        ({"start_time": [1.0]}, "without an end"),
+        ({"start_time": [1.0], "end_time": [6.0], "duration": [None]}, "without a run time"),
+        ({"priority": [1e13]}, "whose priority"),
+    ],
+)
+def test_what_reads_back_otherwise_is_said(columns: dict[str, list[Any]], words: str) -> None:
+    given = {"submit_time": [0], "duration": [5.0], "num_gpus": [1], "status": ["failed"]}
+    losses = sacct_losses(as_jobs({**given, **columns}))
+    assert [text for text in losses if words in text and text.endswith(": 1.")]
+
+
+def test_a_priority_that_slurm_cannot_give_costs_no_other_job_its_own(tmp_path: Path) -> None:
+    jobs = as_jobs(
+        {"submit_time": [0, 1, 2], "duration": [5] * 3, "num_gpus": [1] * 3, "priority": [7, -2, 5]}
+    )
+    again = back(jobs, tmp_path / "log.sacct")
+    assert again.jobs["priority"].to_pylist() == [7.0, None, 5.0]
+    assert any("whose priority is no whole number from 0 on: 1." in t for t in sacct_losses(jobs))
+
+
+@pytest.mark.parametrize(
+    "name", ["num_gpus", "num_cpus", "mem_gib", "duration", "estimate", "num_nodes"]
+)
+def test_numbers_that_no_reader_of_the_log_would_take_are_refused(
+    tmp_path: Path, name: str
+) -> None:
+    given = {"submit_time": [0.0], "duration": [5.0], "num_gpus": [1.0], name: pa.array([1e30])}
+    with pytest.raises(SchemaError, match=f"'{name}': expected"):
+        write_sacct(as_jobs(given), tmp_path / "log.sacct")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["num_nodes", "eligible_time"])
+def test_a_further_column_of_words_is_refused(tmp_path: Path, name: str) -> None:
+    jobs = as_jobs({"submit_time": [0.0], "duration": [5.0], "num_gpus": [1.0]})
+    words = jobs.append_column(name, pa.array(["two"]))
+    with pytest.raises(SchemaError, match=f"'{name}': expected numbers"):
+        write_sacct(words, tmp_path / "log.sacct")
 
 
 def test_what_slurm_cannot_count_is_refused(tmp_path: Path) -> None:

@@ -118,6 +118,30 @@ def test_states_that_swf_lacks_are_said() -> None:
     assert swf_losses(jobs_of(status=["failed"])) == ()
 
 
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"mem_gib": [16.0], "num_gpus": [0.0]}, "have memory and no GPUs"),
+        ({"mem_gib": [1.1], "num_gpus": [1.0]}, "fractions of a KiB a processor"),
+        ({"start_time": [1.0], "end_time": [None]}, "have no end"),
+        ({"start_time": [1.0], "end_time": [9.0], "duration": [None]}, "have no run time"),
+        (
+            {"start_time": [1.0], "duration": [None], "status": ["cancelled"]},
+            "read as never started",
+        ),
+    ],
+)
+def test_what_reads_back_otherwise_is_said(columns: dict[str, list[Any]], words: str) -> None:
+    given = {"submit_time": [0.0], "duration": [5.0], "num_gpus": [2.0], **columns}
+    assert [text for text in swf_losses(as_jobs(given)) if words in text and text.endswith(": 1.")]
+
+
+def test_a_run_time_that_only_the_ends_tell_is_written(tmp_path: Path) -> None:
+    jobs = jobs_of(submit_time=[0.0], start_time=[1.0], end_time=[9.0], duration=[None])
+    _, (record,) = written(tmp_path, jobs)
+    assert (record["wait"], record["run"]) == (1, 8)
+
+
 def test_gzip_and_the_same_bytes_twice(tmp_path: Path) -> None:
     jobs = jobs_of(user=["x", "y"])
     write_swf(jobs, tmp_path / "a.swf.gz")

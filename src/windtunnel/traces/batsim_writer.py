@@ -153,6 +153,14 @@ def batsim_losses(jobs: pa.Table, *, holdings: pa.Table | None = None) -> tuple[
             f"or in an unknown state (no state): {merged:,}."
         )
     start = jobs["start_time"].to_pylist()
+    ended = sum(
+        last is None and begin is not None and length is not None and state in _OVER
+        for begin, length, last, state in zip(
+            start, jobs["duration"].to_pylist(), jobs["end_time"].to_pylist(), status, strict=True
+        )
+    )
+    if ended:
+        losses.append(f"Jobs without an end, which is written as start + run time: {ended:,}.")
     unstarted = sum(
         word not in {"cancelled", "pending"} and begin is None
         for word, begin in zip(status, start, strict=True)

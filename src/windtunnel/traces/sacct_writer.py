@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windtunnel.errors import SchemaError, Violation, quote
-from windtunnel.schema import BY_NAME, as_jobs, source_of
+from windtunnel.schema import as_jobs, source_of
 from windtunnel.traces.native import in_one_piece
 from windtunnel.traces.order import by_submission
 from windtunnel.traces.sacct_words import NOTHING, STATES, state_word
@@ -50,6 +50,8 @@ _UNKNOWN = "Unknown"
 _ID = re.compile(r"([0-9]{1,18}(?:_[0-9]{1,18})?(?:\+[0-9]{1,9})?)(?:#[0-9]+)?", re.ASCII)
 _FORMULA = re.compile(r"(^|\|)(\s*[=+\-@])")
 _LATEST = 7_258_118_400
+#: What Slurm's own numbers, and so a reader of its logs, can hold.
+_MAX_COUNT, _MAX_GIB, _MAX_PRIORITY, _MAX_SPAN = 10**9, 10**11, 10**12 - 1, 10**6 * 86_400 - 1
 _CARRIED = {
     *("job_id", "submit_time", "start_time", "end_time", "duration", "estimate", "num_gpus"),
     *("num_cpus", "mem_gib", "gpu_type", "user", "vc", "template", "status", "priority"),
@@ -72,8 +74,8 @@ def write_sacct(jobs: Any, path: str | Path, *, metadata: TraceMetadata | None =
         metadata: gives the epoch.
 
     Raises:
-        SchemaError: the table breaks the schema, has a fraction of a GPU, or a time that lies
-            before 1970 or after 2200.
+        SchemaError: the table breaks the schema, has a fraction of a GPU, a time that lies before
+            1970 or after 2200, or a number that is too large for a log.
         TraceError: the file cannot be written.
     """
     table = as_jobs(jobs)
@@ -108,17 +110,30 @@ def sacct_losses(jobs: pa.Table) -> tuple[str, ...]:
     times = ("submit_time", "start_time", "duration", "estimate")
     rounded = np.any([_is_fraction(_floats(jobs, name)) for name in times], axis=0)
     start, duration = _floats(jobs, "start_time"), _floats(jobs, "duration")
-    priority = _floats(jobs, "priority")
+    priority, gpus = _floats(jobs, "priority"), _floats(jobs, "num_gpus")
     status = np.array(jobs["status"].fill_null("").to_pylist(), dtype=object)
     unstarted = (status == "cancelled") & (np.rint(duration) == 0) & ~np.isnan(start)
-    apart = np.abs(_floats(jobs, "end_time") - start - duration) > 1
+    waiting = (status == "pending") & ~(np.rint(duration) > 0) & ~np.isnan(start)
+    end, told_end = _floats(jobs, "end_time"), start + duration
+    stays = np.isin(status, ("running", "pending"))
+    typed = np.asarray(jobs["gpu_type"].is_valid().to_numpy(zero_copy_only=False), dtype=bool)
+    apart = ~stays & (np.abs(end - told_end) > 1)
     said = (
         (rounded, "whose times have fractions of a second, which are rounded"),
         (_is_fraction(_floats(jobs, "num_cpus")), "with a fraction of a core, which is rounded up"),
         (_several_types(jobs), "that may run on several GPU types, which are not written"),
-        (_is_fraction(priority) | (priority < 0), "whose priority is no whole number from 0 on"),
+        (~_fits(priority) & ~np.isnan(priority), "whose priority is no whole number from 0 on"),
         (unstarted, "cancelled within their first second, which read as never started"),
-        (np.isnan(_floats(jobs, "num_gpus")), "whose GPUs are unknown, which read as none"),
+        (np.isnan(gpus), "whose GPUs are unknown, which read as none"),
+        (typed & ~(gpus > 0), "without GPUs, whose GPU type is not written"),
+        (status == "", "without a status, which read as unknown"),
+        (waiting, "that wait and have a start, which is not written"),
+        (stays & ~np.isnan(end), "that still run or wait and have an end, which is not written"),
+        (~stays & np.isnan(end) & ~np.isnan(told_end), "without an end: it reads as start + run"),
+        (
+            np.isnan(duration) & ~np.isnan(end - start),
+            "without a run time: it reads as end - start",
+        ),
         (_unjoinable(jobs), "of unknown status with a separator in their names, which becomes _"),
         (apart, "whose end is not start + run time, as which it reads"),
     )
@@ -140,7 +155,15 @@ def _refuse(jobs: pa.Table, epoch: float) -> None:
     """
     gpus = _floats(jobs, "num_gpus")
     checks = [("num_gpus", "a whole number: Slurm counts whole GPUs", _is_fraction(gpus))]
-    for name in ("submit_time", "start_time", "end_time"):
+    for name, largest in (
+        *(("num_gpus", _MAX_COUNT), ("num_cpus", _MAX_COUNT), ("mem_gib", _MAX_GIB)),
+        *(("duration", _MAX_SPAN), ("estimate", _MAX_SPAN)),
+    ):
+        checks.append((name, f"at most {largest:,}", _floats(jobs, name) > largest))
+    nodes = _floats(jobs, "num_nodes")
+    strange = ~np.isnan(nodes) & ~((nodes >= 0) & (nodes <= _MAX_COUNT))
+    checks.append(("num_nodes", f"0 to {_MAX_COUNT:,}", strange))
+    for name in ("submit_time", "start_time", "end_time", "eligible_time"):
         moment = _floats(jobs, name) + epoch
         outside = (moment < 0) | (moment > _LATEST)
         checks.append((name, "a time between 1970 and 2200", outside))
@@ -193,13 +216,13 @@ def _columns(jobs: pa.Table, epoch: float) -> dict[str, list[str]]:
         "State": states,
         "ExitCode": ["1:0" if word == "failed" else "0:0" for word in status],
         "Submit": _moments(_floats(jobs, "submit_time") + epoch),
-        "Eligible": _moments(_extra_floats(jobs, "eligible_time") + epoch),
+        "Eligible": _moments(_floats(jobs, "eligible_time") + epoch),
         "Start": _moments(began),
         "End": _moments(end),
         "Elapsed": [_span(seconds) for seconds in elapsed.tolist()],
         "ElapsedRaw": _whole(elapsed),
         "Timelimit": [_span(seconds) for seconds in np.rint(_floats(jobs, "estimate")).tolist()],
-        "NNodes": _whole(_extra_floats(jobs, "num_nodes")),
+        "NNodes": _whole(_floats(jobs, "num_nodes")),
         "NCPUS": _whole(np.ceil(_floats(jobs, "num_cpus"))),
         "ReqTRES": requested,
         "AllocTRES": [cell if has else "" for cell, has in zip(requested, ran, strict=True)],
@@ -208,9 +231,15 @@ def _columns(jobs: pa.Table, epoch: float) -> dict[str, list[str]]:
         "TRESUsageInTot": [""] * rows,
     }
     priority = _floats(jobs, "priority")
-    if not np.isnan(priority).all() and not (_is_fraction(priority) | (priority < 0)).any():
-        columns["Priority"] = _whole(priority)
+    if _fits(priority).any():
+        columns["Priority"] = _whole(np.where(_fits(priority), priority, np.nan))
     return columns
+
+
+def _fits(priority: np.ndarray) -> np.ndarray:
+    """Return which priorities Slurm could have given."""
+    fits: np.ndarray = (priority >= 0) & (priority <= _MAX_PRIORITY) & ~_is_fraction(priority)
+    return fits
 
 
 def _raw_ids(jobs: pa.Table, job_ids: Sequence[str]) -> list[str]:
@@ -236,7 +265,7 @@ def _states(jobs: pa.Table, status: Sequence[str | None]) -> list[str]:
 def _tres(jobs: pa.Table) -> list[str]:
     """Return each job's resources as ``cpu=8,mem=64G,node=1,gres/gpu=8,gres/gpu:a100=8``."""
     cpus = _whole(np.ceil(_floats(jobs, "num_cpus")))
-    nodes = _whole(_extra_floats(jobs, "num_nodes"))
+    nodes = _whole(_floats(jobs, "num_nodes"))
     gpus = _whole(_floats(jobs, "num_gpus"))
     memory = [_memory(gib) for gib in _floats(jobs, "mem_gib").tolist()]
     kinds = [
@@ -328,16 +357,18 @@ def _changed(jobs: pa.Table, name: str) -> int:
 
 
 def _floats(jobs: pa.Table, name: str) -> np.ndarray:
-    """Return a column of the schema as float64, null as NaN."""
-    values = jobs[name].cast(BY_NAME[name].type).to_numpy()
-    return np.asarray(values, dtype=np.float64)
+    """Return any column of numbers as float64; NaN where there is none.
 
-
-def _extra_floats(jobs: pa.Table, name: str) -> np.ndarray:
-    """Return a further column of numbers as float64; NaN where there is none."""
+    Raises:
+        SchemaError: it holds none: in a table from elsewhere, or as text from a CSV file.
+    """
     if name not in jobs.column_names:
         return np.full(jobs.num_rows, np.nan)
-    numbers = pc.cast(jobs[name], "float64")
+    try:
+        numbers = pc.cast(jobs[name], "float64")
+    except pa.ArrowException as error:
+        found = [Violation(name, "numbers, as an sacct log has there")]
+        raise SchemaError(f"{source_of(jobs)} as an sacct log", found) from error
     return np.asarray(numbers.to_numpy(), dtype=np.float64)
 
 

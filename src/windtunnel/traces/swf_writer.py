@@ -109,11 +109,34 @@ def swf_losses(jobs: pa.Table) -> tuple[str, ...]:
             losses.append(f"The {plural} are not numbers: they are numbered as they appear.")
     times = [_floats(jobs, name) for name in ("submit_time", "start_time", "duration", "estimate")]
     rounded = np.any([np.isfinite(t) & (t != np.rint(t)) for t in times], axis=0)
+    start, run, end = (_floats(jobs, name) for name in ("start_time", "duration", "end_time"))
+    cancelled = np.array([s == "cancelled" for s in jobs["status"].to_pylist()], dtype=bool)
+    memory, each = _floats(jobs, "mem_gib"), _kib_each(jobs)
     for count, what in (
         (int(rounded.sum()), "had times with fractions of a second, which are rounded"),
         (_merged(jobs), "ended by timeout, node failure, lack of memory or preemption: failed"),
         (_bent(jobs), "ended at another time than start + run time (which SWF holds alone)"),
         (_open(jobs), "still run or wait, or have an unknown status: written as -1"),
+        (
+            int((np.isnan(end) & ~np.isnan(start + run)).sum()),
+            "have no end (SWF tells it by start + run time)",
+        ),
+        (
+            int((np.isnan(run) & ~np.isnan(end - start)).sum()),
+            "have no run time, which is written as end - start",
+        ),
+        (
+            int((cancelled & np.isnan(run) & np.isnan(end) & ~np.isnan(start)).sum()),
+            "were cancelled after a start without a run time, which read as never started",
+        ),
+        (
+            int((~np.isnan(memory) & np.isnan(each)).sum()),
+            "have memory and no GPUs, which SWF cannot tell as memory a processor",
+        ),
+        (
+            int((np.isfinite(each) & (each != np.rint(each))).sum()),
+            "have memory with fractions of a KiB a processor, which are rounded",
+        ),
     ):
         if count:
             losses.append(f"Jobs that {what}: {count:,}.")
@@ -200,7 +223,10 @@ def _fields(jobs: pa.Table) -> list[np.ndarray]:
     submit, start = _whole(jobs, "submit_time"), _whole(jobs, "start_time")
     status = jobs["status"].to_pylist()
     # Of a job cancelled in the queue the wait says when it left, as long as no run time is told.
-    in_queue = (start < 0) & (_whole(jobs, "duration") < 0)
+    run = _floats(jobs, "duration")
+    run = _integers(np.where(np.isnan(run), np.rint(_floats(jobs, "end_time")) - start, run))
+    run[(start < 0) & np.isnan(_floats(jobs, "duration"))] = _UNKNOWN
+    in_queue = (start < 0) & (run < 0)
     in_queue &= np.array([word == "cancelled" for word in status], dtype=bool)
     left = np.where(in_queue, _whole(jobs, "end_time"), start)
     wait = np.where((left >= 0) & (submit >= 0), left - submit, _UNKNOWN)
@@ -216,7 +242,7 @@ def _fields(jobs: pa.Table) -> list[np.ndarray]:
         number,
         submit,
         wait,
-        _whole(jobs, "duration"),
+        run,
         np.where(waits, _UNKNOWN, gpus),
         unknown,
         unknown,
