@@ -8,6 +8,7 @@ import os
 import pickle
 import struct
 import subprocess
+import time
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
@@ -203,6 +204,25 @@ def test_bombs_take_no_memory(tmp_path: Path) -> None:
     path.write_bytes(good)
     with pytest.raises(TraceError, match="pairs"):
         percentiles(path)
+
+
+@pytest.mark.parametrize(
+    "steps", [b"(", b"]a", b"K\x01", b"cnumpy\nndarray\n", b"(cnumpy\nndarray\n)R", b"\x85"]
+)
+def test_millions_of_steps_are_refused_at_once(tmp_path: Path, steps: bytes) -> None:
+    path = tmp_path / "long.pkl"
+    path.write_bytes(_op(b"])" + steps * (20_000_000 // len(steps))))
+    began = time.process_time()
+    with pytest.raises(TraceError, match="steps"):
+        percentiles(path)
+    assert time.process_time() - began < 2.0
+
+
+@pytest.mark.parametrize("protocol", range(6))
+def test_as_many_arrays_as_anybody_has_are_read(tmp_path: Path, protocol: int) -> None:
+    path = tmp_path / "many.pkl"
+    path.write_bytes(pickle.dumps([np.arange(9.0) for _ in range(2000)], protocol=protocol))
+    assert percentiles(path).num_rows == 9000
 
 
 @pytest.mark.parametrize("protocol", [0, 2, 4, 5])

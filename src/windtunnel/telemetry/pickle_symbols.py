@@ -36,6 +36,8 @@ _EMPTY: dict[str, Callable[[], Any]] = {
 _PUTS = frozenset(("PUT", "BINPUT", "LONG_BINPUT"))
 _GETS = frozenset(("GET", "BINGET", "LONG_BINGET"))
 _NOTHING = frozenset(("PROTO", "FRAME"))
+#: A list of a thousand arrays takes a sixth of these; what takes more is made to take time.
+MAX_STEPS = 200_000
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,11 @@ class _Reading:
             with warnings.catch_warnings():
                 # An escape that Python's own texts do not have: nobody's pickle.
                 warnings.simplefilter("error", DeprecationWarning)
-                for name, argument in self._opcodes(data):
+                for step, (name, argument) in enumerate(self._opcodes(data)):
+                    if step == MAX_STEPS:
+                        raise self._refused(
+                            f"a pickle of at most {MAX_STEPS:,} steps", "Arrays need far fewer."
+                        )
                     if name == "STOP":
                         return self._stack.pop()
                     self._take(name, argument)
