@@ -162,6 +162,7 @@ def test_the_content_tells_the_format(tmp_path: Path) -> None:
         ({"jobs": []}, "at least one job"),
         ({"jobs": [{"id": 1}]}, r"Batsim workload.*subtime.*\$\.jobs\[0\]"),
         ({"jobs": [WORKLOAD["jobs"][0] | {"res": "8"}]}, r"\$\.jobs\[0\]\.res"),
+        ({"jobs": [WORKLOAD["jobs"][0] | {"res": 10**400}]}, r"\$\.jobs\[0\]\.res"),
         ({"jobs": [WORKLOAD["jobs"][0] | {"profile": "lon"}]}, "'lon'.*job 1.*mean 'long'"),
         ({"profiles": {}}, "name of one of the profiles"),
         ({"profiles": {**WORKLOAD["profiles"], "long": {"type": "delay"}}}, "a delay in seconds"),

@@ -343,6 +343,12 @@ def test_what_is_no_quantity_is_refused(text: str) -> None:
         quantity(text)
 
 
+@pytest.mark.parametrize("priority", [2**31, -(2**31) - 1, 2**63, 10**400])
+def test_a_priority_beyond_32_bits_is_refused(tmp_path: Path, priority: int) -> None:
+    with pytest.raises(TraceError, match="priority"):
+        read(tmp_path, workload(spec={"priority": priority}))
+
+
 def test_init_containers_sidecars_overhead_and_limits() -> None:
     """By hand: containers 3 + 1, sidecar 1 = 5; second init 6 + sidecar 1 = 7; overhead 1 = 8."""
     spec = msgspec.convert(

@@ -6,7 +6,7 @@ is taken as one GPU.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import numpy as np
@@ -108,10 +108,14 @@ def read_batsim(path: str | Path, *, bad_rows: str = "raise") -> Trace:
     return Trace(jobs, about, holdings=holdings)
 
 
+#: A number of resources that can be counted; that it may not be negative is the schema's rule.
+_Resources = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+
+
 class _Job(msgspec.Struct):
     id: str | int
     subtime: float
-    res: int
+    res: _Resources
     profile: str | int
     walltime: float | None = None
 

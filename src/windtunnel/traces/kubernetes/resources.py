@@ -15,6 +15,8 @@ import msgspec
 
 #: A whole number from 0 on, as Kubernetes has them (int32).
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+#: A priority as Kubernetes has it, 32 bits.
+Priority = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 
 _QUANTITY = re.compile(
     r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]{1,3})|([numkMGTPE]|[KMGTPE]i)?)",
@@ -98,7 +100,7 @@ class PodSpec(msgspec.Struct, rename="camel"):
     overhead: dict[str, str | int | float] | None = None
     node_selector: dict[str, str] | None = None
     node_name: str | None = None
-    priority: int | None = None
+    priority: Priority | None = None
     active_deadline_seconds: Count | None = None
 
     def asked(self) -> dict[str, Decimal]:

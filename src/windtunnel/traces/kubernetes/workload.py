@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from windtunnel.traces.kubernetes.objects import Condition, Meta  # noqa: TC001 - msgspec reads them
-from windtunnel.traces.kubernetes.resources import Count, Gang, PodSpec, is_gpu, is_mig
+from windtunnel.traces.kubernetes.resources import Count, Gang, PodSpec, Priority, is_gpu, is_mig
 from windtunnel.traces.kubernetes.rows import JobRow, TaskRow, user_of
 from windtunnel.traces.kubernetes.runs import NOT_SEEN, READ, Run, Transition, rebuild
 
@@ -60,7 +60,7 @@ class _PodSet(msgspec.Struct):
 class _Spec(msgspec.Struct, rename="camel"):
     pod_sets: list[_PodSet]
     queue_name: str | None = None
-    priority: int | None = None
+    priority: Priority | None = None
     maximum_execution_time_seconds: Count | None = None
 
 
