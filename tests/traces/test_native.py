@@ -222,3 +222,33 @@ def test_broken_parquet(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"]), path)
     with pytest.raises(TraceError, match=r"each column name once"):
         read_native(path)
+
+
+@pytest.mark.parametrize("name", ["job_id", "submit_time", "user", "priority", "note"])
+@pytest.mark.parametrize(
+    "kind",
+    [pa.timestamp("us", "Mars/Phobos"), pa.timestamp("s"), pa.time64("ns"), pa.duration("ns")],
+    ids=str,
+)
+def test_times_of_any_zone_and_size_in_a_column_are_no_traceback(
+    tmp_path: Path, name: str, kind: pa.DataType
+) -> None:
+    """Python makes no time of a zone that it does not know, nor of years beyond its own."""
+    plain = {"job_id": ["a"], "submit_time": [0.0], "duration": [1.0], "num_gpus": [1.0]}
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({**plain, name: pa.array([2**40], pa.int64()).cast(kind)}), path)
+    if name in {"submit_time", "priority"} or (name != "note" and "Mars" in str(kind)):
+        with pytest.raises(SchemaError, match=name):
+            read_native(path)
+    else:
+        assert read_native(path).jobs.num_rows == 1
+
+
+def test_views_of_texts_are_texts(tmp_path: Path) -> None:
+    plain = {"job_id": ["b", "a"], "submit_time": [1.0, 0.0], "duration": [1.0] * 2}
+    note = pa.array(["x", "y"], pa.string_view())
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({**plain, "num_gpus": [1.0] * 2, "note": note}), path)
+    jobs = read_native(path).jobs
+    assert jobs["note"].type == pa.string()
+    assert jobs.take([1, 0])["note"].to_pylist() == ["y", "x"]

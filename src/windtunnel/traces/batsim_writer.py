@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from windtunnel.errors import SchemaError, Violation, quote
 from windtunnel.schema import as_jobs, source_of
 from windtunnel.traces.batsim import FINAL_STATES
+from windtunnel.traces.carried import check_carried
 from windtunnel.traces.interval_set import MAX_RESOURCES, format_intervals, parse_intervals
 from windtunnel.traces.native import in_one_piece
 from windtunnel.traces.order import by_submission
@@ -80,6 +81,7 @@ def write_batsim(jobs: Any, path: str | Path, *, holdings: pa.Table | None = Non
         TraceError: the file cannot be written.
     """
     table = as_jobs(jobs)
+    check_carried(table, _CARRIED, "Batsim")
     _refuse(table)
     table, _, _ = by_submission(table, range(table.num_rows))
     columns = _columns(table, holdings)
@@ -276,7 +278,7 @@ def _resources(
         ]
     if _has(jobs, "allocated_resources"):
         cells = jobs["allocated_resources"].cast(pa.string()).to_pylist()
-        return [None if cell is None else _canonical(cell) for cell in cells]
+        return [None if cell is None or not cell.strip() else _canonical(cell) for cell in cells]
     gpus = jobs["num_gpus"].to_pylist()
     ran = [
         row
@@ -293,11 +295,16 @@ def _resources(
 
 
 def _canonical(cell: str) -> str:
-    """Return an interval set in its canonical form; what is none stays as it is."""
+    """Return an interval set in its canonical form.
+
+    Raises:
+        SchemaError: it is none.
+    """
     try:
         spans = parse_intervals(cell)
-    except ValueError:
-        return cell
+    except ValueError as error:
+        found = Violation("allocated_resources", "interval sets such as 0-7 12", 1, value=cell)
+        raise SchemaError("jobs as Batsim", [found]) from error
     return " ".join(str(low) if low == high else f"{low}-{high}" for low, high in spans)
 
 

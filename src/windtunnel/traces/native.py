@@ -115,10 +115,18 @@ def _odd(values: pa.ChunkedArray, kind: pa.DataType) -> str:
         try:
             value.cast(kind)
         except pa.ArrowInvalid:
-            return f"not {quote(value.as_py())} in row {row:,}"
+            return f"not {_shown(value)} in row {row:,}"
         except pa.ArrowException:
             break
     return f"not {quote(str(values.type))}"
+
+
+def _shown(value: pa.Scalar) -> str:
+    """Return a value as it may be shown; one that Python has no word for by its type."""
+    try:
+        return quote(value.as_py())
+    except (pa.ArrowException, ValueError, OverflowError):  # a time in a zone that nobody knows
+        return f"a value of type {value.type}"
 
 
 def write_csv(jobs: Any, path: str | Path) -> None:

@@ -269,7 +269,8 @@ def _tasks(jobs: pa.Table) -> pa.Table:
             np.asarray(jobs[name].cast(pa.float64()).to_numpy(), dtype=np.float64)
             for name in (f"num_{kind}s", f"{kind}_capacity", f"{kind}_usage")
         )
-        share = usage / np.where(capacity > 0, capacity, np.nan)
+        with np.errstate(invalid="ignore"):  # infinite of infinite: unknown
+            share = usage / np.where(capacity > 0, capacity, np.nan)
         return pa.array(share * count, pa.float64(), from_pandas=True)
 
     columns = {

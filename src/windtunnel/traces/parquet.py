@@ -57,10 +57,21 @@ def read_parquet(source: Any, file: str, what: str = WHOLE) -> pa.Table:
             check_growth(parquet.metadata, size, file)
             table = parquet.read()
             table.validate(full=True)
+            table = _without_views(table)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise damaged(file, error, what) from error
     if table.num_rows == 0:
         raise TraceError(file, "at least one row", hint="The table has columns and no rows.")
+    return table
+
+
+def _without_views(table: pa.Table) -> pa.Table:
+    """Return a table with plain texts for views of texts, which Arrow can read but not sort."""
+    plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+    for place, field in enumerate(table.schema):
+        if field.type in plain:
+            column = table.column(place).cast(plain[field.type])
+            table = table.set_column(place, field.name, column)
     return table
 
 

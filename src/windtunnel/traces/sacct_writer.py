@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from windtunnel.errors import SchemaError, Violation, quote
 from windtunnel.schema import as_jobs, source_of
+from windtunnel.traces.carried import check_carried
 from windtunnel.traces.native import in_one_piece
 from windtunnel.traces.order import by_submission
 from windtunnel.traces.sacct_words import NOTHING, STATES, state_word
@@ -79,6 +80,7 @@ def write_sacct(jobs: Any, path: str | Path, *, metadata: TraceMetadata | None =
         TraceError: the file cannot be written.
     """
     table = as_jobs(jobs)
+    check_carried(table, _CARRIED, "an sacct log")
     epoch = 0.0
     if metadata is not None and metadata.epoch is not None:
         epoch = datetime.fromisoformat(metadata.epoch).timestamp()
@@ -168,16 +170,9 @@ def _refuse(jobs: pa.Table, epoch: float) -> None:
         outside = (moment < 0) | (moment > _LATEST)
         checks.append((name, "a time between 1970 and 2200", outside))
     found = [
-        Violation(
-            name,
-            rule,
-            int(bad.sum()),
-            int(bad.argmax()) + 1,
-            jobs[name][int(bad.argmax())].as_py(),
-            unit="row",
-        )
+        Violation(name, rule, int(bad.sum()), row + 1, jobs[name][row].as_py(), unit="row")
         for name, rule, bad in checks
-        if bad.any()
+        for row in np.flatnonzero(bad)[:1].tolist()
     ]
     if found:
         raise SchemaError(f"{source_of(jobs)} as an sacct log", found)
@@ -379,7 +374,7 @@ def _is_fraction(values: np.ndarray) -> np.ndarray:
 
 def _whole(values: np.ndarray) -> list[str]:
     """Return whole numbers as text, NaN as nothing."""
-    return ["" if np.isnan(number) else f"{number:.0f}" for number in values.tolist()]
+    return ["" if np.isnan(number) else f"{number + 0.0:.0f}" for number in values.tolist()]
 
 
 def _moments(seconds: np.ndarray) -> list[str]:

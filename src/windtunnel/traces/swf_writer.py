@@ -15,6 +15,7 @@ import numpy as np
 
 from windtunnel.errors import SchemaError, Violation, quote
 from windtunnel.schema import BY_NAME, as_jobs, source_of
+from windtunnel.traces.carried import check_carried
 from windtunnel.traces.native import in_one_piece
 from windtunnel.traces.order import by_submission
 
@@ -76,6 +77,7 @@ def write_swf(
         TraceError: the file cannot be written.
     """
     table = as_jobs(jobs)
+    check_carried(table, _CARRIED, "SWF")
     _refuse(table)
     table, _, _ = by_submission(table, range(table.num_rows))
     losses = swf_losses(table)
