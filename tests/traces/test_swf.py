@@ -151,6 +151,7 @@ def test_a_doubtful_header_is_noted(tmp_path: Path) -> None:
         (";h\n1 2 3\n", "line 2: expected 18 fields, found 3"),
         (record(f1=1, f2=0, f4=1, f5=1) + "2 0 -1 1", "line 2: expected 18 fields, found 4.*cut"),
         (record(f1=1, f2=0).replace("-1", "x", 1), "line 1, column 'wait': found 'x'"),
+        (record(f1=1, f2=0, f6=7).replace(" 7 ", " x "), "column 'average_cpu': found 'x'"),
         (record(f1=1.5, f2=0), "column 'job': found '1.5'; expected a whole number"),
         (record(f1=1, f2=0, f11=9), "column 'status': found '9'; expected one of"),
         ("; only a header\n", "only blank lines"),

@@ -140,7 +140,8 @@ def _check_unbroken(text: TextTable) -> None:
         TraceError: one is; names its line.
     """
     for name in ("job_type", "total_steps", "scale_factor", "arrival_time"):
-        empty = np.flatnonzero(text.text(name).is_null().to_numpy(zero_copy_only=False))
+        cells = pc.fill_null(pc.utf8_trim_whitespace(text.text(name)), "")
+        empty = np.flatnonzero(pc.equal(cells, "").to_numpy(zero_copy_only=False))
         if len(empty):
             line = int(text.lines[int(empty[0])])
             raise TraceError(text.file, "a value in this column", row=line, column=name)

@@ -149,6 +149,7 @@ def _columns(text: TextTable) -> tuple[pa.Table, pa.ChunkedArray]:
         values = text.integers(name, what="a whole number, or -1 where unknown").cast(pa.string())
         return pc.if_else(pc.equal(values, "-1"), pa.scalar(None, pa.string()), values)
 
+    number("average_cpu")  # is not kept, but a line whose fields have slipped is no record
     submit, wait, run = number("submit"), number("wait"), number("run")
     gpus = pc.coalesce(number("procs"), number("requested_procs"))
     left = pc.add(submit, wait)

@@ -157,16 +157,18 @@ def jobs_of(  # noqa: PLR0917 - the tables that make it
     last = looked_up(index_of(told.last_status[leader]), pa.array(words, pa.string()))
     word = pc.coalesce(_taken(tasks, "status", task), last.cast(pa.string()))
     plans = {name: _taken(tasks, name, task) for name in ("plan_cpu", "plan_gpu", "plan_mem")}
+    with np.errstate(over="ignore"):  # infinite then, which the schema refuses
+        gpus, cpus, memory = (gang * _floats(plans[f"plan_{of}"]) for of in ("gpu", "cpu", "mem"))
     columns = {
         "job_id": named.job_id.take(task),
         "submit_time": submit,
         "start_time": start,
         "end_time": end,
         "duration": told.mean_run[leader],
-        "num_gpus": gang * _floats(plans["plan_gpu"]) / 100,
+        "num_gpus": gpus / 100,
         "num_tasks": pa.array(gang, from_pandas=True).cast(pa.int32()),
-        "num_cpus": gang * _floats(plans["plan_cpu"]) / 100,
-        "mem_gib": gang * _floats(plans["plan_mem"]),
+        "num_cpus": cpus / 100,
+        "mem_gib": memory,
         "gpu_type": _taken(groups, "gpu_type_spec", group),
         "user": user,
         "workload": _taken(groups, "workload", group),
