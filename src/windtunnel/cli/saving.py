@@ -32,13 +32,15 @@ def save_table(table: pa.Table, path: Path) -> None:
         if path.suffix.lower() == ".parquet":
             import pyarrow.parquet as pq
 
-            pq.write_table(table, temporary, compression="zstd")
+            with temporary.open("wb") as raw:
+                pq.write_table(table, raw, compression="zstd")
         else:
             import pyarrow.csv as pcsv
 
             from windtunnel.traces.spreadsheet import guarded_table
 
-            pcsv.write_csv(guarded_table(_flat(table)), temporary)
+            with temporary.open("wb") as raw:
+                pcsv.write_csv(guarded_table(_flat(table)), raw)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -177,7 +177,12 @@ def write_parquet(jobs: Any, path: str | Path) -> None:
     """
     # Where the table came from (a path on this machine) is no part of it.
     table = as_jobs(jobs).replace_schema_metadata(None)
-    in_one_piece(path, lambda temporary: pq.write_table(table, temporary, compression="zstd"))
+
+    def write(temporary: Path) -> None:
+        with temporary.open("wb") as raw:  # Arrow takes a path for an address, of UTF-8
+            pq.write_table(table, raw, compression="zstd")
+
+    in_one_piece(path, write)
 
 
 def in_one_piece(path: str | Path, write: Callable[[Path], None]) -> None:

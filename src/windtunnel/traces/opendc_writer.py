@@ -287,7 +287,8 @@ def _in_one_piece(folder: Path, tables: dict[str, pa.Table]) -> None:
     try:
         scratch.mkdir()
         for part, table in zip(parts, tables.values(), strict=True):
-            pq.write_table(table, part.temporary, compression="zstd")
+            with part.temporary.open("wb") as raw:
+                pq.write_table(table, raw, compression="zstd")
         if not folder.exists():
             scratch.rename(folder)
             return

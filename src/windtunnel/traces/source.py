@@ -34,7 +34,7 @@ _SAID = 160
 
 def source_name(path: str | Path) -> str:
     """Return what to call a source in messages: the path as given, or ``standard input``."""
-    return "standard input" if str(path) == STDIN else str(path)
+    return "standard input" if str(path) == STDIN else _as_text(str(path))
 
 
 def short_name(path: str | Path) -> str:
@@ -48,7 +48,16 @@ def short_name(path: str | Path) -> str:
     name = Path(path).name
     for ending in (".gz", ".csv", ".parquet", ".swf", ".json", ".txt"):
         name = name.removesuffix(ending)
-    return name or str(path)
+    return _as_text(name or str(path))
+
+
+def _as_text(path: str) -> str:
+    r"""Return a path as text that can be written: a byte that is no UTF-8 as U+FFFD.
+
+    >>> _as_text("gr\udcf6\udcdfe.csv")
+    'gr\ufffd\ufffde.csv'
+    """
+    return path.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def said(error: Exception) -> str:
