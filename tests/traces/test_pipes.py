@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import os
+import sys
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -100,6 +104,38 @@ def test_the_first_jobs_of_a_log_in_a_pipe_are_not_lost(pipe: Path) -> None:
 
     threading.Thread(target=write, daemon=True).start()
     refusal(lambda: open_trace(pipe))
+
+
+SACCT = "JobID|State|Submit|Start|End|AllocTRES\n" + "".join(
+    f"{i}|COMPLETED|{1000 + i}|{1001 + i}|{1009 + i}|gres/gpu=2\n" for i in range(50)
+)
+
+
+@pytest.mark.parametrize("text", [SACCT, SWF[:6400], f"; Version: 2.2\n{SWF[:6400]}"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize("step", [1, 7, 10**6])
+def test_standard_input_that_comes_in_pieces(
+    monkeypatch: pytest.MonkeyPatch, text: str, pack: Callable[[bytes], bytes], step: int
+) -> None:
+    """The format is told by the first bytes, not by those that happened to come first."""
+    data = pack(text.encode())
+    reading, writing = os.pipe()
+
+    def write() -> None:
+        with os.fdopen(writing, "wb", buffering=0) as stream:
+            for start in range(0, len(data), step):
+                stream.write(data[start : start + step])
+                if start < 100:
+                    time.sleep(0.001)
+
+    thread = threading.Thread(target=write, daemon=True)
+    thread.start()
+    with os.fdopen(reading, "rb") as raw:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(raw))
+        assert open_trace("-").jobs.num_rows == text.count("\n") - text.count("; ") - (
+            text == SACCT
+        )
+    thread.join()
 
 
 def test_a_parquet_file_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import sys
 import zlib
 from pathlib import Path
 from typing import IO, Any
+from weakref import WeakKeyDictionary
 
 from windtunnel.errors import TraceError
 
@@ -28,6 +29,8 @@ MAX_RATIO = 200
 RATIO_FLOOR = 64 * 2**20
 _CHUNK = 4 * 2**20
 _GZIP_MAGIC = b"\x1f\x8b"
+#: What was taken of a pipe to look at it, until the pipe is read.
+_TAKEN: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()
 #: Characters of another library's message that are shown.
 _SAID = 160
 
@@ -133,15 +136,20 @@ def _stdin() -> IO[bytes]:
 
 
 def _peeked(stream: Any, size: int) -> bytes:
-    """Return what a stream will give next, without taking it; less where less has come so far."""
-    if isinstance(stream, io.BufferedReader):
-        return stream.peek(size)[:size]
-    if not stream.seekable():
-        return b""
-    place = stream.tell()
-    head: bytes = stream.read(size)
-    stream.seek(place)
-    return head
+    """Return what a stream will give next; `_Unclosed` will give it again.
+
+    A pipe is waited for: what has come so far is a matter of chance.
+    """
+    if stream.seekable():
+        place = stream.tell()
+        head: bytes = stream.read(size)
+        stream.seek(place)
+        return head
+    taken = _TAKEN.get(stream, b"")
+    if len(taken) < size:
+        taken += stream.read(size - len(taken))
+        _TAKEN[stream] = taken
+    return taken[:size]
 
 
 def _open(path: str | Path) -> io.BufferedReader:
@@ -180,13 +188,15 @@ class _Unclosed(io.RawIOBase):
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
+        self._first = _TAKEN.pop(stream, b"")
         self._position = 0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        data = self._stream.read(len(buffer))
+        data = self._first[: len(buffer)] or self._stream.read(len(buffer))
+        self._first = self._first[len(data) :]
         buffer[: len(data)] = data
         self._position += len(data)
         return len(data)

@@ -6,6 +6,7 @@ GPU. Reference: https://www.cs.huji.ac.il/labs/parallel/workload/swf.html.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,6 +47,7 @@ FIELDS: tuple[str, ...] = (
     "preceding_job",
     "think_time",
 )
+_RECORD = re.compile(rb"[-+.0-9eE\s]+")
 _KIB_PER_GIB = 1024**2
 #: Codes 2, 3 and 4 are parts of a job that was interrupted: "will be continued", and the last part.
 _STATUS = {
@@ -61,7 +63,16 @@ _PART, _LAST_PARTS = "2", ("3", "4")
 _CANCELLED = "5"
 
 
-@reader("swf", extensions=(".swf",))
+def _looks_swf(head: bytes) -> bool:
+    """Return whether a file begins with a comment of SWF's, or with a record."""
+    lines = head.removeprefix(b"\xef\xbb\xbf").lstrip().splitlines()
+    first = lines[0].strip() if lines else b""
+    if first.startswith(b";"):
+        return b";" not in first.lstrip(b";")
+    return len(first.split()) == len(FIELDS) and _RECORD.fullmatch(first) is not None
+
+
+@reader("swf", extensions=(".swf",), sniff=_looks_swf)
 def read_swf(path: str | Path, *, bad_rows: str = "raise") -> Trace:
     """Read a log in the Standard Workload Format.
 
