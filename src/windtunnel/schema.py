@@ -208,12 +208,14 @@ def _built(table: pa.Table, source: str) -> tuple[pa.Table, list[Violation]]:
             arrays[column.name] = pa.nulls(table.num_rows, column.type)
     if "duration" not in table.column_names:
         arrays["duration"] = pc.subtract(arrays["end_time"], arrays["start_time"])
-    extras = {n: table[n] for n in table.column_names if n not in BY_NAME}
     metadata = {**(table.schema.metadata or {}), _SOURCE: source.encode()}
     jobs = pa.table(arrays, schema=JOBS.with_metadata(metadata))
-    for name, values in extras.items():
-        jobs = jobs.append_column(name, values)
-    return jobs, violations
+    # All at once: one by one the time would grow with the square of their number.
+    named = zip(table.column_names, table.columns, strict=True)
+    extras = [(name, values) for name, values in named if name not in BY_NAME]
+    fields = [*jobs.schema, *(pa.field(name, values.type) for name, values in extras)]
+    columns = [*jobs.columns, *(values for _, values in extras)]
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata)), violations
 
 
 def _derivable(name: str, table: pa.Table) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windtunnel.errors import SpecError, TraceError
+from windtunnel.schema import JOBS
 from windtunnel.traces import records, tabular
+from windtunnel.traces.native import read_native
 from windtunnel.traces.source import read_head, short_name
 from windtunnel.traces.tabular import parse_text, read_text
 
@@ -196,6 +199,18 @@ def test_two_stray_quotes_do_not_swallow_the_rows_between() -> None:
     # Text over several lines that is quoted as a whole is a field like any other.
     kept = parse_text(b'job_id,num_gpus\n"a\nb",1\nc,2\n', "t.csv").table
     assert kept["job_id"].to_pylist() == ["a\nb", "c"]
+
+
+def test_thousands_of_columns_take_no_square_of_time(tmp_path: Path) -> None:
+    names = ",".join(f"c{number}" for number in range(15_000))
+    path = tmp_path / "wide.csv"
+    path.write_text(f"job_id,submit_time,duration,num_gpus,{names}\na,0,1,1{',x' * 15_000}\n")
+    began = time.process_time()
+    assert read_native(path).jobs.num_columns == len(JOBS.names) + 15_000
+    assert time.process_time() - began < 5.0
+    path.write_text(names + "," + names.replace("c", "d") + "\n")
+    with pytest.raises(TraceError, match=r"line 1.*30,000 columns.*at most 20,000"):
+        read_native(path)
 
 
 def test_unquoted_text_keeps_its_quotes() -> None:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: No gang has more tasks, as the jobs table counts them in 32 bits.
 MAX_GANG = 2**31 - 1
+#: A table of jobs has a few dozen columns; hundreds of thousands are none.
+MAX_COLUMNS = 20_000
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class TextTable:
             TraceError: one is missing; the nearest name in the file is suggested.
         """
         for name in names:
-            if name not in self.table.column_names:
+            if self.table.schema.get_field_index(name) < 0:  # of many columns faster than names
                 raise TraceError.missing_column(self.file, name, self.table.column_names)
 
     def text(self, name: str) -> pa.ChunkedArray:
@@ -240,6 +242,10 @@ def parse_text(
     names = list(columns) if columns is not None else None
     if names is None:
         names, start, line = read_header(data, start, line, file, delimiter, quoted=quoted)
+    if len(names) > MAX_COLUMNS:
+        raise TraceError(
+            file, f"at most {MAX_COLUMNS:,} columns", row=line - 1, value=f"{len(names):,} columns"
+        )
     body = memoryview(data)[start:]
     quote_char = '"' if quoted else None
     try:
