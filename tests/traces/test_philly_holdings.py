@@ -125,3 +125,10 @@ def test_a_time_that_is_none_is_named_by_its_record(tmp_path: Path) -> None:
                 ],
             ),
         )
+
+
+def test_a_log_without_any_attempt_holds_nothing(tmp_path: Path) -> None:
+    trace = raw(tmp_path, ("a", "2017-10-02 08:00:00", []), ("b", "2017-10-02 09:00:00", []))
+    assert rows(trace) == []
+    assert trace.jobs["num_gpus"].to_pylist() == [None, None]
+    assert any("2 jobs have no attempt" in note for note in trace.metadata.notes)

@@ -120,7 +120,8 @@ def attempt_holdings(
     attempts = [attempt for job in jobs for attempt in job.attempts or ()]
     first = np.searchsorted(owners, owners, side="left")
     ordinal = np.arange(len(owners)) - first
-    is_last = np.append(owners[1:] != owners[:-1], [True] * bool(len(owners)))
+    is_last = np.ones(len(owners), bool)
+    is_last[:-1] = owners[1:] != owners[:-1]
     start, end = _instants(attempts, owners, ordinal, submit, zone=zone, file=file)
     reasons = (
         (np.isnan(start), _NO_START),
