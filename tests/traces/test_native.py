@@ -52,13 +52,13 @@ def test_extra_columns_stay_as_text(tmp_path: Path) -> None:
 
 def test_a_sources_own_figures_come_back_as_numbers(tmp_path: Path) -> None:
     """As text they could not be drawn: ``describe`` refused the table that ``convert`` had made."""
-    names = ("source_duration", "source_queue", "plan_gpu")
+    names = ("source_duration", "source_queue", "plan_gpu", "instance_start", "task_end")
     text = MINIMAL.replace("num_gpus\n", f"num_gpus,{','.join(names)}\n")
-    text = text.replace(",1\n", ",1,12.5,,100\n").replace(",0.5\n", ",0.5,nan,3,25\n")
+    text = text.replace(",1\n", ",1,12.5,,100,3,9\n").replace(",0.5\n", ",0.5,nan,3,25,,\n")
     jobs = read_native(written(tmp_path, text)).jobs
     assert jobs["source_queue"].to_pylist() == [None, 3.0]
     assert jobs["plan_gpu"].to_pylist() == [100.0, 25.0]
-    for fact in ("duration", "wait", "num_gpus"):
+    for fact in ("duration", "wait", "num_gpus", "wait_share"):
         assert spread_by(jobs, source_fact(jobs, fact)).num_rows
     with pytest.raises(TraceError, match=r"source_duration.*'inf'.*finite"):
         read_native(written(tmp_path, text.replace("12.5", "inf")))

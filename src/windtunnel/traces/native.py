@@ -33,9 +33,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-#: A source's own figures, which `windtunnel.characterize.facts` draws beside ours: s, s, and
-#: hundredths of a GPU.
-SOURCE_NUMBERS = frozenset({"source_duration", "source_queue", "plan_gpu"})
+#: A source's own figures, which `windtunnel.characterize.facts` draws beside ours: s, but
+#: ``plan_gpu`` in hundredths of a GPU.
+SOURCE_NUMBERS = frozenset(
+    {"source_duration", "source_queue", "plan_gpu", "instance_start", "task_end"}
+)
 
 
 @reader("native", extensions=(".csv", ".parquet"))
