@@ -73,7 +73,7 @@ def rescaled(metric: str, values: np.ndarray, steps: frozenset[str]) -> np.ndarr
     if "percent" in steps and is_ratio:
         values *= 100.0
     if "round" in steps:
-        if is_node or is_ratio:
+        if is_ratio:
             np.round(values, 3, out=values)
         elif "POWER" in metric:
             np.round(values, 1, out=values)
