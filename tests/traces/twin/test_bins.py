@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from windtunnel.traces.twin.bins import Bins, draw_bins, fit_bins
 from windtunnel.traces.twin.fidelity import distance
 
+LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 values = st.lists(st.one_of(st.integers(0, 20), st.integers(0, 10**7)), min_size=1, max_size=300)
 
 
@@ -85,3 +86,78 @@ def test_negative_values_such_as_priorities_are_drawn_too() -> None:
     found = fit_bins(source, min_count=5, bins=8)
     assert found is not None
     assert sorted(draw_bins(found, 60, np.random.default_rng(0))) == sorted(source)
+
+
+def test_how_far_a_group_alone_spreads_by_hand() -> None:
+    five = np.array([1.0, 2, 4, 8, 16])
+    found = fit_bins(five, min_count=3, bins=1, spread=True)
+    # ln 2 times the standard deviation of 0, 1, 2, 3, 4, which is the square root of 2: 0.98.
+    assert found == Bins([5], [6.2], [], whole=True, spread=1.0)
+    drawn = np.sort(draw_bins(found, 5, np.random.default_rng(0)))
+    assert drawn.sum() == 31
+    assert np.abs(drawn - five).max() <= 2
+    many = draw_bins(found, 5000, np.random.default_rng(0))
+    assert many.sum() == 31_000
+    assert many.min() >= 1
+    assert np.median(many) == 4
+    two = fit_bins(np.array([*five, 1e6, 1e6, 1e6]), min_count=3, bins=2, spread=True)
+    assert two is not None
+    assert (len(two.jobs), two.spread) == (2, 0.0)
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        [0.0, 1, 2, 4, 8],  # of 0 there is no logarithm
+        [7.0] * 5,  # no spread at all
+        [1.0, 20, 300, 4000],  # too few to tell more than their mean
+    ],
+)
+def test_of_a_group_without_a_crowd_or_above_0_no_spread_is_told(known: list[float]) -> None:
+    found = fit_bins(np.array(known), min_count=3, bins=1, spread=True)
+    assert found is not None
+    assert (len(found.jobs), found.spread) == (1, 0.0)
+
+
+@given(
+    st.lists(st.integers(1, 9).flatmap(lambda n: st.integers(1, 10**n)), min_size=5, max_size=40),
+    st.integers(0, 3000),
+)
+def test_a_spread_group_keeps_its_mean(given_values: list[int], count: int) -> None:
+    source = np.array(given_values, dtype=float)
+    found = fit_bins(source, min_count=len(source), bins=2, spread=True)
+    assert found is not None
+    assert found.fault() == ""
+    drawn = draw_bins(found, count, np.random.default_rng(0))
+    assert len(drawn) == count
+    assert drawn.sum() == pytest.approx(count * source.mean(), rel=1e-6, abs=0.5001)
+    assert (drawn >= 0).all()
+    assert (drawn == np.rint(drawn)).all()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        Bins([5], [1.0], spread=-0.1),
+        Bins([5], [1.0], spread=1e9),
+        Bins([5], [1.0], spread=float("nan")),
+        Bins([5], [0.0], spread=0.5),
+        Bins([5, 5], [1.0, 2.0], spread=0.5),
+    ],
+)
+def test_a_spread_that_cannot_be_is_a_fault(wrong: Bins) -> None:
+    assert "a group alone" in wrong.fault()
+
+
+def test_many_small_heavy_tailed_groups_keep_their_quantiles() -> None:
+    rng = np.random.default_rng(3)
+    for seed in range(20):
+        parts = [rng.lognormal(5, 2, 8) for _ in range(40)]
+        source = np.concatenate(parts)
+        drawn = []
+        for part in parts:
+            found = fit_bins(part, min_count=5, bins=32, spread=True)
+            assert found is not None
+            drawn.append(draw_bins(found, len(part), np.random.default_rng(seed)))
+        ratio = np.quantile(np.concatenate(drawn), LEVELS) / np.quantile(source, LEVELS)
+        assert np.abs(np.log(ratio)).max() < np.log(1.6)  # 10 and more from means alone

@@ -2,12 +2,15 @@
 
 Sorted values are cut into neighbouring groups of at least ``min_count``; the model keeps each
 group's size and mean. The extremes are coarsened by the same rule: the largest and the smallest
-value that a twin can draw are the means of the last and of the first group.
+value that a twin can draw are the means of the last and of the first group. Where there is one
+group alone, of run times or waits, it is also told how far it spreads, in tenths: one value for all
+its jobs would be far from them all.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -23,6 +26,12 @@ _DIGITS = 9
 #: The upper eighth of the values is told in groups four times as fine.
 _TAIL = 1 / 8
 _FINER = 4
+#: A group of fewer has no spread told: with the mean it would come too near to telling its values.
+_CROWD = 5
+#: More than the spread of any float64.
+_MOST_SPREAD = 1000.0
+#: Places of the normal distribution that are worked out; more values lie between them.
+_PLACES = 1024
 
 
 class Bins(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -33,12 +42,14 @@ class Bins(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
         mean: mean of each group, not falling, shape (bins,).
         atoms: numbers of the groups whose jobs all take the mean (one value shared by many).
         whole: all values were whole numbers.
+        spread: standard deviation of ln(value) in the only group; 0 = not told.
     """
 
     jobs: list[int]
     mean: list[float]
     atoms: list[int] = msgspec.field(default_factory=list)
     whole: bool = False
+    spread: float = 0.0
 
     def fault(self) -> str:
         """Return what is wrong with the numbers, or an empty text."""
@@ -50,6 +61,9 @@ class Bins(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
             return "finite means that do not fall"
         if any(not 0 <= atom < len(self.jobs) for atom in self.atoms):
             return "atoms that are numbers of groups"
+        alone = len(self.mean) == 1 and self.mean[0] > 0
+        if not 0 <= self.spread <= _MOST_SPREAD * alone:
+            return f"no spread, or one of 0 to {_MOST_SPREAD:g} of a group alone and above 0"
         return ""
 
 
@@ -62,7 +76,9 @@ def rounded(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
 
 
-def fit_bins(values: NDArray[np.float64], *, min_count: int, bins: int) -> Bins | None:
+def fit_bins(
+    values: NDArray[np.float64], *, min_count: int, bins: int, spread: bool = False
+) -> Bins | None:
     """Return the distribution of values in groups of at least ``min_count``.
 
     A value that a whole group's worth of jobs share is a group of its own. The others are cut into
@@ -74,6 +90,7 @@ def fit_bins(values: NDArray[np.float64], *, min_count: int, bins: int) -> Bins 
         values: finite numbers, any order, shape (jobs,).
         min_count: smallest group.
         bins: groups wanted.
+        spread: tell how far a group alone spreads, if it has a crowd of values, all above 0.
 
     Returns:
         The distribution; None where there are fewer than ``min_count`` values.
@@ -86,11 +103,13 @@ def fit_bins(values: NDArray[np.float64], *, min_count: int, bins: int) -> Bins 
     means = np.add.reduceat(ordered, cuts[:-1]) / jobs
     # A sum of equal numbers may be off by its last digit: the mean lies among the values.
     means = np.clip(means, ordered[cuts[:-1]], ordered[cuts[1:] - 1])
+    told = spread and len(jobs) == 1 and len(ordered) >= _CROWD and ordered[0] > 0
     return Bins(
         jobs.tolist(),
         [rounded(mean) for mean in means.tolist()],
         atoms,
         bool(np.all(ordered == np.rint(ordered))),
+        round(float(np.log(ordered).std()), 1) if told else 0.0,
     )
 
 
@@ -170,7 +189,8 @@ def draw_bins(bins: Bins, count: int, rng: np.random.Generator) -> NDArray[np.fl
     """Draw values whose numbers by group are exact and whose group means are the published ones.
 
     Within a group the values are evenly spread over its stretch, which ends half-way (in ratio) to
-    its neighbours' means. The first group, the last and the atoms take their mean.
+    its neighbours' means. The first group, the last and the atoms take their mean. A group alone
+    whose spread is told lies as a lognormal distribution does.
 
     Args:
         bins: the distribution.
@@ -195,6 +215,8 @@ def draw_bins(bins: Bins, count: int, rng: np.random.Generator) -> NDArray[np.fl
     values += (mean - np.divide(sums, jobs, out=mean.copy(), where=jobs > 0))[index]
     # Evenly spread points leave their mean by a trifle: the shift must not leave the stretch.
     values = np.clip(values, low[index], high[index])
+    if bins.spread and count:
+        values = _lognormal(count, bins)
     if bins.whole:
         values = np.diff(np.floor(np.cumsum(values) + 0.5), prepend=0.0)
     rng.shuffle(values)
@@ -213,3 +235,23 @@ def _stretches(
     fixed = [*atoms, 0, len(mean) - 1]
     low[fixed] = high[fixed] = mean[fixed]
     return low, high
+
+
+def _lognormal(count: int, bins: Bins) -> NDArray[np.float64]:
+    """Return values of a group alone: of its mean, ascending, and spread as told."""
+    (mean,) = bins.mean
+    inverse, places = NormalDist().inv_cdf, min(count, _PLACES)
+    known = (np.arange(places) + 0.5) / places
+    logs = np.interp(
+        (np.arange(count) + 0.5) / count, known, [inverse(share) for share in known.tolist()]
+    )
+    if count > 1:
+        logs *= bins.spread / logs.std()
+    values = np.exp(logs - logs.max())
+    values *= mean / values.mean()
+    # All were above 0, so whole numbers from 1 on: what was below comes up, the others nearer.
+    least = min(1.0, mean) if bins.whole else 0.0
+    above = np.maximum(values, least) - least
+    if above.any():
+        values = least + above * ((mean - least) / above.mean())
+    return np.asarray(values)

@@ -5,7 +5,8 @@ What a twin file holds is k-anonymous in its published numbers, k being ``min_co
 * every number of jobs is 0 or at least k, and so is what is left of a stratum when the parts of it
   that are told by one property are taken away;
 * every mean, sum and quantile group is over at least k jobs, extremes included: the largest value
-  told is the mean of the k largest or more. A value is told as it is only where k jobs share it;
+  told is the mean of the k largest or more. A value is told as it is only where k jobs share it.
+  Of run times or waits in one group, of five jobs or more, the spread is told too, in tenths;
 * values that are told for all strata together are those of strata that do not tell theirs, so that
   no difference of published sums is that of fewer than k jobs;
 * users are told in classes of at least k users (all in one class where there are fewer than 2 k).

@@ -41,7 +41,8 @@ def fit_numbers(
     """
     cell, names = cells
     by_stratum: list[dict[str, Any]] = [{"duration": {}} for _ in range(strata)]
-    own, pooled = _by_cell(table.duration, stratum * len(names) + cell, strata * len(names), rules)
+    cells_of = stratum * len(names) + cell
+    own, pooled = _by_cell(table.duration, cells_of, strata * len(names), rules, spread=True)
     for number, bins in enumerate(own):
         if bins is not None:
             by_stratum[number // len(names)]["duration"][names[number % len(names)]] = bins
@@ -50,7 +51,9 @@ def fit_numbers(
     per_gpu = np.where(gpus > 0, gpus, 1.0)
     for name in ("wait", *NUMBERS):
         scale = per_gpu if name in {"num_cpus", "mem_gib"} else 1.0
-        own, together[name] = _by_cell(getattr(table, name) / scale, stratum, strata, rules)
+        own, together[name] = _by_cell(
+            getattr(table, name) / scale, stratum, strata, rules, spread=name == "wait"
+        )
         for part, bins in zip(by_stratum, own, strict=True):
             part[name] = bins
     ratio = table.estimate / np.maximum(table.duration, 1.0)
@@ -64,15 +67,20 @@ def fit_numbers(
 
 
 def _by_cell(
-    values: NDArray[np.float64], cell: NDArray[np.int64], cells: int, rules: Rules
+    values: NDArray[np.float64],
+    cell: NDArray[np.int64],
+    cells: int,
+    rules: Rules,
+    *,
+    spread: bool,
 ) -> tuple[list[Bins | None], Bins | None]:
     """Return the distribution in each cell that can tell one, and that of all others together."""
     told = rules.told(np.isfinite(values), cell, cells)
     own = [
-        rules.distribution(values[cell == number]) if is_told else None
+        rules.distribution(values[cell == number], spread=spread) if is_told else None
         for number, is_told in enumerate(told)
     ]
-    return own, rules.distribution(values[~np.array(told)[cell]])
+    return own, rules.distribution(values[~np.array(told)[cell]], spread=spread)
 
 
 def _ratios(ratio: NDArray[np.float64], duration: NDArray[np.float64], rules: Rules) -> list[Bins]:

@@ -26,19 +26,20 @@ class Rules:
     min_count: int
     bins: int
 
-    def distribution(self, values: NDArray[np.float64]) -> Bins | None:
+    def distribution(self, values: NDArray[np.float64], *, spread: bool = False) -> Bins | None:
         """Return the distribution of the known values; None where they are too few.
 
         Args:
             values: NaN = unknown, shape (jobs,). Fewer than ``min_count`` unknown ones are counted
                 as known, so that their number cannot be told.
+            spread: see `fit_bins`.
         """
         known = values[np.isfinite(values)]
-        found = fit_bins(known, min_count=self.min_count, bins=self.bins)
+        found = fit_bins(known, min_count=self.min_count, bins=self.bins, spread=spread)
         if found is None or not self.hides(len(values) - len(known)):
             return found
         jobs = largest_remainder(found.jobs, len(values)).tolist()
-        return Bins(jobs, found.mean, found.atoms, found.whole)
+        return Bins(jobs, found.mean, found.atoms, found.whole, found.spread)
 
     def hides(self, number: int) -> bool:
         """Return whether a number of jobs is too small to be told."""
