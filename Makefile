@@ -1,23 +1,33 @@
 # The whole developer interface. Every target sets up what it needs: a virtual environment in .venv,
-# made with python3 (>= 3.11) and pip alone, from the hashes in requirements.lock.
+# made with python3 (>= 3.11) and pip alone, from the hashes in requirements.lock. The kernels are
+# compiled there with the machine's C compiler, or with one that pip installs where there is none.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PACKAGES_STAMP := $(VENV)/.installed-packages
+EDITABLE_STAMP := $(VENV)/.installed-editable
 STAMP := $(VENV)/.installed
 SPARK_STAMP := $(VENV)/.installed-spark
 RAY_STAMP := $(VENV)/.installed-ray
 BROWSER_STAMP := $(VENV)/.installed-browser
 DOCS_STAMP := $(VENV)/.installed-docs
+KERNELS := $(wildcard src/windtunnel/kernel/* src/windtunnel/serving/kernels/*)
+KERNELS := $(filter %.py %.pxd %.txt,$(KERNELS))
 # Two processes; one that dies of its test, or hangs (pyproject.toml), ends the run.
 TWO := -n 2 --dist loadscope --max-worker-restart 0
+# Where the kernels work hard: all of it, and its random cases alone.
+ON_KERNELS := tests/sim tests/properties tests/serving tests/differential tests/policies \
+  tests/energy tests/elastic tests/theory tests/golden
+FUZZ := tests/properties tests/serving/test_theory.py tests/serving/test_llm.py
 # Some systems ship python3 without ensurepip: then the outer pip installs into a bare environment.
 INSTALL = $(BIN)/python -m pip --version >/dev/null 2>&1 && pip="$(BIN)/python -m pip" || \
   pip="$(PYTHON) -m pip --python $(BIN)/python"; \
   $$pip install --quiet --disable-pip-version-check
 
 .PHONY: demo test test-engines test-slow test-spark test-ray test-browser lint bench docs clean lock
-.PHONY: help java chromium
+.PHONY: help java chromium test-checked test-sanitized kernel-checked kernel-sanitized
+.PHONY: dist test-dist
 
 help:
 	@echo "make demo   fly a real trace under four policies; page in build/demo/report.html"
@@ -27,18 +37,33 @@ help:
 	@echo "make test-spark  the tests of the analyses once more, on Spark (needs Java 17)"
 	@echo "make test-ray  studies on a local Ray cluster"
 	@echo "make test-browser  the pages and the lab in Chromium (needs chromium)"
+	@echo "make test-checked  the kernels' tests on a build that checks every index"
+	@echo "make test-sanitized  the same on a build under the address sanitizer (needs gcc)"
 	@echo "make lint   formatting, style, types, import directions"
 	@echo "make bench  speed and memory figures"
 	@echo "make docs   these pages and the reference from docstrings, in build/docs"
+	@echo "make dist   a source archive and a wheel, in dist; make test-dist tries them"
 	@echo "make lock   resolve requirements.lock again (needs network)"
 
-$(STAMP): requirements.lock pyproject.toml
+$(PACKAGES_STAMP): requirements.lock requirements-compiler.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "windtunnel needs Python >= 3.11; found $$($(PYTHON) --version)."; exit 1; }
+	@$(PYTHON) build_kernel.py headers
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) 2>/dev/null || \
 	  $(PYTHON) -m venv --without-pip $(VENV)
 	$(INSTALL) --require-hashes -r requirements.lock
+	@$(BIN)/python build_kernel.py compiler >/dev/null || \
+	  { echo "There is no C compiler here: pip installs one."; \
+	  $(INSTALL) --require-hashes -r requirements-compiler.lock; }
+	@touch $@
+
+$(EDITABLE_STAMP): $(PACKAGES_STAMP) pyproject.toml setup.py build_backend.py
 	$(INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@
+
+# Where a kernel changes, its unit alone is built again, and in place.
+$(STAMP): $(EDITABLE_STAMP) build_kernel.py $(KERNELS)
+	$(BIN)/python setup.py --quiet build_ext --inplace
 	@touch $@
 
 $(SPARK_STAMP): $(STAMP) requirements-spark.lock
@@ -67,6 +92,20 @@ test: $(STAMP)
 # Every property of random runs and tables with all its examples; `make test` draws a quarter.
 test-engines: $(STAMP)
 	$(BIN)/python -m pytest $(TWO) tests/properties tests/characterize
+
+# Builds for debugging lie beside the one that runs; WINDTUNNEL_KERNEL chooses.
+kernel-checked kernel-sanitized: kernel-%: $(STAMP)
+	WINDTUNNEL_BUILD=$* $(BIN)/python setup.py --quiet build_ext --inplace
+
+test-checked: kernel-checked
+	WINDTUNNEL_KERNEL=checked HYPOTHESIS_PROFILE=brief \
+	  $(BIN)/python -m pytest $(TWO) -m "not engines and not slow" $(ON_KERNELS)
+
+test-sanitized: kernel-sanitized
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
+	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	  PYTHONMALLOC=malloc WINDTUNNEL_KERNEL=sanitized HYPOTHESIS_PROFILE=brief \
+	  $(BIN)/python -m pytest -p no:xdist $(FUZZ)
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest $(TWO) -m slow
@@ -103,9 +142,17 @@ bench: $(STAMP)
 docs: $(DOCS_STAMP)
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
 
+dist: $(STAMP)
+	$(BIN)/python scripts/dist.py
+
+test-dist: dist
+	$(PYTHON) scripts/try_wheel.py
+
 lock: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/python scripts/lock.py
 
 clean:
-	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf src/*.egg-info
+	find src \( -name '*.so' -o -name '*.pyd' \) -delete

@@ -2,8 +2,9 @@
 
 ``requirements.lock`` is what every target installs; ``requirements-spark.lock``, ``-ray.lock``,
 ``-browser.lock`` and ``-docs.lock`` what ``make test-spark``, ``test-ray``, ``test-browser`` and
-``docs`` add to it, at the same versions. The files hold no URLs and no index, so that they
-install from whichever mirror pip is set up with.
+``docs`` add to it, at the same versions; ``requirements-compiler.lock`` is for machines without a
+C compiler. The files hold no URLs and no index, so that they install from whichever mirror pip is
+set up with.
 """
 
 from __future__ import annotations
@@ -14,14 +15,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MAIN = "requirements.lock"
-COMPILE = ["uv", "pip", "compile", "pyproject.toml"]
+COMPILE = ["uv", "pip", "compile"]
+PROJECT = "pyproject.toml"
 OPTIONS = [
     "--universal", "--python-version", "3.11", "--generate-hashes", "--no-emit-index-url",
     "--no-emit-find-links", "--no-annotate", "--no-header", "--upgrade",
 ]  # fmt: skip
 WHAT = {
     MAIN: [
-        "scripts/build.in",
+        *(PROJECT, "scripts/build.in"),
         *("--extra", "test"),
         *("--extra", "lint"),
         *("--extra", "ml"),
@@ -29,10 +31,13 @@ WHAT = {
         *("--extra", "search"),
         *("--extra", "rl"),
     ],
-    "requirements-spark.lock": ["--extra", "spark", "--constraint", MAIN],
-    "requirements-ray.lock": ["--extra", "ray", "--constraint", MAIN],
-    "requirements-docs.lock": ["--extra", "docs", "--constraint", MAIN],
-    "requirements-browser.lock": ["--extra", "lab", "--extra", "browser", "--constraint", MAIN],
+    "requirements-spark.lock": [PROJECT, "--extra", "spark", "--constraint", MAIN],
+    "requirements-ray.lock": [PROJECT, "--extra", "ray", "--constraint", MAIN],
+    "requirements-docs.lock": [PROJECT, "--extra", "docs", "--constraint", MAIN],
+    "requirements-browser.lock": [
+        *(PROJECT, "--extra", "lab", "--extra", "browser", "--constraint", MAIN),
+    ],
+    "requirements-compiler.lock": ["scripts/compiler.in"],
 }
 
 

@@ -314,6 +314,8 @@ class LinearProgram:
                 values, reduced = np.array(answer.col_value), np.array(answer.col_dual)
                 activity, duals = np.array(answer.row_value), np.array(answer.row_dual)
                 on_face, rows_on_face = np.abs(reduced) > scale, np.abs(duals) > scale
+                if self._is_corner(on_face | (lower == upper), rows_on_face | (row_lower == row_upper)):
+                    break
                 _pin(lower, upper, values, on_face)
                 _pin(row_lower, row_upper, activity, rows_on_face)
                 self._push_columns(every_column, lower, upper)
@@ -336,6 +338,22 @@ class LinearProgram:
             self._push_rows(every_row, self._row_lower, self._row_upper)
             self._highs.changeColsCost(self.num_columns, every_column, self._costs)
         return Solution(first.objective, last.values, first.duals, count)
+
+    def _is_corner(self, columns: np.ndarray, rows: np.ndarray) -> bool:
+        """Return whether the optimal face is a single point.
+
+        It is if nothing that is not in the basis can move on it.
+
+        Args:
+            columns: those that cannot, shape (columns,).
+            rows: those whose activity cannot, shape (rows,).
+        """
+        count, fixed = self.num_columns, np.concatenate([columns, rows])
+        if int(fixed.sum()) < count:  # as many as columns are not in the basis
+            return False
+        _, basic = self._highs.getBasicVariables()
+        fixed[np.where(basic < 0, count - 1 - basic, basic)] = True
+        return bool(fixed.all())
 
     def _push_columns(self, which: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
         self._highs.changeColsBounds(len(which), which, lower, upper)

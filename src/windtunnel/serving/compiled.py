@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from windtunnel.kernel.loading import unit
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
@@ -14,19 +16,14 @@ if TYPE_CHECKING:
     from windtunnel.serving.placement import Placement
     from windtunnel.serving.profile import Profile
 
-#: Modules of the kernels.
-KERNELS = ("immediate", "events", "batching", "greedy", "llm")
 
-
-def kernels() -> dict[str, ModuleType]:
-    """Return the kernels' modules by name, compiled once and cached on disk."""
-    from windtunnel.sim.compiled.loading import load_kernels
-
-    return load_kernels(KERNELS, f"{__package__}.kernels")
+def kernels() -> ModuleType:
+    """Return the kernels: one module, compiled when windtunnel was installed."""
+    return unit("windtunnel.serving", "windtunnel.serving.kernels")
 
 
 class Tables(NamedTuple):
-    """Arrays that describe a placement; see `windtunnel.serving.kernels.immediate.serve`."""
+    """Arrays that describe a placement; see `kernels.immediate.serve_at_once`."""
 
     host_start: np.ndarray
     hosts: np.ndarray

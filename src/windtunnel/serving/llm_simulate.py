@@ -128,7 +128,7 @@ def simulate_llm(
     count = len(requests.arrival)
     if not count or len(requests.prompt_tokens) != count or len(requests.output_tokens) != count:
         raise SpecError(requests.name, "has no requests with prompt and output tokens.")
-    replica, first, finish, busy, peak = kernels()["llm"].generate(
+    replica, first, finish, busy, peak = kernels().generate(
         requests.arrival.astype(np.float64),
         requests.prompt_tokens.astype(np.int64),
         requests.output_tokens.astype(np.int64),

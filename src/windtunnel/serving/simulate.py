@@ -115,9 +115,9 @@ def serve_immediately(
     seed: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Run the immediate kernel; ``clocks`` are where each stage is free, changed in place."""
-    group, start, finish = kernels()["immediate"].serve(
-        workload.arrival, workload.model, workload.slo, *arrays, overheads.fixed, clocks,
-        DISPATCH.index(dispatch), seed,
+    group, start, finish = kernels().serve_at_once(
+        *workload.arrays(), *arrays, overheads.fixed, clocks, DISPATCH.index(dispatch),
+        seed % 2**64,
     )  # fmt: skip
     return group, start, finish
 
@@ -159,10 +159,9 @@ def simulate_events(
     arrays = tables(placement, workload.models, profile, costs)
     client, to_manager, to_engine = chosen.draw(len(workload), seed)
     reached = workload.arrival + client
-    group, start, finish = kernels()["events"].serve(
-        workload.arrival, workload.model, workload.slo, reached,
-        np.argsort(reached, kind="stable"), to_manager, to_engine, *arrays,
-        chosen.margin + costs.fixed,
+    group, start, finish = kernels().serve_events(
+        *workload.arrays(), reached, np.argsort(reached, kind="stable"), to_manager, to_engine,
+        *arrays, chosen.margin + costs.fixed,
     )  # fmt: skip
     settings = {"simulator": "events", "dispatch": "shortest_queue", "seed": seed, **_told(costs)}
     settings["delays"] = [*chosen.client, *chosen.dispatch, *chosen.engine, chosen.margin]
@@ -204,9 +203,9 @@ def simulate_batches(
     arrays = tables(placement, workload.models, profile, costs)
     keys = _pairs(placement, workload, arrays)
     sizes, first, times = _batch_tables(keys, profile, costs, max_batch)
-    group, start, finish, batch, at = kernels()["batching"].serve(
-        workload.arrival, workload.model, workload.slo, arrays.host_start, arrays.hosts,
-        arrays.clock_start, sizes, first, times, costs.fixed,
+    group, start, finish, batch, at = kernels().serve_batches(
+        *workload.arrays(), arrays.host_start, arrays.hosts, arrays.clock_start, sizes, first,
+        times, costs.fixed,
     )  # fmt: skip
     busy = _busy_by_batch(placement, workload, arrays, (group, batch, at), (first, times))
     settings = {"simulator": "batching", "max_batch": max_batch, **_told(costs)}

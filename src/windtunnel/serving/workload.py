@@ -67,6 +67,14 @@ class Workload:
         slo = pa.array(self.slo, mask=np.isinf(self.slo))
         return pa.table({"model": self.model, "arrival": self.arrival, "slo": slo})
 
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return arrival, model and slo as the kernels take them."""
+        return (
+            np.ascontiguousarray(self.arrival, dtype=np.float64),
+            np.ascontiguousarray(self.model, dtype=np.int64),
+            np.ascontiguousarray(self.slo, dtype=np.float64),
+        )
+
     def rates(self) -> np.ndarray:
         """Return each model's requests per second over the span, shape (models,)."""
         counts = np.bincount(self.model, minlength=len(self.models))

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+import cython
+
+from windtunnel.kernel.marks import compiled
+
+_GAMMA = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
+_FIRST = cython.declare(cython.ulonglong, 0xBF58476D1CE4E5B9)
+_SECOND = cython.declare(cython.ulonglong, 0x94D049BB133111EB)
+#: What a word of 64 bits does by itself; plain Python needs to be told.
+_WORD = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 
-@njit(cache=True, nogil=True)
-def draw_below(state, limit):
-    """Return the generator's next state, and a number 0 .. limit - 1."""
-    state += np.uint64(0x9E3779B97F4A7C15)
-    word = state
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    word ^= word >> np.uint64(31)
-    share = (word >> np.uint64(11)) * (1.0 / 9007199254740992.0)
-    return state, np.int64(share * limit)
+@cython.final
+@cython.cclass
+class Draws:
+    """A generator of random numbers."""
+
+    state: cython.ulonglong
+
+    def __init__(self, seed: cython.ulonglong) -> None:
+        self.state = seed
+
+    @compiled
+    def below(self, limit: cython.longlong) -> cython.longlong:
+        """Return the next number, 0 .. limit - 1."""
+        word: cython.ulonglong
+        self.state = (self.state + _GAMMA) & _WORD
+        word = self.state
+        word = ((word ^ (word >> 30)) * _FIRST) & _WORD
+        word = ((word ^ (word >> 27)) * _SECOND) & _WORD
+        word ^= word >> 31
+        share: cython.double = (word >> 11) * (1.0 / 9007199254740992.0)
+        return cython.cast(cython.longlong, share * limit)

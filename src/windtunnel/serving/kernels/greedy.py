@@ -2,216 +2,317 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+import cython
+import numpy
+
+from windtunnel.kernel.marks import compiled
 
 
-@njit(cache=True, nogil=True)
-def score(
-    arrival, model, slo, placed, config, stages, stage_time, fixed, received, good,
-):  # fmt: skip
-    """Simulate a placement and return AlpaServe's score of it.
+@cython.final
+@cython.cclass
+class Trial:
+    """Scores placements of models in groups on one workload.
 
-    Args:
+    Attributes:
         arrival, model, slo: requests, (n,).
-        placed: whether a group holds a model, (groups, models).
         config: configuration of each group, (groups,).
         stages: stages of each configuration, (configurations,).
         stage_time: (configurations, models, most stages), s.
         fixed: added to every finish, s.
-        received: out: requests sent to each group, (groups,).
-        good: out: requests of each model that were served, (models,).
-
-    Returns:
-        attainment - mean latency of served requests / 10^4 + replicas / 10^6, and attainment.
+        placed: whether a group holds a model, (groups, models); what `run` scores.
+        received: requests sent to each group by the last `run`, (groups,).
+        good: requests of each model that were served in it, (models,).
+        score: attainment - mean latency of served requests / 10^4 + replicas / 10^6.
+        attainment: share of the requests that were served.
+        runs: how often `run` ran.
     """
-    groups, models = placed.shape
-    received[:] = 0
-    good[:] = 0
-    hosts = np.empty((models, groups), dtype=np.int64)
-    num_hosts = np.zeros(models, dtype=np.int64)
-    replicas = 0
-    for m in range(models):
-        for g in range(groups):
-            if placed[g, m]:
-                hosts[m, num_hosts[m]] = g
-                num_hosts[m] += 1
-                replicas += 1
-    width = stage_time.shape[2]
-    clocks = np.full((groups, width), -np.inf)
-    last = np.full(groups, -np.inf)
-    total = 0.0
-    served = 0
-    for i in range(len(arrival)):
-        m = model[i]
-        best = -1
-        least = np.inf
-        for k in range(num_hosts[m]):
-            g = hosts[m, k]
-            if last[g] < least:
-                least = last[g]
-                best = g
-        if best < 0:
-            continue
-        received[best] += 1
-        c = config[best]
-        now = arrival[i]
-        t = now
-        count = stages[c]
-        for k in range(count):
-            if clocks[best, k] > t:
-                t = clocks[best, k]
-            t += stage_time[c, m, k]
-        latency = t + fixed - now
-        if latency > slo[i]:
-            continue
-        last[best] = t
-        t = now
-        for k in range(count):
-            if clocks[best, k] > t:
-                t = clocks[best, k]
-            t += stage_time[c, m, k]
-            clocks[best, k] = t
-        good[m] += 1
-        served += 1
-        total += latency
-    attainment = served / len(arrival) if len(arrival) > 0 else 0.0
-    mean = total / served if served > 0 else 0.0
-    return attainment - mean / 1e4 + replicas / 1e6, attainment
+
+    arrival: cython.const[cython.double][::1]
+    model: cython.const[cython.longlong][::1]
+    slo: cython.const[cython.double][::1]
+    config: cython.const[cython.longlong][::1]
+    stages: cython.const[cython.longlong][::1]
+    stage_time: cython.const[cython.double][:, :, ::1]
+    fixed: cython.double
+    placed: cython.uchar[:, ::1]
+    received: cython.longlong[::1]
+    good: cython.longlong[::1]
+    score: cython.double
+    attainment: cython.double
+    runs: cython.longlong
+    groups: cython.longlong
+    models: cython.longlong
+    _hosts: cython.longlong[:, ::1]
+    _num_hosts: cython.longlong[::1]
+    _clocks: cython.double[:, ::1]
+    _last: cython.double[::1]
+
+    def __init__(
+        self,
+        requests: tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray],
+        config: numpy.ndarray,
+        stages: numpy.ndarray,
+        stage_time: numpy.ndarray,
+        fixed: float,
+        placed: numpy.ndarray,
+    ) -> None:
+        self.arrival, self.model, self.slo = requests
+        self.config = config
+        self.stages = stages
+        self.stage_time = stage_time
+        self.fixed = fixed
+        self.placed = placed.astype(numpy.uint8, order="C")
+        self.runs = 0
+        self.groups, self.models = placed.shape
+        self.received = numpy.zeros(self.groups, dtype=numpy.int64)
+        self.good = numpy.zeros(self.models, dtype=numpy.int64)
+        self._hosts = numpy.empty((self.models, self.groups), dtype=numpy.int64)
+        self._num_hosts = numpy.empty(self.models, dtype=numpy.int64)
+        self._clocks = numpy.empty((self.groups, stage_time.shape[2]))
+        self._last = numpy.empty(self.groups)
+
+    @compiled
+    def run(self, never: cython.double) -> cython.void:
+        """Simulate the placement; each group is free from -``never``, which is infinite, on."""
+        i: cython.longlong
+        g: cython.longlong
+        k: cython.longlong
+        m: cython.longlong
+        best: cython.longlong
+        c: cython.longlong
+        now: cython.double
+        t: cython.double
+        least: cython.double
+        latency: cython.double
+        replicas: cython.longlong = 0
+        served: cython.longlong = 0
+        total: cython.double = 0.0
+        self.runs += 1
+        for g in range(self.groups):
+            self.received[g] = 0
+            self._last[g] = -never
+            for k in range(self._clocks.shape[1]):
+                self._clocks[g, k] = -never
+        for m in range(self.models):
+            self.good[m] = 0
+            self._num_hosts[m] = 0
+            for g in range(self.groups):
+                if self.placed[g, m]:
+                    self._hosts[m, self._num_hosts[m]] = g
+                    self._num_hosts[m] += 1
+                    replicas += 1
+        for i in range(self.arrival.shape[0]):
+            m = self.model[i]
+            best = -1
+            least = never
+            for k in range(self._num_hosts[m]):
+                g = self._hosts[m, k]
+                if self._last[g] < least:
+                    least = self._last[g]
+                    best = g
+            if best < 0:
+                continue
+            self.received[best] += 1
+            c = self.config[best]
+            now = self.arrival[i]
+            t = now
+            for k in range(self.stages[c]):
+                if self._clocks[best, k] > t:
+                    t = self._clocks[best, k]
+                t += self.stage_time[c, m, k]
+            latency = t + self.fixed - now
+            if latency > self.slo[i]:
+                continue
+            self._last[best] = t
+            t = now
+            for k in range(self.stages[c]):
+                if self._clocks[best, k] > t:
+                    t = self._clocks[best, k]
+                t += self.stage_time[c, m, k]
+                self._clocks[best, k] = t
+            self.good[m] += 1
+            served += 1
+            total += latency
+        self.attainment = 0.0
+        if self.arrival.shape[0] > 0:
+            self.attainment = cython.cast(cython.double, served) / self.arrival.shape[0]
+        mean: cython.double = 0.0
+        if served > 0:
+            mean = total / served
+        self.score = self.attainment - mean / 1e4 + replicas / 1e6
 
 
-@njit(cache=True, nogil=True)
+def score(
+    requests: tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray],
+    config: numpy.ndarray,
+    stages: numpy.ndarray,
+    stage_time: numpy.ndarray,
+    fixed: float,
+    placed: numpy.ndarray,
+) -> tuple[float, float]:
+    """Simulate a placement and return AlpaServe's score of it, and its attainment.
+
+    The arguments are those of `Trial`.
+    """
+    trial: Trial = Trial(requests, config, stages, stage_time, fixed, placed)
+    never: cython.double = numpy.inf
+    with cython.nogil:
+        trial.run(never)
+    return trial.score, trial.attainment
+
+
 def replicate(
-    arrival, model, slo, config, stages, stage_time, weight, budget, fixed,
-):  # fmt: skip
+    requests: tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray],
+    config: numpy.ndarray,
+    stages: numpy.ndarray,
+    stage_time: numpy.ndarray,
+    fixed: float,
+    weight: cython.const[cython.double][:, ::1],
+    budget: cython.double,
+) -> tuple[numpy.ndarray, float, float, int]:
     """Add replicas until no further one fits; remember the best placement on the way.
 
     Args:
+        requests, config, stages, stage_time, fixed: as for `Trial`.
         weight: bytes a GPU of a model in a configuration, (configurations, models); infinite where
             it does not fit.
         budget: bytes a GPU.
 
     Returns:
-        placed (groups, models), its score, its attainment, and the number of simulations. Others
-        as for `score`.
+        placed (groups, models), its score, its attainment, and the number of simulations.
     """
-    groups = len(config)
-    models = weight.shape[1]
-    placed = np.zeros((groups, models), dtype=np.bool_)
-    best = placed.copy()
-    used = np.zeros(groups)
-    received = np.zeros(groups, dtype=np.int64)
-    good = np.zeros(models, dtype=np.int64)
-    wanted = np.zeros(models, dtype=np.int64)
-    for i in range(len(arrival)):
-        wanted[model[i]] += 1
-    best_score = -np.inf
-    best_attainment = 0.0
-    runs = 0
-    while True:
-        now, attainment = score(
-            arrival, model, slo, placed, config, stages, stage_time, fixed, received, good
-        )
-        runs += 1
-        if now > best_score:
-            best_score = now
-            best_attainment = attainment
-            best[:] = placed
-        group_order = np.argsort(received, kind="mergesort")
-        model_order = np.argsort(good - wanted, kind="mergesort")
+    groups: cython.longlong = len(config)
+    models: cython.longlong = weight.shape[1]
+    nothing = numpy.zeros((groups, models), dtype=numpy.bool_)
+    trial: Trial = Trial(requests, config, stages, stage_time, fixed, nothing)
+    best = numpy.array(trial.placed)
+    used: cython.double[::1] = numpy.zeros(groups)
+    wanted = numpy.bincount(requests[1], minlength=models)
+    never: cython.double = numpy.inf
+    best_score: cython.double = -never
+    best_attainment: cython.double = 0.0
+    group_order: cython.const[cython.longlong][::1]
+    model_order: cython.const[cython.longlong][::1]
+    at: cython.longlong
+    by: cython.longlong
+    g: cython.longlong
+    m: cython.longlong
+    found: cython.bint = True
+    while found:
+        with cython.nogil:
+            trial.run(never)
+        if trial.score > best_score:
+            best_score = trial.score
+            best_attainment = trial.attainment
+            best = numpy.array(trial.placed)
+        group_order = numpy.argsort(trial.received, kind="stable")
+        model_order = numpy.argsort(numpy.asarray(trial.good) - wanted, kind="stable")
         found = False
-        for g in group_order:
-            for m in model_order:
-                if not placed[g, m] and used[g] + weight[config[g], m] <= budget:
-                    placed[g, m] = True
-                    used[g] += weight[config[g], m]
+        for at in range(groups):
+            g = group_order[at]
+            for by in range(models):
+                m = model_order[by]
+                if not trial.placed[g, m] and used[g] + weight[trial.config[g], m] <= budget:
+                    trial.placed[g, m] = True
+                    used[g] += weight[trial.config[g], m]
                     found = True
                     break
             if found:
                 break
-        if not found:
-            break
-    return best, best_score, best_attainment, runs
+    return best.astype(numpy.bool_), best_score, best_attainment, trial.runs
 
 
-@njit(cache=True, nogil=True)
 def refine(
-    arrival, model, slo, config, stages, stage_time, weight, budget, fixed, start, most,
-):  # fmt: skip
+    requests: tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray],
+    config: numpy.ndarray,
+    stages: numpy.ndarray,
+    stage_time: numpy.ndarray,
+    fixed: float,
+    weight: cython.const[cython.double][:, ::1],
+    budget: cython.double,
+    start: numpy.ndarray,
+    most: cython.longlong,
+) -> tuple[numpy.ndarray, float, float, int]:
     """Climb from a placement by adding a replica, or putting it in another's place, while it helps.
 
     Models with the most unserved requests are tried first, in the groups that received the least;
     what gives way is the model whose requests are served best. The first better one is taken.
 
     Args:
+        requests, config, stages, stage_time, fixed, weight, budget: as for `replicate`.
         start: the placement, (groups, models).
         most: simulations at most.
 
     Returns:
         As `replicate`.
     """
-    groups = len(config)
-    models = weight.shape[1]
-    best = start.copy()
-    used = np.zeros(groups)
+    trial: Trial = Trial(requests, config, stages, stage_time, fixed, start)
+    groups: cython.longlong = trial.groups
+    models: cython.longlong = trial.models
+    used: cython.double[::1] = numpy.zeros(groups)
+    g: cython.longlong
+    m: cython.longlong
+    h: cython.longlong
+    at: cython.longlong
+    by: cython.longlong
+    back: cython.longlong
+    without: cython.double
+    add: cython.double
     for g in range(groups):
         for m in range(models):
-            if best[g, m]:
-                used[g] += weight[config[g], m]
-    received = np.zeros(groups, dtype=np.int64)
-    good = np.zeros(models, dtype=np.int64)
-    new_received = received.copy()
-    new_good = good.copy()
-    wanted = np.zeros(models, dtype=np.int64)
-    for i in range(len(arrival)):
-        wanted[model[i]] += 1
-    best_score, best_attainment = score(
-        arrival, model, slo, best, config, stages, stage_time, fixed, received, good
-    )
-    runs = 1
-    improved = True
-    while improved and runs < most:
+            if trial.placed[g, m]:
+                used[g] += weight[trial.config[g], m]
+    wanted = numpy.bincount(requests[1], minlength=models)
+    unserved: cython.longlong[::1]
+    group_order: cython.const[cython.longlong][::1]
+    model_order: cython.const[cython.longlong][::1]
+    never: cython.double = numpy.inf
+    with cython.nogil:
+        trial.run(never)
+    best_score: cython.double = trial.score
+    best_attainment: cython.double = trial.attainment
+    improved: cython.bint = True
+    while improved and trial.runs < most:
         improved = False
-        group_order = np.argsort(received, kind="mergesort")
-        model_order = np.argsort(good - wanted, kind="mergesort")
-        for m in model_order:
-            if good[m] == wanted[m]:
+        group_order = numpy.argsort(trial.received, kind="stable")
+        unserved = wanted - numpy.asarray(trial.good)
+        model_order = numpy.argsort(numpy.negative(unserved), kind="stable")
+        for by in range(models):
+            m = model_order[by]
+            if unserved[m] == 0:
                 break
-            for g in group_order:
-                if best[g, m]:
+            for at in range(groups):
+                g = group_order[at]
+                if trial.placed[g, m]:
                     continue
-                add = weight[config[g], m]
                 for back in range(-1, models):
                     # First nobody gives way, then the models from the best served on.
                     h = -1 if back < 0 else model_order[models - 1 - back]
-                    if h >= 0 and (not best[g, h] or h == m):
+                    if h >= 0 and (not trial.placed[g, h] or h == m):
                         continue
-                    without = used[g] - (weight[config[g], h] if h >= 0 else 0.0)
+                    without = used[g] - (weight[trial.config[g], h] if h >= 0 else 0.0)
+                    add = weight[trial.config[g], m]
                     if not without + add <= budget:
                         continue
-                    best[g, m] = True
+                    trial.placed[g, m] = True
                     if h >= 0:
-                        best[g, h] = False
-                    value, attainment = score(
-                        arrival, model, slo, best, config, stages, stage_time, fixed,
-                        new_received, new_good,
-                    )  # fmt: skip
-                    runs += 1
-                    if value > best_score:
-                        best_score = value
-                        best_attainment = attainment
+                        trial.placed[g, h] = False
+                    with cython.nogil:
+                        trial.run(never)
+                    if trial.score > best_score:
+                        best_score = trial.score
+                        best_attainment = trial.attainment
                         used[g] = without + add
-                        received[:] = new_received
-                        good[:] = new_good
                         improved = True
                     else:
-                        best[g, m] = False
+                        trial.placed[g, m] = False
                         if h >= 0:
-                            best[g, h] = True
-                    if improved or runs >= most:
+                            trial.placed[g, h] = True
+                    if improved or trial.runs >= most:
                         break
-                if improved or runs >= most:
+                if improved or trial.runs >= most:
                     break
-            if improved or runs >= most:
+            if improved or trial.runs >= most:
                 break
-    return best, best_score, best_attainment, runs
+    best = numpy.asarray(trial.placed).astype(numpy.bool_)
+    return best, best_score, best_attainment, trial.runs

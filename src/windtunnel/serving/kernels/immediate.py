@@ -6,32 +6,88 @@ accepted, so those in flight are a linked list with its head at the oldest.
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+import cython
+import numpy
 
-from windtunnel.serving.kernels.draws import draw_below
+from windtunnel.kernel.marks import compiled
+from windtunnel.serving.kernels.draws import Draws
 
 #: Codes of the dispatch rules.
-LEAST_WORK, SHORTEST_QUEUE, ROUND_ROBIN, RANDOM, TWO_CHOICES, EARLIEST_FINISH = range(6)
+LEAST_WORK = cython.declare(cython.int, 0)
+SHORTEST_QUEUE = cython.declare(cython.int, 1)
+ROUND_ROBIN = cython.declare(cython.int, 2)
+RANDOM = cython.declare(cython.int, 3)
+TWO_CHOICES = cython.declare(cython.int, 4)
+EARLIEST_FINISH = cython.declare(cython.int, 5)
 
 
-@njit(cache=True, nogil=True, inline="always")
-def passed(arrival, clocks, clock, stage_time, first, count):
-    """Return when a request leaves the last stage; clocks stay as they are."""
-    now = arrival
-    for k in range(count):
-        free = clocks[clock + k]
-        if free > now:
-            now = free
-        now += stage_time[first + k]
-    return now
+@cython.final
+@cython.cclass
+class Clocks:
+    """Pipelines: when each stage of each group is free, and how long a request holds it.
+
+    Attributes:
+        free: (stages of all groups,), s.
+        time: times of all pairs' stages, s.
+    """
+
+    free: cython.double[::1]
+    time: cython.const[cython.double][::1]
+
+    def __init__(self, free: numpy.ndarray, time: numpy.ndarray) -> None:
+        self.free = free
+        self.time = time
+
+    @compiled
+    def passed(
+        self,
+        arrival: cython.double,
+        clock: cython.longlong,
+        first: cython.longlong,
+        count: cython.longlong,
+    ) -> cython.double:
+        """Return when a request leaves the last stage; clocks stay as they are."""
+        k: cython.longlong
+        now: cython.double = arrival
+        for k in range(count):
+            if self.free[clock + k] > now:
+                now = self.free[clock + k]
+            now += self.time[first + k]
+        return now
+
+    @compiled
+    def pass_on(
+        self,
+        arrival: cython.double,
+        clock: cython.longlong,
+        first: cython.longlong,
+        count: cython.longlong,
+    ) -> cython.double:
+        """Let a request through the stages; return when it leaves the last."""
+        k: cython.longlong
+        now: cython.double = arrival
+        for k in range(count):
+            if self.free[clock + k] > now:
+                now = self.free[clock + k]
+            now += self.time[first + k]
+            self.free[clock + k] = now
+        return now
 
 
-@njit(cache=True, nogil=True)
-def serve(
-    arrival, model, slo, host_start, hosts, pair_first, clock_start, stage_time, fixed, clocks,
-    dispatch, seed,
-):  # fmt: skip
+def serve_at_once(
+    arrival: cython.const[cython.double][::1],
+    model: cython.const[cython.longlong][::1],
+    slo: cython.const[cython.double][::1],
+    host_start: cython.const[cython.longlong][::1],
+    hosts: cython.const[cython.longlong][::1],
+    pair_first: cython.const[cython.longlong][::1],
+    clock_start: cython.const[cython.longlong][::1],
+    stage_time: numpy.ndarray,
+    fixed: cython.double,
+    free: numpy.ndarray,
+    dispatch: cython.int,
+    seed: cython.ulonglong,
+) -> tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]:
     """Serve n requests.
 
     Args:
@@ -42,7 +98,7 @@ def serve(
         clock_start: (groups + 1,), first of a group's clocks.
         stage_time: times of all pairs' stages, s.
         fixed: added to every finish, s.
-        clocks: (stages of all groups,), changed in place.
+        free: when each stage of all groups is free, changed in place, s.
         dispatch: a dispatch rule's code.
         seed: of the random rules.
 
@@ -50,90 +106,105 @@ def serve(
         group (n,): the group chosen, -1 where none hosts the model; start, finish (n,): NaN where
         rejected.
     """
-    count = len(arrival)
-    group = np.full(count, -1, dtype=np.int64)
-    start = np.full(count, np.nan)
-    finish = np.full(count, np.nan)
-    groups = len(clock_start) - 1
-    counts_flight = dispatch == SHORTEST_QUEUE
-    after = np.empty(count if counts_flight else 0, dtype=np.int64)
-    oldest = np.full(groups, -1, dtype=np.int64)
-    newest = np.full(groups, -1, dtype=np.int64)
-    in_flight = np.zeros(groups, dtype=np.int64)
-    turn = np.zeros(len(host_start) - 1, dtype=np.int64)
-    state = np.uint64(seed)
-    for i in range(count):
-        now = arrival[i]
-        m = model[i]
-        low = host_start[m]
-        high = host_start[m + 1]
-        if low == high:
-            continue
-        best = low
-        if dispatch == LEAST_WORK:
-            least = np.inf
-            for pair in range(low, high):
-                last = clocks[clock_start[hosts[pair] + 1] - 1]
-                if last < least:
-                    least = last
-                    best = pair
-        elif dispatch == SHORTEST_QUEUE:
-            fewest = count + 1
-            for pair in range(low, high):
-                g = hosts[pair]
-                while oldest[g] >= 0 and finish[oldest[g]] <= now:
-                    oldest[g] = after[oldest[g]]
-                    in_flight[g] -= 1
-                if in_flight[g] < fewest:
-                    fewest = in_flight[g]
-                    best = pair
-        elif dispatch == ROUND_ROBIN:
-            best = low + turn[m]
-            turn[m] = (turn[m] + 1) % (high - low)
-        elif dispatch == EARLIEST_FINISH:
-            least = np.inf
-            for pair in range(low, high):
-                clock = clock_start[hosts[pair]]
-                stages = clock_start[hosts[pair] + 1] - clock
-                done = passed(now, clocks, clock, stage_time, pair_first[pair], stages)
-                if done < least:
-                    least = done
-                    best = pair
-        else:
-            state, choice = draw_below(state, high - low)
-            best = low + choice
-            if dispatch == TWO_CHOICES and high - low > 1:
-                state, other = draw_below(state, high - low - 1)
-                if other >= choice:
-                    other += 1
-                mine = clocks[clock_start[hosts[best] + 1] - 1]
-                its = clocks[clock_start[hosts[low + other] + 1] - 1]
-                if its < mine or (its == mine and other < choice):
-                    best = low + other
-        g = hosts[best]
-        group[i] = g
-        clock = clock_start[g]
-        stages = clock_start[g + 1] - clock
-        first = pair_first[best]
-        done = passed(now, clocks, clock, stage_time, first, stages)
-        if done + fixed - now > slo[i]:
-            continue
-        begin = clocks[clock]
-        start[i] = max(now, begin)
-        finish[i] = done + fixed
-        t = now
-        for k in range(stages):
-            free = clocks[clock + k]
-            if free > t:
-                t = free
-            t += stage_time[first + k]
-            clocks[clock + k] = t
-        if counts_flight:
-            after[i] = -1
-            if oldest[g] < 0:
-                oldest[g] = i
+    count: cython.longlong = len(arrival)
+    groups: cython.longlong = len(clock_start) - 1
+    chosen = numpy.full(count, -1, dtype=numpy.int64)
+    started = numpy.full(count, numpy.nan)
+    finished = numpy.full(count, numpy.nan)
+    group: cython.longlong[::1] = chosen
+    start: cython.double[::1] = started
+    finish: cython.double[::1] = finished
+    counts_flight: cython.bint = dispatch == SHORTEST_QUEUE
+    after: cython.longlong[::1] = numpy.empty(count if counts_flight else 0, dtype=numpy.int64)
+    oldest: cython.longlong[::1] = numpy.full(groups, -1, dtype=numpy.int64)
+    newest: cython.longlong[::1] = numpy.full(groups, -1, dtype=numpy.int64)
+    in_flight: cython.longlong[::1] = numpy.zeros(groups, dtype=numpy.int64)
+    turn: cython.longlong[::1] = numpy.zeros(len(host_start) - 1, dtype=numpy.int64)
+    clocks: Clocks = Clocks(free, stage_time)
+    draws: Draws = Draws(seed)
+    never: cython.double = numpy.inf
+    i: cython.longlong
+    m: cython.longlong
+    g: cython.longlong
+    pair: cython.longlong
+    best: cython.longlong
+    fewest: cython.longlong
+    choice: cython.longlong
+    other: cython.longlong
+    low: cython.longlong
+    high: cython.longlong
+    clock: cython.longlong
+    stages: cython.longlong
+    now: cython.double
+    least: cython.double
+    last: cython.double
+    done: cython.double
+    mine: cython.double
+    its: cython.double
+    with cython.nogil:
+        for i in range(count):
+            now = arrival[i]
+            m = model[i]
+            low = host_start[m]
+            high = host_start[m + 1]
+            if low == high:
+                continue
+            best = low
+            if dispatch == LEAST_WORK:
+                least = never
+                for pair in range(low, high):
+                    last = clocks.free[clock_start[hosts[pair] + 1] - 1]
+                    if last < least:
+                        least = last
+                        best = pair
+            elif dispatch == SHORTEST_QUEUE:
+                fewest = count + 1
+                for pair in range(low, high):
+                    g = hosts[pair]
+                    while oldest[g] >= 0 and finish[oldest[g]] <= now:
+                        oldest[g] = after[oldest[g]]
+                        in_flight[g] -= 1
+                    if in_flight[g] < fewest:
+                        fewest = in_flight[g]
+                        best = pair
+            elif dispatch == ROUND_ROBIN:
+                best = low + turn[m]
+                turn[m] = (turn[m] + 1) % (high - low)
+            elif dispatch == EARLIEST_FINISH:
+                least = never
+                for pair in range(low, high):
+                    clock = clock_start[hosts[pair]]
+                    stages = clock_start[hosts[pair] + 1] - clock
+                    done = clocks.passed(now, clock, pair_first[pair], stages)
+                    if done < least:
+                        least = done
+                        best = pair
             else:
-                after[newest[g]] = i
-            newest[g] = i
-            in_flight[g] += 1
-    return group, start, finish
+                choice = draws.below(high - low)
+                best = low + choice
+                if dispatch == TWO_CHOICES and high - low > 1:
+                    other = draws.below(high - low - 1)
+                    if other >= choice:
+                        other += 1
+                    mine = clocks.free[clock_start[hosts[best] + 1] - 1]
+                    its = clocks.free[clock_start[hosts[low + other] + 1] - 1]
+                    if its < mine or (its == mine and other < choice):
+                        best = low + other
+            g = hosts[best]
+            group[i] = g
+            clock = clock_start[g]
+            stages = clock_start[g + 1] - clock
+            done = clocks.passed(now, clock, pair_first[best], stages)
+            if done + fixed - now > slo[i]:
+                continue
+            start[i] = clocks.free[clock] if clocks.free[clock] > now else now
+            finish[i] = clocks.pass_on(now, clock, pair_first[best], stages) + fixed
+            if counts_flight:
+                after[i] = -1
+                if oldest[g] < 0:
+                    oldest[g] = i
+                else:
+                    after[newest[g]] = i
+                newest[g] = i
+                in_flight[g] += 1
+    return chosen, started, finished

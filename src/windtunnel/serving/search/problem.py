@@ -114,20 +114,24 @@ class Problem:
     def replicate(self, layout: Layout) -> Scored:
         """Fill groups greedily; return the best placement seen on the way."""
         config, stages, times, weights = self._arrays(layout)
-        placed, score, attainment, runs = kernels()["greedy"].replicate(
-            self.workload.arrival, self.workload.model, self.workload.slo, config, stages, times,
-            weights, self.mem_budget, self.overheads.fixed,
-        )  # fmt: skip
+        placed, score, attainment, runs = kernels().replicate(
+            self.workload.arrays(),
+            config,
+            stages,
+            times,
+            self.overheads.fixed,
+            weights,
+            self.mem_budget,
+        )
         return Scored(_placement(layout, placed), score, attainment, runs)
 
     def refine(self, found: Scored, simulations: int) -> Scored:
         """Improve a placement by single additions and exchanges of models, in its groups."""
         layout = tuple(group.parallel for group in found.placement.groups)
         config, stages, times, weights = self._arrays(layout)
-        placed, score, attainment, runs = kernels()["greedy"].refine(
-            self.workload.arrival, self.workload.model, self.workload.slo, config, stages, times,
-            weights, self.mem_budget, self.overheads.fixed, self._placed(found.placement),
-            simulations,
+        placed, score, attainment, runs = kernels().refine(
+            self.workload.arrays(), config, stages, times, self.overheads.fixed, weights,
+            self.mem_budget, self._placed(found.placement), simulations,
         )  # fmt: skip
         return Scored(_placement(layout, placed), score, attainment, found.simulations + runs)
 
@@ -135,13 +139,14 @@ class Problem:
         """Simulate a placement on the training workload."""
         layout = tuple(group.parallel for group in placement.groups)
         config, stages, times, _ = self._arrays(layout)
-        placed = self._placed(placement)
-        received = np.zeros(len(layout), dtype=np.int64)
-        good = np.zeros(len(self.workload.models), dtype=np.int64)
-        score, attainment = kernels()["greedy"].score(
-            self.workload.arrival, self.workload.model, self.workload.slo, placed, config, stages,
-            times, self.overheads.fixed, received, good,
-        )  # fmt: skip
+        score, attainment = kernels().score(
+            self.workload.arrays(),
+            config,
+            stages,
+            times,
+            self.overheads.fixed,
+            self._placed(placement),
+        )
         return Scored(placement, score, attainment, 1)
 
     def _placed(self, placement: Placement) -> np.ndarray:
