@@ -1,0 +1,139 @@
+"""`Admission`: where a job would go now, in what it may use, by what is announced, with the power."""
+
+from __future__ import annotations
+
+import cython
+
+from windtunnel.kernel.announced import Announced
+from windtunnel.kernel.free import Free
+from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.state import STATE_RUNNING, State
+
+
+@cython.final
+@cython.cclass
+class Admission:
+    """Whether jobs may start.
+
+    Attributes:
+        is_plain: nothing but room decides.
+        plans: jobs are not started where a planned hold would come before their planned stop.
+        kind: as what the last job that fits is to be taken.
+        capped: somebody was refused for power alone since this was last set to False.
+        by_job: the last refusal holds for that job alone, and not for all of its line.
+        lacks_power: the last refusal was for power alone.
+        narrow: Python's (kind, set of GPU types as bits) -> kind bound to these.
+    """
+
+    state: State
+    free: Free
+    announced: Announced
+    is_plain: cython.bint
+    plans: cython.bint
+    capped: cython.bint
+    kind: cython.int
+    by_job: cython.bint
+    lacks_power: cython.bint
+    narrow: object
+
+    def __init__(
+        self, state: State, announced: Announced, narrow: object, *, is_plain: bool, plans: bool
+    ) -> None:
+        self.state = state
+        self.free = state.free
+        self.announced = announced
+        self.is_plain = is_plain
+        self.plans = plans
+        self.narrow = narrow
+
+    @compiled
+    def fit(self, job: cython.int) -> cython.bint:
+        """Return whether a job may start now; ``free.place`` and ``kind`` have where, and as what."""
+        self.kind = self.state.kind[job]
+        if self.is_plain:
+            return self.free.fit(self.kind)
+        if self.fit_in(
+            self.free, job, self.state.now, self.state.spare() if self.state.has_power else 0
+        ):
+            return True
+        self.capped = self.capped or self.lacks_power
+        return False
+
+    @compiled
+    def stop_of(self, job: cython.int, start: cython.double) -> cython.double:
+        """Return when a job that starts then is expected to end; one that runs, if it resumes."""
+        if self.state.status[job] == STATE_RUNNING:
+            if self.state.resumes:
+                start = start + self.state.resume_cost[job]
+            return start + self.state.estimate_left(job, self.state.work_left(job))
+        if self.state.resumes:
+            start = start + self.state.owed[job]
+        return start + self.state.estimate_left(job, self.state.left[job])
+
+    @compiled
+    def fit_in(
+        self, free: Free, job: cython.int, start: cython.double, spare: cython.longlong
+    ) -> cython.bint:
+        """Return whether a job fits a free state at ``start``, by what is announced then.
+
+        Args:
+            free: what is free.
+            job: a waiting job.
+            start: s.
+            spare: nanowatts that it may add to the draw.
+        """
+        access: cython.int = self.state.access[job] if self.state.has_access else 0
+        version: cython.longlong = free.version
+        hidden: cython.int = 0
+        found: cython.bint
+        opened: cython.bint
+        self.by_job = self.lacks_power = False
+        self.kind = self.state.kind[job]
+        free.draws = self.state.num_stays
+        if self.plans and self.announced.next < self.announced.count:
+            hidden = self.announced.hide(free, access, start, self.stop_of(job, start))
+            self.by_job = hidden > 0
+        opened = access > 0 and free.open_for(access)
+        found = free.fit(self.kind)
+        if found and self.state.has_power:
+            found = self._within_power(free, job, spare)
+        if opened:
+            free.close()
+        if hidden > 0:
+            self.announced.show(free)
+            free.version = version
+        return found
+
+    @compiled
+    def _within_power(
+        self, free: Free, job: cython.int, spare: cython.longlong
+    ) -> cython.bint:
+        """Return whether a job draws little enough where it fits, or elsewhere.
+
+        Where the placement's choice draws too much, it is asked again among the GPU types on which
+        the whole job would not.
+        """
+        if self.floor(free, job) <= spare:
+            return True
+        self.lacks_power = True
+        gpu_type: cython.int
+        cheap: cython.longlong = 0
+        many: cython.int = 0
+        for gpu_type in range(self.state.power.choices._types):
+            if self.state.power.floor_on(job, gpu_type) <= spare:
+                cheap |= cython.cast(cython.longlong, 1) << gpu_type
+                many += 1
+        if many == 0 or many == self.state.power.choices._types:
+            return False
+        with cython.gil:
+            self.kind = self.narrow(self.kind, cheap)
+        if free.fit(self.kind) and self.floor(free, job) <= spare:
+            self.lacks_power = False
+            return True
+        self.kind = self.state.kind[job]
+        return False
+
+    @compiled
+    def floor(self, free: Free, job: cython.int) -> cython.longlong:
+        """Return the least that a job can be brought to draw where ``place`` says, nanowatts."""
+        return self.state.power.floor_of(job, free.place, 0, free.place.count)

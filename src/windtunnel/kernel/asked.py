@@ -1,0 +1,151 @@
+"""`Asked`: the rule of policies that decide all by themselves: it notes what happens.
+
+The loop comes back to Python for every decision (``LOOP_DECIDE``), and `windtunnel.kernel.deciding`
+asks the policy then.
+"""
+
+from __future__ import annotations
+
+import cython
+import numpy
+
+from windtunnel.kernel.admission import Admission
+from windtunnel.kernel.job_views import JobViews
+from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.rules import Rule
+from windtunnel.kernel.state import State
+
+#: What became of a job that left its GPUs: nothing that is not known; it was taken off, and may wait
+#: again; it failed as its work was done.
+ASKED_KNOWN = cython.declare(cython.int, 0)
+ASKED_TAKEN_OFF = cython.declare(cython.int, 1)
+ASKED_FAILED = cython.declare(cython.int, 2)
+
+
+@cython.final
+@cython.cclass
+class Notes:
+    """A growing list of jobs."""
+
+    count: cython.longlong
+    room: cython.longlong
+    job: cython.int[::1]
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.room = 64
+        self.job = numpy.empty(self.room, dtype=numpy.int32)
+
+    def _grow(self) -> None:
+        self.room = 2 * self.room
+        self.job = numpy.resize(numpy.asarray(self.job), self.room)
+
+    @compiled
+    def add(self, job: cython.int) -> cython.void:
+        """Append a job."""
+        if self.count == self.room:
+            with cython.gil:
+                self._grow()
+        self.job[self.count] = job
+        self.count += 1
+
+    def views(self, views: JobViews) -> list:
+        """Return the jobs' views, in order."""
+        at: cython.longlong
+        found: list = []
+        for at in range(self.count):
+            found.append(views.of(self.job[at]))
+        return found
+
+
+@cython.final
+@cython.cclass
+class Asked(Rule):
+    """Who waits, and what has happened since the policy was asked last.
+
+    Args:
+        state: the run; its lines are one, in order of arrival.
+        admission: whether jobs may start.
+        views: of its jobs.
+
+    Attributes:
+        arrived: jobs that came to wait since.
+        over: those that are over, or out of the queue.
+        stopped: those that were taken off their GPUs and wait again.
+        came_at: when each waiting job came to wait, by a count of all that did.
+        serial: that count.
+    """
+
+    views: JobViews
+    arrived: Notes
+    over: Notes
+    stopped: Notes
+    off: Notes
+    came_at: cython.longlong[::1]
+    serial: cython.longlong
+    noted: cython.char[::1]
+    off_at: cython.double[::1]
+
+    def __init__(self, state: State, admission: Admission, views: JobViews) -> None:
+        Rule.__init__(self, state, admission)
+        count = max(state.num_jobs, 1)
+        self.views = views
+        self.arrived, self.over = Notes(), Notes()
+        self.stopped, self.off = Notes(), Notes()
+        self.came_at = numpy.zeros(count, dtype=numpy.int64)
+        self.serial = 0
+        self.noted = numpy.zeros(count, dtype=numpy.int8)
+        self.off_at = numpy.zeros(count)
+
+    @compiled
+    def note_wait(self, job: cython.int) -> cython.void:
+        """Note when a job came to wait."""
+        self.serial += 1
+        self.came_at[job] = self.serial
+
+    @compiled
+    def came(self, job: cython.int) -> cython.void:
+        """Note that a job waits; it is in its line."""
+        self.note_wait(job)
+        if self.noted[job] == ASKED_TAKEN_OFF:
+            if self.off_at[job] == self.state.now:
+                self.stopped.add(job)
+            else:
+                self.over.add(job)
+        self.noted[job] = ASKED_KNOWN
+        self.arrived.add(job)
+
+    @compiled
+    def failed(self, job: cython.int) -> cython.void:
+        """Note that a job failed as its work was done; it is over, or comes again."""
+        self.over.add(job)
+        self.noted[job] = ASKED_FAILED
+
+    @compiled
+    def went(self, job: cython.int, is_over: cython.bint) -> cython.void:
+        """Note that a job left its GPUs; before it waits again, if it does."""
+        if not is_over:
+            self.noted[job] = ASKED_TAKEN_OFF
+            self.off_at[job] = self.state.now
+            self.off.add(job)
+            return
+        if self.noted[job] != ASKED_FAILED:
+            self.over.add(job)
+        self.noted[job] = ASKED_KNOWN
+
+    @compiled
+    def look_again(self) -> cython.void:
+        """Count those among what is over that were taken off their GPUs, and are not queued."""
+        at: cython.longlong
+        for at in range(self.off.count):
+            if self.noted[self.off.job[at]] == ASKED_TAKEN_OFF:
+                self.over.add(self.off.job[at])
+                self.noted[self.off.job[at]] = ASKED_KNOWN
+        self.off.count = 0
+
+    @compiled
+    def forget(self) -> cython.void:
+        """Begin a new list of what happens: the policy has been asked."""
+        self.arrived.count = 0
+        self.over.count = 0
+        self.stopped.count = 0

@@ -1,0 +1,594 @@
+"""Conservative backfilling: every waiting job is promised a start; promises only move earlier.
+
+A job is promised the earliest start that delays nobody who was promised one before. Whenever there
+is more room than was known all are promised anew in the queue's order, each with its own promise
+lifted first, again and again until nothing moves. A promise is moved later only where its room is
+gone: a job runs on past its expected end, a node is lost, or preemption took it.
+"""
+
+from __future__ import annotations
+
+import cython
+import numpy
+from cython.cimports.libc.math import nextafter
+
+from windtunnel.kernel.admission import Admission
+from windtunnel.kernel.announced import Announced
+from windtunnel.kernel.endless import ENDLESS
+from windtunnel.kernel.job_list import JobList
+from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.preemption import Preemption
+from windtunnel.kernel.profile import PROFILE_COMMON, Profile
+from windtunnel.kernel.promises import PROMISE_MADE, PROMISE_NEVER, PROMISE_NONE, Promises
+from windtunnel.kernel.ranked import RANKED_ROOM
+from windtunnel.kernel.risen import Risen
+from windtunnel.kernel.rules import Rule
+from windtunnel.kernel.state import STATE_WAITING, State
+
+
+@cython.final
+@cython.cclass
+class ConservativeRule(Rule):
+    """Conservative backfilling.
+
+    Args:
+        state: the run.
+        admission: knows when jobs are expected to end.
+        announced: room that is known to come and go.
+        num_nodes: nodes or pools.
+        num_sets: access sets.
+        withholds: anything may ever be withheld.
+        is_pool: there are no nodes, but pools.
+        preemption: chooses who runs before anything is promised; None = nobody is preempted.
+        thorough: try every job anew, and not those alone that more room may help: for tests.
+
+    Attributes:
+        promises: what waiting jobs are promised, what running ones hold.
+        risen: where there is more room than at the last decision.
+        running: jobs whose hold is entered.
+        stay_of: the stay that it is for.
+        known_end: when they were expected to end.
+        fresh: jobs to be promised a start for the first time.
+        has_fallen: somewhere there is less room.
+        lossy: the nodes for which that is so.
+        is_late: somebody runs on past an expected end.
+    """
+
+    preempts: cython.bint
+    preemption: Preemption
+    announced: Announced
+    promises: Promises
+    profile: Profile
+    risen: Risen
+    is_pool: cython.bint
+    withholds: cython.bint
+    thorough: cython.bint
+    num_nodes: cython.int
+    num_sets: cython.int
+    running: JobList
+    stay_of: cython.int[::1]
+    known_end: cython.double[::1]
+    seen_stays: cython.int
+    fresh: JobList
+    some: JobList
+    broken: JobList
+    is_begun: cython.bint
+    has_fallen: cython.bint
+    is_late: cython.bint
+    lossy: cython.char[::1]
+
+    def __init__(
+        self,
+        state: State,
+        admission: Admission,
+        announced: Announced,
+        *,
+        num_nodes: int,
+        num_sets: int,
+        withholds: bool,
+        is_pool: bool,
+        preemption: Preemption | None = None,
+        thorough: bool = False,
+    ) -> None:
+        Rule.__init__(self, state, admission)
+        self.preempts = preemption is not None
+        self.preemption = preemption
+        self.announced = announced
+        self.is_pool, self.withholds, self.thorough = is_pool, withholds, thorough
+        self.num_nodes = num_nodes
+        self.num_sets = num_sets if withholds and not is_pool else 0
+        self.promises = Promises(state, admission, num_nodes, self.num_sets)
+        self.profile = self.promises.profile
+        self.risen = Risen(self.promises)
+        count = max(state.num_jobs, 1)
+        self.running, self.fresh = JobList(), JobList()
+        self.some, self.broken = JobList(), JobList()
+        self.stay_of = numpy.full(count, -1, dtype=numpy.int32)
+        self.known_end = numpy.zeros(count)
+        self.lossy = numpy.zeros(max(num_nodes, 1), dtype=numpy.int8)
+
+    @compiled
+    def comes(self, job: cython.int) -> cython.void:
+        """Note that a job is about to wait."""
+        if self.preempts:
+            self.preemption.comes(job)
+
+    @compiled
+    def came(self, job: cython.int) -> cython.void:
+        """Note that a job waits."""
+        self.fresh.add(job)
+        if self.preempts:
+            self.preemption.came(job)
+
+    @compiled
+    def went(self, job: cython.int, is_over: cython.bint) -> cython.void:
+        """Note that a job left its GPUs."""
+        if self.preempts:
+            self.preemption.leaves(job)
+
+    @compiled
+    def surprised(self) -> cython.void:
+        """Note that room was lost or came back."""
+        if self.preempts:
+            self.preemption.steady = False
+
+    @compiled
+    def rekeyed(self) -> cython.void:
+        """Note that keys have changed."""
+        if self.preempts:
+            self.preemption.rekeyed()
+
+    @compiled
+    def ranks_running(self) -> cython.bint:
+        """Return whether running jobs have keys, too."""
+        return self.preempts and not self.preemption.by_remaining
+
+    @compiled
+    def decide(self) -> cython.void:
+        """Promise, and start what was promised for now."""
+        if self.preempts:
+            self.preemption.walk(False)
+        self._look()
+        if self.has_fallen:
+            self._break()
+        self._promise_broken()
+        if self.thorough or self.risen.everywhere:
+            self._improve_all()
+        elif self.risen.count > 0:
+            self.risen.improve()
+        self.risen.clear()
+        self._promise_fresh()
+        self._start_due()
+        self._set_alarm()
+
+    # What has happened since the last decision.
+
+    @compiled
+    def _look(self) -> cython.void:
+        """Bring the profile up to now."""
+        self.has_fallen = False
+        self.is_late = False
+        self.broken.count = 0
+        self.announced.pass_until(self.state.now)
+        if self.is_begun and self.announced.num_asleep == 0:
+            self.profile.forget(self.state.now)
+            self._look_at_running()
+            self._look_at_stays()
+            self._look_at_late()
+            self._look_at_due()
+            self._look_at_waiting()
+        else:
+            self._forget_running()
+            self._look_at_waiting()
+            self._begin_anew()
+
+    @compiled
+    def _look_at_running(self) -> cython.void:
+        """See who has left, and whose expected end is another."""
+        at: cython.int = 0
+        job: cython.int
+        while at < self.running.count:
+            job = self.running.job[at]
+            if self.state.stay[job] == self.stay_of[job]:
+                if self.state.expected[job] != self.known_end[job]:
+                    self._expect(job, self.state.expected[job])
+                at += 1
+                continue
+            self.running.count -= 1
+            self.running.job[at] = self.running.job[self.running.count]
+            self.risen.note(job, self.state.now, self.promises.stop[job])
+            self.promises.end_hold(job)
+            if self.state.status[job] == STATE_WAITING:
+                self.fresh.add(job)
+
+    @compiled
+    def _expect(self, job: cython.int, end: cython.double) -> cython.void:
+        """Let a running job be expected to end at another time."""
+        old: cython.double = self.promises.stop[job]
+        self.known_end[job] = end
+        self.promises.move_end(job, end)
+        if self.promises.stop[job] < old:
+            self.risen.note(job, self.promises.stop[job], old)
+        elif self.promises.stop[job] > old:
+            self._lose(job)
+
+    @compiled
+    def _lose(self, job: cython.int) -> cython.void:
+        """Note that there is less room on a job's nodes."""
+        at: cython.longlong
+        self.has_fallen = True
+        for at in range(self.promises.first[job], self.promises.first[job] + self.promises.size[job]):
+            self.lossy[self.promises.places.node[at]] = True
+
+    @compiled
+    def _look_at_stays(self) -> cython.void:
+        """Enter what jobs hold that others than this rule have begun."""
+        stay: cython.int
+        job: cython.int
+        for stay in range(self.seen_stays, self.state.num_stays):
+            job = self.state.stay_job[stay]
+            if self.promises.what[job] != PROMISE_NONE and self.state.stay[job] != self.stay_of[job]:
+                self._let_go(job)
+            if self.state.stay[job] != stay:
+                continue
+            self.promises.hold(job, self.state.expected[job], False)
+            self._run(job)
+            self._lose(job)
+        self.seen_stays = self.state.num_stays
+
+    @compiled
+    def _let_go(self, job: cython.int) -> cython.void:
+        """Lift the promise of a job that does not wait any more."""
+        if self.promises.what[job] == PROMISE_MADE:
+            self.risen.note(job, self.promises.start[job], self.promises.stop[job])
+        self.promises.lift(job)
+
+    @compiled
+    def _run(self, job: cython.int) -> cython.void:
+        """Note that a job runs whose hold is entered."""
+        self.running.add(job)
+        self.stay_of[job] = self.state.stay[job]
+        self.known_end[job] = self.state.expected[job]
+
+    @compiled
+    def _look_at_late(self) -> cython.void:
+        """Let those who run on past their expected end hold their room until just after now."""
+        place: cython.int
+        at: cython.int
+        job: cython.int
+        entry: cython.int
+        for place in range(self.state.expects.used):
+            for at in range(self.state.expects.length[self.state.expects.block[place]]):
+                entry = self.state.expects.block[place] * RANKED_ROOM + at
+                if self.state.expects.key[entry] > self.state.now:
+                    return
+                job = self.state.expects.job[entry]
+                self.is_late = True
+                if self.promises.stop[job] != nextafter(self.state.now, ENDLESS):
+                    self._expect(job, self.state.expected[job])
+
+    @compiled
+    def _look_at_due(self) -> cython.void:
+        """Move promises that were missed to now; see which nodes are withheld or back."""
+        at: cython.int
+        job: cython.int
+        self.some.count = 0
+        while self.promises.queue.count > 0 and (
+            self.promises.queue.time[0] < self.state.now
+            or (self.withholds and self.promises.queue.time[0] == self.state.now)
+        ):
+            job = self.promises.queue.job[0]
+            self.promises.lift(job)
+            self.some.add(job)
+        if self.withholds:
+            self._look_at_nodes()
+        for at in range(self.some.count):
+            job = self.some.job[at]
+            if self.promises.start[job] < self.state.now:
+                self._lose(job)
+            self.promises.enter(job, self.state.now)
+
+    @compiled
+    def _look_at_nodes(self) -> cython.void:
+        """Bring what is withheld unannounced, or back, into the profile; no promise is due."""
+        node: cython.int
+        access: cython.int
+        change: cython.longlong
+        step: cython.int
+        if self.is_pool:
+            self.free.store(self.profile.rows, PROFILE_COMMON)
+        for node in range(self.num_nodes):
+            for access in range(self.num_sets):
+                change = self.free.closings(node, access) - self.profile.closed[
+                    (self.profile.head * self.num_nodes + node) * self.num_sets + access
+                ]
+                if change != 0:
+                    self.profile.close(
+                        node, access, cython.cast(cython.int, change), self.profile.head
+                    )
+                    self._note_change(node, change < 0)
+            if self.is_pool:
+                change = self.profile.rows.cell[
+                    PROFILE_COMMON * self.profile.rows.columns + 2 * node
+                ] - self.profile.rows.cell[
+                    self.profile.head * self.profile.rows.columns + 2 * node
+                ]
+                if change != 0:
+                    self.profile.withhold(node, -change, self.profile.head)
+                    self._note_change(node, change > 0)
+
+    @compiled
+    def _note_change(self, node: cython.int, is_more: cython.bint) -> cython.void:
+        if is_more:
+            self.risen.note_node(node, self.state.now, ENDLESS)
+        else:
+            self.has_fallen = True
+            self.lossy[node] = True
+
+    @compiled
+    def _look_at_waiting(self) -> cython.void:
+        """See who waits without a promise, and whose promise is of no use any more."""
+        at: cython.int
+        line: cython.int
+        cell: cython.longlong
+        job: cython.int
+        kept: cython.int = 0
+        self.fresh.sort(self.lines)
+        for at in range(self.fresh.count):
+            job = self.fresh.job[at]
+            if self.state.status[job] == STATE_WAITING and self.promises.what[job] == PROMISE_NONE:
+                self.fresh.job[kept] = job
+                kept += 1
+        self.fresh.count = kept
+        if kept + self.promises.num_promised == self.lines.count:
+            return
+        self.fresh.count = 0
+        at = 0
+        while at < self.promises.queue.count:
+            job = self.promises.queue.job[at]
+            if self.state.status[job] != STATE_WAITING:
+                self._let_go(job)
+                at = 0
+            else:
+                at += 1
+        for line in range(self.lines.num_lines):
+            for cell in range(self.lines.begin[line], self.lines.begin[line] + self.lines.length[line]):
+                job = self.lines.slab[cell]
+                if self.promises.what[job] == PROMISE_NONE:
+                    self.fresh.add(job)
+        self.fresh.sort(self.lines)
+
+    # The profile from nothing.
+
+    @compiled
+    def _forget_running(self) -> cython.void:
+        """Forget what running jobs hold."""
+        at: cython.int
+        job: cython.int
+        for at in range(self.running.count):
+            job = self.running.job[at]
+            self.promises.what[job] = PROMISE_NONE
+            if self.state.status[job] == STATE_WAITING:
+                self.fresh.add(job)
+        self.running.count = 0
+
+    @compiled
+    def _begin_anew(self) -> cython.void:
+        """Make the profile anew, from what is free, what runs, and what is announced."""
+        at: cython.int
+        job: cython.int
+        change: cython.int
+        self.is_begun = True
+        self.some.count = 0
+        for at in range(self.promises.queue.count):
+            self.some.add(self.promises.queue.job[at])
+        with cython.gil:
+            self.promises.forget_all()
+        self.profile.begin(self.state.now, self.free)
+        self.running.count = 0
+        job = self.state.first_running
+        while job >= 0:
+            self.is_late = self.is_late or self.state.expected[job] <= self.state.now
+            self.promises.hold(job, self.state.expected[job], True)
+            self._run(job)
+            job = self.state.following[job]
+        self.seen_stays = self.state.num_stays
+        for change in range(self.announced.next, self.announced.count):
+            self._announce(change)
+        for at in range(self.announced.num_asleep):
+            self._close_from(
+                self.announced.asleep[at], 0, -1,
+                self.profile.step_at(self.state.now + self.announced.wake_time),
+            )  # fmt: skip
+        self._enter_kept()
+        self.risen.everywhere = True
+
+    @compiled
+    def _announce(self, change: cython.int) -> cython.void:
+        """Enter a change that is announced."""
+        step: cython.int = self.profile.step_at(self.announced.time[change])
+        sign: cython.int = 1 if self.announced.begins[change] else -1
+        self.profile.need(step)
+        if self.is_pool:
+            self.profile.withhold(
+                self.announced.node[change], sign * self.announced.units[change], step
+            )
+        else:
+            self._close_from(
+                self.announced.node[change], self.announced.group[change], sign, step
+            )
+
+    @compiled
+    def _close_from(
+        self, node: cython.int, group: cython.int, change: cython.int, step: cython.int
+    ) -> cython.void:
+        access: cython.int
+        for access in range(self.num_sets):
+            if not self.announced.in_group[access, group]:
+                self.profile.close(node, access, change, step)
+
+    # Promises that cannot be kept.
+
+    @compiled
+    def _break(self) -> cython.void:
+        """Lift the promises of places that are too few, and make again those that can be kept."""
+        at: cython.int
+        job: cython.int
+        self.some.count = 0
+        for at in range(self.promises.queue.count):
+            job = self.promises.queue.job[at]
+            if self._may_be_lost(job) and self.promises.is_overdrawn(job):
+                self.some.add(job)
+        for at in range(self.num_nodes):
+            self.lossy[at] = False
+        for at in range(self.some.count):
+            self.promises.lift(self.some.job[at])
+        self._enter_kept()
+
+    @compiled
+    def _may_be_lost(self, job: cython.int) -> cython.bint:
+        at: cython.longlong
+        for at in range(self.promises.first[job], self.promises.first[job] + self.promises.size[job]):
+            if self.lossy[self.promises.places.node[at]]:
+                return True
+        return False
+
+    @compiled
+    def _enter_kept(self) -> cython.void:
+        """Make the promises of ``some`` again, in the queue's order, as far as there is room."""
+        at: cython.int
+        job: cython.int
+        start: cython.double
+        self.some.sort(self.lines)
+        for at in range(self.some.count):
+            job = self.some.job[at]
+            start = self.promises.start[job]
+            if start < self.state.now:
+                start = self.state.now
+            if self.promises.is_there(job, start):
+                self.promises.enter(job, start)
+            else:
+                self.risen.note(job, start, self.promises.stop[job])
+                self.broken.add(job)
+
+    @compiled
+    def _promise_broken(self) -> cython.void:
+        """Promise those anew whose promise was lost, or who had none that they could wait for."""
+        at: cython.int
+        if self.promises.num_never > 0 and (self.risen.everywhere or self.risen.count > 0):
+            self._gather()
+            for at in range(self.some.count):
+                if self.promises.what[self.some.job[at]] == PROMISE_NEVER:
+                    self.promises.lift(self.some.job[at])
+                    self.broken.add(self.some.job[at])
+            self.broken.sort(self.lines)
+        for at in range(self.broken.count):
+            self.promises.promise(self.broken.job[at])
+        self.broken.count = 0
+
+    # Promises that can be better.
+
+    @compiled
+    def _improve_all(self) -> cython.void:
+        """Promise everybody anew in order, only ever earlier, until nothing moves."""
+        at: cython.int
+        job: cython.int
+        old: cython.double
+        found: cython.double
+        moved: cython.bint = True
+        self._gather()
+        while moved:
+            moved = False
+            for at in range(self.some.count):
+                job = self.some.job[at]
+                old = self.promises.start[job]
+                self.promises.lift(job)
+                found = self.promises.earliest(job, old)
+                moved = moved or found < old
+                self.promises.enter(job, found if found < old else old)
+
+    @compiled
+    def _gather(self) -> cython.void:
+        """Write all that have a promise into ``some``, in the queue's order."""
+        line: cython.int
+        cell: cython.longlong
+        job: cython.int
+        self.some.count = 0
+        for line in range(self.lines.num_lines):
+            for cell in range(self.lines.begin[line], self.lines.begin[line] + self.lines.length[line]):
+                job = self.lines.slab[cell]
+                if self.promises.what[job] != PROMISE_NONE:
+                    self.some.add(job)
+        self.some.sort(self.lines)
+
+    # New promises, and starts.
+
+    @compiled
+    def _promise_fresh(self) -> cython.void:
+        """Promise those a start who have none."""
+        at: cython.int
+        job: cython.int
+        for at in range(self.fresh.count):
+            job = self.fresh.job[at]
+            self.promises.span[job] = self.state.estimate_left(job, self.state.left[job])
+            self.promises.promise(job)
+        self.fresh.count = 0
+
+    @compiled
+    def _start_due(self) -> cython.void:
+        """Start those who were promised to by now."""
+        at: cython.int
+        job: cython.int
+        self.some.count = 0
+        while self.promises.queue.count > 0 and (
+            self.promises.queue.time[0] <= self.state.now
+        ):
+            job = self.promises.queue.job[0]
+            self.promises.keep(job)
+            self.some.add(job)
+        self.some.sort(self.lines)
+        for at in range(self.some.count):
+            job = self.some.job[at]
+            self.lines.remove(job)
+            self.free.place.count = 0
+            self.free.place.extend(
+                self.promises.places, self.promises.first[job],
+                self.promises.first[job] + self.promises.size[job],
+            )  # fmt: skip
+            self.state.begin(job, self.state.kind[job])
+            self._run(job)
+            if self.known_end[job] != self.promises.stop[job]:
+                self.known_end[job] = self.promises.stop[job]
+        self.seen_stays = self.state.num_stays
+
+    def promised(self) -> dict:
+        """Return what waiting jobs are promised: job -> (start, places), for tests."""
+        promises = self.promises
+        found = {}
+        for job in range(self.state.num_jobs):
+            if promises.what[job] == PROMISE_MADE:
+                pairs = range(promises.first[job], promises.first[job] + promises.size[job])
+                where = [(promises.places.node[at], promises.places.grant[at]) for at in pairs]
+                found[job] = (promises.start[job], where)
+            elif promises.what[job] == PROMISE_NEVER:
+                found[job] = (ENDLESS, [])
+        return found
+
+    @compiled
+    def _set_alarm(self) -> cython.void:
+        """Ask for a decision at the next promised start.
+
+        While somebody is late those who are promised to start just after now wait for that job,
+        whose end is an event.
+        """
+        at: cython.int
+        soon: cython.double = nextafter(self.state.now, ENDLESS)
+        self.alarm = ENDLESS
+        if self.promises.queue.count > 0:
+            self.alarm = self.promises.queue.time[0]
+        if not self.is_late or self.alarm > soon:
+            return
+        self.alarm = ENDLESS
+        for at in range(self.promises.queue.count):
+            if soon < self.promises.queue.time[at] < self.alarm:
+                self.alarm = self.promises.queue.time[at]

@@ -1,0 +1,123 @@
+"""`DeviceCluster`: what does not change of nodes with devices, whatever runs on them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cython
+import numpy
+
+#: Kinds of nodes that are told apart.
+DEVICE_MOST_KINDS = cython.declare(cython.int, 32)
+#: Free cores or memory of a node on which they are not constrained.
+DEVICE_UNLIMITED = cython.declare(cython.longlong, 1 << 60)
+
+
+@cython.final
+@cython.cclass
+class DeviceCluster:
+    """The nodes, those that are alike, and racks.
+
+    Args:
+        nodes: the cluster, a sequence of `windtunnel.cluster.devices.DeviceNode`.
+        pooled: a node's GPUs are one pool of thousandths.
+
+    Attributes:
+        nodes: how many.
+        words: 64-bit words of a set of nodes.
+        top: GPUs of the largest node.
+        each: devices a node for which there is room in tables: 1 where nodes are pooled.
+        pooled: see above.
+        gpus: GPUs of each node, (nodes,).
+        size_cores: thousandths of cores of each; -1 = not constrained.
+        size_mem: MiB of each; -1 = not constrained.
+        rank: place of each by name.
+        by_name: the nodes are in the order of their names.
+        kind: kind of each node, -1 = not told apart.
+        kinds: kinds that are told apart.
+        every: the set of all nodes, one bit each, (words,).
+        max_cores: thousandths of cores of the largest node.
+        max_milli: thousandths of GPUs of the largest node.
+        racks: racks.
+        rack_begin: where each rack's nodes begin in ``rack_node``, (racks + 1,).
+        rack_node: nodes by rack.
+        stamp: the last number that marked a change of a node: two nodes of twins with one stamp
+            have the same free.
+    """
+
+    nodes: cython.int
+    words: cython.int
+    top: cython.int
+    each: cython.int
+    pooled: cython.bint
+    gpus: cython.int[::1]
+    size_cores: cython.longlong[::1]
+    size_mem: cython.longlong[::1]
+    rank: cython.int[::1]
+    by_name: cython.bint
+    kind: cython.int[::1]
+    kinds: cython.int
+    every: cython.longlong[::1]
+    max_cores: cython.longlong
+    max_milli: cython.longlong
+    racks: cython.int
+    rack_begin: cython.int[::1]
+    rack_node: cython.int[::1]
+    stamp: cython.longlong
+
+    def __init__(self, nodes: Any, pooled: Any) -> None:
+        self.nodes = len(nodes)
+        self.words = (len(nodes) + 63) // 64
+        self.top = max((node.gpus for node in nodes), default=0)
+        bits = numpy.arange(64 * self.words) < len(nodes)
+        self.every = numpy.packbits(bits, bitorder="little").view("<i8")
+        self.pooled = pooled
+        self.each = 1 if pooled else self.top
+        if self.top > 62 and not pooled:
+            raise ValueError(f"{self.top} GPUs a node; at most 62 fit")
+        self.gpus = numpy.array([node.gpus for node in nodes], dtype=numpy.int32)
+        self.size_cores = _sizes_of([node.cores for node in nodes])
+        self.size_mem = _sizes_of([node.mem for node in nodes])
+        self.stamp = 1
+        cores = max((node.cores for node in nodes if node.cores is not None), default=1)
+        self.max_cores = max(cores, 1)
+        self.max_milli = max(1000 * self.top, 1)
+        self._rank([node.name for node in nodes])
+        self._tell_apart(nodes)
+        self._rack([node.rack for node in nodes])
+
+    def _rank(self, names: Any) -> None:
+        ranks = numpy.zeros(len(names), dtype=numpy.int32)
+        ranks[sorted(range(len(names)), key=names.__getitem__)] = range(len(names))
+        self.rank = ranks
+        self.by_name = bool((ranks == numpy.arange(len(names))).all())
+
+    def _tell_apart(self, nodes: Any) -> None:
+        """Number the kinds of nodes, those with the most nodes first; the last are left out."""
+        found: dict = {}
+        for index, node in enumerate(nodes):
+            key = (node.gpus, node.gpu_type, node.cores, node.mem)
+            found.setdefault(key, []).append(index)
+        kind = numpy.full(len(nodes), -1, dtype=numpy.int32)
+        kept = sorted(found.values(), key=_minus_length)[:DEVICE_MOST_KINDS]
+        for number, members in enumerate(kept):
+            kind[members] = number
+        self.kind = kind
+        self.kinds = len(kept)
+
+    def _rack(self, racks: Any) -> None:
+        """Note the nodes of each rack, racks in order; there are none where nodes state none."""
+        names = sorted({rack for rack in racks if rack is not None})
+        members = [[i for i, rack in enumerate(racks) if rack == name] for name in names]
+        self.racks = len(names)
+        self.rack_node = numpy.array([i for rack in members for i in rack], dtype=numpy.int32)
+        begins = numpy.cumsum([0] + [len(rack) for rack in members])
+        self.rack_begin = begins.astype(numpy.int32)
+
+
+def _minus_length(members: Any) -> int:
+    return -len(members)
+
+
+def _sizes_of(sizes: Any) -> Any:
+    return numpy.array([-1 if size is None else size for size in sizes], dtype=numpy.int64)

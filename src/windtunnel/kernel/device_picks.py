@@ -1,0 +1,190 @@
+"""Which device of a node a share of a GPU gets, and how much of what is left is fragments then."""
+
+from __future__ import annotations
+
+import cython
+
+from windtunnel.kernel.device_draws import device_draw
+from windtunnel.kernel.device_kinds import DEVICE_MILLI, DeviceKinds
+from windtunnel.kernel.device_room import DeviceRoom
+from windtunnel.kernel.device_scoring import BY_FGD, BY_RANDOM, DeviceScoring
+from windtunnel.kernel.marks import compiled
+
+
+@compiled
+def device_fragments(
+    room: DeviceRoom, scoring: DeviceScoring, which: cython.int, cores: cython.longlong
+) -> cython.longlong:
+    """Return a node's fragments x tasks of the target workload.
+
+    Its devices have in ``room.left`` what is free. Shapes are sorted by their thousandths, so that
+    what depends on these alone is counted once for several shapes.
+    """
+    device: cython.int
+    shape: cython.int
+    milli: cython.longlong
+    lost: cython.longlong
+    mask: cython.longlong
+    devices: cython.int = room.cluster.gpus[which]
+    total: cython.longlong = 0
+    found: cython.longlong = 0
+    counted: cython.longlong = -1
+    enough: cython.longlong = 0
+    small: cython.longlong = 0
+    for device in range(devices):
+        total += room.left[device]
+    if total == 0:
+        return 0
+    for shape in range(scoring.shapes):
+        milli = scoring.shape_milli[shape]
+        lost = total
+        if milli > 0 and cores >= scoring.shape_cores[shape]:
+            if milli != counted:
+                counted = milli
+                enough = 0
+                small = 0
+                for device in range(devices):
+                    if room.left[device] >= milli:
+                        enough += 1
+                    else:
+                        small += room.left[device]
+            mask = scoring.shape_mask[shape]
+            if enough >= scoring.shape_gpus[shape] and (
+                mask < 0 or (scoring.sets.bits[mask + (which >> 6)] >> (which & 63)) & 1 != 0
+            ):
+                lost = small
+        found += scoring.shape_count[shape] * lost
+    return found
+
+
+@compiled
+def device_gain_score(scoring: DeviceScoring, gain: cython.longlong) -> cython.longlong:
+    """Return FGD's score of a gain: how many steps it reaches, or itself."""
+    low: cython.int = 0
+    high: cython.int = cython.cast(cython.int, scoring.steps.shape[0])
+    middle: cython.int
+    if scoring.scale > 1:
+        return gain
+    while low < high:
+        middle = (low + high) >> 1
+        if gain < scoring.steps[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@compiled
+def device_scored(
+    room: DeviceRoom,
+    scoring: DeviceScoring,
+    kinds: DeviceKinds,
+    kind: cython.int,
+    which: cython.int,
+    cores: cython.longlong,
+    wants_score: cython.bint,
+) -> cython.longlong:
+    """Return the device of ``room.left`` on which a share fragments least, or its score."""
+    device: cython.int
+    earlier: cython.int
+    left: cython.int
+    seen: cython.bint
+    score: cython.longlong
+    part: cython.int = cython.cast(cython.int, kinds.part[kind])
+    before: cython.longlong = device_fragments(room, scoring, which, cores)
+    best: cython.longlong = 0
+    chosen: cython.int = -1
+    for device in range(room.cluster.gpus[which]):
+        left = room.left[device]
+        if left < part:
+            continue
+        seen = False
+        for earlier in range(device):
+            if room.left[earlier] == left:
+                seen = True  # an equal device scores the same, and the first one wins
+                break
+        if seen:
+            continue
+        room.left[device] = left - part
+        score = before - device_fragments(room, scoring, which, cores - kinds.cores[kind])
+        room.left[device] = left
+        score = device_gain_score(scoring, score)
+        if chosen < 0 or score > best:
+            best = score
+            chosen = device
+    return best if wants_score else chosen
+
+
+@compiled
+def device_for(
+    room: DeviceRoom,
+    scoring: DeviceScoring,
+    kinds: DeviceKinds,
+    kind: cython.int,
+    which: cython.int,
+    cores: cython.longlong,
+    task: cython.longlong,
+) -> cython.int:
+    """Return the device of ``room.left`` that one task with a share gets; -1 if none suffices."""
+    device: cython.int
+    skip: cython.longlong
+    fitting: cython.longlong = 0
+    chosen: cython.int = -1
+    devices: cython.int = room.cluster.gpus[which]
+    part: cython.int = cython.cast(cython.int, kinds.part[kind])
+    if scoring.code == BY_FGD:
+        return cython.cast(
+            cython.int, device_scored(room, scoring, kinds, kind, which, cores, False)
+        )
+    if scoring.code == BY_RANDOM:
+        for device in range(devices):
+            if room.left[device] >= part:
+                fitting += 1
+        skip = (device_draw(scoring, task) * fitting) >> 31
+        for device in range(devices):
+            if room.left[device] >= part:
+                if skip == 0:
+                    return device
+                skip -= 1
+        return -1
+    for device in range(devices):
+        if room.left[device] >= part and (chosen < 0 or room.left[device] < room.left[chosen]):
+            chosen = device
+    return chosen
+
+
+@compiled
+def device_copy_left(room: DeviceRoom, which: cython.int) -> cython.void:
+    """Copy what a node's devices have free to ``room.left``."""
+    device: cython.int
+    first: cython.int = which * room.cluster.each
+    for device in range(room.cluster.gpus[which]):
+        room.left[device] = room.devices[first + device]
+
+
+@compiled
+def device_try(
+    room: DeviceRoom,
+    scoring: DeviceScoring,
+    kinds: DeviceKinds,
+    kind: cython.int,
+    which: cython.int,
+    tasks: cython.longlong,
+) -> cython.void:
+    """Leave in ``room.left`` what a node's devices would have free after so many tasks."""
+    device: cython.int
+    task: cython.longlong
+    cores: cython.longlong = room.cores[which]
+    rest: cython.longlong = tasks * kinds.whole[kind]
+    device_copy_left(room, which)
+    if rest > 0:
+        for device in range(room.cluster.gpus[which]):
+            if rest > 0 and room.left[device] == DEVICE_MILLI:
+                room.left[device] = 0
+                rest -= 1
+    elif kinds.part[kind] > 0:
+        for task in range(tasks):
+            device = device_for(room, scoring, kinds, kind, which, cores, task)
+            room.left[device] -= cython.cast(cython.int, kinds.part[kind])
+            if room.cluster.size_cores[which] >= 0:
+                cores -= kinds.cores[kind]

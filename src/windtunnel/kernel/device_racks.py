@@ -1,0 +1,184 @@
+"""Gangs that stay within racks; the rule is that of `windtunnel.placements.racks`."""
+
+from __future__ import annotations
+
+import cython
+
+from windtunnel.kernel.bits import bit_at
+from windtunnel.kernel.device_gangs import (
+    device_fill,
+    device_put,
+    device_put_filling,
+    device_put_gang,
+    device_put_idle,
+)
+from windtunnel.kernel.device_search import DeviceSearch, device_room_for
+from windtunnel.kernel.free_holds import LOOK_SHOWN, Holds
+from windtunnel.kernel.marks import compiled
+
+
+@compiled
+def device_look(search: DeviceSearch, holds: Holds, looks: cython.int) -> cython.void:
+    """Let the search look at all nodes that may be used: not withheld, or shown."""
+    word: cython.int
+    for word in range(search.room.cluster.words):
+        if looks == LOOK_SHOWN:
+            search.room.within[word] = holds.shown[word]
+        elif holds.count == 0:
+            search.room.within[word] = search.room.cluster.every[word]
+        else:
+            search.room.within[word] = (
+                search.room.cluster.every[word] & ~holds.hidden[word] | holds.shown[word]
+            )
+
+
+@compiled
+def device_is_seen(holds: Holds, looks: cython.int, which: cython.int) -> cython.bint:
+    """Return whether a search may look at a node."""
+    if looks == LOOK_SHOWN:
+        return (holds.shown[which >> 6] >> (which & 63)) & 1 != 0
+    return holds.count == 0 or holds.is_seen(which)
+
+
+@compiled
+def device_look_at_rack(
+    search: DeviceSearch, holds: Holds, looks: cython.int, rack: cython.int, adds: cython.bint
+) -> cython.void:
+    """Let the search look at one rack alone, or at its nodes, too."""
+    at: cython.int
+    word: cython.int
+    which: cython.int
+    if not adds:
+        for word in range(search.room.cluster.words):
+            search.room.within[word] = 0
+    for at in range(search.room.cluster.rack_begin[rack], search.room.cluster.rack_begin[rack + 1]):
+        which = search.room.cluster.rack_node[at]
+        if device_is_seen(holds, looks, which):
+            search.room.within[which >> 6] |= bit_at(which & 63)
+
+
+@compiled
+def device_rack_room(
+    search: DeviceSearch, holds: Holds, looks: cython.int, kind: cython.int, rack: cython.int,
+    idle: cython.bint,
+) -> cython.longlong:  # fmt: skip
+    """Return how many of a job's tasks fit a rack's nodes, or those of them that run nothing."""
+    at: cython.int
+    which: cython.int
+    room: cython.longlong = 0
+    for at in range(search.room.cluster.rack_begin[rack], search.room.cluster.rack_begin[rack + 1]):
+        which = search.room.cluster.rack_node[at]
+        if device_is_seen(holds, looks, which) and not (idle and search.room.tasks[which] != 0):
+            room += device_room_for(search.room, search.kinds, kind, which)
+    return room
+
+
+@compiled
+def device_put_in_one_rack(
+    search: DeviceSearch, holds: Holds, looks: cython.int, kind: cython.int
+) -> cython.bint:
+    """Place a job in the rack with the fewest free GPUs that can hold it, if there is one."""
+    at: cython.int
+    rack: cython.int
+    best: cython.int
+    free: cython.longlong
+    fits: cython.bint
+    for rack in range(search.room.cluster.racks):
+        free = 0
+        for at in range(
+            search.room.cluster.rack_begin[rack], search.room.cluster.rack_begin[rack + 1]
+        ):
+            free += search.room.total[search.room.cluster.rack_node[at]]
+        if (
+            free < search.kinds.tasks[kind] * search.kinds.milli[kind]
+            or device_rack_room(search, holds, looks, kind, rack, False) < search.kinds.tasks[kind]
+        ):
+            free = -1  # it will not do
+        search.rack_room[rack] = free
+    while True:
+        best = -1
+        for rack in range(search.room.cluster.racks):
+            if search.rack_room[rack] >= 0 and (
+                best < 0 or search.rack_room[rack] < search.rack_room[best]
+            ):
+                best = rack
+        if best < 0:
+            return False
+        search.rack_room[best] = -1
+        search.place.count = 0
+        device_look_at_rack(search, holds, looks, best, False)
+        if search.scoring.fills:
+            fits = device_put_filling(search, kind)
+        else:
+            fits = device_put_gang(search, kind)
+        if fits:
+            return True
+
+
+@compiled
+def device_put_over_racks(
+    search: DeviceSearch, holds: Holds, looks: cython.int, kind: cython.int
+) -> cython.bint:
+    """Place a job over several racks, those with the most room first, if there is room."""
+    best: cython.int
+    rack: cython.int
+    before: cython.longlong
+    fills: cython.bint = search.scoring.fills
+    total: cython.longlong = 0
+    rest: cython.longlong = search.kinds.tasks[kind]
+    search.place.count = 0
+    for rack in range(search.room.cluster.racks):
+        search.rack_room[rack] = device_rack_room(search, holds, looks, kind, rack, not fills)
+        total += search.rack_room[rack]
+    if fills and total < rest:
+        return False
+    while rest > 0:
+        best = 0
+        for rack in range(search.room.cluster.racks):
+            if search.rack_room[rack] > search.rack_room[best]:
+                best = rack
+        if search.rack_room[best] <= 0:
+            break
+        device_look_at_rack(search, holds, looks, best, False)
+        before = rest
+        rest = device_fill(search, kind, rest) if fills else device_put_idle(search, kind, rest)
+        search.rack_room[best] = -1 if rest < before else 0  # -1: the job uses it
+    return rest == 0 or device_put_rest(search, holds, looks, kind, rest)
+
+
+@compiled
+def device_put_rest(
+    search: DeviceSearch, holds: Holds, looks: cython.int, kind: cython.int, rest: cython.longlong
+) -> cython.bint:
+    """Place what remains on one more node, in a rack that the job uses where one has room."""
+    at: cython.longlong
+    rack: cython.int
+    word: cython.int
+    which: cython.int = -1
+    for word in range(search.room.cluster.words):
+        search.room.within[word] = 0
+    for rack in range(search.room.cluster.racks):
+        if search.rack_room[rack] < 0:
+            device_look_at_rack(search, holds, looks, rack, True)
+    for at in range(search.place.count):
+        search.room.look_past(search.place.node[at])
+    which = search.best(kind, rest)
+    if which < 0:
+        device_look(search, holds, looks)
+        for at in range(search.place.count):
+            search.room.look_past(search.place.node[at])
+        which = search.best(kind, rest)
+    if which < 0:
+        return False
+    device_put(search, kind, which, rest, rest)
+    return True
+
+
+@compiled
+def device_put_by_racks(
+    search: DeviceSearch, holds: Holds, looks: cython.int, kind: cython.int
+) -> cython.bint:
+    """Place a job that may go over several nodes by racks."""
+    if device_put_in_one_rack(search, holds, looks, kind):
+        return True
+    return search.scoring.spills and device_put_over_racks(search, holds, looks, kind)

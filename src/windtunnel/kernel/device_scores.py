@@ -1,0 +1,261 @@
+"""Scores of nodes with devices: what `windtunnel.placements`' scored placements say, in C.
+
+Scores are whole numbers made by the same operations, in the same order, as in plain Python.
+"""
+
+from __future__ import annotations
+
+import cython
+
+from windtunnel.kernel.device_kinds import DEVICE_MILLI, DeviceKinds
+from windtunnel.kernel.device_picks import (
+    device_copy_left,
+    device_fragments,
+    device_gain_score,
+    device_scored,
+    device_try,
+)
+from windtunnel.kernel.device_room import DeviceRoom
+from windtunnel.kernel.device_scoring import (
+    BY_BEST_FIT,
+    BY_DOT_PROD,
+    BY_FGD,
+    BY_GPU_CLUSTERING,
+    BY_GPU_PACKING,
+    BY_LEAST_IDLE,
+    BY_LOAD_RATE,
+    BY_LOWEST_UTILIZATION,
+    BY_MOST_IDLE,
+    BY_OPENB_BEST_FIT,
+    BY_WORST_FIT,
+    DeviceScoring,
+)
+from windtunnel.kernel.marks import compiled
+
+
+@compiled
+def device_floor(value: cython.double) -> cython.longlong:
+    """Return a number rounded down."""
+    whole: cython.longlong = cython.cast(cython.longlong, value)
+    return whole - 1 if whole > value else whole
+
+
+@compiled
+def device_fgd_score(
+    room: DeviceRoom,
+    scoring: DeviceScoring,
+    kinds: DeviceKinds,
+    kind: cython.int,
+    which: cython.int,
+    tasks: cython.longlong,
+) -> cython.longlong:
+    """Return how many fewer fragments a node has after so many tasks, as a score."""
+    after: cython.longlong
+    cores: cython.longlong = room.cores[which]
+    if tasks == 1 and kinds.part[kind] > 0:
+        device_copy_left(room, which)
+        return device_scored(room, scoring, kinds, kind, which, cores, True)
+    if scoring.frags_at[which] != room.stamp[which]:
+        device_copy_left(room, which)
+        scoring.frags[which] = device_fragments(room, scoring, which, cores)
+        scoring.frags_at[which] = room.stamp[which]
+    device_try(room, scoring, kinds, kind, which, tasks)
+    after = device_fragments(room, scoring, which, cores - tasks * kinds.cores[kind])
+    return device_gain_score(scoring, scoring.frags[which] - after)
+
+
+@compiled
+def device_packing_score(
+    room: DeviceRoom,
+    scoring: DeviceScoring,
+    kinds: DeviceKinds,
+    kind: cython.int,
+    which: cython.int,
+    tasks: cython.longlong,
+) -> cython.longlong:
+    """Return a score of 50 to 100 for used GPUs, 33 to 50 for a used node, up to 33 else."""
+    device: cython.int
+    left: cython.longlong
+    part: cython.longlong
+    devices: cython.longlong = cython.cast(cython.longlong, room.cluster.gpus[which])
+    scale: cython.longlong = scoring.scale
+    opened: cython.longlong = 0
+    percent: cython.longlong = 0
+    milli: cython.longlong = 0
+    if kinds.group[kind] < 0:
+        return 0
+    if room.idle[which] == devices:
+        return max(33 - devices, devices) * scale
+    device_try(room, scoring, kinds, kind, which, tasks)
+    for device in range(room.cluster.gpus[which]):
+        left = cython.cast(cython.longlong, room.devices[which * room.cluster.each + device])
+        if room.left[device] != left:
+            if left == DEVICE_MILLI:
+                opened += 1
+            percent += left * 100 // DEVICE_MILLI
+            milli += left
+    if opened > 0:
+        return max(50 - opened, cython.cast(cython.longlong, 33)) * scale
+    part = percent // 10 if scale == 1 else milli * scale // 100
+    return max(100 * scale - part, 50 * scale)
+
+
+@compiled
+def device_clustering_score(
+    room: DeviceRoom,
+    scoring: DeviceScoring,
+    kinds: DeviceKinds,
+    kind: cython.int,
+    which: cython.int,
+) -> cython.longlong:
+    """Return 75, 50, 25 or 0 by what runs on a node, and up to 25 for how full it is."""
+    at: cython.int
+    base: cython.longlong
+    used: cython.longlong
+    found: cython.int = 0
+    first: cython.int = which * room.groups
+    most: cython.longlong = room.cluster.max_milli
+    if kinds.group[kind] < 0:
+        return 0
+    for at in range(first, first + room.groups):
+        if room.held[at] > 0:
+            found += 1
+    base = 0 if found > 0 else 25
+    if room.held[first + kinds.group[kind]] > 0:
+        base = 75 if found == 1 else 50
+    used = most - cython.cast(cython.longlong, room.total[which])
+    return 25 * used * scoring.scale // most + base * scoring.scale
+
+
+@compiled
+def device_utilization_score(
+    room: DeviceRoom, scoring: DeviceScoring, which: cython.int
+) -> cython.longlong:
+    """Return the mean share of GPUs and cores in use, in percent, negated."""
+    whole: cython.longlong
+    rest: cython.double
+    gpus: cython.double = 0.0
+    cores: cython.double = 0.0
+    use: cython.double
+    total: cython.longlong = cython.cast(cython.longlong, room.cluster.gpus[which]) * DEVICE_MILLI
+    size: cython.longlong = room.cluster.size_cores[which]
+    if total > 0:
+        gpus = cython.cast(cython.double, total - room.total[which]) / total
+    if size > 0:
+        cores = cython.cast(cython.double, size - room.cores[which]) / size
+    use = 100 * (gpus + cores)
+    if total > 0 and size > 0:
+        use = use / 2
+    if scoring.scale > 1:
+        return -device_floor(use * scoring.scale)
+    whole = device_floor(use)
+    rest = use - whole
+    if rest > 0.5 or (rest == 0.5 and whole & 1 != 0):  # half to even
+        whole += 1
+    return -whole
+
+
+@compiled
+def device_load_score(
+    room: DeviceRoom, scoring: DeviceScoring, which: cython.int
+) -> cython.longlong:
+    """Return what the weighted rate of allocation leaves of 100."""
+    value: cython.double = 0.0
+    weight: cython.longlong = 0
+    rate: cython.double = 0.0
+    total: cython.longlong = cython.cast(cython.longlong, room.cluster.gpus[which]) * DEVICE_MILLI
+    cores: cython.longlong = room.cluster.size_cores[which]
+    mem: cython.longlong = room.cluster.size_mem[which]
+    if total > 0:
+        value += scoring.w_gpus * (cython.cast(cython.double, total - room.total[which]) / total)
+        weight += scoring.w_gpus
+    if cores > 0:
+        value += scoring.w_cores * (cython.cast(cython.double, cores - room.cores[which]) / cores)
+        weight += scoring.w_cores
+    if mem > 0:
+        value += scoring.w_mem * (cython.cast(cython.double, mem - room.mem[which]) / mem)
+        weight += scoring.w_mem
+    if weight > 0:
+        rate = value / weight
+    return device_floor((1.0 - rate) * 100 * scoring.scale)
+
+
+@compiled
+def device_leftover_score(
+    room: DeviceRoom,
+    scoring: DeviceScoring,
+    kinds: DeviceKinds,
+    kind: cython.int,
+    which: cython.int,
+    tasks: cython.longlong,
+) -> cython.longlong:
+    """Return the score of what is left over after placing, or of the dot product."""
+    free: cython.double = room.total[which]
+    want: cython.double = tasks * kinds.milli[kind]
+    cores: cython.double = tasks * kinds.cores[kind]
+    most_cores: cython.double = room.cluster.max_cores
+    most_milli: cython.double = room.cluster.max_milli
+    is_limited: cython.bint = room.cluster.size_cores[which] >= 0
+    value: cython.double = 0.0
+    if scoring.code == BY_OPENB_BEST_FIT:
+        if is_limited:
+            value += (room.cores[which] - cores) / most_cores * 0.5
+        value += (free - want) / most_milli * 0.5
+    else:
+        if is_limited:
+            value += room.cores[which] / most_cores * (cores / most_cores)
+        value += free / most_milli * (want / most_milli)
+        value = value / 2
+    return device_floor((1.0 - value) * 100 * scoring.scale)
+
+
+@compiled
+def device_score(
+    room: DeviceRoom,
+    scoring: DeviceScoring,
+    kinds: DeviceKinds,
+    kind: cython.int,
+    which: cython.int,
+    tasks: cython.longlong,
+) -> cython.longlong:
+    """Return the score of a node that has room for so many tasks: the higher the better."""
+    idle: cython.longlong
+    if scoring.code == BY_FGD:
+        return device_fgd_score(room, scoring, kinds, kind, which, tasks)
+    if scoring.code == BY_GPU_PACKING:
+        return device_packing_score(room, scoring, kinds, kind, which, tasks)
+    if scoring.code == BY_GPU_CLUSTERING:
+        return device_clustering_score(room, scoring, kinds, kind, which)
+    if scoring.code in (BY_OPENB_BEST_FIT, BY_DOT_PROD):
+        return device_leftover_score(room, scoring, kinds, kind, which, tasks)
+    if scoring.code == BY_LOWEST_UTILIZATION:
+        return device_utilization_score(room, scoring, which)
+    if scoring.code == BY_LOAD_RATE:
+        return device_load_score(room, scoring, which)
+    if scoring.code == BY_BEST_FIT:
+        return -room.total[which]
+    if scoring.code == BY_WORST_FIT:
+        return room.total[which]
+    if scoring.code in (BY_LEAST_IDLE, BY_MOST_IDLE):
+        idle = room.total[which] if room.cluster.pooled else room.idle[which]
+        return idle if scoring.code == BY_MOST_IDLE else -idle
+    return 0
+
+
+@compiled
+def device_known_score(
+    room: DeviceRoom,
+    scoring: DeviceScoring,
+    kinds: DeviceKinds,
+    kind: cython.int,
+    which: cython.int,
+) -> cython.longlong:
+    """Return the score for the kind's chunk of tasks, found anew only where the node changed."""
+    at: cython.longlong
+    if scoring.classes == 0:
+        return device_score(room, scoring, kinds, kind, which, kinds.chunk[kind])
+    at = kinds.scored[kind] * scoring.nodes + which
+    if scoring.kept_at[at] != room.stamp[which]:
+        scoring.kept[at] = device_score(room, scoring, kinds, kind, which, kinds.chunk[kind])
+        scoring.kept_at[at] = room.stamp[which]
+    return scoring.kept[at]

@@ -1,0 +1,544 @@
+"""EASY backfilling (Lifka, JSSPP 1995): the first job that does not fit holds a reservation.
+
+The reservation is made anew at every decision: the *shadow* is the earliest expected time at which
+the head of the queue fits. A later job starts now if it is expected to end by then, or if what it
+takes is free beside the head then.
+
+With a preemptive policy, preemption first chooses who runs up to the first job that cannot; that
+one is the head, and running jobs ranked below it count as room at once in its reservation. Jobs
+behind it preempt nobody.
+"""
+
+from __future__ import annotations
+
+import cython
+import numpy
+
+from windtunnel.kernel.admission import Admission
+from windtunnel.kernel.announced import Announced
+from windtunnel.kernel.endless import ENDLESS
+from windtunnel.kernel.free import Free
+from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.preemption import Preemption
+from windtunnel.kernel.ranked import RANKED_ROOM
+from windtunnel.kernel.rules import Rule
+from windtunnel.kernel.state import State
+
+
+@cython.final
+@cython.cclass
+class EasyRule(Rule):
+    """EASY; with ``shortest_first`` later jobs are tried by (estimate, number).
+
+    Attributes:
+        refused: version of the free state at which each line's jobs did not fit.
+        stamp: rises with every reservation and every start.
+        long_refused: stamp at which a line's jobs did not fit beside the head.
+        place: how many of each line's jobs have been looked at in this decision.
+        heap: lines by the jobs that are looked at next, or jobs by (estimate, number).
+        beside: what is free at the shadow, less what the head and backfilled jobs take then.
+        shadow: s.
+        left: nanowatts that backfilled jobs may add beside the head then.
+        head: the job that holds the reservation.
+    """
+
+    preempts: cython.bint
+    preemption: Preemption
+    head: cython.int
+
+    shortest_first: cython.bint
+    announced: Announced
+    version: cython.longlong
+    stamp: cython.longlong
+    refused: cython.longlong[::1]
+    long_refused: cython.longlong[::1]
+    place: cython.int[::1]
+    heap: cython.int[::1]
+    num_heap: cython.int
+    heap_room: cython.int
+    beside: Free
+    shadow: cython.double
+    left: cython.longlong
+    drawn: cython.longlong
+    last_end: cython.double
+
+    def __init__(
+        self,
+        state: State,
+        admission: Admission,
+        announced: Announced,
+        *,
+        shortest_first: bool,
+        preemption: Preemption | None = None,
+    ) -> None:
+        Rule.__init__(self, state, admission)
+        self.preempts = preemption is not None
+        self.preemption = preemption
+        self.shortest_first = shortest_first
+        self.announced = announced
+        lines = max(self.lines.num_lines, 1)
+        self.refused = numpy.full(lines, -1, dtype=numpy.int64)
+        self.long_refused = numpy.full(lines, -1, dtype=numpy.int64)
+        self.place = numpy.zeros(lines, dtype=numpy.int32)
+        self.heap_room = lines
+        self.heap = numpy.zeros(lines, dtype=numpy.int32)
+        self.beside = state.free.twin()
+
+    def _grow_heap(self, room: int) -> None:
+        self.heap_room = 2 * room
+        self.heap = numpy.zeros(self.heap_room, dtype=numpy.int32)
+
+    @compiled
+    def decide(self) -> cython.void:
+        """Start what may start."""
+        line: cython.int
+        job: cython.int
+        if self.version != self.free.version:
+            self.version = self.free.version
+            self.admission.capped = False
+        if self.preempts:
+            self._forget()
+            self.head = self.preemption.walk(False)
+        else:
+            self.head = -1
+            while self.lines.num_tops > 0:
+                line = self.lines.tops[0]
+                job = self.lines.head(line)
+                if not self._fits(line, job):
+                    self.head = job
+                    break
+                self.lines.pop(line)
+                self.state.begin(job, self.admission.kind)
+        if self.head >= 0 and self.lines.count > 1 and self._is_worth_it():
+            self._reserve(self.head)
+            if self.shortest_first:
+                self._backfill_shortest()
+            else:
+                self._backfill()
+
+    @compiled
+    def _forget(self) -> cython.void:
+        """Let who is capped be found anew, with a preemptive policy."""
+        line: cython.int
+        self.admission.capped = False
+        if self.state.has_power:
+            for line in range(self.lines.num_lines):
+                self.refused[line] = -1
+
+    # What preemption has to know.
+
+    @compiled
+    def comes(self, job: cython.int) -> cython.void:
+        """Note that a job is about to wait."""
+        if self.preempts:
+            self.preemption.comes(job)
+
+    @compiled
+    def came(self, job: cython.int) -> cython.void:
+        """Note that a job waits."""
+        if self.preempts:
+            self.preemption.came(job)
+
+    @compiled
+    def went(self, job: cython.int, is_over: cython.bint) -> cython.void:
+        """Note that a job left its GPUs."""
+        if self.preempts:
+            self.preemption.leaves(job)
+
+    @compiled
+    def surprised(self) -> cython.void:
+        """Note that room was lost or came back."""
+        if self.preempts:
+            self.preemption.steady = False
+
+    @compiled
+    def rekeyed(self) -> cython.void:
+        """Note that keys have changed."""
+        if self.preempts:
+            self.preemption.rekeyed()
+
+    @compiled
+    def ranks_running(self) -> cython.bint:
+        """Return whether running jobs have keys, too."""
+        return self.preempts and not self.preemption.by_remaining
+
+    # The queue.
+
+    @compiled
+    def _fits(self, line: cython.int, job: cython.int) -> cython.bint:
+        """Return whether a job fits now; its line is refused with it, if that says as much."""
+        if self.refused[line] == self.free.version:
+            return False
+        if self.admission.fit(job):
+            return True
+        if not self.admission.by_job:
+            self.refused[line] = self.free.version
+        return False
+
+    @compiled
+    def _is_worth_it(self) -> cython.bint:
+        """Return whether any job but the head may fit now."""
+        top: cython.int
+        line: cython.int
+        for top in range(self.lines.num_tops):
+            line = self.lines.tops[top]
+            if self.refused[line] != self.free.version and (
+                self._fits(line, self.lines.head(line)) or self.admission.by_job
+            ):
+                return True
+        return False
+
+    # The reservation.
+
+    @compiled
+    def _reserve(self, head: cython.int) -> cython.void:
+        """Find the shadow, and what is free then beside the head; inf = it never fits."""
+        self.stamp += 1
+        self.beside.copy_from(self.free)
+        self.announced.pass_until(self.state.now)
+        block: cython.int = 0
+        index: cython.int = 0
+        change: cython.int = self.announced.next
+        woken: cython.int = 0
+        row: cython.int = self.announced.next_row
+        time: cython.double
+        cap_w: cython.double = self.state.cap_w
+        is_now: cython.bint = False
+        self.drawn = self.state.power.floor_sum if self.state.has_power else 0
+        self.last_end = self._last_end(head) if self.state.has_power else self.state.now
+        if self.preempts:
+            is_now = self._release_below(head)
+        while True:
+            if is_now:
+                is_now = False
+                if self._takes_at(head, self.state.now, self._spare_at(cap_w)):
+                    return
+            time = self._next_time(block, index, change, woken)
+            if self.state.has_power:
+                row = self.announced.provide_row(row, self.last_end)
+                if row < self.announced.num_rows and self.announced.row_time[row] < time:
+                    time = self.announced.row_time[row]
+            if time == ENDLESS:
+                break
+            while block < self.state.expects.used and self._expected(block, index) <= time:
+                if not self._is_below(self.state.expects.job[self._entry(block, index)], head):
+                    self._release(self.state.expects.job[self._entry(block, index)])
+                index += 1
+                if index == self.state.expects.length[self.state.expects.block[block]]:
+                    block += 1
+                    index = 0
+            while change < self.announced.count and self.announced.time[change] <= time:
+                self.announced.happen(change, self.beside)
+                change += 1
+            while (
+                woken < self.announced.num_asleep
+                and self.announced.ready_at(woken, self.state.now) <= time
+            ):
+                self.beside.restore(
+                    self.announced.asleep[woken], self.announced.sleep_group, 0
+                )
+                woken += 1
+            if self.state.has_power:
+                while row < self.announced.num_rows and self.announced.row_time[row] <= time:
+                    cap_w = self.announced.row_cap[row]
+                    row = self.announced.provide_row(row + 1, self.last_end)
+            if self._takes_at(head, time, self._spare_at(cap_w)):
+                return
+        self.shadow = ENDLESS
+        self.left = self.state.spare() if self.state.has_power else 0
+        self.beside.copy_from(self.free)
+
+    @compiled
+    def _spare_at(self, cap_w: cython.double) -> cython.longlong:
+        """Return the nanowatts that a job may add to ``drawn`` under a cap."""
+        budget: cython.longlong
+        if not self.state.has_power:
+            return 0
+        budget = self.state.budget_at(cap_w)
+        return (budget if budget > 0 else 0) - self.drawn
+
+    @compiled
+    def _takes_at(
+        self, head: cython.int, time: cython.double, spare: cython.longlong
+    ) -> cython.bint:
+        """Take what the head gets beside those that are left at a time, if it fits then."""
+        if not self.admission.fit_in(self.beside, head, time, spare):
+            return False
+        if self.state.has_power:
+            self.left = spare - self.admission.floor(self.beside, head)
+        self.beside.take(self.admission.kind, self.beside.place, 0, self.beside.place.count)
+        self.shadow = time
+        return True
+
+    @compiled
+    def _is_below(self, job: cython.int, head: cython.int) -> cython.bint:
+        """Return whether a running job is ranked below the head, and so is room at once."""
+        key: cython.double
+        if not self.preempts:
+            return False
+        key = self.preemption.running_key(job)
+        return key > self.lines.key[head] or (key == self.lines.key[head] and job > head)
+
+    @compiled
+    def _release_below(self, head: cython.int) -> cython.bint:
+        """Let running jobs that are ranked below the head be gone beside it; return if any is."""
+        job: cython.int = self.state.first_running
+        any_is: cython.bint = False
+        while job >= 0:
+            if self._is_below(job, head):
+                self._release(job)
+                any_is = True
+            job = self.state.following[job]
+        return any_is
+
+    @compiled
+    def _entry(self, block: cython.int, index: cython.int) -> cython.int:
+        return self.state.expects.block[block] * RANKED_ROOM + index
+
+    @compiled
+    def _expected(self, block: cython.int, index: cython.int) -> cython.double:
+        """Return when the job there is expected to end: now, if that is past."""
+        time: cython.double = self.state.expects.key[self._entry(block, index)]
+        return time if time > self.state.now else self.state.now
+
+    @compiled
+    def _last_end(self, head: cython.int) -> cython.double:
+        """Return when the last running job is expected to end, s; of those above the head."""
+        block: cython.int = self.state.expects.used - 1
+        index: cython.int
+        while block >= 0:
+            index = self.state.expects.length[self.state.expects.block[block]] - 1
+            while index >= 0:
+                if not self._is_below(self.state.expects.job[self._entry(block, index)], head):
+                    return self._expected(block, index)
+                index -= 1
+            block -= 1
+        return self.state.now
+
+    @compiled
+    def _next_time(
+        self, block: cython.int, index: cython.int, change: cython.int, woken: cython.int
+    ) -> cython.double:
+        time: cython.double = ENDLESS
+        if block < self.state.expects.used:
+            time = self._expected(block, index)
+        if change < self.announced.count and self.announced.time[change] < time:
+            time = self.announced.time[change]
+        if woken < self.announced.num_asleep:
+            ready: cython.double = self.announced.ready_at(woken, self.state.now)
+            if ready < time:
+                time = ready
+        return time
+
+    @compiled
+    def _release(self, job: cython.int) -> cython.void:
+        """Let a running job be gone beside the head."""
+        stay: cython.int = self.state.stay[job]
+        if self.state.has_power:
+            self.drawn -= self.state.power.floor[job]
+        if self.state.has_mates and self._leaves_first(job):
+            return  # the room is free when the other has left, too
+        self.beside.give(
+            self.state.held_kind[job], self.state.log, self.state.stay_first[stay],
+            self.state.stay_last(stay),
+        )  # fmt: skip
+
+    @compiled
+    def _leaves_first(self, job: cython.int) -> cython.bint:
+        mate: cython.int = self.state.mate[job]
+        if mate < 0:
+            return False
+        return self.state.expected[job] < self.state.expected[mate] or (
+            self.state.expected[job] == self.state.expected[mate]
+            and self.state.stay[job] < self.state.stay[mate]
+        )
+
+    @compiled
+    def _takes_beside(self, job: cython.int) -> cython.bint:
+        """Take what ``free.place`` has at the shadow, too; False = it is not free then."""
+        kind: cython.int = self.admission.kind
+        fits: cython.bint
+        need: cython.longlong = 0
+        if self.state.has_power:
+            need = self.admission.floor(self.free, job)
+            if need > self.left:
+                return False
+        access: cython.int = self.state.access[job] if self.state.has_access else 0
+        if access > 0 and self.beside.open_for(access):
+            fits = self.beside.is_free(kind, self.free.place, 0, self.free.place.count)
+            self.beside.close()
+        else:
+            fits = self.beside.is_free(kind, self.free.place, 0, self.free.place.count)
+        if fits:
+            self.beside.take(kind, self.free.place, 0, self.free.place.count)
+            self.left -= need
+        return fits
+
+    # Those behind the head.
+
+    @compiled
+    def _is_short(self, job: cython.int) -> cython.bint:
+        return self.admission.stop_of(job, self.state.now) <= self.shadow
+
+    @compiled
+    def _may_start(self, line: cython.int, job: cython.int) -> cython.bint:
+        """Return whether a job behind the head may start; what it takes beside it is taken."""
+        is_short: cython.bint = self._is_short(job)
+        if not is_short and self.long_refused[line] == self.stamp:
+            return False
+        if not self._fits(line, job):
+            return False
+        if is_short or self._takes_beside(job):
+            return True
+        if not self.admission.by_job:
+            self.long_refused[line] = self.stamp
+        return False
+
+    @compiled
+    def _backfill(self) -> cython.void:
+        """Try the jobs behind the head in the queue's order: a merge of the lines."""
+        top: cython.int
+        line: cython.int
+        job: cython.int
+        self.num_heap = 0
+        for top in range(self.lines.num_tops):
+            line = self.lines.tops[top]
+            self.place[line] = 0
+            self._offer(line)
+        while self.num_heap > 0:
+            line = self.heap[0]
+            self._withdraw()
+            job = self._next_job(line)
+            if self._may_start(line, job):
+                self.stamp += 1
+                self.lines.remove_at(line, self.lines.begin[line] + self.place[line])
+                self.state.begin(job, self.admission.kind)
+                self._go_on_behind(job)
+            else:
+                self.place[line] += 1
+                self._offer(line)
+
+    @compiled
+    def _go_on_behind(self, job: cython.int) -> cython.void:
+        """Look at the jobs behind one that has just started: what was passed over may fit now."""
+        top: cython.int
+        line: cython.int
+        self.num_heap = 0
+        for top in range(self.lines.num_tops):
+            line = self.lines.tops[top]
+            self.place[line] = cython.cast(
+                cython.int, self.lines.place_of(line, job) - self.lines.begin[line]
+            )
+            self._offer(line)
+
+    @compiled
+    def _next_job(self, line: cython.int) -> cython.int:
+        return self.lines.slab[self.lines.begin[line] + self.place[line]]
+
+    @compiled
+    def _offer(self, line: cython.int) -> cython.void:
+        """Put a line among those that are looked at, if one of its jobs may start yet.
+
+        Jobs that are as long as one that was refused are passed over until another job starts.
+        """
+        if self.refused[line] == self.free.version:
+            return
+        if self.long_refused[line] == self.stamp:
+            while self.place[line] < self.lines.length[line] and not self._is_short(
+                self._next_job(line)
+            ):
+                self.place[line] += 1
+        if self.place[line] < self.lines.length[line] and self._next_job(line) == self.head:
+            self.place[line] += 1
+            self._offer(line)
+            return
+        if self.place[line] >= self.lines.length[line]:
+            return
+        hole: cython.int = self.num_heap
+        parent: cython.int
+        job: cython.int = self._next_job(line)
+        self.num_heap += 1
+        while hole > 0:
+            parent = (hole - 1) >> 1
+            if self.lines.before(self._next_job(self.heap[parent]), job):
+                break
+            self.heap[hole] = self.heap[parent]
+            hole = parent
+        self.heap[hole] = line
+
+    @compiled
+    def _withdraw(self) -> cython.void:
+        """Take the first line off the heap."""
+        self.num_heap -= 1
+        line: cython.int = self.heap[self.num_heap]
+        hole: cython.int = 0
+        child: cython.int = 1
+        while child < self.num_heap:
+            if child + 1 < self.num_heap and self.lines.before(
+                self._next_job(self.heap[child + 1]), self._next_job(self.heap[child])
+            ):
+                child += 1
+            if self.lines.before(self._next_job(line), self._next_job(self.heap[child])):
+                break
+            self.heap[hole] = self.heap[child]
+            hole = child
+            child = 2 * hole + 1
+        self.heap[hole] = line
+
+    @compiled
+    def _backfill_shortest(self) -> cython.void:
+        """Try the jobs behind the head by (estimate, number)."""
+        self._gather(self.head)
+        hole: cython.int
+        job: cython.int
+        line: cython.int
+        for hole in range((self.num_heap >> 1) - 1, -1, -1):
+            self._sink_job(hole, self.heap[hole])
+        while self.num_heap > 0:
+            job = self.heap[0]
+            self.num_heap -= 1
+            if self.num_heap > 0:
+                self._sink_job(0, self.heap[self.num_heap])
+            line = self.lines.line_of[job]
+            if self.refused[line] != self.free.version and self._may_start(line, job):
+                self.stamp += 1
+                self.lines.remove(job)
+                self.state.begin(job, self.admission.kind)
+
+    @compiled
+    def _gather(self, head: cython.int) -> cython.void:
+        """Collect the jobs of the lines that are not refused, but the head."""
+        top: cython.int
+        line: cython.int
+        cell: cython.longlong
+        self.num_heap = 0
+        if self.lines.count > self.heap_room:
+            with cython.gil:
+                self._grow_heap(self.lines.count)
+        for top in range(self.lines.num_tops):
+            line = self.lines.tops[top]
+            if self.refused[line] == self.free.version:
+                continue
+            for cell in range(self.lines.begin[line], self.lines.begin[line] + self.lines.length[line]):
+                if self.lines.slab[cell] != head:
+                    self.heap[self.num_heap] = self.lines.slab[cell]
+                    self.num_heap += 1
+
+    @compiled
+    def _is_shorter(self, one: cython.int, other: cython.int) -> cython.bint:
+        return self.state.estimate[one] < self.state.estimate[other] or (
+            self.state.estimate[one] == self.state.estimate[other] and one < other
+        )
+
+    @compiled
+    def _sink_job(self, hole: cython.int, job: cython.int) -> cython.void:
+        child: cython.int = 2 * hole + 1
+        while child < self.num_heap:
+            if child + 1 < self.num_heap and self._is_shorter(self.heap[child + 1], self.heap[child]):
+                child += 1
+            if self._is_shorter(job, self.heap[child]):
+                break
+            self.heap[hole] = self.heap[child]
+            hole = child
+            child = 2 * hole + 1
+        self.heap[hole] = job

@@ -1,0 +1,512 @@
+"""`Feasible`: preemption that stops nobody for a job that then does not start.
+
+In rank order, a job that does not fit is tried without the running jobs ranked below it, lowest
+first, until it really fits; then those it does not need have their places back, highest first. All
+of it is tentative until the walk is over: a stopped job is considered again at its own rank, and
+one that has its place back was never stopped. See `windtunnel.sim.reference.preemption`.
+
+Facts that make it fast:
+
+* What a job is refused the later ones of its line are refused, too.
+* What may make room for a job is what is free and what jobs ranked below it hold. That shrinks by
+  itself: only where a job leaves, is stopped or gets another key, or where more room comes, need a
+  job that was refused be tried again. ``stamp`` rises then.
+* A job that asks for more than all that could be free in sum does not fit.
+"""
+
+from __future__ import annotations
+
+import cython
+import numpy
+
+from windtunnel.kernel.admission import Admission
+from windtunnel.kernel.feasible_nodes import VictimsOnNodes
+from windtunnel.kernel.free_nodes import FreeNodes
+from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.pairs import Pairs
+from windtunnel.kernel.preemption import Preemption, preemption_longer
+from windtunnel.kernel.ranked import RANKED_ROOM
+from windtunnel.kernel.state import State
+
+
+@cython.final
+@cython.cclass
+class Feasible(Preemption):
+    """Feasible preemption.
+
+    Args:
+        sums_hold: no job fits that asks for more units than are free in sum; not so in pools of
+            which something is withheld.
+
+    Attributes:
+        halted: jobs that this walk has stopped, by rank; those that ``is_stopped`` has still are.
+        next_halted: the first of them whose turn has not come.
+        places: where chosen jobs go, from ``chosen_begin`` on each.
+        needed: how many must be given back at least before a job fits.
+        spare: nanowatts that a job may add to the draw.
+        refused: job of each line that was refused when ``stamp`` was ``refused_stamp``.
+        out: number of the last walk in which a line was refused.
+    """
+
+    sums_hold: cython.bint
+    has_victims: cython.bint
+    victims: VictimsOnNodes
+    is_stopped: cython.char[::1]
+    halted: cython.int[::1]
+    halted_key: cython.double[::1]
+    num_halted: cython.int
+    next_halted: cython.int
+    halted_room: cython.int
+    given: cython.int[::1]
+    num_given: cython.int
+    given_room: cython.int
+    places: Pairs
+    chosen_begin: cython.longlong[::1]
+    chosen_kind: cython.int[::1]
+    chosen_room: cython.int
+    needed: cython.int
+    spare: cython.longlong
+    stamp: cython.longlong
+    refused: cython.int[::1]
+    refused_stamp: cython.longlong[::1]
+    out: cython.longlong[::1]
+    walks: cython.longlong
+    version: cython.longlong
+
+    def __init__(
+        self,
+        state: State,
+        admission: Admission,
+        *,
+        sums_hold: bool = False,
+        by_remaining: bool = False,
+        weight: numpy.ndarray | None = None,
+    ) -> None:
+        Preemption.__init__(self, state, admission, by_remaining=by_remaining, weight=weight)
+        self.sums_hold = sums_hold
+        self.is_stopped = numpy.zeros(max(state.num_jobs, 1), dtype=numpy.int8)
+        self.places = Pairs()
+        self.has_victims = isinstance(state.free, FreeNodes)
+        self.victims = None
+        if self.has_victims:
+            self.victims = VictimsOnNodes(state, state.free, self.ranks, self.is_stopped)
+        lines = max(self.lines.num_lines, 1)
+        self.refused = numpy.full(lines, -1, dtype=numpy.int32)
+        self.refused_stamp = numpy.full(lines, -1, dtype=numpy.int64)
+        self.out = numpy.full(lines, -1, dtype=numpy.int64)
+        self.halted_room = self.given_room = self.chosen_room = 0
+        self.halted = self.given = self.chosen_kind = numpy.zeros(0, dtype=numpy.int32)
+        self.halted_key, self.chosen_begin = numpy.zeros(0), numpy.zeros(0, dtype=numpy.int64)
+        self._grow_halted()
+        self._grow_given()
+        self._grow_chosen()
+        self.version = -1
+
+    def _grow_halted(self) -> None:
+        self.halted_room = 2 * self.halted_room + 64
+        self.halted = preemption_longer(self.halted, self.halted_room, numpy.int32)
+        self.halted_key = preemption_longer(self.halted_key, self.halted_room, numpy.float64)
+
+    def _grow_given(self) -> None:
+        self.given_room = 2 * self.given_room + 256
+        self.given = preemption_longer(self.given, self.given_room, numpy.int32)
+
+    def _grow_chosen(self) -> None:
+        self.chosen_room = 2 * self.chosen_room + 64
+        self.chosen_begin = preemption_longer(self.chosen_begin, self.chosen_room, numpy.int64)
+        self.chosen_kind = preemption_longer(self.chosen_kind, self.chosen_room, numpy.int32)
+
+    @compiled
+    def began(self, job: cython.int) -> cython.void:
+        """Note where a job runs that has begun a stay."""
+        if self.has_victims:
+            self.victims.note(job)
+
+    # The walk.
+
+    @compiled
+    def walk(self, past_refused: cython.bint) -> cython.int:
+        """Choose who runs, and let it be so; see `Preemption.walk`."""
+        first: cython.int
+        version: cython.longlong
+        if self.lines.count == 0:
+            self.end_walk()
+            return -1
+        self.begin_walk()
+        if self._may_have_changed():
+            self.stamp += 1
+        self.walks += 1
+        self.num_halted = 0
+        self.next_halted = 0
+        self.places.count = 0
+        self.spare = self.state.spare() if self.state.has_power else 0
+        version = self.free.version
+        first = self._consider_all(past_refused)
+        self._undo()
+        self.free.version = version
+        self._carry_out()
+        self._remember()
+        self.version = self.free.version
+        self.end_walk()
+        return first
+
+    @compiled
+    def _may_have_changed(self) -> cython.bint:
+        """Return whether a job that was refused may have room now."""
+        if not self.steady or self.version != self.free.version or self.has_leapt():
+            return True
+        return not self._is_only_room()
+
+    @compiled
+    def _is_only_room(self) -> cython.bint:
+        """Return whether nothing but room decides: neither power nor holds that are announced."""
+        if self.state.has_power:
+            return False
+        return not self.admission.plans or self.admission.announced.next >= (
+            self.admission.announced.count
+        )
+
+    @compiled
+    def _is_counted(self, job: cython.int) -> cython.bint:
+        """Return whether it can be counted who must go at least before a job has room.
+
+        Not where there may be room already: it was refused for power, or for a hold to come.
+        """
+        if not self.admission.is_plain and (self.admission.lacks_power or self.admission.by_job):
+            return False
+        if not self.has_victims or (self.state.has_access and self.state.access[job] > 0):
+            return False
+        return self.victims.tells(self.state.kind[job])
+
+    @compiled
+    def _remember(self) -> cython.void:
+        """Note the heads of refused lines, and let the lines be open again."""
+        closed: cython.int
+        line: cython.int
+        for closed in range(self.lines.num_closed):
+            line = self.lines.closed[closed]
+            self.refused[line] = self.lines.head(line)
+            self.refused_stamp[line] = self.stamp
+        self.lines.reopen()
+
+    @compiled
+    def _consider_all(self, past_refused: cython.bint) -> cython.int:
+        """Consider waiting and stopped jobs by rank; return the first that ends the walk, or -1."""
+        line: cython.int
+        job: cython.int
+        while True:
+            job = self._next_stopped()
+            line = self.lines.tops[0] if self.lines.num_tops > 0 else -1
+            if line >= 0 and (job < 0 or self._head_is_first(line)):
+                job = self.lines.head(line)
+                if self._is_refused(line, job) or not self._consider(job):
+                    self.lines.close(line)
+                    self.out[line] = self.walks
+                else:
+                    self.lines.pop(line)
+                    continue
+            elif job >= 0:
+                self.next_halted += 1
+                line = self.lines.line_of[job]
+                if self._consider_stopped(line, job):
+                    continue
+                self.out[line] = self.walks
+                if self.lines.at[line] >= 0 and not self.lines.is_closed[line]:
+                    self.lines.close(line)
+            else:
+                return -1
+            if not past_refused:
+                return job
+
+    @compiled
+    def _next_stopped(self) -> cython.int:
+        while self.next_halted < self.num_halted:
+            if self.is_stopped[self.halted[self.next_halted]]:
+                return self.halted[self.next_halted]
+            self.next_halted += 1
+        return -1
+
+    @compiled
+    def _head_is_first(self, line: cython.int) -> cython.bint:
+        """Return whether a line's head comes before the next stopped job."""
+        head: cython.int = self.lines.head(line)
+        key: cython.double = self.halted_key[self.next_halted]
+        return self.lines.key[head] < key or (
+            self.lines.key[head] == key and head < self.halted[self.next_halted]
+        )
+
+    @compiled
+    def _is_refused(self, line: cython.int, job: cython.int) -> cython.bint:
+        """Return whether a line's head is known to have no room."""
+        if self.out[line] == self.walks:
+            return True
+        return self.refused[line] == job and self.refused_stamp[line] == self.stamp
+
+    @compiled
+    def _consider(self, job: cython.int) -> cython.bint:
+        """Choose a waiting job if it gets room."""
+        if not self._make_room(job, self.lines.key[job]):
+            return False
+        self._take_place(job)
+        return True
+
+    @compiled
+    def _consider_stopped(self, line: cython.int, job: cython.int) -> cython.bint:
+        """Choose a stopped job if it has its place back, or gets another."""
+        if self._is_place_free(job):
+            self._resume(job)
+            return True
+        if self.out[line] == self.walks or not self._make_room(
+            job, self.halted_key[self.next_halted - 1]
+        ):
+            return False
+        if self._is_place_free(job):
+            self._resume(job)
+        else:
+            self._take_place(job)
+        return True
+
+    @compiled
+    def _resume(self, job: cython.int) -> cython.void:
+        """Let a stopped job have its place back."""
+        self._take_back(job)
+        self.is_stopped[job] = False
+
+    @compiled
+    def _take_place(self, job: cython.int) -> cython.void:
+        """Choose a job for where ``free.place`` says."""
+        begin: cython.longlong = self.places.count
+        if self.num_chosen == self.chosen_room:
+            with cython.gil:
+                self._grow_chosen()
+        self.chosen_begin[self.num_chosen] = begin
+        self.chosen_kind[self.num_chosen] = self.admission.kind
+        if self.state.has_power:
+            self.spare -= self.admission.floor(self.free, job)
+        self.choose(job)
+        self.places.extend(self.free.place, 0, self.free.place.count)
+        self.free.take(self.admission.kind, self.places, begin, self.places.count)
+
+    @compiled
+    def _is_place_free(self, job: cython.int) -> cython.bint:
+        """Return whether the place that a stopped job had is free."""
+        stay: cython.int = self.state.stay[job]
+        access: cython.int = self.state.access[job] if self.state.has_access else 0
+        opened: cython.bint
+        found: cython.bint
+        if self.state.has_power and self.state.power.floor[job] > self.spare:
+            return False
+        opened = access > 0 and self.free.open_for(access)
+        found = self.free.is_free(
+            self.state.held_kind[job], self.state.log, self.state.stay_first[stay],
+            self.state.stay_last(stay),
+        )  # fmt: skip
+        if opened:
+            self.free.close()
+        return found
+
+    # Room for one job.
+
+    @compiled
+    def _fits(self, job: cython.int) -> cython.bint:
+        if self.admission.is_plain:
+            self.free.draws = self.state.num_stays
+            self.admission.kind = self.state.kind[job]
+            return self.free.fit(self.admission.kind)
+        if self.admission.fit_in(self.free, job, self.state.now, self.spare):
+            return True
+        self.admission.capped = self.admission.capped or self.admission.lacks_power
+        return False
+
+    @compiled
+    def _make_room(self, job: cython.int, key: cython.double) -> cython.bint:
+        """Stop whom a job needs gone; ``free.place`` has where it goes. False = all as before."""
+        if self._fits(job):
+            return True
+        if self._is_beyond_all(job):
+            return False
+        self.see_ranks()
+        self.ranks.begin_walk(self.shift())
+        self.ranks.pass_before(key, job)
+        if self.ranks.at_end() or self._is_beyond_sums(job):
+            return False
+        self.needed = 0
+        if self._is_counted(job):
+            self.needed = self.victims.count(self.state.kind[job])
+            if self.needed == 0:
+                return False
+        if (self.needed == 0 or not self._is_only_room()) and not self._would_fit(job):
+            return False
+        self._give_until_fit(job)
+        self._take_back_unneeded(job, key)
+        return self._fits(job)
+
+    @compiled
+    def _is_beyond_all(self, job: cython.int) -> cython.bint:
+        """Return whether a job asks for more than is free and held by all."""
+        if not self.sums_hold or (self.state.has_access and self.state.access[job] > 0):
+            return False
+        return self.state.units[job] > self.free.total + self.ranks.units
+
+    @compiled
+    def _is_beyond_sums(self, job: cython.int) -> cython.bint:
+        """Return whether a job asks for more than is free and held by those ranked below it."""
+        if not self.sums_hold or (self.state.has_access and self.state.access[job] > 0):
+            return False
+        return self.state.units[job] > self.free.total + self.ranks.units - self.ranks.passed
+
+    @compiled
+    def _would_fit(self, job: cython.int) -> cython.bint:
+        """Return whether a job fits with all gone that are ranked below it."""
+        found: cython.bint
+        given: cython.int
+        self._give_all()
+        found = self._fits(job)
+        for given in range(self.num_given):
+            self._take_back(self.given[given])
+        return found
+
+    @compiled
+    def _give_all(self) -> cython.void:
+        place: cython.int
+        index: cython.int
+        job: cython.int
+        number: cython.int
+        self.num_given = 0
+        for place in range(self.ranks.at_place, self.ranks.used):
+            number = self.ranks.block[place]
+            index = self.ranks.at_index if place == self.ranks.at_place else 0
+            while index < self.ranks.length[number]:
+                job = self.ranks.job[number * RANKED_ROOM + index]
+                if not self.is_stopped[job]:
+                    self._give(job)
+                    self._note_given(job)
+                index += 1
+
+    @compiled
+    def _note_given(self, job: cython.int) -> cython.void:
+        if self.num_given == self.given_room:
+            with cython.gil:
+                self._grow_given()
+        self.given[self.num_given] = job
+        self.num_given += 1
+
+    @compiled
+    def _give_until_fit(self, job: cython.int) -> cython.void:
+        """Give back the places of those ranked below a job, lowest first, until it fits."""
+        place: cython.int = self.ranks.used - 1
+        index: cython.int
+        number: cython.int
+        victim: cython.int
+        self.num_given = 0
+        while place >= self.ranks.at_place:
+            number = self.ranks.block[place]
+            index = self.ranks.length[number] - 1
+            while index >= (self.ranks.at_index if place == self.ranks.at_place else 0):
+                victim = self.ranks.job[number * RANKED_ROOM + index]
+                if not self.is_stopped[victim]:
+                    self._give(victim)
+                    self._note_given(victim)
+                    if self.num_given >= self.needed and self._fits(job):
+                        return
+                index -= 1
+            place -= 1
+
+    @compiled
+    def _take_back_unneeded(self, job: cython.int, key: cython.double) -> cython.void:
+        """Let those have their places back, highest rank first, without whom a job fits still."""
+        given: cython.int
+        victim: cython.int
+        for given in range(self.num_given - 1, -1, -1):
+            victim = self.given[given]
+            self._take_back(victim)
+            if not self._fits(job):
+                self._give(victim)
+                self._halt(victim)
+
+    @compiled
+    def _halt(self, job: cython.int) -> cython.void:
+        """Note that a running job is stopped, at its rank among those."""
+        place: cython.int = self.num_halted
+        key: cython.double = self.stored[job] - self.shift()
+        if place == self.halted_room:
+            with cython.gil:
+                self._grow_halted()
+        while place > self.next_halted and (
+            self.halted_key[place - 1] > key
+            or (self.halted_key[place - 1] == key and self.halted[place - 1] > job)
+        ):
+            self.halted[place] = self.halted[place - 1]
+            self.halted_key[place] = self.halted_key[place - 1]
+            place -= 1
+        self.halted[place] = job
+        self.halted_key[place] = key
+        self.num_halted += 1
+        self.is_stopped[job] = True
+        self.stamp += 1
+
+    @compiled
+    def _give(self, job: cython.int) -> cython.void:
+        stay: cython.int = self.state.stay[job]
+        self.free.give(
+            self.state.held_kind[job], self.state.log, self.state.stay_first[stay],
+            self.state.stay_last(stay),
+        )  # fmt: skip
+        if self.state.has_power:
+            self.spare += self.state.power.floor[job]
+
+    @compiled
+    def _take_back(self, job: cython.int) -> cython.void:
+        stay: cython.int = self.state.stay[job]
+        self.free.take(
+            self.state.held_kind[job], self.state.log, self.state.stay_first[stay],
+            self.state.stay_last(stay),
+        )  # fmt: skip
+        if self.state.has_power:
+            self.spare -= self.state.power.floor[job]
+
+    # What comes of it.
+
+    @compiled
+    def _undo(self) -> cython.void:
+        """Let the free state be as it was before the walk."""
+        index: cython.int
+        end: cython.longlong = self.places.count
+        for index in range(self.num_chosen - 1, -1, -1):
+            self.free.give(
+                self.chosen_kind[index], self.places, self.chosen_begin[index], end
+            )
+            end = self.chosen_begin[index]
+        for index in range(self.num_halted):
+            if self.is_stopped[self.halted[index]]:
+                self._take_back(self.halted[index])
+        self.free.draws = self.state.num_stays
+
+    @compiled
+    def _carry_out(self) -> cython.void:
+        """Preempt the stopped jobs, and start the chosen ones where they go."""
+        index: cython.int
+        job: cython.int
+        begin: cython.longlong
+        end: cython.longlong
+        for index in range(self.num_halted):
+            if self.is_stopped[self.halted[index]]:
+                self.drop(self.halted[index])
+        for index in range(self.num_dropped):
+            self.stop(self.dropped[index])
+        for index in range(self.num_chosen):
+            job = self.chosen[index]
+            self.is_stopped[job] = False
+            begin = self.chosen_begin[index]
+            end = self.places.count
+            if index + 1 < self.num_chosen:
+                end = self.chosen_begin[index + 1]
+            self.free.place.count = 0
+            self.free.place.extend(self.places, begin, end)
+            self.state.begin(job, self.chosen_kind[index])
+        for index in range(self.num_dropped):
+            job = self.dropped[index]
+            if self.is_stopped[job]:
+                self.is_stopped[job] = False
+                self.lines.add(job)
+

@@ -1,0 +1,176 @@
+"""`VictimsOnNodes`: how many running jobs, lowest rank first, must go before a job fits on nodes.
+
+Counts instead of tries: on nodes with whole GPUs a job that fits on one node needs a node with so
+many free, a larger gang whole empty nodes and one more for the rest. Exact for jobs that may use
+nodes of one size only, and for all that fit on one node.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cython
+import numpy
+
+from windtunnel.kernel.free_nodes import FreeNodes
+from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.ranked import RANKED_ROOM, Ranked
+from windtunnel.kernel.state import State
+
+
+@cython.final
+@cython.cclass
+class VictimsOnNodes:
+    """Trials on a copy of how many GPUs each node has free.
+
+    Attributes:
+        whole: empty nodes that a job of each kind needs; -1 = these counts do not tell.
+        rest: GPUs that it needs on one more node.
+        sole: the node of each running job that is on one; -1 = on none or several.
+        free: free GPUs of the nodes that this trial has touched.
+        touched: number of the last trial that touched a node.
+        empty: allowed nodes that are empty in this trial.
+        roomy: allowed nodes with ``rest`` free GPUs.
+    """
+
+    state: State
+    nodes: FreeNodes
+    ranks: Ranked
+    is_stopped: cython.char[::1]
+    kind: cython.int
+    whole: cython.longlong[::1]
+    rest: cython.longlong[::1]
+    sole: cython.int[::1]
+    free: cython.longlong[::1]
+    touched: cython.longlong[::1]
+    trials: cython.longlong
+    empty: cython.longlong
+    roomy: cython.longlong
+
+    def __init__(self, state: State, nodes: FreeNodes, ranks: Ranked, is_stopped: Any) -> None:
+        self.state, self.nodes, self.ranks = state, nodes, ranks
+        self.is_stopped = is_stopped
+        kinds = nodes.kinds.count
+        self.whole = numpy.full(max(kinds, 1), -1, dtype=numpy.int64)
+        self.rest = numpy.zeros(max(kinds, 1), dtype=numpy.int64)
+        for kind in range(kinds):
+            self._set_needs(kind)
+        self.sole = numpy.full(max(state.num_jobs, 1), -1, dtype=numpy.int32)
+        self.free = numpy.zeros(max(nodes.nodes, 1), dtype=numpy.int64)
+        self.touched = numpy.zeros(max(nodes.nodes, 1), dtype=numpy.int64)
+        self.trials = 0
+
+    def _set_needs(self, kind: int) -> None:
+        """Work out the whole nodes and the rest that a job of a kind needs, if it is so simple."""
+        gpus, task = self.nodes.kinds.gpus[kind], self.nodes.kinds.task[kind]
+        if gpus <= self.nodes.kinds.largest[kind]:
+            self.whole[kind], self.rest[kind] = 0, gpus
+            return
+        nodes = range(self.nodes.nodes)
+        sizes = {int(self.nodes.size[node]) for node in nodes if self.nodes.allows(kind, node)}
+        size = max(sizes, default=0)
+        if len(sizes) == 1 and size > 0 and size % task == 0:
+            self.whole[kind], self.rest[kind] = gpus // size, gpus % size
+
+    @compiled
+    def tells(self, kind: cython.int) -> cython.bint:
+        """Return whether the counts are exact for jobs of a kind."""
+        return self.whole[kind] >= 0
+
+    @compiled
+    def note(self, job: cython.int) -> cython.void:
+        """Note where a job runs that has begun a stay."""
+        first: cython.longlong = self.state.stay_first[self.state.stay[job]]
+        self.sole[job] = -1
+        if self.state.stay_last(self.state.stay[job]) == first + 1:
+            self.sole[job] = self.state.log.node[first]
+
+    @compiled
+    def count(self, kind: cython.int) -> cython.int:
+        """Return how many running jobs must go, lowest rank first, before a job fits.
+
+        Args:
+            kind: of a job that does not fit now.
+
+        Returns:
+            The number among the jobs from where the walk in ``ranks`` stands, not counting those
+            that are stopped; 0 = it never fits.
+        """
+        place: cython.int = self.ranks.used - 1
+        index: cython.int
+        least: cython.int
+        entry: cython.int
+        job: cython.int
+        needed: cython.int = 0
+        self._begin_trial(kind)
+        while place >= self.ranks.at_place:
+            entry = self.ranks.block[place] * RANKED_ROOM
+            least = self.ranks.at_index if place == self.ranks.at_place else 0
+            index = self.ranks.length[self.ranks.block[place]] - 1
+            while index >= least:
+                job = self.ranks.job[entry + index]
+                if not self.is_stopped[job]:
+                    needed += 1
+                    if self.sole[job] >= 0:
+                        self._release(self.sole[job], self.ranks.unit[entry + index])
+                    else:
+                        self._release_all(job)
+                    if self.empty >= self.whole[kind] and (
+                        self.rest[kind] == 0 or self.roomy > self.whole[kind]
+                    ):
+                        return needed
+                index -= 1
+            place -= 1
+        return 0
+
+    @compiled
+    def _begin_trial(self, kind: cython.int) -> cython.void:
+        """Count the nodes as they are."""
+        row: cython.longlong
+        node: cython.int
+        self.kind = kind
+        self.trials += 1
+        self.empty = 0
+        self.roomy = 0
+        if self.whole[kind] == 0:
+            return  # it does not fit: no node is roomy
+        if self.nodes.kinds.mask[kind] < 0:
+            self.empty = self.nodes.marks[
+                cython.cast(cython.longlong, self.nodes.top + 1) * self.nodes.stride
+            ]
+            for row in range(self.rest[kind], self.nodes.top + 1):
+                self.roomy += self.nodes.marks[row * self.nodes.stride]
+            return
+        for node in range(self.nodes.nodes):
+            if self._counts(node):
+                self.empty += self.nodes.free[node] == self.nodes.size[node]
+                self.roomy += self.nodes.free[node] >= self.rest[kind]
+
+    @compiled
+    def _counts(self, node: cython.int) -> cython.bint:
+        """Return whether a job of the kind at hand may use a node."""
+        if self.nodes.holds.times[node] != 0:
+            return False
+        return self.nodes.kinds.mask[self.kind] < 0 or self.nodes.allows(self.kind, node)
+
+    @compiled
+    def _release_all(self, job: cython.int) -> cython.void:
+        pair: cython.longlong
+        stay: cython.int = self.state.stay[job]
+        for pair in range(self.state.stay_first[stay], self.state.stay_last(stay)):
+            self._release(self.state.log.node[pair], self.state.log.grant[pair])
+
+    @compiled
+    def _release(self, node: cython.int, gpus: cython.longlong) -> cython.void:
+        before: cython.longlong
+        if not self._counts(node):
+            return
+        before = self.free[node]
+        if self.touched[node] != self.trials:
+            self.touched[node] = self.trials
+            before = self.nodes.free[node]
+        self.free[node] = before + gpus
+        if before < self.rest[self.kind] <= before + gpus:
+            self.roomy += 1
+        if before + gpus == self.nodes.size[node]:
+            self.empty += 1

@@ -1,0 +1,413 @@
+"""`FreeDevices`: free GPUs, shares of GPUs, cores and memory of nodes with devices.
+
+A grant is a set of devices, one bit each; of a pooled node the thousandths taken.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cython
+import numpy
+
+from windtunnel.kernel.bits import count_bits
+from windtunnel.kernel.device_cluster import DeviceCluster
+from windtunnel.kernel.device_draws import device_mix
+from windtunnel.kernel.device_gangs import device_put, device_put_filling, device_put_gang
+from windtunnel.kernel.device_grants import device_change_all, device_draft, device_footprint
+from windtunnel.kernel.device_kinds import DEVICE_MILLI, DeviceKinds
+from windtunnel.kernel.device_racks import device_look, device_put_by_racks
+from windtunnel.kernel.device_room import DeviceRoom
+from windtunnel.kernel.device_scoring import (
+    BY_GPU_CLUSTERING,
+    BY_RANDOM,
+    LAST_BY_LOAD,
+    TIES_BY_DRAW,
+    DeviceScoring,
+)
+from windtunnel.kernel.device_search import DeviceSearch, device_may_use
+from windtunnel.kernel.free import Free
+from windtunnel.kernel.free_holds import LOOK_BOTH, LOOK_OPEN, LOOK_SHOWN, Holds
+from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.pairs import Pairs
+from windtunnel.kernel.rows import Rows
+
+
+@cython.final
+@cython.cclass
+class FreeDevices(Free):
+    """What is free of nodes with devices; see `windtunnel.cluster.free_devices`.
+
+    ``total`` counts all free thousandths of GPUs, those of withheld nodes included, as there.
+
+    Args:
+        problem: jobs and cluster (`windtunnel.sim.problem.Problem`).
+        placement: a scored placement (`windtunnel.placements.scored`).
+        access_sets: reservations of each access set; set 0 has none.
+
+    Attributes:
+        cluster: the nodes; with ``kinds`` and ``scoring`` one for all twins.
+        kinds: what each kind of job asks for.
+        scoring: the placement.
+        room: what is free.
+        holds: what is withheld.
+        search: what searches work with.
+        looks: which nodes a search looks at.
+    """
+
+    cluster: DeviceCluster
+    kinds: DeviceKinds
+    scoring: DeviceScoring
+    room: DeviceRoom
+    holds: Holds
+    search: DeviceSearch
+    looks: cython.int
+
+    def __init__(self, problem: Any, placement: Any, access_sets: Any = ((),)) -> None:
+        nodes = problem.devices
+        self.cluster = DeviceCluster(nodes, problem.pooled)
+        self.scoring = DeviceScoring(self.cluster, placement, nodes)
+        self.kinds = DeviceKinds(
+            len(nodes), problem.demands, self.scoring.fills, self.scoring.code <= LAST_BY_LOAD
+        )
+        self.scoring.keep(self.kinds)
+        self.room = DeviceRoom(self.cluster, self.scoring.code == BY_GPU_CLUSTERING)
+        self.holds = Holds(len(nodes), access_sets)
+        self.place = Pairs()
+        self.search = DeviceSearch(self.room, self.scoring, self.kinds, self.place)
+        self.looks = LOOK_OPEN
+        self.total = self.room.free
+        self.draws = self.version = self.changes = 0
+
+    def twin(self) -> Free:
+        """Return an equal state of the same cluster."""
+        twin: FreeDevices = FreeDevices.__new__(FreeDevices)
+        twin.cluster, twin.kinds, twin.scoring = self.cluster, self.kinds, self.scoring
+        twin.room, twin.holds = self.room.twin(), self.holds.twin()
+        twin.place = Pairs()
+        twin.search = DeviceSearch(twin.room, twin.scoring, twin.kinds, twin.place)
+        twin.version, twin.changes = self.version, self.changes
+        twin.copy_from(self)
+        return twin
+
+    def num_kinds(self) -> int:
+        """Return how many kinds of jobs there are."""
+        return int(self.kinds.count)
+
+    def num_nodes(self) -> int:
+        """Return how many nodes there are."""
+        return int(self.cluster.nodes)
+
+    def add_kind(self, demand: Any) -> int:
+        """Return the number of a new kind, for this state and its twins."""
+        kind = self.kinds.add(demand)
+        self.scoring.keep(self.kinds)
+        return kind
+
+    def free_by_node(self) -> numpy.ndarray:
+        """Return the free thousandths of each node's GPUs, withheld or not, (nodes,)."""
+        return numpy.asarray(self.room.total).astype(numpy.int64)
+
+    def tables(self) -> dict[str, Any]:
+        """Return what is free on each node, for tests and for policies that look at devices.
+
+        Returns:
+            ``devices`` (nodes, each), ``cores``, ``mem`` and ``tasks`` (nodes,), as copies.
+        """
+        devices = numpy.array(self.room.devices).reshape(self.cluster.nodes, self.cluster.each)
+        return {
+            "devices": devices,
+            "cores": numpy.array(self.room.cores),
+            "mem": numpy.array(self.room.mem),
+            "tasks": numpy.array(self.room.tasks),
+        }
+
+    def become_row(self, other: FreeDevices, gone: Any) -> None:
+        """Become another state as a row says it (`store`), with some jobs gone; for tests.
+
+        Args:
+            other: the state.
+            gone: (kind, (node, grant) pairs) of each of those jobs.
+        """
+        rows: Rows = Rows(self.width() * self.cluster.nodes, 1)
+        took: Pairs = Pairs()
+        pairs: Pairs
+        at: cython.longlong
+        other.store(rows, 0)
+        for kind, where in gone:
+            pairs = self._checked(kind, where)
+            self.footprint(kind, pairs, 0, pairs.count, took)
+        for at in range(took.count):
+            rows.cell[took.node[at]] += took.grant[at]
+        self.load(rows, 0)
+
+    # Searching.
+
+    @compiled
+    def _is_nothing(self, kind: cython.int) -> cython.bint:
+        if self.kinds.milli[kind] != 0 or self.kinds.cores[kind] != 0:
+            return False
+        return self.kinds.mem[kind] == 0
+
+    @compiled
+    def _sums_allow(self, kind: cython.int) -> cython.bint:
+        """Return whether sums allow a job to fit: a quick no where they do not."""
+        tasks: cython.longlong = self.kinds.tasks[kind]
+        if tasks > self.kinds.capacity[kind] or tasks * self.kinds.milli[kind] > self.total:
+            return False
+        if self.scoring.fills or tasks <= self.kinds.largest[kind]:
+            return True
+        return self.room.idlers >= self.kinds.empties[kind]
+
+    @compiled
+    def fit(self, kind: cython.int) -> cython.bint:
+        """Return whether a job of a kind fits now, and write where into ``place``."""
+        self.place.count = 0
+        if self._is_nothing(kind):
+            return True
+        if not self._sums_allow(kind):
+            return False
+        if self.scoring.code == BY_RANDOM or self.scoring.ties == TIES_BY_DRAW:
+            self.scoring.draw = device_mix(
+                self.scoring.seed + cython.cast(cython.ulonglong, self.draws)
+            )
+        # What the job's reservations have goes first.
+        if self.looks != LOOK_OPEN and self._fit(kind, LOOK_SHOWN):
+            return True
+        return self._fit(kind, self.looks)
+
+    @compiled
+    def _fit(self, kind: cython.int, looks: cython.int) -> cython.bint:
+        which: cython.int
+        tasks: cython.longlong = self.kinds.tasks[kind]
+        fits: cython.bint
+        self.place.count = 0
+        device_look(self.search, self.holds, looks)
+        if tasks <= self.kinds.largest[kind] and not self.scoring.fills:
+            which = self.search.best(kind, tasks)
+            fits = which >= 0
+            if fits:
+                device_put(self.search, kind, which, tasks, tasks)
+        elif self.scoring.by_rack:
+            fits = device_put_by_racks(self.search, self.holds, looks, kind)
+        elif self.scoring.fills:
+            fits = device_put_filling(self.search, kind)
+        else:
+            fits = device_put_gang(self.search, kind)
+        if not fits:
+            self.place.count = 0
+        return fits
+
+    # Changing.
+
+    @compiled
+    def take(
+        self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
+    ) -> cython.void:
+        """Take devices, cores and memory that are free."""
+        device_change_all(self.room, self.kinds, kind, pairs, begin, end, -1)
+        self.total = self.room.free
+        self.draws += 1
+        self.changes += 1
+
+    @compiled
+    def give(
+        self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
+    ) -> cython.void:
+        """Give back what `take` took."""
+        device_change_all(self.room, self.kinds, kind, pairs, begin, end, 1)
+        self.total = self.room.free
+        self.version += 1
+        self.changes += 1
+
+    @compiled
+    def is_free(
+        self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
+    ) -> cython.bint:
+        """Return whether these pairs could be taken, all together, by a job of a kind."""
+        at: cython.longlong
+        which: cython.int
+        enough: cython.bint = True
+        for at in range(begin, end):
+            which = pairs.node[at]
+            if not device_draft(self.room, self.kinds, kind, which, pairs.grant[at], -1):
+                enough = False
+            if self.holds.count != 0 and not self.holds.is_seen(which):
+                enough = False
+        for at in range(begin, end):
+            device_draft(self.room, self.kinds, kind, pairs.node[at], pairs.grant[at], 1)
+        return enough
+
+    @compiled
+    def allows(self, kind: cython.int, node: cython.int) -> cython.bint:
+        """Return whether jobs of a kind may use a node at all: its GPU type is acceptable."""
+        return device_may_use(self.kinds, kind, node)
+
+    @compiled
+    def _tasks_of(
+        self, kind: cython.int, node: cython.int, grant: cython.longlong
+    ) -> cython.longlong:
+        """Return the tasks that a grant serves, 0 if the kind could not get it on the node."""
+        held: cython.longlong
+        milli: cython.longlong = self.kinds.milli[kind]
+        gpus: cython.int = self.cluster.gpus[node]
+        if milli == 0:
+            return 1 if grant == 0 else 0
+        if grant <= 0:
+            return 0
+        if self.cluster.pooled:
+            if grant % milli != 0 or grant > gpus * DEVICE_MILLI:
+                return 0
+            return grant // milli
+        if grant >> gpus != 0:
+            return 0
+        held = count_bits(grant)
+        if self.kinds.part[kind] > 0:
+            return 1 if held == 1 else 0
+        return held // self.kinds.whole[kind] if held % self.kinds.whole[kind] == 0 else 0
+
+    @compiled
+    def fits(self, kind: cython.int, pairs: Pairs) -> cython.bint:
+        """Return whether a policy's own choice of devices is free and of the right sum."""
+        at: cython.longlong
+        tasks: cython.longlong
+        placed: cython.longlong = 0
+        if self._is_nothing(kind):
+            return pairs.count == 0
+        for at in range(pairs.count):
+            if not 0 <= pairs.node[at] < self.cluster.nodes:
+                return False
+            if not device_may_use(self.kinds, kind, pairs.node[at]):
+                return False
+            tasks = self._tasks_of(kind, pairs.node[at], pairs.grant[at])
+            if tasks == 0:
+                return False
+            placed += tasks
+        if placed != self.kinds.tasks[kind]:
+            return False
+        return self.is_free(kind, pairs, 0, pairs.count)
+
+    # Withholding.
+
+    @compiled
+    def withhold(self, node: cython.int, group: cython.int, units: cython.longlong) -> cython.void:
+        """Hide a node's room from all but a group's jobs until it is restored as often."""
+        self.holds.add(node, group)
+        self.changes += 1
+        if self.looks != LOOK_OPEN:
+            self.holds.refresh()
+
+    @compiled
+    def restore(self, node: cython.int, group: cython.int, units: cython.longlong) -> cython.void:
+        """Undo one `withhold` of the same node for the same group."""
+        self.holds.remove(node, group)
+        self.version += 1
+        self.changes += 1
+        if self.looks != LOOK_OPEN:
+            self.holds.refresh()
+
+    @compiled
+    def open_for(self, access: cython.int) -> cython.bint:
+        """Show what is withheld for the groups of an access set alone; return if anything is."""
+        if self.looks != LOOK_OPEN:
+            self.close()
+        if self.holds.count == 0 or access == 0 or not self.holds.open_for(access):
+            return False
+        self.looks = LOOK_BOTH
+        return True
+
+    @compiled
+    def close(self) -> cython.void:
+        """Undo `open_for`."""
+        if self.looks != LOOK_OPEN:
+            self.looks = LOOK_OPEN
+            self.holds.close()
+
+    # As a row: see `DeviceRoom.store`.
+
+    @compiled
+    def width(self) -> cython.int:
+        """Return how many columns a node has in a row."""
+        return self.room.width()
+
+    @compiled
+    def store(self, rows: Rows, row: cython.int) -> cython.void:
+        """Write what nobody holds as a row."""
+        self.room.store(rows, row)
+
+    @compiled
+    def load(self, rows: Rows, row: cython.int) -> cython.void:
+        """Become what a row says; less than nothing is nothing."""
+        self.room.load(rows, row)
+        self.total = self.room.free
+
+    @compiled
+    def footprint(
+        self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong,
+        into: Pairs,
+    ) -> cython.void:  # fmt: skip
+        """Append what a job of a kind on these pairs takes of a row."""
+        at: cython.longlong
+        for at in range(begin, end):
+            device_footprint(self.room, self.kinds, kind, pairs.node[at], pairs.grant[at], into)
+
+    @compiled
+    def closings(self, node: cython.int, access: cython.int) -> cython.int:
+        """Return how many holds of a node are for groups that an access set does not have."""
+        return self.holds.closings(node, access)
+
+    @compiled
+    def copy_from(self, other: Free) -> cython.void:
+        """Become equal to another state of the same cluster."""
+        self._copy(cython.cast(FreeDevices, other))
+
+    @compiled
+    def _copy(self, other: FreeDevices) -> cython.void:
+        self.room.copy_from(other.room)
+        self.holds.copy_from(other.holds)
+        self.looks = other.looks
+        self.total = other.total
+        self.draws = other.draws
+        self.version += 1
+        self.changes += 1
+
+    @compiled
+    def meet(self, other: Free) -> cython.void:
+        """Keep on each node only what is free in another state, too.
+
+        A node that either side uses counts as used by as many tasks as the fuller side has. Either
+        state counts as it is open now: what one of them hides is hidden.
+        """
+        self._meet(cython.cast(FreeDevices, other))
+
+    @compiled
+    def _meet(self, other: FreeDevices) -> cython.void:
+        self.room.meet(other.room)
+        self.holds.join(other.holds)
+        self.total = self.room.free
+        self.changes += 1
+
+    @compiled
+    def free_units(self, node: cython.int) -> cython.longlong:
+        """Return the thousandths of a node's GPUs that nobody holds, withheld or not."""
+        return self.room.total[node]
+
+    @compiled
+    def is_withheld(self, node: cython.int) -> cython.bint:
+        """Return whether a node is withheld."""
+        return self.holds.times[node] != 0
+
+    @compiled
+    def holder(self, node: cython.int) -> cython.int:
+        """Return whom a node is withheld for: its oldest hold's group, 0 nobody, -1 no hold."""
+        return self.holds.holder(node)
+
+    @compiled
+    def down(self) -> cython.longlong:
+        """Return the thousandths of GPUs that nobody holds and nobody may use."""
+        at: cython.int
+        found: cython.longlong = 0
+        for at in range(self.holds.size):
+            if self.holds.is_first_of_nobody(at):
+                found += self.room.total[self.holds.node[at]]
+        return found

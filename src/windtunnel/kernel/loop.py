@@ -1,0 +1,705 @@
+"""`Simulation`: the event loop.
+
+An instant: completions, then arrivals, then whatever else happens by itself (Python's sources), then
+one decision. `Simulation.advance` goes on until Python is needed, and says for what.
+"""
+
+from __future__ import annotations
+
+import cython
+import numpy
+from cython.cimports.libc.math import ceil
+
+from windtunnel.kernel.endless import ENDLESS
+from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.orders import ServiceLevels
+from windtunnel.kernel.rules import Rule
+from windtunnel.kernel.state import STATE_FAILED, State
+
+#: Why `advance` returns.
+LOOP_OVER = cython.declare(cython.int, 0)
+LOOP_SLICE = cython.declare(cython.int, 1)
+LOOP_ARRIVED = cython.declare(cython.int, 2)
+LOOP_SOURCES = cython.declare(cython.int, 3)
+LOOP_ROUND = cython.declare(cython.int, 4)
+LOOP_DECIDE = cython.declare(cython.int, 5)
+LOOP_AFTER = cython.declare(cython.int, 6)
+LOOP_END = cython.declare(cython.int, 7)
+LOOP_IDLE = cython.declare(cython.int, 8)
+#: Instants in a row in which nobody runs, arrives or is started, though somebody waits.
+LOOP_MOST_IDLE = cython.declare(cython.int, 10_000)
+
+#: What is to be done next, within an instant or between two.
+PHASE_NEXT = cython.declare(cython.int, 0)
+PHASE_EVENTS = cython.declare(cython.int, 1)
+PHASE_SOURCES = cython.declare(cython.int, 2)
+PHASE_ROUND = cython.declare(cython.int, 3)
+PHASE_DECIDE = cython.declare(cython.int, 4)
+PHASE_AFTER = cython.declare(cython.int, 5)
+#: One event at a time.
+PHASE_TURN = cython.declare(cython.int, 6)
+#: All decisions of the instant are made.
+PHASE_END = cython.declare(cython.int, 7)
+
+EVENTS_BATCH = cython.declare(cython.int, 0)
+EVENTS_SUBMISSIONS_FIRST = cython.declare(cython.int, 1)
+EVENTS_COMPLETIONS_FIRST = cython.declare(cython.int, 2)
+
+#: Where keys come from.
+KEYS_STATIC = cython.declare(cython.int, 0)
+KEYS_USAGE = cython.declare(cython.int, 1)
+KEYS_LEVELS = cython.declare(cython.int, 2)
+KEYS_PYTHON = cython.declare(cython.int, 3)
+
+
+@cython.final
+@cython.cclass
+class Simulation:
+    """A run.
+
+    Attributes:
+        source_time: when a source of Python's is due next, s; inf = never.
+        cap_time: when the power cap changes, s; waited for only while jobs run or wait.
+        has_sources: there are such sources; they are asked at every instant at which one is due,
+            a job failed at its end, or something came that they hold back.
+        wants_after: Python is asked after every decision.
+        ends_instants: Python is asked when all decisions of an instant are made.
+        num_held: jobs that arrived, or ran, and are let into the queue later.
+        time_capped: s in which somebody waited for power alone.
+        asks: Python makes the decisions.
+        news: something happened at this instant that calls for a decision.
+        points: decisions so far.
+    """
+
+    state: State
+    rule: Rule
+    levels: ServiceLevels
+    phase: cython.int
+    until: cython.double
+    events: cython.int
+    arrived: cython.int
+    keys: cython.int
+    by_rule: cython.bint
+    asks: cython.bint
+    arrivals_wait: cython.bint
+    is_settled: cython.bint
+    source_time: cython.double
+    cap_time: cython.double
+    alarm: cython.double
+    every: cython.double
+    round: cython.longlong
+    decides_in_rounds: cython.bint
+    is_round: cython.bint
+    decide_every: cython.double
+    pending: cython.double
+    wants_after: cython.bint
+    ends_instants: cython.bint
+    num_held: cython.int
+    num_idle: cython.int
+    idle_since: cython.double
+    idle_stays: cython.int
+    time_capped: cython.double
+    news: cython.bint
+    points: cython.longlong
+    steps: cython.longlong
+    slice: cython.longlong
+    fresh: cython.int[::1]
+    num_fresh: cython.int
+    fresh_room: cython.int
+    done: cython.int[::1]
+    num_done: cython.int
+    done_room: cython.int
+    fails_once: cython.char[::1]
+    has_fails_once: cython.bint
+    failed: list
+    num_failed: cython.int
+    returns: cython.int
+    notes_room: cython.bint
+    all_units: cython.longlong
+    num_up: cython.int
+    up_room: cython.int
+    up_time: cython.double[::1]
+    up_units: cython.longlong[::1]
+    leads: cython.bint
+    turn_points: cython.longlong
+
+    def __init__(self, state: State, rule: Rule | None, **options: object) -> None:
+        self.state = state
+        self.rule = rule
+        self.by_rule = rule is not None
+        self.asks = bool(options.get("asks"))
+        self.levels = options.get("levels")
+        self.keys = int(options["keys"])
+        self.until = float(options["until"])
+        self.events = int(options["events"])
+        self.every = float(options["every"])
+        self.decide_every = float(options["decide_every"])
+        self.decides_in_rounds = bool(options["decides_in_rounds"])
+        self.arrivals_wait = bool(options["arrivals_wait"])
+        self.source_time = self.cap_time = numpy.inf
+        self.alarm = numpy.inf
+        self.pending = numpy.inf
+        self.slice = int(options.get("slice", 1 << 20))
+        self.phase = PHASE_NEXT
+        self.fresh_room = self.done_room = 0
+        self.fresh = numpy.zeros(0, dtype=numpy.int32)
+        self.done = numpy.zeros(0, dtype=numpy.int32)
+        self.failed = []
+        self.up_time = numpy.zeros(0)
+        self.up_units = numpy.zeros(0, dtype=numpy.int64)
+        once = options.get("fails_once")
+        self.has_fails_once = once is not None
+        self.fails_once = numpy.zeros(1, dtype=numpy.int8) if once is None else once
+
+    # Time.
+
+    @compiled
+    def _next_submit(self) -> cython.double:
+        if self.arrived < self.state.num_jobs:
+            return self.state.submit[self.arrived]
+        return ENDLESS
+
+    @compiled
+    def _next_end(self) -> cython.double:
+        return self.state.ends.time[0] if self.state.ends.count > 0 else ENDLESS
+
+    @compiled
+    def _next_failure(self) -> cython.double:
+        """Return when a job fails by itself next, s."""
+        return self.state.hazards.time[0] if self.state.hazards.count > 0 else ENDLESS
+
+    @compiled
+    def _is_source_due(self) -> cython.bint:
+        return (
+            self.source_time <= self.state.now
+            or self.num_failed > 0
+            or self.cap_time <= self.state.now
+            or self._fails_now()
+        )
+
+    @compiled
+    def _fails_now(self) -> cython.bint:
+        return self.state.has_hazards and self._next_failure() <= self.state.now
+
+    @compiled
+    def _next_time(self) -> cython.double:
+        """Return when something happens next, s."""
+        now: cython.double = self._next_end()
+        other: cython.double = self._next_submit()
+        if other < now:
+            now = other
+        if self.every < ENDLESS:
+            other = self._next_round(now)
+            if other < now:
+                now = other
+        if self.source_time < now:
+            now = self.source_time
+        if self.cap_time < now and (self.state.num_running > 0 or self.state.num_waiting > 0):
+            now = self.cap_time
+        if self.state.has_hazards and self._next_failure() < now:
+            now = self._next_failure()
+        if self.alarm < now:
+            now = self.alarm
+        if self.pending < now:
+            now = self.pending
+        if self.by_rule and self.rule.alarm < now:
+            now = self.rule.alarm
+        return now
+
+    @compiled
+    def _next_round(self, event: cython.double) -> cython.double:
+        """Return the next round's time; none before the next event while nothing is active."""
+        least: cython.longlong
+        if self.state.num_running == 0 and self.state.num_waiting == 0 and self.num_held == 0:
+            if event == ENDLESS:
+                return ENDLESS
+            least = cython.cast(cython.longlong, ceil(event / self.every))
+            if least > self.round:
+                self.round = least
+        return self.round * self.every
+
+    # Events.
+
+    def _grow_fresh(self) -> None:
+        self.fresh_room = 2 * self.fresh_room + 64
+        self.fresh = numpy.resize(numpy.asarray(self.fresh), self.fresh_room)
+
+    def _grow_done(self) -> None:
+        self.done_room = 2 * self.done_room + 64
+        self.done = numpy.resize(numpy.asarray(self.done), self.done_room)
+
+    @compiled
+    def _arrive(self) -> cython.void:
+        """Let the next job arrive."""
+        job: cython.int = self.arrived
+        self.arrived += 1
+        if self.arrivals_wait:
+            if self.num_fresh == self.fresh_room:
+                with cython.gil:
+                    self._grow_fresh()
+            self.fresh[self.num_fresh] = job
+            self.num_fresh += 1
+            self.state.num_waiting += 1
+        else:
+            self.enter(job)
+
+    @compiled
+    def enter(self, job: cython.int) -> cython.void:
+        """Let a job wait in the queue."""
+        self.news = True
+        self.state.wait(job)
+        if self.keys == KEYS_USAGE:
+            self.state.lines.key[job] = self.state.books.key(job, self.state.now)
+        elif self.keys == KEYS_LEVELS:
+            self.state.lines.key[job] = self.levels.key(job, self.state.run_time(job))
+        self.rule.comes(job)
+        self.state.lines.add(job)
+        self.rule.came(job)
+
+    @compiled
+    def _finish_next(self) -> cython.void:
+        """Complete the job that ends first."""
+        self._finish(self.state.ends.job[0])
+
+    @compiled
+    def _finish(self, job: cython.int) -> cython.void:
+        """Let a running job be over, or fail at its end."""
+        self.news = True
+        if self.has_fails_once and self.fails_once[job]:
+            self.fails_once[job] = False
+            self.state.stop(job, True)
+            self.num_failed += 1
+            self.rule.failed(job)
+            with cython.gil:
+                self.failed.append(job)
+            return
+        self.state.finish(job)
+        if self.by_rule:
+            self.rule.went(job, True)
+        else:
+            if self.num_done == self.done_room:
+                with cython.gil:
+                    self._grow_done()
+            self.done[self.num_done] = job
+            self.num_done += 1
+
+    @compiled
+    def _batch(self) -> cython.void:
+        """Let all completions happen that are due, then all arrivals."""
+        while self.state.ends.count > 0 and self.state.ends.time[0] == self.state.now:
+            self._finish_next()
+        while self.arrived < self.state.num_jobs and (
+            self.state.submit[self.arrived] == self.state.now
+        ):
+            self._arrive()
+
+    # One event at a time.
+
+    @compiled
+    def _begin_turn(self) -> cython.void:
+        """Begin an instant of events one by one.
+
+        With submissions first, a running job that ends now, and was expected to by now, counts as
+        gone already in every decision.
+        """
+        job: cython.int = self.state.first_running
+        following: cython.int
+        self.turn_points = self.points
+        self.leads = False
+        if self.events != EVENTS_SUBMISSIONS_FIRST or not self.state.plans:
+            return
+        if self._next_end() != self.state.now:
+            return
+        first: cython.int = self.state.ends.job[0]
+        while job >= 0:
+            following = self.state.following[job]
+            if self.state.end_of(job) == self.state.now and (
+                self.state.expected[job] <= self.state.now
+            ):
+                if job == first:
+                    self.leads = True
+                self._finish(job)
+            job = following
+
+    @compiled
+    def _one_event(self) -> cython.bint:
+        """Let the next event of this instant happen; return whether there was one."""
+        ends: cython.bint = self._next_end() == self.state.now
+        comes: cython.bint = self._next_submit() == self.state.now
+        if comes and (self.events == EVENTS_SUBMISSIONS_FIRST or not ends):
+            self._arrive()
+        elif self.leads and self.points == self.turn_points:
+            self.leads = False
+        elif ends:
+            self._finish_next()
+        else:
+            return False
+        return True
+
+    @compiled
+    def advance(self) -> cython.int:
+        """Go on until Python is needed, and return for what."""
+        code: cython.int
+        while True:
+            if self.phase == PHASE_NEXT:
+                code = self._go_to_next()
+                if code >= 0:
+                    return code
+            if self.phase == PHASE_EVENTS:
+                self.returns = PHASE_END
+                if self.events == EVENTS_BATCH:
+                    self.phase = PHASE_SOURCES
+                    self._batch()
+                    if self.num_fresh > 0:
+                        return LOOP_ARRIVED
+                else:
+                    self.phase = self.returns = PHASE_TURN
+                    self._begin_turn()
+            if self.phase == PHASE_TURN:
+                if self._one_event():
+                    self.phase = PHASE_DECIDE
+                    if self.num_fresh > 0:
+                        return LOOP_ARRIVED
+                else:
+                    self.phase = PHASE_SOURCES
+                    self.returns = PHASE_END
+            if self.phase == PHASE_SOURCES:
+                self.phase = PHASE_ROUND
+                if self._is_source_due():
+                    return LOOP_SOURCES
+            if self.phase == PHASE_ROUND:
+                self.phase = PHASE_DECIDE
+                if self.notes_room:
+                    self.note_room(self.state.now)
+                if self.every < ENDLESS and self.round * self.every == self.state.now:
+                    self.round += 1
+                    self.is_round = self.news = True
+                    if self.keys == KEYS_PYTHON:
+                        return LOOP_ROUND
+                    if not self.asks:
+                        self._rekey()
+            if self.phase == PHASE_DECIDE:
+                if not self._is_due():
+                    self.phase = self.returns
+                    continue
+                self.phase = PHASE_AFTER
+                self.points += 1
+                self.news = False
+                if self.asks:
+                    return LOOP_DECIDE
+                self.rule.decide()
+            if self.phase == PHASE_AFTER:
+                self.phase = self.returns
+                if self.wants_after:
+                    return LOOP_AFTER
+            if self.phase == PHASE_END:
+                self.phase = PHASE_NEXT
+                if self.ends_instants:
+                    return LOOP_END
+
+    @compiled
+    def _go_to_next(self) -> cython.int:
+        """Settle rates and move the clock; return why not, or -1."""
+        now: cython.double
+        if self.state.has_pace:
+            self.state.settle()
+        elif self.state.num_rerated > 0:
+            self.state.settle_bases()
+        self.steps += 1
+        if self.steps >= self.slice:
+            self.steps = 0
+            return LOOP_SLICE
+        if self.state.num_over == self.state.num_jobs:
+            return LOOP_OVER
+        if self.state.num_running == 0 and self._is_idle():
+            return LOOP_IDLE
+        now = self._next_time()
+        if now > self.until or now == ENDLESS:
+            return LOOP_OVER
+        if self.state.has_power and self.rule.admission.capped and self.state.num_waiting > 0:
+            self.time_capped += now - self.state.now
+        self.state.now = now
+        self.phase = PHASE_EVENTS
+        if self.alarm <= now:
+            self.alarm = ENDLESS
+            self.news = True
+        if self.by_rule and self.rule.alarm <= now:
+            self.rule.alarm = ENDLESS
+            self.news = True
+        return -1
+
+    @compiled
+    def _is_idle(self) -> cython.bint:
+        """Return whether nobody has run, arrived or been started for too many instants."""
+        if (
+            self.arrived < self.state.num_jobs
+            or self.state.num_stays != self.idle_stays
+            or self.state.num_waiting == 0
+        ):
+            self.num_idle = 0
+        self.idle_stays = self.state.num_stays
+        self.num_idle += 1
+        if self.num_idle == 1:
+            self.idle_since = self.state.now
+        return self.num_idle > LOOP_MOST_IDLE
+
+    @compiled
+    def _is_due(self) -> cython.bint:
+        """Return whether a decision is made now."""
+        due: cython.double
+        is_round: cython.bint = self.is_round
+        if self.decides_in_rounds:
+            self.is_round = self.news = False
+            return is_round
+        if self.pending <= self.state.now:
+            self.pending = ENDLESS
+            return True
+        if not self.news:
+            return False
+        if self.decide_every == ENDLESS:
+            return True
+        self.news = False
+        if self.pending < ENDLESS:
+            return False
+        due = ceil(self.state.now / self.decide_every) * self.decide_every
+        if due < self.state.now:
+            due += self.decide_every
+        if due > self.state.now:
+            self.pending = due
+            return False
+        return True
+
+    @compiled
+    def _rekey(self) -> cython.void:
+        """Work out the keys of all that wait again, and where they are ranked, of all that run."""
+        line: cython.int
+        cell: cython.longlong
+        job: cython.int
+        for line in range(self.state.lines.num_lines):
+            for cell in range(
+                self.state.lines.begin[line],
+                self.state.lines.begin[line] + self.state.lines.length[line],
+            ):
+                self._rekey_job(self.state.lines.slab[cell])
+        self.state.lines.reorder()
+        if self.rule.ranks_running():
+            job = self.state.first_running
+            while job >= 0:
+                self._rekey_job(job)
+                job = self.state.following[job]
+        self.rule.rekeyed()
+
+    @compiled
+    def _rekey_job(self, job: cython.int) -> cython.void:
+        if self.keys == KEYS_USAGE:
+            self.state.lines.key[job] = self.state.books.key(job, self.state.now)
+        elif self.keys == KEYS_LEVELS:
+            self.state.lines.key[job] = self.levels.key(job, self.state.run_time(job))
+
+    def _grow_up(self) -> None:
+        self.up_room = 2 * self.up_room + 64
+        self.up_time = numpy.resize(numpy.asarray(self.up_time), self.up_room)
+        self.up_units = numpy.resize(numpy.asarray(self.up_units), self.up_room)
+
+    @compiled
+    def note_room(self, now: cython.double) -> cython.void:
+        """Record the GPU units that are up from ``now`` on, those of reservations included."""
+        units: cython.longlong = self.all_units - self.state.free.down()
+        if self.num_up > 0 and self.up_units[self.num_up - 1] == units:
+            return
+        if self.num_up == self.up_room:
+            with cython.gil:
+                self._grow_up()
+        self.up_time[self.num_up] = now
+        self.up_units[self.num_up] = units
+        self.num_up += 1
+
+    # Python's side.
+
+    def note_up(self, all_units: int) -> None:
+        """From now on record which of so many GPU units are up."""
+        self.all_units = all_units
+        self.notes_room = True
+        self.note_room(-ENDLESS)
+
+    def ups(self) -> tuple:
+        """Return when the GPU units that are up changed, s, and to what."""
+        return (
+            numpy.asarray(self.up_time)[: self.num_up],
+            numpy.asarray(self.up_units)[: self.num_up],
+        )
+
+    def run(self) -> int:
+        """Go on until Python is needed; return for what (``LOOP_...``)."""
+        code: cython.int
+        with cython.nogil:
+            code = self.advance()
+        return code
+
+    def watch(self, name: str, value: float) -> None:
+        """Set one of the times and flags that Python's sources and policies change."""
+        if name == "source_time":
+            self.source_time = value
+        elif name == "alarm":
+            self.alarm = value
+        elif name == "wants_after":
+            self.wants_after = bool(value)
+        elif name == "ends_instants":
+            self.ends_instants = bool(value)
+        elif name == "cap_time":
+            self.cap_time = value
+        elif name == "held":
+            self.num_held = int(value)
+        elif name == "news":
+            self.news = bool(value)
+        else:
+            raise KeyError(name)
+
+    def take_fresh(self) -> list:
+        """Return the jobs that arrived, and wait for Python to say what becomes of them."""
+        at: cython.int
+        fresh: list = []
+        for at in range(self.num_fresh):
+            fresh.append(self.fresh[at])
+        self.num_fresh = 0
+        self.state.num_waiting -= len(fresh)
+        return fresh
+
+    def take_done(self) -> list:
+        """Return the jobs that are over since this was asked last, in order."""
+        done = numpy.asarray(self.done)[: self.num_done].tolist()
+        self.num_done = 0
+        return done
+
+    def take_failed(self) -> list:
+        """Return the jobs that failed at their end since this was asked last, in order."""
+        failed = self.failed
+        self.failed = []
+        self.num_failed = 0
+        return failed
+
+    def let_in(self, job: int, key: float = 0.0) -> None:
+        """Let a job wait in the queue: it arrived, or was stopped.
+
+        Args:
+            job: its number.
+            key: its key, where Python says it.
+        """
+        if self.by_rule:
+            if self.keys == KEYS_PYTHON:
+                self.state.lines.key[job] = key
+            self.enter(job)
+        else:
+            self.news = True
+            self.state.wait(job)
+
+    def interrupt(self, job: int, loses: bool) -> None:
+        """Take a running job off its GPUs, its work saved or lost; it is in no queue then.
+
+        Args:
+            job: its number.
+            loses: what its checkpoints have not secured is lost.
+        """
+        self.state.stop(job, loses)
+        if self.by_rule:
+            self.rule.went(job, False)
+        self.news = True
+
+    def owes(self, job: int, seconds: float) -> None:
+        """Let a job that runs nowhere pay so much when it goes on: an outage or a failure."""
+        self.state.owed[job] = seconds
+        self.state.to_restart[job] = True
+
+    def pause(self, job: int) -> None:
+        """Take a running job off its GPUs with its work saved; it is in no queue then."""
+        self.state.stop(job, False)
+        self.state.preemptions[job] += 1
+        if self.state.resumes:
+            self.state.owed[job] = self.state.resume_cost[job]
+        if self.by_rule:
+            self.rule.went(job, False)
+        self.news = True
+
+    def idle(self) -> tuple:
+        """Return (jobs that wait, since when nobody runs or was started)."""
+        return self.state.num_waiting, self.idle_since
+
+    def go_on(self) -> None:
+        """Wait on, though nobody has run or been started for long."""
+        self.num_idle = 1
+
+    def end_failed(self, job: int) -> None:
+        """Let a job that waits nowhere be over: it failed."""
+        self.state.status[job] = STATE_FAILED
+        self.state.num_over += 1
+        if self.by_rule:
+            self.rule.went(job, True)
+
+    def failing(self) -> int:
+        """Return the next job that fails by itself by now, -1 if there is none."""
+        return self.state.hazards.job[0] if self._fails_now() else -1
+
+    def fail_at(self, job: int, run_time: float) -> None:
+        """Let a job fail once it has been on its GPUs for so long, s."""
+        self.state.fail_at[job] = run_time
+
+    def surprise(self) -> None:
+        """Tell the rule that room was lost or came back that nobody had announced."""
+        if self.by_rule:
+            self.rule.surprised()
+
+    def room_changed(self) -> None:
+        """Note that room was taken out or came back."""
+        self.state.room_changes += 1
+        self.news = True
+
+    def rekey(self, jobs: numpy.ndarray, keys: numpy.ndarray) -> None:
+        """Give jobs other keys.
+
+        Args:
+            jobs: Int32 array (k,), active jobs.
+            keys: Float array (k,), their keys.
+        """
+        at: cython.longlong
+        count: cython.longlong = len(jobs)
+        job: cython.int[::1] = jobs
+        key: cython.double[::1] = keys
+        for at in range(count):
+            self.state.lines.key[job[at]] = key[at]
+        self.state.lines.reorder()
+        self.rule.rekeyed()
+
+    @property
+    def capped_seconds(self) -> float:
+        """Seconds in which somebody waited for power alone."""
+        return self.time_capped
+
+    @property
+    def next_alarm(self) -> float:
+        """When a decision is asked for though nothing happens, s; inf = never."""
+        return min(self.alarm, self.rule.alarm) if self.by_rule else self.alarm
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether a decision was called for that is made later."""
+        return self.pending < ENDLESS
+
+    @property
+    def has_news(self) -> bool:
+        """Whether something happened at this instant that calls for a decision."""
+        return self.news
+
+    @property
+    def now(self) -> float:
+        """The instant, s."""
+        return self.state.now
+
+    @property
+    def num_points(self) -> int:
+        """Decisions so far."""
+        return self.points
+
+    @property
+    def num_arrived(self) -> int:
+        """Jobs that have arrived."""
+        return self.arrived

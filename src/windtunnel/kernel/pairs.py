@@ -1,0 +1,65 @@
+"""`Pairs`: (node, grant) pairs, the form in which the kernel says where jobs run.
+
+A grant is what a job has on a node: GPU units on whole-GPU nodes and pools, thousandths of GPUs on
+pooled nodes, and where devices are modelled the devices themselves, one bit each.
+"""
+
+from __future__ import annotations
+
+import cython
+import numpy
+
+from windtunnel.kernel.marks import compiled
+
+
+@cython.final
+@cython.cclass
+class Pairs:
+    """A growing list of (node, grant) pairs.
+
+    Attributes:
+        count: pairs in the list.
+        node: node (or pool) of each.
+        grant: what is held there.
+    """
+
+    count: cython.longlong
+    room: cython.longlong
+    node: cython.int[::1]
+    grant: cython.longlong[::1]
+
+    def __init__(self, room: int = 64) -> None:
+        self.count = 0
+        self.room = max(room, 1)
+        self.node = numpy.empty(self.room, dtype=numpy.int32)
+        self.grant = numpy.empty(self.room, dtype=numpy.int64)
+
+    def _grow(self) -> None:
+        self.room = self.room + self.room // 2 + 64
+        self.node = numpy.resize(numpy.asarray(self.node), self.room)
+        self.grant = numpy.resize(numpy.asarray(self.grant), self.room)
+
+    @compiled
+    def add(self, node: cython.int, grant: cython.longlong) -> cython.void:
+        """Append a pair."""
+        if self.count == self.room:
+            with cython.gil:
+                self._grow()
+        self.node[self.count] = node
+        self.grant[self.count] = grant
+        self.count += 1
+
+    @compiled
+    def extend(self, other: Pairs, begin: cython.longlong, end: cython.longlong) -> cython.void:
+        """Append some of another list's pairs."""
+        at: cython.longlong
+        for at in range(begin, end):
+            self.add(other.node[at], other.grant[at])
+
+    def nodes(self) -> numpy.ndarray:
+        """Return the nodes, Int32 array (count,)."""
+        return numpy.asarray(self.node)[: self.count].copy()
+
+    def grants(self) -> numpy.ndarray:
+        """Return the grants, Int64 array (count,)."""
+        return numpy.asarray(self.grant)[: self.count].copy()

@@ -1,0 +1,139 @@
+"""`PowerCrews`: the running jobs by what they can choose from, in order of start."""
+
+from __future__ import annotations
+
+import cython
+import numpy
+
+from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.power_choices import PowerChoices, power_longer
+
+
+@cython.final
+@cython.cclass
+class PowerCrews:
+    """A list of running jobs for each table of options, and one of all that have a choice.
+
+    Args:
+        choices: the tables.
+        jobs: how many jobs the run has.
+
+    Attributes:
+        table_of: table of each running job; -1 = it does not run.
+        stamp: rises with the order of start.
+        after: next job with the same table; -1 = none.
+        before: the last one before.
+        count: jobs of each table.
+        head: first job of each table that has any.
+        tail: last one.
+        busy: tables that have jobs.
+        num_busy: how many.
+        num_choosing: running jobs with several options.
+        first_choosing: the first of these; -1 = none.
+        later: the next one of these.
+    """
+
+    choices: PowerChoices
+    num_busy: cython.int
+    num_choosing: cython.int
+    first_choosing: cython.int
+    table_of: cython.int[::1]
+    stamp: cython.longlong[::1]
+    after: cython.int[::1]
+    before: cython.int[::1]
+    later: cython.int[::1]
+    count: cython.int[::1]
+    head: cython.int[::1]
+    tail: cython.int[::1]
+    busy: cython.int[::1]
+
+    _last_choosing: cython.int
+    _starts: cython.longlong
+    _room: cython.int
+    _earlier: cython.int[::1]
+    _place: cython.int[::1]
+
+    def __init__(self, choices: PowerChoices, jobs: int) -> None:
+        self.choices = choices
+        self.table_of = numpy.full(jobs, -1, dtype=numpy.int32)
+        self.stamp = numpy.zeros(jobs, dtype=numpy.int64)
+        self.after = numpy.zeros(jobs, dtype=numpy.int32)
+        self.before = numpy.zeros(jobs, dtype=numpy.int32)
+        self.later = numpy.zeros(jobs, dtype=numpy.int32)
+        self._earlier = numpy.zeros(jobs, dtype=numpy.int32)
+        self.first_choosing = self._last_choosing = -1
+        self.num_busy = self.num_choosing = self._starts = self._room = 0
+        self.count = self.head = self.tail = numpy.zeros(0, dtype=numpy.int32)
+        self.busy = self._place = numpy.zeros(0, dtype=numpy.int32)
+
+    def _grow(self) -> None:
+        room = self.choices.num_tables
+        self.count = power_longer(self.count, room)
+        self.head = power_longer(self.head, room)
+        self.tail = power_longer(self.tail, room)
+        self.busy = power_longer(self.busy, room)
+        self._place = power_longer(self._place, room)
+        self._room = len(self.count)
+
+    @compiled
+    def enter(self, job: cython.int, table: cython.int) -> cython.void:
+        """Put a job that has started behind those with the same table."""
+        if self.choices.num_tables > self._room:
+            with cython.gil:
+                self._grow()
+        self._starts += 1
+        self.stamp[job] = self._starts
+        self.table_of[job] = table
+        self.after[job] = -1
+        if self.count[table] == 0:
+            self.head[table] = job
+            self.before[job] = -1
+            self._place[table] = self.num_busy
+            self.busy[self.num_busy] = table
+            self.num_busy += 1
+        else:
+            self.before[job] = self.tail[table]
+            self.after[self.tail[table]] = job
+        self.tail[table] = job
+        self.count[table] += 1
+        if self.choices.depth[table] > 1:
+            self.num_choosing += 1
+            self.later[job] = -1
+            self._earlier[job] = self._last_choosing
+            if self._last_choosing >= 0:
+                self.later[self._last_choosing] = job
+            else:
+                self.first_choosing = job
+            self._last_choosing = job
+
+    @compiled
+    def leave(self, job: cython.int) -> cython.void:
+        """Take out a job that has stopped."""
+        table = self.table_of[job]
+        before, after = self.before[job], self.after[job]
+        self.table_of[job] = -1
+        if before >= 0:
+            self.after[before] = after
+        else:
+            self.head[table] = after
+        if after >= 0:
+            self.before[after] = before
+        else:
+            self.tail[table] = before
+        self.count[table] -= 1
+        if self.count[table] == 0:
+            self.num_busy -= 1
+            moved = self.busy[self.num_busy]
+            self.busy[self._place[table]] = moved
+            self._place[moved] = self._place[table]
+        if self.choices.depth[table] > 1:
+            self.num_choosing -= 1
+            before, after = self._earlier[job], self.later[job]
+            if before >= 0:
+                self.later[before] = after
+            else:
+                self.first_choosing = after
+            if after >= 0:
+                self._earlier[after] = before
+            else:
+                self._last_choosing = before

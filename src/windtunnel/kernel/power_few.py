@@ -1,0 +1,167 @@
+"""`PowerFew`: the best power limits of a few jobs, exactly.
+
+The twin of ``_exact`` in `windtunnel.sim.power.levels`: job by job, every sum of draws and of
+slow-downs is kept that no other beats in both. The sums that a job's options make of those before
+are sorted by draw, each option's by itself, so they are merged.
+"""
+
+from __future__ import annotations
+
+import cython
+import numpy
+
+from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.power_choices import PowerChoices, power_longer
+from windtunnel.kernel.power_crews import PowerCrews
+
+
+@cython.final
+@cython.cclass
+class PowerFew:
+    """The choice for a few jobs.
+
+    Args:
+        choices: their tables of options.
+        crews: the running jobs.
+        most: how many jobs there may be.
+
+    Attributes:
+        count: for how many jobs was chosen.
+        job: these, in order of start.
+        option: the option of each.
+    """
+
+    choices: PowerChoices
+    crews: PowerCrews
+    count: cython.int
+    job: cython.int[::1]
+    option: cython.int[::1]
+
+    _rest: cython.longlong[::1]
+    _layer: cython.longlong[::1]
+    _next: cython.longlong[::1]
+    _draw: cython.longlong[::1]
+    _slow: cython.double[::1]
+    _parent: cython.longlong[::1]
+    _how: cython.int[::1]
+
+    def __init__(self, choices: PowerChoices, crews: PowerCrews, most: int) -> None:
+        self.choices = choices
+        self.crews = crews
+        self.count = 0
+        self.job = numpy.zeros(most, dtype=numpy.int32)
+        self.option = numpy.zeros(most, dtype=numpy.int32)
+        self._rest = numpy.zeros(most + 1, dtype=numpy.int64)
+        self._layer = numpy.zeros(most + 2, dtype=numpy.int64)
+        self._next = numpy.zeros(choices.most_options + 1, dtype=numpy.int64)
+        self._draw = self._parent = numpy.zeros(0, dtype=numpy.int64)
+        self._slow = numpy.zeros(0)
+        self._how = numpy.zeros(0, dtype=numpy.int32)
+        self._grow(1)
+
+    def _grow(self, room: int) -> None:
+        self._draw = power_longer(self._draw, room)
+        self._slow = power_longer(self._slow, room)
+        self._parent = power_longer(self._parent, room)
+        self._how = power_longer(self._how, room)
+
+    @compiled
+    def run(self, budget: cython.longlong) -> cython.void:
+        """Choose for all running jobs that have a choice.
+
+        Args:
+            budget: nanowatts that they may add together.
+        """
+        at: cython.int = 0
+        state: cython.longlong
+        job = self.crews.first_choosing
+        while job >= 0:
+            self.job[at] = job
+            job = self.crews.later[job]
+            at += 1
+        self.count = at
+        self._rest[at] = 0
+        while at > 0:
+            at -= 1
+            self._rest[at] = self._rest[at + 1] + self._draw_of(at, 0)
+        self._draw[0] = 0
+        self._slow[0] = 0.0
+        self._layer[0] = 0
+        self._layer[1] = 1
+        for at in range(self.count):
+            self._spread(at, budget)
+        first = self._layer[self.count]
+        state = self._layer[self.count + 1] - 1
+        while state > first and self._draw[state] > budget:
+            state -= 1
+        at = self.count
+        while at > 0:
+            at -= 1
+            table = self.crews.table_of[self.job[at]]
+            self.option[at] = self.choices.front_option[
+                self.choices.front_first[table] + self._how[state]
+            ]
+            state = self._parent[state]
+
+    @compiled
+    def _draw_of(self, at: cython.int, way: cython.int) -> cython.longlong:
+        """Return what one of the jobs draws at an option on its front."""
+        table = self.crews.table_of[self.job[at]]
+        option = self.choices.front_option[self.choices.front_first[table] + way]
+        return self.choices.draw[self.choices.first[table] + option]
+
+    @compiled
+    def _slow_of(self, at: cython.int, way: cython.int) -> cython.double:
+        table = self.crews.table_of[self.job[at]]
+        option = self.choices.front_option[self.choices.front_first[table] + way]
+        return self.choices.slow[self.choices.first[table] + option]
+
+    @compiled
+    def _spread(self, at: cython.int, budget: cython.longlong) -> cython.void:
+        """Make the sums with one more job."""
+        way: cython.int
+        best: cython.int
+        drawn: cython.longlong
+        slow: cython.double
+        least_drawn: cython.longlong
+        least_slow: cython.double
+        begin, end = self._layer[at], self._layer[at + 1]
+        ways = self.choices.front_size[self.crews.table_of[self.job[at]]]
+        write: cython.longlong = end
+        if end + (end - begin) * ways > self._draw.shape[0]:
+            with cython.gil:
+                self._grow(end + (end - begin) * ways)
+        for way in range(ways):
+            self._next[way] = begin
+        while True:
+            best = -1
+            least_drawn = 0
+            least_slow = 0.0
+            for way in range(ways):
+                state = self._next[way]
+                if state >= end:
+                    continue
+                drawn = self._draw[state] + self._draw_of(at, way)
+                if way > 0 and drawn + self._rest[at + 1] > budget:
+                    self._next[way] = end
+                    continue
+                slow = self._slow[state] + self._slow_of(at, way)
+                if (
+                    best < 0
+                    or drawn < least_drawn
+                    or (drawn == least_drawn and slow < least_slow)
+                    or (drawn == least_drawn and slow == least_slow and state < self._next[best])
+                ):
+                    best = way
+                    least_drawn = drawn
+                    least_slow = slow
+            if best < 0:
+                break
+            if write == end or least_slow < self._slow[write - 1]:
+                self._draw[write] = least_drawn
+                self._slow[write] = least_slow
+                self._parent[write] = self._next[best]
+                self._how[write] = best
+                write += 1
+            self._next[best] += 1
+        self._layer[at + 2] = write

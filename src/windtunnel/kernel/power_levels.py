@@ -1,0 +1,312 @@
+"""`PowerLevels`: which power limit for which running job, so that they draw what they may together.
+
+The twin of `windtunnel.sim.power.levels`, bit for bit, which chooses for all running jobs anew.
+Here a choice costs what it changes. *Uniform*: the sum of all draws is kept for every limit there
+is. *Optimised*: by steps (`power_steps`), or for a few jobs exactly (`power_few`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cython
+import numpy
+
+from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.pairs import Pairs
+from windtunnel.kernel.power_choices import (
+    POWER_NONE,
+    POWER_UNIFORM,
+    PowerChoices,
+)
+from windtunnel.kernel.power_crews import PowerCrews
+from windtunnel.kernel.power_few import PowerFew
+from windtunnel.kernel.power_steps import PowerSteps
+
+
+@cython.final
+@cython.cclass
+class PowerLevels:
+    """The power limits of running jobs.
+
+    Args:
+        problem: the `Problem`.
+        cap: its `CapPlan`.
+        fixed: as in `PowerChoices`.
+        exact_jobs: up to so many jobs with a choice, limits are exactly optimal.
+
+    Attributes:
+        choices: what jobs can choose from, and the least that they draw.
+        floor: the least that each running job can be brought to add to the draw, nanowatts.
+        floor_sum: of all running jobs.
+        level: which of its options each running job has, highest limit first; -1 = not chosen yet.
+        num_changed: how many jobs' levels the last `choose` changed.
+        changed: these.
+    """
+
+    choices: PowerChoices
+    floor: cython.longlong[::1]
+    floor_sum: cython.longlong
+    level: cython.int[::1]
+    num_changed: cython.int
+    changed: cython.int[::1]
+
+    _crews: PowerCrews
+    _steps: PowerSteps
+    _few: PowerFew
+    #: By how much jobs are slowed, where others choose their levels.
+    _has_own: cython.bint
+    _own_slow: cython.double[::1]
+    _most_few: cython.int
+    _was_few: cython.bint
+    #: Something has changed since the last choice, which was for this budget.
+    _is_stale: cython.bint
+    _budget: cython.longlong
+    #: What jobs draw at the option that each can always be put to: `floor_sum` but for roundings.
+    _least_sum: cython.longlong
+    #: The limit of all, and what all draw at each limit.
+    _limit: cython.int
+    _at_limit: cython.longlong[::1]
+    #: Jobs that started since the last choice; and whether a job is among these.
+    _num_fresh: cython.int
+    _fresh: cython.int[::1]
+    _is_fresh: cython.int[::1]
+
+    def __init__(self, problem: Any, cap: Any, *, fixed: bool = True, exact_jobs: int = 6) -> None:
+        jobs = len(problem.rows)
+        self.choices = PowerChoices(problem, cap, fixed=fixed)
+        self._own_slow = numpy.zeros(jobs)
+        self._has_own = False
+        self.floor = numpy.zeros(jobs, dtype=numpy.int64)
+        self.level = numpy.full(jobs, -1, dtype=numpy.int32)
+        self.changed = numpy.zeros(jobs, dtype=numpy.int32)
+        self._crews = PowerCrews(self.choices, jobs)
+        self._steps = PowerSteps(self.choices, self._crews, jobs)
+        self._few = PowerFew(self.choices, self._crews, exact_jobs)
+        self._most_few = exact_jobs
+        self._was_few = False
+        self._is_stale = True
+        self.floor_sum = self._budget = self._least_sum = 0
+        self._limit = self.choices.num_limits
+        self._at_limit = numpy.zeros(self.choices.num_limits, dtype=numpy.int64)
+        self._fresh = numpy.zeros(jobs, dtype=numpy.int32)
+        self._is_fresh = numpy.zeros(jobs, dtype=numpy.int32)
+        self._num_fresh = self.num_changed = 0
+
+    @compiled
+    def enter(
+        self, job: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
+    ) -> cython.void:
+        """Note that a job has started on these pairs."""
+        self.floor[job] = self.choices.floor_of(job, pairs, begin, end)
+        self.floor_sum += self.floor[job]
+        if self.choices.limits == POWER_NONE:
+            return
+        table = self.choices.table_of(job, pairs, begin, end)
+        self._least_sum += self._draw_at_least(table)
+        self._is_stale = True
+        self._crews.enter(job, table)
+        if self.choices.limits == POWER_UNIFORM:
+            self._add(table, 1)
+        else:
+            self._steps.enter(job)
+        if not self._is_fresh[job]:
+            self._is_fresh[job] = 1
+            self._fresh[self._num_fresh] = job
+            self._num_fresh += 1
+
+    @compiled
+    def leave(self, job: cython.int) -> cython.void:
+        """Note that a running job has left its nodes."""
+        self.floor_sum -= self.floor[job]
+        self.floor[job] = 0
+        self._own_slow[job] = 0.0
+        if self.choices.limits == POWER_NONE:
+            return
+        table = self._crews.table_of[job]
+        self._least_sum -= self._draw_at_least(table)
+        self._is_stale = True
+        if self.choices.limits == POWER_UNIFORM:
+            self._add(table, -1)
+        else:
+            self._steps.leave(job)
+        self._crews.leave(job)
+        self.level[job] = -1
+
+    @compiled
+    def floor_of(
+        self, job: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
+    ) -> cython.longlong:
+        """Return the least that a job could be brought to add to the draw on these pairs."""
+        return self.choices.floor_of(job, pairs, begin, end)
+
+    @compiled
+    def floor_on(self, job: cython.int, gpu_type: cython.int) -> cython.longlong:
+        """Return the same where all its GPUs are of one type, by its number in the plan."""
+        return self.choices.floor_on(job, gpu_type)
+
+    @compiled
+    def least_floor(self, job: cython.int) -> cython.longlong:
+        """Return the least that a waiting job could add on any of the cluster's GPU types."""
+        return self.choices.least[job]
+
+    @compiled
+    def set_floor(self, job: cython.int, floor: cython.longlong) -> cython.void:
+        """Count a running job at another floor: jobs that share a place count once."""
+        self.floor_sum += floor - self.floor[job]
+        self.floor[job] = floor
+
+    @compiled
+    def slow(self, job: cython.int) -> cython.double:
+        """Return the time that a running job takes at its limit over that at the highest."""
+        if self._has_own and self._own_slow[job] > 0.0:
+            return self._own_slow[job]
+        if self.choices.limits == POWER_NONE:
+            return 1.0
+        return self.choices.slow[self.choices.first[self._crews.table_of[job]] + self.level[job]]
+
+    @compiled
+    def choose(self, budget: cython.longlong) -> cython.int:
+        """Choose limits anew if anything changed; return how many jobs' levels did.
+
+        Args:
+            budget: nanowatts that all jobs may add to the draw together.
+        """
+        at: cython.int
+        self.num_changed = 0
+        if self.choices.limits == POWER_NONE or not (self._is_stale or budget != self._budget):
+            return 0
+        self._is_stale = False
+        self._budget = budget
+        if self.choices.limits == POWER_UNIFORM:
+            self._choose_uniform(budget)
+        elif self._crews.num_choosing <= self._most_few:
+            self._choose_few(budget)
+        else:
+            self._choose_many(budget)
+        for at in range(self._num_fresh):
+            job = self._fresh[at]
+            self._is_fresh[job] = 0
+            table = self._crews.table_of[job]
+            if table < 0 or self.level[job] >= 0:
+                continue
+            if self.choices.limits == POWER_UNIFORM:
+                self._put(job, self._option_at(table, self._limit))
+            elif self.choices.depth[table] == 1:
+                self._put(job, 0)
+            else:
+                self._put(job, self._option_of(job))
+        self._num_fresh = 0
+        return self.num_changed
+
+    @compiled
+    def _put(self, job: cython.int, level: cython.int) -> cython.void:
+        if self.level[job] != level:
+            self.level[job] = level
+            self.changed[self.num_changed] = job
+            self.num_changed += 1
+
+    @compiled
+    def _draw_at_least(self, table: cython.int) -> cython.longlong:
+        return self.choices.draw[self.choices.first[table] + self.choices.floor[table]]
+
+    @compiled
+    def _option_at(self, table: cython.int, limit: cython.int) -> cython.int:
+        return self.choices.at[table * (self.choices.num_limits + 1) + limit]
+
+    @compiled
+    def _option_of(self, job: cython.int) -> cython.int:
+        """Return the option that a job's steps have brought it to."""
+        table = self._crews.table_of[job]
+        return self.choices.hull_option[self.choices.hull_first[table] + self._steps.stage[job]]
+
+    @compiled
+    def _add(self, table: cython.int, jobs: cython.int) -> cython.void:
+        """Add a job to what all draw at each limit, or take it away."""
+        limit: cython.int
+        for limit in range(self.choices.num_limits):
+            drawn = self.choices.draw[self.choices.first[table] + self._option_at(table, limit)]
+            self._at_limit[limit] += jobs * drawn
+
+    @compiled
+    def _choose_uniform(self, budget: cython.longlong) -> cython.void:
+        at: cython.int
+        limit: cython.int = 0
+        while limit < self.choices.num_limits and self._at_limit[limit] > budget:
+            limit += 1
+        if limit == self._limit:
+            return
+        for at in range(self._crews.num_busy):
+            table = self._crews.busy[at]
+            option = self._option_at(table, limit)
+            if option != self._option_at(table, self._limit):
+                job = self._crews.head[table]
+                while job >= 0:
+                    self._put(job, option)
+                    job = self._crews.after[job]
+        self._limit = limit
+
+    @compiled
+    def _choose_few(self, budget: cython.longlong) -> cython.void:
+        at: cython.int
+        self._was_few = True
+        fixed: cython.longlong = self._least_sum
+        job = self._crews.first_choosing
+        while job >= 0:
+            fixed -= self._draw_at_least(self._crews.table_of[job])
+            job = self._crews.later[job]
+        self._few.run(budget - fixed)
+        for at in range(self._few.count):
+            self._put(self._few.job[at], self._few.option[at])
+
+    @compiled
+    def _choose_many(self, budget: cython.longlong) -> cython.void:
+        at: cython.int
+        self._steps.run(budget - self._least_sum)
+        for at in range(self._steps.num_moved):
+            job = self._steps.moved[at]
+            self._steps.is_moved[job] = 0
+            self._put(job, self._option_of(job))
+        self._steps.num_moved = 0
+        if self._was_few:
+            self._was_few = False
+            job = self._crews.first_choosing
+            while job >= 0:
+                self._put(job, self._option_of(job))
+                job = self._crews.later[job]
+
+    # From Python.
+
+    def set_slow(self, job: int, slow: float) -> None:
+        """Slow a running job by so much: its limit is chosen by `windtunnel.sim.power.limits`."""
+        self._has_own = True
+        self._own_slow[job] = slow
+
+    # From Python, for tests and to look into a run.
+
+    def put(self, job: int, nodes: Any, grants: Any) -> int:
+        """`enter` a job; return its floor."""
+        pairs = Pairs()
+        for node, grant in zip(nodes, grants, strict=True):
+            pairs.add(node, grant)
+        self.enter(job, pairs, 0, pairs.count)
+        return int(self.floor[job])
+
+    def drop(self, job: int) -> None:
+        """`leave`."""
+        self.leave(job)
+
+    def chosen(self, budget: int) -> list[tuple[int, int, float]]:
+        """`choose`; return (job, level, slow) of the jobs whose level has changed, ascending."""
+        most = 1 << 62
+        count = self.choose(max(min(budget, most), -most))
+        jobs = sorted(self.changed[at] for at in range(count))
+        return [(job, self.level[job], self.slow(job)) for job in jobs]
+
+    def floor_of_waiting(self, job: int) -> int:
+        """`least_floor`."""
+        return int(self.least_floor(job))
+
+    def sum_of_floors(self) -> int:
+        """``floor_sum``."""
+        return int(self.floor_sum)

@@ -1,0 +1,421 @@
+"""Preemption: who of all active jobs, waiting and running, runs, by rank.
+
+`Preemption` keeps the running jobs in order of rank; `QuotaWalk` and `Feasible` choose by it.
+`PreemptiveRule` is the queueing rules strict and skip with one of them; rules that backfill let one
+of them choose first.
+"""
+
+from __future__ import annotations
+
+import cython
+import numpy
+
+from windtunnel.kernel.admission import Admission
+from windtunnel.kernel.endless import ENDLESS
+from windtunnel.kernel.free import Free
+from windtunnel.kernel.lines import Lines
+from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.ranked import RANKED_ROOM, Ranked
+from windtunnel.kernel.rules import Rule
+from windtunnel.kernel.state import STATE_RUNNING, State
+
+#: Arrivals between two decisions that are remembered one by one.
+PREEMPTION_FRESH = cython.declare(cython.int, 64)
+
+
+@cython.cclass
+class Preemption:
+    """Running jobs by rank.
+
+    A job's rank is its key, then its number. Where the key is the time left to run, that of all
+    running jobs falls alike, so that the list is in order of ends and needs no care; where it falls
+    at different speeds (service left, or jobs that are slowed) the list is sorted at each decision.
+
+    Args:
+        state: the run.
+        admission: where jobs fit.
+        by_remaining: the key is the time left to run, with what resuming costs.
+        weight: what that time counts for each job; None = once.
+
+    Attributes:
+        ranks: running jobs by what ``stored`` has, as far as `absorb` has seen them.
+        stored: of running jobs the end, or the key where it is not the time left.
+        moves: keys of running jobs fall at different speeds.
+        leaps: a running job's key may rise: as it starts, by the checkpoints that it has to write,
+            or by a rounding as its rate changes. So nothing is remembered from one decision to the
+            next.
+        last: when the last walk was, s.
+        steady: nothing but arrivals (the ``fresh`` ones) has happened since the last decision.
+    """
+
+    state: State
+    free: Free
+    lines: Lines
+    admission: Admission
+    ranks: Ranked
+    by_remaining: cython.bint
+    moves: cython.bint
+    leaps: cython.bint
+    is_sorted: cython.bint
+    has_weight: cython.bint
+    weight: cython.double[::1]
+    is_ranked: cython.char[::1]
+    stored: cython.double[::1]
+    seen_stays: cython.int
+    steady: cython.bint
+    last: cython.double
+    fresh: cython.int[::1]
+    num_fresh: cython.int
+    list_room: cython.int
+    sort_key: cython.double[::1]
+    sort_job: cython.int[::1]
+    dropped: cython.int[::1]
+    num_dropped: cython.int
+    chosen: cython.int[::1]
+    num_chosen: cython.int
+
+    def __init__(
+        self,
+        state: State,
+        admission: Admission,
+        *,
+        by_remaining: bool = False,
+        weight: numpy.ndarray | None = None,
+    ) -> None:
+        self.state, self.admission = state, admission
+        self.free, self.lines = state.free, state.lines
+        self.ranks = Ranked()
+        self.by_remaining = by_remaining
+        self.has_weight = by_remaining and weight is not None
+        self.weight = numpy.ascontiguousarray(weight) if self.has_weight else numpy.ones(1)
+        self.moves = by_remaining and (self.has_weight or state.has_pace)
+        self.leaps = by_remaining and (state.has_pace or state.writes)
+        self.is_ranked = numpy.zeros(max(state.num_jobs, 1), dtype=numpy.int8)
+        self.stored = numpy.zeros(max(state.num_jobs, 1))
+        self.fresh = numpy.zeros(PREEMPTION_FRESH, dtype=numpy.int32)
+        self.last = -ENDLESS
+        self.list_room = 0
+        self.sort_key = numpy.zeros(0)
+        self.sort_job = self.dropped = self.chosen = numpy.zeros(0, dtype=numpy.int32)
+        self._grow_lists()
+
+    def _grow_lists(self) -> None:
+        self.list_room = 2 * self.list_room + 256
+        room = self.list_room
+        self.sort_key = preemption_longer(self.sort_key, room, numpy.float64)
+        self.sort_job = preemption_longer(self.sort_job, room, numpy.int32)
+        self.dropped = preemption_longer(self.dropped, room, numpy.int32)
+        self.chosen = preemption_longer(self.chosen, room, numpy.int32)
+
+    # What the rule is told.
+
+    @compiled
+    def comes(self, job: cython.int) -> cython.void:
+        """Give a job that is about to wait its key, where that is the time left."""
+        if self.is_ranked[job]:
+            self.leaves(job)
+        if self.by_remaining:
+            self.lines.key[job] = self.waiting_key(job)
+
+    @compiled
+    def waiting_key(self, job: cython.int) -> cython.double:
+        """Return the time a waiting job has left, with what resuming costs."""
+        left: cython.double = self.state.left[job]
+        if self.state.resumes:
+            left = left + self.state.owed[job]
+        return left * self.weight[job] if self.has_weight else left
+
+    @compiled
+    def came(self, job: cython.int) -> cython.void:
+        """Note that a job waits."""
+        if self.num_fresh == PREEMPTION_FRESH:
+            self.steady = False
+            return
+        self.fresh[self.num_fresh] = job
+        self.num_fresh += 1
+
+    @compiled
+    def leaves(self, job: cython.int) -> cython.void:
+        """Note that a job left its GPUs."""
+        self.steady = False
+        if self.is_ranked[job]:
+            self.ranks.remove(self.stored[job], job)
+            self.is_ranked[job] = False
+
+    @compiled
+    def rekeyed(self) -> cython.void:
+        """Note that keys have changed."""
+        self.steady = False
+        self.absorb()
+        if not self.by_remaining:
+            self.sort_again()
+
+    # Ranks.
+
+    @compiled
+    def absorb(self) -> cython.void:
+        """Rank the jobs that have begun a stay since this was called last."""
+        stay: cython.int
+        job: cython.int
+        for stay in range(self.seen_stays, self.state.num_stays):
+            job = self.state.stay_job[stay]
+            if self.state.stay[job] == stay:
+                self.is_ranked[job] = True
+                self.stored[job] = self.to_store(job)
+                self.ranks.insert(self.stored[job], job, job, self.state.units[job])
+                self.began(job)
+        self.seen_stays = self.state.num_stays
+
+    @compiled
+    def began(self, job: cython.int) -> cython.void:
+        """Note where a job runs that has begun a stay."""
+
+    @compiled
+    def to_store(self, job: cython.int) -> cython.double:
+        """Return what a running job is ranked by."""
+        if not self.by_remaining:
+            return self.lines.key[job]
+        if not self.moves:
+            return self.state.end_of(job)
+        return self.running_key(job)
+
+    @compiled
+    def running_key(self, job: cython.int) -> cython.double:
+        """Return a running job's key now."""
+        left: cython.double
+        if not self.by_remaining:
+            return self.lines.key[job]
+        left = self.state.time_left(job)
+        return left * self.weight[job] if self.has_weight else left
+
+    @compiled
+    def shift(self) -> cython.double:
+        """Return what is to be subtracted from what is stored to have a key of now."""
+        return self.state.now if self.by_remaining and not self.moves else 0.0
+
+    @compiled
+    def sort_again(self) -> cython.void:
+        """Rank all running jobs again: their keys have changed, each in its own way."""
+        place: cython.int
+        index: cython.int
+        number: cython.int
+        job: cython.int
+        count: cython.int = 0
+        while self.list_room < self.ranks.count:
+            with cython.gil:
+                self._grow_lists()
+        for place in range(self.ranks.used):
+            number = self.ranks.block[place]
+            for index in range(self.ranks.length[number]):
+                job = self.ranks.job[number * RANKED_ROOM + index]
+                self.sort_job[count] = job
+                self.sort_key[count] = self.to_store(job)
+                count += 1
+        self._sort(count)
+        self.ranks.clear()
+        for index in range(count):
+            job = self.sort_job[index]
+            self.stored[job] = self.sort_key[index]
+            self.ranks.append(self.stored[job], job, job, self.state.units[job])
+
+    @compiled
+    def _sort(self, count: cython.int) -> cython.void:
+        """Sort a list that is nearly sorted; one that is not, by heap sort."""
+        index: cython.int
+        hole: cython.int
+        job: cython.int
+        key: cython.double
+        moves: cython.longlong = 0
+        for index in range(1, count):
+            key = self.sort_key[index]
+            job = self.sort_job[index]
+            hole = index
+            while hole > 0 and not self._sorted_before(hole - 1, key, job):
+                self.sort_key[hole] = self.sort_key[hole - 1]
+                self.sort_job[hole] = self.sort_job[hole - 1]
+                hole -= 1
+            self.sort_key[hole] = key
+            self.sort_job[hole] = job
+            moves += index - hole
+            if moves > 32 * count + 1024:
+                self._heap_sort(count)
+                return
+
+    @compiled
+    def _sorted_before(
+        self, place: cython.int, key: cython.double, job: cython.int
+    ) -> cython.bint:
+        return self.sort_key[place] < key or (
+            self.sort_key[place] == key and self.sort_job[place] < job
+        )
+
+    @compiled
+    def _heap_sort(self, count: cython.int) -> cython.void:
+        place: cython.int
+        key: cython.double
+        job: cython.int
+        for place in range((count >> 1) - 1, -1, -1):
+            self._sink(place, count, self.sort_key[place], self.sort_job[place])
+        for place in range(count - 1, 0, -1):
+            key = self.sort_key[place]
+            job = self.sort_job[place]
+            self.sort_key[place] = self.sort_key[0]
+            self.sort_job[place] = self.sort_job[0]
+            self._sink(0, place, key, job)
+
+    @compiled
+    def _sink(
+        self, hole: cython.int, count: cython.int, key: cython.double, job: cython.int
+    ) -> cython.void:
+        child: cython.int = 2 * hole + 1
+        while child < count:
+            if child + 1 < count and self._sorted_before(
+                child, self.sort_key[child + 1], self.sort_job[child + 1]
+            ):
+                child += 1
+            if self._sorted_before(child, key, job):
+                break
+            self.sort_key[hole] = self.sort_key[child]
+            self.sort_job[hole] = self.sort_job[child]
+            hole = child
+            child = 2 * hole + 1
+        self.sort_key[hole] = key
+        self.sort_job[hole] = job
+
+    # Choosing.
+
+    @compiled
+    def walk(self, past_refused: cython.bint) -> cython.int:
+        """Choose who runs, and let it be so.
+
+        Args:
+            past_refused: go on past a job that cannot be chosen.
+
+        Returns:
+            The first job that cannot be chosen, where the walk ends there; -1 = none.
+        """
+        return -1
+
+    @compiled
+    def begin_walk(self) -> cython.void:
+        """See to the ranks before a walk; `see_ranks` has to follow before they are used."""
+        self.absorb()
+        self.is_sorted = not self.moves
+        self.num_chosen = 0
+        self.num_dropped = 0
+
+    @compiled
+    def see_ranks(self) -> cython.void:
+        """Let ``ranks`` be in order now."""
+        if not self.is_sorted:
+            self.is_sorted = True
+            self.sort_again()
+
+    @compiled
+    def has_leapt(self) -> cython.bint:
+        """Return whether keys may have changed as they do not by time alone since the last walk.
+
+        At the instant of that walk, by a rounding: of the time left of a job that has just started.
+        """
+        return self.leaps or (self.by_remaining and self.last == self.state.now)
+
+    @compiled
+    def end_walk(self) -> cython.void:
+        """Nothing has happened since this walk."""
+        self.steady = True
+        self.last = self.state.now
+        self.num_fresh = 0
+
+    @compiled
+    def drop(self, job: cython.int) -> cython.void:
+        """Add a running job to those that are to be preempted: they are in order of start."""
+        place: cython.int = self.num_dropped
+        if place + 1 >= self.list_room:
+            with cython.gil:
+                self._grow_lists()
+        while place > 0 and self.state.stay[self.dropped[place - 1]] > self.state.stay[job]:
+            self.dropped[place] = self.dropped[place - 1]
+            place -= 1
+        self.dropped[place] = job
+        self.num_dropped += 1
+
+    @compiled
+    def choose(self, job: cython.int) -> cython.void:
+        """Add a waiting job to those that are to start."""
+        if self.num_chosen == self.list_room:
+            with cython.gil:
+                self._grow_lists()
+        self.chosen[self.num_chosen] = job
+        self.num_chosen += 1
+
+    @compiled
+    def stop(self, job: cython.int) -> cython.void:
+        """Preempt a running job; it is in no line yet."""
+        self.leaves(job)
+        self.state.preempt(job)
+        if self.by_remaining:
+            self.lines.key[job] = self.waiting_key(job)
+
+
+@cython.final
+@cython.cclass
+class PreemptiveRule(Rule):
+    """Strict or skip, with preemption.
+
+    Args:
+        past_refused: skip.
+    """
+
+    preemption: Preemption
+    past_refused: cython.bint
+
+    def __init__(
+        self, state: State, admission: Admission, preemption: Preemption, *, past_refused: bool
+    ) -> None:
+        Rule.__init__(self, state, admission)
+        self.preemption = preemption
+        self.past_refused = past_refused
+
+    @compiled
+    def decide(self) -> cython.void:
+        """Let those run who may, and stop others for them."""
+        self.admission.capped = False
+        self.preemption.walk(self.past_refused)
+
+    @compiled
+    def comes(self, job: cython.int) -> cython.void:
+        """Note that a job is about to wait."""
+        self.preemption.comes(job)
+
+    @compiled
+    def came(self, job: cython.int) -> cython.void:
+        """Note that a job waits."""
+        self.preemption.came(job)
+
+    @compiled
+    def went(self, job: cython.int, is_over: cython.bint) -> cython.void:
+        """Note that a job left its GPUs."""
+        self.preemption.leaves(job)
+
+    @compiled
+    def surprised(self) -> cython.void:
+        """Note that room was lost or came back."""
+        self.preemption.steady = False
+
+    @compiled
+    def rekeyed(self) -> cython.void:
+        """Note that keys have changed."""
+        self.preemption.rekeyed()
+
+    @compiled
+    def ranks_running(self) -> cython.bint:
+        """Return whether running jobs have keys, too."""
+        return not self.preemption.by_remaining
+
+
+def preemption_longer(array: object, length: int, kind: object) -> numpy.ndarray:
+    """Return a longer copy."""
+    new = numpy.zeros(length, dtype=kind)
+    old = numpy.asarray(array)
+    new[: len(old)] = old
+    return new

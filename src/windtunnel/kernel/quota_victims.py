@@ -1,0 +1,455 @@
+"""`QuotaVictims`: who gives way for a job under quotas: twin of `windtunnel.policies.quota_reclaim`.
+
+That module has the rules. Here jobs are taken away for trial in the books and, as soon as the quota
+suffices, in a copy of the free state.
+"""
+
+from __future__ import annotations
+
+import cython
+import numpy
+
+from windtunnel.kernel.free import Free
+from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.pairs import Pairs
+from windtunnel.kernel.quota_accounts import QuotaAccounts
+from windtunnel.kernel.state import State
+
+#: Whose jobs give way.
+QUOTA_NEVER = cython.declare(cython.int, 0)
+QUOTA_LOWER = cython.declare(cython.int, 1)
+QUOTA_ANY = cython.declare(cython.int, 2)
+
+
+@compiled
+def quota_fits(
+    state: State, free: Free, job: cython.int, kind: cython.int, spared: cython.longlong
+) -> cython.bint:
+    """Return whether a job fits a free state as a kind, with so many more nanowatts to draw."""
+    found: cython.bint
+    opened: cython.bint = False
+    if state.has_access and state.access[job] > 0:
+        opened = free.open_for(state.access[job])
+    free.draws = state.num_stays
+    found = free.fit(kind)
+    if opened:
+        free.close()
+    if found and state.has_power:
+        return (
+            state.power.floor_of(job, free.place, 0, free.place.count) <= state.spare() + spared
+        )
+    return found
+
+
+@cython.final
+@cython.cclass
+class QuotaVictims:
+    """Finds who gives way.
+
+    Args:
+        state: the run.
+        accounts: the books.
+        order: the quotas (`windtunnel.sim.cohort_order.CohortOrder`).
+
+    Attributes:
+        reclaims, within: by queue, whose jobs of other queues give way to its own, and of its own.
+        job, queue, flavor, kind, amount, priority: who wants to start, and as what.
+        num_others: segments of candidates of other queues; one of the job's own queue follows.
+        owner, at, end: of each segment its queue, and what is left of it in ``candidate``.
+        later: how many at the front of a segment were passed over (fair sharing).
+        gone: those that are away for trial; in the end the victims, in order.
+        synced: how many of them are away in ``spare``, too; -1 = it is to be copied first.
+        found: where the job goes then.
+    """
+
+    state: State
+    accounts: QuotaAccounts
+    fair: cython.bint
+    reclaims: cython.int[::1]
+    within: cython.int[::1]
+    job: cython.int
+    queue: cython.int
+    flavor: cython.int
+    kind: cython.int
+    amount: cython.longlong
+    priority: cython.double
+    candidate: cython.int[::1]
+    candidate_queue: cython.int[::1]
+    num_candidates: cython.int
+    room: cython.int
+    num_others: cython.int
+    owner: cython.int[::1]
+    begin: cython.int[::1]
+    at: cython.int[::1]
+    end: cython.int[::1]
+    later: cython.int[::1]
+    gone: cython.int[::1]
+    gone_queue: cython.int[::1]
+    num_gone: cython.int
+    synced: cython.int
+    spared: cython.longlong
+    spare: Free
+    found: Pairs
+
+    def __init__(self, state: State, accounts: QuotaAccounts, order: object) -> None:
+        self.state, self.accounts = state, accounts
+        self.fair = bool(order.fair)
+        self.reclaims = numpy.ascontiguousarray(order.reclaims, dtype=numpy.int32)
+        self.within = numpy.ascontiguousarray(order.within, dtype=numpy.int32)
+        segments = accounts.queues + 1
+        self.owner = numpy.zeros(segments, dtype=numpy.int32)
+        self.begin = numpy.zeros(segments, dtype=numpy.int32)
+        self.at = numpy.zeros(segments, dtype=numpy.int32)
+        self.end = numpy.zeros(segments, dtype=numpy.int32)
+        self.later = numpy.zeros(segments, dtype=numpy.int32)
+        self.room = 0
+        self._grow()
+        self.spare = state.free.twin()
+        self.found = Pairs()
+
+    def _grow(self) -> None:
+        self.room = max(2 * self.room, 256)
+        self.candidate = numpy.zeros(self.room, dtype=numpy.int32)
+        self.candidate_queue = numpy.zeros(self.room, dtype=numpy.int32)
+        self.gone = numpy.zeros(self.room, dtype=numpy.int32)
+        self.gone_queue = numpy.zeros(self.room, dtype=numpy.int32)
+
+    @compiled
+    def can_ever(self, queue: cython.int) -> cython.bint:
+        """Return whether anybody ever gives way to a queue's jobs."""
+        return self.reclaims[queue] != QUOTA_NEVER or self.within[queue] != QUOTA_NEVER
+
+    @compiled
+    def find(
+        self, job: cython.int, queue: cython.int, flavor: cython.int, kind: cython.int
+    ) -> cython.bint:
+        """Look for those who give way so that a job fits; ``gone`` and ``found`` have the answer."""
+        own: cython.int
+        self.job, self.queue, self.flavor, self.kind = job, queue, flavor, kind
+        self.amount = self.accounts.amount[job]
+        self.priority = self.accounts.priority[job]
+        if not self._may_help():
+            return False
+        self._gather()
+        if self.num_candidates == 0 or not self._could_ever():
+            return False
+        own = self.end[self.num_others] - self.begin[self.num_others]
+        if self.num_others == 0:
+            return self._fewest(True, True)
+        if self.fair:
+            return self._fairly()
+        if self.accounts.usage[self._cell()] < self.accounts.nominal[self._cell()]:
+            if self._fewest(False, False):
+                return True
+        return own > 0 and self._fewest(True, True)
+
+    @compiled
+    def _cell(self) -> cython.int:
+        return self.accounts.cell(self.queue, self.flavor)
+
+    @compiled
+    def _may_help(self) -> cython.bint:
+        """Return False where nobody of the queue itself gives way, and it would borrow."""
+        if self.fair or self.accounts.is_within(self.queue, self.flavor, self.amount):
+            return True
+        return self.within[self.queue] != QUOTA_NEVER and (
+            self.accounts.num_below(self._cell(), self.priority) > 0
+        )
+
+    # Candidates.
+
+    @compiled
+    def _gather(self) -> cython.void:
+        """Find who may give way: a segment for each other queue that borrows, one for its own."""
+        cohort: cython.int = self.accounts.cohort[self.queue]
+        entry: cython.int
+        other: cython.int
+        cell: cython.int
+        many: cython.int
+        self.num_candidates = self.num_others = 0
+        if self.reclaims[self.queue] != QUOTA_NEVER and cohort >= 0:
+            for entry in range(
+                self.accounts.first_member[cohort], self.accounts.first_member[cohort + 1]
+            ):
+                other = self.accounts.member[entry]
+                if other == self.queue or not self.accounts.borrows(other, self.flavor):
+                    continue
+                cell = self.accounts.cell(other, self.flavor)
+                many = self.accounts.held.length[cell]
+                if self.reclaims[self.queue] == QUOTA_LOWER:
+                    many = self.accounts.num_below(cell, self.priority)
+                if many > 0:
+                    self._add_segment(self.num_others, other, cell, many)
+                    self.num_others += 1
+        many = 0
+        if self.within[self.queue] != QUOTA_NEVER:
+            many = self.accounts.num_below(self._cell(), self.priority)
+        self._add_segment(self.num_others, self.queue, self._cell(), many)
+
+    @compiled
+    def _add_segment(
+        self, segment: cython.int, queue: cython.int, cell: cython.int, many: cython.int
+    ) -> cython.void:
+        index: cython.int
+        first: cython.longlong = self.accounts.held.begin[cell]
+        self.owner[segment] = queue
+        self.begin[segment] = self.num_candidates
+        while self.num_candidates + many > self.room:
+            with cython.gil:
+                self._lengthen()
+        for index in range(many):
+            self.candidate[self.num_candidates] = self.accounts.held.slab[first + index]
+            self.candidate_queue[self.num_candidates] = queue
+            self.num_candidates += 1
+        self.end[segment] = self.num_candidates
+
+    def _lengthen(self) -> None:
+        """Make room for more candidates, and keep those that there are."""
+        jobs = numpy.array(self.candidate)
+        queues = numpy.array(self.candidate_queue)
+        self._grow()
+        numpy.asarray(self.candidate)[: len(jobs)] = jobs
+        numpy.asarray(self.candidate_queue)[: len(queues)] = queues
+
+    # Trials.
+
+    @compiled
+    def _begin_trial(self) -> cython.void:
+        self.num_gone = 0
+        self.synced = -1
+
+    @compiled
+    def _take_away(self, job: cython.int, queue: cython.int) -> cython.void:
+        self.accounts.use(queue, self.flavor, -self.accounts.amount[job])
+        self.gone[self.num_gone] = job
+        self.gone_queue[self.num_gone] = queue
+        self.num_gone += 1
+
+    @compiled
+    def _restore(self) -> cython.void:
+        """Book everybody back."""
+        at: cython.int
+        for at in range(self.num_gone):
+            self.accounts.use(
+                self.gone_queue[at], self.flavor, self.accounts.amount[self.gone[at]]
+            )
+
+    @compiled
+    def _has_quota(self, borrowing: cython.bint) -> cython.bint:
+        if not borrowing and not self.accounts.is_within(self.queue, self.flavor, self.amount):
+            return False
+        return self.amount <= self.accounts.available(self.queue, self.flavor)
+
+    @compiled
+    def _has_room(self) -> cython.bint:
+        if self.synced < 0:
+            self.spare.copy_from(self.state.free)
+            self.spared = 0
+            self.synced = 0
+        while self.synced < self.num_gone:
+            self._give(self.gone[self.synced])
+            self.synced += 1
+        return quota_fits(self.state, self.spare, self.job, self.kind, self.spared)
+
+    @compiled
+    def _give(self, job: cython.int) -> cython.void:
+        stay: cython.int = self.state.stay[job]
+        self.spare.give(
+            self.state.held_kind[job],
+            self.state.log,
+            self.state.stay_first[stay],
+            self.state.stay_last(stay),
+        )
+        if self.state.has_power:
+            self.spared += self.state.power.floor[job]
+
+    @compiled
+    def _take_back(self, job: cython.int) -> cython.void:
+        stay: cython.int = self.state.stay[job]
+        self.spare.take(
+            self.state.held_kind[job],
+            self.state.log,
+            self.state.stay_first[stay],
+            self.state.stay_last(stay),
+        )
+        if self.state.has_power:
+            self.spared -= self.state.power.floor[job]
+
+    @compiled
+    def _could_ever(self) -> cython.bint:
+        """Return whether the job would fit with all candidates gone; more room never hurts."""
+        at: cython.int
+        fits: cython.bint
+        self._begin_trial()
+        for at in range(self.num_candidates):
+            self._take_away(self.candidate[at], self.candidate_queue[at])
+        fits = self._has_quota(True) and self._has_room()
+        self._restore()
+        return fits
+
+    @compiled
+    def _fewest(self, own_alone: cython.bint, borrowing: cython.bint) -> cython.bint:
+        """Take candidates away in order until the job fits; then let who need not go stay."""
+        segment: cython.int
+        job: cython.int
+        fits: cython.bint = False
+        for segment in range(self.num_others + 1):
+            self.at[segment] = self.begin[segment]
+        self._begin_trial()
+        while not fits:
+            segment = self.num_others if own_alone else self._next_segment()
+            if self.at[segment] == self.end[segment]:
+                break
+            job = self.candidate[self.at[segment]]
+            self.at[segment] += 1
+            if segment < self.num_others and not self.accounts.borrows(
+                self.owner[segment], self.flavor
+            ):
+                self.at[segment] = self.end[segment]
+                continue
+            self._take_away(job, self.owner[segment])
+            fits = self._has_quota(borrowing) and self._has_room()
+        if fits:
+            self._minimize(borrowing)
+        self._restore()
+        return fits
+
+    @compiled
+    def _next_segment(self) -> cython.int:
+        """Return whose candidate goes next: others' before one's own."""
+        segment: cython.int
+        best: cython.int = -1
+        for segment in range(self.num_others):
+            if self.at[segment] < self.end[segment] and (
+                best < 0
+                or self.accounts.held.before(
+                    self.candidate[self.at[segment]], self.candidate[self.at[best]]
+                )
+            ):
+                best = segment
+        return self.num_others if best < 0 else best
+
+    @compiled
+    def _minimize(self, borrowing: cython.bint) -> cython.void:
+        """Let whoever need not go stay, the last one taken away excepted; in reverse.
+
+        All of ``gone`` are away in the books and in ``spare``, and the job fits there.
+        """
+        at: cython.int
+        job: cython.int
+        self._note_place()
+        for at in range(self.num_gone - 2, -1, -1):
+            job = self.gone[at]
+            self.accounts.use(self.gone_queue[at], self.flavor, self.accounts.amount[job])
+            if self._has_quota(borrowing):
+                self._take_back(job)
+                if quota_fits(self.state, self.spare, self.job, self.kind, self.spared):
+                    self._note_place()
+                    self._let_stay(at)
+                    continue
+                self._give(job)
+            self.accounts.use(self.gone_queue[at], self.flavor, -self.accounts.amount[job])
+
+    @compiled
+    def _note_place(self) -> cython.void:
+        self.found.count = 0
+        self.found.extend(self.spare.place, 0, self.spare.place.count)
+
+    @compiled
+    def _let_stay(self, at: cython.int) -> cython.void:
+        following: cython.int
+        self.num_gone -= 1
+        for following in range(at, self.num_gone):
+            self.gone[following] = self.gone[following + 1]
+            self.gone_queue[following] = self.gone_queue[following + 1]
+
+    # Fair sharing.
+
+    @compiled
+    def _fairly(self) -> cython.bint:
+        """Find who goes under fair sharing; see ``fair_targets`` of the twin."""
+        segment: cython.int
+        fits: cython.bint
+        for segment in range(self.num_others + 1):
+            self.at[segment] = self.begin[segment]
+            self.later[segment] = 0
+        self._begin_trial()
+        fits = self._fair_pass(True)
+        if not fits:
+            for segment in range(self.num_others + 1):
+                self.at[segment] = self.begin[segment]
+                self.end[segment] = self.begin[segment] + self.later[segment]
+            fits = self._fair_pass(False)
+        if fits:
+            self._minimize(True)
+        self._restore()
+        return fits
+
+    @compiled
+    def _fair_pass(self, final: cython.bint) -> cython.bint:
+        """Take jobs of the queue with the largest share away until the job fits."""
+        segment: cython.int
+        going: cython.int
+        own: cython.bint
+        fits: cython.bint
+        while True:
+            segment = self._largest_share()
+            if segment < 0:
+                return False
+            own = segment == self.num_others
+            going = self._first_fair(segment, final, own)
+            fits = False
+            if going >= 0:
+                self._take_away(going, self.owner[segment])
+                fits = self._has_quota(True) and self._has_room()
+            if not final or not (own or self.accounts.borrows(self.owner[segment], self.flavor)):
+                self.at[segment] = self.end[segment]
+            if fits:
+                return True
+
+    @compiled
+    def _largest_share(self) -> cython.int:
+        """Return the segment with candidates left whose queue has the largest share; -1 = none."""
+        segment: cython.int
+        share: cython.double
+        best: cython.int = -1
+        best_share: cython.double = 0.0
+        for segment in range(self.num_others + 1):
+            if self.at[segment] == self.end[segment]:
+                continue
+            share = self.accounts.share(self.owner[segment], 0, 0)
+            if best < 0 or share > best_share or (
+                share == best_share and self.owner[segment] < self.owner[best]
+            ):
+                best = segment
+                best_share = share
+        return best
+
+    @compiled
+    def _first_fair(
+        self, segment: cython.int, final: cython.bint, own: cython.bint
+    ) -> cython.int:
+        """Return which job of a segment goes, -1 if none; those passed over are for later."""
+        queue: cython.int = self.owner[segment]
+        job: cython.int
+        may_go: cython.bint
+        mine: cython.double = self.accounts.share(self.queue, self.flavor, self.amount)
+        while self.at[segment] < self.end[segment]:
+            job = self.candidate[self.at[segment]]
+            self.at[segment] += 1
+            if own:
+                return job
+            if final:
+                may_go = mine <= self.accounts.share(
+                    queue, self.flavor, -self.accounts.amount[job]
+                )
+            else:
+                may_go = mine < self.accounts.share(queue, 0, 0)
+            if may_go:
+                return job
+            if final:
+                self.candidate[self.begin[segment] + self.later[segment]] = job
+                self.later[segment] += 1
+            else:
+                return -1
+        return -1

@@ -1,0 +1,319 @@
+"""`QuotaWalk`: preemption that gives out the cluster's GPUs in rank order as a quota.
+
+A job within what is left of the quota is chosen; past one that is not, skip goes on and strict
+stops. Running jobs that are not chosen are preempted, chosen ones stay where they are, chosen
+waiting jobs are placed in rank order; one that fragmentation keeps out waits, its quota unused at
+this decision. A job's own reservations are used up before the quota.
+
+Facts that make it fast (skip; Q = GPUs that are up):
+
+* Running jobs alone are within Q, so none is dropped before a waiting one is chosen.
+* Time alone changes nothing: running jobs only move forward past waiting ones, and neither a
+  chosen nor a refused job's fate depends on that. So at an instant with arrivals only, and with
+  nobody chosen but kept out by fragmentation, only the arrivals need be tried.
+* In a line, what the head is refused the others are refused, too.
+"""
+
+from __future__ import annotations
+
+import cython
+import numpy
+
+from windtunnel.kernel.admission import Admission
+from windtunnel.kernel.announced import Announced
+from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.preemption import Preemption
+from windtunnel.kernel.state import State
+
+
+@cython.final
+@cython.cclass
+class QuotaWalk(Preemption):
+    """The quota walk.
+
+    Args:
+        announced: says who may use which reservations, and which nodes sleep.
+        num_nodes: nodes or pools.
+
+    Attributes:
+        quota: GPU units of the cluster.
+        version: of the free state after the last walk.
+        kept_out: chosen jobs of the last walk that fitted nowhere.
+        reserved: GPU units that each reservation has left in this walk.
+    """
+
+    announced: Announced
+    nodes: cython.int
+    groups: cython.int
+    quota: cython.longlong
+    version: cython.longlong
+    kept_out: cython.int
+    reserved: cython.longlong[::1]
+
+    def __init__(
+        self,
+        state: State,
+        admission: Admission,
+        announced: Announced,
+        *,
+        quota: int,
+        num_nodes: int,
+        by_remaining: bool = False,
+        weight: numpy.ndarray | None = None,
+    ) -> None:
+        Preemption.__init__(self, state, admission, by_remaining=by_remaining, weight=weight)
+        self.announced = announced
+        self.quota = quota
+        self.nodes = num_nodes
+        self.groups = announced.in_group.shape[1] - 1
+        self.reserved = numpy.zeros(self.groups + 1, dtype=numpy.int64)
+        self.version = -1
+
+    @compiled
+    def walk(self, past_refused: cython.bint) -> cython.int:
+        """Choose who runs, and let it be so; see `Preemption.walk`."""
+        quota: cython.longlong
+        if self.lines.count == 0:
+            self.end_walk()
+            return -1
+        self.begin_walk()
+        quota = self._up()
+        if self._is_nothing_new(past_refused, quota):
+            self.end_walk()
+            return -1
+        if self.groups > 0 or self.state.has_power:
+            self.see_ranks()
+            self._walk_all(past_refused, quota)
+        elif self.ranks.units + self._waiting_units() <= quota:
+            self._choose_all()
+        else:
+            self.see_ranks()
+            self._walk_plain(past_refused, quota)
+        self._carry_out()
+        self.lines.reopen()
+        self.version = self.free.version
+        self.end_walk()
+        return -1
+
+    @compiled
+    def _up(self) -> cython.longlong:
+        """Return the GPU units that are up; sleeping nodes are."""
+        asleep: cython.int
+        node: cython.int
+        up: cython.longlong = self.quota - self.free.down()
+        for asleep in range(self.announced.num_asleep):
+            node = self.announced.asleep[asleep]
+            if self.free.times_withheld(node) == 1:
+                up += self.free.free_units(node)
+        return up
+
+    @compiled
+    def _is_nothing_new(self, past_refused: cython.bint, quota: cython.longlong) -> cython.bint:
+        """Return whether there are but arrivals since the last walk, and none is within the quota."""
+        fresh: cython.int
+        job: cython.int
+        if not self.steady or self.kept_out > 0 or not past_refused or self.groups > 0:
+            return False
+        if self.state.has_power:
+            return False
+        if self.version != self.free.version or self.has_leapt():
+            return False
+        for fresh in range(self.num_fresh):
+            job = self.fresh[fresh]
+            if self.ranks.units + self.state.units[job] <= quota:
+                return False
+            self.see_ranks()
+            self.ranks.begin_walk(self.shift())
+            self.ranks.pass_before(self.lines.key[job], job)
+            if self.ranks.passed + self.state.units[job] <= quota:
+                return False
+        return True
+
+    @compiled
+    def _waiting_units(self) -> cython.longlong:
+        """Return the GPU units that all waiting jobs ask for; those of a line ask for as many."""
+        top: cython.int
+        line: cython.int
+        found: cython.longlong = 0
+        for top in range(self.lines.num_tops):
+            line = self.lines.tops[top]
+            found += self.lines.length[line] * self.state.units[self.lines.head(line)]
+        return found
+
+    @compiled
+    def _choose_all(self) -> cython.void:
+        """Choose all that wait: they are within the quota beside those that run."""
+        while self.lines.num_tops > 0:
+            self.choose(self.lines.pop(self.lines.tops[0]))
+
+    @compiled
+    def _walk_plain(self, past_refused: cython.bint, quota: cython.longlong) -> cython.void:
+        """Walk where no job has reservations: running jobs within the quota are passed in blocks."""
+        line: cython.int
+        job: cython.int
+        entry: cython.int
+        over: cython.bint
+        given: cython.longlong = 0  # units of chosen waiting jobs less those of dropped ones
+        self.ranks.begin_walk(self.shift())
+        while True:
+            line = self.lines.tops[0] if self.lines.num_tops > 0 else -1
+            over = self.ranks.units > quota - given and self.ranks.look_beyond(quota - given)
+            if line < 0 and not over:
+                return
+            if over and line >= 0:
+                job = self.lines.head(line)
+                over = self.ranks.comes_before(
+                    self.ranks.over_entry(), self.lines.key[job], job
+                )
+            if over:
+                entry = self.ranks.over_entry()
+                self.drop(self.ranks.job[entry])
+                given -= self.ranks.unit[entry]
+                self.ranks.go_beyond()
+                self.ranks.step()
+            else:
+                job = self.lines.head(line)
+                self.ranks.pass_before(self.lines.key[job], job)
+                if self.ranks.passed + given + self.state.units[job] <= quota:
+                    given += self.state.units[job]
+                    self.choose(job)
+                    self.lines.pop(line)
+                    continue
+                self.lines.close(line)
+            if not past_refused:
+                self._drop_rest()
+                return
+
+    @compiled
+    def _drop_rest(self) -> cython.void:
+        while not self.ranks.at_end():
+            self.drop(self.ranks.job[self.ranks.at_entry()])
+            self.ranks.step()
+
+    @compiled
+    def _carry_out(self) -> cython.void:
+        """Preempt those dropped, and start those chosen who fit."""
+        index: cython.int
+        job: cython.int
+        line: cython.int
+        for index in range(self.num_dropped):
+            job = self.dropped[index]
+            self.stop(job)
+            self.lines.add(job)
+        self.kept_out = 0
+        for index in range(self.num_chosen):
+            job = self.chosen[index]
+            if self.admission.fit(job):
+                self.state.begin(job, self.admission.kind)
+            else:
+                self.chosen[self.kept_out] = job
+                self.kept_out += 1
+        for index in range(self.kept_out):
+            self.lines.add(self.chosen[index])
+
+    # Reservations, and power.
+
+    @compiled
+    def _walk_all(self, past_refused: cython.bint, quota: cython.longlong) -> cython.void:
+        """Walk where reservations are used before the quota, and power is given out, too."""
+        line: cython.int
+        job: cython.int
+        waits: cython.bint
+        lacks_power: cython.bint
+        needed: cython.longlong
+        draw: cython.longlong = 0
+        power: cython.longlong = self.state.budget if self.state.has_power else 0
+        quota = quota - self._count_reserved()
+        self.ranks.begin_walk(self.shift())
+        while self.lines.num_tops > 0 or not self.ranks.at_end():
+            line = self.lines.tops[0] if self.lines.num_tops > 0 else -1
+            waits = self.ranks.at_end()
+            if line >= 0 and not waits:
+                job = self.lines.head(line)
+                waits = not self.ranks.comes_before(
+                    self.ranks.at_entry(), self.lines.key[job], job
+                )
+            job = self.lines.head(line) if waits else self.ranks.job[self.ranks.at_entry()]
+            needed = self._beyond_reserved(job)
+            if self.state.has_power:
+                draw = self.state.power.least_floor(job) if waits else self.state.power.floor[job]
+            lacks_power = draw > (power if power > 0 else 0)
+            if lacks_power and needed <= quota:
+                self.admission.capped = True
+            if needed <= quota and not lacks_power:
+                quota -= needed
+                power -= draw
+                self._use_reserved(job)
+                if waits:
+                    self.choose(job)
+                    self.lines.pop(line)
+                else:
+                    self.ranks.step()
+                continue
+            if not past_refused:
+                self._drop_rest()
+                return
+            if waits:
+                self.lines.close(line)
+            else:
+                self.drop(job)
+                self.ranks.step()
+
+    @compiled
+    def _access_of(self, job: cython.int) -> cython.int:
+        return self.state.access[job] if self.state.has_access else 0
+
+    @compiled
+    def _count_reserved(self) -> cython.longlong:
+        """Count what each reservation has, free or held by its own jobs; return the sum."""
+        node: cython.int
+        group: cython.int
+        job: cython.int = self.state.first_running
+        pair: cython.longlong
+        found: cython.longlong = 0
+        for group in range(self.groups + 1):
+            self.reserved[group] = 0
+        for node in range(self.nodes):
+            group = self.free.holder(node)
+            if group > 0:
+                self.reserved[group] += self.free.free_units(node)
+        while job >= 0:
+            for pair in range(
+                self.state.stay_first[self.state.stay[job]],
+                self.state.stay_last(self.state.stay[job]),
+            ):
+                group = self.free.holder(self.state.log.node[pair])
+                if group > 0 and self.announced.in_group[self._access_of(job), group]:
+                    self.reserved[group] += self.free.granted(
+                        self.state.held_kind[job], self.state.log.grant[pair]
+                    )
+            job = self.state.following[job]
+        for group in range(1, self.groups + 1):
+            found += self.reserved[group]
+        return found
+
+    @compiled
+    def _beyond_reserved(self, job: cython.int) -> cython.longlong:
+        """Return the GPU units that a job needs besides what its reservations have left."""
+        group: cython.int
+        needed: cython.longlong = self.state.units[job]
+        access: cython.int = self._access_of(job)
+        for group in range(1, self.groups + 1):
+            if self.announced.in_group[access, group]:
+                needed -= self.reserved[group]
+        return needed if needed > 0 else 0
+
+    @compiled
+    def _use_reserved(self, job: cython.int) -> cython.void:
+        """Let a chosen job use up what its reservations have left."""
+        group: cython.int
+        used: cython.longlong
+        needed: cython.longlong = self.state.units[job]
+        access: cython.int = self._access_of(job)
+        for group in range(1, self.groups + 1):
+            if self.announced.in_group[access, group]:
+                used = self.reserved[group]
+                if used > needed:
+                    used = needed
+                self.reserved[group] -= used
+                needed -= used

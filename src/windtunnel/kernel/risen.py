@@ -1,0 +1,526 @@
+"""`Risen`: where there is more room than before, and whom that lets start earlier.
+
+Promising everybody anew until nothing moves is done here by looking only at those whom it can help.
+When nobody could move before, a job can move only into a time in which room has risen since it was
+tried. A *rise* is such a time on a node. A job that goes on one node whole (`Free.is_single`) starts
+earlier by a rise at exactly the first step of the longest time around it in which the node suits
+the job, if that time is long enough, or if it reaches up to where the job has the node promised.
+The other jobs are tried where the sums allow it.
+
+Jobs are looked at in rounds, each in the queue's order, from the place at which the room rose until
+that place in the next round: as if everybody were tried.
+"""
+
+from __future__ import annotations
+
+import cython
+import numpy
+
+from windtunnel.kernel.endless import ENDLESS
+from windtunnel.kernel.lines import Lines
+from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.profile import Profile
+from windtunnel.kernel.promises import PROMISE_MADE, PROMISE_NONE, Promises
+from windtunnel.kernel.state import State
+
+#: The node of a rise for jobs that do not go on one node whole.
+RISEN_WIDE = cython.declare(cython.int, -1)
+
+
+@cython.final
+@cython.cclass
+class Risen:
+    """The rises since the last decision.
+
+    Entries of the heap are a rise, a line, and the first job of the line that may start earlier by
+    it, by (round, key, job).
+
+    Args:
+        promises: what jobs are promised.
+
+    Attributes:
+        count: rises.
+        everywhere: there may be more room anywhere: rises do not tell.
+        node: of each rise.
+        begin, end: when, s.
+        origin: the job whose move it was, -1 = nobody's; it is looked at until there in the round
+            after ``born``.
+        moves: promises made earlier so far.
+    """
+
+    promises: Promises
+    profile: Profile
+    state: State
+    lines: Lines
+    count: cython.int
+    room: cython.int
+    everywhere: cython.bint
+    node: cython.int[::1]
+    begin: cython.double[::1]
+    end: cython.double[::1]
+    origin: cython.int[::1]
+    born: cython.int[::1]
+    num_heap: cython.int
+    heap_room: cython.int
+    heap_rise: cython.int[::1]
+    heap_line: cython.int[::1]
+    heap_job: cython.int[::1]
+    heap_round: cython.int[::1]
+    num_popped: cython.int
+    popped_room: cython.int
+    popped_rise: cython.int[::1]
+    popped_line: cython.int[::1]
+    round: cython.int
+    moves: cython.longlong
+    tries: cython.longlong
+    # What a look at a rise found.
+    run_step: cython.int
+    run_begin: cython.double
+    run_end: cython.double
+    run_next: cython.int
+    found_job: cython.int
+    found_round: cython.int
+    found_begin: cython.double
+
+    def __init__(self, promises: Promises) -> None:
+        self.promises = promises
+        self.profile, self.state = promises.profile, promises.state
+        self.lines = promises.state.lines
+        self.room = self.heap_room = self.popped_room = 0
+        self.node = self.origin = self.born = numpy.zeros(0, dtype=numpy.int32)
+        self.begin = self.end = numpy.zeros(0)
+        self.heap_rise = self.heap_line = numpy.zeros(0, dtype=numpy.int32)
+        self.heap_job = self.heap_round = numpy.zeros(0, dtype=numpy.int32)
+        self.popped_rise = self.popped_line = numpy.zeros(0, dtype=numpy.int32)
+
+    def _grow(self) -> None:
+        self.room = 2 * self.room + 64
+        self.node = numpy.resize(numpy.asarray(self.node), self.room)
+        self.begin = numpy.resize(numpy.asarray(self.begin), self.room)
+        self.end = numpy.resize(numpy.asarray(self.end), self.room)
+        self.origin = numpy.resize(numpy.asarray(self.origin), self.room)
+        self.born = numpy.resize(numpy.asarray(self.born), self.room)
+
+    def _grow_heap(self) -> None:
+        self.heap_room = 2 * self.heap_room + 64
+        self.heap_rise = numpy.resize(numpy.asarray(self.heap_rise), self.heap_room)
+        self.heap_line = numpy.resize(numpy.asarray(self.heap_line), self.heap_room)
+        self.heap_job = numpy.resize(numpy.asarray(self.heap_job), self.heap_room)
+        self.heap_round = numpy.resize(numpy.asarray(self.heap_round), self.heap_room)
+
+    def _grow_popped(self) -> None:
+        self.popped_room = 2 * self.popped_room + 64
+        self.popped_rise = numpy.resize(numpy.asarray(self.popped_rise), self.popped_room)
+        self.popped_line = numpy.resize(numpy.asarray(self.popped_line), self.popped_room)
+
+    # Noting rises.
+
+    @compiled
+    def clear(self) -> cython.void:
+        """Forget all rises."""
+        self.count = 0
+        self.num_heap = 0
+        self.everywhere = False
+        self.round = 0
+
+    @compiled
+    def note(
+        self, job: cython.int, begin: cython.double, end: cython.double
+    ) -> cython.void:
+        """Note that there is more room where a job has its place, from ``begin`` until ``end``."""
+        self._note_place(job, begin, end, -1)
+
+    @compiled
+    def note_node(
+        self, node: cython.int, begin: cython.double, end: cython.double
+    ) -> cython.void:
+        """Note that there is more room on a node."""
+        self._add(node, begin, end, -1)
+        self._add(RISEN_WIDE, begin, end, -1)
+
+    @compiled
+    def _note_place(
+        self, job: cython.int, begin: cython.double, end: cython.double, origin: cython.int
+    ) -> cython.void:
+        at: cython.longlong
+        if begin < self.state.now:
+            begin = self.state.now
+        if end <= begin:
+            return
+        for at in range(self.promises.first[job], self.promises.first[job] + self.promises.size[job]):
+            self._add(self.promises.places.node[at], begin, end, origin)
+        self._add(RISEN_WIDE, begin, end, origin)
+
+    @compiled
+    def _add(
+        self, node: cython.int, begin: cython.double, end: cython.double, origin: cython.int
+    ) -> cython.void:
+        if self.count == self.room:
+            with cython.gil:
+                self._grow()
+        self.node[self.count] = node
+        self.begin[self.count] = begin
+        self.end[self.count] = end
+        self.origin[self.count] = origin
+        self.born[self.count] = self.round
+        self.count += 1
+
+    # Who may start earlier.
+
+    @compiled
+    def improve(self) -> cython.void:
+        """Let everybody start earlier who can, in the queue's order, until nobody can."""
+        rise: cython.int
+        job: cython.int
+        self.round = 1
+        self.num_heap = 0
+        for rise in range(self.count):
+            self.born[rise] = 1
+            self._look_from(rise)
+        while self.num_heap > 0:
+            job = self.heap_job[0]
+            self.round = self.heap_round[0]
+            self._pop_all(job)
+            self._try(job)
+
+    @compiled
+    def _look_from(self, rise: cython.int) -> cython.void:
+        """Find for each line the first job that may start earlier by a rise."""
+        top: cython.int
+        line: cython.int
+        for top in range(self.lines.num_tops):
+            line = self.lines.tops[top]
+            if self._is_for(rise, line):
+                self._seek(rise, line, self.round, self.origin[rise])
+
+    @compiled
+    def _is_for(self, rise: cython.int, line: cython.int) -> cython.bint:
+        """Return whether a rise is one for the jobs of a line."""
+        kind: cython.int = self.state.kind[self.lines.head(line)]
+        if self.node[rise] == RISEN_WIDE:
+            return not self.state.free.is_single(kind)
+        return self.state.free.is_single(kind) and self.state.free.allows(kind, self.node[rise])
+
+    @compiled
+    def _seek(
+        self, rise: cython.int, line: cython.int, in_round: cython.int, after: cython.int
+    ) -> cython.void:
+        """Push the first job of a line behind ``after`` that may start earlier by a rise."""
+        if self._find(rise, line, in_round, after):
+            self._push(rise, line, self.found_job, self.found_round)
+
+    @compiled
+    def _find(
+        self, rise: cython.int, line: cython.int, in_round: cython.int, after: cython.int
+    ) -> cython.bint:
+        """Find the first job of a line behind ``after`` that may start earlier by a rise.
+
+        Sets ``found_job``, ``found_round``.
+        """
+        begin: cython.longlong = self.lines.begin[line]
+        end: cython.longlong = begin + self.lines.length[line]
+        cell: cython.longlong = begin
+        found: cython.longlong = end
+        stop: cython.longlong
+        head: cython.int = self.lines.slab[begin]
+        if after >= 0:
+            cell = self.lines.place_of(line, after)
+            if cell < end and self.lines.slab[cell] == after:
+                cell += 1
+        stop = end
+        if in_round > self.born[rise]:
+            stop = self._origin_cell(rise, line)
+        self._first_run(rise, head)
+        while self.run_step >= 0:
+            found = self._first_in(line, rise, cell, found if found < stop else stop)
+            self._next_run(rise)
+        found = self._first_behind(rise, cell, found if found < stop else stop)
+        if found < stop:
+            self.found_job = self.lines.slab[found]
+            self.found_round = in_round
+            return True
+        if in_round > self.born[rise] or self.origin[rise] < 0:
+            return False
+        stop = self._origin_cell(rise, line)
+        found = stop
+        self._first_run(rise, head)
+        while self.run_step >= 0:
+            found = self._first_in(line, rise, begin, found)
+            self._next_run(rise)
+        found = self._first_behind(rise, begin, found)
+        if found == stop:
+            return False
+        self.found_job = self.lines.slab[found]
+        self.found_round = in_round + 1
+        return True
+
+    @compiled
+    def _origin_cell(self, rise: cython.int, line: cython.int) -> cython.longlong:
+        """Return where in a line those stand who are behind the job whose move a rise is."""
+        cell: cython.longlong
+        if self.origin[rise] < 0:
+            return self.lines.begin[line]
+        cell = self.lines.place_of(line, self.origin[rise])
+        if cell < self.lines.begin[line] + self.lines.length[line] and (
+            self.lines.slab[cell] == self.origin[rise]
+        ):
+            cell += 1
+        return cell
+
+    @compiled
+    def _first_in(
+        self, line: cython.int, rise: cython.int, cell: cython.longlong, end: cython.longlong
+    ) -> cython.longlong:
+        """Return the first cell from one on whose job may start earlier in the run at hand."""
+        job: cython.int
+        start: cython.double
+        while cell < end:
+            job = self.lines.slab[cell]
+            start = self.promises.start[job]
+            if start > self.run_begin and self._may(job, rise, start):
+                return cell
+            cell += 1
+        return end
+
+    @compiled
+    def _may(self, job: cython.int, rise: cython.int, start: cython.double) -> cython.bint:
+        """Return whether the run at hand is long enough for a job, or reaches up to its place."""
+        if self.promises.what[job] == PROMISE_NONE:
+            return False
+        if self.promises.stop_of(job, self.run_begin) <= self.run_end:
+            return True
+        if start > self.run_end:
+            return False
+        return self.node[rise] == RISEN_WIDE or (
+            self.promises.places.node[self.promises.first[job]] == self.node[rise]
+        )
+
+    @compiled
+    def _first_behind(
+        self, rise: cython.int, cell: cython.longlong, end: cython.longlong
+    ) -> cython.longlong:
+        """Return the first cell whose job may start earlier as a rise is beside its own place.
+
+        A job that does not go on one node whole may keep some of its nodes for the time that it has
+        them, and get others besides for all of its time.
+        """
+        if self.node[rise] != RISEN_WIDE:
+            return end
+        while cell < end:
+            if self._is_behind(rise, self.lines.slab[cell]):
+                return cell
+            cell += 1
+        return end
+
+    @compiled
+    def _is_behind(self, rise: cython.int, job: cython.int) -> cython.bint:
+        """Return whether a rise is beside a job's own place, and there may be room just before."""
+        return (
+            self.promises.what[job] == PROMISE_MADE
+            and self.promises.start[job] < self.end[rise]
+            and self.promises.stop[job] > self.begin[rise]
+            and self.promises.start[job] > self.state.now
+            and self.promises.may_have(self.profile.before[self.promises.first_step[job]])
+        )
+
+    @compiled
+    def _begin_behind(self, job: cython.int) -> cython.double:
+        """Return since when there may be room just before a job's own place."""
+        step: cython.int = self.promises.first_step[job]
+        while self.profile.before[step] >= 0 and self.promises.may_have(self.profile.before[step]):
+            step = self.profile.before[step]
+        return self.profile.time[step]
+
+    # Runs: times around a rise in which a job is suited all along.
+
+    @compiled
+    def _suits(self, rise: cython.int, step: cython.int) -> cython.bint:
+        if self.node[rise] == RISEN_WIDE:
+            return self.promises.may_have(step)
+        return self.promises.has(step, self.node[rise])
+
+    @compiled
+    def _first_run(self, rise: cython.int, job: cython.int) -> cython.void:
+        """Find the first run of a rise for jobs like one; ``run_step`` is -1 if there is none."""
+        step: cython.int = self.profile.at_or_before(self.begin[rise])
+        earlier: cython.int
+        self.promises.look_for(job)
+        if not self._suits(rise, step):
+            self.run_next = self.profile.after[step]
+            self._next_run(rise)
+            return
+        earlier = self.profile.before[step]
+        self._go_along(rise, step)
+        while earlier >= 0 and self._suits(rise, earlier):
+            self.run_step = earlier
+            earlier = self.profile.before[earlier]
+        self.run_begin = self.profile.time[self.run_step]
+
+    @compiled
+    def _next_run(self, rise: cython.int) -> cython.void:
+        """Find the next run of a rise."""
+        step: cython.int = self.run_next
+        while step >= 0 and self.profile.time[step] < self.end[rise]:
+            if self._suits(rise, step):
+                self._go_along(rise, step)
+                return
+            step = self.profile.after[step]
+        self.run_step = -1
+
+    @compiled
+    def _go_along(self, rise: cython.int, step: cython.int) -> cython.void:
+        """Let a run begin at a step, and see where it ends."""
+        self.run_step = step
+        self.run_begin = self.profile.time[step]
+        step = self.profile.after[step]
+        while step >= 0 and self._suits(rise, step):
+            step = self.profile.after[step]
+        self.run_next = step
+        self.run_end = ENDLESS if step < 0 else self.profile.time[step]
+
+    # Moves.
+
+    @compiled
+    def _try(self, job: cython.int) -> cython.void:
+        """Let a job start earlier by the rises that were taken off the heap, if it can."""
+        at: cython.int
+        begin: cython.double = ENDLESS
+        end: cython.double = 0.0
+        old: cython.double = self.promises.start[job]
+        stop: cython.double = self.promises.stop[job]
+        rise: cython.int
+        first_rise: cython.int = self.count
+        self.tries += 1
+        for at in range(self.num_popped):
+            rise = self.popped_rise[at]
+            if self.end[rise] > end:
+                end = self.end[rise]
+            self._first_run(rise, job)
+            while self.run_step >= 0:
+                if self.run_begin < begin and old > self.run_begin and (
+                    self._may(job, rise, old)
+                ):
+                    begin = self.run_begin
+                self._next_run(rise)
+            if self.node[rise] == RISEN_WIDE and self._is_behind(rise, job):
+                begin = min(begin, self._begin_behind(job))
+        if begin < ENDLESS:
+            self._move(job, begin, end, old, stop)
+        for at in range(self.num_popped):
+            self._seek(self.popped_rise[at], self.popped_line[at], self.round, job)
+        for rise in range(first_rise, self.count):
+            self._look_from(rise)
+
+    @compiled
+    def _move(
+        self,
+        job: cython.int,
+        begin: cython.double,
+        end: cython.double,
+        old: cython.double,
+        stop: cython.double,
+    ) -> cython.void:
+        """Promise a job anew from ``begin`` on at the earliest, if that is before ``old``.
+
+        Args:
+            job: it starts at ``begin`` exactly if it is of a single kind.
+            begin: s.
+            end: no start from then on has to do with a rise, s.
+            old: its promised start, s.
+            stop: its expected end, s.
+        """
+        found: cython.double
+        was_made: cython.bint = self.promises.what[job] == PROMISE_MADE
+        first_rise: cython.int = self.count
+        if was_made:
+            self._note_place(job, old, stop, job)
+        self.promises.lift(job)
+        if self.state.free.is_single(self.state.kind[job]):
+            found = begin if self.promises.place_at(job, begin) else old
+        else:
+            found = self.promises.earliest_from(job, begin, min(old, end))
+        if found < old:
+            self.moves += 1
+            self.promises.enter(job, found)
+        else:
+            self.count = first_rise
+            self.promises.enter(job, old)
+
+    # The heap.
+
+    @compiled
+    def _is_before(
+        self, round_: cython.int, job: cython.int, entry: cython.int
+    ) -> cython.bint:
+        if round_ != self.heap_round[entry]:
+            return round_ < self.heap_round[entry]
+        return self.lines.before(job, self.heap_job[entry])
+
+    @compiled
+    def _put(
+        self, hole: cython.int, rise: cython.int, line: cython.int, job: cython.int,
+        round_: cython.int,
+    ) -> cython.void:  # fmt: skip
+        self.heap_rise[hole] = rise
+        self.heap_line[hole] = line
+        self.heap_job[hole] = job
+        self.heap_round[hole] = round_
+
+    @compiled
+    def _shift(self, source: cython.int, hole: cython.int) -> cython.void:
+        self._put(
+            hole, self.heap_rise[source], self.heap_line[source], self.heap_job[source],
+            self.heap_round[source],
+        )  # fmt: skip
+
+    @compiled
+    def _push(
+        self, rise: cython.int, line: cython.int, job: cython.int, round_: cython.int
+    ) -> cython.void:
+        hole: cython.int = self.num_heap
+        parent: cython.int
+        if self.num_heap == self.heap_room:
+            with cython.gil:
+                self._grow_heap()
+        self.num_heap += 1
+        while hole > 0:
+            parent = (hole - 1) >> 1
+            if not self._is_before(round_, job, parent):
+                break
+            self._shift(parent, hole)
+            hole = parent
+        self._put(hole, rise, line, job, round_)
+
+    @compiled
+    def _pop(self) -> cython.void:
+        """Take the first entry off the heap."""
+        hole: cython.int = 0
+        child: cython.int = 1
+        self.num_heap -= 1
+        last: cython.int = self.num_heap
+        job: cython.int = self.heap_job[last]
+        round_: cython.int = self.heap_round[last]
+        while child < last:
+            if child + 1 < last and self._is_before(
+                self.heap_round[child + 1], self.heap_job[child + 1], child
+            ):
+                child += 1
+            if not self._is_before(self.heap_round[child], self.heap_job[child], last):
+                break
+            self._shift(child, hole)
+            hole = child
+            child = 2 * hole + 1
+        self._put(hole, self.heap_rise[last], self.heap_line[last], job, round_)
+
+    @compiled
+    def _pop_all(self, job: cython.int) -> cython.void:
+        """Take all entries of a job in the present round off the heap."""
+        self.num_popped = 0
+        while self.num_heap > 0 and self.heap_job[0] == job and self.heap_round[0] == self.round:
+            if self.num_popped == self.popped_room:
+                with cython.gil:
+                    self._grow_popped()
+            self.popped_rise[self.num_popped] = self.heap_rise[0]
+            self.popped_line[self.num_popped] = self.heap_line[0]
+            self.num_popped += 1
+            self._pop()

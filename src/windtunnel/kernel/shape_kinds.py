@@ -1,0 +1,91 @@
+"""`ShapeKinds`: kinds of elastic jobs, each an option: GPUs on each of several nodes, and cores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cython
+import numpy
+
+
+@cython.final
+@cython.cclass
+class ShapeKinds:
+    """Shapes and plain demands as columns; states of one cluster share them.
+
+    Args:
+        top: GPUs of the largest node.
+        plain: how many kinds are plain demands; they come first.
+
+    Attributes:
+        count: kinds.
+        plain_of: number of a plain demand in `windtunnel.kernel.free_nodes.FreeNodes`; -1 = the
+            kind is a shape.
+        begin: where the kind's pieces begin in ``piece``, (kinds + 1,).
+        piece: GPUs of each piece, largest first.
+        mask: the set of the nodes that a shape may use (`NodeSets.place`).
+        cores: thousandths of cores beside so many GPUs of the kind, (kinds x (top + 1),).
+    """
+
+    count: cython.int
+    top: cython.int
+    plain_of: cython.int[::1]
+    begin: cython.int[::1]
+    piece: cython.int[::1]
+    mask: cython.longlong[::1]
+    cores: cython.longlong[::1]
+
+    def __init__(self, top: Any, plain: Any) -> None:
+        self.top = top
+        self.count = 0
+        self.plain_of = numpy.zeros(8, dtype=numpy.int32)
+        self.begin = numpy.zeros(9, dtype=numpy.int32)
+        self.piece = numpy.zeros(8, dtype=numpy.int32)
+        self.mask = numpy.zeros(8, dtype=numpy.int64)
+        self.cores = numpy.zeros(8 * (top + 1), dtype=numpy.int64)
+        for kind in range(plain):
+            self.add(kind, (), 0, -1)
+
+    def add(self, plain: Any, shape: Any, num_cpus: Any, mask: Any) -> int:
+        """Add a kind; return its number.
+
+        Args:
+            plain: number of the plain demand; -1 = it is a shape.
+            shape: GPUs on each node, largest first.
+            num_cpus: cores of the whole gang.
+            mask: where the set of the nodes that it may use begins.
+
+        Raises:
+            ValueError: the pieces are not in order, or not positive.
+        """
+        pieces = [int(gpus) for gpus in shape]
+        if pieces != sorted(pieces, reverse=True) or min(pieces, default=1) < 1:
+            raise ValueError(f"shape {pieces}: expected GPUs on each node, largest first")
+        kind: cython.int = self.count
+        first: cython.int = self.begin[kind]
+        most: cython.int = self.top + 1
+        self.plain_of = _shapes_with_room(self.plain_of, kind + 1)
+        self.begin = _shapes_with_room(self.begin, kind + 2)
+        self.mask = _shapes_with_room(self.mask, kind + 1)
+        self.piece = _shapes_with_room(self.piece, first + len(pieces))
+        self.cores = _shapes_with_room(self.cores, (kind + 1) * most)
+        self.plain_of[kind] = plain
+        self.mask[kind] = mask
+        self.begin[kind + 1] = first + len(pieces)
+        numpy.asarray(self.piece)[first : first + len(pieces)] = numpy.minimum(pieces, 2**30)
+        if pieces:
+            num_gpus: object = sum(pieces)
+            beside = [round(num_cpus * 1000 * gpus / num_gpus) for gpus in range(most)]
+            numpy.asarray(self.cores)[kind * most : (kind + 1) * most] = beside
+        self.count += 1
+        return int(kind)
+
+
+def _shapes_with_room(column: Any, least: Any) -> Any:
+    """Return a column with room for so many numbers at least."""
+    old = numpy.asarray(column)
+    if len(old) >= least:
+        return old
+    larger = numpy.zeros(2 * least, dtype=old.dtype)
+    larger[: len(old)] = old
+    return larger

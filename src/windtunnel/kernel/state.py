@@ -1,0 +1,819 @@
+"""`State`: who waits, who runs where since when, and how far; the only code that changes it.
+
+All changes go through ``begin``, ``leave`` and ``rerate``. Progress: a job that begins a stay at t
+owing c seconds gets on from t + c at its rate, and ends when its work is done. A *segment* is a time
+at one rate within a stay. See `windtunnel.sim.reference` for the same in plain Python.
+"""
+
+from __future__ import annotations
+
+import cython
+import numpy
+from cython.cimports.libc.math import floor
+
+from windtunnel.kernel.checkpoints import Checkpoints
+from windtunnel.kernel.endless import ENDLESS, UNKNOWN
+from windtunnel.kernel.free import Free
+from windtunnel.kernel.job_heap import JobHeap
+from windtunnel.kernel.lines import Lines
+from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.orders import UsageBooks
+from windtunnel.kernel.pace import Pace
+from windtunnel.kernel.pairs import Pairs
+from windtunnel.kernel.power_levels import PowerLevels
+from windtunnel.kernel.ranked import Ranked
+
+#: What a job is up to; the first six are the codes of `windtunnel.sim.flight.STATUS_NAMES`.
+STATE_FINISHED = cython.declare(cython.int, 0)
+STATE_RUNNING = cython.declare(cython.int, 1)
+STATE_WAITING = cython.declare(cython.int, 2)
+STATE_NOT_SUBMITTED = cython.declare(cython.int, 3)
+STATE_FAILED = cython.declare(cython.int, 5)
+STATE_HELD = cython.declare(cython.int, 6)
+#: Power is summed in whole nanowatts; a cap that is met but for rounding is met.
+STATE_NANO = cython.declare(cython.double, 1e9)
+STATE_SLACK = cython.declare(cython.double, 1e-9)
+STATE_NO_BUDGET = cython.declare(cython.longlong, 1 << 62)
+
+
+@cython.final
+@cython.cclass
+class State:
+    """The jobs of a run. Jobs are known by their arrival number, stays by order of start.
+
+    Attributes:
+        now: the instant, s.
+        num_running, num_waiting, num_over: jobs that run, wait (held ones included), are over.
+        room_changes: how often room was taken out or came back.
+    """
+
+    # The jobs, shape (m,).
+    num_jobs: cython.int
+    submit: cython.double[::1]
+    work: cython.double[::1]
+    kind: cython.int[::1]
+    access: cython.int[::1]
+    units: cython.longlong[::1]
+    estimate: cython.double[::1]
+    status: cython.char[::1]
+    left: cython.double[::1]
+    owed: cython.double[::1]
+    resume_cost: cython.double[::1]
+    stay: cython.int[::1]
+    run_before: cython.double[::1]
+    preemptions: cython.int[::1]
+    # Running jobs: how they get on.
+    base_rate: cython.double[::1]
+    rate: cython.double[::1]
+    since: cython.double[::1]
+    paid: cython.double[::1]
+    stay_work: cython.double[::1]
+    expected: cython.double[::1]
+    held_kind: cython.int[::1]
+    mate: cython.int[::1]
+    # Accounts of what became of the time on GPUs.
+    useful: cython.double[::1]
+    overhead: cython.double[::1]
+    lost: cython.double[::1]
+    slowed: cython.double[::1]
+    # Failures: seconds on GPUs at which a job fails by itself; whether its next start is a restart.
+    hazards: JobHeap
+    has_hazards: cython.bint
+    fail_at: cython.double[::1]
+    to_restart: cython.char[::1]
+    restarts: cython.longlong[::1]
+    last_kept: cython.double[::1]
+    # Running jobs in order of start.
+    first_running: cython.int
+    last_running: cython.int
+    following: cython.int[::1]
+    preceding: cython.int[::1]
+    # The log of stays.
+    num_stays: cython.int
+    room: cython.int
+    stay_job: cython.int[::1]
+    stay_start: cython.double[::1]
+    stay_end: cython.double[::1]
+    stay_first: cython.longlong[::1]
+    log: Pairs
+    # Nodes in use, where nodes may sleep; and in which order jobs came into the queue.
+    counts_nodes: cython.bint
+    users: cython.int[::1]
+    in_use: cython.int
+    peak: cython.int
+    came: cython.longlong[::1]
+    comings: cython.longlong
+    # Power, in whole nanowatts: what running jobs may add to what the machines draw without them.
+    budget: cython.longlong
+    cap_w: cython.double
+    base_w: cython.double
+    pue: cython.double
+    num_levels: cython.longlong
+    level_room: cython.longlong
+    level_stay: cython.int[::1]
+    level_time: cython.double[::1]
+    level: cython.int[::1]
+    # Parts.
+    free: Free
+    lines: Lines
+    ends: JobHeap
+    expects: Ranked
+    pace: Pace
+    power: PowerLevels
+    books: UsageBooks
+    checkpoints: Checkpoints
+    # What of it this run has.
+    resumes: cython.bint
+    keeps_left: cython.bint
+    is_segmented: cython.bint
+    has_accounts: cython.bint
+    plans: cython.bint
+    has_access: cython.bint
+    has_pace: cython.bint
+    has_power: cython.bint
+    has_books: cython.bint
+    has_checkpoints: cython.bint
+    writes: cython.bint
+    has_mates: cython.bint
+    tells: cython.bint
+    # The run.
+    now: cython.double
+    num_running: cython.int
+    num_waiting: cython.int
+    num_over: cython.int
+    room_changes: cython.longlong
+    # Jobs whose base rate has changed at this instant, where there is no pace.
+    num_rerated: cython.int
+    rerated_room: cython.int
+    rerated: cython.int[::1]
+    # What happened since Python last looked: jobs, and +1 began, -1 left. A job that is told to have
+    # stopped is shown so, though it may run again.
+    shown_stopped: cython.int
+    num_told: cython.longlong
+    told_room: cython.longlong
+    told_job: cython.int[::1]
+    told_what: cython.int[::1]
+    told_time: cython.double[::1]
+
+    def __init__(self, jobs: object, free: Free, **features: object) -> None:
+        count = len(jobs.submit)
+        self.num_jobs = count
+        most = max(count, 1)
+        self.submit, self.work = jobs.submit, jobs.work
+        self.kind, self.units = jobs.kind, jobs.units
+        self.free = free
+        self.ends = JobHeap(count)
+        self.expects = Ranked()
+        self.log = Pairs()
+        self.status = numpy.full(most, STATE_NOT_SUBMITTED, dtype=numpy.int8)
+        self.stay = numpy.full(most, -1, dtype=numpy.int32)
+        self.following = numpy.full(most, -1, dtype=numpy.int32)
+        self.preceding = numpy.full(most, -1, dtype=numpy.int32)
+        self.first_running = self.last_running = -1
+        self.room = 1024
+        self.num_stays = 0
+        self.stay_job = numpy.empty(self.room, dtype=numpy.int32)
+        self.stay_start = numpy.empty(self.room)
+        self.stay_end = numpy.empty(self.room)
+        self.stay_first = numpy.zeros(self.room, dtype=numpy.int64)
+        self.now = -numpy.inf
+        self._take_up(features, jobs)
+        self.num_rerated = self.rerated_room = 0
+        self.rerated = numpy.zeros(0, dtype=numpy.int32)
+        self.told_room = 0
+        self.shown_stopped = -1
+        self.told_job = self.told_what = numpy.zeros(0, dtype=numpy.int32)
+        self.told_time = numpy.zeros(0)
+
+    def _take_up(self, features: dict, jobs: object) -> None:
+        """Make what the features of this run need; what they do not is not there."""
+        count = max(self.num_jobs, 1)
+
+        def where(wanted: bool, value: float = 0.0) -> numpy.ndarray:
+            return numpy.full(count if wanted else 1, value)
+
+        self.plans = bool(features.get("plans"))
+        self.has_accounts = bool(features.get("accounts"))
+        self.resumes = bool(features.get("resumes"))
+        self.keeps_left = bool(features.get("keeps_left"))
+        self.is_segmented = bool(features.get("segmented"))
+        self.has_mates = bool(features.get("mates"))
+        self.tells = bool(features.get("tells"))
+        self.checkpoints = features.get("checkpoints")
+        self.has_checkpoints = self.checkpoints is not None
+        self.writes = self.has_checkpoints and features["checkpoints_cost"] > 0
+        self.pace = features.get("pace")
+        self.has_pace = self.pace is not None
+        self.power = features.get("power")
+        self.has_power = self.power is not None
+        self.counts_nodes = bool(features.get("counts_nodes"))
+        self.users = numpy.zeros(self.free.num_nodes() if self.counts_nodes else 1, dtype=numpy.int32)
+        self.came = numpy.zeros(count if self.counts_nodes else 1, dtype=numpy.int64)
+        self.cap_w = ENDLESS
+        self.pue = 1.0
+        self.level_stay = self.level = numpy.zeros(0, dtype=numpy.int32)
+        self.level_time = numpy.zeros(0)
+        self.books = features.get("books")
+        self.has_books = self.books is not None
+        self.has_access = jobs.access is not None
+        self.access = numpy.zeros(1, dtype=numpy.int32) if jobs.access is None else jobs.access
+        self.estimate = jobs.estimate if self.plans else where(False)
+        self.expected = where(self.plans)
+        self.left = numpy.array(self.work) if self.keeps_left else self.work
+        self.run_before = where(self.keeps_left)
+        self.preemptions = numpy.zeros(count if self.keeps_left else 1, dtype=numpy.int32)
+        self.owed = where(self.resumes)
+        if self.resumes and jobs.first_cost is not None:
+            self.owed = numpy.array(jobs.first_cost)
+        self.paid = where(self.resumes)
+        self.resume_cost = jobs.resume_cost if self.resumes else where(False)
+        self.base_rate = where(self.is_segmented, 1.0)
+        self.rate = where(self.is_segmented, 1.0)
+        self.since = where(self.is_segmented)
+        self.stay_work = where(self.has_accounts)
+        self.useful, self.overhead = where(self.has_accounts), where(self.has_accounts)
+        self.lost = where(self.has_accounts)
+        self.slowed = where(self.is_segmented)
+        self.has_hazards = features.get("fail_at") is not None
+        self.fail_at = features["fail_at"] if self.has_hazards else where(False)
+        self.hazards = JobHeap(count if self.has_hazards else 1)
+        self.to_restart = numpy.zeros(count if self.has_accounts else 1, dtype=numpy.int8)
+        self.restarts = numpy.zeros(count if self.has_accounts else 1, dtype=numpy.int64)
+        self.last_kept = where(self.has_accounts)
+        self.held_kind = numpy.array(self.kind) if features.get("kinds_vary") else self.kind
+        self.mate = numpy.full(count if self.has_mates else 1, -1, dtype=numpy.int32)
+
+    def _grow(self) -> None:
+        self.room = self.room + self.room // 2
+        self.stay_job = numpy.resize(numpy.asarray(self.stay_job), self.room)
+        self.stay_start = numpy.resize(numpy.asarray(self.stay_start), self.room)
+        self.stay_end = numpy.resize(numpy.asarray(self.stay_end), self.room)
+        self.stay_first = numpy.resize(numpy.asarray(self.stay_first), self.room)
+
+    def _grow_levels(self) -> None:
+        self.level_room = 2 * self.level_room + 64
+        self.level_stay = numpy.resize(numpy.asarray(self.level_stay), self.level_room)
+        self.level_time = numpy.resize(numpy.asarray(self.level_time), self.level_room)
+        self.level = numpy.resize(numpy.asarray(self.level), self.level_room)
+
+    def _grow_told(self) -> None:
+        self.told_room = 2 * self.told_room + 64
+        self.told_job = _state_longer(self.told_job, self.told_room, numpy.int32)
+        self.told_what = _state_longer(self.told_what, self.told_room, numpy.int32)
+        self.told_time = _state_longer(self.told_time, self.told_room, numpy.float64)
+
+    @compiled
+    def tell(self, job: cython.int, what: cython.int) -> cython.void:
+        """Note for Python that a job began (1) or left (-1)."""
+        if self.num_told == self.told_room:
+            with cython.gil:
+                self._grow_told()
+        self.told_job[self.num_told] = job
+        self.told_what[self.num_told] = what
+        self.told_time[self.num_told] = self.now
+        self.num_told += 1
+
+    # Begin.
+
+    @compiled
+    def begin(self, job: cython.int, kind: cython.int) -> cython.void:
+        """Let a waiting job begin a stay where ``free.place`` says; it is in no line any more."""
+        first: cython.longlong = self.log.count
+        self.log.extend(self.free.place, 0, self.free.place.count)
+        self.free.take(kind, self.log, first, self.log.count)
+        if kind != self.held_kind[job]:
+            self.held_kind[job] = kind
+        self._open_stay(job, first)
+
+    @compiled
+    def begin_beside(self, job: cython.int, other: cython.int) -> cython.void:
+        """Let a waiting job begin a stay on the GPUs of a running one, which has no mate."""
+        first: cython.longlong = self.log.count
+        stay: cython.int = self.stay[other]
+        self.log.extend(self.log, self.stay_first[stay], self.stay_last(stay))
+        self.mate[job] = other
+        self.mate[other] = job
+        self.held_kind[job] = self.held_kind[other]
+        self.free.draws += 1
+        self._open_stay(job, first)
+
+    @compiled
+    def _open_stay(self, job: cython.int, first: cython.longlong) -> cython.void:
+        stay: cython.int = self.num_stays
+        if stay + 1 >= self.room:
+            with cython.gil:
+                self._grow()
+        self.stay_job[stay] = job
+        self.stay_start[stay] = self.now
+        self.stay_end[stay] = UNKNOWN
+        self.stay_first[stay] = first
+        self.stay_first[stay + 1] = self.log.count
+        self.num_stays = stay + 1
+        self.stay[job] = stay
+        self.status[job] = STATE_RUNNING
+        self.num_waiting -= 1
+        self.num_running += 1
+        self.preceding[job] = self.last_running
+        self.following[job] = -1
+        if self.last_running >= 0:
+            self.following[self.last_running] = job
+        else:
+            self.first_running = job
+        self.last_running = job
+        self._get_on(job, stay)
+        if self.has_pace:
+            self.pace.enter(job, self.log, first, self.log.count)
+        if self.has_power:
+            self.power.enter(job, self.log, first, self.log.count)
+        if self.has_books:
+            self.books.charge(job, 1.0, self.now)
+        if self.counts_nodes:
+            self._use_nodes(first, self.log.count, 1)
+        if self.tells:
+            self.tell(job, 1)
+
+    @compiled
+    def _use_nodes(
+        self, first: cython.longlong, last: cython.longlong, sign: cython.int
+    ) -> cython.void:
+        """Count the nodes that are in use."""
+        pair: cython.longlong
+        node: cython.int
+        for pair in range(first, last):
+            node = self.log.node[pair]
+            self.in_use -= self.users[node] > 0
+            self.users[node] += sign
+            self.in_use += self.users[node] > 0
+        if self.in_use > self.peak:
+            self.peak = self.in_use
+
+    @compiled
+    def _get_on(self, job: cython.int, stay: cython.int) -> cython.void:
+        """Work out when a job that begins a stay ends."""
+        ready: cython.double = self.now
+        rate: cython.double = 1.0
+        left: cython.double = self.left[job]
+        if self.resumes:
+            ready = ready + self.owed[job]
+            self.paid[job] = self.owed[job]
+            self.owed[job] = 0.0
+        if self.is_segmented:
+            rate = self.base_rate[job]
+            self.rate[job] = rate
+            self.since[job] = ready
+        if self.has_accounts:
+            self.stay_work[job] = left
+            self.restarts[job] += self.to_restart[job]
+            self.to_restart[job] = False
+        if self.has_hazards and self.fail_at[job] < ENDLESS:
+            ahead: cython.double = self.fail_at[job] - self.run_before[job]
+            self.hazards.push(self.now + (ahead if ahead > 0.0 else 0.0), stay, job)
+        end: cython.double = ready + left / rate
+        if self.has_checkpoints:
+            self.checkpoints.begin(job, left)
+            if self.writes:
+                end = end + self.checkpoints.to_write(job)
+        self.ends.push(end, stay, job)
+        if self.plans:
+            self.expected[job] = ready + self.estimate_left(job, left) / rate
+            self.expects.insert(self.expected[job], stay, job, self.units[job])
+
+    @compiled
+    def estimate_left(self, job: cython.int, left: cython.double) -> cython.double:
+        """Return what is left of a job's estimate with so much work left, s at full speed."""
+        known: cython.double = self.estimate[job] - (self.work[job] - left)
+        return known if known > 0.0 else 0.0
+
+    @compiled
+    def stay_last(self, stay: cython.int) -> cython.longlong:
+        """Return where the pairs of a stay end in the log."""
+        return self.stay_first[stay + 1]
+
+    # Progress.
+
+    @compiled
+    def end_of(self, job: cython.int) -> cython.double:
+        """Return when a running job ends as things are, s."""
+        return self.ends.time[self.ends.at[job]]
+
+    @compiled
+    def work_left(self, job: cython.int) -> cython.double:
+        """Return a running job's work left now, s at full speed."""
+        ahead: cython.double
+        if self.writes:
+            self.checkpoints.look(job, self.now - self.since[job], self.rate[job])
+            return self.checkpoints.work[job] - self.checkpoints.now_done
+        ahead = self.end_of(job) - self.now
+        if self.is_segmented:
+            ahead = ahead * self.rate[job]
+        return ahead if ahead < self.left[job] else self.left[job]
+
+    @compiled
+    def time_left(self, job: cython.int) -> cython.double:
+        """Return a running job's work left, with what it still pays for resuming, s."""
+        if not self.is_segmented or self.rate[job] == 1.0:
+            return self.end_of(job) - self.now
+        ahead: cython.double = self.since[job] - self.now
+        return self.work_left(job) + (ahead if ahead > 0.0 else 0.0)
+
+    @compiled
+    def run_time(self, job: cython.int) -> cython.double:
+        """Return the seconds a job has been on GPUs so far."""
+        before: cython.double = self.run_before[job] if self.keeps_left else 0.0
+        if self.status[job] != STATE_RUNNING:
+            return before
+        return before + self.now - self.stay_start[self.stay[job]]
+
+    @compiled
+    def rerate(self, job: cython.int, rate: cython.double) -> cython.void:
+        """Let a running job get on at another rate from now on."""
+        if rate == self.rate[job]:
+            return
+        ready: cython.double = self.since[job]
+        left: cython.double = self.work_left(job)
+        self._book_slow(job)
+        if self.writes:
+            self.checkpoints.fold(job)
+        self.left[job] = left
+        self.rate[job] = rate
+        if ready < self.now:
+            ready = self.now
+        self.since[job] = ready
+        ahead: cython.double = ready - self.now
+        end: cython.double = self.now + ahead + left / rate
+        if self.writes:
+            end = end + self.checkpoints.to_write(job)
+        self.ends.change(job, end)
+        if self.plans:
+            self.expects.remove(self.expected[job], self.stay[job])
+            self.expected[job] = ready + self.estimate_left(job, left) / rate
+            self.expects.insert(self.expected[job], self.stay[job], job, self.units[job])
+
+    @compiled
+    def _book_slow(self, job: cython.int) -> cython.void:
+        """Book the seconds that a job's rate cost it in the segment that ends now."""
+        worked: cython.double = self.now - self.since[job]
+        if self.writes and worked > 0.0:
+            worked = worked - self.checkpoints.spent
+        if worked > 0.0:
+            self.slowed[job] += worked * (1.0 - self.rate[job])
+
+    @compiled
+    def settle(self) -> cython.void:
+        """Give the running jobs whose rate may have changed the rate that they now have."""
+        touched: cython.int
+        job: cython.int
+        rate: cython.double
+        if self.has_power and self.power.choose(self.budget) > 0:
+            self._note_levels()
+        self.pace.take_touched()
+        for touched in range(self.pace.num_touched):
+            job = self.pace.touched_jobs[touched]
+            rate = self.base_rate[job] * self.pace.rate(job)
+            if self.has_power:
+                rate = rate / self.power.slow(job)
+            self.rerate(job, rate)
+        self.pace.num_touched = 0
+
+    @compiled
+    def set_base(self, job: cython.int, rate: cython.double) -> cython.void:
+        """Let a running job's rate, before what slows everybody, be another from this instant."""
+        self.base_rate[job] = rate
+        if self.has_pace:
+            self.pace.touch(job)
+            return
+        if self.num_rerated == self.rerated_room:
+            with cython.gil:
+                self.rerated_room = 2 * self.rerated_room + 64
+                self.rerated = _state_longer(self.rerated, self.rerated_room, numpy.int32)
+        self.rerated[self.num_rerated] = job
+        self.num_rerated += 1
+
+    @compiled
+    def settle_bases(self) -> cython.void:
+        """Give the running jobs whose base rate has changed that rate: nothing else slows them."""
+        at: cython.int
+        for at in range(self.num_rerated):
+            if self.status[self.rerated[at]] == STATE_RUNNING:
+                self.rerate(self.rerated[at], self.base_rate[self.rerated[at]])
+        self.num_rerated = 0
+
+    # Power.
+
+    @compiled
+    def budget_at(self, cap_w: cython.double) -> cython.longlong:
+        """Return what jobs may add under a cap, nanowatts, with the nodes awake that are now."""
+        if cap_w == ENDLESS:
+            return STATE_NO_BUDGET
+        watts: cython.double = cap_w / self.pue * (1 + STATE_SLACK) - self.base_w
+        return cython.cast(cython.longlong, floor(watts * STATE_NANO))
+
+    @compiled
+    def spare(self) -> cython.longlong:
+        """Return the nanowatts that a job may add now."""
+        return (self.budget if self.budget > 0 else 0) - self.power.floor_sum
+
+    @compiled
+    def _note_levels(self) -> cython.void:
+        """Write down whose power limits have changed, and see to their rates."""
+        changed: cython.int
+        job: cython.int
+        for changed in range(self.power.num_changed):
+            job = self.power.changed[changed]
+            if self.num_levels == self.level_room:
+                with cython.gil:
+                    self._grow_levels()
+            self.level_stay[self.num_levels] = self.stay[job]
+            self.level_time[self.num_levels] = self.now
+            self.level[self.num_levels] = self.power.level[job]
+            self.num_levels += 1
+            self.pace.touch(job)
+
+    # Leave.
+
+    @compiled
+    def _leave(self, job: cython.int) -> cython.void:
+        """Take a running job off its GPUs; what becomes of its work has been seen to."""
+        stay: cython.int = self.stay[job]
+        self.stay_end[stay] = self.now
+        self.stay[job] = -1
+        self.status[job] = STATE_HELD
+        self.num_running -= 1
+        if self.preceding[job] >= 0:
+            self.following[self.preceding[job]] = self.following[job]
+        else:
+            self.first_running = self.following[job]
+        if self.following[job] >= 0:
+            self.preceding[self.following[job]] = self.preceding[job]
+        else:
+            self.last_running = self.preceding[job]
+        self.ends.remove(job)
+        if self.has_hazards and self.hazards.at[job] >= 0:
+            self.hazards.remove(job)
+        if self.plans:
+            self.expects.remove(self.expected[job], stay)
+        if self.has_mates and self.mate[job] >= 0:
+            self.mate[self.mate[job]] = -1
+            self.mate[job] = -1
+            self.free.version += 1  # what it drew is free, if nothing else
+        else:
+            self.free.give(
+                self.held_kind[job], self.log, self.stay_first[stay], self.stay_last(stay)
+            )
+        if self.keeps_left:
+            self.run_before[job] += self.now - self.stay_start[stay]
+        if self.has_pace:
+            self.pace.leave(job)
+        if self.has_power:
+            self.power.leave(job)
+        if self.has_books:
+            self.books.charge(job, -1.0, self.now)
+        if self.counts_nodes:
+            self._use_nodes(self.stay_first[stay], self.stay_last(stay), -1)
+        if self.tells:
+            self.tell(job, -1)
+
+    @compiled
+    def finish(self, job: cython.int) -> cython.void:
+        """Let a running job be over: its work is done."""
+        if self.is_segmented:
+            if self.writes:
+                self.checkpoints.look(job, self.now - self.since[job], self.rate[job])
+            self._book_slow(job)
+        if self.has_accounts:
+            self.useful[job] += self.stay_work[job]
+            self.overhead[job] += self._overhead_of(job, self.stay_work[job])
+        self._leave(job)
+        self.status[job] = STATE_FINISHED
+        self.num_over += 1
+
+    @compiled
+    def _overhead_of(self, job: cython.int, done: cython.double) -> cython.double:
+        """Return the seconds of a job's stay that went into resuming and checkpoints."""
+        held: cython.double = self.now - self.stay_start[self.stay[job]]
+        paid: cython.double = self.paid[job] if self.resumes else 0.0
+        if held <= paid:
+            return held
+        if not self.writes:
+            return paid
+        if self.checkpoints.now_writing > 0.0:
+            return (
+                paid
+                + (self.checkpoints.now_complete + 1) * self.checkpoints.cost
+                - self.checkpoints.now_writing
+            )
+        return paid + self.checkpoints.now_complete * self.checkpoints.cost
+
+    @compiled
+    def stop(self, job: cython.int, loses: cython.bint) -> cython.void:
+        """Take a running job off its GPUs, with its work saved or but for its checkpoints lost.
+
+        It neither waits nor is counted as preempted: the caller says what becomes of it.
+        """
+        left: cython.double = self.work_left(job)
+        done: cython.double
+        kept: cython.double
+        if self.is_segmented:
+            self._book_slow(job)
+        if self.has_accounts:
+            done = self.stay_work[job] - left
+            kept = self.kept(job, done) if loses else done
+            self.last_kept[job] = kept
+            self.useful[job] += kept
+            self.lost[job] += done - kept
+            self.overhead[job] += self._overhead_of(job, done)
+            if loses:
+                left = self.stay_work[job] - kept
+        self._leave(job)
+        self.left[job] = left
+
+    @compiled
+    def kept(self, job: cython.int, done: cython.double) -> cython.double:
+        """Return how much of the work done in a job's stay its checkpoints have secured."""
+        complete: cython.longlong
+        if not self.has_checkpoints or self.checkpoints.interval == ENDLESS:
+            return 0.0
+        if self.writes:
+            return self.checkpoints.now_complete * self.checkpoints.interval
+        complete = cython.cast(cython.longlong, done // self.checkpoints.interval)
+        if complete > self.checkpoints.in_all(self.stay_work[job]):
+            complete = self.checkpoints.in_all(self.stay_work[job])
+        return complete * self.checkpoints.interval
+
+    @compiled
+    def wait(self, job: cython.int) -> cython.void:
+        """Let a job wait: it arrived, was let in, or was stopped."""
+        self.status[job] = STATE_WAITING
+        self.num_waiting += 1
+        if self.counts_nodes:
+            self.came[job] = self.comings
+            self.comings += 1
+
+    @compiled
+    def preempt(self, job: cython.int) -> cython.void:
+        """Stop a running job for another; its work is saved, and it pays for resuming."""
+        self.stop(job, False)
+        self.preemptions[job] += 1
+        if self.resumes:
+            self.owed[job] = self.resume_cost[job]
+        self.wait(job)
+
+
+    # Python's side.
+
+    def columns(self) -> dict:
+        """Return the arrays of the jobs and of the log, as they are, by name."""
+        stays = self.num_stays
+        return {
+            "status": numpy.asarray(self.status),
+            "left": numpy.asarray(self.left),
+            "run_before": numpy.asarray(self.run_before),
+            "preemptions": numpy.asarray(self.preemptions),
+            "owed": numpy.asarray(self.owed),
+            "base_rate": numpy.asarray(self.base_rate),
+            "useful": numpy.asarray(self.useful),
+            "overhead": numpy.asarray(self.overhead),
+            "lost": numpy.asarray(self.lost),
+            "restarts": numpy.asarray(self.restarts),
+            "slowed": numpy.asarray(self.slowed),
+            "stay_job": numpy.asarray(self.stay_job)[:stays],
+            "stay_start": numpy.asarray(self.stay_start)[:stays],
+            "stay_end": numpy.asarray(self.stay_end)[:stays],
+            "stay_first": numpy.asarray(self.stay_first)[: stays + 1],
+            "nodes": numpy.asarray(self.log.node)[: self.log.count],
+            "grants": numpy.asarray(self.log.grant)[: self.log.count],
+        }
+
+    def know_cap(self, cap_w: float, base_w: float, pue: float) -> None:
+        """Say what cap holds, and what machines draw with no job on them, W: for plans."""
+        self.cap_w, self.base_w, self.pue = cap_w, base_w, pue
+
+    def set_budget(self, nanowatts: int) -> None:
+        """Let jobs add so much to the draw from now on; whoever was refused may try again."""
+        self.budget = nanowatts
+        self.free.version += 1
+        self.free.changes += 1
+
+    def queued_jobs(self) -> list:
+        """Return the jobs that wait, in the order in which they came to."""
+        waiting = numpy.flatnonzero(numpy.asarray(self.status) == STATE_WAITING)
+        if self.counts_nodes:
+            waiting = waiting[numpy.argsort(numpy.asarray(self.came)[waiting])]
+        return waiting.tolist()
+
+    def stay_number(self, job: int) -> int:
+        """Return the number of a running job's stay."""
+        return self.stay[job]
+
+    def sharing(self, job: int) -> list:
+        """Return the jobs that share a running job's place, itself included, in order of coming."""
+        if not self.has_mates or self.mate[job] < 0:
+            return [job]
+        other = self.mate[job]
+        return [job, other] if self.stay[job] < self.stay[other] else [other, job]
+
+    def time_to_go(self, job: int) -> float:
+        """Return a running job's work left, with what it still pays for resuming, s."""
+        return self.time_left(job)
+
+    def take_peak(self) -> int:
+        """Return the most nodes in use since this was asked last."""
+        peak = self.peak
+        self.peak = self.in_use
+        return peak
+
+    def levels(self) -> tuple:
+        """Return (stay, time, level) of all power limits that running jobs were given."""
+        many = self.num_levels
+        return (
+            numpy.asarray(self.level_stay)[:many],
+            numpy.asarray(self.level_time)[:many],
+            numpy.asarray(self.level)[:many],
+        )
+
+    def power_state(self) -> tuple:
+        """Return (budget, sum of floors), nanowatts."""
+        return self.budget, self.power.floor_sum
+
+    def floor_of(self, job: int) -> int:
+        """Return the least that a running job can be brought to draw, nanowatts."""
+        return self.power.floor[job]
+
+    def use_lines(self, lines: Lines) -> None:
+        """Let the jobs wait in these lines."""
+        self.lines = lines
+
+    def waiting_jobs(self) -> list:
+        """Return the jobs that wait, in order of arrival."""
+        return numpy.flatnonzero(numpy.asarray(self.status) == STATE_WAITING).tolist()
+
+    def is_running(self, job: int) -> bool:
+        """Return whether a job runs."""
+        return self.status[job] == STATE_RUNNING
+
+    def active_jobs(self, running: bool) -> numpy.ndarray:
+        """Return the jobs that wait, and those that run if wanted, ascending: Int32 array."""
+        status = numpy.asarray(self.status)
+        active = status == STATE_WAITING
+        if running:
+            active |= status == STATE_RUNNING
+        return numpy.flatnonzero(active).astype(numpy.int32)
+
+    def running(self) -> list:
+        """Return the running jobs in order of start."""
+        found = []
+        job = self.first_running
+        while job >= 0:
+            found.append(job)
+            job = self.following[job]
+        return found
+
+    def running_on(self, nodes: object) -> list:
+        """Return the jobs that run on any of these nodes, in order of start."""
+        wanted = set(nodes)
+        return [job for job in self.running() if any(n in wanted for n, _ in self.where(job))]
+
+    def where(self, job: int) -> list:
+        """Return the (node, grant) pairs of a running job."""
+        stay = self.stay[job]
+        pairs = range(self.stay_first[stay], self.stay_first[stay + 1])
+        return [(self.log.node[pair], self.log.grant[pair]) for pair in pairs]
+
+    def attained(self, job: int) -> tuple:
+        """Return (seconds on GPUs so far, seconds of work left) of an active job."""
+        if self.status[job] == STATE_RUNNING:
+            return self.run_time(job), self.work_left(job)
+        return self.run_time(job), self.left[job]
+
+    def start_of(self, job: int) -> float:
+        """Return when a running job's stay began, s."""
+        return self.stay_start[self.stay[job]]
+
+    def saved_last(self, job: int) -> bool:
+        """Return whether any work of a job's last stay was saved."""
+        return self.last_kept[job] > 0.0
+
+    def close_at(self, horizon: float) -> None:
+        """Book what running jobs have done by the horizon, s."""
+        self.now = horizon
+        job = self.first_running
+        while job >= 0:
+            left = self.work_left(job)
+            if self.is_segmented:
+                self._book_slow(job)
+            if self.has_accounts:
+                self.useful[job] += self.stay_work[job] - left
+                self.overhead[job] += self._overhead_of(job, self.stay_work[job] - left)
+            job = self.following[job]
+
+    @property
+    def counts(self) -> tuple:
+        """Jobs that run, that wait, and that are over."""
+        return self.num_running, self.num_waiting, self.num_over
+
+
+def _state_longer(array: object, length: int, kind: object) -> numpy.ndarray:
+    new = numpy.zeros(length, dtype=kind)
+    old = numpy.asarray(array)
+    new[: len(old)] = old
+    return new
