@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         WindtunnelError,
     )
     from windtunnel.policies.catalogue import policy
-    from windtunnel.sim.contract import Move, Policy, Preempt, Resize, Start, Wake
+    from windtunnel.sim.contract import Move, Policy, Preempt, Rerate, Resize, Start, Wake
     from windtunnel.sim.disruptions.spec import Disruptions
     from windtunnel.sim.jobs import Jobs, JobView
     from windtunnel.sim.outcome import Outcome
@@ -58,6 +58,7 @@ _HOME = {
     "Policy": "windtunnel.sim.contract",
     "PolicyError": "windtunnel.errors",
     "Preempt": "windtunnel.sim.contract",
+    "Rerate": "windtunnel.sim.contract",
     "Resize": "windtunnel.sim.contract",
     "SchemaError": "windtunnel.errors",
     "Slowdown": "windtunnel.sim.slowdown",
@@ -92,6 +93,7 @@ __all__ = [
     "Policy",
     "PolicyError",
     "Preempt",
+    "Rerate",
     "Resize",
     "SchemaError",
     "Slowdown",

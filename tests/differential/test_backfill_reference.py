@@ -96,7 +96,7 @@ def test_preemption(folder: Path, engine: str, name: str) -> None:
     jobs = columns(folder / "small200.csv")
     expected = columns(folder / "small200_expected_preemptive.csv")
     assert expected["job_id"] == jobs["job_id"]
-    out = wt.simulate(jobs, cluster, policy, engine=engine)
+    out = wt.simulate(jobs, cluster, policy, preemption="quota_walk", engine=engine)
     assert out.table["start_time"].to_pylist() == expected[f"{name}__first_start"]
     assert out.table["end_time"].to_pylist() == expected[f"{name}__end"]
     assert out.table["num_preemptions"].to_pylist() == expected[f"{name}__preemptions"]

@@ -207,7 +207,6 @@ def test_what_elastic_runs_refuse() -> None:
     for options, message in (
         ({"queueing": "easy"}, "queueing: policy 'fixed-plan' is elastic"),
         ({"save_time": 3.0}, "save_time: policy"),
-        ({"engine": "compiled"}, "engine: elastic runs"),
         ({"penalty": -1.0}, "penalty: found -1.0; expected seconds >= 0"),
         ({"penalty": {"flat": float("nan")}}, "penalty.flat: found nan"),
     ):
@@ -283,18 +282,24 @@ def test_what_the_cluster_answers() -> None:
     assert seen[7] == [4, 0]
 
 
-def test_an_elastic_policy_is_not_told_of_starts() -> None:
+def test_an_elastic_policy_may_be_told_of_starts() -> None:
+    told: list[tuple[str, float]] = []
+
     class Watching(wt.Policy):
         elastic = True
 
         def decide(self, now: float, queue: Any, cluster: Any) -> Any:
-            return []
+            return [wt.Start(job) for job in queue if cluster.fit(job)]
 
         def started(self, job: wt.JobView, now: float) -> None:
-            pass
+            told.append(("started", now))
 
-    with pytest.raises(wt.PolicyError, match="tell nobody"):
-        wt.simulate(ONE, NODES, Watching(), models=MODELS)
+        def stopped(self, job: wt.JobView, now: float) -> None:
+            told.append(("stopped", now))
+
+    out = wt.simulate(ONE, NODES, Watching(), models=MODELS)
+    ends = [("stopped", end) for end in out.table["end_time"].to_pylist()]
+    assert told == [("started", 0.0), *ends]
 
 
 def test_observers_count_what_was_held() -> None:

@@ -157,5 +157,3 @@ def test_what_cannot_sleep_is_refused() -> None:
         wt.simulate(jobs, "1x4", "fifo", node_sleep="eart")
     with pytest.raises(SpecError, match="buffer"):
         wt.simulate(jobs, "1x4", "fifo", node_sleep="earth,buffer=-1")
-    with pytest.raises(SpecError, match="conservative"):
-        wt.simulate(jobs, "1x4", "conservative", node_sleep={})

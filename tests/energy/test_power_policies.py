@@ -297,21 +297,10 @@ def test_what_cannot_be_capped_is_refused() -> None:
         wt.simulate(jobs, NODES, "fifo", power=RICH, power_cap=1424)
     with pytest.raises(SpecError, match="model of power"):
         wt.simulate(jobs, "pool:4", "fifo", power_cap=400)
-    with pytest.raises(SpecError, match="conservative"):
-        wt.simulate(jobs, "pool:4", "conservative", power=PLAIN, power_cap=400)
     with pytest.raises(SpecError, match="limits"):
         wt.simulate(jobs, "pool:4", "fifo", power=PLAIN, power_cap="400,limit=uniform")
     with pytest.raises(SpecError, match="uniform"):
         wt.simulate(jobs, "pool:4", "fifo", power=PLAIN, power_cap="400,limits=unifrom")
-    with pytest.raises(SpecError, match="reference"):
-        wt.simulate(jobs, "pool:4", "fifo", power=PLAIN, power_cap=400, engine="compiled")
-    falling = {"rows": [[0, 900], [9, 400]]}
-    with pytest.raises(SpecError, match="keeps books"):
-        wt.simulate(jobs, "pool:4", "quota", power=PLAIN, power_cap=falling)
-    with pytest.raises(SpecError, match="together"):
-        wt.simulate(
-            *(jobs, "1x4", "fifo"), power=PLAIN, power_cap=400, disruptions="mtbf:1d/mttr:1h"
-        )
     mixed = {"gpus": {"A": {"idle_w": 0, "active_w": 1}, "B": {"idle_w": 0, "active_w": 2}}}
     with pytest.raises(SpecError, match="several GPU types"):
         wt.simulate(jobs, NODES, "fifo", placement="pool", power=mixed, power_cap=400)

@@ -104,7 +104,8 @@ def test_the_quota_walk_on_a_pool(
     flown = flown_on(jobs, [gpus])
     oracle = Oracle(flown, [gpus], order, rule, preemptive=True, overhead=overhead)
     policy = PREEMPTIVE[order]
-    compare(oracle, jobs, wt.ClusterSpec.pool(gpus), policy, queueing=rule, save_time=overhead)
+    walk: dict[str, Any] = {"queueing": rule, "preemption": "quota_walk"}
+    compare(oracle, jobs, wt.ClusterSpec.pool(gpus), policy, save_time=overhead, **walk)
 
 
 @settings(max_examples=draws(120))
@@ -115,7 +116,8 @@ def test_the_quota_walk_on_nodes(
     flown = flown_on(jobs, sizes)
     oracle = Oracle(flown, sizes, order, rule, preemptive=True, overhead=overhead)
     policy = PREEMPTIVE[order]
-    compare(oracle, jobs, nodes_of(sizes), policy, queueing=rule, restore_time=overhead)
+    walk: dict[str, Any] = {"queueing": rule, "preemption": "quota_walk"}
+    compare(oracle, jobs, nodes_of(sizes), policy, restore_time=overhead, **walk)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windtunnel as wt
-from windtunnel.sim.backfill import EasyQueue
+from windtunnel.sim.reference.easy import Easy
 
 POOLS = st.integers(2, 8).map(wt.ClusterSpec.pool)
 NODES = st.builds(wt.ClusterSpec.uniform, st.integers(1, 4), st.integers(1, 5))
@@ -25,14 +25,14 @@ def asking_enough(jobs: Jobs, factor: float) -> Jobs:
 def promises(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, float]]:
     """Every (head, shadow time) in the order in which EASY made them."""
     made: list[tuple[int, float]] = []
-    reserve = EasyQueue._reserve
+    reserve = Easy.reserve
 
     def recorded(self: Any, head: int, now: float) -> Any:
-        shadow, free = reserve(self, head, now)
-        made.append((int(self.ledger.problem.rows[head]), shadow))
-        return shadow, free
+        shadow, free, spare = reserve(self, head, now)
+        made.append((int(self.state.problem.rows[head]), shadow))
+        return shadow, free, spare
 
-    monkeypatch.setattr(EasyQueue, "_reserve", recorded)
+    monkeypatch.setattr(Easy, "reserve", recorded)
     return made
 
 
@@ -85,7 +85,8 @@ def test_jobs_that_outrun_their_estimates_are_noted() -> None:
 
 
 @pytest.mark.parametrize("rule", ["easy", "easy_sjbf", "conservative"])
-def test_a_policy_that_preempts_cannot_keep_promises(rule: str) -> None:
+def test_the_quota_walk_keeps_no_promises(rule: str) -> None:
     jobs = {"submit_time": [0], "duration": [9], "num_gpus": [1], "estimate": [3]}
-    with pytest.raises(wt.SpecError, match="preempts"):
-        wt.simulate(jobs, "pool:1", "srtf", queueing=rule)
+    with pytest.raises(wt.SpecError, match="quota walk"):
+        wt.simulate(jobs, "pool:1", "srtf", queueing=rule, preemption="quota_walk")
+    assert wt.simulate(jobs, "pool:1", "srtf", queueing=rule).metrics()["num_finished"] == 1

@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import windtunnel as wt
+from windtunnel import schema
 from windtunnel.cluster.devices import DeviceNode, device_demand
 from windtunnel.cluster.free import FreeNodes, FreePool
 from windtunnel.cluster.free_devices import FreeDevices
 from windtunnel.cluster.parts import free_units, holding_types, nodes_of_types, restricted
 from windtunnel.sim.contract import EVENT_ORDERS, FunctionPolicy
+from windtunnel.sim.problem import build
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -275,15 +277,10 @@ def test_a_restricted_demand_is_the_demand_of_those_types(
 def test_restricted_whole_gpus_and_pools() -> None:
     jobs = {"submit_time": [0], "duration": [5], "num_gpus": [6], "num_tasks": [2]}
     free = FreeNodes([4, 2, 7, 8])
-    seen: list[Any] = []
-
-    def see(now: float, queue: Any, cluster: Any) -> Any:
-        seen.append(cluster._decider.ledger.demand[0])
-
     cluster = wt.ClusterSpec(
         tuple(wt.NodeType(1, gpus, kind) for gpus, kind in ((4, "A"), (2, "A"), (7, "B"), (8, "B")))
     )
-    spied(see, cluster, jobs)
+    seen = build(schema.as_jobs(jobs), cluster, as_pool=False).demands
     demand = restricted(seen[0], free, 0b0111)
     # Tasks of 3 GPUs: 3 of the first node's 4, none of the second's, 6 of the third's 7.
     assert (demand.allowed, demand.largest, demand.smallest, demand.capacity) == (0b0111, 6, 3, 9)

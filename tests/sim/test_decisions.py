@@ -101,7 +101,7 @@ def test_a_walk_written_by_hand_is_srtf(cluster: str) -> None:
         "num_gpus": rng.choice([1.0, 2.0, 4.0], 60),
     }
     out = wt.simulate(jobs, cluster, srtf)
-    built_in = wt.simulate(jobs, cluster, "srtf")
+    built_in = wt.simulate(jobs, cluster, "srtf", preemption="quota_walk")
     assert out.metrics()["num_preemptions"] > 5
     assert out.table.equals(built_in.table)
     assert out.segments.equals(built_in.segments)

@@ -19,6 +19,7 @@ from windtunnel.sim.disruptions import (
     Reservation,
 )
 
+ENGINES = ("reference", "compiled")
 ONE = {"submit_time": [0.0], "duration": [100.0], "num_gpus": [4.0]}
 AT_50 = NodeFailure(node=0, time=50, until=60)
 
@@ -302,30 +303,26 @@ def test_tier_3_policies_see_a_stopped_job_wait_again() -> None:
     assert seen == [(0, 1, 0), (1, 1, 1), (50, 2, 0), (60, 2, 0), (160, 1, 0), (165, 0, 0)]
 
 
-def test_the_compiled_engine_refuses_and_auto_chooses() -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("events", ["batch", "submissions_first", "completions_first"])
+def test_outages_go_with_every_policy_and_order_of_events(engine: str, events: str) -> None:
     given = Disruptions(node_failures=[AT_50])
 
     def key(job: wt.JobView, now: float) -> float:
         return job.remaining
 
-    lacking = {
-        "conservative": "lacks conservative with disruptions",
-        "las": "lacks levels with disruptions",
-        key: "lacks keys that are asked again with disruptions",
-    }
     jobs = {**ONE, "estimate": ONE["duration"]}
-    for policy, message in lacking.items():
-        with pytest.raises(wt.SpecError, match=message):
-            wt.simulate(jobs, "1x4", policy, engine="compiled", disruptions=given)
-        out = wt.simulate(jobs, "1x4", policy, disruptions=given)
-        assert out.settings["engine"] == "reference"
-    assert wt.simulate(ONE, "1x4", disruptions=given).settings["engine"] == "compiled"
+    for policy in ("fifo", "conservative", "las", "quota", key):
+        out = wt.simulate(jobs, "1x4", policy, engine=engine, disruptions=given, events=events)
+        assert out.flight.interruptions is not None
+        assert out.flight.interruptions.failures.sum() == 1
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_there_may_be_many_reservations(engine: str) -> None:
     many = [Reservation(nodes=(0,), start=500 + n, end=501 + n) for n in range(63)]
-    with pytest.raises(wt.SpecError, match="lacks many reservations"):
-        wt.simulate(ONE, "1x4", engine="compiled", disruptions=Disruptions(reservations=many))
-    assert wt.simulate(ONE, "1x4", disruptions=Disruptions()).settings["engine"] == "compiled"
-    with pytest.raises(wt.SpecError, match="use 'batch'"):
-        wt.simulate(ONE, "1x4", events="submissions_first", disruptions=given)
+    out = wt.simulate(ONE, "1x4", engine=engine, disruptions=Disruptions(reservations=many))
+    assert out.metrics()["num_finished"] == 1
 
 
 def test_settings_run_it_again() -> None:

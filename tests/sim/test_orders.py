@@ -160,32 +160,13 @@ def test_rounds_need_a_length(every: float) -> None:
         wt.simulate(JOBS, "pool:2", FunctionPolicy(shortest, every=every))
 
 
-def test_auto_picks_the_fastest_engine_that_serves() -> None:
+def test_every_policy_flies_compiled_unless_said() -> None:
     def decide(now: float, queue: Any, cluster: Any) -> Any:
         return [wt.Start(job) for job in queue if cluster.fit(job)][:1]
 
-    engines = {
-        "fifo": "compiled",
-        "srtf": "compiled",
-        shortest: "compiled",
-        widest: "compiled",
-        decide: "reference",
-        FunctionPolicy(shortest, every=1.0): "reference",
-    }
-    for policy, engine in engines.items():
-        assert wt.simulate(JOBS, "pool:2", policy).settings["engine"] == engine
+    for policy in ("fifo", "srtf", shortest, widest, decide, FunctionPolicy(shortest, every=1.0)):
+        assert wt.simulate(JOBS, "pool:2", policy).settings["engine"] == "compiled"
     assert wt.simulate(JOBS, "pool:2", engine="reference").settings["engine"] == "reference"
-
-
-def test_the_compiled_engine_says_what_it_lacks() -> None:
-    def decide(now: float, queue: Any, cluster: Any) -> Any:
-        return []
-
-    expected = "engine: the compiled engine lacks tier3, which policy 'decide' needs"
-    with pytest.raises(wt.SpecError, match=expected):
-        wt.simulate(JOBS, "pool:2", decide, engine="compiled")
-    with pytest.raises(wt.SpecError, match="lacks rounds, which policy 'shortest' needs"):
-        wt.simulate(JOBS, "pool:2", FunctionPolicy(shortest, every=1.0), engine="compiled")
     with pytest.raises(wt.SpecError, match=r"unknown name 'compield'\. Did you mean 'compiled'\?"):
         wt.simulate(JOBS, "pool:2", engine="compield")
 
@@ -199,6 +180,6 @@ def test_conservative_promises_anew_after_a_late_end(engine: str) -> None:
         "num_gpus": [2.0, 2.0, 2.0, 2.0],
     }
     out = wt.simulate(jobs, "pool:2", "conservative", engine=engine)
-    # a, expected at 5, ends at 10. Nothing happens at 5: b was promised 5 and c 10, and both would
-    # go at 10 if the promises stood.
-    assert out.table["start_time"].to_pylist() == [0, 10, 15, 20]
+    # a, expected at 5, ends at 10. b was promised 5, and again and again until a is gone; c was
+    # promised 10, which is b's now; d was promised 15, which stands: c goes behind it.
+    assert out.table["start_time"].to_pylist() == [0, 10, 20, 15]

@@ -352,6 +352,8 @@ def test_settings_are_enough_to_run_it_again() -> None:
         "compat": None,
         "estimates": None,
         "events": "batch",
+        "preemption": "feasible",
+        "decide_every": None,
         "engine": "compiled",
         "seed": 7,
         "save_time": 1,

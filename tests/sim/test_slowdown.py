@@ -208,8 +208,6 @@ def test_what_the_run_cannot_tell_is_refused() -> None:
     assert refused("2x4", slowdown="cpu").startswith("slowdown.cpu: the cluster states no cores")
     pooled = refused("2x4", slowdown="share=0.5", sharing="pooled")
     assert pooled.startswith("slowdown.share: pooled nodes")
-    in_turn = refused("2x4", slowdown="spread", engine="compiled", events="submissions_first")
-    assert "the compiled engine lacks" in in_turn
 
 
 def test_settings_say_the_model_and_give_it_again() -> None:

@@ -140,7 +140,7 @@ def fly(
     trace, told = (trace, ()) if prepare is None else prepare(trace)
     cluster, why = cluster_for(trace, chosen)
     total = len(wish.policies)
-    with progress(_flying(show=show), total if total > 1 else None, show=show) as done:
+    with progress("Flying", total if total > 1 else None, show=show) as done:
         flown = compare(trace.jobs, cluster, wish.policies, on_done=done, **wish.settings)
     first = next(iter(flown.outcomes.values()))
     runs = flown.outcomes.values()
@@ -154,16 +154,6 @@ def fly(
         wish.trace.command_words(),
         words,
     )
-
-
-def _flying(*, show: bool) -> str:
-    """Return what a progress bar calls a flight: the first one on a machine takes its time."""
-    if show:
-        from windtunnel.sim.compiled.loading import are_compiled
-
-        if not are_compiled():
-            return "Compiling the engine, once on this machine, and flying"
-    return "Flying"
 
 
 def with_notes(trace: Trace, notes: tuple[str, ...]) -> Trace:

@@ -213,16 +213,10 @@ def check_settings(policies: Sequence[str], settings: dict[str, Any]) -> None:
         if policy.label in seen:
             raise SpecError("--policies", f"found {quote(policy.label)} twice; name each once.")
         seen.add(policy.label)
-        queueing = checked_queueing(settings["queueing"], policy)
+        checked_queueing(settings["queueing"], policy)
         checked_estimates(settings["estimates"], policy)
-        events = checked_events(settings["events"], policy)
-        choose_engine(
-            settings["engine"],
-            policy,
-            queueing=queueing,
-            events=events,
-            needs=["disruptions"] * (settings["disruptions"] is not None),
-        )
+        checked_events(settings["events"])
+    choose_engine(settings["engine"])
     resolve_placement(settings["placement"], ClusterSpec.pool(1))
     if settings["disruptions"] is not None:
         parse_disruptions(settings["disruptions"])

@@ -14,12 +14,11 @@ from windtunnel.energy.shifting import shift
 from windtunnel.errors import SpecError, quote
 from windtunnel.sim.columns import numeric_column
 from windtunnel.sim.disruptions.spans import seconds
-from windtunnel.sim.power.ledger import never_fit
 from windtunnel.sim.power.plan import CapPlan, Draw, PowerPlan, ShiftPlan, SleepPlan
+from windtunnel.sim.power.watts import never_fit
 
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
-    from windtunnel.sim.contract import Policy
     from windtunnel.sim.power.plan import Pieces
     from windtunnel.sim.problem import Problem
 
@@ -78,36 +77,14 @@ class Governing:
             for name, one in zip(names, given, strict=True)
         }
 
-    def check(self, policy: Policy, queueing: str, events: str, *, as_pool: bool) -> None:
+    def check(self, *, as_pool: bool) -> None:
         """Check that the run's other options go with the policies.
 
         Raises:
             SpecError: they do not.
         """
-        if not self.acts:
-            return
-        if events != "batch":
-            raise SpecError("events", "with policies of power an instant is whole; use 'batch'.")
-        if queueing == "conservative" and (self.cap is not None or self.sleep is not None):
-            raise SpecError(
-                "queueing",
-                "'conservative' promises every job a start, without regard to power and sleeping "
-                "nodes; use 'easy', which regards both, 'skip' or 'strict'.",
-            )
         if self.sleep is not None and as_pool:
             raise SpecError("node_sleep", "a pool has no nodes; expected a cluster of nodes")
-        if self.cap is not None and len(self.cap.rows) > 1 and policy.keeps_books:
-            raise SpecError(
-                "power_cap",
-                f"policy {policy.label!r} keeps books of who runs, which stops by a falling cap do "
-                "not reach; expected a constant cap, or another policy.",
-            )
-        if self.shift is not None and self.shift.interruptible and policy.tier == 3:  # noqa: PLR2004 - the tier's name
-            raise SpecError(
-                "shift.interruptible",
-                f"policy {policy.label!r} takes every decision itself; expected one that gives an "
-                "order (tiers 1 and 2), or jobs that are not interrupted.",
-            )
 
     def plan(
         self, problem: Problem, cluster: ClusterSpec, seed: int, oversize: str

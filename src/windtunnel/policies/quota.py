@@ -124,21 +124,6 @@ class Quota(Policy):
             given = quotas if isinstance(quotas, Quotas) else Quotas.from_mapping(quotas)
             self.quotas = given
 
-    @property
-    def in_numbers(self) -> str:
-        """``cohorts``, unless somebody may give way or be put back, or a subclass has its own ways.
-
-        Who gives way is found by trying places without them, job by job.
-        """
-        kind = type(self)
-        own = kind.for_run is not Quota.for_run or kind.decide is not Quota.decide
-        said = [self.words["reclaim_within_cohort"], self.words["within_cluster_queue"]]
-        for queue in () if self.quotas is None else self.quotas.queues:
-            said += [queue.reclaim_within_cohort or "Never", queue.within_cluster_queue or "Never"]
-        if own or set(said) != {"Never"} or self.wait.timeout < math.inf:
-            return ""
-        return "cohorts"
-
     def decide(
         self,
         now: float,  # noqa: ARG002 - one contract
@@ -198,7 +183,8 @@ class QuotaRun(Policy):
         self._holding = [holding_types(demand, free, problem.types) for demand in problem.demands]
         self._demand_of: list[int] = problem.demand_of.tolist()
         self._problem = problem
-        self._is_numbers = policy.in_numbers == "cohorts"
+        self._wait = policy.wait
+        self._put_back = 0
         refuse_types(self.label, self._accounts, problem)
         #: The number of each job's account, by arrival number.
         self._queue_of = self._queues(problem)
@@ -215,23 +201,31 @@ class QuotaRun(Policy):
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override] # known after the run
         """What a reader of the numbers must know."""
-        put_back = sum(line.num_timeouts for line in self._lines)
+        put_back = self._put_back + sum(line.num_timeouts for line in self._lines)
         late = f"{put_back:,} times a job was put back because it waited at the head for too long."
         return (*([self._note] if self._note else []), *([late] if put_back else []))
 
+    @property
+    def in_numbers(self) -> str:
+        """``cohorts``, unless a subclass has its own ways."""
+        return "cohorts" if type(self).decide is QuotaRun.decide else ""
+
     @cached_property
-    def cohort_order(self) -> CohortOrder | None:
-        """The run in numbers; None where it takes a policy to say who gives way."""
-        if not self._is_numbers:
-            return None
+    def cohort_order(self) -> CohortOrder:
+        """The run in numbers."""
         return in_numbers(
             self._problem,
             self._accounts,
             self._queue_of,
             self._flavors,
-            strict=[self._word(a, "queueing_strategy") == "StrictFIFO" for a in self._accounts],
+            word=self._word,
             fair=self._fair,
+            wait=self._wait,
+            told=self._told,
         )
+
+    def _told(self, put_back: int) -> None:
+        self._put_back = put_back
 
     def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Start | Preempt | Wake]:
         """Yield who starts and who gives way."""

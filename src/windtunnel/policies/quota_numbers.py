@@ -9,12 +9,13 @@ import numpy as np
 from windtunnel.cluster.parts import nodes_of_types, restricted
 from windtunnel.policies.quota_books import PARTS
 from windtunnel.policies.quotas import ANY_TYPE
-from windtunnel.sim.cohort_order import CohortOrder
+from windtunnel.sim.cohort_order import GIVES_WAY, CohortOrder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from windtunnel.policies.quota_books import Account
+    from windtunnel.policies.waiting_line import GangWait
     from windtunnel.sim.problem import Problem
 
 
@@ -45,8 +46,10 @@ def in_numbers(
     account_of: np.ndarray,
     flavors_of: Callable[[int, Account], tuple[str, ...]],
     *,
-    strict: Sequence[bool],
+    word: Callable[[Account, str], str],
     fair: bool,
+    wait: GangWait,
+    told: Callable[[int], None],
 ) -> CohortOrder:
     """Return the quotas and what jobs ask of them as arrays.
 
@@ -55,8 +58,10 @@ def in_numbers(
         accounts: the queues' accounts, nothing of them in use.
         account_of: Int array (m,), the number of each job's account, by arrival number.
         flavors_of: the GPU types that jobs of a demand class try in a queue, in order.
-        strict: whether a queue's first job holds up the others, by account.
+        word: a queue's word for an option.
         fair: fair sharing.
+        wait: how long a job may wait at the head.
+        told: see `CohortOrder`.
     """
     flavors = list(dict.fromkeys(flavor for account in accounts for flavor in account.flavors))
     pairs, line_of = lines(problem, account_of)
@@ -80,7 +85,8 @@ def in_numbers(
         flavors=tried,
         fits=fits,
         demands=(*problem.demands, *bound.demands),
-        strict=np.array(strict, dtype=bool),
+        strict=np.array([word(a, "queueing_strategy") == "StrictFIFO" for a in accounts]),
+        has=np.array([[f in a.nominal for f in flavors] for a in accounts]),
         nominal=np.array(
             [[a.nominal.get(f, 0) for f in flavors] for a in accounts], dtype=np.int64
         ),
@@ -94,7 +100,20 @@ def in_numbers(
         ),
         weight=np.array([a.quota.weight for a in accounts], dtype=np.float64),
         fair=fair,
+        reclaims=_gives_way(accounts, "reclaim_within_cohort", word),
+        within=_gives_way(accounts, "within_cluster_queue", word),
+        timeout=wait.timeout,
+        backoff=wait.backoff,
+        backoff_max=wait.backoff_max,
+        evicts=wait.timestamp == "Eviction",
+        told=told,
     )
+
+
+def _gives_way(
+    accounts: Sequence[Account], option: str, word: Callable[[Account, str], str]
+) -> np.ndarray:
+    return np.array([GIVES_WAY.index(word(account, option)) for account in accounts])
 
 
 class _Bound:

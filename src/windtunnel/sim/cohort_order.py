@@ -1,9 +1,8 @@
 """`CohortOrder`: quotas that queues of a cohort lend each other, as numbers alone.
 
-It holds for quotas under which nobody gives way and nobody is put back: the jobs of a queue stand
-by priority, then arrival, and who starts follows from what each queue uses
+Who starts, who gives way and who is put back follows from what each queue uses
 (`windtunnel.policies.quota` has the rules). It is what the compiled engine goes by; the policy's
-``decide`` must agree with it.
+``decide``, which the reference asks, must agree with it.
 """
 
 from __future__ import annotations
@@ -12,7 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
+
+#: Whose jobs give way, as in ``reclaims`` and ``within``.
+GIVES_WAY: tuple[str, ...] = ("Never", "LowerPriority", "Any")
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +34,20 @@ class CohortOrder:
         fits: Int array (lines, F), for each of them the demand that is placed, in ``demands``.
         demands: demands bound to the nodes of a flavor, and those of the problem before them.
         strict: Bool array (A,), a queue's first job holds up the others.
-        nominal: Int array (A, F), nominal quotas; 0 where a queue has no quota of a flavor.
+        has: Bool array (A, F), whether a queue has quota of a flavor.
+        nominal: Int array (A, F), nominal quotas; 0 where it has none.
         kept: Int array (A, F), the part of it that is not lent.
         limit: Int array (A, F), most that is borrowed; -1 = no limit.
         cohort: Int array (A,), -1 = none.
         weight: Float array (A,), in fair sharing.
         fair: borrowers go by their share.
+        reclaims: Int array (A,), which jobs of other queues give way: an index of `GIVES_WAY`.
+        within: Int array (A,), which of the queue's own.
+        timeout: seconds that a job may wait at the head of its queue; inf = no limit.
+        backoff: seconds for which it is put aside then; doubled each further time.
+        backoff_max: most seconds.
+        evicts: it joins the queue again behind whoever waited when it was put back.
+        told: called after the run with the number of times that a job was put back.
     """
 
     amount: np.ndarray
@@ -46,9 +58,17 @@ class CohortOrder:
     fits: np.ndarray
     demands: tuple[Any, ...]
     strict: np.ndarray
+    has: np.ndarray
     nominal: np.ndarray
     kept: np.ndarray
     limit: np.ndarray
     cohort: np.ndarray
     weight: np.ndarray
     fair: bool
+    reclaims: np.ndarray
+    within: np.ndarray
+    timeout: float
+    backoff: float
+    backoff_max: float
+    evicts: bool
+    told: Callable[[int], None]

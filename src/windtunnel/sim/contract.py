@@ -3,9 +3,10 @@
 A user writes the smallest that suffices:
 
 1. ``rank(jobs) -> float array (n,)``: a static order, lower first;
-2. ``key(job, now) -> float``: lower first, asked when a job is queued (and at rounds);
-3. ``decide(now, queue, cluster) -> iterable of Start | Preempt | Wake``: anything; with
-   ``elastic`` also Resize | Move.
+2. ``key(job, now) -> float``: lower first, asked when a job is queued (and at rounds); or
+   ``key(jobs, now) -> float array (k,)``: the same for many jobs at once;
+3. ``decide(now, queue, cluster) -> iterable of Start | Preempt | Move | Rerate | Wake``: anything;
+   with ``elastic`` also Resize.
 
 A function of one, two or three arguments is one of these; a `Policy` subclass with one of the
 methods says more (its default head of line, whether it preempts).
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 BACKFILLING: tuple[str, ...] = ("conservative", "easy", "easy_sjbf")
 #: Head-of-line rules: at the first job that does not fit stop, go on past it, or backfill.
 QUEUEING: tuple[str, ...] = ("skip", "strict", *BACKFILLING)
+#: How a policy that preempts makes room: so that a job really fits, or by the old quota walk.
+PREEMPTION: tuple[str, ...] = ("feasible", "quota_walk")
 #: What a job's expected run time is: what its user asked for, or what it will really take.
 ESTIMATES: tuple[str, ...] = ("recorded", "perfect")
 #: In what order what happens at one instant is handled: all of it, then one decision; or one event
@@ -52,11 +55,19 @@ class Start:
 
     Attributes:
         job: the job.
-        where: nodes and GPUs as ``cluster.fit`` returned them; None = the run's placement decides.
+        where: pairs of a node and its GPUs (of a pool: its GPU units; with devices: a grant), whole
+            numbers that come to what the job asks for, as ``cluster.fit`` returns them; None = the
+            run's placement decides.
+        rate: work that it does a second there, before what slows everybody; jobs with work in steps
+            get steps a second. In elastic runs the option says it.
+        beside: a running job whose GPUs it shares: it takes no room of its own, and the room is
+            free again when the last of those that share it leaves.
     """
 
     job: JobView
     where: Where | None = None
+    rate: float = 1.0
+    beside: JobView | None = None
 
 
 @dataclass(frozen=True)
@@ -64,6 +75,19 @@ class Preempt:
     """Stop a running job; it waits again with the work it has left."""
 
     job: JobView
+
+
+@dataclass(frozen=True)
+class Rerate:
+    """Let a running job do so much work a second from now on, before what slows everybody.
+
+    Attributes:
+        job: a running job.
+        rate: work a second.
+    """
+
+    job: JobView
+    rate: float
 
 
 @dataclass(frozen=True)
@@ -85,15 +109,17 @@ class Resize:
 
 @dataclass(frozen=True)
 class Move:
-    """Run a job on other nodes, in the way it runs; costs it its penalty; elastic runs only.
+    """Run a job on other nodes from now on, which costs it what resuming does; no preemption.
 
     Attributes:
-        job: a running job.
-        where: nodes and GPUs as ``cluster.place`` returned them.
+        job: a running job; what it holds counts as free.
+        where: nodes and GPUs; None = the run's placement decides.
+        rate: work a second there; None = as before. In elastic runs the option says it.
     """
 
     job: JobView
-    where: Where
+    where: Where | None = None
+    rate: float | None = None
 
 
 @dataclass(frozen=True)
@@ -107,8 +133,13 @@ class Wake:
     at: float
 
 
+@dataclass(frozen=True)
+class Stop:
+    """End the run at this instant, as at a horizon: what was to be found out is known."""
+
+
 #: What a tier-3 policy may yield.
-Decision = Start | Preempt | Resize | Move | Wake
+Decision = Start | Preempt | Rerate | Resize | Move | Wake | Stop
 
 
 @dataclass(frozen=True)
@@ -155,6 +186,8 @@ class Policy:
             is what the compiled engine goes by.
         every: seconds between rounds; a ``key`` is asked again at each round, a ``decide`` is asked
             at rounds only. None = no rounds.
+        vectorised: ``key`` takes many jobs at once, as arrays (`windtunnel.sim.keys.JobsView`), and
+            returns an array; None = if its first parameter is named ``jobs``.
         elastic: jobs run as elastic ones: as many iterations, as fast as the option they run says,
             a penalty for every launch and change (`windtunnel.sim.elastic`).
         by: what the order goes by: numeric columns of the jobs table or predictors of run times by
@@ -173,6 +206,7 @@ class Policy:
     #: The numbers of `in_numbers`, in the copy that ``for_run`` returns.
     usage_order: UsageOrder | None = None
     every: float | None = None
+    vectorised: bool | None = None
     elastic: bool = False
     #: The column the order cannot do without, for the message where a job has none.
     needs: ClassVar[str] = ""
@@ -197,7 +231,10 @@ class Policy:
         raise NotImplementedError
 
     def key(self, job: JobView, now: float) -> float:
-        """Return the job's key at ``now`` (s), lower first."""
+        """Return the job's key at ``now`` (s), lower first; of many jobs if it says so.
+
+        With ``key(self, jobs, now)`` it is asked for many at once, and returns an array.
+        """
         raise NotImplementedError
 
     def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Decision]:
@@ -205,10 +242,10 @@ class Policy:
 
         Args:
             now: the instant, s.
-            queue: waiting jobs (`windtunnel.sim.decisions.QueueView`): an iterable of `JobView` in
-                order of arrival, ``len``, the columns as arrays (``queue.num_gpus``,
-                ``queue.submit_time`` ...), and ``queue.arrived``.
-            cluster: what runs and what is free (`windtunnel.sim.decisions.ClusterView`):
+            queue: waiting jobs (`windtunnel.kernel.policy_views.QueueView`): an iterable of
+                `JobView` in order of arrival, ``len``, the columns as arrays (``queue.num_gpus``,
+                ``queue.submit_time`` ...), ``queue.arrived``, ``queue.startable``.
+            cluster: what runs and what is free (`windtunnel.kernel.policy_views.ClusterView`):
                 ``num_gpus``, ``free_gpus``, ``running`` (list of `JobView` in order of start),
                 ``fit(job)`` -> where it would go, or None ...
         """
@@ -225,6 +262,13 @@ class Policy:
         """Whether the class defines ``started`` or ``stopped`` and so must be told of both."""
         kind = type(self)
         return kind.started is not Policy.started or kind.stopped is not Policy.stopped
+
+    @property
+    def takes_many(self) -> bool:
+        """Whether ``key`` takes many jobs at once; see `vectorised`."""
+        if self.vectorised is not None:
+            return self.vectorised
+        return self.tier == 2 and _first_parameter(type(self).key, 1) == "jobs"  # noqa: PLR2004 - the tier's name
 
     @property
     def cohort_order(self) -> CohortOrder | None:
@@ -332,6 +376,11 @@ class FunctionPolicy(Policy):
         return result
 
     @property
+    def takes_many(self) -> bool:
+        """Whether the function takes many jobs at once: a key whose first parameter is ``jobs``."""
+        return self._tier == 2 and _first_parameter(self.function, 0) == "jobs"  # noqa: PLR2004 - the tier's name
+
+    @property
     def tier(self) -> int:
         """The number of the function's arguments."""
         return self._tier
@@ -340,6 +389,12 @@ class FunctionPolicy(Policy):
     def label(self) -> str:
         """The given name."""
         return self.given_name
+
+
+def _first_parameter(function: Callable[..., Any], place: int) -> str:
+    """Return the name of a function's parameter, empty if it has none there."""
+    names = list(inspect.signature(function).parameters)
+    return names[place] if place < len(names) else ""
 
 
 class Placement(Protocol):
@@ -404,32 +459,37 @@ def checked_key(policy: Policy, job: JobView, now: float) -> float:
     return value
 
 
-def checked_queueing(value: str | None, policy: Policy) -> str:
+def checked_queueing(value: str | None, policy: Policy, preemption: str = "feasible") -> str:
     """Return the head-of-line rule to use: the user's, else the policy's, else ``strict``.
 
+    Args:
+        value: the user's.
+        policy: who runs next.
+        preemption: how room is made for better jobs, one of `PREEMPTION`.
+
     Raises:
-        SpecError: unknown rule, or backfilling for a policy that preempts.
+        SpecError: unknown rule or preemption, or backfilling with the quota walk.
     """
     chosen = value or policy.queueing or ("skip" if policy.preemptive else "strict")
     if chosen not in QUEUEING:
         raise SpecError.unknown("queueing", chosen, QUEUEING)
-    if chosen in BACKFILLING and policy.preemptive:
+    if preemption not in PREEMPTION:
+        raise SpecError.unknown("preemption", preemption, PREEMPTION)
+    if chosen in BACKFILLING and policy.preemptive and preemption == "quota_walk":
         raise SpecError(
             "queueing",
-            f"policy {policy.label!r} preempts, and {chosen!r} promises starts that preemption "
-            "would break; use 'skip' or 'strict', or a policy that does not preempt.",
+            f"the quota walk gives out GPUs without regard to {chosen!r}'s promises; use 'skip' or "
+            "'strict', or preemption='feasible'.",
         )
     return chosen
 
 
-def checked_events(value: str, policy: Policy) -> str:
+def checked_events(value: str) -> str:
     """Return how the events of one instant are ordered.
 
     Raises:
-        SpecError: unknown order, or one event at a time for a policy with rounds.
+        SpecError: unknown order.
     """
     if value not in EVENT_ORDERS:
         raise SpecError.unknown("events", value, EVENT_ORDERS)
-    if value != "batch" and policy.every is not None:
-        raise SpecError("events", f"policy {policy.label!r} decides in rounds; use 'batch'.")
     return value

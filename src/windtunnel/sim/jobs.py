@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABCMeta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,7 @@ class Jobs:
         return [JobView(self, row) for row in range(len(self))]
 
 
-class JobView:
+class JobView(metaclass=ABCMeta):
     """One job, for tier-2 and tier-3 policies: ``job.num_gpus``, ``job.user`` ... by column name.
 
     Attributes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -16,6 +16,22 @@ if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.sim.problem import Problem
     from windtunnel.sim.slowdown import Slowdown
+
+
+class Pace(Protocol):
+    """What slows running jobs, made for one run; `Neighbours` is one."""
+
+    def enter(self, job: int, where: Where) -> None:
+        """Note that a job has started."""
+
+    def leave(self, job: int) -> None:
+        """Note that a job has left its nodes."""
+
+    def touched(self) -> list[int]:
+        """Return the running jobs whose rate may have changed since the last call, in order."""
+
+    def rate(self, job: int) -> float:
+        """Return the rate of a running job, 1 = nothing slows it."""
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """Published simulators' own ways, for comparing with what they printed: ``compat="pai"``.
 
 ``compat="gavel"`` and ``compat="morphling"`` are mechanisms of their own
-(`windtunnel.sim.rounds.published`, `windtunnel.study.morphling_ticks`).
+(`windtunnel.policies.gavel.published`, `windtunnel.study.morphling_ticks`).
 
 The PAI simulator (alibaba/clusterdata, ``cluster-trace-gpu-v2020/simulator``; Weng et al., NSDI
 2022):

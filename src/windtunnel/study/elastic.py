@@ -14,15 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.errors import SchemaError, SpecError, Violation, quote
+from windtunnel.errors import PolicyError, SchemaError, SpecError, Violation, quote
 from windtunnel.placements import resolve_placement
 from windtunnel.schema import source_of
 from windtunnel.sim import problem as problems
+from windtunnel.sim.contract import checked_events
 from windtunnel.sim.elastic.nodes import FreeShares
-from windtunnel.sim.elastic.run import run
 from windtunnel.sim.elastic.work import CORE_UNITS, PENALTY, Option, RigidOption, Work
+from windtunnel.sim.engines import choose_engine
 from windtunnel.sim.outcome import Outcome
-from windtunnel.study.flight_options import governing_of, settings_of
+from windtunnel.study.around import around
+from windtunnel.study.arrivals import with_arrivals
+from windtunnel.study.flight_options import settings_of
 from windtunnel.throughput.options import shapes_of
 from windtunnel.throughput.requests import requested_option
 
@@ -35,21 +38,14 @@ if TYPE_CHECKING:
 
 #: Cores a GPU where the nodes do not say how many they have: Morphling's machines (96 for 8).
 CORES_PER_GPU = 12
-#: Options of a flight that an elastic run has no use for, with the value that says nothing.
-_UNUSED: dict[str, Any] = {
-    "queueing": None,
-    "sharing": None,
-    "bind_types": None,
-    "arrivals": None,
-    "estimates": None,
-    "events": "batch",
-    "save_time": 0.0,
-    "restore_time": 0.0,
-    "slowdown": None,
-    "disruptions": None,
-    "power_cap": None,
-    "shift": None,
-    "node_sleep": None,
+#: Options of a flight that an elastic run has no use for, with the value that says nothing, and why.
+_UNUSED: dict[str, tuple[Any, str]] = {
+    "queueing": (None, "the policy takes every decision itself"),
+    "sharing": (None, "its options are of whole GPUs"),
+    "estimates": (None, "nothing plans with them"),
+    "save_time": (0.0, "its penalty says what a launch costs"),
+    "restore_time": (0.0, "its penalty says what a launch costs"),
+    "preemption": ("feasible", "the policy takes every decision itself"),
 }
 
 
@@ -67,11 +63,12 @@ def fly_elastic(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: 
         SpecError: the cluster is a pool, or an option is unknown, out of range or of no use.
         PolicyError: the policy decided something impossible.
     """
-    for name, quiet in _UNUSED.items():
+    for name, (quiet, why) in _UNUSED.items():
         if getattr(options, name) != quiet:
-            raise SpecError(name, f"policy {policy.label!r} is elastic; such runs have no {name}.")
-    if options.engine not in ("auto", "reference"):
-        raise SpecError("engine", "elastic runs are the reference engine's; use engine='auto'.")
+            message = f"policy {policy.label!r} is elastic; such runs have no {name}: {why}."
+            raise SpecError(name, message)
+    if policy.tier != 3:  # noqa: PLR2004 - the tier's number is its name
+        raise PolicyError(policy.label, "an elastic policy decides: decide(now, queue, cluster)")
     if cluster.is_pool:
         raise SpecError("cluster", "elastic jobs run on nodes; expected such as 8x8, not a pool.")
     if options.compat not in (None, "morphling"):
@@ -79,6 +76,8 @@ def fly_elastic(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: 
     until = math.inf if options.until is None else float(options.until)
     if not until >= 0:
         raise SpecError("until", f"found {options.until!r}; expected seconds >= 0")
+    if options.arrivals is not None:
+        table = with_arrivals(table, options.arrivals, None)
     problem = problems.build(
         table,
         cluster,
@@ -94,21 +93,36 @@ def fly_elastic(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: 
     cores = _cores(cluster, constrain=options.resources == "all")
     if options.oversize == "reject":
         problem = _rejecting(problem, cores, options.models)
+    where = resolve_placement(options.placement or "best_fit", cluster)
+    rules = around(options, as_pool=False)
+    problem, extra, more = rules.extras(problem, cluster, options)
     works, notes = works_of(problem, cores, penalty=options.penalty, models=options.models)
     flown = policy.for_run(problem)
-    where = resolve_placement(options.placement or "best_fit", cluster)
-    flight = run(problem, flown, where, works=works, cores=cores, until=until)
+    engine = choose_engine(options.engine)
+    flight = engine.run(
+        problem,
+        flown,
+        where,
+        queueing="strict",
+        until=until,
+        events=checked_events(options.events),
+        decide_every=rules.decide_every,
+        works=works,
+        cores=cores,
+        **extra,
+    )
     settings = {
         "policy": policy.label,
-        **settings_of(options, governing_of(options), without=("models", "throughputs")),
+        **settings_of(options, rules.governing, without=("models", "throughputs")),
+        **rules.settings(),
         "penalty": _told(options.penalty),
         "queueing": "policy",
         "placement": where.name,
-        "engine": "reference",
+        "engine": engine.NAME,
     }
     if flown.parameters:
         settings["parameters"] = dict(flown.parameters)
-    notes = (*problem.notes, *flown.notes, *notes)
+    notes = (*problem.notes, *flown.notes, *notes, *more)
     return Outcome(table, cluster, flight, settings, problem.reasons, notes)
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
     from windtunnel.energy.cluster_power import PowerModel
     from windtunnel.energy.governing import Governing
     from windtunnel.energy.power_policies import NodeSleep, PowerCap, StartShift
     from windtunnel.sim.disruptions import Disruptions
     from windtunnel.sim.slowdown import Slowdown
+    from windtunnel.study.resume_costs import ResumeCost
 
 #: How jobs may share the GPUs of a node.
 SHARING: tuple[str, ...] = ("devices", "pooled")
@@ -36,10 +38,12 @@ class FlightOptions:
     compat: str | None = None
     estimates: str | None = None
     events: str = "batch"
+    preemption: str = "feasible"
+    decide_every: float | str | None = None
     engine: str = "auto"
     seed: int = 0
-    save_time: float = 0.0
-    restore_time: float = 0.0
+    save_time: ResumeCost = 0.0
+    restore_time: ResumeCost = 0.0
     slowdown: Slowdown | str | dict[str, Any] | None = None
     until: float | None = None
     oversize: str = "raise"
@@ -84,6 +88,8 @@ def settings_of(
         slowdown=None,
         throughputs=None,
         models=None,
+        save_time=_plain_cost(options.save_time),
+        restore_time=_plain_cost(options.restore_time),
         power=None,
         power_cap=None,
         shift=None,
@@ -91,6 +97,13 @@ def settings_of(
     )
     told = {**asdict(plain), **({} if governing is None else governing.to_mapping())}
     return {name: value for name, value in told.items() if name not in without}
+
+
+def _plain_cost(cost: ResumeCost) -> Any:
+    """Return a cost of resuming as plain data; of a function, its name."""
+    if isinstance(cost, Mapping):
+        return {str(key): value for key, value in cost.items()}
+    return getattr(cost, "__name__", "function") if callable(cost) else cost
 
 
 def seconds(name: str, value: float) -> float:

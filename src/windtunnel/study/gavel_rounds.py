@@ -8,7 +8,7 @@ equally fast on every GPU type that they accept.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,15 +18,20 @@ import pyarrow as pa
 from windtunnel.errors import SpecError, quote
 from windtunnel.policies.gavel.catalogue import POLICIES
 from windtunnel.policies.gavel.deciding import Shares
+from windtunnel.policies.gavel.ideal import fly_ideal
 from windtunnel.policies.gavel.in_rounds import PRICES, GavelPolicy
 from windtunnel.policies.gavel.instance import Entity
+from windtunnel.policies.gavel.published import fly_as_published
+from windtunnel.policies.gavel.rounds import Rounds
+from windtunnel.policies.gavel.work import Rules
 from windtunnel.sim.columns import numeric_column
+from windtunnel.sim.flight import NOT_SUBMITTED, RUNNING, WAITING
 from windtunnel.sim.outcome import Outcome
-from windtunnel.sim.rounds import Rules, fly_as_published, fly_by_owed_time, fly_ideal
 from windtunnel.study.arrivals import with_arrivals
 from windtunnel.study.compat import in_order
-from windtunnel.study.flight_options import governing_of, settings_of
+from windtunnel.study.flight_options import governing_of, seconds, settings_of
 from windtunnel.study.gavel_work import floats, work_of
+from windtunnel.study.rigid import fly_rigid
 from windtunnel.throughput.measured import (
     REFERENCE_TYPE,
     ThroughputTable,
@@ -36,20 +41,21 @@ from windtunnel.throughput.measured import (
 
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
-    from windtunnel.sim.rounds import RoundLog, Work
+    from windtunnel.policies.gavel.work import Work
     from windtunnel.study.flight_options import FlightOptions
 
 #: Added to the seed of a run for the order of GPU types, as published.
 SHUFFLE_SEED = 5
 #: Column of the flown jobs: completion time on an equal share of the cluster, at measured speeds.
 ISOLATED = "isolated_time"
-#: Options of a flight that rounds have no use for, with what they may be.
-_UNUSED: dict[str, tuple[Any, ...]] = {
-    "queueing": (None, "skip"),
+#: Options that no run of Gavel's has a use for, with what they may be.
+_UNUSED: dict[str, tuple[Any, ...]] = {"queueing": (None, "skip"), "estimates": (None,)}
+#: Options that the mechanisms with a loop of their own have no use for, besides these.
+_UNUSED_IN_LOOPS: dict[str, tuple[Any, ...]] = {
     "placement": (None, "best_fit", "pool"),
     "sharing": (None,),
-    "estimates": (None,),
     "events": ("batch",),
+    "decide_every": (None,),
     "engine": ("auto", "reference"),
     "bind_types": (None,),
     "slowdown": (None,),
@@ -66,15 +72,49 @@ class RoundRun:
 
     Attributes:
         outcome: what came of it, as of any run.
-        log: what the mechanism noted; jobs by (submit_time, input order).
-        rows: row in the jobs table of each of the log's jobs; shape (jobs,).
-        isolated_time: seconds that each of the log's jobs would have needed on its equal share.
+        work: what was run; jobs by (submit_time, input order).
+        rows: row in the jobs table of each of these jobs; shape (jobs,).
+        isolated_time: seconds that each of them would have needed on its equal share.
+        type_time: seconds each of them spent on each GPU type; shape (jobs, types).
+        rounds: choices of who runs.
+        solves: decisions on shares.
+        stopped_at: when the run ended, s.
     """
 
     outcome: Outcome
-    log: RoundLog
+    work: Work
     rows: np.ndarray
     isolated_time: np.ndarray
+    type_time: np.ndarray
+    rounds: int
+    solves: int
+    stopped_at: float
+
+    @property
+    def end(self) -> np.ndarray:
+        """When each job was done, s, NaN = not; shape (jobs,)."""
+        ends: np.ndarray = self.outcome.flight.end[self.rows]
+        return ends
+
+    @property
+    def gpu_time(self) -> np.ndarray:
+        """GPU-seconds held by each job, half of those it shares; shape (jobs,)."""
+        flight = self.outcome.flight
+        if flight.gpu_time is not None:
+            return flight.gpu_time[self.rows]
+        held: np.ndarray = flight.run_time[self.rows] * self.work.gangs
+        return held
+
+
+@dataclass(frozen=True)
+class _Flown:
+    """What a mechanism made of the shares."""
+
+    outcome: Outcome
+    type_time: np.ndarray
+    rounds: int
+    solves: int
+    stopped_at: float
 
 
 def fly_gavel(
@@ -108,9 +148,12 @@ def run_rounds(
         InfeasibleError: the policy has no answer, as for a job that can run nowhere.
     """
     published = options.compat == "gavel" or policy.mechanism == "published"
-    _check_options(options, published=published)
+    mechanism = "published" if published else policy.mechanism
+    _check_options(options, mechanism)
+    asked = options
     if options.arrivals is not None:
         table = with_arrivals(table, options.arrivals, in_order if published else None)
+        options = replace(options, arrivals=None)
     speeds = _throughputs(options.throughputs)
     packed = POLICIES[policy.allocation].packed
     notes: list[str] = []
@@ -118,63 +161,116 @@ def run_rounds(
     work, rows, reasons = work_of(
         table, cluster, speeds=speeds, options=options, packed=packed, notes=notes
     )
-    wanted = None if stop_after is None else np.arange(work.num_jobs)[stop_after]
     rules = Rules(
         label=policy.label,
         length=policy.length,
         blind=POLICIES[policy.allocation].blind,
         in_turn=policy.allocation.startswith("fifo"),
-        overhead=options.save_time + options.restore_time,
         until=math.inf if options.until is None else float(options.until),
-        stop_after=wanted,
+        stop_after=None if stop_after is None else np.arange(work.num_jobs)[stop_after],
         gap=policy.gap,
         shuffle=options.seed + SHUFFLE_SEED if POLICIES[policy.allocation].blind else None,
         packed=packed,
     )
-    if rules.overhead >= rules.length:
-        raise SpecError(
-            "save_time + restore_time",
-            f"found {rules.overhead:g} s; jobs take turns of {rules.length:g} s, in which none "
-            "would get on. Expected less than that.",
-        )
     shares = _shares(table, rows, work, policy, options.seed)
-    mechanism = "published" if published else policy.mechanism
-    flown = {"published": fly_as_published, "owed": fly_by_owed_time, "ideal": fly_ideal}
-    log = flown[mechanism](work, shares, rules)
-    shares.account(np.where(np.isnan(log.end), shares.left, 0.0))
+    if mechanism == "deficit":
+        flown = _on_the_engine(table, cluster, work, rows, shares, rules, options)
+    else:
+        flown = _in_a_loop(table, cluster, work, rows, shares, rules, options, mechanism)
+    outcome = flown.outcome
+    end = outcome.flight.end[rows]
+    shares.account(np.where(np.isnan(end), shares.left, 0.0))
+    settings = {**outcome.settings, **_settings(policy, asked, mechanism)}
+    notes += [*outcome.notes, *shares.notes, *_mechanism_notes(mechanism, rules)]
+    table = _with_isolated_time(table, rows, np.where(np.isnan(end), np.nan, shares.isolated_time))
+    outcome = Outcome(
+        table,
+        cluster,
+        outcome.flight,
+        settings,
+        {**outcome.reasons, **reasons},
+        tuple(dict.fromkeys(notes)),
+    )
+    counts = (flown.type_time, flown.rounds, flown.solves, flown.stopped_at)
+    return RoundRun(outcome, work, rows, shares.isolated_time, *counts)
+
+
+def _on_the_engine(
+    table: pa.Table,
+    cluster: ClusterSpec,
+    work: Work,
+    rows: np.ndarray,
+    shares: Shares,
+    rules: Rules,
+    options: FlightOptions,
+) -> _Flown:
+    """Fly the jobs as any others, each as long as it takes where it is fastest."""
+    duration = np.full(len(table), np.nan)
+    duration[rows] = work.steps / work.fastest
+    at = table.column_names.index("duration")
+    column = pa.array(duration, mask=np.isnan(duration))
+    table = table.set_column(at, table.schema.field(at), column)
+    policy = Rounds(work, rows, shares, rules)
+    # Who cannot be flown has been named, or is left out here.
+    options = replace(options, incomplete="reject", throughputs=None)
+    outcome = fly_rigid(table, cluster, policy, options)
+    flight = outcome.flight
+    last = policy.stopped_at
+    if last is None:
+        goes_on = np.isin(flight.status, (RUNNING, WAITING, NOT_SUBMITTED)).any()
+        last = rules.until if goes_on else float(np.nanmax(flight.end, initial=0.0))
+    return _Flown(outcome, policy.type_time, policy.rounds, policy.solves, last)
+
+
+def _in_a_loop(
+    table: pa.Table,
+    cluster: ClusterSpec,
+    work: Work,
+    rows: np.ndarray,
+    shares: Shares,
+    rules: Rules,
+    options: FlightOptions,
+    mechanism: str,
+) -> _Flown:
+    """Fly the jobs by a mechanism that has a loop of its own."""
+    log = (fly_as_published if mechanism == "published" else fly_ideal)(work, shares, rules)
     is_pool = cluster.is_pool or mechanism == "ideal"
     flight = log.flight(rows, len(table), rules.until, with_nodes=not is_pool)
-    settings = _settings(policy, options, mechanism, "pool" if is_pool else "best_fit")
+    notes = []
     if any(node.cpus or node.mem_gib for node in cluster.node_types):
         notes.append("Cores and memory do not constrain in rounds: GPUs alone do.")
-    notes += [*shares.notes, *_mechanism_notes(mechanism, rules)]
-    table = _with_isolated_time(
-        table, rows, np.where(np.isnan(log.end), np.nan, shares.isolated_time)
-    )
-    outcome = Outcome(table, cluster, flight, settings, reasons, tuple(dict.fromkeys(notes)))
-    return RoundRun(outcome, log, rows, shares.isolated_time)
+    settings = {
+        **settings_of(options, governing_of(options), without=("penalty", "models")),
+        "queueing": "policy",
+        "placement": "pool" if is_pool else "best_fit",
+        "sharing": None,
+        "estimates": None,
+        "engine": "rounds",
+    }
+    outcome = Outcome(table, cluster, flight, settings, {}, tuple(notes))
+    return _Flown(outcome, log.type_time, log.rounds, log.solves, log.stopped_at)
 
 
-def _check_options(options: FlightOptions, *, published: bool) -> None:
-    """Check that nothing was asked for that rounds do not do.
+def _check_options(options: FlightOptions, mechanism: str) -> None:
+    """Check that nothing was asked for that the mechanism does not do.
 
     Raises:
         SpecError: something was; names it.
     """
-    for name, accepted in _UNUSED.items():
+    in_loop = mechanism != "deficit"
+    for name, accepted in {**_UNUSED, **(_UNUSED_IN_LOOPS if in_loop else {})}.items():
         found = getattr(options, name)
         if found not in accepted:
             words = " or ".join(str(word) for word in accepted if word is not None) or "none"
-            raise SpecError(name, f"found {quote(found)}; Gavel's policies in rounds take {words}.")
+            where = f"the {mechanism} rounds" if name in _UNUSED_IN_LOOPS else "policies"
+            raise SpecError(name, f"found {quote(found)}; Gavel's {where} take {words}.")
     if options.compat not in (None, "gavel"):
         raise SpecError("compat", f"found {quote(options.compat)}; Gavel's policies take 'gavel'.")
-    if published and options.save_time + options.restore_time > 0:
-        message = "the published simulator knows no cost of preemption; expected 0."
+    if in_loop and (options.save_time != 0 or options.restore_time != 0):
+        message = f"the {mechanism} mechanism knows no cost of preemption; expected 0."
         raise SpecError("save_time + restore_time", message)
-    for name in ("save_time", "restore_time", "until"):
-        value = getattr(options, name)
-        if value is not None and not 0 <= float(value) < math.inf:
-            raise SpecError(name, f"found {value!r}; expected seconds >= 0")
+    if options.until is not None:
+        seconds("until", options.until)
 
 
 def _throughputs(given: Any) -> ThroughputTable:
@@ -281,9 +377,8 @@ def _with_isolated_time(table: pa.Table, rows: np.ndarray, seconds: np.ndarray) 
     return table.append_column(ISOLATED, pa.array(values, mask=np.isnan(values)))
 
 
-def _settings(
-    policy: GavelPolicy, options: FlightOptions, mechanism: str, placement: str
-) -> dict[str, Any]:
+def _settings(policy: GavelPolicy, options: FlightOptions, mechanism: str) -> dict[str, Any]:
+    """Return what was asked for that the flight itself does not tell, as plain data."""
     given = options.throughputs
     plain = given if isinstance(given, str) else None if given is None else str(given)
     if isinstance(given, ThroughputTable):
@@ -295,13 +390,9 @@ def _settings(
         parameters["partitions"] = policy.partitions
     return {
         "policy": policy.label,
-        **settings_of(options, governing_of(options), without=("penalty", "models")),
+        "arrivals": options.arrivals,
+        "incomplete": options.incomplete,
         "throughputs": plain,
-        "queueing": "policy",
-        "placement": placement,
-        "sharing": None,
-        "estimates": None,
-        "engine": "rounds",
         "parameters": parameters,
     }
 

@@ -25,6 +25,7 @@ from windtunnel.traces.gavel_generator import generate_gavel
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from windtunnel.sim.outcome import Outcome
     from windtunnel.throughput.measured import ThroughputTable
 
 #: The published cluster.
@@ -127,8 +128,7 @@ def _continuous(policy: Any, rate: float, seed: int, options: SweepOptions) -> d
     cluster = parse_cluster(options.cluster)
     window = slice(options.first, options.last)
     run = run_rounds(jobs, cluster, policy, flight, stop_after=window)
-    log = run.log
-    jct = (log.end - log.work.submit)[window]
+    jct = (run.end - run.work.submit)[window]
     given_up = bool(np.isnan(jct).any())
     weights = np.asarray(jobs["priority"])[run.rows][window]
     high = weights > 1
@@ -142,16 +142,16 @@ def _continuous(policy: Any, rate: float, seed: int, options: SweepOptions) -> d
         name: None if given_up or not len(values) else float(values.mean())
         for name, values in mean.items()
     }
-    used = float(log.gpu_time.sum()) / (cluster.num_gpus * log.stopped_at)
+    used = float(run.gpu_time.sum()) / (cluster.num_gpus * run.stopped_at)
     return {
         "seed": seed,
         "num_measured": int((~np.isnan(jct)).sum()),
         **found,
         "p99_jct": None if given_up else float(np.quantile(jct, 0.99)),
         "utilization": used,
-        "end": log.stopped_at,
-        "rounds": log.rounds,
-        "solves": log.solves,
+        "end": run.stopped_at,
+        "rounds": run.rounds,
+        "solves": run.solves,
     }
 
 
@@ -266,13 +266,14 @@ def entity_timeline(
     chosen = gavel_policy(f"{PREFIX}{policy}:weights={words}")
     span = math.ceil(hours)
     flight = FlightOptions(compat=compat, seed=seed, until=span * _HOUR)
-    log = run_rounds(table, parse_cluster(cluster), chosen, flight).log
-    held = log.held_between(np.arange(span + 1) * _HOUR) / _HOUR
-    fastest = log.work.speeds[:, log.work.gpu_types.index("v100")][:, None]
+    run = run_rounds(table, parse_cluster(cluster), chosen, flight)
+    held = held_between(run.outcome, run.work.gpu_types, np.arange(span + 1) * _HOUR) / _HOUR
+    speeds = run.work.speeds[np.argsort(run.rows)]
+    fastest = speeds[:, run.work.gpu_types.index("v100")][:, None]
     entity = np.arange(count) // jobs_each
     rows = []
     for hour, step in enumerate(held, start=1):
-        pace = (step * log.work.speeds / fastest).sum(axis=1)
+        pace = (step * speeds / fastest).sum(axis=1)
         total = max(float(pace.sum()), 1e-300)
         for number, weight in enumerate(weights):
             mine = entity == number
@@ -287,3 +288,28 @@ def entity_timeline(
                 }
             )
     return pa.Table.from_pylist(rows)
+
+
+def held_between(outcome: Outcome, gpu_types: Sequence[str], edges: np.ndarray) -> np.ndarray:
+    """Return the seconds each job was on each GPU type in each span, from its stays.
+
+    Args:
+        outcome: a run on nodes.
+        gpu_types: the types.
+        edges: s, ascending, the last where the run was cut; shape (spans + 1,).
+
+    Returns:
+        Shape (spans, rows, types); jobs that share GPUs count in full.
+    """
+    nodes = outcome.cluster.node_types
+    kind_of = np.repeat(
+        [gpu_types.index(str(node.gpu_type)) for node in nodes], [node.count for node in nodes]
+    )
+    flight = outcome.flight
+    found = np.zeros((len(edges) - 1, len(outcome.jobs), len(gpu_types)))
+    stop = np.where(np.isnan(flight.segment_end), edges[-1], flight.segment_end)
+    within = np.minimum(stop, edges[1:, None]) - np.maximum(flight.segment_start, edges[:-1, None])
+    kinds = kind_of[flight.nodes[flight.node_offset[:-1]]]
+    for span, seconds in zip(found, np.maximum(within, 0.0), strict=True):
+        np.add.at(span, (flight.segment_job, kinds), seconds)
+    return found

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from windtunnel.errors import SchemaError, SpecError, Violation
 from windtunnel.sim.columns import numeric_column
-from windtunnel.sim.rounds import Work
+from windtunnel.policies.gavel.work import Work
 
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
@@ -35,7 +35,7 @@ def work_of(
         table: jobs table.
         cluster: where; every node names its GPU type, which the throughput table knows.
         speeds: measured speeds by ``template`` and GPUs.
-        options: ``oversize`` and ``incomplete``.
+        options: ``oversize``, ``incomplete`` and ``bind_types``.
         packed: whether pairs of jobs share GPUs.
         notes: what a reader of the numbers must know is added to it.
 
@@ -60,7 +60,7 @@ def work_of(
         notes.append(
             "The jobs have no steps: each runs equally fast on every GPU type that it accepts."
         )
-    accepted = _accepted(table, types)
+    accepted = _accepted(table, types, options.bind_types)
     alone, spread = alone * accepted, spread * accepted
     missing = {"submit_time": floats(table, "submit_time"), "num_gpus": gangs}
     missing["total_steps" if measured else "duration"] = steps
@@ -165,13 +165,17 @@ def _spread_notes(speeds: ThroughputTable, names: list[str]) -> list[str]:
     return [told + "fast as on one node."]
 
 
-def _accepted(table: pa.Table, types: tuple[str, ...]) -> np.ndarray:
+def _accepted(
+    table: pa.Table, types: tuple[str, ...], bind_types: tuple[str, ...] | None
+) -> np.ndarray:
     """Return which types each job accepts, shape (rows, types)."""
     wanted = np.ones((len(table), len(types)), bool)
+    binding = None if bind_types is None else {name.lower() for name in bind_types}
     for row, text in enumerate(table["gpu_type"].to_pylist()):
         if text:
             named = {part.strip().lower() for part in text.split("|")}
-            wanted[row] = [name.lower() in named for name in types]
+            if binding is None or named & binding:
+                wanted[row] = [name.lower() in named for name in types]
     return wanted
 
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.errors import SpecError, quote
+from windtunnel.errors import SpecError
 from windtunnel.placements import (
     checked_topology,
     is_scored,
@@ -21,37 +21,31 @@ from windtunnel.sim.contract import (
     checked_queueing,
 )
 from windtunnel.sim.device_requests import device_requests
-from windtunnel.sim.disruptions import Disruptions, parse_disruptions
-from windtunnel.sim.disruptions.plan import MOST_RESERVATIONS, resolve
 from windtunnel.sim.engines import choose_engine
 from windtunnel.sim.flight import WAITING
 from windtunnel.sim.fragmentation import TargetWorkload, workload_of
-from windtunnel.sim.neighbours import Neighbours
 from windtunnel.sim.outcome import Outcome
-from windtunnel.sim.rates import Rates
 from windtunnel.sim.rooms import DeviceRules, needs_devices
-from windtunnel.sim.slowdown import resolve_slowdown
+from windtunnel.study.around import Around, around
 from windtunnel.study.arrivals import with_arrivals
 from windtunnel.study.compat import as_pai, in_order
 from windtunnel.study.countable import check_rounds
 from windtunnel.study.flight_options import (
     RESOURCES,
     SHARING,
-    governing_of,
     seconds,
     settings_of,
 )
 from windtunnel.study.foresight import Foresight, checked_estimates
+from windtunnel.study.resume_costs import read_cost, resume_costs
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
     from windtunnel.cluster.spec import ClusterSpec
-    from windtunnel.energy.governing import Governing
     from windtunnel.sim.contract import Placement, Policy
     from windtunnel.sim.flight import Flight
-    from windtunnel.sim.problem import Problem
-    from windtunnel.sim.slowdown import Slowdown
     from windtunnel.study.flight_options import FlightOptions
 
 
@@ -85,22 +79,27 @@ def fly_rigid(
         oversize=options.oversize,
         incomplete=options.incomplete,
     )
-    check_rounds(problem, policy, rules.disruptions, rules.until)
-    problem, extra, notes = _extras(rules, problem, cluster, options)
+    check_rounds(problem, policy, rules.around.disruptions, rules.until)
+    problem, extra, notes = rules.around.extras(problem, cluster, options)
     flown = policy.for_run(problem)
+    overhead = resume_costs("save_time", options.save_time, problem)
+    overhead += resume_costs("restore_time", options.restore_time, problem)
+    _check_turns(policy, overhead)
     flight = rules.engine.run(
         problem,
         flown,
         rules.where,
         queueing=rules.queueing,
-        overhead=rules.overhead,
+        overhead=overhead,
         until=rules.until,
         events=options.events,
+        decide_every=rules.around.decide_every,
+        preemption=rules.preemption,
         **extra,
     )
     settings = {
         "policy": policy.label,
-        **settings_of(asked, rules.governing, without=("penalty", "models", "throughputs")),
+        **settings_of(asked, rules.around.governing, without=("penalty", "models", "throughputs")),
         **rules.settings(),
     }
     if policy.tier == 3:  # noqa: PLR2004 - the tier's name
@@ -125,12 +124,10 @@ class _Rules:
         devices: how the nodes' devices are used; None = whole GPUs of nodes will do.
         where: the placement.
         queueing: the head-of-line rule.
-        overhead: seconds that a preempted job pays when it resumes.
+        preemption: how room is made for better jobs.
         until: horizon, s.
         estimates: where expected run times come from; None = nothing plans with them.
-        disruptions: what disrupts the run; None = nothing.
-        slowdown: how jobs slow each other; None = not at all.
-        governing: the model and policies of power; None = the run has none.
+        around: outages, slow-downs, policies of power, the time between decisions.
         engine: what flies the run.
     """
 
@@ -138,20 +135,17 @@ class _Rules:
     devices: DeviceRules | None
     where: Placement
     queueing: str
-    overhead: float
+    preemption: str
     until: float
     estimates: str | None
-    disruptions: Disruptions | None
-    slowdown: Slowdown | None
-    governing: Governing | None
+    around: Around
     engine: Any
 
     def settings(self) -> dict[str, Any]:
         """Return the rules as plain data."""
         sharing = None if self.devices is None else ("pooled" if self.devices.pooled else "devices")
         return {
-            "disruptions": None if self.disruptions is None else self.disruptions.to_mapping(),
-            "slowdown": None if self.slowdown is None else self.slowdown.to_mapping(),
+            **self.around.settings(),
             "queueing": self.queueing,
             "placement": self.where.name,
             "sharing": sharing,
@@ -166,7 +160,6 @@ def _rules(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: Fligh
     Raises:
         SpecError, TraceError: an option is wrong, or does not go with another.
     """
-    model = resolve_slowdown(options.slowdown)
     as_pool = cluster.is_pool or split_placement(options.placement)[0] == "pool"
     topology = checked_topology(options.placement, cluster)
     devices = None if as_pool else _devices(table, cluster, options, topology)
@@ -179,64 +172,26 @@ def _rules(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: Fligh
     )
     if devices is not None and isinstance(where, ScoredPlacement):
         where.check_sharing(pooled=devices.pooled)
-    queueing = checked_queueing(options.queueing, policy)
-    overhead = seconds("save_time", options.save_time)
-    overhead += seconds("restore_time", options.restore_time)
+    queueing = checked_queueing(options.queueing, policy, options.preemption)
+    preemption = options.preemption
+    for name in ("save_time", "restore_time"):
+        read_cost(name, getattr(options, name))
     until = math.inf if options.until is None else seconds("until", options.until)
-    _check_turns(policy, overhead)
     plans = queueing in BACKFILLING and policy.tier < 3  # noqa: PLR2004 - the tier's name
     estimates = checked_estimates(options.estimates, policy)
-    checked_events(options.events, policy)
-    disruptions = _disruptions(options)
-    if disruptions is not None:
-        _check_disruptable(disruptions, devices, model)
-    governing = _governing(options, policy, queueing, disruptions, as_pool=as_pool)
-    needs = {
-        "slow-downs": model is not None,
-        "topology": topology != "none",
-        "disruptions": disruptions is not None,
-        "many reservations": disruptions is not None
-        and len(disruptions.reservations) > MOST_RESERVATIONS,
-        "power": governing is not None and governing.acts,
-    }
-    engine = choose_engine(
-        options.engine,
-        policy,
-        queueing=queueing,
-        events=options.events,
-        needs=[name for name, needed in needs.items() if needed],
-    )
+    checked_events(options.events)
+    engine = choose_engine(options.engine)
     return _Rules(
         as_pool=as_pool,
         devices=devices,
         where=where,
         queueing=queueing,
-        overhead=overhead,
+        preemption=preemption,
         until=until,
         estimates=estimates if plans else None,
-        disruptions=disruptions,
-        slowdown=model,
-        governing=governing,
+        around=around(options, as_pool=as_pool),
         engine=engine,
     )
-
-
-def _extras(
-    rules: _Rules, problem: Problem, cluster: ClusterSpec, options: FlightOptions
-) -> tuple[Problem, dict[str, Any], list[str]]:
-    """Return the jobs to fly, what an engine gets besides them, and what to tell of it."""
-    extra: dict[str, Any] = {}
-    governing, seed = rules.governing, options.seed
-    if governing is not None and governing.acts:
-        problem, extra["power"] = governing.plan(problem, cluster, seed, options.oversize)
-    if rules.disruptions is not None:
-        extra["disruptions"] = resolve(rules.disruptions, problem, cluster, seed)
-    notes = [note for plan in extra.values() for note in plan.notes]
-    if rules.slowdown is not None:
-        neighbours = Neighbours(rules.slowdown, problem, cluster)
-        extra["rates"] = Rates(neighbours)
-        notes += neighbours.notes
-    return problem, extra, notes
 
 
 def _own_workload(table: pa.Table) -> TargetWorkload:
@@ -269,75 +224,6 @@ def _devices(
     )
 
 
-def _disruptions(options: FlightOptions) -> Disruptions | None:
-    """Return what disrupts the run; None = nothing does, and it is a plain one.
-
-    Raises:
-        SpecError: the description is wrong, or the events of an instant come one by one.
-    """
-    given = options.disruptions
-    chosen = parse_disruptions(given) if isinstance(given, str) else given
-    if isinstance(chosen, dict):
-        chosen = Disruptions.from_mapping(chosen, source="disruptions")
-    if chosen is None or chosen.is_empty:
-        return None
-    if not isinstance(chosen, Disruptions):
-        raise SpecError("disruptions", f"found {quote(chosen)}; expected a Disruptions or a file.")
-    if options.events != "batch":
-        raise SpecError("events", "with disruptions an instant is handled whole; use 'batch'.")
-    return chosen
-
-
-def _governing(
-    options: FlightOptions,
-    policy: Policy,
-    queueing: str,
-    disruptions: Disruptions | None,
-    *,
-    as_pool: bool,
-) -> Governing | None:
-    """Return the run's model and policies of power; None = it has none.
-
-    Raises:
-        SpecError, TraceError: one is wrong, or does not go with the other options.
-    """
-    found = governing_of(options)
-    if found is None:
-        return None
-    found.check(policy, queueing, options.events, as_pool=as_pool)
-    if found.acts and disruptions is not None:
-        raise SpecError(
-            "disruptions",
-            "outages and policies of power (power_cap, shift, node_sleep) are not flown together "
-            "yet; expected one or the other.",
-        )
-    return found
-
-
-def _check_disruptable(
-    disruptions: Disruptions,
-    devices: DeviceRules | None,
-    model: Slowdown | None,
-) -> None:
-    """Check that a run can be disrupted so.
-
-    Raises:
-        SpecError: it cannot.
-    """
-    if model is not None:
-        raise SpecError(
-            "slowdown",
-            "what a job saves in checkpoints is counted at rate 1; expected a run without "
-            "disruptions, or without slow-downs.",
-        )
-    if devices is not None and disruptions.reservations:
-        raise SpecError(
-            "disruptions",
-            "reservations are of whole nodes' GPUs; expected a run that models no devices: "
-            "resources='gpus' (--resources gpus) and whole GPUs.",
-        )
-
-
 def _left_waiting(flight: Flight, until: float) -> list[str]:
     """Return what to tell of jobs that wait at the end of a run without a horizon."""
     waiting = int((flight.status == WAITING).sum())
@@ -350,15 +236,16 @@ def _left_waiting(flight: Flight, until: float) -> list[str]:
     return [f"{waiting:,} job(s) wait for ever: the GPUs they ask for do not come back."]
 
 
-def _check_turns(policy: Policy, overhead: float) -> None:
+def _check_turns(policy: Policy, overhead: np.ndarray) -> None:
     """Check that jobs that take turns get on.
 
     Raises:
         SpecError: a turn is not longer than what changing over costs, so that none ever would.
     """
-    if policy.levels is not None and policy.every is not None and overhead >= policy.every:
+    longest = float(overhead.max(initial=0.0))
+    if policy.levels is not None and policy.every is not None and longest >= policy.every:
         raise SpecError(
             "save_time + restore_time",
-            f"found {overhead:g} s; policy {policy.label!r} lets jobs take turns of "
+            f"found {longest:g} s; policy {policy.label!r} lets jobs take turns of "
             f"{policy.every:g} s, in which none would get on. Expected less than that.",
         )

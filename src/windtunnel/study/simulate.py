@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from windtunnel.sim.outcome import Outcome
     from windtunnel.sim.slowdown import Slowdown
     from windtunnel.study.foresight import Foresight
+    from windtunnel.study.resume_costs import ResumeCost
 
 #: Options of runs whose jobs are resized.
 ELASTIC: tuple[str, ...] = ("penalty", "models")
@@ -46,10 +47,12 @@ def simulate(
     compat: str | None = None,
     estimates: str | None = None,
     events: str = "batch",
+    preemption: str = "feasible",
+    decide_every: float | str | None = None,
     engine: str = "auto",
     seed: int = 0,
-    save_time: float = 0.0,
-    restore_time: float = 0.0,
+    save_time: ResumeCost = 0.0,
+    restore_time: ResumeCost = 0.0,
     slowdown: Slowdown | str | dict[str, Any] | None = None,
     until: float | None = None,
     oversize: str = "raise",
@@ -84,7 +87,7 @@ def simulate(
         bind_types: GPU types that bind the jobs that name them; None = all, () = none.
         arrivals: other submit times: ``300/60`` = 300 jobs every 60 s, in order of their own.
         compat: a published simulator's own ways, for comparing with what it printed: ``pai``
-            (`windtunnel.study.compat`), ``gavel`` (`windtunnel.sim.rounds.published`),
+            (`windtunnel.study.compat`), ``gavel`` (`windtunnel.policies.gavel.published`),
             ``morphling`` (`windtunnel.study.morphling_ticks`).
         estimates: what backfilling expects a job to take: ``recorded`` (the requested wall time),
             ``perfect`` (its true duration) or a predictor's name, which predicts each job at its
@@ -92,11 +95,17 @@ def simulate(
         events: what happens at one instant: ``batch`` (all completions, all arrivals, one
             decision), or one at a time with a decision after each, ``submissions_first`` or
             ``completions_first``, as some published simulators do.
+        preemption: how a policy that preempts makes room: ``feasible`` (nobody is stopped for a job
+            that then does not start) or ``quota_walk`` (the cluster's GPUs are given out by rank as
+            a quota, wherever they are; with ``strict`` and ``skip`` only).
+        decide_every: seconds, or ``30s``: decisions are delayed to its multiples; None = they are
+            made when something happens.
         engine: ``auto`` (the fastest that serves), ``compiled`` or ``reference``.
         seed: seed of everything random; recorded even where nothing is.
-        save_time: seconds a preempted job needs to save its state.
-        restore_time: seconds it needs to restore it. Both are paid together, holding its GPUs and
-            making no progress, each time it resumes.
+        save_time: seconds a preempted job needs to save its state: one number, by its GPUs or by
+            what it runs (`windtunnel.study.resume_costs`).
+        restore_time: seconds it needs to restore it, likewise. Both are paid together, holding its
+            GPUs and making no progress, each time it resumes.
         slowdown: how much slower jobs run where they are spread, or share a GPU or a node's cores:
             a `Slowdown`, its TOML file, its fields as a dict, or words as in
             ``spread=0.42,rack=0.8,cpu=0.28``; None = not at all.
@@ -144,6 +153,8 @@ def simulate(
         compat=compat,
         estimates=estimates,
         events=events,
+        preemption=preemption,
+        decide_every=decide_every,
         engine=engine,
         seed=seed,
         save_time=save_time,

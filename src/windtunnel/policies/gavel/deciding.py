@@ -16,11 +16,11 @@ from windtunnel.policies.gavel.closed_forms import equal_split
 from windtunnel.policies.gavel.fairness import believed
 from windtunnel.policies.gavel.instance import Entity, Instance
 from windtunnel.policies.gavel.standing import StandingMaxMin
-from windtunnel.sim.rounds.contract import ALONE, Decision
+from windtunnel.policies.gavel.work import ALONE, Decision
 
 if TYPE_CHECKING:
     from windtunnel.policies.gavel.in_rounds import GavelPolicy
-    from windtunnel.sim.rounds.contract import Work
+    from windtunnel.policies.gavel.work import Work
 
 #: Shares below this are a solver's dust.
 _DUST = 1e-9
@@ -31,7 +31,7 @@ _MOST_KINDS = 200
 
 
 class Shares:
-    """Decides on shares of the jobs that are here; see `windtunnel.sim.rounds.Allocator`.
+    """Decides on shares of the jobs that are here; see `windtunnel.policies.gavel.work.Allocator`.
 
     Args:
         policy: which policy, and its parameters.

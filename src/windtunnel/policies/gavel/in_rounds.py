@@ -1,7 +1,7 @@
 """``gavel:<policy>``: an allocation policy as the policy of a run, with its parameters.
 
-The shares are computed by `windtunnel.policies.gavel.allocate`; `windtunnel.sim.rounds` makes
-them real. The policy itself is only a description: `windtunnel.study.gavel_rounds` runs it.
+The shares are computed by `windtunnel.policies.gavel.allocate`; a mechanism makes them real. The
+policy itself is only a description: `windtunnel.study.gavel_rounds` runs it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from windtunnel.sim.contract import Start
 
 PREFIX = "gavel:"
-#: How shares become GPUs (`windtunnel.sim.rounds`): by seconds owed, as published, or exactly.
-MECHANISMS: tuple[str, ...] = ("owed", "published", "ideal")
+#: How shares become GPUs: by deficits (`windtunnel.policies.gavel.rounds`), as published, or exactly.
+MECHANISMS: tuple[str, ...] = ("deficit", "published", "ideal")
 #: Dollars per GPU hour where none are given: those in the published code.
 PRICES = {"v100": 0.74, "p100": 0.43, "k80": 0.135}
 #: Rules inside an entity.
@@ -54,7 +54,7 @@ class GavelPolicy(Policy):
         allocation: str,
         *,
         round: float = 360.0,  # noqa: A002 - the field's word
-        mechanism: str = "owed",
+        mechanism: str = "deficit",
         gap: float = 1920.0,
         partitions: float = 1,
         alpha: float = 1.0,

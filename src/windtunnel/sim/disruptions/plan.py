@@ -108,6 +108,16 @@ class Plan:
     seed: int
     notes: tuple[str, ...]
 
+    def changes(self) -> list[tuple[float, int, int]]:
+        """Return the holds known in advance, in order: time, 1 begins or 0 ends, place in holds."""
+        return sorted(
+            (time, begins, index)
+            for index, hold in enumerate(self.holds)
+            if hold.planned
+            for time, begins in ((hold.begin, 1), (hold.end, 0))
+            if math.isfinite(time)
+        )
+
     def job_random(self, row: int) -> np.random.Generator:
         """Return the generator of one job's failures, by its row in the jobs table."""
         return _random(self.seed, _JOB, row)
@@ -341,3 +351,20 @@ def _access(disruptions: Disruptions, problem: Problem) -> tuple[tuple[int, ...]
             if any(column[row] in names for column, names in lists):
                 groups[job] = (*groups[job], index + 1)
     return tuple(groups)
+
+
+def failed_in_vain(problem: Problem, job: int, count: int, now: float) -> SpecError:
+    """Return what is raised when a job has failed too often in a row.
+
+    Args:
+        problem: jobs and cluster.
+        job: which.
+        count: how often.
+        now: s.
+    """
+    name = quote(problem.jobs.job_id[problem.rows[job]])
+    return SpecError(
+        "disruptions",
+        f"job {name} has failed {count:,} times in a row by t={now:g} s and saved "
+        "nothing; expected a shorter checkpoint interval, rarer failures or a horizon.",
+    )

@@ -38,7 +38,7 @@ class FreeShares(FreeNodes):
             ValueError: they are not free.
         """
         for node, gpus in where:
-            if not self._room(node, gpus, option):
+            if not self._room(node, gpus, option, hidden=True):
                 cores = cores_on(option, gpus) / CORE_UNITS
                 raise ValueError(f"node {node} has no {gpus} GPUs with {cores:g} cores free")
             if not self.unlimited[node]:
@@ -100,6 +100,8 @@ class FreeShares(FreeNodes):
             where.append((best, gpus))
         return where
 
-    def _room(self, node: int, gpus: int, option: Option) -> bool:
+    def _room(self, node: int, gpus: int, option: Option, *, hidden: bool = False) -> bool:
+        """Return whether there is room on a node; ``hidden``: though it is withheld."""
         enough = self.unlimited[node] or self.free_cores[node] >= cores_on(option, gpus)
-        return enough and self.free[node] >= gpus
+        free = self.free_units(node) if hidden else self.free[node]
+        return enough and free >= gpus

@@ -13,8 +13,9 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from windtunnel.sim.power.ledger import PoweredLedger
+    from windtunnel.sim.power.contract import PoweredRun
     from windtunnel.sim.power.plan import Pieces, ShiftPlan
+    from windtunnel.sim.problem import Problem
 
 
 class Shifter:
@@ -22,17 +23,19 @@ class Shifter:
 
     Args:
         plan: deadlines, lengths and forecast.
-        ledger: the run.
+        problem: the jobs.
+        run: the run.
     """
 
-    def __init__(self, plan: ShiftPlan, ledger: PoweredLedger) -> None:
-        self.plan = plan
-        self.ledger = ledger
+    def __init__(self, plan: ShiftPlan, problem: Problem, run: PoweredRun) -> None:
+        self.plan, self.run = plan, run
+        self._duration: list[float] = problem.duration.tolist()
         #: Heap of (when a held job is let in, job).
         self._let_in: list[tuple[float, int]] = []
         #: Heap of (when a running job is looked at, job, its stay).
         self._looks: list[tuple[float, int, int]] = []
-        self._stays = 0
+        #: Running jobs' stays that have been looked at.
+        self._known: dict[int, int] = {}
 
     @property
     def held(self) -> int:
@@ -64,39 +67,39 @@ class Shifter:
 
     def started(self, now: float) -> None:
         """Note who has been started at this instant."""
-        stays = self.ledger.stays
-        for number in range(self._stays, len(stays)):
-            stay = stays[number]
-            if self.plan.interruptible and math.isnan(stay.end):
-                self._look_again(stay.job, number, now)
-        self._stays = len(stays)
+        if not self.plan.interruptible:
+            return
+        known = {job: self.run.stay_of(job) for job in self.run.running_jobs()}
+        for job, stay in known.items():
+            if self._known.get(job) != stay:
+                self._look_again(job, stay, now)
+        self._known = known
 
     def to_pause(self, now: float) -> list[int]:
         """Return the running jobs that are stopped now, and hold them until they go on."""
         found = []
         looks = self._looks
         while looks and looks[0][0] <= now:
-            _, job, number = heapq.heappop(looks)
-            if not self._runs_on(job, number):
+            _, job, stay = heapq.heappop(looks)
+            if not self._runs_on(job, stay):
                 continue
-            pieces = self._pieces(job, self._left(job, now), now)
+            left = self._left(job, now)
+            pieces = self._pieces(job, left + self.run.resume_cost(job), now)
             if pieces and pieces[0][0] > now:
                 heapq.heappush(self._let_in, (pieces[0][0], job))
                 found.append(job)
             else:
-                self._look_again(job, number, now)
+                self._look_again(job, stay, now)
         return found
 
-    def _runs_on(self, job: int, number: int) -> bool:
-        stay = self.ledger.running.get(job)
-        return stay is not None and stay is self.ledger.stays[number]
+    def _runs_on(self, job: int, stay: int) -> bool:
+        return job in self.run.running_jobs() and self.run.stay_of(job) == stay
 
     def _left(self, job: int, now: float) -> float:
-        """Return the seconds a running job is believed to need yet, if it is stopped now."""
-        known = self.plan.length[job] - self.ledger.attained(job, now)[0]
-        if self.plan.length[job] == self.ledger.problem.duration[job]:
-            known = self.ledger.time_left(job, now)
-        return known + self.ledger.overhead
+        """Return the seconds a running job is believed to need yet."""
+        if self.plan.length[job] == self._duration[job]:
+            return self.run.time_left(job, now)
+        return self.plan.length[job] - self.run.attained(job, now)[0]
 
     def _pieces(self, job: int, left: float, now: float) -> Pieces:
         """Return when the rest of a job is best run; empty = now, and without a pause."""
@@ -105,12 +108,12 @@ class Shifter:
             return ()
         return self.plan.pieces(left, now, deadline)
 
-    def _look_again(self, job: int, number: int, now: float) -> None:
-        pieces = self._pieces(job, self._left(job, now) - self.ledger.overhead, now)
+    def _look_again(self, job: int, stay: int, now: float) -> None:
+        pieces = self._pieces(job, self._left(job, now), now)
         if not pieces:
             return
         begin, end = pieces[0]
         if begin > now:  # it runs at a time that is not its best
             end = min(begin, self.plan.next_change(now))
-        if end < math.inf:
-            heapq.heappush(self._looks, (end, job, number))
+        if now < end < math.inf:  # what is left may be a rounding
+            heapq.heappush(self._looks, (end, job, stay))

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 from windtunnel.sim.power.ces import Ces
 
 if TYPE_CHECKING:
-    from windtunnel.sim.power.ledger import PoweredLedger
+    from collections.abc import Callable
+
+    from windtunnel.sim.power.contract import PoweredRun
     from windtunnel.sim.power.plan import SleepPlan
 
 
@@ -24,19 +26,29 @@ class Sleeper:
 
     Args:
         plan: the rule and its times.
-        ledger: the run.
+        nodes: how many there are.
+        run: the run.
         first: when the first step begins, s.
+        draw_more: (node, 1 it is called or -1 it sleeps) -> whether the power cap allows that; if
+            so it counts from now on.
+
+    Attributes:
+        asleep: node -> place of its sleep in ``sleeps``.
+        waking: heap of (when it is ready, node).
+        sleeps: [node, when it fell asleep, when it was called (NaN = it sleeps)], s.
+        wakes: nodes called in all.
     """
 
-    def __init__(self, plan: SleepPlan, ledger: PoweredLedger, first: float) -> None:
-        self.plan = plan
-        self.ledger = ledger
-        self.nodes = len(ledger.problem.sizes)
-        self.rule = Ces(plan.rule, self.nodes)
-        #: Node -> place of its sleep in the ledger's list.
+    def __init__(
+        self, plan: SleepPlan, nodes: int, run: PoweredRun, first: float,
+        draw_more: Callable[[int, int], bool],
+    ) -> None:  # fmt: skip
+        self.plan, self.nodes, self.run, self.draw_more = plan, nodes, run, draw_more
+        self.rule = Ces(plan.rule, nodes)
         self.asleep: dict[int, int] = {}
-        #: Heap of (when it is ready, node).
         self.waking: list[tuple[float, int]] = []
+        self.sleeps: list[list[float]] = []
+        self.wakes = 0
         self._first = first
         self._step = 0
         self._peak = 0
@@ -51,18 +63,16 @@ class Sleeper:
         """Let jobs use the nodes that are ready; return whether there are any."""
         ready = False
         while self.waking and self.waking[0][0] <= now:
-            self.ledger.free.restore(heapq.heappop(self.waking)[1])
+            self.run.restore(heapq.heappop(self.waking)[1])
             ready = True
-        if ready:
-            self.ledger.given_back()
         return ready
 
-    def look(self, now: float) -> None:
-        """Ask the rule if it is time, and let nodes sleep or wake."""
-        in_use = len(self.ledger.users)
-        self._peak = max(self._peak, in_use)
+    def look(self, now: float) -> bool:
+        """Ask the rule if it is time, and let nodes sleep or wake; return whether any did."""
         if now < self._next_step():
-            return
+            return False
+        in_use = len(self.run.nodes_in_use())
+        self._peak = max(self._peak, in_use, self.run.most_nodes_in_use())
         self._step += 1
         used, self._peak = self._peak, in_use
         self._used.append(used)
@@ -73,29 +83,17 @@ class Sleeper:
         elif target > awake:
             self._wake(target - awake, now, ())
         self.rule.active = self.nodes - len(self.asleep)
+        return self.rule.active != awake
 
     def wake_for_waiting(self, now: float) -> None:
         """Call the nodes that waiting jobs would get, and the rule's buffer of others."""
-        ledger = self.ledger
-        self._peak = max(self._peak, len(ledger.users))
-        if not self.asleep or not ledger.waiting:
+        run = self.run
+        if not self.asleep or not run.waiting_jobs():
             return
-        shown = ledger.free.copy()
-        for node in [*self.asleep, *(node for _, node in self.waking)]:
-            shown.restore(node)
-        needed: dict[int, None] = {}
-        hopeless: set[int] = set()
-        for job in ledger.waiting:
-            if ledger.class_of[job] in hopeless:
-                continue
-            where = ledger.placement.place(shown, ledger.demand[job])
-            if where is None or not ledger.affords(job, where):
-                hopeless.add(ledger.class_of[job])
-                continue
-            shown.take(where, ledger.demand[job])
-            needed |= {node: None for node, _ in where if node in self.asleep}
+        shown = [*self.asleep, *(node for _, node in self.waking)]
+        needed = tuple(node for node in run.nodes_for_waiting(shown) if node in self.asleep)
         if needed:
-            self._wake(len(needed) + self.plan.rule.buffer, now, tuple(needed))
+            self._wake(len(needed) + self.plan.rule.buffer, now, needed)
             self.rule.woken(self.nodes - len(self.asleep))
 
     def _next_step(self) -> float:
@@ -110,30 +108,20 @@ class Sleeper:
         return [float(self._used[i]) if 0 <= i < now else float(used) for i in places]
 
     def _put_to_sleep(self, number: int, now: float) -> None:
-        ledger = self.ledger
-        ready = {node for _, node in self.waking}
-        idle = [
-            node
-            for node in range(self.nodes - 1, -1, -1)
-            if node not in ledger.users and node not in self.asleep and node not in ready
-        ]
+        taken = {*self.run.nodes_in_use(), *self.asleep, *(node for _, node in self.waking)}
+        idle = [node for node in range(self.nodes - 1, -1, -1) if node not in taken]
         for node in idle[:number]:
-            ledger.free.withhold(node)
-            self.asleep[node] = len(ledger.sleeps)
-            ledger.sleeps.append([node, now, math.nan])
-            if ledger.plan.cap is not None:
-                ledger.add_base(-ledger.cap.wake_w[node])
+            self.run.withhold(node)
+            self.asleep[node] = len(self.sleeps)
+            self.sleeps.append([node, now, math.nan])
+            self.draw_more(node, -1)
 
     def _wake(self, number: int, now: float, wanted: tuple[int, ...]) -> None:
         """Call so many nodes as the cap allows: those wanted, then the lowest by index."""
-        ledger = self.ledger
         others = sorted(node for node in self.asleep if node not in wanted)
         for node in [*wanted, *others][:number]:
-            if ledger.plan.cap is not None:
-                ledger.add_base(ledger.cap.wake_w[node])
-                if ledger.floor_sum > max(ledger.budget, 0):
-                    ledger.add_base(-ledger.cap.wake_w[node])
-                    return
-            ledger.sleeps[self.asleep.pop(node)][2] = now
-            ledger.wakes += 1
+            if not self.draw_more(node, 1):
+                return
+            self.sleeps[self.asleep.pop(node)][2] = now
+            self.wakes += 1
             heapq.heappush(self.waking, (now + self.plan.wake_time, node))

@@ -204,7 +204,7 @@ class Expedition:
 
 def versions() -> dict[str, str]:
     """Return what decides results besides the study: windtunnel and what it computes with."""
-    names = ("numpy", "numba", "pyarrow")
+    names = ("numpy", "pyarrow")
     return {
         "windtunnel": windtunnel.__version__,
         "python": platform.python_version(),

@@ -1,0 +1,124 @@
+"""What the kernel has logged, as a `Flight` in the order of the jobs table."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from windtunnel.sim.flight import (
+    FAILED,
+    FINISHED,
+    NOT_SUBMITTED,
+    REJECTED,
+    RUNNING,
+    WAITING,
+    Flight,
+    Interruptions,
+)
+from windtunnel.sim.places import places
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from windtunnel.sim.problem import Problem
+
+
+class ByRow:
+    """Brings arrays by arrival number into the order of the jobs table.
+
+    Args:
+        problem: says which row each flown job is.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.rows, self.total = problem.rows, len(problem.jobs)
+        self.is_same = len(self.rows) == self.total and bool((np.diff(self.rows) > 0).all())
+
+    def __call__(self, values: Any, missing: float, kind: Any = None) -> np.ndarray:
+        """Return values by row, ``missing`` for the jobs that were not flown."""
+        values = np.asarray(values)
+        if self.is_same:
+            return values if kind is None else values.astype(kind)
+        result = np.full(self.total, missing, dtype=values.dtype if kind is None else kind)
+        result[self.rows] = values
+        return result
+
+
+def as_flight(
+    problem: Problem,
+    columns: Mapping[str, np.ndarray],
+    horizon: float,
+    points: int,
+    *,
+    slowed: bool,
+) -> Flight:
+    """Return the log as a flight.
+
+    Args:
+        problem: the jobs.
+        columns: the kernel's arrays, by arrival number and by stay.
+        horizon: where the run was cut, s; inf = it ran to its end.
+        points: decisions.
+        slowed: jobs ran at other rates than 1.
+    """
+    by_row = ByRow(problem)
+    count = len(problem.rows)
+    job, begin, end = (columns[name] for name in ("stay_job", "stay_start", "stay_end"))
+    state = columns["status"][:count]
+    # A stay is written after the job's last; the first start is the one that is written last here.
+    start = np.full(count, math.nan)
+    start[job[::-1]] = begin[::-1]
+    last = np.full(count, math.nan)
+    last[job] = end
+    over = (state == FINISHED) | (state == FAILED)
+    last[~over] = math.nan
+    held = np.where(np.isnan(end), horizon, end) - begin
+    status = state.copy()
+    status[state > FAILED] = WAITING
+    status[problem.submit > horizon] = NOT_SUBMITTED
+    status[(state == NOT_SUBMITTED) & (problem.submit <= horizon)] = WAITING
+    status[state == RUNNING] = RUNNING
+    preemptions = columns["preemptions"]
+    if len(preemptions) != count:
+        preemptions = np.zeros(count, dtype=np.int64)
+    return Flight(
+        start=by_row(start, math.nan),
+        end=by_row(last, math.nan),
+        run_time=by_row(np.bincount(job, weights=held, minlength=count), 0.0),
+        preemptions=by_row(preemptions, 0, np.int64),
+        status=by_row(status, REJECTED, np.int8),
+        segment_job=problem.rows[job],
+        segment_start=begin,
+        segment_end=end,
+        **vars(places(problem, job, columns["stay_first"], (columns["nodes"], columns["grants"]))),
+        scheduling_points=points,
+        slowdown_time=by_row(columns["slowed"], 0.0) if slowed else None,
+    )
+
+
+def interruptions_of(
+    problem: Problem,
+    columns: Mapping[str, np.ndarray],
+    failures: np.ndarray,
+    ups: tuple[np.ndarray, np.ndarray],
+) -> Interruptions:
+    """Return what disruptions did to a run.
+
+    Args:
+        problem: the jobs.
+        columns: the kernel's arrays.
+        failures: Int array (m,), how often each job failed.
+        ups: when the GPU units that are up changed, s, and to what.
+    """
+    by_row = ByRow(problem)
+    return Interruptions(
+        useful_time=by_row(columns["useful"], 0.0),
+        overhead_time=by_row(columns["overhead"], 0.0),
+        lost_time=by_row(columns["lost"], 0.0),
+        failures=by_row(failures, 0),
+        restarts=by_row(columns["restarts"], 0),
+        up_time=np.array(ups[0]),
+        up_gpus=ups[1] / problem.units,
+    )

@@ -1,0 +1,75 @@
+"""`Shapes`: options of elastic jobs as kinds of demands on the kernel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from windtunnel import kernel
+from windtunnel.cluster.free import EVERY_NODE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from windtunnel.sim.contract import Placement
+    from windtunnel.sim.elastic.work import Option, Work
+    from windtunnel.sim.problem import Problem
+
+
+class Shapes:
+    """What an elastic run's jobs can ask for.
+
+    Args:
+        problem: jobs and cluster, with nodes and whole GPUs.
+        placement: where plain numbers of GPUs go.
+        works: what each flown job is.
+        cores: thousandths of cores of each node, None = not constrained.
+        access: the reservations of each access set.
+
+    Attributes:
+        free: the kernel's free state.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        placement: Placement,
+        works: Sequence[Work],
+        cores: Sequence[int | None],
+        access: Sequence[tuple[int, ...]],
+    ) -> None:
+        self.works, self.cores = works, cores
+        self.free: Any = kernel.FreeShapes(problem, placement, access, cores)
+        allowed = [getattr(demand, "allowed", EVERY_NODE) for demand in problem.demands]
+        #: Bitset of the nodes that each job may use.
+        self.allowed: list[int] = [allowed[number] for number in problem.demand_of.tolist()]
+        self._kinds: dict[tuple[tuple[int, ...], int, int], int] = {}
+        self._options: dict[int, Option] = {}
+
+    def kind(self, job: int, option: Option) -> int:
+        """Return the number of what a job asks for in an option."""
+        asked = option.shape, option.num_cpus, self.allowed[job]
+        found = self._kinds.get(asked)
+        if found is None:
+            found = self._kinds[asked] = self.free.add_shape(*asked)
+            self._options[found] = option
+        return found
+
+    def option(self, kind: int) -> Option:
+        """Return an option that a kind stands for."""
+        return self._options[kind]
+
+    def requested(self) -> np.ndarray:
+        """Return what each job's user asked for, Int32 array (m,) of kinds."""
+        kinds = [self.kind(job, work.requested) for job, work in enumerate(self.works)]
+        return np.array(kinds, dtype=np.int32)
+
+    def work(self) -> np.ndarray:
+        """Return each job's work, seconds in the option that its user asked for, (m,)."""
+        seconds = [work.iterations * work.requested.iteration_time for work in self.works]
+        return np.array(seconds, dtype=np.float64)
+
+    def penalties(self) -> np.ndarray:
+        """Return what each launch costs each job, s, (m,)."""
+        return np.array([work.penalty for work in self.works], dtype=np.float64)

@@ -1,0 +1,119 @@
+"""`ElasticView`: what policies that resize jobs see besides; on the compiled engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from windtunnel import kernel
+from windtunnel.errors import SpecError
+from windtunnel.sim.elastic.nodes import FreeShares
+from windtunnel.sim.jobs import JobView
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from windtunnel.cluster.free import Where
+    from windtunnel.sim.elastic.work import Option, Work
+
+
+class ElasticView(kernel.ClusterView):  # type: ignore[misc, name-defined] # of the compiled kernel
+    """The cluster at this instant, with the jobs' options."""
+
+    def work(self, job: JobView) -> Work:
+        """Return what the job is: iterations, what was asked for, penalty, whether guaranteed."""
+        work: Work = self.driver.works[self.deciding.active(job)]
+        return work
+
+    def options(self, job: JobView) -> tuple[Option, ...]:
+        """Return every way in which the job can run on this cluster, fewest GPUs first."""
+        return self.work(job).options
+
+    def option(self, job: JobView) -> Option | None:
+        """Return how the job runs, or None if it waits."""
+        number = self.deciding.active(job)
+        option: Option | None = self.deciding.option_of(number) if job.running else None
+        return option
+
+    def iterations_left(self, job: JobView) -> float:
+        """Return the iterations that the job has left, as a fraction within one."""
+        return max(0.0, job.remaining / self.work(job).requested.iteration_time)
+
+    def time_left(self, job: JobView, option: Option | None = None) -> float:
+        """Return the seconds until a job completes.
+
+        Args:
+            job: an active job.
+            option: as if it were launched in this option now; None = as a running job goes on.
+        """
+        if option is None:
+            seconds: float = self.deciding.until_end(self.deciding.active(job))
+            return seconds
+        return self.work(job).penalty + self.iterations_left(job) * option.iteration_time
+
+    def place(self, job: JobView, option: Option, without: Sequence[JobView] = ()) -> Where | None:
+        """Return where an option of a job would go, or None.
+
+        Args:
+            job: an active job; what it holds counts as free.
+            option: one of its options.
+            without: running jobs whose places count as free, too.
+        """
+        number = self.deciding.active(job)
+        gone = [number, *(self.deciding.active(other) for other in without)]
+        where: Where | None = self.fit_without(number, self.driver.shapes.kind(number, option), gone)
+        return where
+
+    def fit(
+        self,
+        job: JobView | float,
+        gpu_types: Iterable[str | None] | None = None,
+        without: Sequence[JobView] = (),
+    ) -> Where | None:
+        """Return where a job would go as its user asked, or so many GPUs of any node; or None.
+
+        Args:
+            job: an active job, or a number of GPUs.
+            gpu_types: of a number of GPUs only; None = wherever it fits.
+            without: running jobs whose places count as free.
+
+        Raises:
+            SpecError: GPU types for a job, whose options are of those that it accepts anyway.
+        """
+        if not isinstance(job, JobView):
+            where: Where | None = super().fit(job, gpu_types, without)
+            return where
+        if gpu_types is not None:
+            raise SpecError("gpu_types", "an elastic job's options are of the types it accepts.")
+        return self.place(job, self.work(job).requested, without)
+
+    def place_in(self, free: FreeShares, job: JobView, option: Option) -> Where | None:
+        """Return where an option of a job would go with so much free, or None."""
+        number = self.deciding.active(job)
+        allowed, groups = self.driver.shapes.allowed[number], self.driver.groups(number)
+        shown: Any = free.opened(groups) if groups else free
+        if groups and shown.shown:
+            inside = shown.copy()
+            for node in range(len(free.sizes)):
+                if node not in shown.shown:
+                    inside.withhold(node)
+            where: Where | None = inside.place(option, allowed)
+            if where is not None:
+                return where
+        found: Where | None = shown.place(option, allowed)
+        return found
+
+    def fits(self, job: JobView, option: Option, where: Where) -> bool:
+        """Return whether a place is free for an option, what the job holds counting as free."""
+        number = self.deciding.active(job)
+        kind = self.driver.shapes.kind(number, option)
+        return bool(self.deciding.fits_without(number, where, kind))
+
+    @property
+    def free_state(self) -> FreeShares:
+        """A copy of what is free on each node, to plan with."""
+        free = FreeShares(self.driver.problem.sizes.tolist(), self.driver.shapes.cores)
+        for job in self.running:
+            free.take(self.where(job), self.option(job))
+        for node, group in self.driver.free.held():
+            free.withhold(node, group)
+        return free

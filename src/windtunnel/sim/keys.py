@@ -1,0 +1,95 @@
+"""Keys of tier-2 policies: of one job, or of many at once as arrays; the same on every engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from windtunnel.errors import PolicyError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from windtunnel.sim.contract import Policy
+    from windtunnel.sim.problem import Problem
+
+
+class JobsView:
+    """The jobs that a ``key(jobs, now)`` is asked for: ``jobs.num_gpus``, ``jobs.remaining`` ...
+
+    Every attribute is an array of shape (len(jobs),): the columns of the jobs table, and as a
+    `JobView` has them ``number``, ``row``, ``remaining``, ``run_time`` and ``running``.
+
+    Args:
+        numbers: Int array (k,), arrival numbers.
+        columns: (numbers, name) -> the array.
+    """
+
+    def __init__(
+        self, numbers: np.ndarray, columns: Callable[[np.ndarray, str], np.ndarray]
+    ) -> None:
+        self._numbers = numbers
+        self._columns = columns
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getattr__(self, name: str) -> np.ndarray:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        found = self._columns(self._numbers, name)
+        self.__dict__[name] = found
+        return found
+
+
+def columns_of(
+    problem: Problem,
+    attained: Callable[[int], tuple[float, float]],
+    is_running: Callable[[int], bool],
+) -> Callable[[np.ndarray, str], np.ndarray]:
+    """Return what a `JobsView` of an engine in plain Python looks its columns up with.
+
+    Args:
+        problem: the jobs.
+        attained: job -> (seconds on GPUs, work left) at this instant.
+        is_running: whether a job holds GPUs.
+    """
+
+    def column(numbers: np.ndarray, name: str) -> np.ndarray:
+        jobs: Sequence[int] = numbers.tolist()
+        if name == "number":
+            return numbers
+        if name == "running":
+            return np.array([is_running(job) for job in jobs], dtype=bool)
+        if name in ("run_time", "remaining"):
+            place = 0 if name == "run_time" else 1
+            return np.array([attained(job)[place] for job in jobs], dtype=np.float64)
+        rows = problem.rows[numbers]
+        found: np.ndarray = rows if name == "row" else getattr(problem.jobs, name)[rows]
+        return found
+
+    return column
+
+
+def checked_keys(policy: Policy, jobs: JobsView, now: float) -> np.ndarray:
+    """Return the keys of many jobs at ``now`` (s), checked: Float array (len(jobs),).
+
+    Raises:
+        PolicyError: not numbers, another shape, or NaN for some job (which is named).
+    """
+    given: Any = policy.key(jobs, now)  # type: ignore[arg-type] # many jobs, as it asks for
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        message = f"key did not return numbers ({error})"
+        raise PolicyError(policy.label, message, time=now) from error
+    if values.shape != (len(jobs),):
+        message = f"key returned shape {values.shape}; expected ({len(jobs)},), one a job"
+        raise PolicyError(policy.label, message, time=now)
+    values = values + 0.0  # no -0.0: equal keys have equal bits
+    bad = np.flatnonzero(np.isnan(values))
+    if len(bad):
+        job = jobs.job_id[bad[0]]
+        raise PolicyError(policy.label, "key is NaN", time=now, job=job)
+    return values

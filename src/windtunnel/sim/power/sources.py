@@ -1,0 +1,325 @@
+"""`PowerSources`: what policies of power do by themselves, in order of time, on any engine.
+
+At an instant, after completions, arrivals and outages: the cap changes, nodes that were called are
+awake, shifted jobs enter the queue or leave their GPUs for a better time, jobs beyond the cap are
+stopped, newest first; once in a while nodes fall asleep. After the decisions nodes are called for
+the jobs that wait, and limits are chosen. Nobody is started who would take the draw over the cap,
+every running job counted at the least that it can be brought to: so draw <= cap at any time.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from windtunnel.errors import SpecError, quote
+from windtunnel.sim.flight import PowerRecord
+from windtunnel.sim.power.limits import Limits
+from windtunnel.sim.power.plan import NANO
+from windtunnel.sim.power.shifting import Shifter
+from windtunnel.sim.power.sleeper import Sleeper
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from windtunnel.sim.power.contract import PoweredRun
+    from windtunnel.sim.power.plan import PowerPlan
+    from windtunnel.sim.power.watts import Watts
+    from windtunnel.sim.problem import Problem
+
+#: Cuts of one job after which it will never get anywhere.
+MAX_CUTS = 10_000
+
+
+class PowerSources:
+    """The policies of power of a run.
+
+    An engine calls, at each instant: ``begin_instant``; ``holds`` for each job that arrives;
+    ``apply``; after all decisions ``after_decisions``; then ``choose_limits``.
+
+    Args:
+        plan: the policies.
+        problem: the jobs.
+        run: what the engine lends.
+        watts: what jobs draw; None = there is no cap.
+        chooses_limits: jobs' power limits are chosen here; else the engine does.
+
+    Attributes:
+        cap_w: W that the facility may draw now; inf = no cap.
+        slow: running job -> by how much its power limit slows it.
+    """
+
+    def __init__(
+        self,
+        plan: PowerPlan,
+        problem: Problem,
+        run: PoweredRun,
+        watts: Watts | None,
+        *,
+        chooses_limits: bool = True,
+    ) -> None:
+        self.plan, self.problem, self.run, self.watts = plan, problem, run, watts
+        first = float(problem.submit[0]) if len(problem.submit) else 0.0
+        self.cap_w, self.base_w, self.budget = math.inf, 0.0, NANO**3
+        self._rows: Iterator[tuple[float, float]] = iter(())
+        self._next_cap: tuple[float, float] = (math.inf, math.inf)
+        if plan.cap is not None:
+            self.base_w = plan.cap.base_w
+            self._rows = plan.cap.rows(first)
+            self._set_cap(next(self._rows)[1])
+            self._next_cap = next(self._rows, (math.inf, math.inf))
+        self.shifter = None if plan.shift is None else Shifter(plan.shift, problem, run)
+        self.sleeper = None
+        if plan.sleep is not None:
+            nodes = len(problem.sizes)
+            self.sleeper = Sleeper(plan.sleep, nodes, run, first, self._draw_more)
+        self.limits = None
+        if watts is not None and plan.throttles and chooses_limits:
+            self.limits = Limits(run, watts)
+        self.slow: dict[int, float] = {} if self.limits is None else self.limits.slow
+        self._before, self._was_capped, self._capped_time = first, False, 0.0
+        self._held_until = [math.nan] * len(problem.rows)
+        self._cuts: dict[int, int] = {}
+        self._pauses = 0
+
+    # When.
+
+    @property
+    def held(self) -> int:
+        """Jobs that arrived, or ran, and are let into the queue later."""
+        return 0 if self.shifter is None else self.shifter.held
+
+    @property
+    def certain(self) -> int:
+        """Changes that will come: jobs let into the queue later, nodes that are waking."""
+        return self.held + (0 if self.sleeper is None else len(self.sleeper.waking))
+
+    @property
+    def period(self) -> float:
+        """Seconds after which the cap repeats; 0 = it does not change."""
+        changes = self.plan.cap is not None and self.plan.cap.period < math.inf
+        return self.plan.cap.period if changes and self.plan.cap is not None else 0.0
+
+    @property
+    def has_asleep(self) -> bool:
+        """Whether nodes sleep that have not been called."""
+        return self.sleeper is not None and bool(self.sleeper.asleep)
+
+    @property
+    def cap_changes(self) -> bool:
+        """Whether the cap will change."""
+        return self._next_cap[0] < math.inf
+
+    def next_time(self) -> float:
+        """Return when something happens next, s; never once every job is over."""
+        run = self.run
+        if not run.unfinished:
+            return math.inf
+        others = self.next_but_cap()
+        if self.cap_changes and (run.running_jobs() or run.waiting_jobs()):
+            return min(self._next_cap[0], others)
+        return others
+
+    @property
+    def next_cap(self) -> float:
+        """When the cap changes next, s; of interest only while jobs run or wait."""
+        return self._next_cap[0]
+
+    def next_but_cap(self) -> float:
+        """Return when something else happens next, s."""
+        times = [math.inf]
+        if self.shifter is not None:
+            times.append(self.shifter.next_time())
+        if self.sleeper is not None:
+            times.append(self.sleeper.next_time())
+        return min(times)
+
+    # At an instant.
+
+    def begin_instant(self, now: float) -> None:
+        """Book the time since the last instant."""
+        if self._was_capped:
+            self._capped_time += now - self._before
+        self._before = now
+
+    def holds(self, job: int, now: float) -> bool:
+        """Return whether a job that arrives is held for a better time; else it is in the queue."""
+        if self.shifter is not None and self.shifter.holds(job, now):
+            return True
+        self._held_until[job] = now
+        return False
+
+    def note_arrivals(self, times: np.ndarray) -> None:
+        """Note when each job came into the queue, where nobody was held, s; NaN = it did not."""
+        self._held_until = times.tolist()
+
+    def apply(self, now: float) -> bool:
+        """Let happen what is due; return whether that calls for a decision."""
+        run, news, cap = self.run, False, None
+        while self._next_cap[0] <= now:
+            cap = self._next_cap[1]
+            self._next_cap = next(self._rows, (math.inf, math.inf))
+        if cap is not None:
+            self._set_cap(cap)
+            news = True
+        if self.sleeper is not None:
+            news |= self.sleeper.rouse(now)
+        if self.shifter is not None:
+            news |= self._shift(self.shifter, now)
+        while run.floor_sum() > max(self.budget, 0):
+            job = next(job for job in reversed(run.running_jobs()) if run.floor(job) > 0)
+            self._cut(job, now)
+            news = True
+        if self.sleeper is not None:
+            news |= self.sleeper.look(now)
+        return news
+
+    def after_decisions(self, now: float) -> None:
+        """Look at who was started, and call nodes for those who wait."""
+        self._was_capped = self.run.lacks_power() and bool(self.run.waiting_jobs())
+        if self.shifter is not None:
+            self.shifter.started(now)
+        if self.sleeper is not None:
+            self.sleeper.wake_for_waiting(now)
+
+    def choose_limits(self, now: float) -> list[int]:
+        """Choose running jobs' limits anew; return the jobs whose ``slow`` has changed."""
+        if self.limits is None:
+            return []
+        changed = self.limits.choose(now, self.budget)
+        self.slow = self.limits.slow
+        return changed
+
+    # What backfilling knows of the future.
+
+    def wakes_after(self, now: float) -> list[tuple[float, int]]:
+        """Return (when, node) of nodes that are waking, or could be woken now, in order."""
+        if self.sleeper is None:
+            return []
+        called = now + self.sleeper.plan.wake_time
+        asleep = [(called, node) for node in sorted(self.sleeper.asleep)]
+        return sorted([*self.sleeper.waking, *asleep])
+
+    def caps_after(self, now: float, last: float) -> Iterator[tuple[float, float]]:
+        """Yield (when, W) of the cap's changes after ``now``, for a period beyond ``last`` (s)."""
+        cap = self.plan.cap
+        if cap is None or cap.period == math.inf:
+            return
+        rows = cap.rows(now)
+        next(rows)
+        for time, watts in rows:
+            if time > last + cap.period:
+                return
+            yield time, watts
+
+    def cap_at(self, time: float) -> float:
+        """Return the cap that holds at a time, W."""
+        cap = self.plan.cap
+        return math.inf if cap is None else next(cap.rows(time))[1]
+
+    def budget_at(self, cap_w: float) -> int:
+        """Return what jobs may add under a cap, nanowatts, with the nodes awake that are now."""
+        return NANO**3 if self.watts is None else self.watts.budget_at(cap_w, self.base_w)
+
+    # The record.
+
+    def record(
+        self,
+        levels: tuple[np.ndarray, np.ndarray, np.ndarray],
+        by_row: Callable[[Any, float], np.ndarray],
+        *,
+        capped_time: float | None = None,
+    ) -> PowerRecord:
+        """Return what the policies did.
+
+        Args:
+            levels: where each stay's power limits begin, when each began to hold, which it was; see
+                `windtunnel.sim.flight.PowerRecord`.
+            by_row: (values by arrival number, missing) -> an array in the order of the jobs table.
+            capped_time: s in which somebody waited for power alone; None = as it was kept here.
+        """
+        offset, began, level = levels
+        sleeps = np.array([] if self.sleeper is None else self.sleeper.sleeps, dtype=np.float64)
+        sleeps = sleeps.reshape(-1, 3)
+        deadline = np.full(len(self.problem.rows), math.nan)
+        if self.plan.shift is not None:
+            deadline = np.array(self.plan.shift.deadline, dtype=np.float64)
+        return PowerRecord(
+            level_offset=offset,
+            level_start=began,
+            level=level,
+            capped_time=self._capped_time if capped_time is None else capped_time,
+            num_cuts=sum(self._cuts.values()),
+            held_until=by_row(np.array(self._held_until, dtype=np.float64), math.nan),
+            deadline=by_row(deadline, math.nan),
+            num_pauses=self._pauses,
+            asleep_node=sleeps[:, 0].astype(np.int64),
+            asleep_start=sleeps[:, 1],
+            asleep_end=sleeps[:, 2],
+            num_wakes=0 if self.sleeper is None else self.sleeper.wakes,
+        )
+
+    # What changes.
+
+    def levels(self, starts: Sequence[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the limits that were chosen, for `record`.
+
+        Args:
+            starts: when each stay began, s.
+        """
+        told = {} if self.limits is None else self.limits.told
+        levels = [told.get(number, [(start, 0)]) for number, start in enumerate(starts)]
+        rows = [pair for levels_of_stay in levels for pair in levels_of_stay]
+        return (
+            np.cumsum([0, *map(len, levels)], dtype=np.int64),
+            np.array([time for time, _ in rows], dtype=np.float64),
+            np.array([level for _, level in rows], dtype=np.int64),
+        )
+
+    def _set_cap(self, cap_w: float) -> None:
+        self.cap_w = cap_w
+        self._rebudget()
+
+    def _rebudget(self) -> None:
+        self.budget = self.budget_at(self.cap_w)
+        self.run.set_budget(self.budget)
+
+    def _draw_more(self, node: int, sign: int) -> bool:
+        """Let a node draw more, or less, as it is called or sleeps; False = the cap forbids it."""
+        if self.plan.cap is None:
+            return True
+        self.base_w += sign * self.plan.cap.wake_w[node]
+        self._rebudget()
+        if sign > 0 and self.run.floor_sum() > max(self.budget, 0):
+            self.base_w -= self.plan.cap.wake_w[node]
+            self._rebudget()
+            return False
+        return True
+
+    def _shift(self, shifter: Shifter, now: float) -> bool:
+        news = False
+        for job in shifter.due(now):
+            if math.isnan(self._held_until[job]):
+                self._held_until[job] = now
+            self.run.queue(job, now)
+            news = True
+        for job in shifter.to_pause(now):
+            self.run.pause(job, now)
+            self._pauses += 1
+            news = True
+        return news
+
+    def _cut(self, job: int, now: float) -> None:
+        """Take a running job off its GPUs because the cap fell.
+
+        Raises:
+            SpecError: it has been so often that it never gets anywhere.
+        """
+        self._cuts[job] = self._cuts.get(job, 0) + 1
+        if self._cuts[job] > MAX_CUTS:
+            name = quote(self.problem.jobs.job_id[self.problem.rows[job]])
+            message = f"job {name} was stopped {MAX_CUTS:,} times by t={now:g} s as the cap fell"
+            raise SpecError("power_cap", message)
+        self.run.cut(job, now)

@@ -1,0 +1,145 @@
+"""`Watts`: what jobs add to the draw of a cluster under a power cap. Numbers alone: no run."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.cluster.devices import MILLI
+from windtunnel.cluster.parts import holding_types, nodes_of_types, restricted
+from windtunnel.sim.power.levels import Choice, least
+from windtunnel.sim.power.plan import NANO
+
+if TYPE_CHECKING:
+    from windtunnel.cluster.free import Where
+    from windtunnel.sim.power.plan import CapPlan, PowerPlan
+    from windtunnel.sim.problem import Problem
+
+#: A cap that is met but for rounding is met.
+SLACK = 1e-9
+
+
+class Watts:
+    """What jobs draw; sums are of whole nanowatts.
+
+    Args:
+        problem: the jobs.
+        cap: the cap, with the power limits of each kind of work on each GPU type.
+        fixed: a job draws the same wherever it is, unless GPU types differ; elastic jobs do not.
+    """
+
+    def __init__(self, problem: Problem, cap: CapPlan, *, fixed: bool = True) -> None:
+        self.problem, self.cap, self.kind_of = problem, cap, cap.kind_of
+        self._types: list[str | None] = list(dict.fromkeys(problem.types))
+        self._is_uniform = fixed and len(self._types) == 1
+        self._gpus: list[int] = problem.gpus.tolist()
+        self._demand_of: list[int] = problem.demand_of.tolist()
+        self._free = problem.free_state()
+        self._choices: dict[Any, tuple[Choice, ...]] = {}
+        self._least: dict[tuple[int, int], int] = {}
+        self._bound: dict[tuple[int, frozenset[str | None]], Any] = {}
+
+    def budget_at(self, cap_w: float, base_w: float) -> int:
+        """Return what jobs may add under a cap where the machines alone draw ``base_w``."""
+        return math.floor((cap_w / self.cap.pue * (1 + SLACK) - base_w) * NANO)
+
+    def choices(self, job: int, where: Where) -> tuple[Choice, ...]:
+        """Return what a job adds to the draw at each of its power limits, highest first."""
+        held: dict[int, float] = {}
+        demand = self.problem.demands[self._demand_of[job]]
+        for place, grant in where:
+            kind = self.cap.type_of[place]
+            held[kind] = held.get(kind, 0.0) + self._gpus_of(demand, grant)
+        return self._of_parts(self.kind_of[job], tuple(held.items()))
+
+    def floor(self, job: int, where: Where) -> int:
+        """Return the least that a job can be brought to add to the draw there."""
+        if self._is_uniform:
+            return self.least_floor(job)
+        return self._floor_of(self.choices(job, where))
+
+    def least_floor(self, job: int) -> int:
+        """Return the least of any GPU type that holds it; the most, where it must be spread."""
+        number = self._demand_of[job], self.kind_of[job]
+        if number not in self._least:
+            demand = self.problem.demands[number[0]]
+            whole = holding_types(demand, self._free, self.problem.types)
+            types = range(len(self._types)) if whole is None else map(self._types.index, whole)
+            found = [self._floor_on(job, kind) for kind in types]
+            if not found:
+                found = [max(self._floor_on(job, kind) for kind in range(len(self._types)))]
+            self._least[number] = min(found) if self._gpus[job] else 0
+        return self._least[number]
+
+    def on_cheap_types(self, job: int, spare: int, demand: Any) -> Any:
+        """Return a demand bound to the GPU types on which a whole job draws no more than ``spare``.
+
+        None where it draws more on all of them, or on none.
+        """
+        kinds = range(len(self._types))
+        cheap = frozenset(self._types[k] for k in kinds if self._floor_on(job, k) <= spare)
+        if not cheap or len(cheap) == len(self._types):
+            return None
+        key = self._demand_of[job], cheap
+        if key not in self._bound:
+            nodes = nodes_of_types(self.problem.types, cheap)
+            self._bound[key] = restricted(demand, self._free, nodes)
+        return self._bound[key]
+
+    def alone_w(self, job: int) -> float:
+        """Return what the building draws at least while a job runs alone, W."""
+        return (self.cap.base_w + self.least_floor(job) / NANO) * self.cap.pue
+
+    def _gpus_of(self, demand: Any, grant: int) -> float:
+        problem = self.problem
+        if not problem.devices:
+            return grant / problem.units
+        if problem.pooled:
+            return grant / MILLI
+        return float(grant.bit_count() * (demand.milli or MILLI) / MILLI)
+
+    def _of_parts(self, kind: int, parts: tuple[tuple[int, float], ...]) -> tuple[Choice, ...]:
+        key = (kind, parts)
+        if key not in self._choices:
+            tables = [(gpus, self.cap.draws[kind, gpu_type]) for gpu_type, gpus in parts]
+            depth = max((len(table) for _, table in tables), default=1)
+            rows = []
+            for level in range(depth):
+                row = [(gpus, table[min(level, len(table) - 1)]) for gpus, table in tables]
+                rows.append(
+                    Choice(
+                        limit_w=max((draw.limit_w for _, draw in row), default=0.0),
+                        draw=sum(round(gpus * draw.extra_w * NANO) for gpus, draw in row),
+                        slow=1 / min((draw.speed for _, draw in row), default=1.0),
+                    )
+                )
+            self._choices[key] = tuple(rows)
+        return self._choices[key]
+
+    def _floor_of(self, options: tuple[Choice, ...]) -> int:
+        if self.cap.limits == "none":
+            return options[0].draw
+        return options[least(options, self.cap.limits)].draw
+
+    def _floor_on(self, job: int, gpu_type: int) -> int:
+        gpus = self._gpus[job] / self.problem.units
+        return self._floor_of(self._of_parts(self.kind_of[job], ((gpu_type, gpus),)))
+
+
+def never_fit(problem: Problem, plan: PowerPlan) -> dict[int, str]:
+    """Return which jobs could not even run alone under the highest cap: arrival number -> why.
+
+    Args:
+        problem: the jobs.
+        plan: policies of power.
+    """
+    if plan.cap is None or not len(problem.rows):
+        return {}
+    watts, highest = Watts(problem, plan.cap), plan.cap.highest_w
+    budget = max(watts.budget_at(highest, plan.cap.base_w), 0)
+    return {
+        job: f"alone takes the cluster to {watts.alone_w(job):,.6g} W; the highest cap is "
+        f"{highest:,.6g} W"
+        for job in range(len(problem.rows))
+        if watts.least_floor(job) > budget
+    }

@@ -1,0 +1,125 @@
+"""When decisions are made: at rounds, at the multiples of an interval, at what happens."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from windtunnel.errors import PolicyError
+
+if TYPE_CHECKING:
+    from windtunnel.sim.contract import Policy
+    from windtunnel.sim.reference.rules import Scheduler
+    from windtunnel.sim.reference.state import State
+
+#: Decisions in a row on an idle cluster at which nobody is started and nothing else will happen.
+MAX_IDLE = 10_000
+_DECIDES = 3
+
+
+class Clock:
+    """Rounds at k x ``every``, visited only while a job is active, and the next decision.
+
+    At a round keys are asked again; a tier-3 policy with rounds decides at rounds only. With an
+    interval a decision that is called for is made at the next multiple of it.
+
+    Args:
+        policy: its ``every`` is the rounds' distance.
+        state: the run.
+        scheduler: holds the waiting jobs.
+        interval: seconds between decisions; None = they are made when they are called for.
+        may_wait: jobs may wait for ever: room or power that they ask for may be gone.
+        patience: seconds in which what there is to have has been there.
+
+    Attributes:
+        pending: when a decision that was called for is made, s; inf = none was.
+        points: decisions made.
+        gave_up: nobody has been started for so long that nobody ever will be.
+    """
+
+    def __init__(
+        self, policy: Policy, state: State, scheduler: Scheduler, interval: float | None, *,
+        may_wait: bool, patience: float,
+    ) -> None:  # fmt: skip
+        self.policy, self.state, self.scheduler = policy, state, scheduler
+        self.every, self.interval = policy.every, interval
+        self.may_wait, self.patience, self._idle_since = may_wait, patience, 0.0
+        self.pending, self.points, self.gave_up = math.inf, 0, False
+        self._rounds, self._idle, self._starts = 0, 0, 0
+
+    def next_time(self, event: float, *, held: int) -> float:
+        """Return the next round or decision, s.
+
+        Args:
+            event: the next arrival or completion, s; inf = none.
+            held: jobs that arrived and are not in the queue yet.
+        """
+        time = min(self.pending, self._next_alarm())
+        if self.every is None or self.gave_up:
+            return time
+        if not self.state.running and not self.state.waiting and not held:
+            if event == math.inf:
+                return time
+            self._rounds = max(self._rounds, math.ceil(event / self.every))
+        return min(time, self._rounds * self.every)
+
+    def begins_round(self, now: float) -> bool:
+        """Return whether a round begins at ``now`` (s); ask keys again then."""
+        if self.every is None or self._rounds * self.every != now:
+            return False
+        self._rounds += 1
+        self.scheduler.rekey(now)
+        return True
+
+    def is_due(self, now: float) -> bool:
+        """Return whether a decision was to be made by ``now`` (s), though nothing happened."""
+        return self.pending <= now or self._next_alarm() <= now
+
+    def _next_alarm(self) -> float:
+        """Return when the scheduler is asked though nothing happens, s."""
+        alarms = self.scheduler.alarms
+        return self._delayed(alarms[0]) if alarms else math.inf
+
+    def _delayed(self, time: float) -> float:
+        """Return when a decision is made that is called for at a time, s."""
+        if self.interval is None or time == -math.inf:
+            return time
+        return max(time, math.ceil(time / self.interval) * self.interval)
+
+    def call(self, now: float, *, at_round: bool = False) -> bool:
+        """Call for a decision at ``now`` (s); return whether it is made at once."""
+        waits_for_round = self.every is not None and self.policy.tier == _DECIDES
+        if waits_for_round and not at_round and self.pending > now:
+            return False
+        if self.interval is not None and self.pending > now and self._next_alarm() > now:
+            self.pending = min(self.pending, self._delayed(now))
+            if self.pending > now:
+                return False
+        self.pending = math.inf
+        self.points += 1
+        self.state.capped = False
+        self.scheduler.decide(now)
+        return True
+
+    def note_idle(self, now: float, *, last: bool) -> None:
+        """Note whether anybody runs, or was started.
+
+        Args:
+            now: s.
+            last: nothing else will happen: no arrival, no repair.
+
+        Raises:
+            PolicyError: nobody has been for too long, and all room and power is there.
+        """
+        state = self.state
+        idle = last and not state.running and len(state.stays) == self._starts and state.waiting
+        self._idle = self._idle + 1 if idle else 0
+        self._starts = len(state.stays)
+        if self._idle <= 1:
+            self._idle_since = now
+        if self._idle <= MAX_IDLE or now - self._idle_since < self.patience:
+            return
+        self.gave_up = True
+        if not self.may_wait:
+            message = f"starts none of {len(state.waiting)} waiting jobs on an idle cluster"
+            raise PolicyError(self.policy.label, message, time=now)

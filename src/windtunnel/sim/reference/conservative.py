@@ -1,0 +1,237 @@
+"""Conservative backfilling: every waiting job is promised a start; promises only move earlier.
+
+A job is promised the earliest start that delays nobody who was promised one before. Whenever there
+may be more room than was known (a job left, a node or power came back, an expected end moved) all
+are promised anew in the queue's order, each with its own promise lifted first, again and again
+until nothing moves. Where a promise's room is gone, because a job runs on past its expected end, a
+node is lost or preemption took it, it is made anew, perhaps later; the others stand.
+
+A start may be promised for a time at which nothing else happens; ``alarms`` has the next one. What
+waits for a job that runs on past its expected end rings no alarm: that job's end is an event.
+"""
+
+from __future__ import annotations
+
+import bisect
+import heapq
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from windtunnel.sim.reference.rules import Rule
+
+if TYPE_CHECKING:
+    from windtunnel.cluster.free import Where
+    from windtunnel.sim.reference.future import Future
+    from windtunnel.sim.reference.state import State
+
+
+class Promise(NamedTuple):
+    """A job starts at ``start`` (s) on ``where`` and adds ``draw`` nanowatts."""
+
+    start: float
+    where: Where
+    draw: int
+
+
+class Profile:
+    """What is expected to be free, and drawn, from now on: a step function of time.
+
+    A job must have its room for all of its time, and its power besides the others' under the cap
+    that holds when it starts: a cap that falls later stops jobs when it does.
+
+    Args:
+        state: the run.
+        future: what is known to come.
+        now: the first instant, s.
+    """
+
+    def __init__(self, state: State, future: Future, now: float) -> None:
+        self.state, self.future = state, future
+        self.times, self.frees, self.drawn = [now], [state.free.copy()], [state.floor_sum]
+        ends = future.ends(now, overdue=math.nextafter(now, math.inf))
+        coming = heapq.merge(ends, future.changes_of_room(now), key=lambda event: event[0])
+        for time, kind, what in coming:
+            step = self._step(time)
+            if kind == "end":
+                self.frees[step].give(state.running[what].where, state.demand[what])
+                self.drawn[step] -= state.floors.get(what, 0)
+            else:
+                future.apply(self.frees[step], kind, what)
+
+    def forget(self, now: float) -> None:
+        """Drop what lies before ``now`` (s)."""
+        first = bisect.bisect_right(self.times, now) - 1
+        del self.times[:first], self.frees[:first], self.drawn[:first]
+        self.times[0] = now
+
+    def change(self, job: int, promise: Promise, sign: int) -> None:
+        """Take (1) what a job is promised, or give it back (-1)."""
+        if promise.start == math.inf:
+            return
+        first, stop = self._step(promise.start), self._step(self.stop(job, promise.start))
+        for step in range(first, stop):
+            free = self.frees[step]
+            (free.take if sign > 0 else free.give)(promise.where, self.state.demand[job])
+            self.drawn[step] += sign * promise.draw
+
+    def stop(self, job: int, start: float) -> float:
+        """Return when a waiting job is expected to end; one of no length ends after its start."""
+        return max(self.state.planned_stop(job, start), math.nextafter(start, math.inf))
+
+    def holds(self, job: int, promise: Promise) -> bool:
+        """Return whether what a job is promised is there."""
+        state, start = self.state, promise.start
+        free, drawn = self._room(job, start)
+        where, demand = promise.where, state.demand[job]
+        enough = state.watts is None or drawn + promise.draw <= self._budget(start)
+        return enough and bool(free.fits(where, demand))
+
+    def earliest(self, job: int, before: float = math.inf) -> Promise:
+        """Return the first start at which a job's room stays free for its time; inf = none.
+
+        Args:
+            job: which.
+            before: only starts before that count, s.
+        """
+        state = self.state
+        for start in self._starts():
+            if start >= before:
+                break
+            spare = self._budget(start)
+            step = bisect.bisect_right(self.times, start) - 1
+            first = state.opened(self.frees[step], job)
+            where, _ = state.search(job, first, start, spare - self.drawn[step], is_open=True)
+            if where is None:
+                continue
+            free, drawn = self._room(job, start)
+            where, _ = state.search(job, free, start, spare - drawn, is_open=True)
+            if where is not None:
+                return Promise(
+                    start, where, 0 if state.watts is None else state.watts.floor(job, where)
+                )
+        return Promise(math.inf, [], 0)
+
+    def _room(self, job: int, start: float) -> tuple[Any, int]:
+        """Return what is free to a job from ``start`` (s) to its end, and the most drawn then."""
+        first = bisect.bisect_right(self.times, start) - 1
+        stop = self.stop(job, start)
+        free: Any = self.state.opened(self.frees[first], job).copy()
+        drawn = self.drawn[first]
+        for step in range(first + 1, len(self.times)):
+            if self.times[step] >= stop:
+                break
+            free.meet(self.state.opened(self.frees[step], job))
+            drawn = max(drawn, self.drawn[step])
+        return free, drawn
+
+    def _starts(self) -> list[float]:
+        """Return the instants at which there may be more room or power than before."""
+        caps = [time for time, _ in self.future.caps_after(self.times[0], self.times[-1])]
+        return sorted({*self.times, *caps}) if caps else self.times
+
+    def _budget(self, time: float) -> int:
+        return max(self.future.budget_at(self.future.cap_at(time)), 0)
+
+    def _step(self, time: float) -> int:
+        """Return the index of the step that begins at ``time``, made where there is none."""
+        index = bisect.bisect_left(self.times, time)
+        if index == len(self.times) or self.times[index] != time:
+            if index == 0:
+                return 0  # before the first instant: nothing to tell apart
+            self.times.insert(index, time)
+            self.frees.insert(index, self.frees[index - 1].copy())
+            self.drawn.insert(index, self.drawn[index - 1])
+        return index
+
+
+class Conservative(Rule):
+    """Conservative backfilling; see the module.
+
+    Attributes:
+        future: what is known to come.
+        promised: what each waiting job is promised, where it has been.
+    """
+
+    future: Future
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.promised: dict[int, Promise] = {}
+        self._profile: Profile | None = None
+        self._changes = -1
+
+    def start(self, job: int, now: float, where: Where) -> None:
+        """Start a waiting job."""
+        self.promised.pop(job, None)
+        super().start(job, now, where)
+
+    def gone(self, job: int) -> None:
+        """Forget a job."""
+        self.promised.pop(job, None)
+        super().gone(job)
+
+    def decide(self, now: float) -> None:
+        """Promise, and start what was promised for now."""
+        state = self.state
+        if self.preemption is not None:
+            self.start_in_order(now)
+        waiting = self.order.waiting(now)
+        late = any(stay.expected <= now for stay in state.running.values())
+        missed = any(promise.start < now for promise in self.promised.values())
+        changed = state.changes != self._changes or self.future.drifts
+        if self._profile is None or late or missed or changed:
+            self._profile = Profile(state, self.future, now)
+            self._keep(waiting, now)
+            self._improve(waiting)
+        else:
+            self._profile.forget(now)
+        for job in waiting:
+            if job not in self.promised:
+                self._promise(job, self._profile.earliest(job))
+        for job in waiting:
+            promise = self.promised[job]
+            if promise.start <= now:
+                self.start(job, now, promise.where)
+            elif state.watts is not None:
+                state.fit(job)  # notes whether it waits for power alone
+        self._changes = state.changes
+        soonest = math.nextafter(now, math.inf) if late else now
+        coming = [promise.start for promise in self.promised.values() if promise.start > soonest]
+        following = min(coming, default=math.inf)
+        self.alarms[:] = [following] if following < math.inf else []
+
+    def _keep(self, waiting: list[int], now: float) -> None:
+        """Enter the promises that can be kept into the profile; make the others anew."""
+        assert self._profile is not None  # noqa: S101 - made before
+        broken = []
+        for job in waiting:
+            old = self.promised.pop(job, None)
+            if old is None:
+                continue
+            kept = old._replace(start=max(old.start, now))
+            if old.start < math.inf and self._profile.holds(job, kept):
+                self._promise(job, kept)
+            else:
+                broken.append(job)
+        for job in broken:
+            self._promise(job, self._profile.earliest(job))
+
+    def _improve(self, waiting: list[int]) -> None:
+        """Promise everybody anew in order, only ever earlier, until nothing moves."""
+        assert self._profile is not None  # noqa: S101 - made before
+        moved = True
+        while moved:
+            moved = False
+            for job in waiting:
+                old = self.promised.get(job)
+                if old is None:
+                    continue
+                self._profile.change(job, old, -1)
+                found = self._profile.earliest(job, before=old.start)
+                moved |= found.start < old.start
+                self._promise(job, found if found.start < old.start else old)
+
+    def _promise(self, job: int, promise: Promise) -> None:
+        assert self._profile is not None  # noqa: S101 - made before
+        self.promised[job] = promise
+        self._profile.change(job, promise, 1)

@@ -1,0 +1,100 @@
+"""`Future`: what is known in advance: expected ends, planned holds, waking nodes, the power cap."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from windtunnel.sim.power.sources import PowerSources
+    from windtunnel.sim.reference.state import State
+
+#: (when, what happens, to whom): ``end`` of a job, ``begin`` or ``over`` of a hold, ``wake`` of a
+#: node, ``cap`` in W.
+Event = tuple[float, str, Any]
+
+
+class Future:
+    """What backfilling knows of the time to come.
+
+    Args:
+        state: the run.
+        power: policies of power; None = there are none.
+    """
+
+    def __init__(self, state: State, power: PowerSources | None) -> None:
+        self.state, self.power = state, power
+
+    def events(self, now: float, without: Collection[int] = ()) -> Iterator[Event]:
+        """Yield what is expected from now on, in order of time.
+
+        Args:
+            now: s; a job past its expected end is expected to end now.
+            without: running jobs that do not count.
+        """
+        ends = self.ends(now, now, without)
+        last = ends[-1][0] if ends else now
+        caps = ((time, "cap", watts) for time, watts in self.caps_after(now, last))
+        return heapq.merge(ends, self.changes_of_room(now), caps, key=lambda event: event[0])
+
+    def ends(self, now: float, overdue: float, without: Collection[int] = ()) -> list[Event]:
+        """Return the expected ends of running jobs, in order.
+
+        Args:
+            now: s.
+            overdue: when jobs past their expected end are expected to end, s.
+            without: running jobs that do not count.
+        """
+        running = self.state.running.items()
+        found = sorted(
+            (stay.expected if stay.expected > now else overdue, stay.number, job)
+            for job, stay in running
+            if job not in without
+        )
+        return [(time, "end", job) for time, _, job in found]
+
+    def changes_of_room(self, now: float) -> Iterator[Event]:
+        """Yield planned holds to come, and nodes that wake or could be woken at ``now`` (s)."""
+        state = self.state
+        holds = (
+            (time, "begin" if begins else "over", state.hold(index))
+            for time, begins, index in state.planned
+            if time > state.happened
+        )
+        wakes = [] if self.power is None else self.power.wakes_after(now)
+        waking = ((time, "wake", node) for time, node in wakes)
+        return heapq.merge(holds, waking, key=lambda event: event[0])
+
+    def caps_after(self, now: float, last: float) -> Iterator[tuple[float, float]]:
+        """Yield (when, W) of the cap's changes after ``now``, for a period beyond ``last`` (s)."""
+        return iter(()) if self.power is None else self.power.caps_after(now, last)
+
+    def cap_at(self, time: float) -> float:
+        """Return the cap that holds at a time to come, W."""
+        return math.inf if self.power is None else self.power.cap_at(time)
+
+    def apply(self, free: Any, kind: str, what: Any) -> None:
+        """Let a hold begin or be over in a free state, or a node wake."""
+        if kind == "wake":
+            free.restore(what)
+            return
+        for place, units in what.places:
+            change = free.withhold if kind == "begin" else free.restore
+            change(place, what.group, units)
+
+    @property
+    def drifts(self) -> bool:
+        """Whether what is to come moves later as time goes by: uncalled nodes sleep."""
+        return self.power is not None and self.power.has_asleep
+
+    @property
+    def cap_w(self) -> float:
+        """The cap that holds now, W."""
+        return math.inf if self.power is None else self.power.cap_w
+
+    def budget_at(self, cap_w: float) -> int:
+        """Return what jobs may add under a cap, nanowatts, with the nodes awake that are now."""
+        return 0 if self.power is None else self.power.budget_at(cap_w)

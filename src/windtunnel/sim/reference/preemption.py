@@ -1,0 +1,213 @@
+"""Preemption: which of all active jobs run, by rank; `Feasible`, and the old `QuotaWalk`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.cluster.free import NOBODY
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from windtunnel.cluster.free import Where
+    from windtunnel.sim.reference.rules import Rule
+    from windtunnel.sim.reference.state import State
+
+
+class Feasible:
+    """Nobody is stopped for a job that then does not start.
+
+    In rank order, a job that does not fit is tried without the running jobs ranked below it, lowest
+    first, until it really fits; then those it does not need, highest first, have their places back.
+    All of it is tentative until the walk is over: a stopped job is considered again at its own
+    rank, and one that gets its place back was never stopped.
+    """
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self._free: Any = None
+        self._spare = 0
+
+    def walk(self, rule: Rule, now: float, *, past_refused: bool) -> list[int]:
+        """Choose who runs, and let it be so.
+
+        Args:
+            rule: who starts and queues jobs.
+            now: s.
+            past_refused: go on past a job that cannot be chosen; a class of which one cannot is not
+                tried again in this walk.
+
+        Returns:
+            The first job that cannot be chosen, where the walk ends there, and all others that wait
+            now, in their order.
+        """
+        state, order = self.state, rule.order
+        if not state.waiting:
+            return []
+        ranked = order.ranked([*state.running, *state.waiting], now)
+        self._free, self._spare = state.free.copy(), state.spare
+        stopped: set[int] = set()
+        chosen: list[tuple[int, Where]] = []
+        refused: set[int] = set()
+        first: int | None = None
+        for number, job in enumerate(ranked):
+            if job in state.running and job not in stopped:
+                continue
+            if job in stopped and self._is_free(job):
+                self._take_back(job)
+                stopped.remove(job)
+                continue
+            below = [j for j in ranked[number + 1 :] if j in state.running and j not in stopped]
+            is_out = past_refused and state.class_of[job] in refused
+            where = None if is_out else self._make_room(job, below, stopped)
+            if where is not None and job in stopped and self._is_free(job):
+                self._take_back(job)
+                stopped.remove(job)
+            elif where is not None:
+                self._free.take(where, state.demand[job])
+                self._spare -= 0 if state.watts is None else state.watts.floor(job, where)
+                chosen.append((job, where))
+            elif past_refused:
+                refused.add(state.class_of[job])
+            else:
+                first = job
+                break
+        _stop(rule, stopped, now)
+        for job, where in chosen:
+            rule.start(job, now, where)
+        if first is None:
+            return []
+        return [first, *(job for job in order.waiting(now) if job != first)]
+
+    def _make_room(self, job: int, below: list[int], stopped: set[int]) -> Where | None:
+        """Return where a job goes, the jobs it needs gone stopped; None = nowhere, all as before.
+
+        Args:
+            job: which.
+            below: running jobs of lower rank, in rank order.
+            stopped: jobs that are stopped; gets more.
+        """
+        where = self._fit(job)
+        if where is not None or not below:
+            return where
+        before, spare = self._free.copy(), self._spare
+        for victim in below:
+            self._give(victim)
+        fits = self._fit(job) is not None
+        self._free, self._spare = before, spare
+        if not fits:
+            return None
+        given: list[int] = []
+        for victim in reversed(below):
+            self._give(victim)
+            given.append(victim)
+            if self._fit(job) is not None:
+                break
+        for victim in reversed(given):
+            self._take_back(victim)
+            if self._fit(job) is None:
+                self._give(victim)
+                stopped.add(victim)
+        return self._fit(job)
+
+    def _fit(self, job: int) -> Where | None:
+        where, lacks_power = self.state.search(job, self._free, self.state.now, self._spare)
+        self.state.capped |= lacks_power
+        return where
+
+    def _is_free(self, job: int) -> bool:
+        """Return whether the place that a stopped job had is free."""
+        state, free = self.state, self.state.opened(self._free, job)
+        enough = state.watts is None or state.floors[job] <= self._spare
+        return enough and bool(free.fits(state.running[job].where, state.demand[job]))
+
+    def _give(self, job: int) -> None:
+        self._free.give(self.state.running[job].where, self.state.demand[job])
+        self._spare += self.state.floors.get(job, 0)
+
+    def _take_back(self, job: int) -> None:
+        self._free.take(self.state.running[job].where, self.state.demand[job])
+        self._spare -= self.state.floors.get(job, 0)
+
+
+class QuotaWalk:
+    """Give out the cluster's GPUs, and its power, in rank order as a quota.
+
+    A job within what is left of the quota is chosen; past one that is not, ``skip`` goes on and
+    ``strict`` stops. Running jobs not chosen are preempted, chosen running jobs stay where they
+    are, chosen waiting jobs are placed in rank order; one that fragmentation keeps out waits, its
+    quota unused at this decision.
+    """
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+
+    def walk(self, rule: Rule, now: float, *, past_refused: bool) -> list[int]:
+        """Choose who runs, and let it be so; see `Feasible.walk`."""
+        state, order = self.state, rule.order
+        if not state.waiting:
+            return []
+        quota, reserved = self._quota()
+        power = state.budget
+        chosen: set[int] = set()
+        to_start: list[int] = []
+        for job in order.ranked([*state.running, *state.waiting], now):
+            own = sum(reserved.get(group, 0) for group in state.access[job])
+            gpus = max(0, state.gpus[job] - own)
+            draw = self._least_draw(job)
+            lacks_power = draw > max(power, 0)
+            state.capped |= lacks_power and gpus <= quota
+            if gpus <= quota and not lacks_power:
+                quota -= gpus
+                power -= draw
+                self._use_own(job, reserved)
+                chosen.add(job)
+                if job in state.waiting:
+                    to_start.append(job)
+            elif not past_refused:
+                break
+        _stop(rule, state.running.keys() - chosen, now)
+        for job in to_start:
+            where = state.fit(job)
+            if where is not None:
+                rule.start(job, now, where)
+        return []
+
+    def _least_draw(self, job: int) -> int:
+        state = self.state
+        if state.watts is None:
+            return 0
+        return state.floors[job] if job in state.running else state.watts.least_floor(job)
+
+    def _quota(self) -> tuple[int, dict[int, int]]:
+        """Return GPU units up that are nobody's own, and those of each reservation."""
+        state, reserved = self.state, dict[int, int]()
+        up = state.problem.quota - state.down
+        if state.problem.is_pool or not state.free.withheld:
+            return up, reserved
+        for node, groups in state.free.withheld.items():
+            if NOBODY not in groups:
+                units = state.free.free_units(node)
+                reserved[groups[0]] = reserved.get(groups[0], 0) + units
+        for job, stay in state.running.items():
+            for node, grant in stay.where:
+                groups = state.free.withheld.get(node, (NOBODY,))
+                if NOBODY not in groups and groups[0] in state.access[job]:
+                    reserved[groups[0]] += state.units(state.demand[job], grant)
+        return up - sum(reserved.values()), reserved
+
+    def _use_own(self, job: int, reserved: dict[int, int]) -> None:
+        """Let a chosen job use up what its reservations have left."""
+        need = self.state.gpus[job]
+        for group in self.state.access[job]:
+            used = min(need, reserved.get(group, 0))
+            if used:
+                reserved[group] -= used
+                need -= used
+
+
+def _stop(rule: Rule, jobs: Collection[int], now: float) -> None:
+    """Preempt running jobs, in order of start; they wait with the keys that they have."""
+    for job in [job for job in rule.state.running if job in jobs]:
+        rule.state.preempt(job, now)
+        rule.order.add_again(job)

@@ -1,0 +1,199 @@
+"""Progress of a job during one stay on its GPUs: one formula for every feature.
+
+A stay begins with what the job owes for resuming, and then works. Work is counted in seconds at
+rate 1; between two changes of the rate (a *segment*) it grows by ``rate`` a second. After every
+``interval`` of work the job writes a checkpoint of ``cost`` seconds, in which no work is done; none
+is written when the work is done then. So at any time, in seconds of work or of the clock,
+
+    seconds held = useful + overhead + lost + slowed,
+
+``slowed`` being the seconds worked, each times 1 - rate.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from windtunnel.cluster.free import Where
+
+
+class Checkpoints(NamedTuple):
+    """When work is saved: after every ``interval`` of work, which takes ``cost`` seconds."""
+
+    interval: float = math.inf
+    cost: float = 0.0
+
+    def within(self, work: float) -> int:
+        """Return how many are written during so much work."""
+        return max(0, math.ceil(work / self.interval) - 1)
+
+
+class Reached(NamedTuple):
+    """How far a stay has come: work done and left, checkpoints complete, seconds of one unfinished.
+
+    Attributes:
+        done: work done in this stay.
+        left: work left.
+        written: checkpoints that are complete.
+        writing: seconds that the one being written takes yet; 0 = none is.
+    """
+
+    done: float
+    left: float
+    written: int
+    writing: float
+
+
+class Place:
+    """Nodes and grants that one job took, and that others may share with it.
+
+    Attributes:
+        where: the pairs.
+        demand: what was taken.
+        jobs: who is there, in order of coming.
+    """
+
+    __slots__ = ("demand", "jobs", "where")
+
+    def __init__(self, where: Where, demand: object) -> None:
+        self.where = where
+        self.demand = demand
+        self.jobs: list[int] = []
+
+
+class Stay:
+    """One uninterrupted stay of a job on its GPUs (a segment of the flight).
+
+    Args:
+        job: arrival number.
+        number: of the stay, in order of begin.
+        now: when it begins, s.
+        place: where.
+        owed: seconds that it pays before it works.
+        work: work left.
+        rate: work a second.
+        checkpoints: when work is saved.
+
+    Attributes:
+        end: when it ended, s; NaN while it lasts.
+        due: when the job completes as things are, s.
+        expected: when its user expects that, s.
+        base: the rate before what slows everybody.
+        option: how an elastic job runs.
+        slowed: seconds lost to slow-downs in the segments that are over.
+    """
+
+    def __init__(
+        self, job: int, number: int, now: float, place: Place, *, owed: float,
+        work: float, rate: float, checkpoints: Checkpoints,
+    ) -> None:  # fmt: skip
+        self.job, self.number, self.start, self.end = job, number, now, math.nan
+        self.place, self.owed, self.resumed = place, owed, now + owed
+        self.work, self.rate, self.base = work, rate, rate
+        self.checkpoints, self.limit = checkpoints, checkpoints.within(work)
+        self.since, self.reached = now, Reached(0.0, work, 0, 0.0)
+        self.slowed = 0.0
+        self.option: object = None
+        self.expected = math.nan
+        self.due = self._project(now, owed)
+
+    @property
+    def where(self) -> Where:
+        """Nodes and grants."""
+        return self.place.where
+
+    def at(self, now: float) -> Reached:
+        """Return how far the stay has come at ``now`` (s)."""
+        interval, cost = self.checkpoints
+        done, left, written, writing = self.reached
+        if not cost:
+            left = min(left, (self.due - now) * self.rate)
+            done = self.work - left
+            if interval < math.inf:
+                written = min(int(done // interval), self.limit)
+            return Reached(done, left, written, 0.0)
+        active = now - max(self.since, self.resumed)
+        if active <= 0:
+            return self.reached
+        if writing and active < writing:
+            return Reached(done, left, written, writing - active)
+        return self._at_work(active - writing, done, written + (1 if writing else 0))
+
+    def _at_work(self, active: float, done: float, written: int) -> Reached:
+        """Return how far the stay has come where it writes checkpoints, but none just now.
+
+        Args:
+            active: seconds of work and writing since then.
+            done: work done then.
+            written: checkpoints complete then.
+        """
+        interval, cost = self.checkpoints
+        cycle = interval / self.rate + cost
+        if written < self.limit and done != written * interval:  # within an interval
+            first = ((written + 1) * interval - done) / self.rate + cost
+            if active >= first:
+                active -= first
+                written += 1
+                done = written * interval
+        if done == written * interval:
+            more = min(int(active // cycle), self.limit - written)
+            active -= more * cycle
+            written += more
+            done = written * interval
+        writing = 0.0
+        if written >= self.limit:
+            done = min(done + active * self.rate, self.work)
+        else:
+            to_go = ((written + 1) * interval - done) / self.rate
+            if active < to_go:
+                done += active * self.rate
+            else:
+                done, writing = (written + 1) * interval, cost - (active - to_go)
+                if writing <= 0:  # by a rounding
+                    written, writing = written + 1, 0.0
+        return Reached(done, self.work - done, written, writing)
+
+    def advance(self, now: float) -> None:
+        """End the segment at ``now`` (s), and begin another."""
+        reached = self.at(now)
+        worked = now - max(self.since, self.resumed)
+        if self.checkpoints.cost:
+            worked -= self._seconds_writing(reached) - self._seconds_writing(self.reached)
+        if worked > 0:
+            self.slowed += worked * (1.0 - self.rate)
+        self.since, self.reached = now, reached
+
+    def change_rate(self, now: float, rate: float) -> None:
+        """Let the job go on at another rate from ``now`` (s) on."""
+        self.advance(now)
+        self.rate = rate
+        self.due = self._project(now, max(self.resumed - now, 0.0))
+
+    def complete(self, now: float) -> None:
+        """End the last segment: all work is done."""
+        self.advance(now)
+        self.reached = Reached(self.work, 0.0, self.limit, 0.0)
+
+    def overhead(self, now: float) -> float:
+        """Return the seconds of resuming and of checkpoints since the segment `advance` began."""
+        return min(now - self.start, self.owed) + self._seconds_writing(self.reached)
+
+    @property
+    def kept(self) -> float:
+        """The work that a failure at the beginning of this segment would leave."""
+        return self.reached.written * self.checkpoints.interval if self.reached.written else 0.0
+
+    def _seconds_writing(self, reached: Reached) -> float:
+        cost = self.checkpoints.cost
+        return reached.written * cost + (cost - reached.writing if reached.writing else 0.0)
+
+    def _project(self, now: float, owed: float) -> float:
+        """Return when the job completes, if nothing comes between."""
+        cost, reached = self.checkpoints.cost, self.reached
+        end = now + owed + reached.left / self.rate
+        if cost:
+            to_write = self.limit - reached.written - (1 if reached.writing else 0)
+            end = end + to_write * cost + reached.writing
+        return end

@@ -1,0 +1,81 @@
+"""From the tables of a run to a `Flight`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from windtunnel.sim.closing import ByRow, as_flight, interruptions_of
+from windtunnel.sim.elastic.recording import stretches_of
+from windtunnel.sim.flight import FAILED, FINISHED, RUNNING, WAITING, Flight
+from windtunnel.sim.shared_places import gpu_time
+
+if TYPE_CHECKING:
+    from windtunnel.sim.reference.loop import Loop
+    from windtunnel.sim.reference.state import State
+
+
+def flight(loop: Loop, horizon: float) -> Flight:
+    """Return a run as arrays in jobs-table order.
+
+    Args:
+        loop: the run, over.
+        horizon: where it was cut, s; inf if it ran to its end.
+    """
+    state, problem = loop.state, loop.state.problem
+    for job, stay in state.running.items():
+        stay.advance(horizon)
+        state.left[job] = stay.reached.left
+        state.useful[job] += stay.reached.done
+        state.overhead_time[job] += stay.overhead(horizon)
+        state.slowed[job] += stay.slowed
+    columns, by_row, begins = _columns(state), ByRow(problem), [s.start for s in state.stays]
+    paced = state.pace is not None or (loop.power is not None and loop.power.limits is not None)
+    paced |= state.plan is not None and state.has_rates
+    found = as_flight(problem, columns, horizon, loop.clock.points, slowed=paced)
+    if state.company:
+        seconds = gpu_time(problem, columns, state.company, horizon)
+        found = replace(found, gpu_time=by_row(seconds, 0.0))
+    if state.works is not None:
+        ways: list[Any] = [(stay.option, stay.owed) for stay in state.stays]
+        left = np.array(state.left)
+        stretches = stretches_of(problem, state.works, columns, ways, left, horizon)
+        found = replace(found, stretches=stretches)
+    if loop.outages is not None:
+        times, units = zip(*loop.outages.up, strict=True)
+        ups = np.array(times), np.array(units)
+        failures = np.array(state.failures, dtype=np.int64)
+        found = found.with_interruptions(interruptions_of(problem, columns, failures, ups))
+    if loop.power is not None:
+        levels = loop.power.levels(begins)
+        found = found.with_power(loop.power.record(levels, by_row))
+    return found
+
+
+def _columns(state: State) -> dict[str, np.ndarray]:
+    """Return the run's tables as arrays, by arrival number and by stay."""
+    stays, status = state.stays, np.full(len(state.gpus), WAITING)
+    for code, jobs in (
+        (RUNNING, state.running), (FINISHED, state.finished), (FAILED, state.ended_failed),
+    ):  # fmt: skip
+        status[list(jobs)] = code
+    pairs = np.array(list(chain.from_iterable(stay.where for stay in stays)), dtype=np.int64)
+    nodes, grants = pairs.reshape(-1, 2).T
+    return {
+        "status": status,
+        "preemptions": np.array(state.preemptions, dtype=np.int64),
+        "restarts": np.array(state.restarts, dtype=np.int64),
+        "useful": np.array(state.useful, dtype=np.float64),
+        "overhead": np.array(state.overhead_time, dtype=np.float64),
+        "lost": np.array(state.lost, dtype=np.float64),
+        "slowed": np.array(state.slowed, dtype=np.float64),
+        "stay_job": np.array([stay.job for stay in stays], dtype=np.int64),
+        "stay_start": np.array([stay.start for stay in stays], dtype=np.float64),
+        "stay_end": np.array([stay.end for stay in stays], dtype=np.float64),
+        "stay_first": np.cumsum([0, *(len(stay.where) for stay in stays)], dtype=np.int64),
+        "nodes": nodes,
+        "grants": grants,
+    }

@@ -1,0 +1,157 @@
+"""Why a place that a policy chose is none: the sentences of errors, the same on every engine."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.cluster.free import EVERY_NODE
+from windtunnel.errors import SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from windtunnel.cluster.free import Where
+    from windtunnel.sim.problem import Problem
+
+#: What a policy may yield, for messages.
+DECISIONS = "Start, Preempt, Move, Rerate, Resize, Wake or Stop"
+#: Nodes with free GPUs that are named; the others are counted.
+_MOST_NAMED = 8
+
+
+def check_gpus(problem: Problem, num_gpus: float) -> None:
+    """Check that a cluster can give out so many GPUs.
+
+    Raises:
+        SpecError: they are no whole number of its GPU units.
+    """
+    units = num_gpus * problem.units
+    if not units >= 0 or abs(units - round(units)) > 1e-6:  # noqa: PLR2004 - rounding alone
+        raise SpecError("num_gpus", f"found {num_gpus!r}; expected whole GPUs, or a job.")
+
+
+def no_room(problem: Problem, free: Sequence[int]) -> str:
+    """Return what is free where a job does not fit at all.
+
+    Args:
+        problem: jobs and cluster.
+        free: GPU units that it may use, by node (or pool).
+    """
+    total = _gpus(problem, sum(units for units in free if units > 0))
+    return f"{total} of {_gpus(problem, problem.quota)} GPUs are free{_where(problem, free)}"
+
+
+def why_not(problem: Problem, demand: Any, where: Any, free: Sequence[int]) -> str:
+    """Return why a policy's own choice of a place is none.
+
+    Args:
+        problem: jobs and cluster.
+        demand: what the job asks for, or the option of an elastic job.
+        where: the choice, which is known not to serve.
+        free: GPU units that the job may use, by node (or pool).
+    """
+    try:
+        pairs = [(operator.index(node), operator.index(grant)) for node, grant in where]
+    except (TypeError, ValueError):
+        return (
+            f"found {_short(where)}; expected pairs of a node and its GPUs, both whole numbers, as "
+            "cluster.fit returns them"
+        )
+    place = "pool" if problem.is_pool else "node"
+    for node, _ in pairs:
+        if not 0 <= node < len(problem.sizes):
+            last = len(problem.sizes) - 1
+            known = f"{place}s are 0 to {last}" if last else f"only {place} is 0"
+            return f"there is no {place} {node}; the {known}"
+        if not getattr(demand, "allowed", EVERY_NODE) >> node & 1:
+            kind = problem.types[node]
+            return f"it does not accept the GPUs of {place} {node}" + (f" ({kind})" if kind else "")
+    if problem.devices:
+        return _devices(problem, pairs, free)
+    return _whole(problem, demand, pairs, free)
+
+
+def no_company(
+    problem: Problem, job: int, other: int, where: Where, *, shares: bool, says: bool
+) -> str:
+    """Return why a job may not share the GPUs of a running one; empty if it may.
+
+    Args:
+        problem: jobs and cluster.
+        job: arrival number of the job.
+        other: that of the other.
+        where: where that one runs.
+        shares: it shares its GPUs already.
+        says: the policy says where the job goes, too.
+    """
+    if says:
+        return "another and says where, too"
+    if shares:
+        return "one that shares its GPUs already"
+    if problem.gpus[job] != problem.gpus[other]:
+        return "one of another size"
+    allowed = problem.demands[problem.demand_of[job]].allowed
+    if not all(allowed >> node & 1 for node, _ in where):
+        return "one on GPUs of a type that it does not accept"
+    return ""
+
+
+def _whole(problem: Problem, demand: Any, pairs: list[tuple[int, int]], free: Sequence[int]) -> str:
+    place = "pool" if problem.is_pool else "node"
+    shape = getattr(demand, "shape", None)
+    asked = sum(shape) if shape is not None else demand.gpus
+    given = sum(grant for _, grant in pairs)
+    for node, grant in pairs:
+        if grant < 1:
+            return f"found {grant} GPUs on {place} {node}; expected at least 1"
+    if given != asked:
+        return f"it asks for {_gpus(problem, asked)} GPUs, and is given {_gpus(problem, given)}"
+    task = getattr(demand, "task", 1)
+    for node, grant in pairs:
+        if grant % task:
+            message = f"each of its tasks needs {_gpus(problem, task)} GPUs of one node, and "
+            return f"{message}{_gpus(problem, grant)} of node {node} are no multiple of it"
+    wanted: dict[int, int] = {}
+    for node, grant in pairs:
+        wanted[node] = wanted.get(node, 0) + grant
+    for node, grant in wanted.items():
+        if grant > free[node]:
+            has = _gpus(problem, max(free[node], 0))
+            return (
+                f"{place} {node} has {has} free GPUs, and it is given {_gpus(problem, grant)} there"
+                f"; {no_room(problem, free)}"
+            )
+    if shape is not None and sorted((g for _, g in pairs), reverse=True) != list(shape):
+        grants = [grant for _, grant in pairs]
+        return f"the option's GPUs by node are {list(shape)}, and it is given {grants}"
+    return f"{place} {pairs[0][0]} has too few free cores" if pairs else "it is given no GPUs"
+
+
+def _devices(problem: Problem, pairs: list[tuple[int, int]], free: Sequence[int]) -> str:
+    if not pairs:
+        return "it is given no GPUs"
+    nodes = sorted({node for node, _ in pairs})
+    found = ", ".join(f"node {node} has {_gpus(problem, free[node])}" for node in nodes)
+    return (
+        f"what cluster.fit returned fits as long as nothing has changed; {found} free GPUs; "
+        f"{no_room(problem, free)}"
+    )
+
+
+def _gpus(problem: Problem, units: int) -> str:
+    return f"{units / problem.units:g}"
+
+
+def _where(problem: Problem, free: Sequence[int]) -> str:
+    some = [(node, units) for node, units in enumerate(free) if units > 0]
+    if len(free) < 2 or not some:  # noqa: PLR2004 - one node needs no name
+        return ""
+    named = ", ".join(f"{_gpus(problem, units)} on {node}" for node, units in some[:_MOST_NAMED])
+    more = f" and {len(some) - _MOST_NAMED} others" if len(some) > _MOST_NAMED else ""
+    return f" ({'by pool' if problem.is_pool else 'by node'}: {named}{more})"
+
+
+def _short(where: Any) -> str:
+    text = repr(where)
+    return text if len(text) <= 80 else f"{text[:77]}..."  # noqa: PLR2004 - a line
