@@ -20,6 +20,7 @@ from windtunnel.sim.fragmentation import Shape, target_workload
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Callable
 
 NAMES = sorted(SCORED)
 SHARES = (50, 100, 250, 330, 500, 700, 999)
@@ -79,11 +80,23 @@ def workload(rng: random.Random) -> Any:
     )
 
 
-def both(name: str, seed: int) -> tuple[Any, Oracle, Any]:
+def motley(rng: random.Random) -> tuple[DeviceNode, ...]:
+    """Return nodes of more kinds than the kernel tells apart (32), and a few that are alike."""
+    kinds = [(rng.choice((0, 1, 2, 4)), 2000 + 100 * index) for index in range(40)]
+    kinds += rng.choices(kinds, k=8)
+    return tuple(
+        DeviceNode(f"n{index:03d}", gpus, "A" if gpus else None, cores, 64, index // 20)
+        for index, (gpus, cores) in enumerate(kinds)
+    )
+
+
+def both(
+    name: str, seed: int, draw: Callable[[random.Random], tuple[DeviceNode, ...]] = cluster
+) -> tuple[Any, Oracle, Any]:
     """Return the kernel's state, the oracle, and the problem, as far as both look at it."""
     rng = seeded(f"{name} {seed}")
     pooled = rng.random() < 0.3 and not SCORED[name].needs_devices
-    nodes = cluster(rng)
+    nodes = draw(rng)
     placement = resolve_scored(
         name,
         scores=rng.choice(SCORES),
@@ -130,6 +143,15 @@ def same_tables(mine: Any, plain: Oracle) -> None:
 def test_states_agree(name: str, seed: int) -> None:
     mine, plain, problem = both(name, seed)
     course = DeviceRun(seeded(seed), mine, plain, problem.demands)
+    for _ in range(STEPS):
+        course.step()
+        same_tables(mine, plain)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_states_agree_where_nodes_are_of_too_many_kinds(name: str) -> None:
+    mine, plain, problem = both(name, 0, motley)
+    course = DeviceRun(seeded(0), mine, plain, problem.demands)
     for _ in range(STEPS):
         course.step()
         same_tables(mine, plain)

@@ -29,6 +29,7 @@ from windtunnel.errors import SpecError
 from windtunnel.placements.scored_catalogue import SCORED, resolve_scored
 from windtunnel.sim.device_requests import device_requests
 from windtunnel.sim.fragmentation import CAUSES, workload_of
+from windtunnel.study.filling import fill
 from windtunnel.study.worker_processes import WorkerProcesses
 
 if TYPE_CHECKING:
@@ -218,19 +219,14 @@ class Trial:
 
     def run(self, name: str, seed: int) -> tuple[pa.Table, dict[str, Any]]:
         """Fill the cluster once; return rows of `PackResult.table`, and one of ``runs``."""
-        from windtunnel.sim.compiled.loading import DEVICES, load_kernels
-
-        kernels = load_kernels(DEVICES)
         jobs, ranks = arrivals(self.requests, self.nodes, self.options.target, seed)
         nodes, ties = _ordered(self.nodes, ranks, self.options.node_order)
-        layout = kernels["device_tables"]
-        tables = layout.tables(nodes, self.demands, self._placement(name, seed, ties))
-        most_tasks = max(demand.count for demand in self.demands)
-        placed, used, causes, touched = kernels["arrivals_kernel"].fly(
-            *tables, layout.CODES[name], self.kinds[jobs], most_tasks
-        )
+        placement = self._placement(name, seed, ties)
+        filling = fill(nodes, self.demands, self.kinds[jobs], placement)
         capacity = sum(node.gpus for node in nodes) * MILLI
-        measured = _measured(used, causes[1:] / self.workload.total, touched, capacity)
+        used = np.cumsum(np.where(filling.placed, self.requests.milli[jobs], 0))
+        causes = filling.causes(self.workload) / self.workload.total
+        measured = _measured(used, causes, filling.touched(), capacity)
         arrived = np.cumsum(self.requests.milli[jobs]) / capacity * 100
         rows = _by_percent(arrived, measured)
         count = len(rows["num_arrivals"])
@@ -239,7 +235,7 @@ class Trial:
             "placement": name,
             "seed": seed,
             "num_jobs": len(jobs),
-            "num_failed": int((~placed).sum()),
+            "num_failed": int((~filling.placed).sum()),
             "arrived_percent": float(arrived[-1]),
             "allocation_percent": float(measured["allocation_percent"][-1]),
             "unallocated_gpus": float(measured["unallocated_gpus"][-1]),
@@ -305,7 +301,7 @@ def _ordered(
 
 
 def _measured(
-    used: np.ndarray, causes: np.ndarray, touched: np.ndarray, capacity: int
+    used: np.ndarray, causes: np.ndarray, touched: tuple[np.ndarray, np.ndarray], capacity: int
 ) -> dict[str, np.ndarray]:
     """Return every measure after each arrival, Float arrays (arrivals,), in order of `MEASURES`."""
     idle = capacity - used
@@ -320,7 +316,7 @@ def _measured(
 
     columns = [used / capacity * 100, of_idle(fragments), fragments / capacity * 100]
     columns += [of_idle(causes[:, cause]) for cause in range(len(CAUSES))]
-    columns += [idle / MILLI, touched[:, 0].astype(float), touched[:, 1].astype(float)]
+    columns += [idle / MILLI, *(number.astype(float) for number in touched)]
     return dict(zip(MEASURES, columns, strict=True))
 
 
