@@ -186,6 +186,8 @@ class Policy:
             is what the compiled engine goes by.
         every: seconds between rounds; a ``key`` is asked again at each round, a ``decide`` is asked
             at rounds only. None = no rounds.
+        turn: seconds for which a job runs before another may take its place, however little it got
+            done by then; None = such turns are ``every`` where the order is by attained service.
         vectorised: ``key`` takes many jobs at once, as arrays (`windtunnel.sim.keys.JobsView`), and
             returns an array; None = if its first parameter is named ``jobs``.
         elastic: jobs run as elastic ones: as many iterations, as fast as the option they run says,
@@ -206,6 +208,7 @@ class Policy:
     #: The numbers of `in_numbers`, in the copy that ``for_run`` returns.
     usage_order: UsageOrder | None = None
     every: float | None = None
+    turn: float | None = None
     vectorised: bool | None = None
     elastic: bool = False
     #: The column the order cannot do without, for the message where a job has none.

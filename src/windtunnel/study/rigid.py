@@ -243,9 +243,10 @@ def _check_turns(policy: Policy, overhead: np.ndarray) -> None:
         SpecError: a turn is not longer than what changing over costs, so that none ever would.
     """
     longest = float(overhead.max(initial=0.0))
-    if policy.levels is not None and policy.every is not None and longest >= policy.every:
+    turn = policy.turn if policy.levels is None else policy.every
+    if turn is not None and longest >= turn:
         raise SpecError(
             "save_time + restore_time",
             f"found {longest:g} s; policy {policy.label!r} lets jobs take turns of "
-            f"{policy.every:g} s, in which none would get on. Expected less than that.",
+            f"{turn:g} s, in which none would get on. Expected less than that.",
         )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from windtunnel import gavel
 from windtunnel.policies.gavel.deciding import Shares
 from windtunnel.policies.gavel.in_rounds import GavelPolicy
-from windtunnel.sim.rounds import Work
+from windtunnel.policies.gavel.work import Work
 
 COPIES = 4
 

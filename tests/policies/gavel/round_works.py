@@ -2,15 +2,110 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
 
-from windtunnel.sim.rounds import ALONE, Decision, RoundLog, Work
+import windtunnel as wt
+from windtunnel.policies.gavel.rounds import Rounds
+from windtunnel.policies.gavel.work import ALONE, Allocator, Decision, Rules, Work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from windtunnel.policies.gavel.record import RoundLog
+
+
+class Stay(NamedTuple):
+    """One stay of a job (a row of the work) on GPUs of a type; ``end`` NaN = it goes on."""
+
+    job: int
+    start: float
+    end: float
+    kind: int
+    nodes: tuple[int, ...]
+    gpus: tuple[int, ...]
+
+
+@dataclass
+class Flown:
+    """What came of a run of `Rounds`, with what a `RoundLog` tells of the other mechanisms."""
+
+    work: Work
+    outcome: wt.Outcome
+    policy: Rounds
+
+    @property
+    def end(self) -> np.ndarray:
+        """When each job was done, s, NaN = not."""
+        return self.outcome.flight.end
+
+    @property
+    def type_time(self) -> np.ndarray:
+        """Seconds each job spent on each GPU type, up to the last decision."""
+        return self.policy.type_time
+
+    @property
+    def gpu_time(self) -> np.ndarray:
+        """GPU-seconds held by each job, half of those it shares."""
+        flight = self.outcome.flight
+        held: np.ndarray = flight.run_time * self.work.gangs
+        return held if flight.gpu_time is None else flight.gpu_time
+
+    @property
+    def solves(self) -> int:
+        """Decisions on shares."""
+        return self.policy.solves
+
+    def stays(self) -> list[Stay]:
+        """Every stay, in order of start."""
+        flight = self.outcome.flight
+        kind_of = {
+            int(node): kind for kind, nodes in enumerate(self.work.node_index) for node in nodes
+        }
+        found = []
+        for at, job in enumerate(flight.segment_job.tolist()):
+            low, high = flight.node_offset[at : at + 2]
+            nodes = tuple(flight.nodes[low:high].tolist())
+            gpus = tuple(flight.node_gpus[low:high].tolist())
+            span = float(flight.segment_start[at]), float(flight.segment_end[at])
+            found.append(Stay(job, *span, kind_of[nodes[0]], nodes, gpus))
+        return found
+
+
+def fly_in_rounds(
+    work: Work,
+    allocate: Allocator,
+    rules: Rules,
+    **options: Any,
+) -> Flown:
+    """Fly work by `Rounds` on an engine, as `windtunnel.study.gavel_rounds` does."""
+    jobs = {
+        "job_id": work.names,
+        "submit_time": work.submit,
+        "duration": work.steps / work.fastest,
+        "num_gpus": work.gangs.astype(float),
+    }
+    nodes = [
+        (int(at), wt.NodeType(1, int(size), name))
+        for name, where, sizes in zip(work.gpu_types, work.node_index, work.node_sizes, strict=True)
+        for at, size in zip(where, sizes, strict=True)
+    ]
+    cluster = wt.ClusterSpec(tuple(node for _, node in sorted(nodes, key=lambda pair: pair[0])))
+    policy = Rounds(work, np.arange(work.num_jobs), allocate, rules)
+    until = None if np.isinf(rules.until) else rules.until
+    return Flown(work, wt.simulate(jobs, cluster, policy, until=until, **options), policy)
+
+
+def stays_of(run: RoundLog | Flown) -> list[Stay]:
+    """Every stay of a run, in order of start."""
+    if isinstance(run, Flown):
+        return run.stays()
+    columns = (run._job, run._start, run._end, run._spot)
+    return [
+        Stay(job, start, end, spot.kind, spot.nodes, spot.gpus)
+        for job, start, end, spot in zip(*columns, strict=True)
+    ]
 
 
 def work_of(
@@ -45,7 +140,7 @@ def work_of(
     )
 
 
-def always(shares: list[list[float]]) -> Callable[[float, np.ndarray, np.ndarray], Decision]:
+def always(shares: list[list[float]]) -> Allocator:
     """Return a function that gives each job the same shares whenever it is asked."""
     table = np.array(shares, float)
 
@@ -89,7 +184,7 @@ def works(draw: st.DrawFn) -> Work:
 
 
 @st.composite
-def deciders(draw: st.DrawFn, work: Work) -> Callable[[float, np.ndarray, np.ndarray], Decision]:
+def deciders(draw: st.DrawFn, work: Work) -> Allocator:
     """Draw a function that gives arbitrary shares, of pairs too; not all of them feasible."""
     seed = draw(st.integers(0, 2**16))
 
@@ -105,17 +200,15 @@ def deciders(draw: st.DrawFn, work: Work) -> Callable[[float, np.ndarray, np.nda
     return decide
 
 
-def use_over_time(log: RoundLog) -> dict[tuple[int, int], int]:
-    """Return the most GPUs in use of each (type, node), jobs that share GPUs counted once."""
-    stays = list(zip(log._job, log._start, log._end, log._spot, strict=True))
-    instants = sorted({start for _, start, _, _ in stays})
+def use_over_time(stays: list[Stay]) -> dict[tuple[int, int], int]:
+    """Return the most GPUs in use of each (type, node), jobs that share GPUs counted as many."""
     most: dict[tuple[int, int], int] = {}
-    for now in instants:
+    for now in sorted({stay.start for stay in stays}):
         used: dict[tuple[int, int], int] = {}
-        for _, start, end, spot in stays:
-            if start <= now and not end <= now:  # NaN: still running
-                for node, gpus in zip(spot.nodes, spot.gpus, strict=True):
-                    key = (spot.kind, node)
+        for stay in stays:
+            if stay.start <= now and not stay.end <= now:  # NaN: still running
+                for node, gpus in zip(stay.nodes, stay.gpus, strict=True):
+                    key = (stay.kind, node)
                     used[key] = used.get(key, 0) + gpus
         for key, gpus in used.items():
             most[key] = max(most.get(key, 0), gpus)

@@ -10,16 +10,27 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from round_works import always, deciders, use_over_time, work_of, works
+from round_works import (
+    always,
+    deciders,
+    fly_in_rounds,
+    stays_of,
+    use_over_time,
+    work_of,
+    works,
+)
 
-from windtunnel.sim.rounds import Rules, fly_as_published, fly_by_owed_time, fly_ideal
+from windtunnel.policies.gavel.ideal import fly_ideal
+from windtunnel.policies.gavel.published import fly_as_published
+from windtunnel.policies.gavel.work import Rules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from round_works import Flown
 
-    from windtunnel.sim.rounds import Decision, RoundLog, Work
+    from windtunnel.policies.gavel.record import RoundLog
+    from windtunnel.policies.gavel.work import Allocator, Work
 
-MECHANISMS = {"published": fly_as_published, "owed": fly_by_owed_time}
+MECHANISMS = {"published": fly_as_published, "deficit": fly_in_rounds}
 mechanisms = st.sampled_from(sorted(MECHANISMS))
 
 
@@ -27,12 +38,10 @@ def without_pairs(work: Work) -> Work:
     return dataclasses.replace(work, pair_speeds=None)
 
 
-def flown(
-    name: str, work: Work, decide: Callable[..., Decision], *, overhead: float = 0.0
-) -> RoundLog:
+def flown(name: str, work: Work, decide: Allocator, *, overhead: float = 0.0) -> RoundLog | Flown:
     if name == "published":
         return fly_as_published(work, decide, Rules(shuffle=5, packed=True))
-    return fly_by_owed_time(work, decide, Rules(overhead=overhead))
+    return fly_in_rounds(work, decide, Rules(), restore_time=overhead)
 
 
 @given(st.data(), works(), mechanisms)
@@ -44,21 +53,21 @@ def test_every_job_finishes_and_none_before_it_can(
     fastest = work.speeds.max(axis=1)
     slack = 1e-6 * work.steps
     assert (log.end - work.submit >= (work.steps - slack) / fastest).all()
-    assert not log.spots
+    assert not np.isnan([stay.end for stay in stays_of(log)]).any()
 
 
 @given(st.data(), works(), mechanisms)
 def test_no_more_gpus_are_used_than_there_are(data: st.DataObject, work: Work, name: str) -> None:
     work = without_pairs(work)
     log = flown(name, work, data.draw(deciders(work)), overhead=data.draw(st.sampled_from([0, 30])))
-    for (kind, node), gpus in use_over_time(log).items():
+    for (kind, node), gpus in use_over_time(stays_of(log)).items():
         at = work.node_index[kind].tolist().index(node)
         assert gpus <= work.node_sizes[kind][at]
 
 
 @given(st.data(), works())
 def test_shared_gpus_count_once(data: st.DataObject, work: Work) -> None:
-    log = flown("owed", work, data.draw(deciders(work)))
+    log = flown("deficit", work, data.draw(deciders(work)))
     span = np.nanmax(log.end) - work.submit.min()
     assert log.gpu_time.sum() <= work.num_gpus.sum() * span * (1 + 1e-9)
 
@@ -66,8 +75,8 @@ def test_shared_gpus_count_once(data: st.DataObject, work: Work) -> None:
 @given(st.data(), works(), st.sampled_from([0.0, 30.0]))
 def test_progress_is_made_on_gpus_alone(data: st.DataObject, work: Work, overhead: float) -> None:
     work = dataclasses.replace(without_pairs(work), spread_speeds=work.speeds)
-    log = flown("owed", work, data.draw(deciders(work)), overhead=overhead)
-    stays = np.bincount(np.array(log._job), minlength=work.num_jobs)
+    log = flown("deficit", work, data.draw(deciders(work)), overhead=overhead)
+    stays = np.bincount([stay.job for stay in stays_of(log)], minlength=work.num_jobs)
     done = (log.type_time * work.speeds).sum(axis=1)
     lost = overhead * (stays - 1) * work.speeds.max(axis=1)
     assert (done >= work.steps * (1 - 1e-9)).all()
@@ -78,19 +87,18 @@ def test_progress_is_made_on_gpus_alone(data: st.DataObject, work: Work, overhea
 def test_same_work_same_shares_same_run(data: st.DataObject, work: Work, name: str) -> None:
     decide = data.draw(deciders(work))
     one, other = flown(name, work, decide), flown(name, work, decide)
-    assert (one._job, one._start, one._end) == (other._job, other._start, other._end)
-    assert one._spot == other._spot
+    assert stays_of(one) == stays_of(other)
     assert np.array_equal(one.gpu_time, other.gpu_time)
 
 
 @given(st.data(), works())
 def test_a_job_is_at_one_place_at_a_time(data: st.DataObject, work: Work) -> None:
-    log = flown("owed", work, data.draw(deciders(work)))
+    log = flown("deficit", work, data.draw(deciders(work)))
     for job in range(work.num_jobs):
-        mine = [at for at, who in enumerate(log._job) if who == job]
+        mine = [stay for stay in stays_of(log) if stay.job == job]
         for one, other in pairwise(mine):
-            assert log._end[one] <= log._start[other]
-        assert all(sum(log._spot[at].gpus) == work.gangs[job] for at in mine)
+            assert one.end <= other.start
+        assert all(sum(stay.gpus) == work.gangs[job] for stay in mine)
 
 
 @pytest.mark.parametrize("rounds", [10, 100, 1000])
@@ -98,7 +106,7 @@ def test_time_shares_become_true(rounds: int) -> None:
     shares = np.array([[0.5, 0.5], [0.3, 0.2], [0.2, 0.3]])
     until = 360.0 * rounds
     work = work_of([[1.0, 1.0]] * 3, [1e12] * 3, nodes=[[1], [1]])
-    log = fly_by_owed_time(work, always(shares.tolist()), Rules(until=until))
+    log = fly_in_rounds(work, always(shares.tolist()), Rules(until=until))
     assert np.abs(log.type_time - shares * until).max() <= 3 * 360.0  # whatever the length
 
 
@@ -112,8 +120,8 @@ def test_a_small_share_is_served_though_shares_change_every_round(rounds: int) -
     steps = [1e12] * 3 + [100.0] * (count - 3)
     work = work_of(speeds, steps, nodes=[[1], [1]], submit=submit)
     shares = [[0.6, 0.0], [0.3, 0.0], [0.1, 0.0]] + [[0.0, 1.0]] * (count - 3)
-    log = fly_by_owed_time(work, always(shares), Rules(until=until))
-    assert log.solves == rounds
+    log = fly_in_rounds(work, always(shares), Rules(until=until))
+    assert log.solves == rounds + 1  # the horizon's instant is part of the run
     assert np.abs(log.type_time[:3, 0] - np.array([0.6, 0.3, 0.1]) * until).max() <= 2 * 360.0
 
 

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from round_works import always, work_of
+from round_works import always, fly_in_rounds, stays_of, work_of
 
 from windtunnel.errors import PolicyError, SpecError
-from windtunnel.sim.rounds import (
-    ALONE,
-    Decision,
-    Rules,
-    fly_as_published,
-    fly_by_owed_time,
-    fly_ideal,
-)
+from windtunnel.policies.gavel.ideal import fly_ideal
+from windtunnel.policies.gavel.published import fly_as_published
+from windtunnel.policies.gavel.work import ALONE, Decision, Rules
 
 
 def ends(log: object) -> list[float]:
@@ -23,18 +18,17 @@ def ends(log: object) -> list[float]:
 
 def test_two_jobs_take_turns_and_resume() -> None:
     work = work_of([[1.0], [1.0]], [720.0, 720.0], nodes=[[1]])
-    log = fly_by_owed_time(work, always([[0.5], [0.5]]), Rules())
+    log = fly_in_rounds(work, always([[0.5], [0.5]]), Rules())
     assert ends(log) == [1080.0, 1440.0]
     assert log.gpu_time.tolist() == [720.0, 720.0]
-    flight = log.flight(np.array([1, 0]), 2, np.inf, with_nodes=True)
-    assert flight.end.tolist() == [1440.0, 1080.0]
+    flight = log.outcome.flight
     assert flight.preemptions.tolist() == [1, 1]
     assert flight.run_time.tolist() == [720.0, 720.0]
 
 
 def test_resuming_costs_seconds_on_the_gpus() -> None:
     work = work_of([[1.0], [1.0]], [720.0, 720.0], nodes=[[1]])
-    log = fly_by_owed_time(work, always([[0.5], [0.5]]), Rules(overhead=10.0))
+    log = fly_in_rounds(work, always([[0.5], [0.5]]), Rules(), restore_time=10.0)
     # 360 s of steps each, then 350 s each after resuming, then the last 10 s each after another.
     assert ends(log) == [1460.0, 1480.0]
     assert log.gpu_time.sum() == 1480.0
@@ -42,19 +36,19 @@ def test_resuming_costs_seconds_on_the_gpus() -> None:
 
 def test_a_gpu_that_comes_free_is_taken_at_once() -> None:
     work = work_of([[1.0], [1.0]], [100.0, 1000.0], nodes=[[1]])
-    assert ends(fly_by_owed_time(work, always([[1.0], [0.0]]), Rules())) == [100.0, 1100.0]
+    assert ends(fly_in_rounds(work, always([[1.0], [0.0]]), Rules())) == [100.0, 1100.0]
 
 
 def test_an_arrival_takes_an_idle_gpu_at_once() -> None:
     work = work_of([[1.0], [1.0]], [500.0, 50.0], nodes=[[2]], submit=[0.0, 123.0])
-    assert ends(fly_by_owed_time(work, always([[1.0], [1.0]]), Rules())) == [500.0, 173.0]
+    assert ends(fly_in_rounds(work, always([[1.0], [1.0]]), Rules())) == [500.0, 173.0]
 
 
 def test_idle_gpus_go_where_a_waiting_job_is_fastest_unless_speeds_are_not_known() -> None:
     work = work_of([[2.0, 1.0]], [300.0], nodes=[[1], [4]])
     nothing = always([[0.0, 0.0]])
-    assert ends(fly_by_owed_time(work, nothing, Rules())) == [150.0]
-    assert ends(fly_by_owed_time(work, nothing, Rules(blind=True))) == [300.0]
+    assert ends(fly_in_rounds(work, nothing, Rules())) == [150.0]
+    assert ends(fly_in_rounds(work, nothing, Rules(blind=True))) == [300.0]
 
 
 def test_in_turn_nobody_without_a_share_runs() -> None:
@@ -65,9 +59,9 @@ def test_in_turn_nobody_without_a_share_runs() -> None:
         members = np.column_stack([active, np.full(len(active), ALONE)])
         return Decision(members, np.eye(len(active), 1))
 
-    log = fly_by_owed_time(work, first, Rules(in_turn=True))
+    log = fly_in_rounds(work, first, Rules(in_turn=True))
     assert ends(log) == [100.0, 1360.0]  # the boundary after the first is done
-    assert ends(fly_by_owed_time(work, first, Rules())) == [100.0, 1000.0]
+    assert ends(fly_in_rounds(work, first, Rules())) == [100.0, 1000.0]
 
 
 def test_a_spread_gang_runs_at_its_own_speed() -> None:
@@ -76,10 +70,10 @@ def test_a_spread_gang_runs_at_its_own_speed() -> None:
         [[1.0]] * 3, [100.0] * 3, nodes=[[2, 3]], gangs=[2, 2, 4], spread=spread,
         submit=[0.0, 0.0, 1000.0],
     )  # fmt: skip
-    log = fly_by_owed_time(work, always([[1.0]] * 3), Rules())
+    log = fly_in_rounds(work, always([[1.0]] * 3), Rules())
     assert ends(log) == [100.0, 100.0, 1200.0]
-    spots = [(spot.nodes, spot.gpus) for spot in log._spot]
-    assert spots == [((0,), (2,)), ((1,), (2,)), ((1, 0), (3, 1))]
+    spots = [(stay.nodes, stay.gpus) for stay in stays_of(log)]
+    assert spots == [((0,), (2,)), ((1,), (2,)), ((0, 1), (2, 2))]
 
 
 def test_partners_slow_each_other_and_the_last_goes_on_alone() -> None:
@@ -90,7 +84,7 @@ def test_partners_slow_each_other_and_the_last_goes_on_alone() -> None:
         del now, left
         return Decision(np.array([[0, 1]]), np.ones((1, 1)))
 
-    log = fly_by_owed_time(work, together, Rules())
+    log = fly_in_rounds(work, together, Rules())
     assert ends(log) == [100.0, 180.0]
     assert log.gpu_time.tolist() == [50.0, 130.0]
     published = fly_as_published(work, together, Rules(packed=True))
@@ -112,7 +106,7 @@ def test_published_new_jobs_hold_gpus_idle_until_the_next_decision() -> None:
     assert [log._start[log._since[job]] for job in range(3)] == [0.0, 720.0, 2880.0]
     assert log.end[2] == 3240.0
     assert log.solves >= 3
-    assert fly_by_owed_time(work, always([[1.0]] * 3), Rules()).end[2] == 1160.0
+    assert fly_in_rounds(work, always([[1.0]] * 3), Rules()).end[2] == 1160.0
 
 
 def test_published_jobs_do_whole_steps_and_rounds_end_with_the_last_of_them() -> None:
@@ -132,7 +126,7 @@ def test_published_utilisation_counts_an_idle_gap_as_busy() -> None:
     assert log.gpu_time.tolist() == [100.0, 5000.0]
     late = work_of([[1.0]], [100.0], nodes=[[1]], submit=[7.0])
     assert fly_as_published(late, always([[1.0]]), Rules()).gpu_time.tolist() == [100.0]
-    assert fly_by_owed_time(work, always([[1.0], [1.0]]), Rules()).gpu_time.sum() == 200.0
+    assert fly_in_rounds(work, always([[1.0], [1.0]]), Rules()).gpu_time.sum() == 200.0
 
 
 def test_published_priority_is_share_over_received_part() -> None:
@@ -149,7 +143,7 @@ def test_published_priority_is_share_over_received_part() -> None:
     assert log.gpu_time.tolist() == [360.0 * count for count in runs]
 
 
-@pytest.mark.parametrize("fly", [fly_as_published, fly_by_owed_time, fly_ideal])
+@pytest.mark.parametrize("fly", [fly_as_published, fly_in_rounds, fly_ideal])
 def test_shares_that_let_nobody_run_are_refused(fly: object) -> None:
     work = work_of([[1.0, 0.0]], [10.0], nodes=[[1], [1]])
     with pytest.raises(PolicyError, match="j0"):
@@ -162,17 +156,21 @@ def test_published_rounds_must_hold_a_step() -> None:
         fly_as_published(work, always([[1.0]]), Rules())
 
 
-@pytest.mark.parametrize("fly", [fly_as_published, fly_by_owed_time, fly_ideal])
+@pytest.mark.parametrize("fly", [fly_as_published, fly_in_rounds, fly_ideal])
 def test_a_horizon_cuts_the_run(fly: object) -> None:
     work = work_of([[1.0]] * 3, [100.0, 1e6, 10.0], nodes=[[2]], submit=[0.0, 0.0, 9000.0])
     log = fly(work, always([[1.0]] * 3), Rules(until=7200.0))  # type: ignore[operator]
-    flight = log.flight(np.arange(3), 3, 7200.0, with_nodes=False)
+    flight = (
+        log.outcome.flight
+        if fly is fly_in_rounds
+        else log.flight(np.arange(3), 3, 7200.0, with_nodes=False)
+    )
     assert flight.status.tolist() == [0, 1, 3]  # finished, running, not submitted
     assert np.isnan(flight.end[1:]).all()
     assert flight.run_time.tolist() == [100.0, 7200.0, 0.0]
 
 
-@pytest.mark.parametrize("fly", [fly_as_published, fly_by_owed_time, fly_ideal])
+@pytest.mark.parametrize("fly", [fly_as_published, fly_in_rounds, fly_ideal])
 def test_a_run_can_end_with_some_jobs(fly: object) -> None:
     work = work_of([[1.0]] * 3, [100.0, 50.0, 1e6], nodes=[[3]], submit=[0.0, 0.0, 0.0])
     log = fly(work, always([[1.0]] * 3), Rules(stop_after=np.array([0, 1])))  # type: ignore[operator]
