@@ -17,6 +17,8 @@ from windtunnel.kernel.marks import compiled
 LOOK_OPEN = cython.declare(cython.int, 0)
 LOOK_SHOWN = cython.declare(cython.int, 1)
 LOOK_BOTH = cython.declare(cython.int, 2)
+#: The group of nodes that sleep: nobody's, too, but such a node is not down.
+HOLD_ASLEEP = cython.declare(cython.int, 1 << 20)
 
 
 @cython.final
@@ -215,7 +217,7 @@ class Holds:
             return -1
         for at in range(self.size):
             if self.node[at] == node:
-                if self.group[at] == 0:
+                if self.group[at] == 0 or self.group[at] == HOLD_ASLEEP:
                     return 0
                 if found < 0:
                     found = self.group[at]

@@ -100,6 +100,7 @@ class Simulation:
     idle_stays: cython.int
     time_capped: cython.double
     news: cython.bint
+    is_awake: cython.bint
     points: cython.longlong
     steps: cython.longlong
     slice: cython.longlong
@@ -304,7 +305,6 @@ class Simulation:
         """
         job: cython.int = self.state.first_running
         following: cython.int
-        self.turn_points = self.points
         self.leads = False
         if self.events != EVENTS_SUBMISSIONS_FIRST or not self.state.plans:
             return
@@ -369,6 +369,9 @@ class Simulation:
                     return LOOP_SOURCES
             if self.phase == PHASE_ROUND:
                 self.phase = PHASE_DECIDE
+                if self.is_awake:  # unless events of this very instant had their decisions
+                    self.is_awake = False
+                    self.news = self.news or self.points == self.turn_points
                 if self.notes_room:
                     self.note_room(self.state.now)
                 if self.every < ENDLESS and self.round * self.every == self.state.now:
@@ -379,7 +382,7 @@ class Simulation:
                     if not self.asks:
                         self._rekey()
             if self.phase == PHASE_DECIDE:
-                if not self._is_due():
+                if (self.returns == PHASE_TURN and not self.news) or not self._is_due():
                     self.phase = self.returns
                     continue
                 self.phase = PHASE_AFTER
@@ -420,12 +423,13 @@ class Simulation:
             self.time_capped += now - self.state.now
         self.state.now = now
         self.phase = PHASE_EVENTS
+        self.turn_points = self.points
         if self.alarm <= now:
             self.alarm = ENDLESS
-            self.news = True
+            self.is_awake = True
         if self.by_rule and self.rule.alarm <= now:
             self.rule.alarm = ENDLESS
-            self.news = True
+            self.is_awake = True
         return -1
 
     @compiled
@@ -447,10 +451,9 @@ class Simulation:
     def _is_due(self) -> cython.bint:
         """Return whether a decision is made now."""
         due: cython.double
-        is_round: cython.bint = self.is_round
         if self.decides_in_rounds:
-            self.is_round = self.news = False
-            return is_round
+            self.news = self.is_round
+        self.is_round = False
         if self.pending <= self.state.now:
             self.pending = ENDLESS
             return True
@@ -686,8 +689,8 @@ class Simulation:
 
     @property
     def has_news(self) -> bool:
-        """Whether something happened at this instant that calls for a decision."""
-        return self.news
+        """Whether something happened at this instant that calls, or called, for a decision."""
+        return self.news or self.points != self.turn_points
 
     @property
     def now(self) -> float:

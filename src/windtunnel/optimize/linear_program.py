@@ -348,12 +348,17 @@ class LinearProgram:
             columns: those that cannot, shape (columns,).
             rows: those whose activity cannot, shape (rows,).
         """
-        count, fixed = self.num_columns, np.concatenate([columns, rows])
-        if int(fixed.sum()) < count:  # as many as columns are not in the basis
+        import highspy
+
+        fixed = np.concatenate([columns, rows])
+        if int(fixed.sum()) < self.num_columns:  # as many are not in the basis
             return False
-        _, basic = self._highs.getBasicVariables()
-        fixed[np.where(basic < 0, count - 1 - basic, basic)] = True
-        return bool(fixed.all())
+        basis = self._highs.getBasis()
+        if not basis.valid:  # an interior point
+            return False
+        basic = highspy.HighsBasisStatus.kBasic
+        is_basic = [status == basic for status in (*basis.col_status, *basis.row_status)]
+        return bool((fixed | is_basic).all())
 
     def _push_columns(self, which: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
         self._highs.changeColsBounds(len(which), which, lower, upper)

@@ -60,6 +60,7 @@ class OutageSource:
             self._next_failure(stream, plan.first)
         while self._events and self._events[0][0] < plan.first:
             self._happen(self._events[0][0])
+        self.sim.watch("news", 0.0)
         self.sim.note_up(self.problem.quota)
 
     def next_time(self) -> float:

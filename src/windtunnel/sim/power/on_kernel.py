@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from windtunnel.sim.power.plan import PowerPlan
 
 #: For whom nodes are withheld that sleep: no reservation has this number.
-ASLEEP = 1 << 20
+ASLEEP = 1 << 20  # windtunnel.kernel.free_holds.HOLD_ASLEEP
 
 
 class KernelPower:

@@ -488,7 +488,7 @@ class State:
     @property
     def down(self) -> int:
         """GPU units that nobody holds and outages keep from everybody; sleeping nodes are not."""
-        asleep = (n for n in self.sleeping if self.free.withheld.get(n) == (NOBODY,))
+        asleep = (n for n in self.sleeping if self.free.withheld.get(n, ()).count(NOBODY) == 1)
         down: int = self.free.down - sum(self.free.free_units(node) for node in asleep)
         return down
 
