@@ -128,10 +128,26 @@ def test_fragmentation_keeps_a_chosen_job_out_and_its_quota_unused(engine: str) 
         "num_gpus": [1, 1, 1, 1, 2, 1],
         "priority": [9, 8, 7, 6, 10, 1],
     }
-    out = wt.simulate(jobs, "2x2", "priority-preemptive", engine=engine)
+    out = wt.simulate(jobs, "2x2", "priority-preemptive", preemption="quota_walk", engine=engine)
     assert out.table["start_time"].to_pylist() == [0, 0, 0, 0, 3, 3]
     assert out.table["nodes"].to_pylist() == [[0], [0], [1], [1], [0], [1]]
     assert out.metrics()["num_preemptions"] == 0
+
+
+def test_feasible_preemption_makes_room_where_fragmentation_leaves_none(engine: str) -> None:
+    # The same jobs. At 1 e needs a whole node: d, the least urgent, leaves node 1 for it, and goes
+    # on beside b on node 0 at once. f waits: all four GPUs are in use until b ends at 3.
+    jobs = {
+        "submit_time": [0, 0, 0, 0, 1, 1],
+        "duration": [1, 3, 1, 6, 2, 9],
+        "num_gpus": [1, 1, 1, 1, 2, 1],
+        "priority": [9, 8, 7, 6, 10, 1],
+    }
+    out = wt.simulate(jobs, "2x2", "priority-preemptive", engine=engine)
+    assert out.table["start_time"].to_pylist() == [0, 0, 0, 0, 1, 3]
+    assert out.table["end_time"].to_pylist() == [1, 3, 1, 6, 3, 12]
+    assert out.segments["nodes"].to_pylist() == [[0], [0], [1], [1], [1], [0], [0]]
+    assert out.metrics()["num_preemptions"] == 1
 
 
 def test_a_strict_walk_stops_where_a_skipping_one_goes_on(engine: str) -> None:

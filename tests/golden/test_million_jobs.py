@@ -75,8 +75,8 @@ def test_a_million_jobs(
         ("fifo", "skip", 20_000, 120),
         ("sjf", "strict", 20_000, 120),
         ("sjf", "skip", 20_000, 120),
-        ("srtf", "skip", 3_000, 40),
-        ("sjf-preemptive", "strict", 3_000, 40),
+        ("srtf", "skip", 3_000, 30),
+        ("sjf-preemptive", "strict", 3_000, 30),
     ],
 )
 def test_the_first_of_them_are_the_same_on_both_engines(
@@ -85,7 +85,7 @@ def test_the_first_of_them_are_the_same_on_both_engines(
     # Few nodes and the arrivals drawn together, so that there is something to decide.
     jobs = {name: values[:count] for name, values in million.items()}
     work = float((jobs["num_gpus"] * jobs["duration"]).sum())
-    squeeze = work / (1.3 * nodes * 8) / float(jobs["submit_time"][-1])
+    squeeze = work / (2 * nodes * 8) / float(jobs["submit_time"][-1])
     jobs["submit_time"] = np.floor(jobs["submit_time"] * squeeze)
     runs = [
         wt.simulate(jobs, f"{nodes}x8", policy, queueing=queueing, engine=engine)

@@ -152,8 +152,7 @@ def test_default_heads_of_line(engine: str) -> None:
 def test_policies_that_decide_for_themselves(name: str) -> None:
     assert POLICIES[name].tier == 3
     out = wt.simulate(JOBS, "1x2:V100", name)
-    engine = "compiled" if name == "quota" else "reference"
-    assert (out.settings["queueing"], out.settings["engine"]) == ("policy", engine)
+    assert (out.settings["queueing"], out.settings["engine"]) == ("policy", "compiled")
 
 
 def test_a_function_may_be_named_by_its_path(module: str) -> None:
@@ -269,7 +268,6 @@ def test_a_decorated_function_may_preempt_and_have_rounds() -> None:
         return job.duration - now
 
     assert (key.preemptive, key.every, key.tier) == (True, 5.0, 2)
-    assert key.requires == {"tier2", "preemption", "rounds"}
     assert wt.simulate(JOBS, "pool:2", "aging").settings["queueing"] == "skip"
 
 
@@ -284,7 +282,7 @@ def test_the_smallest_method_decides_the_tier() -> None:
         def key(self, job: wt.JobView, now: float) -> float:
             return job.duration
 
-    assert (Two().tier, Two().label, Two().requires) == (2, "Two", {"tier2"})
+    assert (Two().tier, Two().label) == (2, "Two")
     assert resolve_policy(Two).tier == 2
 
 
@@ -326,14 +324,13 @@ def test_the_reference_names_every_policy_with_its_parameters_and_default() -> N
         (row,) = [line for line in lines if line.startswith(f"| `{name}`")]
         cells = [cell.strip() for cell in row.strip("|").split("|")]
         if name in ELASTIC:
-            assert cells[3:] == ["its own", "[Morphling](morphling.md)", "reference"], name
+            assert cells[3:] == ["its own", "[Morphling](morphling.md)"], name
             told = (page.parent / "morphling.md").read_text(encoding="utf-8")
             parameters = inspect.signature(type(made)).parameters
             assert all(f"`{parameter}`" in told for parameter in parameters), name
             continue
         if decides:
-            engines = "reference" if "tier3" in made.requires else "both"
-            assert cells[3:] == ["its own", "[quotas](../guides/quotas.md)", engines], name
+            assert cells[3:] == ["its own", "[quotas](../guides/quotas.md)"], name
             continue
         assert cells[2] == ("yes" if made.preemptive else ""), name
         assert cells[3] == made.queueing, name
@@ -341,4 +338,3 @@ def test_the_reference_names_every_policy_with_its_parameters_and_default() -> N
         if name != "multifactor":  # whose parameters have a paragraph
             assert set(re.findall(r"`(\w+)`", cells[4])) == set(parameters), name
         assert all(f"`{parameter}" in text for parameter in parameters), name
-        assert cells[5] == ("reference" if "rounds" in made.requires else "both"), name

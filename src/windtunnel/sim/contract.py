@@ -305,18 +305,6 @@ class Policy:
         """The policy's name, or its class's."""
         return self.name or type(self).__name__
 
-    @property
-    def requires(self) -> frozenset[str]:
-        """What an engine must offer to run this policy."""
-        if self.in_numbers:
-            return frozenset({self.in_numbers})
-        needs = {f"tier{self.tier}"}
-        needs |= {"preemption"} if self.preemptive else set()
-        needs |= {"rounds"} if self.every is not None and self.levels is None else set()
-        needs |= {"levels"} if self.levels is not None else set()
-        needs |= {"watching"} if self.watches else set()
-        return frozenset(needs)
-
 
 class FunctionPolicy(Policy):
     """A policy made of a plain function of one, two or three arguments.
