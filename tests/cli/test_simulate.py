@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import shlex
@@ -84,6 +85,39 @@ def test_the_printed_command_gives_the_same_run_again(
     first = run(*words).json
     again = run(*first["command"].split()[1:], "--json").json
     assert again == first
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "setting"),
+    [
+        ("--preemption", "quota_walk", "quota_walk"),
+        ("--decide-every", "2m", 120.0),
+        ("--save-time", "1=7/2=30/9=1m", "1=7/2=30/9=60"),
+        ("--restore-time", "bert=20s/*=5", "bert=20/*=5"),
+        ("--restore-time", "90m", 5400.0),
+    ],
+)
+def test_how_jobs_give_way_is_an_option_and_is_printed_again(
+    run: Callable[..., Any], lecture: Path, option: str, text: str, setting: object
+) -> None:
+    words = ["simulate", lecture, "--cluster", "2x1", "--policy", "srtf", option, text, "--json"]
+    first = run(*words).json
+    assert first["settings"][option.removeprefix("--").replace("-", "_")] == setting
+    again = shlex.split(first["command"])
+    assert option in again
+    assert run(*again[1:], "--json").json == first
+    assert option in run("simulate", "--help").out
+
+
+def test_what_resuming_costs_may_go_by_size(run: Callable[..., Any], tmp_path: Path) -> None:
+    trace = tmp_path / "jobs.csv"
+    trace.write_text("job_id,submit_time,duration,num_gpus\na,0,100,2\nb,1,10,1\nc,30,9,2\n")
+    words = ["simulate", trace, "--cluster", "pool:2", "--policy", "srtf", "--out"]
+    out = tmp_path / "out.csv"
+    run(*words, out, "--save-time", "2=3", "--restore-time", "1=1/2=4")
+    ends = [float(line["end_time"]) for line in csv.DictReader(out.open())]
+    # The first gives way twice and pays 3 + 4 s each time; the others never pay.
+    assert ends == [0 + 100 + 10 + 9 + 2 * 7, 11.0, 39.0]
 
 
 def test_the_terminal_shows_the_run_its_sizes_and_its_settings(

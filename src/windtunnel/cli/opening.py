@@ -32,6 +32,8 @@ QUIET: dict[str, Any] = {
     "compat": None,
     "estimates": None,
     "events": "batch",
+    "preemption": "feasible",
+    "decide_every": None,
     "engine": "auto",
     "save_time": 0.0,
     "restore_time": 0.0,
@@ -188,8 +190,8 @@ def check_settings(policies: Sequence[str], settings: dict[str, Any]) -> None:
 
     Args:
         policies: their names.
-        settings: ``queueing``, ``placement``, ``estimates``, ``events``, ``engine`` and
-            ``slowdown`` at least.
+        settings: ``queueing``, ``preemption``, ``placement``, ``estimates``, ``events``,
+            ``engine`` and ``slowdown`` at least.
 
     Raises:
         SpecError: an unknown name, a policy twice, or no policy; the nearest name is suggested.
@@ -213,7 +215,7 @@ def check_settings(policies: Sequence[str], settings: dict[str, Any]) -> None:
         if policy.label in seen:
             raise SpecError("--policies", f"found {quote(policy.label)} twice; name each once.")
         seen.add(policy.label)
-        checked_queueing(settings["queueing"], policy)
+        checked_queueing(settings["queueing"], policy, settings["preemption"])
         checked_estimates(settings["estimates"], policy)
         checked_events(settings["events"])
     choose_engine(settings["engine"])

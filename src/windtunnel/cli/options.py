@@ -46,6 +46,35 @@ class Seconds(click.ParamType):  # type: ignore[type-arg] # generic from click 8
         return number
 
 
+class ResumeCosts(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
+    """What resuming costs: a time as in `Seconds`, or one by size or by name: ``1=7/9=1m``."""
+
+    name = "cost"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | str:
+        """Return seconds, or the same words with seconds as plain numbers.
+
+        Raises:
+            click.BadParameter: a part has no ``=``, or its time is none.
+        """
+        if "=" not in str(value):
+            return Seconds().convert(value, param, ctx)
+        parts = []
+        for part in str(value).split("/"):
+            name, _, cost = part.rpartition("=")
+            if not name.strip():
+                self.fail(
+                    f"found {value!a}; expected a time, or one by GPUs (1=7/2=30/9=60) or by what "
+                    "runs (bert=20/*=5).",
+                    param,
+                    ctx,
+                )
+            parts.append(f"{name.strip()}={Seconds().convert(cost, param, ctx):g}")
+        return "/".join(parts)
+
+
 class Window(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
     """A span of time as ``START:END``, each as in `Seconds`."""
 
@@ -236,9 +265,10 @@ def flight_options(command: Command) -> Command:
         ),
         click.option(
             "--restore-time",
-            type=Seconds(),
+            type=ResumeCosts(),
             default=0.0,
             show_default=True,
+            metavar="TIME|WORDS",
             help="What it needs to restore it, paid then, too; it holds its GPUs meanwhile.",
         ),
         click.option(
@@ -248,10 +278,27 @@ def flight_options(command: Command) -> Command:
         ),
         click.option(
             "--save-time",
-            type=Seconds(),
+            type=ResumeCosts(),
             default=0.0,
             show_default=True,
-            help="What a preempted job needs to save its state, paid when it goes on.",
+            metavar="TIME|WORDS",
+            help="What a preempted job needs to save its state, paid when it goes on: a time, or "
+            "by GPUs, as in 1=7/2=30/9=60, or by workload or template, as in bert=20/*=5.",
+        ),
+        click.option(
+            "--decide-every",
+            type=Seconds(),
+            metavar="TIME",
+            help="Decide at multiples of this time only.  [default: whenever something happens]",
+        ),
+        click.option(
+            "--preemption",
+            type=OneOf("feasible", "quota_walk"),
+            default="feasible",
+            show_default=True,
+            metavar="feasible|quota_walk",
+            help="How a policy that preempts makes room: it stops jobs only for one that then "
+            "starts, or gives out the cluster's GPUs by rank, wherever they are (strict, skip).",
         ),
         seed_option("Seed of everything random, the synthetic trace included.  [default: 0]"),
         click.option(

@@ -47,7 +47,7 @@ def resume_costs(name: str, given: ResumeCost, problem: Problem) -> np.ndarray:
     if isinstance(cost, float):
         return np.full(len(rows), cost)
     if callable(cost):
-        return _of_function(name, cost, jobs)[rows]
+        return np.asarray(_of_function(name, cost, jobs)[rows])
     if all(isinstance(key, float) for key in cost):
         bounds = np.array(sorted(cost))
         seconds = np.array([0.0, *(cost[bound] for bound in bounds.tolist())])
@@ -71,7 +71,11 @@ def read_cost(
     if callable(given):
         return given
     if isinstance(given, str) and "=" in given:
-        given = dict(part.split("=", 1) for part in given.split("/") if "=" in part)
+        parts = [part.rpartition("=") for part in given.split("/")]
+        if not all(key.strip() for key, _, _ in parts):
+            message = f"found {quote(given)}; expected as in 1=7/2=30/9=60 or bert=20/*=5"
+            raise SpecError(name, message)
+        given = {key.strip(): _seconds(f"{name}.{key}", cost) for key, _, cost in parts}
     if not isinstance(given, Mapping):
         return _seconds(name, given)
     found: dict[Any, float] = {key: _seconds(f"{name}.{key}", cost) for key, cost in given.items()}
