@@ -115,7 +115,7 @@ def test_what_resuming_costs_may_go_by_size(run: Callable[..., Any], tmp_path: P
     words = ["simulate", trace, "--cluster", "pool:2", "--policy", "srtf", "--out"]
     out = tmp_path / "out.csv"
     run(*words, out, "--save-time", "2=3", "--restore-time", "1=1/2=4")
-    ends = [float(line["end_time"]) for line in csv.DictReader(out.open())]
+    ends = [float(line["end_time"]) for line in csv.DictReader(out.read_text().splitlines())]
     # The first gives way twice and pays 3 + 4 s each time; the others never pay.
     assert ends == [0 + 100 + 10 + 9 + 2 * 7, 11.0, 39.0]
 
