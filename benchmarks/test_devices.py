@@ -35,7 +35,7 @@ def test_skip_on_pai_nodes(
     single = pc.equal(pai_jobs["num_tasks"], 1)
     jobs = pai_jobs.filter(single) if part == "single tasks" else pai_jobs
     options: dict[str, Any] = {"queueing": "skip", "oversize": "reject"}
-    out = wt.simulate(jobs, "pai", policy, **options)  # the kernels load
+    out = wt.simulate(jobs, "pai", policy, **options)
     assert (out.settings["engine"], out.settings["sharing"]) == ("compiled", "devices")
     seconds = cpu_seconds(lambda: wt.simulate(jobs, "pai", policy, **options), rounds=3)
     figures.rate(f"1,897 nodes with devices, {policy} skip, {part}: jobs", len(jobs), seconds, 3e5)

@@ -137,6 +137,11 @@ class Announced:
         """Forget what has happened by now."""
         while self.next < self.count and self.time[self.next] <= now:
             self.next += 1
+        if self.period < ENDLESS and (
+            self.num_rows == 0 or self.row_time[self.num_rows - 1] <= now
+        ):
+            with cython.gil:
+                self._look_up_rows(now)
         while self.next_row < self.num_rows and self.row_time[self.next_row] <= now:
             self.next_row += 1
 

@@ -47,4 +47,9 @@ def _uncompiled(sources: str) -> ModuleType:
         if file.name.endswith(".py") and not file.name.startswith("__"):
             name = file.name.removesuffix(".py")
             joined.__dict__.update(vars(import_module(f"{sources}.{name}")))
+    for value in list(vars(joined).values()):
+        if isinstance(value, type) and value.__module__.startswith(sources):
+            for name in vars(value).get("__annotations__", {}):
+                if not hasattr(value, name):
+                    setattr(value, name, 0)  # as C has it
     return joined

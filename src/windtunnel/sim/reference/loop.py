@@ -83,8 +83,8 @@ class Loop:
         event = min(self.state.next_end(), self.submit[self.arrived])
         held = 0 if self.power is None else self.power.held
         time = min(event, self.clock.next_time(event, held=held))
-        if self._nothing_will_change():
-            return time if self.clock.pending < math.inf or self.scheduler.alarms else math.inf
+        if self.clock.pending == math.inf and self._nothing_will_change():
+            return time if self.scheduler.alarms else math.inf
         for source in (self.outages, self.power):
             if source is not None:
                 time = min(time, source.next_time())
