@@ -42,7 +42,7 @@ class Draft:
 
     Args:
         now: the instant, s.
-        cluster: what the policy was given (`windtunnel.sim.elastic.decisions.ElasticView`).
+        cluster: what the policy was given (`windtunnel.sim.elastic.views.ElasticView`).
     """
 
     def __init__(self, now: float, cluster: Any) -> None:
@@ -92,7 +92,8 @@ class Draft:
         """Yield what makes the cluster as drafted; each step fits when its turn comes.
 
         A job whose new place is still held by others that have to move, too, is taken off first; it
-        is launched again at the same instant and pays once.
+        is launched again at the same instant and pays once. A draft knows nothing of power: jobs
+        for whose new options there is too little stay as they are.
         """
         for number, held in self.before.items():
             if number not in self.held:
@@ -106,10 +107,22 @@ class Draft:
                 yield Resize(ready[0].job, ready[0].option, ready[0].where)
                 todo.remove(ready[0])
                 continue
-            blocking = next(
-                held.job
-                for held in todo
-                if held.job.number in self.before and held.job.number not in stopped
-            )
-            stopped.add(blocking.number)
-            yield Preempt(blocking)
+            blocking = [held.job for held in todo if self._may_go(held, stopped)]
+            if not blocking:
+                break
+            stopped.add(blocking[0].number)
+            yield Preempt(blocking[0])
+        for held in todo:
+            if held.job.number in stopped:
+                old = self.before[held.job.number]
+                if self.cluster.fits(old.job, old.option, old.where):
+                    yield Resize(old.job, old.option, old.where)
+
+    def _may_go(self, held: Held, stopped: set[int]) -> bool:
+        """Return whether a running job is to be taken off, as others are where it is to go."""
+        number = held.job.number
+        if number not in self.before or number in stopped:
+            return False
+        free, old = self.cluster.free_state, self.before[number]
+        free.give(old.where, old.option)
+        return not free.has(held.where, held.option)

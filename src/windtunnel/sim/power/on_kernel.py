@@ -40,6 +40,8 @@ class KernelPower:
         watts = None if plan.cap is None else Watts(flying.problem, plan.cap)
         self.policies = PowerSources(plan, flying.problem, self, watts, chooses_limits=False)
         self._shown = self.free.twin() if plan.sleep is not None else None
+        shapes = flying.shapes
+        self._kind = flying.problem.demand_of if shapes is None else shapes.requested()
         self._tell_kernel()
         if plan.cap is not None and plan.cap.period < math.inf:
             rows = plan.cap.rows(plan.first_submit(flying.problem))
@@ -154,7 +156,7 @@ class KernelPower:
             line = int(flying.line_of[job])
             if line in hopeless:
                 continue
-            kind, access = int(flying.problem.demand_of[job]), flying.access_of(job)
+            kind, access = int(self._kind[job]), flying.access_of(job)
             where = shown.fit_pairs(kind, access)
             if where is None or not self._affords(job, where):
                 hopeless.add(line)
