@@ -104,22 +104,34 @@ class Lines:
 
     # The slab.
 
-    def _repack(self, wanted: int) -> None:
+    def _renew(self, room: int) -> None:
+        """Begin an empty slab."""
+        self.room = room
+        self.used = 0
+        self.slab = numpy.empty(room, dtype=numpy.int32)
+
+    @compiled
+    def _repack(self, wanted: cython.longlong) -> cython.void:
         """Lay the lines out anew, each with room to grow, in a slab with so many cells more."""
-        needed = sum(int(n) + int(n) // 4 + 4 for n in numpy.asarray(self.length) if n) + wanted
-        self.room = max(self.room, needed + needed // 2)
-        slab = numpy.empty(self.room, dtype=numpy.int32)
-        old = numpy.asarray(self.slab)
-        used = 0
+        line: cython.int
+        at: cython.longlong
+        length: cython.longlong
+        begin: cython.longlong
+        needed: cython.longlong = wanted
+        old: cython.int[::1] = self.slab
         for line in range(self.num_lines):
-            length, begin = int(self.length[line]), int(self.begin[line])
-            cells = length + length // 4 + 4 if length else 0
-            slab[used : used + length] = old[begin : begin + length]
-            self.begin[line] = self.first_cell[line] = used
-            self.cells[line] = cells
-            used += cells
-        self.slab = slab
-        self.used = used
+            length = self.length[line]
+            self.cells[line] = length + length // 4 + 4 if length > 0 else 0
+            needed += self.cells[line]
+        with cython.gil:
+            self._renew(max(self.room, needed + needed // 2))
+        for line in range(self.num_lines):
+            length = self.length[line]
+            begin = self.begin[line]
+            for at in range(length):
+                self.slab[self.used + at] = old[begin + at]
+            self.begin[line] = self.first_cell[line] = self.used
+            self.used += self.cells[line]
 
     @compiled
     def _make_room(self, line: cython.int) -> cython.void:
@@ -135,8 +147,7 @@ class Lines:
             return
         wanted: cython.longlong = 2 * length + 8
         if self.used + wanted > self.room:
-            with cython.gil:
-                self._repack(wanted)
+            self._repack(wanted)
             first = self.first_cell[line]
             if self.begin[line] + length < first + self.cells[line]:
                 return
@@ -420,7 +431,11 @@ class Lines:
 
     @compiled
     def _sift_last(
-        self, first: cython.longlong, hole: cython.longlong, length: cython.longlong, job: cython.int
+        self,
+        first: cython.longlong,
+        hole: cython.longlong,
+        length: cython.longlong,
+        job: cython.int,
     ) -> cython.void:
         """Let a job sink in a heap that has the last one on top."""
         child: cython.longlong = 2 * hole + 1

@@ -1,8 +1,8 @@
 """`State`: who waits, who runs where since when, and how far; the only code that changes it.
 
 All changes go through ``begin``, ``leave`` and ``rerate``. Progress: a job that begins a stay at t
-owing c seconds gets on from t + c at its rate, and ends when its work is done. A *segment* is a time
-at one rate within a stay. See `windtunnel.sim.reference` for the same in plain Python.
+owing c seconds gets on from t + c at its rate, and ends when its work is done. A *segment* is a
+time at one rate within a stay. See `windtunnel.sim.reference` for the same in plain Python.
 """
 
 from __future__ import annotations
@@ -146,8 +146,8 @@ class State:
     num_rerated: cython.int
     rerated_room: cython.int
     rerated: cython.int[::1]
-    # What happened since Python last looked: jobs, and +1 began, -1 left. A job that is told to have
-    # stopped is shown so, though it may run again.
+    # What happened since Python last looked: jobs, and +1 began, -1 left. A job that is told to
+    # have stopped is shown so, though it may run again.
     shown_stopped: cython.int
     num_told: cython.longlong
     told_room: cython.longlong
@@ -207,7 +207,9 @@ class State:
         self.power = features.get("power")
         self.has_power = self.power is not None
         self.counts_nodes = bool(features.get("counts_nodes"))
-        self.users = numpy.zeros(self.free.num_nodes() if self.counts_nodes else 1, dtype=numpy.int32)
+        self.users = numpy.zeros(
+            self.free.num_nodes() if self.counts_nodes else 1, dtype=numpy.int32
+        )
         self.came = numpy.zeros(count if self.counts_nodes else 1, dtype=numpy.int64)
         self.cap_w = ENDLESS
         self.pue = 1.0
@@ -658,7 +660,6 @@ class State:
             self.owed[job] = self.resume_cost[job]
         self.wait(job)
 
-
     # Python's side.
 
     def columns(self) -> dict:
@@ -768,10 +769,28 @@ class State:
             job = self.following[job]
         return found
 
-    def running_on(self, nodes: object) -> list:
+    def running_on(self, nodes: set) -> list:
         """Return the jobs that run on any of these nodes, in order of start."""
-        wanted = set(nodes)
-        return [job for job in self.running() if any(n in wanted for n, _ in self.where(job))]
+        places = numpy.array(list(nodes), dtype=numpy.int32)
+        wanted: cython.int[::1] = numpy.zeros(int(places.max(initial=-1)) + 1, dtype=numpy.int32)
+        numpy.asarray(wanted)[places] = 1
+        found = []
+        job: cython.int = self.first_running
+        while job >= 0:
+            if self._stands_on(job, wanted):
+                found.append(job)
+            job = self.following[job]
+        return found
+
+    @compiled
+    def _stands_on(self, job: cython.int, wanted: cython.int[::1]) -> cython.bint:
+        """Return whether a running job is on a node that is marked."""
+        pair: cython.longlong
+        stay: cython.longlong = self.stay[job]
+        for pair in range(self.stay_first[stay], self.stay_first[stay + 1]):
+            if self.log.node[pair] < wanted.shape[0] and wanted[self.log.node[pair]] != 0:
+                return True
+        return False
 
     def where(self, job: int) -> list:
         """Return the (node, grant) pairs of a running job."""
