@@ -25,7 +25,7 @@ LONG = 240
 COMMAND = [sys.executable, "-m", "windtunnel"]
 #: CPU seconds that the help may take; 0.12 on a quiet machine.
 HELP_S = 0.4
-HEAVY = ("numba", "numpy", "pyarrow", "altair", "ibis", "duckdb", "rich", "pooch", "pandas")
+HEAVY = ("numpy", "pyarrow", "altair", "ibis", "duckdb", "rich", "pooch", "pandas")
 
 
 def call(*words: object, **options: Any) -> subprocess.CompletedProcess[str]:

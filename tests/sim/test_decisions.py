@@ -51,7 +51,7 @@ class ExampleSkip(wt.Policy):
 def test_the_example_is_fifo(cluster: str, given: Any, queueing: str) -> None:
     out = wt.simulate(JOBS, cluster, given)
     fifo = wt.simulate(JOBS, cluster, "fifo", queueing=queueing)
-    assert out.settings["engine"] == "reference"
+    assert out.settings["engine"] == "compiled"
     assert out.settings["queueing"] == "policy"
     assert out.table.equals(fifo.table)
     assert out.segments.equals(fifo.segments)
@@ -233,20 +233,28 @@ def yields_nonsense(now: float, queue: Any, cluster: Any) -> Iterator[Any]:
     yield "start a"
 
 
+NO_FIT = "starts a job where it does not fit: "
+
+
 @pytest.mark.parametrize(
     ("decide", "time", "job", "message"),
     [
         (starts_twice, 0, "a", "starts a job that already runs"),
-        (starts_what_does_not_fit, 1, "b", "starts a job where it does not fit"),
-        (starts_on_busy_nodes, 2, "b", "starts a job where it does not fit"),
-        (starts_on_too_few, 0, "a", "starts a job where it does not fit"),
-        (starts_on_no_node, 0, "a", "starts a job where it does not fit"),
-        (starts_beyond_the_nodes, 0, "a", "starts a job where it does not fit"),
-        (starts_below_the_nodes, 0, "a", "starts a job where it does not fit"),
+        (starts_what_does_not_fit, 1, "b", NO_FIT + "2 of 4 GPUs are free (by node: 2 on 1)"),
+        (starts_on_busy_nodes, 2, "b", NO_FIT + "it asks for 4 GPUs, and is given 2"),
+        (starts_on_too_few, 0, "a", NO_FIT + "it asks for 2 GPUs, and is given 1"),
+        (starts_on_no_node, 0, "a", NO_FIT + "it asks for 2 GPUs, and is given 0"),
+        (starts_beyond_the_nodes, 0, "a", NO_FIT + "there is no node 2; the nodes are 0 to 1"),
+        (starts_below_the_nodes, 0, "a", NO_FIT + "there is no node -1; the nodes are 0 to 1"),
         (preempts_a_waiting_job, 0, "a", "preempts a job that does not run"),
         (starts_a_finished_job, 6, "a", "names a job that is neither waiting nor running"),
         (starts_a_number, 0, None, "names a job that is neither waiting nor running"),
-        (yields_nonsense, 0, None, "yielded 'start a'; expected Start, Preempt or Wake"),
+        (
+            yields_nonsense,
+            0,
+            None,
+            "yielded 'start a'; expected Start, Preempt, Move, Rerate, Resize, Wake or Stop",
+        ),
     ],
 )
 def test_impossible_decisions_name_the_time_and_the_job(

@@ -132,7 +132,7 @@ def test_keys_are_asked_again_at_rounds() -> None:
         again = wt.simulate(jobs, "pool:1", rounds, queueing=queueing)
         # b at 0, c at 2 (to 5); at 4 the order turns, but only a is left.
         assert again.table["start_time"].to_pylist() == [5, 0, 2]
-        assert again.settings["engine"] == "reference"
+        assert again.settings["engine"] == "compiled"
     early = FunctionPolicy(lambda job, now: turned(job, now + 3), every=1.0)
     # At 1 (asked as if at 4) the order turns: a (5) goes before c (3) at 2.
     assert wt.simulate(jobs, "pool:1", early).table["start_time"].to_pylist() == [2, 0, 7]

@@ -86,7 +86,7 @@ def as_flight(
     return Flight(
         start=by_row(start, math.nan),
         end=by_row(last, math.nan),
-        run_time=by_row(np.bincount(job, weights=held, minlength=count), 0.0),
+        run_time=by_row(np.bincount(job, weights=held, minlength=count).astype(float), 0.0),
         preemptions=by_row(preemptions, 0, np.int64),
         status=by_row(status, REJECTED, np.int8),
         segment_job=problem.rows[job],
@@ -94,7 +94,7 @@ def as_flight(
         segment_end=end,
         **vars(places(problem, job, columns["stay_first"], (columns["nodes"], columns["grants"]))),
         scheduling_points=points,
-        slowdown_time=by_row(columns["slowed"], 0.0) if slowed else None,
+        slowdown_time=by_row(columns["slowed"][:count], 0.0) if slowed else None,
     )
 
 
