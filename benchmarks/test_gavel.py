@@ -124,7 +124,7 @@ def test_stream_of_5000_jobs(
 ) -> None:
     gavel.allocate("max_min_fairness_perf", workload(64))  # load the solver
     seconds = cpu_seconds(lambda: rho_of_stream("max_min_fairness_perf", compat), rounds=1)
-    mechanism = "published rounds" if compat else "rounds by seconds owed"
+    mechanism = "published rounds" if compat else "rounds by deficits"
     figures.amount(f"5,000 jobs at 4 jobs/h, max-min, {mechanism}", seconds, "CPU s", 20.0)
 
 

@@ -75,6 +75,9 @@ def elastic_composed(seed: int) -> Composed:
     jobs["num_cpus"] = [None] * count
     jobs["steps"] = [pick.choice((0, 1, 5, 20)) for _ in range(count)]
     jobs["is_sla"] = [pick.randrange(2) for _ in range(count)]
-    case.options |= {"models": MODELS, "penalty": pick.choice((0.0, 1.0, {"steep": 3.0}))}
+    case.options |= {
+        "models": MODELS,
+        "penalty": pick.choice((0.0, 1.0, {"steep": 3.0, "offload": 0.5, "": 2.0})),
+    }
     case.seed, case.cluster, case.policy = seed, CLUSTER, pick.choice(POLICIES)
     return case

@@ -314,7 +314,9 @@ class LinearProgram:
                 values, reduced = np.array(answer.col_value), np.array(answer.col_dual)
                 activity, duals = np.array(answer.row_value), np.array(answer.row_dual)
                 on_face, rows_on_face = np.abs(reduced) > scale, np.abs(duals) > scale
-                if self._is_corner(on_face | (lower == upper), rows_on_face | (row_lower == row_upper)):
+                if self._is_corner(
+                    on_face | (lower == upper), rows_on_face | (row_lower == row_upper)
+                ):
                     break
                 _pin(lower, upper, values, on_face)
                 _pin(row_lower, row_upper, activity, rows_on_face)
@@ -356,9 +358,8 @@ class LinearProgram:
         basis = self._highs.getBasis()
         if not basis.valid:  # an interior point
             return False
-        basic = highspy.HighsBasisStatus.kBasic
-        is_basic = [status == basic for status in (*basis.col_status, *basis.row_status)]
-        return bool((fixed | is_basic).all())
+        basic, status = highspy.HighsBasisStatus.kBasic, [*basis.col_status, *basis.row_status]
+        return all(status[at] == basic for at in (~fixed).nonzero()[0].tolist())
 
     def _push_columns(self, which: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
         self._highs.changeColsBounds(len(which), which, lower, upper)

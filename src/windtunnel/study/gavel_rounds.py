@@ -25,7 +25,7 @@ from windtunnel.policies.gavel.published import fly_as_published
 from windtunnel.policies.gavel.rounds import Rounds
 from windtunnel.policies.gavel.work import Rules
 from windtunnel.sim.columns import numeric_column
-from windtunnel.sim.flight import NOT_SUBMITTED, RUNNING, WAITING
+from windtunnel.sim.flight import FINISHED, NOT_SUBMITTED, RUNNING, WAITING
 from windtunnel.sim.outcome import Outcome
 from windtunnel.study.arrivals import with_arrivals
 from windtunnel.study.compat import in_order
@@ -101,7 +101,8 @@ class RoundRun:
         """GPU-seconds held by each job, half of those it shares; shape (jobs,)."""
         flight = self.outcome.flight
         if flight.gpu_time is not None:
-            return flight.gpu_time[self.rows]
+            shared: np.ndarray = flight.gpu_time[self.rows]
+            return shared
         held: np.ndarray = flight.run_time[self.rows] * self.work.gangs
         return held
 
@@ -178,11 +179,11 @@ def run_rounds(
     else:
         flown = _in_a_loop(table, cluster, work, rows, shares, rules, options, mechanism)
     outcome = flown.outcome
-    end = outcome.flight.end[rows]
-    shares.account(np.where(np.isnan(end), shares.left, 0.0))
+    finished = outcome.flight.status[rows] == FINISHED
+    shares.account(np.where(finished, 0.0, shares.left))
     settings = {**outcome.settings, **_settings(policy, asked, mechanism)}
     notes += [*outcome.notes, *shares.notes, *_mechanism_notes(mechanism, rules)]
-    table = _with_isolated_time(table, rows, np.where(np.isnan(end), np.nan, shares.isolated_time))
+    table = _with_isolated_time(table, rows, np.where(finished, shares.isolated_time, np.nan))
     outcome = Outcome(
         table,
         cluster,
@@ -195,7 +196,7 @@ def run_rounds(
     return RoundRun(outcome, work, rows, shares.isolated_time, *counts)
 
 
-def _on_the_engine(
+def _on_the_engine(  # noqa: PLR0917 - what a run is made of
     table: pa.Table,
     cluster: ClusterSpec,
     work: Work,
@@ -219,10 +220,12 @@ def _on_the_engine(
     if last is None:
         goes_on = np.isin(flight.status, (RUNNING, WAITING, NOT_SUBMITTED)).any()
         last = rules.until if goes_on else float(np.nanmax(flight.end, initial=0.0))
+    if math.isfinite(last):
+        policy.close(last)
     return _Flown(outcome, policy.type_time, policy.rounds, policy.solves, last)
 
 
-def _in_a_loop(
+def _in_a_loop(  # noqa: PLR0917 - ditto
     table: pa.Table,
     cluster: ClusterSpec,
     work: Work,

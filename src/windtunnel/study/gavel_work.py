@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from windtunnel.errors import SchemaError, SpecError, Violation
-from windtunnel.sim.columns import numeric_column
 from windtunnel.policies.gavel.work import Work
+from windtunnel.sim.columns import numeric_column
 
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec

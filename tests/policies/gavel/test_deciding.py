@@ -99,3 +99,12 @@ def test_steps_before_the_first_decision_count_at_the_equal_share() -> None:
     left -= np.array([600.0, 0.0, 0.0])
     ready.account(left)
     assert ready.isolated_time.tolist() == [200.0, 100.0, 100.0]
+
+
+def test_steps_that_a_failure_undid_are_taken_off() -> None:
+    problem = instance({"v100": 1}, [[4.0], [4.0]])
+    ready, work = shares_in_run(problem, "max_min_fairness_perf")
+    ready(0.0, np.array([0, 1]), work.steps)
+    ready.account(work.steps - np.array([200.0, 0.0]))
+    ready.account(work.steps - np.array([50.0, 0.0]))  # a failure undid 150 of them
+    assert ready.isolated_time.tolist() == [50.0 / 2.0, 0.0]

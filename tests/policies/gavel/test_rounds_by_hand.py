@@ -76,6 +76,37 @@ def test_a_spread_gang_runs_at_its_own_speed() -> None:
     assert spots == [((0,), (2,)), ((1,), (2,)), ((0, 1), (2, 2))]
 
 
+def test_what_cannot_start_leaves_its_gpus_to_the_next() -> None:
+    """The gang would be spread, and cannot run so while a job of one GPU holds a node."""
+    work = work_of(
+        [[1.0]] * 3, [1000.0, 100.0, 100.0], nodes=[[2, 2]], gangs=[3, 1, 1],
+        spread=[[0.0]] * 3,
+    )  # fmt: skip
+    with pytest.raises(PolicyError, match="starts none of 1 waiting"):  # it never can
+        fly_in_rounds(work, always([[1.0], [0.1], [0.1]]), Rules())
+    log = fly_in_rounds(work, always([[1.0], [0.1], [0.1]]), Rules(until=720.0))
+    assert log.end[1:].tolist() == [100.0, 100.0]  # though the gang lacks more
+    assert log.outcome.table["status"].to_pylist()[0] == "waiting"
+
+
+def test_a_failure_undoes_work_and_the_job_goes_on() -> None:
+    work = work_of([[1.0], [1.0]], [500.0, 500.0], nodes=[[1, 1]])
+    down = {"node_failures": [{"time": 100.0, "until": 200.0, "node": 0}]}
+    log = fly_in_rounds(work, always([[1.0], [1.0]]), Rules(), disruptions=down)
+    assert ends(log) == [700.0, 500.0]  # its GPU is up at 200 s, and it begins anew
+    assert log.type_time.tolist() == [[600.0], [500.0]]
+    told = log.outcome.flight.interruptions
+    assert told is not None
+    assert told.lost_time.tolist() == [100.0, 0.0]
+
+
+def test_jobs_hold_their_types_to_the_horizon() -> None:
+    work = work_of([[1.0]], [1e6], nodes=[[1]])
+    log = fly_in_rounds(work, always([[1.0]]), Rules(until=500.0))
+    log.policy.close(500.0)
+    assert log.type_time.tolist() == [[500.0]]
+
+
 def test_partners_slow_each_other_and_the_last_goes_on_alone() -> None:
     pairs = np.full((2, 2, 1, 2), 0.8)
     work = work_of([[1.0], [1.0]], [80.0, 160.0], nodes=[[1]], pairs=pairs)

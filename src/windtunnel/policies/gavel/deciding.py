@@ -125,14 +125,19 @@ class Shares:
     def account(self, left: np.ndarray) -> None:
         """Book the steps done since the last call at the isolated speeds of that time.
 
+        Steps that a failure undid are taken off again.
+
         Args:
             left: steps left of all jobs, shape (jobs,).
         """
-        worked = (self.left - left > 0).nonzero()[0]
+        done = self.left - left
+        worked = done.nonzero()[0]
         speed = self._isolated_speed[worked]
-        # Jobs may take free GPUs, and even end, before any decision was made about them.
-        speed = np.where(np.isnan(speed), self._equal_share(worked), speed)
-        self.isolated_time[worked] += (self.left - left)[worked] / speed
+        unknown = np.isnan(speed)
+        if unknown.any():
+            # Jobs may take free GPUs, and even end, before any decision was made about them.
+            speed[unknown] = self._equal_share(worked[unknown])
+        self.isolated_time[worked] += done[worked] / speed
         self.left = left.copy()
 
     def _equal_share(self, rows: np.ndarray) -> np.ndarray:

@@ -83,8 +83,12 @@ class Deficits:
         alone = (members[:, 1] == ALONE).nonzero()[0]
         before = self._row_of[members[alone, 0]]
         kept[alone[before >= 0]] = self._deficit[before[before >= 0]]
-        pairs = (members[:, 1] != ALONE).nonzero()[0]
-        pair_at = {(a, b): at for (a, b), at in zip(members[pairs].tolist(), pairs, strict=True)}
+        pair_at: dict[Unit, int] = {}
+        if len(alone) < len(members):
+            pairs = (members[:, 1] != ALONE).nonzero()[0].tolist()
+            pair_at = {
+                (a, b): at for (a, b), at in zip(members[pairs].tolist(), pairs, strict=True)
+            }
         for unit in pair_at.keys() & self._pair_at.keys():
             kept[pair_at[unit]] = self._deficit[self._pair_at[unit]]
         kept[share <= 0] = 0.0  # what a unit has no share of any more it does not lack

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windtunnel.errors import PolicyError
-from windtunnel.policies.gavel.work import ALONE
 from windtunnel.policies.gavel.record import RoundLog, Spot
+from windtunnel.policies.gavel.work import ALONE
 
 if TYPE_CHECKING:
     from windtunnel.policies.gavel.work import Allocator, Decision, Rules, Work

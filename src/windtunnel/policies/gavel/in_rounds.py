@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from windtunnel.sim.contract import Start
 
 PREFIX = "gavel:"
-#: How shares become GPUs: by deficits (`windtunnel.policies.gavel.rounds`), as published, or exactly.
+#: How shares become GPUs: by deficits (`windtunnel.policies.gavel.rounds`), as published, exactly.
 MECHANISMS: tuple[str, ...] = ("deficit", "published", "ideal")
 #: Dollars per GPU hour where none are given: those in the published code.
 PRICES = {"v100": 0.74, "p100": 0.43, "k80": 0.135}

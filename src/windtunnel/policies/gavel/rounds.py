@@ -1,9 +1,10 @@
 """`Rounds`: shares of GPU types made real in rounds, by deficits; our default mechanism.
 
 At each boundary all units (a job, or two that share GPUs) are chosen anew: those that lack most of
-their shares first (`windtunnel.policies.gavel.deficits`), each on the type where it lacks most; GPUs
-that nobody has a claim to go to waiting jobs on the types that suit them best. Jobs that keep their
-place are not touched (a *lease*). Between boundaries waiting jobs take GPUs that are free, at once.
+their shares first (`windtunnel.policies.gavel.deficits`), each on the type where it lacks most.
+GPUs that nobody has a claim to go to waiting jobs on the types that suit them best. Jobs that keep
+their place are not touched (a *lease*). Between boundaries waiting jobs take GPUs that are free, at
+once; so they do where a chosen unit cannot start (a node is held back, or power is short).
 
 Unlike in the published mechanism (`windtunnel.policies.gavel.published`), shares are decided on at
 every boundary after a change, no job holds GPUs without running, GPUs are free the moment a job is
@@ -18,6 +19,7 @@ OSDI'20, section 5.
 from __future__ import annotations
 
 import math
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -83,6 +85,7 @@ class Rounds(Policy):
         self._wanted = None if rules.stop_after is None else set(rules.stop_after.tolist())
         best = np.where(work.fastest > 0, work.fastest, 1.0)[:, None]
         self._fitness, self._spread_fitness = work.speeds / best, work.spread_speeds / best
+        self._fit_at, self._fit_spread = self._fitness.tolist(), self._spread_fitness.tolist()
         self._gangs: list[int] = work.gangs.tolist()
         self._names = [frozenset({name}) for name in work.gpu_types]
 
@@ -95,6 +98,10 @@ class Rounds(Policy):
     def type_time(self) -> np.ndarray:
         """Seconds each job spent on each GPU type, shape (jobs, types)."""
         return self._deficits.type_time
+
+    def close(self, now: float) -> None:
+        """Book what jobs had until the end of the run (s)."""
+        self._deficits.advance(now)
 
     # What happens.
 
@@ -125,7 +132,8 @@ class Rounds(Policy):
 
     def stopped(self, job: JobView, now: float) -> None:
         """Note that a job left its GPUs."""
-        self._deficits.advance(now)
+        if now > self._deficits.now:
+            self._deficits.advance(now)
         self._leave(int(self._job_at[job.row]))
 
     def _note(self, queue: Any, cluster: Any) -> None:
@@ -176,14 +184,16 @@ class Rounds(Policy):
         for (job, _), kind in self._running.items():
             left[kind] += self._gangs[job]
         placed: set[int] = set()
-        chosen = self._due(left, placed, within=False)
-        chosen += self._leftovers(left, placed)
+        chosen = [*self._due(left, placed, within=False), *self._leftovers(left, placed)]
         if not chosen and self._seen == self.work.num_jobs and self._all_free(cluster):
             message = "gives no job a GPU that it can use, and nothing will change"
             who = self.work.names[self._active[0]]
             raise PolicyError(self.label, message, time=now, job=who)
-        if dict(chosen) != self._running:
-            yield from self._rearranged(chosen, cluster)
+        kept = dict(chosen)
+        if kept != self._running:
+            yield from self._rearranged(chosen, kept, cluster)
+            if kept != self._running:  # some could not start: they leave others their GPUs
+                self._fill(cluster)
 
     def _fill(self, cluster: Any) -> None:
         """Let waiting jobs have GPUs that came free within the round."""
@@ -193,10 +203,12 @@ class Rounds(Policy):
         if not any(left):
             return
         placed = set(self._mate)
-        chosen = self._due(left, placed, within=True)
-        chosen += self._leftovers(left, placed)
-        for unit, kind in chosen:
-            self._starts(unit, kind, cluster)
+        for unit, kind in chain(
+            self._due(left, placed, within=True), self._leftovers(left, placed)
+        ):
+            if not self._starts(unit, kind, cluster):
+                left[kind] += self._gangs[unit[0]]
+                placed.discard(unit[0])
 
     def _free(self, cluster: Any) -> list[int]:
         """Return the GPUs that are free, by type."""
@@ -206,8 +218,8 @@ class Rounds(Policy):
     def _all_free(self, cluster: Any) -> bool:
         return bool(cluster.free_gpus == cluster.num_gpus)
 
-    def _due(self, left: list[int], placed: set[int], *, within: bool) -> list[_Pick]:
-        """Return the units that shares let run on what is left, those that lack most first.
+    def _due(self, left: list[int], placed: set[int], *, within: bool) -> Iterator[_Pick]:
+        """Yield the units that shares let run on what is left, those that lack most first.
 
         Args:
             left: GPUs of each type; what is chosen is taken from it.
@@ -218,7 +230,6 @@ class Rounds(Policy):
         if within:
             able = able.copy()
             able[list(placed)] = False
-        chosen: list[_Pick] = []
         for one, other, kind, gang in self._deficits.due(able):
             if gang > left[kind] or one in placed or other in placed:
                 continue
@@ -228,39 +239,41 @@ class Rounds(Policy):
                 placed.add(other)
             left[kind] -= gang
             placed.add(one)
-            chosen.append(((one, other), kind))
-        return chosen
+            yield (one, other), kind
+            if not any(left):
+                return
 
-    def _leftovers(self, left: list[int], placed: set[int]) -> list[_Pick]:
-        """Return waiting jobs for GPUs that nobody has a claim to, on the best type with room.
+    def _leftovers(self, left: list[int], placed: set[int]) -> Iterator[_Pick]:
+        """Yield waiting jobs for GPUs that nobody has a claim to, on the best type with room.
 
         Args:
             left: GPUs of each type; what is chosen is taken from it.
             placed: jobs that have GPUs; those chosen are added.
         """
         if self.rules.in_turn or not any(left) or len(placed) == len(self._active):
-            return []
+            return
         rows = np.array([job for job in self._active.tolist() if job not in placed], int)
         fitness = self._fitness[rows]
         if self.rules.blind:
             fitness = (fitness > 0) * np.array(left, float)
         who, kinds = np.nonzero(fitness > 0)
         order = np.lexsort((kinds, rows[who], -fitness[who, kinds]))
-        chosen: list[_Pick] = []
         for job, kind in zip(rows[who[order]].tolist(), kinds[order].tolist(), strict=True):
             gang = self._gangs[job]
             if job in placed or gang > left[kind]:
                 continue
             left[kind] -= gang
             placed.add(job)
-            chosen.append(((job, ALONE), kind))
-        return chosen
+            yield (job, ALONE), kind
+            if not any(left):
+                return
 
     # How they come to run.
 
-    def _rearranged(self, chosen: list[_Pick], cluster: Any) -> Iterator[Decision]:
+    def _rearranged(
+        self, chosen: list[_Pick], kept: dict[Unit, int], cluster: Any
+    ) -> Iterator[Decision]:
         """Let the chosen units run and no others; those that run already are not touched."""
-        kept = dict(chosen)
         changed = [pick for pick in chosen if self._running.get(pick[0]) != pick[1]]
         leaving = [unit for unit, kind in self._running.items() if kept.get(unit) != kind]
         hosts = [ALONE] * len(changed)
@@ -341,7 +354,7 @@ class Rounds(Policy):
             self._runs(job, mate, kind)
 
     def _rerated(self, job: int, cluster: Any) -> Iterator[Decision]:
-        """Let a job that has its GPUs to itself now go at its own speed, or leave if it has none."""
+        """Let a job that has its GPUs to itself go at its own speed, or leave if it has none."""
         (rate,) = self._rates((job, ALONE), self._kind[job], spread=self._spread[job])
         if rate <= 0:
             yield Preempt(self._views[job])
@@ -355,7 +368,7 @@ class Rounds(Policy):
             both = self.work.unit_speeds(np.array([unit]))[0, kind]
             fastest = self.work.fastest
             return [float(both[0] / fastest[one]), float(both[1] / fastest[other])]
-        return [float((self._spread_fitness if spread else self._fitness)[one, kind])]
+        return [(self._fit_spread if spread else self._fit_at)[one][kind]]
 
     def _runs(self, job: int, mate: int, kind: int) -> None:
         """Note that a job runs, alone or with another."""
