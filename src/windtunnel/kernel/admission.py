@@ -1,4 +1,4 @@
-"""`Admission`: where a job would go now, in what it may use, by what is announced, with the power."""
+"""`Admission`: where a job would go now, by what it may use, what is announced, and the power."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Admission:
 
     @compiled
     def fit(self, job: cython.int) -> cython.bint:
-        """Return whether a job may start now; ``free.place`` and ``kind`` have where, and as what."""
+        """Return whether a job may start; ``free.place`` and ``kind`` have where, and as what."""
         self.kind = self.state.kind[job]
         if self.is_plain:
             return self.free.fit(self.kind)
@@ -105,9 +105,7 @@ class Admission:
         return found
 
     @compiled
-    def _within_power(
-        self, free: Free, job: cython.int, spare: cython.longlong
-    ) -> cython.bint:
+    def _within_power(self, free: Free, job: cython.int, spare: cython.longlong) -> cython.bint:
         """Return whether a job draws little enough where it fits, or elsewhere.
 
         Where the placement's choice draws too much, it is asked again among the GPU types on which

@@ -16,7 +16,7 @@ from windtunnel.kernel.marks import compiled
 @cython.final
 @cython.cclass
 class Announced:
-    """Changes of room by time: at ``time[i]`` units of a node are withheld for a group, or restored.
+    """Changes of room: at ``time[i]`` units of a node are withheld for a group, or restored.
 
     Attributes:
         count: changes in all, sorted by time (ends before begins).
@@ -52,7 +52,9 @@ class Announced:
     peak: cython.longlong[::1]
     is_pool: cython.bint
 
-    def __init__(self, num_nodes: int, access_sets: list, num_groups: int, *, is_pool: bool) -> None:
+    def __init__(
+        self, num_nodes: int, access_sets: list, num_groups: int, *, is_pool: bool
+    ) -> None:
         self.is_pool = is_pool
         self.in_group = numpy.zeros((max(len(access_sets), 1), num_groups + 1), dtype=numpy.int8)
         for number, groups in enumerate(access_sets):

@@ -15,7 +15,7 @@ from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.rules import Rule
 from windtunnel.kernel.state import State
 
-#: What became of a job that left its GPUs: nothing that is not known; it was taken off, and may wait
+#: What became of a job that left its GPUs: nothing that is not known; taken off, it may wait
 #: again; it failed as its work was done.
 ASKED_KNOWN = cython.declare(cython.int, 0)
 ASKED_TAKEN_OFF = cython.declare(cython.int, 1)

@@ -14,7 +14,13 @@ from windtunnel.kernel.free import Free
 from windtunnel.kernel.job_views import JobView, JobViews
 from windtunnel.kernel.lines import Lines
 from windtunnel.kernel.places import Search
-from windtunnel.kernel.state import STATE_FAILED, STATE_FINISHED, STATE_RUNNING, STATE_WAITING, State
+from windtunnel.kernel.state import (
+    STATE_FAILED,
+    STATE_FINISHED,
+    STATE_RUNNING,
+    STATE_WAITING,
+    State,
+)
 
 #: Asks in a row in which nothing runs, arrives or is started, after which nobody ever will be.
 DECIDING_MAX_IDLE = cython.declare(cython.int, 10_000)
@@ -326,10 +332,11 @@ class Deciding:
             raise self.driver.misfit(does, view, where, kind, free)
 
     def has(self, job: cython.int, where: object, kind: cython.int, free: Free) -> bool:
-        """Return whether a policy's own choice is free for a job; it is in ``search.given`` then."""
+        """Return whether a policy's own choice is free for a job; ``search.given`` has it then."""
         self.search.given.count = 0
         try:
-            for node, grant in where:
+            for pair in where:
+                node, grant = pair
                 if type(node) is not int or type(grant) is not int:
                     node, grant = self.driver.integers(node, grant)
                 self.search.given.add(node, grant)
@@ -338,7 +345,7 @@ class Deciding:
         return self.search.has_room(free, job, kind)
 
     def fits_without(self, job: cython.int, where: object, kind: cython.int) -> bool:
-        """Return whether a policy's own choice is free for a job, what it holds counting as free."""
+        """Return whether a policy's own choice is free for a job, what it holds included."""
         self.search.forget()
         if self.state.status[job] == STATE_RUNNING:
             return self.has(job, where, kind, self.search.without([job]))

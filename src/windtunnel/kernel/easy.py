@@ -234,9 +234,7 @@ class EasyRule(Rule):
                 woken < self.announced.num_asleep
                 and self.announced.ready_at(woken, self.state.now) <= time
             ):
-                self.beside.restore(
-                    self.announced.asleep[woken], self.announced.sleep_group, 0
-                )
+                self.beside.restore(self.announced.asleep[woken], self.announced.sleep_group, 0)
                 woken += 1
             if self.state.has_power:
                 while row < self.announced.num_rows and self.announced.row_time[row] <= time:
@@ -519,7 +517,9 @@ class EasyRule(Rule):
             line = self.lines.tops[top]
             if self.refused[line] == self.free.version:
                 continue
-            for cell in range(self.lines.begin[line], self.lines.begin[line] + self.lines.length[line]):
+            for cell in range(
+                self.lines.begin[line], self.lines.begin[line] + self.lines.length[line]
+            ):
                 if self.lines.slab[cell] != head:
                     self.heap[self.num_heap] = self.lines.slab[cell]
                     self.num_heap += 1
@@ -534,7 +534,9 @@ class EasyRule(Rule):
     def _sink_job(self, hole: cython.int, job: cython.int) -> cython.void:
         child: cython.int = 2 * hole + 1
         while child < self.num_heap:
-            if child + 1 < self.num_heap and self._is_shorter(self.heap[child + 1], self.heap[child]):
+            if child + 1 < self.num_heap and self._is_shorter(
+                self.heap[child + 1], self.heap[child]
+            ):
                 child += 1
             if self._is_shorter(job, self.heap[child]):
                 break

@@ -473,9 +473,7 @@ class Feasible(Preemption):
         index: cython.int
         end: cython.longlong = self.places.count
         for index in range(self.num_chosen - 1, -1, -1):
-            self.free.give(
-                self.chosen_kind[index], self.places, self.chosen_begin[index], end
-            )
+            self.free.give(self.chosen_kind[index], self.places, self.chosen_begin[index], end)
             end = self.chosen_begin[index]
         for index in range(self.num_halted):
             if self.is_stopped[self.halted[index]]:
@@ -509,4 +507,3 @@ class Feasible(Preemption):
             if self.is_stopped[job]:
                 self.is_stopped[job] = False
                 self.lines.add(job)
-

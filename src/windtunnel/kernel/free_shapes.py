@@ -170,7 +170,7 @@ class FreeShapes(Free):
         cores = self._cores(kind, gpus)
         for row in range(gpus, self.gpus.top + 1):
             for word in range(self.gpus.words):
-                found = self.gpus._seen(row, word)  # noqa: SLF001 - part of it
+                found = self.gpus._seen(row, word)
                 if mask >= 0:
                     found &= self.gpus.kinds.sets.bits[mask + word]
                 while found != 0:
@@ -316,7 +316,7 @@ class FreeShapes(Free):
 
     @compiled
     def _copy(self, other: FreeShapes) -> cython.void:
-        self.gpus._copy(other.gpus)  # noqa: SLF001 - its own kind
+        self.gpus._copy(other.gpus)
         self.free_cores[:] = other.free_cores
         self._count()
 
@@ -328,7 +328,7 @@ class FreeShapes(Free):
     @compiled
     def _meet(self, other: FreeShapes) -> cython.void:
         node: cython.int
-        self.gpus._meet(other.gpus)  # noqa: SLF001 - its own kind
+        self.gpus._meet(other.gpus)
         for node in range(self.nodes):
             self.free_cores[node] = min(self.free_cores[node], other.free_cores[node])
         self._count()
@@ -378,7 +378,7 @@ class FreeShapes(Free):
         for node in range(self.nodes):
             gpus = cython.cast(cython.int, max(rows.cell[at + 2 * node], 0))
             if gpus != self.gpus.free[node]:
-                self.gpus._set_free(node, gpus)  # noqa: SLF001 - part of it
+                self.gpus._set_free(node, gpus)
             self.free_cores[node] = rows.cell[at + 2 * node + 1]
         self._count()
 

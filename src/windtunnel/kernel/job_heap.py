@@ -43,7 +43,9 @@ class JobHeap:
         self.job = numpy.resize(numpy.asarray(self.job), self.room)
 
     @compiled
-    def _rise(self, hole: cython.int, time: cython.double, order: cython.int, job: cython.int) -> cython.void:
+    def _rise(
+        self, hole: cython.int, time: cython.double, order: cython.int, job: cython.int
+    ) -> cython.void:
         parent: cython.int
         while hole > 0:
             parent = (hole - 1) >> 1
@@ -62,7 +64,9 @@ class JobHeap:
         self.at[job] = hole
 
     @compiled
-    def _sink(self, hole: cython.int, time: cython.double, order: cython.int, job: cython.int) -> cython.void:
+    def _sink(
+        self, hole: cython.int, time: cython.double, order: cython.int, job: cython.int
+    ) -> cython.void:
         child: cython.int = 2 * hole + 1
         while child < self.count:
             if child + 1 < self.count and (

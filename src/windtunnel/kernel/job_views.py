@@ -14,7 +14,7 @@ from windtunnel.kernel.state import STATE_FINISHED, STATE_RUNNING, State
 @cython.freelist(1024)
 @cython.cclass
 class JobView:
-    """One job: ``job.num_gpus``, ``job.user`` ... by column name; see `windtunnel.sim.jobs.JobView`.
+    """One job: ``job.num_gpus``, ``job.user`` ... by column name; see `JobView` in `sim.jobs`.
 
     Attributes:
         number: its arrival number in the run.
@@ -126,7 +126,6 @@ class JobViews:
 
     def tell(self, policy: object) -> None:
         """Tell a policy that watches who has started and who has stopped since it was told last."""
-        at: cython.longlong
         count: cython.longlong = self.state.num_told
         if count == 0:
             return

@@ -1,6 +1,6 @@
 """`Simulation`: the event loop.
 
-An instant: completions, then arrivals, then whatever else happens by itself (Python's sources), then
+An instant: completions, then arrivals, then what else happens by itself (Python's sources), then
 one decision. `Simulation.advance` goes on until Python is needed, and says for what.
 """
 

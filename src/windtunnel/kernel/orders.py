@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import cython
 import numpy
-from cython.cimports.libc.math import exp, expm1, pow
+from cython.cimports.libc.math import exp, expm1, pow  # noqa: A004 - the one of C
 
 from windtunnel.kernel.marks import compiled
 
@@ -44,7 +44,9 @@ class UsageBooks:
     fairshare: cython.double
     base: cython.double
 
-    def __init__(self, order: object, rows: numpy.ndarray, submit: numpy.ndarray, decay: float) -> None:
+    def __init__(
+        self, order: object, rows: numpy.ndarray, submit: numpy.ndarray, decay: float
+    ) -> None:
         groups = len(order.shares)
         self.group = numpy.asarray(order.group_of[rows], dtype=numpy.int32)
         self.parts = numpy.ascontiguousarray(order.parts[rows], dtype=numpy.float64)

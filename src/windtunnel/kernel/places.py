@@ -1,4 +1,4 @@
-"""`Search`: where the jobs of a policy that decides itself would go, and whether its own choice does.
+"""`Search`: where jobs of a policy that decides itself would go, and whether its own choice does.
 
 What was found last is the *offer*: nothing has changed since, so it still fits.
 """
@@ -27,7 +27,7 @@ class Search:
         class_of: class of each job: what one of them is refused, all are until there is more room.
 
     Attributes:
-        job: for which job there is an offer, in ``free.place``; -1 = for none, or it is no longer true.
+        job: for which job there is an offer, in ``free.place``; -1 = for none, or not any more.
         offer: the same as the policy has it.
         offered: for which job it has it; -1 = for none.
         is_plain: it is the placement's choice, not bound to some GPU types.

@@ -76,7 +76,7 @@ class QueueWalk:
 class QueueView:
     """The waiting jobs in order of arrival.
 
-    A walk along them goes on to those who waited when it began, and still do. Any column of the jobs
+    A walk goes along those who waited when it began, and still do. Any column of the jobs
     table is an attribute, as are ``remaining``, ``run_time``, ``number`` and ``row``: an array of
     shape (len(queue),) in the same order.
     """

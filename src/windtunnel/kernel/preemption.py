@@ -17,7 +17,7 @@ from windtunnel.kernel.lines import Lines
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.ranked import RANKED_ROOM, Ranked
 from windtunnel.kernel.rules import Rule
-from windtunnel.kernel.state import STATE_RUNNING, State
+from windtunnel.kernel.state import State
 
 #: Arrivals between two decisions that are remembered one by one.
 PREEMPTION_FRESH = cython.declare(cython.int, 64)
@@ -242,9 +242,7 @@ class Preemption:
                 return
 
     @compiled
-    def _sorted_before(
-        self, place: cython.int, key: cython.double, job: cython.int
-    ) -> cython.bint:
+    def _sorted_before(self, place: cython.int, key: cython.double, job: cython.int) -> cython.bint:
         return self.sort_key[place] < key or (
             self.sort_key[place] == key and self.sort_job[place] < job
         )

@@ -1,6 +1,6 @@
 """`QuotaAccounts`: who uses how much of whose quota: twin of `windtunnel.policies.quota_books`.
 
-Quotas are counted in whole millionths of GPUs, by queue and flavor (GPU type). A *cell* is a queue's
+Quotas are whole millionths of GPUs, by queue and flavor (GPU type). A *cell* is a queue's
 account of one flavor: ``queue * flavors + flavor``.
 """
 

@@ -132,9 +132,9 @@ class QuotaRule(Rule):
         self.class_of = numpy.ascontiguousarray(class_of, dtype=numpy.int32)
         self.strict = numpy.ascontiguousarray(order.strict, dtype=numpy.int8)
         lines, jobs = max(len(order.queue_of), 1), max(state.num_jobs, 1)
-        self.first_line = numpy.searchsorted(
-            order.queue_of, numpy.arange(queues + 1)
-        ).astype(numpy.int32)
+        self.first_line = numpy.searchsorted(order.queue_of, numpy.arange(queues + 1)).astype(
+            numpy.int32
+        )
         self.filled = numpy.zeros(lines, dtype=numpy.int32)
         self.filled_at = numpy.full(lines, -1, dtype=numpy.int32)
         self.open = numpy.zeros(lines, dtype=numpy.int32)
@@ -310,7 +310,7 @@ class QuotaRule(Rule):
 
     @compiled
     def _look_at_first(self) -> cython.void:
-        """Put the first of those that stand where it belongs now; it leaves if it has nobody left."""
+        """Put the first of those that stand where it belongs; it leaves if it has nobody left."""
         queue: cython.int = self.standing[0]
         hole: cython.int = 0
         child: cython.int = 1
@@ -385,9 +385,7 @@ class QuotaRule(Rule):
             self._sink_line(first, count, at)
 
     @compiled
-    def _sink_line(
-        self, first: cython.int, count: cython.int, hole: cython.int
-    ) -> cython.void:
+    def _sink_line(self, first: cython.int, count: cython.int, hole: cython.int) -> cython.void:
         line: cython.int = self.open[first + hole]
         job: cython.int = self.lines.head(line)
         child: cython.int = 2 * hole + 1
@@ -424,9 +422,7 @@ class QuotaRule(Rule):
     # Whether a job may start.
 
     @compiled
-    def _finds_room(
-        self, job: cython.int, queue: cython.int, line: cython.int
-    ) -> cython.bint:
+    def _finds_room(self, job: cython.int, queue: cython.int, line: cython.int) -> cython.bint:
         """Return whether a job may start; say where, on what flavor, as what and who gives way."""
         index: cython.int
         flavor: cython.int
@@ -439,10 +435,12 @@ class QuotaRule(Rule):
             flavor = self.flavor[index]
             if flavor < 0:
                 break
-            if self.accounts.amount[job] <= self.accounts.available(queue, flavor):
-                if self._fits(job, line, index):
-                    self.on_flavor = flavor
-                    return True
+            is_within: cython.bint = self.accounts.amount[job] <= self.accounts.available(
+                queue, flavor
+            )
+            if is_within and self._fits(job, line, index):
+                self.on_flavor = flavor
+                return True
         self.refused[line] = job
         self.refused_then[line] = then
         if not tries:
@@ -486,7 +484,7 @@ class QuotaRule(Rule):
 
     @compiled
     def _refuse(self, job: cython.int, queue: cython.int, line: cython.int) -> cython.void:
-        """Let a queue's first job wait; one that has waited at the head for too long is put back."""
+        """Let a queue's first job wait; one that has been at the head for too long is put back."""
         at_head: cython.bint = self.strict[queue] or self.num_tried[queue] == 0
         if at_head and self.timeout < ENDLESS:
             if self.head[queue] != job:
@@ -586,7 +584,7 @@ class QuotaRule(Rule):
 
     @compiled
     def _count_idling(self) -> cython.void:
-        """Count decisions in a row at which nothing runs or has happened; in the end ask for none."""
+        """Count decisions at which nothing runs or has happened; in the end ask for none."""
         queue: cython.int
         if self.state.num_running > 0 or self.happened or self.changes != self.free.changes:
             self.idle = 0

@@ -1,4 +1,4 @@
-"""`QuotaVictims`: who gives way for a job under quotas: twin of `windtunnel.policies.quota_reclaim`.
+"""`QuotaVictims`: who gives way for a job under quotas, as in `windtunnel.policies.quota_reclaim`.
 
 That module has the rules. Here jobs are taken away for trial in the books and, as soon as the quota
 suffices, in a copy of the free state.
@@ -35,9 +35,7 @@ def quota_fits(
     if opened:
         free.close()
     if found and state.has_power:
-        return (
-            state.power.floor_of(job, free.place, 0, free.place.count) <= state.spare() + spared
-        )
+        return state.power.floor_of(job, free.place, 0, free.place.count) <= state.spare() + spared
     return found
 
 
@@ -123,7 +121,7 @@ class QuotaVictims:
     def find(
         self, job: cython.int, queue: cython.int, flavor: cython.int, kind: cython.int
     ) -> cython.bint:
-        """Look for those who give way so that a job fits; ``gone`` and ``found`` have the answer."""
+        """Look for those who give way so that a job fits; ``gone`` and ``found`` say who."""
         own: cython.int
         self.job, self.queue, self.flavor, self.kind = job, queue, flavor, kind
         self.amount = self.accounts.amount[job]
@@ -138,9 +136,11 @@ class QuotaVictims:
             return self._fewest(True, True)
         if self.fair:
             return self._fairly()
-        if self.accounts.usage[self._cell()] < self.accounts.nominal[self._cell()]:
-            if self._fewest(False, False):
-                return True
+        is_within: cython.bint = (
+            self.accounts.usage[self._cell()] < self.accounts.nominal[self._cell()]
+        )
+        if is_within and self._fewest(False, False):
+            return True
         return own > 0 and self._fewest(True, True)
 
     @compiled
@@ -230,9 +230,7 @@ class QuotaVictims:
         """Book everybody back."""
         at: cython.int
         for at in range(self.num_gone):
-            self.accounts.use(
-                self.gone_queue[at], self.flavor, self.accounts.amount[self.gone[at]]
-            )
+            self.accounts.use(self.gone_queue[at], self.flavor, self.accounts.amount[self.gone[at]])
 
     @compiled
     def _has_quota(self, borrowing: cython.bint) -> cython.bint:
@@ -418,17 +416,17 @@ class QuotaVictims:
             if self.at[segment] == self.end[segment]:
                 continue
             share = self.accounts.share(self.owner[segment], 0, 0)
-            if best < 0 or share > best_share or (
-                share == best_share and self.owner[segment] < self.owner[best]
+            if (
+                best < 0
+                or share > best_share
+                or (share == best_share and self.owner[segment] < self.owner[best])
             ):
                 best = segment
                 best_share = share
         return best
 
     @compiled
-    def _first_fair(
-        self, segment: cython.int, final: cython.bint, own: cython.bint
-    ) -> cython.int:
+    def _first_fair(self, segment: cython.int, final: cython.bint, own: cython.bint) -> cython.int:
         """Return which job of a segment goes, -1 if none; those passed over are for later."""
         queue: cython.int = self.owner[segment]
         job: cython.int
@@ -440,9 +438,7 @@ class QuotaVictims:
             if own:
                 return job
             if final:
-                may_go = mine <= self.accounts.share(
-                    queue, self.flavor, -self.accounts.amount[job]
-                )
+                may_go = mine <= self.accounts.share(queue, self.flavor, -self.accounts.amount[job])
             else:
                 may_go = mine < self.accounts.share(queue, 0, 0)
             if may_go:

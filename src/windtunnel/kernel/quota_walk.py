@@ -109,7 +109,7 @@ class QuotaWalk(Preemption):
 
     @compiled
     def _is_nothing_new(self, past_refused: cython.bint, quota: cython.longlong) -> cython.bint:
-        """Return whether there are but arrivals since the last walk, and none is within the quota."""
+        """Return whether all that is new is arrivals, and none is within the quota."""
         fresh: cython.int
         job: cython.int
         if not self.steady or self.kept_out > 0 or not past_refused or self.groups > 0:
@@ -148,7 +148,7 @@ class QuotaWalk(Preemption):
 
     @compiled
     def _walk_plain(self, past_refused: cython.bint, quota: cython.longlong) -> cython.void:
-        """Walk where no job has reservations: running jobs within the quota are passed in blocks."""
+        """Walk where no job has reservations: running jobs within it are passed in blocks."""
         line: cython.int
         job: cython.int
         entry: cython.int
@@ -162,9 +162,7 @@ class QuotaWalk(Preemption):
                 return
             if over and line >= 0:
                 job = self.lines.head(line)
-                over = self.ranks.comes_before(
-                    self.ranks.over_entry(), self.lines.key[job], job
-                )
+                over = self.ranks.comes_before(self.ranks.over_entry(), self.lines.key[job], job)
             if over:
                 entry = self.ranks.over_entry()
                 self.drop(self.ranks.job[entry])
@@ -195,7 +193,6 @@ class QuotaWalk(Preemption):
         """Preempt those dropped, and start those chosen who fit."""
         index: cython.int
         job: cython.int
-        line: cython.int
         for index in range(self.num_dropped):
             job = self.dropped[index]
             self.stop(job)
@@ -230,9 +227,7 @@ class QuotaWalk(Preemption):
             waits = self.ranks.at_end()
             if line >= 0 and not waits:
                 job = self.lines.head(line)
-                waits = not self.ranks.comes_before(
-                    self.ranks.at_entry(), self.lines.key[job], job
-                )
+                waits = not self.ranks.comes_before(self.ranks.at_entry(), self.lines.key[job], job)
             job = self.lines.head(line) if waits else self.ranks.job[self.ranks.at_entry()]
             needed = self._beyond_reserved(job)
             if self.state.has_power:

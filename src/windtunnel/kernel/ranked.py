@@ -1,6 +1,6 @@
 """`Ranked`: a sorted list of jobs in blocks, with the units of each block summed.
 
-Entries are (key, order, job, units) in ascending (key, order). Blocks hold up to 64 of them, so that
+Entries are (key, order, job, units), ascending (key, order). Blocks hold up to 64 of them, so that
 an insertion moves few, and a walk in order can pass whole blocks by their sums.
 """
 
@@ -311,9 +311,7 @@ class Ranked:
             self.at_index = 0
 
     @compiled
-    def comes_before(
-        self, entry: cython.int, key: cython.double, order: cython.int
-    ) -> cython.bint:
+    def comes_before(self, entry: cython.int, key: cython.double, order: cython.int) -> cython.bint:
         """Return whether an entry's key, less the shift, and number are less than these."""
         own: cython.double = self.key[entry] - self.shift
         return own < key or (own == key and self.order[entry] < order)

@@ -36,7 +36,7 @@ class ByRow:
         self.rows, self.total = problem.rows, len(problem.jobs)
         self.is_same = len(self.rows) == self.total and bool((np.diff(self.rows) > 0).all())
 
-    def __call__(self, values: Any, missing: float, kind: Any = None) -> np.ndarray:
+    def __call__(self, values: np.ndarray, missing: float, kind: Any = None) -> np.ndarray:
         """Return values by row, ``missing`` for the jobs that were not flown."""
         values = np.asarray(values)
         if self.is_same:

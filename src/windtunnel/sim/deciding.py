@@ -13,23 +13,21 @@ import operator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from windtunnel import kernel
 from windtunnel.cluster.parts import nodes_of_types, restricted
 from windtunnel.errors import PolicyError, SpecError
+from windtunnel.sim.closing import ByRow
 from windtunnel.sim.contract import Move, Preempt, Rerate, Resize, Start, Stop, Wake
 from windtunnel.sim.jobs import JobView
-from windtunnel.sim.closing import ByRow
 from windtunnel.sim.refusals import DECISIONS, check_gpus, no_company, no_room, why_not
-
 from windtunnel.sim.shared_places import gpu_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    import numpy as np
+
     from windtunnel.cluster.free import Where
-    from windtunnel.sim.contract import Policy
     from windtunnel.sim.flight import Flight
     from windtunnel.sim.flying import Flying
     from windtunnel.sim.problem import Problem
@@ -223,6 +221,7 @@ class Driver:
         work = self.works[job]
         if all(option is not known and option != known for known in work.options):
             raise self.impossible(f"runs a job in {option!r}, which is none of its options", view)
+        assert self.shapes is not None  # noqa: S101 - of an elastic run
         kind = self.shapes.kind(job, option)
         rate = work.requested.iteration_time / option.iteration_time
         self.deciding.resize(view, option, kind, rate, where)
@@ -247,7 +246,7 @@ class Driver:
         """Return the error of a place that a policy chose, and that is none."""
         units = free.free_by_node().tolist()
         demand = self._demands.get(kind)
-        if self.works is not None:
+        if self.shapes is not None:
             demand = self.shapes.option(kind)
         why = why_not(self.problem, demand, where, units)
         return self.impossible(f"{does} a job where it does not fit: {why}", view)
@@ -276,7 +275,7 @@ class Driver:
             raise self.impossible(message, view)
         return value
 
-    def no_company(self, job: int, other: int, where: Any, shares: bool) -> str:
+    def no_company(self, job: int, other: int, where: Any, shares: bool) -> str:  # noqa: FBT001 - of the kernel
         """Return why a job may not share the GPUs of a running one; empty if it may."""
         if self.works is not None:
             return "another in an elastic run"
@@ -287,7 +286,7 @@ class Driver:
             message = "one where there is too little power for both"
         return message
 
-    def check_beside(self, view: Any, job: int, other: int, where: Any, shares: bool) -> None:
+    def check_beside(self, view: Any, job: int, other: int, where: Any, shares: bool) -> None:  # noqa: FBT001 - ditto
         """Check that a job may share the GPUs of a running one.
 
         Raises:

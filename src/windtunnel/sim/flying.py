@@ -2,7 +2,7 @@
 
 The kernel (`windtunnel.kernel`) runs by itself until it needs Python: keys of a policy of the
 user's, the decisions of one that decides all by itself, and what happens rarely (outages, the rows
-of a power cap, nodes that fall asleep). Between two answers signals are handled, so that Ctrl-C ends
+of a power cap, nodes that fall asleep). Between answers signals are handled, so that Ctrl-C ends
 a run at once, and progress is told.
 """
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from windtunnel.sim.cohort_order import CohortOrder
     from windtunnel.sim.contract import Placement, Policy
+    from windtunnel.sim.disruptions.plan import Plan
     from windtunnel.sim.elastic.shapes import Shapes
     from windtunnel.sim.elastic.work import Work
-    from windtunnel.sim.disruptions.plan import Plan
     from windtunnel.sim.flight import Flight
     from windtunnel.sim.neighbours import Neighbours
     from windtunnel.sim.power.plan import PowerPlan
@@ -103,7 +103,16 @@ def run(
         from windtunnel.sim.elastic.shapes import Shapes
 
         shapes = Shapes(problem, placement, works, cores, _access_sets(disruptions))
-    return Flying(problem, policy, placement, rules, disruptions, slowdown, power, shapes).run()
+    return Flying(
+        problem,
+        policy,
+        placement,
+        rules,
+        disruptions=disruptions,
+        slowdown=slowdown,
+        power=power,
+        shapes=shapes,
+    ).run()
 
 
 class Flying:
@@ -120,10 +129,11 @@ class Flying:
         policy: Policy,
         placement: Placement,
         rules: Rules,
+        *,
         disruptions: Plan | None,
         slowdown: Neighbours | None,
         power: PowerPlan | None,
-        shapes: Shapes | None = None,
+        shapes: Shapes | None,
     ) -> None:
         self.problem, self.policy, self.rules = problem, policy, rules
         self.plan, self.shapes = disruptions, shapes
@@ -162,7 +172,8 @@ class Flying:
             every=every,
             decide_every=rules.decide_every or math.inf,
             decides_in_rounds=self.decides and policy.every is not None,
-            arrivals_wait=self.keys_from == ASKED or (power is not None and power.shift is not None),
+            arrivals_wait=self.keys_from == ASKED
+            or (power is not None and power.shift is not None),
             asks=self.decides,
             fails_once=None if disruptions is None else _marked(disruptions, len(jobs.submit)),
         )
@@ -353,32 +364,42 @@ class Flying:
 
     def run(self) -> Flight:
         """Fly, and return the flight."""
-        sim = self.sim
-        while (why := sim.run()) != OVER:
-            if why == ARRIVED:
-                self._arrived()
-            elif why == SOURCES:
-                if not self._sources():
-                    break
-            elif why == DECIDE:
-                self.driver.decide()
-                if self.is_stopped:
-                    break
-            elif why == ROUND:
-                self._tell()
-                self._keys.ask_again()
-            elif why == AFTER:
-                self._tell()
-            elif why == END:
-                self.powered.after(sim.now)
-                self._next_source()
-            elif why == IDLE and not self._waits_on():
+        while (why := self.sim.run()) != OVER:
+            if not self._answer(why):
                 break
         self._tell()
+        return self._flight()
+
+    def _answer(self, why: int) -> bool:
+        """Do what the kernel stopped for; return False if the run is over."""
+        if why == ARRIVED:
+            self._arrived()
+        elif why == SOURCES:
+            return self._sources()
+        elif why == DECIDE:
+            assert self.driver is not None  # noqa: S101 - it asks nobody else
+            self.driver.decide()
+            return not self.is_stopped
+        elif why == ROUND:
+            self._tell()
+            self._keys.ask_again()
+        elif why == AFTER:
+            self._tell()
+        elif why == END:
+            assert self.powered is not None  # noqa: S101 - ditto
+            self.powered.after(self.sim.now)
+            self._next_source()
+        elif why == IDLE:
+            return self._waits_on()
+        return True
+
+    def _flight(self) -> Flight:
+        """Return what happened, jobs that still run cut off at the horizon."""
         self.state.close_at(self.rules.until)
         columns = self.state.columns()
         slowed = self.slowed or (self.plan is not None and self.has_rates)
-        flight = as_flight(self.problem, columns, self.rules.until, sim.num_points, slowed=slowed)
+        points = self.sim.num_points
+        flight = as_flight(self.problem, columns, self.rules.until, points, slowed=slowed)
         if self.quotas is not None:
             self.quotas.told(self.rule.put_back())
         if self.driver is not None:
@@ -386,7 +407,7 @@ class Flying:
         if self.outages is not None:
             failures = self.outages.failures
             flight = flight.with_interruptions(
-                interruptions_of(self.problem, columns, failures, sim.ups())
+                interruptions_of(self.problem, columns, failures, self.sim.ups())
             )
         if self.powered is not None:
             flight = flight.with_power(self.powered.record(columns, ByRow(self.problem)))
@@ -438,11 +459,11 @@ class Flying:
 
     def _sources(self) -> bool:
         """Let happen what is due; return False if it is of no more use to anybody."""
-        if self.outages is not None and not self.sim.has_news and not self.sim.is_pending:
-            if self.outages.nothing_will_change():
-                alarm = self.sim.next_alarm
-                self.sim.watch("source_time", alarm)
-                return bool(alarm < math.inf)
+        is_quiet = not self.sim.has_news and not self.sim.is_pending
+        if is_quiet and self.outages is not None and self.outages.nothing_will_change():
+            alarm = self.sim.next_alarm
+            self.sim.watch("source_time", alarm)
+            return bool(alarm < math.inf)
         now = self.sim.now
         for source in self.sources:
             source.apply(now)
@@ -560,7 +581,7 @@ def _keys_from(policy: Policy) -> int:
 
 def _access_sets(plan: Plan | None) -> list[tuple[int, ...]]:
     """Return the distinct sets of reservations that jobs may use, the empty one first."""
-    found = {(): None}
+    found: dict[tuple[int, ...], None] = {(): None}
     if plan is not None:
         found |= dict.fromkeys(plan.access)
     return list(found)

@@ -49,7 +49,7 @@ class Jobs:
         return [JobView(self, row) for row in range(len(self))]
 
 
-class JobView(metaclass=ABCMeta):
+class JobView(metaclass=ABCMeta):  # noqa: B024 - the kernel has views of its own
     """One job, for tier-2 and tier-3 policies: ``job.num_gpus``, ``job.user`` ... by column name.
 
     Attributes:

@@ -1,7 +1,7 @@
-"""`OutageSource`: what happens to nodes and jobs by itself in a run on the kernel, in order of time.
+"""`OutageSource`: what happens to nodes and jobs by itself in a run on the kernel, by time.
 
 At one instant, after completions and arrivals: jobs that failed at their end are dealt with, then
-repairs and ends of holds come, then what begins, then what becomes of jobs that run there, then jobs
+repairs and ends of holds come, then what begins, then what becomes of jobs there, then jobs
 that fail by themselves; each kind in the order of the description.
 """
 
@@ -209,4 +209,3 @@ def failed_in_vain(problem: Problem, job: int, count: int, now: float) -> SpecEr
         f"job {name} has failed {count:,} times in a row by t={now:g} s and saved "
         "nothing; expected a shorter checkpoint interval, rarer failures or a horizon.",
     )
-

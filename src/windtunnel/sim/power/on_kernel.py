@@ -147,6 +147,7 @@ class KernelPower:
     def nodes_for_waiting(self, nodes: Collection[int]) -> list[int]:
         """Return which of some nodes waiting jobs would get if all of them were restored."""
         shown, flying = self._shown, self.flying
+        assert shown is not None  # noqa: S101 - asked where nodes sleep
         shown.become(self.free)
         for node in nodes:
             shown.restore_node(node, ASLEEP)
@@ -169,7 +170,7 @@ class KernelPower:
         if self.policies.watts is None:
             return True
         budget, drawn = self.state.power_state()
-        return self.policies.watts.floor(job, where) <= max(budget, 0) - drawn
+        return bool(self.policies.watts.floor(job, where) <= max(budget, 0) - drawn)
 
     def floor(self, job: int) -> int:
         """Return the least that a running job adds to the draw, nanowatts."""

@@ -170,7 +170,7 @@ class Decider:
         rate = self._rate(decision.rate, view)
         if decision.beside is not None:
             other = self._running(decision.beside, "starts a job beside")
-            where: Where | None = state.running[other].where
+            where: Where = state.running[other].where
             self._check_beside(job, other, says=decision.where is not None)
         else:
             other, where = None, self._checked("starts", job, decision.where, self.offered)

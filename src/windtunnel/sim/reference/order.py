@@ -90,7 +90,8 @@ class Order:
                 state.problem, lambda job: state.attained(job, now), state.running.__contains__
             )
             view = JobsView(np.array(jobs, dtype=np.int32), columns)
-            return checked_keys(self.policy, view, now).tolist()
+            keys: list[float] = checked_keys(self.policy, view, now).tolist()
+            return keys
         return [self._asked(job, now) for job in jobs]
 
     def _asked(self, job: int, now: float) -> float:

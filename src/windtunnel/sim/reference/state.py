@@ -66,9 +66,12 @@ class State:
         if works is not None:
             self.total_work = [w.iterations * w.requested.iteration_time for w in works]
         self.access = [()] * count if plan is None else plan.access
-        kinds = [0] * count if watts is None else watts.kind_of
+        kinds: Any = [0] * count if watts is None else watts.kind_of
         if works is not None:
-            kinds = [(k, w.requested.shape, w.requested.num_cpus) for k, w in zip(kinds, works, strict=True)]
+            kinds = [
+                (k, w.requested.shape, w.requested.num_cpus)
+                for k, w in zip(kinds, works, strict=True)
+            ]
         numbers: dict[Any, int] = {}
         triples = zip(problem.demand_of.tolist(), self.access, kinds, strict=True)
         #: Jobs of one class can be given the same places: what one is refused, all are.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class QueueView:
     """The waiting jobs in order of arrival.
 
-    A walk along them goes on to those who waited when it began, and still do. Any column of the jobs
+    A walk goes along those who waited when it began, and still do. Any column of the jobs
     table is an attribute, as are ``remaining``, ``run_time``, ``number`` and ``row``: an array of
     shape (len(queue),) in the same order.
     """
@@ -255,8 +255,8 @@ class ElasticView(ClusterView):
 
     def option(self, job: JobView) -> Option | None:
         """Return how the job runs, or None if it waits."""
-        stay = self._state.running.get(self._decider.number(job))
-        option: Any = None if stay is None else stay.option
+        stay: Any = self._state.running.get(self._decider.number(job))
+        option: Option | None = None if stay is None else stay.option
         return option
 
     def iterations_left(self, job: JobView) -> float:
