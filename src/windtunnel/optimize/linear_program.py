@@ -358,8 +358,13 @@ class LinearProgram:
         basis = self._highs.getBasis()
         if not basis.valid:  # an interior point
             return False
-        basic, status = highspy.HighsBasisStatus.kBasic, [*basis.col_status, *basis.row_status]
-        return all(status[at] == basic for at in (~fixed).nonzero()[0].tolist())
+        known, basic = self._highs.getBasicVariables()
+        if known == highspy.HighsStatus.kOk:  # much quicker than to ask for every status
+            fixed[np.where(basic < 0, self.num_columns - 1 - basic, basic)] = True
+            return bool(fixed.all())
+        status = [*basis.col_status, *basis.row_status]
+        loose = (~fixed).nonzero()[0].tolist()
+        return all(status[at] == highspy.HighsBasisStatus.kBasic for at in loose)
 
     def _push_columns(self, which: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
         self._highs.changeColsBounds(len(which), which, lower, upper)
