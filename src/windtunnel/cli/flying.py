@@ -140,7 +140,7 @@ def fly(
     trace, told = (trace, ()) if prepare is None else prepare(trace)
     cluster, why = cluster_for(trace, chosen)
     total = len(wish.policies)
-    with progress("Flying", total if total > 1 else None, show=show) as done:
+    with progress("Flying", total, show=show) as done:
         flown = compare(trace.jobs, cluster, wish.policies, on_done=done, **wish.settings)
     first = next(iter(flown.outcomes.values()))
     runs = flown.outcomes.values()

@@ -85,6 +85,8 @@ def progress(
 ) -> Iterator[Callable[[str], None]]:
     """Show a progress bar on stderr while the block runs; it leaves no trace behind.
 
+    How far a flight is counts as a part of a step.
+
     Args:
         title: what is being done.
         total: steps to come; None where nobody knows.
@@ -99,12 +101,22 @@ def progress(
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from windtunnel.sim.progress import telling
+
     columns: list[Any] = [TextColumn("{task.description}", markup=False), BarColumn(bar_width=30)]
-    columns += [MofNCompleteColumn()] * (total is not None)
+    columns += [MofNCompleteColumn()] * (total is not None and total > 1)
     console = Console(stderr=True, markup=False, emoji=False, highlight=False)
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
         task = bar.add_task(line(title).plain, total=total)
-        yield lambda _: bar.advance(task)
+        done = 0
+
+        def step(_: str) -> None:
+            nonlocal done
+            done += 1
+            bar.update(task, completed=done)
+
+        with telling(lambda share: bar.update(task, completed=done + share)):
+            yield step
 
 
 def plain_table(columns: Iterable[str], rows: Iterable[Iterable[str]], *, numbers: int = 0) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import cython
 import numpy
 from cython.cimports.libc.math import ceil
+from cython.cimports.libc.time import CLOCKS_PER_SEC, clock, clock_t
 
 from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.marks import compiled
@@ -26,6 +27,12 @@ LOOP_DECIDE = cython.declare(cython.int, 5)
 LOOP_AFTER = cython.declare(cython.int, 6)
 LOOP_END = cython.declare(cython.int, 7)
 LOOP_IDLE = cython.declare(cython.int, 8)
+#: Parts of a second of CPU time: `advance` returns after one of the former, for signals to be
+#: handled and progress to be told, and looks at the clock after about one of the latter, or so
+#: many instants.
+LOOP_SLICES = cython.declare(cython.int, 5)
+LOOP_LOOKS = cython.declare(cython.int, 50)
+LOOP_MOST_UNSEEN = cython.declare(cython.int, 256)
 #: Instants in a row in which nobody runs, arrives or is started, though somebody waits.
 LOOP_MOST_IDLE = cython.declare(cython.int, 10_000)
 
@@ -102,8 +109,10 @@ class Simulation:
     news: cython.bint
     is_awake: cython.bint
     points: cython.longlong
-    steps: cython.longlong
-    slice: cython.longlong
+    steps: cython.int
+    stride: cython.int
+    looked: clock_t
+    sliced: clock_t
     fresh: cython.int[::1]
     num_fresh: cython.int
     fresh_room: cython.int
@@ -140,7 +149,8 @@ class Simulation:
         self.source_time = self.cap_time = numpy.inf
         self.alarm = numpy.inf
         self.pending = numpy.inf
-        self.slice = int(options.get("slice", 1 << 20))
+        self.looked = self.sliced = clock()
+        self.stride = 1
         self.phase = PHASE_NEXT
         self.fresh_room = self.done_room = 0
         self.fresh = numpy.zeros(0, dtype=numpy.int32)
@@ -408,9 +418,8 @@ class Simulation:
             self.state.settle()
         elif self.state.num_rerated > 0:
             self.state.settle_bases()
-        self.steps += 1
-        if self.steps >= self.slice:
-            self.steps = 0
+        self.steps -= 1
+        if self.steps <= 0 and self._is_slice_over():
             return LOOP_SLICE
         if self.state.num_over == self.state.num_jobs:
             return LOOP_OVER
@@ -431,6 +440,21 @@ class Simulation:
             self.rule.alarm = ENDLESS
             self.is_awake = True
         return -1
+
+    @compiled
+    def _is_slice_over(self) -> cython.bint:
+        """Look at the clock, and say after how many instants to look again."""
+        now: clock_t = clock()
+        if now - self.looked > CLOCKS_PER_SEC // LOOP_LOOKS:
+            self.stride = max(self.stride // 2, 1)
+        else:
+            self.stride = min(2 * self.stride, LOOP_MOST_UNSEEN)
+        self.steps = self.stride
+        self.looked = now
+        if now - self.sliced < CLOCKS_PER_SEC // LOOP_SLICES:
+            return False
+        self.sliced = now
+        return True
 
     @compiled
     def _is_idle(self) -> cython.bint:

@@ -24,6 +24,7 @@ from windtunnel.sim.deciding import Driver
 from windtunnel.sim.disruptions.source import OutageSource
 from windtunnel.sim.keys import JobsView, checked_keys
 from windtunnel.sim.power.on_kernel import KernelPower
+from windtunnel.sim.progress import tell
 from windtunnel.sim.usage_order import decay_rate
 
 if TYPE_CHECKING:
@@ -391,6 +392,8 @@ class Flying:
             self._next_source()
         elif why == IDLE:
             return self._waits_on()
+        else:
+            tell(int(self.state.counts[2]) / len(self.problem.rows))
         return True
 
     def _flight(self) -> Flight:
