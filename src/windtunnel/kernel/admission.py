@@ -114,7 +114,21 @@ class Admission:
         if self.floor(free, job) <= spare:
             return True
         self.lacks_power = True
+        kind: cython.int = self.cheap_kind(job, spare)
+        if kind >= 0 and free.fit(kind) and self.floor(free, job) <= spare:
+            self.kind = kind
+            self.lacks_power = False
+            return True
+        return False
+
+    @compiled
+    def cheap_kind(self, job: cython.int, spare: cython.longlong) -> cython.int:
+        """Return a job's kind on the GPU types on which all of it draws no more than ``spare``.
+
+        -1 where it draws more on all of them, or on none.
+        """
         gpu_type: cython.int
+        kind: cython.int
         cheap: cython.longlong = 0
         many: cython.int = 0
         for gpu_type in range(self.state.power.choices._types):
@@ -122,14 +136,10 @@ class Admission:
                 cheap |= cython.cast(cython.longlong, 1) << gpu_type
                 many += 1
         if many == 0 or many == self.state.power.choices._types:
-            return False
+            return -1
         with cython.gil:
-            self.kind = self.narrow(self.kind, cheap)
-        if free.fit(self.kind) and self.floor(free, job) <= spare:
-            self.lacks_power = False
-            return True
-        self.kind = self.state.kind[job]
-        return False
+            kind = self.narrow(self.state.kind[job], cheap)
+        return kind
 
     @compiled
     def floor(self, free: Free, job: cython.int) -> cython.longlong:

@@ -76,6 +76,9 @@ class ConservativeRule(Rule):
     has_fallen: cython.bint
     is_late: cython.bint
     lossy: cython.char[::1]
+    seen_changes: cython.longlong
+    refused: cython.longlong[::1]
+    lacked: cython.char[::1]
 
     def __init__(
         self,
@@ -106,6 +109,9 @@ class ConservativeRule(Rule):
         self.stay_of = numpy.full(count, -1, dtype=numpy.int32)
         self.known_end = numpy.zeros(count)
         self.lossy = numpy.zeros(max(num_nodes, 1), dtype=numpy.int8)
+        lines = max(self.lines.num_lines, 1) if state.has_power else 1
+        self.refused = numpy.full(lines, -1, dtype=numpy.int64)
+        self.lacked = numpy.zeros(lines, dtype=numpy.int8)
 
     @compiled
     def comes(self, job: cython.int) -> cython.void:
@@ -146,9 +152,13 @@ class ConservativeRule(Rule):
     @compiled
     def decide(self) -> cython.void:
         """Promise, and start what was promised for now."""
+        changes: cython.longlong = self.free.changes
+        if self.state.has_power:
+            self.admission.capped = False
+            self.promises.know_cap()
         if self.preempts:
             self.preemption.walk(False)
-        self._look()
+        self._look(changes)
         if self.has_fallen:
             self._break()
         self._promise_broken()
@@ -158,19 +168,27 @@ class ConservativeRule(Rule):
             self.risen.improve()
         self.risen.clear()
         self._promise_fresh()
-        self._start_due()
+        if self.state.has_power:
+            self._start_in_order()
+        else:
+            self._start_due()
+        self.seen_changes = self.free.changes
         self._set_alarm()
 
     # What has happened since the last decision.
 
     @compiled
-    def _look(self) -> cython.void:
-        """Bring the profile up to now."""
+    def _look(self, changes: cython.longlong) -> cython.void:
+        """Bring the profile up to now.
+
+        Args:
+            changes: of the free state, before anybody was preempted.
+        """
         self.has_fallen = False
         self.is_late = False
         self.broken.count = 0
         self.announced.pass_until(self.state.now)
-        if self.is_begun and self.announced.num_asleep == 0:
+        if self.is_begun and not self._is_stale(changes):
             self.profile.forget(self.state.now)
             self._look_at_running()
             self._look_at_stays()
@@ -181,6 +199,32 @@ class ConservativeRule(Rule):
             self._forget_running()
             self._look_at_waiting()
             self._begin_anew()
+
+    @compiled
+    def _is_stale(self, changes: cython.longlong) -> cython.bint:
+        """Return whether the profile is made anew: power or sleep, and anything that matters to it.
+
+        Nodes that sleep and were not called are back the later, the later it is.
+        """
+        at: cython.int = self.announced.num_asleep - 1
+        job: cython.int
+        if at >= 0 and self.announced.ready[at] < 0.0:
+            return True
+        if at < 0 and not self.state.has_power:
+            return False
+        if changes != self.seen_changes or self.state.num_stays != self.seen_stays:
+            return True
+        if self.promises.queue.count > 0 and self.promises.queue.time[0] < self.state.now:
+            return True
+        for at in range(self.running.count):
+            job = self.running.job[at]
+            if (
+                self.state.stay[job] != self.stay_of[job]
+                or self.state.expected[job] != self.known_end[job]
+                or self.state.expected[job] <= self.state.now
+            ):
+                return True
+        return False
 
     @compiled
     def _look_at_running(self) -> cython.void:
@@ -217,7 +261,9 @@ class ConservativeRule(Rule):
         """Note that there is less room on a job's nodes."""
         at: cython.longlong
         self.has_fallen = True
-        for at in range(self.promises.first[job], self.promises.first[job] + self.promises.size[job]):
+        for at in range(
+            self.promises.first[job], self.promises.first[job] + self.promises.size[job]
+        ):
             self.lossy[self.promises.places.node[at]] = True
 
     @compiled
@@ -227,7 +273,10 @@ class ConservativeRule(Rule):
         job: cython.int
         for stay in range(self.seen_stays, self.state.num_stays):
             job = self.state.stay_job[stay]
-            if self.promises.what[job] != PROMISE_NONE and self.state.stay[job] != self.stay_of[job]:
+            if (
+                self.promises.what[job] != PROMISE_NONE
+                and self.state.stay[job] != self.stay_of[job]
+            ):
                 self._let_go(job)
             if self.state.stay[job] != stay:
                 continue
@@ -294,25 +343,28 @@ class ConservativeRule(Rule):
         node: cython.int
         access: cython.int
         change: cython.longlong
-        step: cython.int
         if self.is_pool:
             self.free.store(self.profile.rows, PROFILE_COMMON)
         for node in range(self.num_nodes):
             for access in range(self.num_sets):
-                change = self.free.closings(node, access) - self.profile.closed[
-                    (self.profile.head * self.num_nodes + node) * self.num_sets + access
-                ]
+                change = (
+                    self.free.closings(node, access)
+                    - self.profile.closed[
+                        (self.profile.head * self.num_nodes + node) * self.num_sets + access
+                    ]
+                )
                 if change != 0:
                     self.profile.close(
                         node, access, cython.cast(cython.int, change), self.profile.head
                     )
                     self._note_change(node, change < 0)
             if self.is_pool:
-                change = self.profile.rows.cell[
-                    PROFILE_COMMON * self.profile.rows.columns + 2 * node
-                ] - self.profile.rows.cell[
-                    self.profile.head * self.profile.rows.columns + 2 * node
-                ]
+                change = (
+                    self.profile.rows.cell[PROFILE_COMMON * self.profile.rows.columns + 2 * node]
+                    - self.profile.rows.cell[
+                        self.profile.head * self.profile.rows.columns + 2 * node
+                    ]
+                )
                 if change != 0:
                     self.profile.withhold(node, -change, self.profile.head)
                     self._note_change(node, change > 0)
@@ -352,7 +404,9 @@ class ConservativeRule(Rule):
             else:
                 at += 1
         for line in range(self.lines.num_lines):
-            for cell in range(self.lines.begin[line], self.lines.begin[line] + self.lines.length[line]):
+            for cell in range(
+                self.lines.begin[line], self.lines.begin[line] + self.lines.length[line]
+            ):
                 job = self.lines.slab[cell]
                 if self.promises.what[job] == PROMISE_NONE:
                     self.fresh.add(job)
@@ -378,13 +432,16 @@ class ConservativeRule(Rule):
         at: cython.int
         job: cython.int
         change: cython.int
+        step: cython.int
         self.is_begun = True
         self.some.count = 0
         for at in range(self.promises.queue.count):
             self.some.add(self.promises.queue.job[at])
         with cython.gil:
             self.promises.forget_all()
-        self.profile.begin(self.state.now, self.free)
+        self.profile.begin(
+            self.state.now, self.free, self.state.power.floor_sum if self.state.has_power else 0
+        )
         self.running.count = 0
         job = self.state.first_running
         while job >= 0:
@@ -396,10 +453,9 @@ class ConservativeRule(Rule):
         for change in range(self.announced.next, self.announced.count):
             self._announce(change)
         for at in range(self.announced.num_asleep):
-            self._close_from(
-                self.announced.asleep[at], 0, -1,
-                self.profile.step_at(self.state.now + self.announced.wake_time),
-            )  # fmt: skip
+            step = self.profile.step_at(self.announced.ready_at(at, self.state.now))
+            self.profile.need(step)
+            self._close_from(self.announced.asleep[at], 0, -1, step)
         self._enter_kept()
         self.risen.everywhere = True
 
@@ -414,9 +470,7 @@ class ConservativeRule(Rule):
                 self.announced.node[change], sign * self.announced.units[change], step
             )
         else:
-            self._close_from(
-                self.announced.node[change], self.announced.group[change], sign, step
-            )
+            self._close_from(self.announced.node[change], self.announced.group[change], sign, step)
 
     @compiled
     def _close_from(
@@ -448,7 +502,9 @@ class ConservativeRule(Rule):
     @compiled
     def _may_be_lost(self, job: cython.int) -> cython.bint:
         at: cython.longlong
-        for at in range(self.promises.first[job], self.promises.first[job] + self.promises.size[job]):
+        for at in range(
+            self.promises.first[job], self.promises.first[job] + self.promises.size[job]
+        ):
             if self.lossy[self.promises.places.node[at]]:
                 return True
         return False
@@ -515,7 +571,9 @@ class ConservativeRule(Rule):
         job: cython.int
         self.some.count = 0
         for line in range(self.lines.num_lines):
-            for cell in range(self.lines.begin[line], self.lines.begin[line] + self.lines.length[line]):
+            for cell in range(
+                self.lines.begin[line], self.lines.begin[line] + self.lines.length[line]
+            ):
                 job = self.lines.slab[cell]
                 if self.promises.what[job] != PROMISE_NONE:
                     self.some.add(job)
@@ -540,26 +598,53 @@ class ConservativeRule(Rule):
         at: cython.int
         job: cython.int
         self.some.count = 0
-        while self.promises.queue.count > 0 and (
-            self.promises.queue.time[0] <= self.state.now
-        ):
+        while self.promises.queue.count > 0 and (self.promises.queue.time[0] <= self.state.now):
             job = self.promises.queue.job[0]
             self.promises.keep(job)
             self.some.add(job)
         self.some.sort(self.lines)
         for at in range(self.some.count):
-            job = self.some.job[at]
-            self.lines.remove(job)
-            self.free.place.count = 0
-            self.free.place.extend(
-                self.promises.places, self.promises.first[job],
-                self.promises.first[job] + self.promises.size[job],
-            )  # fmt: skip
-            self.state.begin(job, self.state.kind[job])
-            self._run(job)
-            if self.known_end[job] != self.promises.stop[job]:
-                self.known_end[job] = self.promises.stop[job]
+            self._start(self.some.job[at])
         self.seen_stays = self.state.num_stays
+
+    @compiled
+    def _start(self, job: cython.int) -> cython.void:
+        """Start a job where it was promised to."""
+        self.lines.remove(job)
+        self.free.place.count = 0
+        self.free.place.extend(
+            self.promises.places, self.promises.first[job],
+            self.promises.first[job] + self.promises.size[job],
+        )  # fmt: skip
+        self.state.begin(job, self.state.kind[job])
+        self._run(job)
+        if self.known_end[job] != self.promises.stop[job]:
+            self.known_end[job] = self.promises.stop[job]
+
+    @compiled
+    def _start_in_order(self) -> cython.void:
+        """Start those who were promised to by now; note whether another waits for power alone."""
+        at: cython.int
+        job: cython.int
+        self._gather()
+        for at in range(self.some.count):
+            job = self.some.job[at]
+            if self.promises.start[job] <= self.state.now:
+                self.promises.keep(job)
+                self._start(job)
+            else:
+                self._note_capped(job)
+        self.seen_stays = self.state.num_stays
+
+    @compiled
+    def _note_capped(self, job: cython.int) -> cython.void:
+        """Note whether a job would start now if there were more power."""
+        line: cython.int = self.lines.line_of[job]
+        if self.refused[line] == self.free.version:
+            self.admission.capped = self.admission.capped or self.lacked[line]
+        elif not self.admission.fit(job) and not self.admission.by_job:
+            self.refused[line] = self.free.version
+            self.lacked[line] = self.admission.lacks_power
 
     def promised(self) -> dict:
         """Return what waiting jobs are promised: job -> (start, places), for tests."""

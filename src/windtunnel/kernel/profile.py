@@ -38,6 +38,7 @@ class Profile:
         after, before: the steps around it; -1 = none.
         uses: for how many changes it is there.
         total: GPU units that nobody holds, withheld or not.
+        drawn: nanowatts that jobs add to the draw at least.
         idle: columns of which all is free, of those that are not 0 then: of nodes with one column
             the nodes that are empty.
         full: a row of the empty cluster.
@@ -58,6 +59,7 @@ class Profile:
     before: cython.int[::1]
     uses: cython.int[::1]
     total: cython.longlong[::1]
+    drawn: cython.longlong[::1]
     idle: cython.int[::1]
     full: cython.longlong[::1]
     rows: Rows
@@ -74,7 +76,7 @@ class Profile:
         self.time = numpy.zeros(0)
         self.after = self.before = self.uses = numpy.zeros(0, dtype=numpy.int32)
         self.closed = numpy.zeros(1, dtype=numpy.int32)
-        self.total = numpy.zeros(0, dtype=numpy.int64)
+        self.total = self.drawn = numpy.zeros(0, dtype=numpy.int64)
         self.idle = numpy.zeros(0, dtype=numpy.int32)
         self.rows.grow(2)
         free.store(self.rows, 0)
@@ -98,6 +100,7 @@ class Profile:
         self.before = _profile_longer(self.before, room, numpy.int32)
         self.uses = _profile_longer(self.uses, room, numpy.int32)
         self.total = _profile_longer(self.total, room, numpy.int64)
+        self.drawn = _profile_longer(self.drawn, room, numpy.int64)
         self.idle = _profile_longer(self.idle, room, numpy.int32)
         if self.sets:
             self.closed = _profile_longer(self.closed, room * self.nodes * self.sets, numpy.int32)
@@ -119,8 +122,8 @@ class Profile:
         return slot
 
     @compiled
-    def begin(self, now: cython.double, free: Free) -> cython.void:
-        """Let there be one step: what is free now, withheld or not, by a state's nodes."""
+    def begin(self, now: cython.double, free: Free, drawn: cython.longlong) -> cython.void:
+        """Let there be one step: what is free (withheld or not) and drawn now."""
         node: cython.int
         access: cython.int
         slot: cython.int = self._new()
@@ -131,6 +134,7 @@ class Profile:
         self.uses[slot] = 0
         free.store(self.rows, slot)
         self.total[slot] = 0
+        self.drawn[slot] = drawn
         self.idle[slot] = 0
         for node in range(self.nodes * self.width):
             if self.rows.cell[slot * self.rows.columns + node] == self.full[node]:
@@ -179,6 +183,7 @@ class Profile:
             self.before[self.after[earlier]] = slot
         self.after[earlier] = slot
         self.total[slot] = self.total[earlier]
+        self.drawn[slot] = self.drawn[earlier]
         self.idle[slot] = self.idle[earlier]
         self.rows.copy(slot, earlier)
         if self.sets > 0:
@@ -187,6 +192,14 @@ class Profile:
                 self.closed[slot * many + cell] = self.closed[earlier * many + cell]
         self.index.insert(time, 0, slot, 0)
         return slot
+
+    @compiled
+    def last_time(self) -> cython.double:
+        """Return when the last step begins, s."""
+        if self.index.count == 0:
+            return self.time[self.head]
+        place: cython.int = self.index.block[self.index.used - 1]
+        return self.index.key[place * RANKED_ROOM + self.index.length[place] - 1]
 
     @compiled
     def need(self, slot: cython.int) -> cython.void:
@@ -232,6 +245,7 @@ class Profile:
         begin: cython.longlong,
         end: cython.longlong,
         units: cython.longlong,
+        draw: cython.longlong,
         sign: cython.int,
         first: cython.int,
         last: cython.int,
@@ -243,6 +257,7 @@ class Profile:
             begin: the first of them.
             end: behind the last of them.
             units: GPU units, all in all.
+            draw: nanowatts that it adds to the draw.
             sign: whether there is more room, or less.
             first: the first step.
             last: the step from which nothing changes; -1 = there is none.
@@ -265,6 +280,7 @@ class Profile:
                     self.idle[first] += 1
                 self.rows.cell[row + changes.node[at]] = amount
             self.total[first] += sign * units
+            self.drawn[first] -= sign * draw
             first = self.after[first]
 
     @compiled
@@ -279,9 +295,7 @@ class Profile:
             first = self.after[first]
 
     @compiled
-    def withhold(
-        self, pool: cython.int, units: cython.longlong, first: cython.int
-    ) -> cython.void:
+    def withhold(self, pool: cython.int, units: cython.longlong, first: cython.int) -> cython.void:
         """Take so many units out of a pool from a step on; below 0 = give them back."""
         if units < 0:
             self.rises += 1
@@ -290,9 +304,18 @@ class Profile:
             first = self.after[first]
 
     @compiled
-    def is_closed(
-        self, step: cython.int, node: cython.int, access: cython.int
-    ) -> cython.bint:
+    def most_drawn(self, step: cython.int, stop: cython.double) -> cython.longlong:
+        """Return the most that is drawn from a step until ``stop`` (s), nanowatts."""
+        most: cython.longlong = self.drawn[step]
+        step = self.after[step]
+        while step >= 0 and self.time[step] < stop:
+            if self.drawn[step] > most:
+                most = self.drawn[step]
+            step = self.after[step]
+        return most
+
+    @compiled
+    def is_closed(self, step: cython.int, node: cython.int, access: cython.int) -> cython.bint:
         """Return whether a node is closed to an access set."""
         if self.sets == 0:
             return False

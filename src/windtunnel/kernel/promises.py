@@ -11,6 +11,7 @@ import numpy
 from cython.cimports.libc.math import nextafter
 
 from windtunnel.kernel.admission import Admission
+from windtunnel.kernel.announced import Announced
 from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.job_heap import JobHeap
@@ -47,15 +48,19 @@ class Promises:
         start: promised start, s; inf = never.
         stop: when the job is then expected to end.
         span: what is left of a waiting job's estimate, s.
+        draw: the least that each job can be brought to add to the draw at its place, nanowatts;
+            of runs with a power cap.
         queue: jobs with a promised start.
         places: place of each job, and behind it what that takes of a row.
         scratch: a free state for searches.
         num_promised: jobs with a promise, those that never start included.
         num_never: these.
+        cap_w: the power cap that holds now, W; -1 = it is not known yet.
     """
 
     state: State
     admission: Admission
+    announced: Announced
     profile: Profile
     scratch: Free
     queue: JobHeap
@@ -66,6 +71,9 @@ class Promises:
     start: cython.double[::1]
     stop: cython.double[::1]
     span: cython.double[::1]
+    draw: cython.longlong[::1]
+    found_draw: cython.longlong
+    cap_w: cython.double
     first_step: cython.int[::1]
     last_step: cython.int[::1]
     places: Pairs
@@ -88,11 +96,11 @@ class Promises:
     bound_span: cython.double[::1]
     bound_start: cython.double[::1]
 
-    def __init__(
-        self, state: State, admission: Admission, num_nodes: int, num_sets: int
-    ) -> None:
+    def __init__(self, state: State, admission: Admission, num_nodes: int, num_sets: int) -> None:
         self.state, self.admission = state, admission
+        self.announced = admission.announced
         self.num_nodes = num_nodes
+        self.cap_w = -1.0
         self.profile = Profile(state.free, num_nodes, num_sets)
         self.scratch = state.free.twin()
         self.queue = JobHeap(state.num_jobs)
@@ -100,6 +108,7 @@ class Promises:
         self.what = numpy.zeros(count, dtype=numpy.int8)
         self.start, self.stop = numpy.zeros(count), numpy.zeros(count)
         self.span = numpy.zeros(count)
+        self.draw = numpy.zeros(count if state.has_power else 1, dtype=numpy.int64)
         self.first_step = numpy.zeros(count, dtype=numpy.int32)
         self.last_step = numpy.zeros(count, dtype=numpy.int32)
         self.places, self.drawn = Pairs(), Pairs()
@@ -131,8 +140,8 @@ class Promises:
         if size + foot > self.room[job]:
             self.first[job] = self.places.count
             self.room[job] = size + foot
-            for at in range(size + foot):
-                self.places.add(0, 0)
+            self.places.extend(pairs, begin, end)
+            self.places.extend(self.drawn, 0, foot)
         into = self.first[job]
         for at in range(size):
             self.places.node[into + at] = pairs.node[begin + at]
@@ -151,8 +160,9 @@ class Promises:
         """Take (-1) or give back (1) a job's place in some steps."""
         begin: cython.longlong = self.first[job] + self.size[job]
         self.profile.add(
-            self.places, begin, begin + self.foot[job], self.state.units[job], sign, first, last
-        )
+            self.places, begin, begin + self.foot[job], self.state.units[job],
+            self.draw[job] if self.state.has_power else 0, sign, first, last,
+        )  # fmt: skip
 
     # Entering and lifting.
 
@@ -247,6 +257,8 @@ class Promises:
             job, self.state.log, self.state.stay_first[stay], self.state.stay_last(stay)
         )
         self.what[job] = PROMISE_KEPT
+        if self.state.has_power:
+            self.draw[job] = self.state.power.floor[job]
         self.start[job] = self.profile.time[self.profile.head]
         if stop <= self.start[job]:
             stop = nextafter(self.start[job], ENDLESS)
@@ -301,14 +313,19 @@ class Promises:
         """Return whether the place of a job without a promise is free to it from ``start`` on."""
         stop: cython.double = self.stop_of(job, start)
         step: cython.int = self.profile.at_or_before(start)
+        if self.state.has_power and self.draw[job] > (
+            self._budget(self._cap_at(start)) - self.profile.most_drawn(step, stop)
+        ):
+            return False
         begin: cython.longlong = self.first[job] + self.size[job]
         access: cython.int = self.access_of(job)
         at: cython.longlong
         while step >= 0 and (self.profile.time[step] < stop or step == self.profile.head):
             for at in range(begin, begin + self.foot[job]):
-                if self.profile.rows.cell[
-                    step * self.profile.rows.columns + self.places.node[at]
-                ] < self.places.grant[at]:
+                if (
+                    self.profile.rows.cell[step * self.profile.rows.columns + self.places.node[at]]
+                    < self.places.grant[at]
+                ):
                     return False
             for at in range(self.first[job], begin):
                 if self.profile.is_closed(step, self.places.node[at], access):
@@ -325,9 +342,10 @@ class Promises:
         at: cython.longlong
         while step >= 0 and self.profile.time[step] < self.stop[job]:
             for at in range(begin, begin + self.foot[job]):
-                if self.profile.rows.cell[
-                    step * self.profile.rows.columns + self.places.node[at]
-                ] < 0:
+                if (
+                    self.profile.rows.cell[step * self.profile.rows.columns + self.places.node[at]]
+                    < 0
+                ):
                     return True
             for at in range(self.first[job], begin):
                 if self.profile.is_closed(step, self.places.node[at], access):
@@ -362,9 +380,7 @@ class Promises:
     @compiled
     def may_have(self, step: cython.int) -> cython.bint:
         """Return whether sums allow that there is room at a step, for a kind that is not single."""
-        return (
-            self.profile.total[step] >= self.units and self.profile.idle[step] >= self.idle_need
-        )
+        return self.profile.total[step] >= self.units and self.profile.idle[step] >= self.idle_need
 
     # Searching.
 
@@ -380,6 +396,8 @@ class Promises:
 
         inf = there is none. The job has no promise in the profile.
         """
+        if self.state.has_power:
+            return self._earliest_powered(job, limit)
         line: cython.int = self.state.lines.line_of[job]
         from_time: cython.double = self._bound(line, self._planned(job))
         start: cython.double
@@ -502,7 +520,7 @@ class Promises:
 
     @compiled
     def _place_at(self, job: cython.int, step: cython.int) -> cython.bint:
-        """Return whether a job of a single kind fits from a step on; ``scratch.place`` has where."""
+        """Return whether a job of a single kind fits from a step on; ``scratch`` has where."""
         node: cython.int
         later: cython.int
         at: cython.longlong
@@ -534,9 +552,7 @@ class Promises:
         return self._fits_common(step)
 
     @compiled
-    def _earliest_wide(
-        self, job: cython.int, step: cython.int, limit: cython.double
-    ) -> cython.int:
+    def _earliest_wide(self, job: cython.int, step: cython.int, limit: cython.double) -> cython.int:
         """Return the first step from which a job of any kind fits for as long as it needs."""
         stop: cython.double
         behind: cython.int = -1
@@ -592,6 +608,11 @@ class Promises:
     @compiled
     def _fits_common(self, step: cython.int) -> cython.bint:
         """Return whether a job fits what steps have in common, its reserved nodes first."""
+        return self._fits_as(self.kind, step)
+
+    @compiled
+    def _fits_as(self, kind: cython.int, step: cython.int) -> cython.bint:
+        """Return whether what a kind of job asks for fits there."""
         node: cython.int
         shown: cython.bint = False
         self.scratch.draws = self.state.num_stays
@@ -604,7 +625,101 @@ class Promises:
                     self._blank_node(PROFILE_PART, node)
             if shown:
                 self.scratch.load(self.profile.rows, PROFILE_PART)
-                if self.scratch.fit(self.kind):
+                if self.scratch.fit(kind):
                     return True
         self.scratch.load(self.profile.rows, PROFILE_COMMON)
-        return self.scratch.fit(self.kind)
+        return self.scratch.fit(kind)
+
+    # With power.
+
+    @compiled
+    def know_cap(self) -> cython.void:
+        """See which cap holds now, though it may be that the source has yet to say so."""
+        row: cython.int = self.announced.provide_row(self.announced.next_row, self.state.now)
+        if self.cap_w < 0.0:
+            self.cap_w = self.state.cap_w
+        while row < self.announced.num_rows and self.announced.row_time[row] <= self.state.now:
+            self.cap_w = self.announced.row_cap[row]
+            row += 1
+
+    @compiled
+    def _cap_at(self, time: cython.double) -> cython.double:
+        """Return the power cap that holds at a time to come, W."""
+        cap_w: cython.double = self.cap_w
+        row: cython.int = self.announced.next_row
+        row = self.announced.provide_row(row, time)
+        while row < self.announced.num_rows and self.announced.row_time[row] <= time:
+            cap_w = self.announced.row_cap[row]
+            row += 1
+        return cap_w
+
+    @compiled
+    def _budget(self, cap_w: cython.double) -> cython.longlong:
+        """Return what jobs may add to the draw under a cap, nanowatts."""
+        budget: cython.longlong = self.state.budget_at(cap_w)
+        return budget if budget > 0 else 0
+
+    @compiled
+    def _earliest_powered(self, job: cython.int, limit: cython.double) -> cython.double:
+        """Return what `earliest` does, where there is a power cap.
+
+        A job may start, too, when the cap changes; what holds then must do for all of its time.
+        """
+        row: cython.int = self.announced.next_row
+        step: cython.int = self.profile.head
+        following: cython.int
+        time: cython.double = self.profile.time[step]
+        last: cython.double = self.profile.last_time()
+        cap_w: cython.double = self.cap_w
+        self.look_for(job)
+        while time < limit:
+            if self._fits_powered(job, step, time, self._budget(cap_w)):
+                self.draw[job] = self.found_draw
+                self._keep_place(job, self.scratch.place, 0, self.scratch.place.count)
+                return time
+            following = self.profile.after[step]
+            time = ENDLESS if following < 0 else self.profile.time[following]
+            row = self.announced.provide_row(row, last)
+            if row < self.announced.num_rows and self.announced.row_time[row] < time:
+                time = self.announced.row_time[row]
+            while row < self.announced.num_rows and self.announced.row_time[row] <= time:
+                cap_w = self.announced.row_cap[row]
+                row = self.announced.provide_row(row + 1, last)
+            if following >= 0 and self.profile.time[following] <= time:
+                step = following
+        return ENDLESS
+
+    @compiled
+    def _fits_powered(
+        self, job: cython.int, step: cython.int, time: cython.double, budget: cython.longlong
+    ) -> cython.bint:
+        """Return whether a job fits, with its power, from a time within a step on."""
+        stop: cython.double
+        if self.profile.total[step] < self.units:
+            return False
+        self._meet(step, time)
+        if not self._fits_within(job, step, budget - self.profile.drawn[step]):
+            return False
+        stop = self.stop_of(job, time)
+        self._meet(step, stop)
+        return self._fits_within(job, step, budget - self.profile.most_drawn(step, stop))
+
+    @compiled
+    def _fits_within(
+        self, job: cython.int, step: cython.int, spare: cython.longlong
+    ) -> cython.bint:
+        """Return whether a job fits what steps have in common, and adds no more to the draw.
+
+        As in `windtunnel.kernel.admission.Admission.fit_in`. ``found_draw`` has what it adds.
+        """
+        kind: cython.int
+        if not self._fits_as(self.kind, step):
+            return False
+        self.found_draw = self.admission.floor(self.scratch, job)
+        if self.found_draw <= spare:
+            return True
+        kind = self.admission.cheap_kind(job, spare)
+        if kind < 0 or not self._fits_as(kind, step):
+            return False
+        self.found_draw = self.admission.floor(self.scratch, job)
+        return self.found_draw <= spare

@@ -2,9 +2,9 @@
 
 Promising everybody anew until nothing moves is done here by looking only at those whom it can help.
 When nobody could move before, a job can move only into a time in which room has risen since it was
-tried. A *rise* is such a time on a node. A job that goes on one node whole (`Free.is_single`) starts
-earlier by a rise at exactly the first step of the longest time around it in which the node suits
-the job, if that time is long enough, or if it reaches up to where the job has the node promised.
+tried. A *rise* is such a time on a node. A job that goes on one node whole (`Free.is_single`)
+starts earlier by a rise at exactly the first step of the longest time around it in which the node
+suits the job, if that time is long enough, or if it reaches up to where the job has the node.
 The other jobs are tried where the sums allow it.
 
 Jobs are looked at in rounds, each in the queue's order, from the place at which the room rose until
@@ -124,16 +124,12 @@ class Risen:
         self.round = 0
 
     @compiled
-    def note(
-        self, job: cython.int, begin: cython.double, end: cython.double
-    ) -> cython.void:
+    def note(self, job: cython.int, begin: cython.double, end: cython.double) -> cython.void:
         """Note that there is more room where a job has its place, from ``begin`` until ``end``."""
         self._note_place(job, begin, end, -1)
 
     @compiled
-    def note_node(
-        self, node: cython.int, begin: cython.double, end: cython.double
-    ) -> cython.void:
+    def note_node(self, node: cython.int, begin: cython.double, end: cython.double) -> cython.void:
         """Note that there is more room on a node."""
         self._add(node, begin, end, -1)
         self._add(RISEN_WIDE, begin, end, -1)
@@ -147,7 +143,9 @@ class Risen:
             begin = self.state.now
         if end <= begin:
             return
-        for at in range(self.promises.first[job], self.promises.first[job] + self.promises.size[job]):
+        for at in range(
+            self.promises.first[job], self.promises.first[job] + self.promises.size[job]
+        ):
             self._add(self.promises.places.node[at], begin, end, origin)
         self._add(RISEN_WIDE, begin, end, origin)
 
@@ -397,9 +395,7 @@ class Risen:
                 end = self.end[rise]
             self._first_run(rise, job)
             while self.run_step >= 0:
-                if self.run_begin < begin and old > self.run_begin and (
-                    self._may(job, rise, old)
-                ):
+                if self.run_begin < begin and old > self.run_begin and (self._may(job, rise, old)):
                     begin = self.run_begin
                 self._next_run(rise)
             if self.node[rise] == RISEN_WIDE and self._is_behind(rise, job):
@@ -449,9 +445,7 @@ class Risen:
     # The heap.
 
     @compiled
-    def _is_before(
-        self, round_: cython.int, job: cython.int, entry: cython.int
-    ) -> cython.bint:
+    def _is_before(self, round_: cython.int, job: cython.int, entry: cython.int) -> cython.bint:
         if round_ != self.heap_round[entry]:
             return round_ < self.heap_round[entry]
         return self.lines.before(job, self.heap_job[entry])
