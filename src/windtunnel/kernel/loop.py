@@ -86,10 +86,8 @@ class Simulation:
     events: cython.int
     arrived: cython.int
     keys: cython.int
-    by_rule: cython.bint
     asks: cython.bint
     arrivals_wait: cython.bint
-    is_settled: cython.bint
     source_time: cython.double
     cap_time: cython.double
     alarm: cython.double
@@ -116,9 +114,6 @@ class Simulation:
     fresh: cython.int[::1]
     num_fresh: cython.int
     fresh_room: cython.int
-    done: cython.int[::1]
-    num_done: cython.int
-    done_room: cython.int
     fails_once: cython.char[::1]
     has_fails_once: cython.bint
     failed: list
@@ -133,10 +128,9 @@ class Simulation:
     leads: cython.bint
     turn_points: cython.longlong
 
-    def __init__(self, state: State, rule: Rule | None, **options: object) -> None:
+    def __init__(self, state: State, rule: Rule, **options: object) -> None:
         self.state = state
         self.rule = rule
-        self.by_rule = rule is not None
         self.asks = bool(options.get("asks"))
         self.levels = options.get("levels")
         self.keys = int(options["keys"])
@@ -152,9 +146,8 @@ class Simulation:
         self.looked = self.sliced = clock()
         self.stride = 1
         self.phase = PHASE_NEXT
-        self.fresh_room = self.done_room = 0
+        self.fresh_room = 0
         self.fresh = numpy.zeros(0, dtype=numpy.int32)
-        self.done = numpy.zeros(0, dtype=numpy.int32)
         self.failed = []
         self.up_time = numpy.zeros(0)
         self.up_units = numpy.zeros(0, dtype=numpy.int64)
@@ -213,7 +206,7 @@ class Simulation:
             now = self.alarm
         if self.pending < now:
             now = self.pending
-        if self.by_rule and self.rule.alarm < now:
+        if self.rule.alarm < now:
             now = self.rule.alarm
         return now
 
@@ -234,10 +227,6 @@ class Simulation:
     def _grow_fresh(self) -> None:
         self.fresh_room = 2 * self.fresh_room + 64
         self.fresh = numpy.resize(numpy.asarray(self.fresh), self.fresh_room)
-
-    def _grow_done(self) -> None:
-        self.done_room = 2 * self.done_room + 64
-        self.done = numpy.resize(numpy.asarray(self.done), self.done_room)
 
     @compiled
     def _arrive(self) -> cython.void:
@@ -285,14 +274,7 @@ class Simulation:
                 self.failed.append(job)
             return
         self.state.finish(job)
-        if self.by_rule:
-            self.rule.went(job, True)
-        else:
-            if self.num_done == self.done_room:
-                with cython.gil:
-                    self._grow_done()
-            self.done[self.num_done] = job
-            self.num_done += 1
+        self.rule.went(job, True)
 
     @compiled
     def _batch(self) -> cython.void:
@@ -382,8 +364,6 @@ class Simulation:
                 if self.is_awake:  # unless events of this very instant had their decisions
                     self.is_awake = False
                     self.news = self.news or self.points == self.turn_points
-                if self.notes_room:
-                    self.note_room(self.state.now)
                 if self.every < ENDLESS and self.round * self.every == self.state.now:
                     self.round += 1
                     self.is_round = self.news = True
@@ -414,6 +394,8 @@ class Simulation:
     def _go_to_next(self) -> cython.int:
         """Settle rates and move the clock; return why not, or -1."""
         now: cython.double
+        if self.notes_room:
+            self.note_room(self.state.now)
         if self.state.has_pace:
             self.state.settle()
         elif self.state.num_rerated > 0:
@@ -436,7 +418,7 @@ class Simulation:
         if self.alarm <= now:
             self.alarm = ENDLESS
             self.is_awake = True
-        if self.by_rule and self.rule.alarm <= now:
+        if self.rule.alarm <= now:
             self.rule.alarm = ENDLESS
             self.is_awake = True
         return -1
@@ -592,12 +574,6 @@ class Simulation:
         self.state.num_waiting -= len(fresh)
         return fresh
 
-    def take_done(self) -> list:
-        """Return the jobs that are over since this was asked last, in order."""
-        done = numpy.asarray(self.done)[: self.num_done].tolist()
-        self.num_done = 0
-        return done
-
     def take_failed(self) -> list:
         """Return the jobs that failed at their end since this was asked last, in order."""
         failed = self.failed
@@ -612,13 +588,9 @@ class Simulation:
             job: its number.
             key: its key, where Python says it.
         """
-        if self.by_rule:
-            if self.keys == KEYS_PYTHON:
-                self.state.lines.key[job] = key
-            self.enter(job)
-        else:
-            self.news = True
-            self.state.wait(job)
+        if self.keys == KEYS_PYTHON:
+            self.state.lines.key[job] = key
+        self.enter(job)
 
     def interrupt(self, job: int, loses: bool) -> None:
         """Take a running job off its GPUs, its work saved or lost; it is in no queue then.
@@ -628,8 +600,7 @@ class Simulation:
             loses: what its checkpoints have not secured is lost.
         """
         self.state.stop(job, loses)
-        if self.by_rule:
-            self.rule.went(job, False)
+        self.rule.went(job, False)
         self.news = True
 
     def owes(self, job: int, seconds: float) -> None:
@@ -643,8 +614,7 @@ class Simulation:
         self.state.preemptions[job] += 1
         if self.state.resumes:
             self.state.owed[job] = self.state.resume_cost[job]
-        if self.by_rule:
-            self.rule.went(job, False)
+        self.rule.went(job, False)
         self.news = True
 
     def idle(self) -> tuple:
@@ -659,8 +629,7 @@ class Simulation:
         """Let a job that waits nowhere be over: it failed."""
         self.state.status[job] = STATE_FAILED
         self.state.num_over += 1
-        if self.by_rule:
-            self.rule.went(job, True)
+        self.rule.went(job, True)
 
     def failing(self) -> int:
         """Return the next job that fails by itself by now, -1 if there is none."""
@@ -672,12 +641,10 @@ class Simulation:
 
     def surprise(self) -> None:
         """Tell the rule that room was lost or came back that nobody had announced."""
-        if self.by_rule:
-            self.rule.surprised()
+        self.rule.surprised()
 
     def room_changed(self) -> None:
         """Note that room was taken out or came back."""
-        self.state.room_changes += 1
         self.news = True
 
     def rekey(self, jobs: numpy.ndarray, keys: numpy.ndarray) -> None:
@@ -704,7 +671,7 @@ class Simulation:
     @property
     def next_alarm(self) -> float:
         """When a decision is asked for though nothing happens, s; inf = never."""
-        return min(self.alarm, self.rule.alarm) if self.by_rule else self.alarm
+        return min(self.alarm, self.rule.alarm)
 
     @property
     def is_pending(self) -> bool:

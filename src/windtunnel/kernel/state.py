@@ -44,7 +44,6 @@ class State:
     Attributes:
         now: the instant, s.
         num_running, num_waiting, num_over: jobs that run, wait (held ones included), are over.
-        room_changes: how often room was taken out or came back.
     """
 
     # The jobs, shape (m,).
@@ -141,7 +140,6 @@ class State:
     num_running: cython.int
     num_waiting: cython.int
     num_over: cython.int
-    room_changes: cython.longlong
     # Jobs whose base rate has changed at this instant, where there is no pace.
     num_rerated: cython.int
     rerated_room: cython.int

@@ -288,11 +288,6 @@ class Policy:
         return ""
 
     @property
-    def keeps_books(self) -> bool:
-        """Whether it takes every decision itself and remembers them during a run."""
-        return self.tier == 3 and type(self).for_run is not Policy.for_run  # noqa: PLR2004 - the tier's name
-
-    @property
     def tier(self) -> int:
         """1, 2 or 3: which of the three methods the class defines."""
         for number, method in ((1, "rank"), (2, "key"), (3, "decide")):

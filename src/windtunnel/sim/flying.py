@@ -45,8 +45,6 @@ NAME = "compiled"
 OVER, SLICE, ARRIVED, SOURCES, ROUND, DECIDE, AFTER, END, IDLE = range(9)
 #: Where keys come from, ditto.
 STATIC, USAGE, LEVELS, ASKED, REMAINING = range(5)
-#: Rounds in a row in which nothing runs, nothing arrives and the policy starts nothing.
-MAX_IDLE_ROUNDS = 10_000
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 #: What random streams are for: nodes, jobs, which node a recorded failure hit.
 _NODE, _JOB, _RECORDED = range(3)
-#: Reservations that the compiled engine tells apart: bits of an integer, but for nobody's.
-MOST_RESERVATIONS = 62
 #: (node or pool, GPU units there).
 Places = tuple[tuple[int, int], ...]
 

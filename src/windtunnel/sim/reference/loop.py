@@ -64,6 +64,8 @@ class Loop:
                 self._in_turn(now)
             if self.power is not None:
                 self.power.after_decisions(now)
+            if self.outages is not None:
+                self.outages.note_capacity(now)
             if state.is_stopped:
                 return now
             self.clock.note_idle(now, last=self._is_last)

@@ -57,7 +57,7 @@ class Outages:
         while self._events and self._events[0][0] < plan.first:
             self._happen(self._events[0][0])
         state.happened = math.nextafter(plan.first, -math.inf)
-        self._note_capacity(-math.inf)
+        self.note_capacity(-math.inf)
 
     def next_time(self) -> float:
         """Return when something happens next, s; never once every job is over."""
@@ -87,7 +87,6 @@ class Outages:
             if math.isnan(stay.end):
                 self._interrupt(stay.job, now, saves=False, ends=self.plan.ends)
                 news = True
-        self._note_capacity(now)
         return news
 
     def note_starts(self) -> None:
@@ -176,7 +175,7 @@ class Outages:
         else:
             self.scheduler.returned(job, now)
 
-    def _note_capacity(self, now: float) -> None:
+    def note_capacity(self, now: float) -> None:
         """Record the GPUs that are up from ``now`` (s) on, those of reservations included."""
         up = self.state.problem.quota - self.state.down
         if not self.up or self.up[-1][1] != up:
