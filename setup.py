@@ -13,7 +13,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import build_kernel
 
+#: One of `build_kernel.VARIANTS`; or "none", where `build_ext --inplace` compiles by itself.
 VARIANT = os.environ.get("WINDTUNNEL_BUILD", "fast")
+UNITS = {} if VARIANT == "none" else build_kernel.UNITS
 
 
 class BuildKernel(build_ext):
@@ -51,7 +53,7 @@ setup(
             py_limited_api=build_kernel.IS_STABLE,
             define_macros=[("Py_LIMITED_API", "0x030B0000")] if build_kernel.IS_STABLE else [],
         )
-        for package in build_kernel.UNITS
+        for package in UNITS
     ],
     cmdclass={"build_ext": BuildKernel},
     options={"bdist_wheel": {"py_limited_api": "cp311"}} if build_kernel.IS_STABLE else {},

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import windtunnel as wt
-from windtunnel.report import comparison_page
 from windtunnel.report.occupancy import occupancy_page
+from windtunnel.report.page import comparison_page
 from windtunnel.traces import Trace, TraceMetadata
 
 if TYPE_CHECKING:
