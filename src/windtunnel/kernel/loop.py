@@ -14,6 +14,7 @@ from cython.cimports.libc.time import CLOCKS_PER_SEC, clock, clock_t
 from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.orders import ServiceLevels
+from windtunnel.kernel.pairs import longer
 from windtunnel.kernel.rules import Rule
 from windtunnel.kernel.state import STATE_FAILED, State
 
@@ -226,7 +227,7 @@ class Simulation:
 
     def _grow_fresh(self) -> None:
         self.fresh_room = 2 * self.fresh_room + 64
-        self.fresh = numpy.resize(numpy.asarray(self.fresh), self.fresh_room)
+        self.fresh = longer(self.fresh, self.fresh_room)
 
     @compiled
     def _arrive(self) -> cython.void:
@@ -507,8 +508,8 @@ class Simulation:
 
     def _grow_up(self) -> None:
         self.up_room = 2 * self.up_room + 64
-        self.up_time = numpy.resize(numpy.asarray(self.up_time), self.up_room)
-        self.up_units = numpy.resize(numpy.asarray(self.up_units), self.up_room)
+        self.up_time = longer(self.up_time, self.up_room)
+        self.up_units = longer(self.up_units, self.up_room)
 
     @compiled
     def note_room(self, now: cython.double) -> cython.void:

@@ -36,8 +36,8 @@ class Pairs:
 
     def _grow(self) -> None:
         self.room = self.room + self.room // 2 + 64
-        self.node = numpy.resize(numpy.asarray(self.node), self.room)
-        self.grant = numpy.resize(numpy.asarray(self.grant), self.room)
+        self.node = longer(self.node, self.room)
+        self.grant = longer(self.grant, self.room)
 
     @compiled
     def add(self, node: cython.int, grant: cython.longlong) -> cython.void:
@@ -63,3 +63,11 @@ class Pairs:
     def grants(self) -> numpy.ndarray:
         """Return the grants, Int64 array (count,)."""
         return numpy.asarray(self.grant)[: self.count].copy()
+
+
+def longer(array: object, length: int) -> numpy.ndarray:
+    """Return an array with what another has at its beginning; the rest is not looked at yet."""
+    old = numpy.asarray(array)
+    new = numpy.empty(length, dtype=old.dtype)
+    new[: len(old)] = old
+    return new

@@ -91,6 +91,7 @@ class Promises:
     other_need: cython.longlong
     idle_need: cython.longlong
     run: cython.int[::1]
+    idle: cython.int[::1]
     bound_rises: cython.longlong[::1]
     bound_next: cython.int[::1]
     bound_span: cython.double[::1]
@@ -117,6 +118,7 @@ class Promises:
         self.room = numpy.zeros(count, dtype=numpy.int32)
         self.foot = numpy.zeros(count, dtype=numpy.int32)
         self.run = numpy.zeros(max(num_nodes, 1), dtype=numpy.int32)
+        self.idle = numpy.zeros(max(num_nodes * self.profile.width, 1), dtype=numpy.int32)
         lines = max(state.lines.num_lines, 1)
         self.bound_rises = numpy.full(lines, -1, dtype=numpy.int64)
         self.bound_next = numpy.zeros(lines, dtype=numpy.int32)
@@ -399,17 +401,18 @@ class Promises:
         if self.state.has_power:
             return self._earliest_powered(job, limit)
         line: cython.int = self.state.lines.line_of[job]
-        from_time: cython.double = self._bound(line, self._planned(job))
+        from_time: cython.double = self._bound(line, self.planned(job))
         start: cython.double
         if from_time >= limit:
             return ENDLESS
         start = self.earliest_from(job, from_time, limit)
         if start < ENDLESS or limit == ENDLESS:
-            self._note_bound(line, self._planned(job), start)
+            self._note_bound(line, self.planned(job), start)
         return start
 
     @compiled
-    def _planned(self, job: cython.int) -> cython.double:
+    def planned(self, job: cython.int) -> cython.double:
+        """Return how long a waiting job is expected to take once it starts, s."""
         return self.span[job] + (self.state.owed[job] if self.state.resumes else 0.0)
 
     @compiled
@@ -569,6 +572,9 @@ class Promises:
                 if behind >= 0 and self.profile.time[behind] < stop:
                     step = behind
                     break
+                if not self._keeps_idle(step, stop):
+                    step = self.profile.after[step]
+                    continue
                 self._meet(step, nextafter(self.profile.time[step], ENDLESS))
                 if self._fits_common(step):
                     self._meet(step, stop)
@@ -576,6 +582,33 @@ class Promises:
                         return step
                 step = self.profile.after[step]
         return -1
+
+    @compiled
+    def _keeps_idle(self, step: cython.int, stop: cython.double) -> cython.bint:
+        """Return whether as many columns as the job needs stay all free until ``stop`` (s)."""
+        column: cython.int
+        at: cython.int
+        count: cython.int = 0
+        kept: cython.int
+        row: cython.longlong = step * self.profile.rows.columns
+        if self.idle_need == 0:
+            return True
+        for column in range(self.num_nodes * self.profile.width):
+            if self.profile.rows.cell[row + column] == self.profile.full[column]:
+                self.idle[count] = column
+                count += 1
+        step = self.profile.after[step]
+        while count >= self.idle_need and step >= 0 and self.profile.time[step] < stop:
+            row = step * self.profile.rows.columns
+            kept = 0
+            for at in range(count):
+                column = self.idle[at]
+                if self.profile.rows.cell[row + column] == self.profile.full[column]:
+                    self.idle[kept] = column
+                    kept += 1
+            count = kept
+            step = self.profile.after[step]
+        return count >= self.idle_need
 
     @compiled
     def _meet(self, step: cython.int, stop: cython.double) -> cython.void:

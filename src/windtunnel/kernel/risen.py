@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import cython
 import numpy
+from cython.cimports.libc.math import fabs
 
 from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.lines import Lines
@@ -23,6 +24,10 @@ from windtunnel.kernel.profile import Profile
 from windtunnel.kernel.promises import PROMISE_MADE, PROMISE_NONE, Promises
 from windtunnel.kernel.state import State
 
+#: Jobs of a line that are looked at together before each by itself.
+RISEN_BLOCK = cython.declare(cython.int, 16)
+#: What roundings may make of a time, as a part of it.
+RISEN_SLACK = cython.declare(cython.double, 1e-12)
 #: The node of a rise for jobs that do not go on one node whole.
 RISEN_WIDE = cython.declare(cython.int, -1)
 
@@ -46,6 +51,9 @@ class Risen:
         origin: the job whose move it was, -1 = nobody's; it is looked at until there in the round
             after ``born``.
         moves: promises made earlier so far.
+        first_block: of each line; a block is `RISEN_BLOCK` jobs of a line in order.
+        least_span: what the shortest of a block's jobs is expected to take, s.
+        first_start, last_start: between when all promised starts of a block are, s.
     """
 
     promises: Promises
@@ -60,6 +68,11 @@ class Risen:
     end: cython.double[::1]
     origin: cython.int[::1]
     born: cython.int[::1]
+    first_block: cython.int[::1]
+    blocks_room: cython.longlong
+    least_span: cython.double[::1]
+    first_start: cython.double[::1]
+    last_start: cython.double[::1]
     num_heap: cython.int
     heap_room: cython.int
     heap_rise: cython.int[::1]
@@ -92,6 +105,8 @@ class Risen:
         self.heap_rise = self.heap_line = numpy.zeros(0, dtype=numpy.int32)
         self.heap_job = self.heap_round = numpy.zeros(0, dtype=numpy.int32)
         self.popped_rise = self.popped_line = numpy.zeros(0, dtype=numpy.int32)
+        self.first_block = numpy.zeros(max(self.lines.num_lines, 1), dtype=numpy.int32)
+        self._grow_blocks(64)
 
     def _grow(self) -> None:
         self.room = 2 * self.room + 64
@@ -112,6 +127,12 @@ class Risen:
         self.popped_room = 2 * self.popped_room + 64
         self.popped_rise = numpy.resize(numpy.asarray(self.popped_rise), self.popped_room)
         self.popped_line = numpy.resize(numpy.asarray(self.popped_line), self.popped_room)
+
+    def _grow_blocks(self, room: int) -> None:
+        self.blocks_room = 2 * room
+        self.least_span = numpy.zeros(2 * room)
+        self.first_start = numpy.zeros(2 * room)
+        self.last_start = numpy.zeros(2 * room)
 
     # Noting rises.
 
@@ -172,6 +193,7 @@ class Risen:
         job: cython.int
         self.round = 1
         self.num_heap = 0
+        self._survey()
         for rise in range(self.count):
             self.born[rise] = 1
             self._look_from(rise)
@@ -180,6 +202,60 @@ class Risen:
             self.round = self.heap_round[0]
             self._pop_all(job)
             self._try(job)
+
+    @compiled
+    def _survey(self) -> cython.void:
+        """Note what the jobs of each block of the lines are like; lines stay as they are meanwhile."""
+        top: cython.int
+        line: cython.int
+        cell: cython.longlong
+        at: cython.longlong
+        job: cython.int
+        block: cython.int = -1
+        most: cython.longlong = self.lines.count // RISEN_BLOCK + self.lines.num_tops
+        if most > self.blocks_room:
+            with cython.gil:
+                self._grow_blocks(most)
+        for top in range(self.lines.num_tops):
+            line = self.lines.tops[top]
+            self.first_block[line] = block + 1
+            for at in range(self.lines.length[line]):
+                if at % RISEN_BLOCK == 0:
+                    block += 1
+                    self.least_span[block] = ENDLESS
+                    self.first_start[block] = ENDLESS
+                    self.last_start[block] = -ENDLESS
+                cell = self.lines.begin[line] + at
+                job = self.lines.slab[cell]
+                if self.promises.what[job] != PROMISE_NONE:
+                    self.least_span[block] = min(self.least_span[block], self.promises.planned(job))
+                    self.first_start[block] = min(self.first_start[block], self.promises.start[job])
+                    self.last_start[block] = max(self.last_start[block], self.promises.start[job])
+
+    @compiled
+    def _block_of(self, line: cython.int, cell: cython.longlong) -> cython.int:
+        return self.first_block[line] + cython.cast(
+            cython.int, (cell - self.lines.begin[line]) // RISEN_BLOCK
+        )
+
+    @compiled
+    def _block_end(
+        self, line: cython.int, cell: cython.longlong, end: cython.longlong
+    ) -> cython.longlong:
+        """Return where the block of a cell ends, or the search does."""
+        begin: cython.longlong = self.lines.begin[line]
+        return min(end, begin + ((cell - begin) // RISEN_BLOCK + 1) * RISEN_BLOCK)
+
+    @compiled
+    def _is_in_vain(self, block: cython.int) -> cython.bint:
+        """Return whether the run at hand is no use to any job of a block."""
+        stop: cython.double = self.run_begin + self.least_span[block]
+        if self.last_start[block] <= self.run_begin:
+            return True
+        return (
+            self.first_start[block] > self.run_end
+            and stop - RISEN_SLACK * fabs(stop) > self.run_end
+        )
 
     @compiled
     def _look_from(self, rise: cython.int) -> cython.void:
@@ -232,7 +308,7 @@ class Risen:
         while self.run_step >= 0:
             found = self._first_in(line, rise, cell, found if found < stop else stop)
             self._next_run(rise)
-        found = self._first_behind(rise, cell, found if found < stop else stop)
+        found = self._first_behind(line, rise, cell, found if found < stop else stop)
         if found < stop:
             self.found_job = self.lines.slab[found]
             self.found_round = in_round
@@ -245,7 +321,7 @@ class Risen:
         while self.run_step >= 0:
             found = self._first_in(line, rise, begin, found)
             self._next_run(rise)
-        found = self._first_behind(rise, begin, found)
+        found = self._first_behind(line, rise, begin, found)
         if found == stop:
             return False
         self.found_job = self.lines.slab[found]
@@ -272,12 +348,17 @@ class Risen:
         """Return the first cell from one on whose job may start earlier in the run at hand."""
         job: cython.int
         start: cython.double
+        last: cython.longlong
         while cell < end:
-            job = self.lines.slab[cell]
-            start = self.promises.start[job]
-            if start > self.run_begin and self._may(job, rise, start):
-                return cell
-            cell += 1
+            last = self._block_end(line, cell, end)
+            if self._is_in_vain(self._block_of(line, cell)):
+                cell = last
+            while cell < last:
+                job = self.lines.slab[cell]
+                start = self.promises.start[job]
+                if start > self.run_begin and self._may(job, rise, start):
+                    return cell
+                cell += 1
         return end
 
     @compiled
@@ -295,19 +376,24 @@ class Risen:
 
     @compiled
     def _first_behind(
-        self, rise: cython.int, cell: cython.longlong, end: cython.longlong
+        self, line: cython.int, rise: cython.int, cell: cython.longlong, end: cython.longlong
     ) -> cython.longlong:
         """Return the first cell whose job may start earlier as a rise is beside its own place.
 
         A job that does not go on one node whole may keep some of its nodes for the time that it has
         them, and get others besides for all of its time.
         """
+        last: cython.longlong
         if self.node[rise] != RISEN_WIDE:
             return end
         while cell < end:
-            if self._is_behind(rise, self.lines.slab[cell]):
-                return cell
-            cell += 1
+            last = self._block_end(line, cell, end)
+            if self.first_start[self._block_of(line, cell)] >= self.end[rise]:
+                cell = last
+            while cell < last:
+                if self._is_behind(rise, self.lines.slab[cell]):
+                    return cell
+                cell += 1
         return end
 
     @compiled
@@ -428,6 +514,8 @@ class Risen:
         found: cython.double
         was_made: cython.bint = self.promises.what[job] == PROMISE_MADE
         first_rise: cython.int = self.count
+        line: cython.int
+        block: cython.int
         if was_made:
             self._note_place(job, old, stop, job)
         self.promises.lift(job)
@@ -438,6 +526,9 @@ class Risen:
         if found < old:
             self.moves += 1
             self.promises.enter(job, found)
+            line = self.lines.line_of[job]
+            block = self._block_of(line, self.lines.place_of(line, job))
+            self.first_start[block] = min(self.first_start[block], found)
         else:
             self.count = first_rise
             self.promises.enter(job, old)

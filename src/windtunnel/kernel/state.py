@@ -19,7 +19,7 @@ from windtunnel.kernel.lines import Lines
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.orders import UsageBooks
 from windtunnel.kernel.pace import Pace
-from windtunnel.kernel.pairs import Pairs
+from windtunnel.kernel.pairs import Pairs, longer
 from windtunnel.kernel.power_levels import PowerLevels
 from windtunnel.kernel.ranked import Ranked
 
@@ -162,13 +162,13 @@ class State:
         self.free = free
         self.ends = JobHeap(count)
         self.expects = Ranked()
-        self.log = Pairs()
+        self.log = Pairs(most)  # memory that is not written to is not taken
         self.status = numpy.full(most, STATE_NOT_SUBMITTED, dtype=numpy.int8)
         self.stay = numpy.full(most, -1, dtype=numpy.int32)
         self.following = numpy.full(most, -1, dtype=numpy.int32)
         self.preceding = numpy.full(most, -1, dtype=numpy.int32)
         self.first_running = self.last_running = -1
-        self.room = 1024
+        self.room = most + 1
         self.num_stays = 0
         self.stay_job = numpy.empty(self.room, dtype=numpy.int32)
         self.stay_start = numpy.empty(self.room)
@@ -226,7 +226,7 @@ class State:
         if self.resumes and jobs.first_cost is not None:
             self.owed = numpy.array(jobs.first_cost)
         self.paid = where(self.resumes)
-        self.resume_cost = jobs.resume_cost if self.resumes else where(False)
+        self.resume_cost = numpy.array(jobs.resume_cost) if self.resumes else where(False)
         self.base_rate = where(self.is_segmented, 1.0)
         self.rate = where(self.is_segmented, 1.0)
         self.since = where(self.is_segmented)
@@ -244,23 +244,23 @@ class State:
         self.mate = numpy.full(count if self.has_mates else 1, -1, dtype=numpy.int32)
 
     def _grow(self) -> None:
-        self.room = self.room + self.room // 2
-        self.stay_job = numpy.resize(numpy.asarray(self.stay_job), self.room)
-        self.stay_start = numpy.resize(numpy.asarray(self.stay_start), self.room)
-        self.stay_end = numpy.resize(numpy.asarray(self.stay_end), self.room)
-        self.stay_first = numpy.resize(numpy.asarray(self.stay_first), self.room)
+        self.room = self.room + self.room // 2 + 64
+        self.stay_job = longer(self.stay_job, self.room)
+        self.stay_start = longer(self.stay_start, self.room)
+        self.stay_end = longer(self.stay_end, self.room)
+        self.stay_first = longer(self.stay_first, self.room)
 
     def _grow_levels(self) -> None:
         self.level_room = 2 * self.level_room + 64
-        self.level_stay = numpy.resize(numpy.asarray(self.level_stay), self.level_room)
-        self.level_time = numpy.resize(numpy.asarray(self.level_time), self.level_room)
-        self.level = numpy.resize(numpy.asarray(self.level), self.level_room)
+        self.level_stay = longer(self.level_stay, self.level_room)
+        self.level_time = longer(self.level_time, self.level_room)
+        self.level = longer(self.level, self.level_room)
 
     def _grow_told(self) -> None:
         self.told_room = 2 * self.told_room + 64
-        self.told_job = _state_longer(self.told_job, self.told_room, numpy.int32)
-        self.told_what = _state_longer(self.told_what, self.told_room, numpy.int32)
-        self.told_time = _state_longer(self.told_time, self.told_room, numpy.float64)
+        self.told_job = longer(self.told_job, self.told_room)
+        self.told_what = longer(self.told_what, self.told_room)
+        self.told_time = longer(self.told_time, self.told_room)
 
     @compiled
     def tell(self, job: cython.int, what: cython.int) -> cython.void:
@@ -485,7 +485,7 @@ class State:
         if self.num_rerated == self.rerated_room:
             with cython.gil:
                 self.rerated_room = 2 * self.rerated_room + 64
-                self.rerated = _state_longer(self.rerated, self.rerated_room, numpy.int32)
+                self.rerated = longer(self.rerated, self.rerated_room)
         self.rerated[self.num_rerated] = job
         self.num_rerated += 1
 
@@ -827,10 +827,3 @@ class State:
     def counts(self) -> tuple:
         """Jobs that run, that wait, and that are over."""
         return self.num_running, self.num_waiting, self.num_over
-
-
-def _state_longer(array: object, length: int, kind: object) -> numpy.ndarray:
-    new = numpy.zeros(length, dtype=kind)
-    old = numpy.asarray(array)
-    new[: len(old)] = old
-    return new

@@ -214,7 +214,7 @@ class Flying:
             units=np.ascontiguousarray(problem.gpus, dtype=np.int64),
             estimate=_doubles(problem.estimate),
             access=access,
-            resume_cost=np.array(cost),
+            resume_cost=cost,
             first_cost=None if shapes is None else shapes.penalties(),
         )
 

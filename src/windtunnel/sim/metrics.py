@@ -58,10 +58,10 @@ def horizon(outcome: Outcome) -> tuple[float, float]:
 def bounded_slowdown(outcome: Outcome) -> np.ndarray:
     """Return the bounded slowdown of finished jobs, shape (finished,), jobs-table order."""
     done = outcome.flight.status == FINISHED
-    jct = (outcome.flight.end - outcome.submit_time)[done]
+    slowdown: np.ndarray = (outcome.flight.end - outcome.submit_time)[done]
     duration = np.asarray(outcome.jobs["duration"].to_numpy(), dtype=np.float64)[done]
-    slowdown: np.ndarray = np.maximum(1.0, jct / np.maximum(duration, SLOWDOWN_BOUND))
-    return slowdown
+    slowdown /= np.maximum(duration, SLOWDOWN_BOUND, out=duration)
+    return np.maximum(1.0, slowdown, out=slowdown)
 
 
 def summary(outcome: Outcome) -> dict[str, Any]:
@@ -85,27 +85,31 @@ def summary(outcome: Outcome) -> dict[str, Any]:
     started = ~np.isnan(flight.start)
     done = flight.status == FINISHED
     wait = (flight.start - outcome.submit_time)[started]
+    waits = distribution(_counted(wait, outcome, started), "wait")
+    num_waited = int((wait > 0).sum())
+    del wait  # one column of ten million jobs is 80 MB
     jct = (flight.end - outcome.submit_time)[done]
-    times = _times(outcome)
+    jcts = distribution(_counted(jct, outcome, done), "jct")
+    preempted_time = _preempted_time(outcome, jct, done)
+    del jct
     first, last = horizon(outcome)
     gpu_time = gpu_seconds(outcome)
     span = gpu_seconds_up(outcome, first, last)
-    preempted = jct - (flight.start - outcome.submit_time)[done] - flight.run_time[done]
     return {
         "num_jobs": len(flight.status),
         **{
             f"num_{STATUS_NAMES[code]}": int((flight.status == code).sum())
             for code in (FINISHED, RUNNING, WAITING, NOT_SUBMITTED, REJECTED, FAILED)
         },
-        **distribution(np.repeat(jct, times[done]), "jct"),
-        **distribution(np.repeat(wait, times[started]), "wait"),
+        **jcts,
+        **waits,
         **distribution(bounded_slowdown(outcome), "bounded_slowdown"),
-        "num_waited": int((wait > 0).sum()),
+        "num_waited": num_waited,
         "makespan": last + _idle_second(outcome) if done.any() else None,
         "utilization": gpu_time / span if span > 0 else None,
         "gpu_time": gpu_time,
         "num_preemptions": int(flight.preemptions.sum()),
-        "avg_preempted_time": float(preempted.mean()) if len(preempted) else None,
+        "avg_preempted_time": preempted_time,
         **_interruptions(outcome),
         "scheduling_points": flight.scheduling_points,
         **_slowdown(outcome, gpu_time),
@@ -154,11 +158,27 @@ def _slowdown(outcome: Outcome, gpu_time: float) -> dict[str, float | None]:
     return {"lost_to_slowdown": lost, "avg_rate": 1 - lost / gpu_time if gpu_time > 0 else None}
 
 
-def _times(outcome: Outcome) -> np.ndarray:
-    """Return how often each job counts in averages, shape (n,)."""
+def _counted(values: np.ndarray, outcome: Outcome, of: np.ndarray) -> np.ndarray:
+    """Return the values of some jobs as often as each job counts in averages.
+
+    Args:
+        values: one for each of these jobs.
+        outcome: the run.
+        of: Bool array (n,), which jobs they are.
+    """
     if outcome.settings.get("compat") != "pai":
-        return np.ones(len(outcome.jobs), dtype=np.int64)
-    return np.asarray(outcome.jobs["num_tasks"].to_numpy(), dtype=np.int64)
+        return values
+    tasks = np.asarray(outcome.jobs["num_tasks"].to_numpy(), dtype=np.int64)
+    return np.repeat(values, tasks[of])
+
+
+def _preempted_time(outcome: Outcome, jct: np.ndarray, done: np.ndarray) -> float | None:
+    """Return the mean time that finished jobs waited after their first starts, s."""
+    if not len(jct):
+        return None
+    flight = outcome.flight
+    waited = jct - (flight.start - outcome.submit_time)[done]
+    return float((waited - flight.run_time[done]).mean())
 
 
 def _idle_second(outcome: Outcome) -> int:
@@ -198,7 +218,8 @@ def gpu_seconds_held(outcome: Outcome) -> np.ndarray:
         return outcome.flight.gpu_time
     if outcome.flight.stretches is not None:
         return elastic.gpu_seconds_held(outcome)
-    held: np.ndarray = np.nan_to_num(outcome.num_gpus) * outcome.flight.run_time
+    held: np.ndarray = np.nan_to_num(outcome.num_gpus)
+    held *= outcome.flight.run_time
     return held
 
 
