@@ -205,7 +205,7 @@ class Risen:
 
     @compiled
     def _survey(self) -> cython.void:
-        """Note what the jobs of each block of the lines are like; lines stay as they are meanwhile."""
+        """Note what the jobs of each block are like; the lines do not change until all is done."""
         top: cython.int
         line: cython.int
         cell: cython.longlong
