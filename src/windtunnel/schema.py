@@ -197,15 +197,17 @@ def _built(table: pa.Table, source: str) -> tuple[pa.Table, list[Violation]]:
         )
     arrays: dict[str, Any] = {}
     violations: list[Violation] = []
+    # Of each type one column of nulls: they are never written to, and many in most tables.
+    nulls = {kind: pa.nulls(table.num_rows, kind) for kind in {c.type for c in COLUMNS}}
     for column in COLUMNS:
         if column.name not in table.column_names:
-            arrays[column.name] = pa.nulls(table.num_rows, column.type)
+            arrays[column.name] = nulls[column.type]
             continue
         try:
             arrays[column.name] = table[column.name].cast(column.type)
         except pa.ArrowException as error:  # a bad value, or a type that has no such cast
             violations.append(Violation(column.name, f"values of type {column.type} ({error})"))
-            arrays[column.name] = pa.nulls(table.num_rows, column.type)
+            arrays[column.name] = nulls[column.type]
     if "duration" not in table.column_names:
         arrays["duration"] = pc.subtract(arrays["end_time"], arrays["start_time"])
     metadata = {**(table.schema.metadata or {}), _SOURCE: source.encode()}

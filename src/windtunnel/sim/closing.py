@@ -94,7 +94,7 @@ def as_flight(
         run_time=by_row(run_time, 0.0),
         preemptions=by_row(preemptions, 0, np.int64),
         status=by_row(status, REJECTED, np.int8),
-        segment_job=problem.rows[job],
+        segment_job=problem.rows if in_order else problem.rows[job],
         segment_start=begin,
         segment_end=end,
         **vars(places(problem, job, columns["stay_first"], (columns["nodes"], columns["grants"]))),
