@@ -110,6 +110,9 @@ def resolve_placement(
     if cluster.is_pool or name == Pool.name:
         return Pool()
     if not devices:
+        if is_scored(text):
+            message = f"{text!r} looks at devices, cores or memory, and none are modelled here"
+            raise SpecError("placement", f"{message}; expected {' or '.join(WHOLE)}.")
         return WHOLE[name or BestFit.name]()
     kind = SCORED[name or BestFit.name]
     target = workload() if kind.needs_workload and workload is not None else None

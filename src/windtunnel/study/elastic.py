@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.errors import PolicyError, SchemaError, SpecError, Violation, quote
-from windtunnel.placements import resolve_placement
+from windtunnel.placements import resolve_placement, split_placement
 from windtunnel.schema import source_of
 from windtunnel.sim import problem as problems
 from windtunnel.sim.contract import checked_events
@@ -71,6 +71,8 @@ def fly_elastic(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: 
         raise PolicyError(policy.label, "an elastic policy decides: decide(now, queue, cluster)")
     if cluster.is_pool:
         raise SpecError("cluster", "elastic jobs run on nodes; expected such as 8x8, not a pool.")
+    if split_placement(options.placement)[0] == "pool":
+        raise SpecError("placement", "elastic jobs run on nodes; expected best_fit or spread.")
     if options.compat not in (None, "morphling"):
         raise SpecError("compat", f"policy {policy.label!r} is elastic; expected 'morphling'.")
     until = math.inf if options.until is None else float(options.until)

@@ -1,0 +1,391 @@
+"""What must hold in every run, whatever is combined in it, found from what the run tells.
+
+The observer knows nothing of the engine: it goes by the segments, the description of the run, and
+the few sums that a flight states.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from windtunnel.energy import PowerModel, Series, account
+from windtunnel.sim.jobs import Jobs
+from windtunnel.study.resume_costs import resume_costs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: Sums of seconds are exact to this.
+NEAR = 1e-6
+
+
+class Told:
+    """A run as the observer sees it.
+
+    Args:
+        out: the outcome.
+        options: what `windtunnel.simulate` was given.
+        own_rates: the policy gives its jobs rates, sizes or costs of its own.
+        quotas: nominal quota of each virtual cluster, with its borrowing limit; None = no quotas.
+
+    Attributes:
+        stays: each stay with its row, begin, end (the horizon where it lasts) and (node, GPUs,
+            devices).
+    """
+
+    def __init__(
+        self,
+        out: Any,
+        options: Mapping[str, Any],
+        *,
+        own_rates: bool = False,
+        quotas: Mapping[str, tuple[float, float]] | None = None,
+    ) -> None:
+        self.out, self.flight, self.options = out, out.flight, options
+        self.own_rates, self.quotas = own_rates, quotas
+        self.until = out.settings["until"] if options.get("until") is not None else math.inf
+        self.status = out.table["status"].to_pylist()
+        self.stays = _stays(out)
+        self.sizes = [kind.gpus for kind in out.cluster.node_types for _ in range(kind.count)]
+        self.as_pool = out.settings["placement"] == "pool"
+
+    def column(self, name: str) -> list[Any]:
+        """Return a column of the jobs."""
+        found: list[Any] = self.out.jobs[name].to_pylist()
+        return found
+
+    def costs(self) -> np.ndarray:
+        """Return what resuming costs each job, s."""
+        jobs = _Rows(self.out)
+        given = (self.options.get(name, 0.0) for name in ("save_time", "restore_time"))
+        save, restore = given
+        total: np.ndarray = resume_costs("save_time", save, jobs)  # type: ignore[arg-type] # as much as it asks for
+        return total + resume_costs("restore_time", restore, jobs)  # type: ignore[arg-type] # ditto
+
+
+class _Rows:
+    """All jobs of an outcome, as `resume_costs` asks for them."""
+
+    def __init__(self, out: Any) -> None:
+        self.jobs = Jobs(out.jobs)
+        self.rows = np.arange(len(self.jobs))
+
+
+def check(told: Told) -> None:
+    """Look at everything."""
+    _everybody_is_accounted_for(told)
+    _capacity_is_kept(told)
+    _cores_and_memory_are_kept(told)
+    _quotas_are_kept(told)
+    _time_adds_up(told)
+    _work_is_the_integral_of_rates(told)
+    _nobody_starts_where_nobody_may(told)
+    _nobody_is_on_a_sleeping_node(told)
+    _decisions_keep_to_their_interval(told)
+    _the_cap_is_kept(told)
+
+
+def _stays(out: Any) -> list[dict[str, Any]]:
+    flight, until = out.flight, out.settings["until"]
+    found = []
+    for number, row in enumerate(flight.segment_job.tolist()):
+        low, high = flight.node_offset[number : number + 2]
+        end = flight.segment_end[number]
+        devices = flight.devices[low:high].tolist() if len(flight.devices) else [0] * (high - low)
+        parts = zip(
+            flight.nodes[low:high].tolist(), flight.node_gpus[low:high].tolist(), devices,
+            strict=True,
+        )  # fmt: skip
+        found.append(
+            {
+                "number": number,
+                "row": row,
+                "start": float(flight.segment_start[number]),
+                "end": float(until if math.isnan(end) else end),
+                "lasts": math.isnan(end),
+                "parts": list(parts),
+            }
+        )
+    return found
+
+
+def _everybody_is_accounted_for(told: Told) -> None:
+    stays: dict[int, list[dict[str, Any]]] = {}
+    for stay in told.stays:
+        stays.setdefault(stay["row"], []).append(stay)
+    submitted = told.column("submit_time")
+    for row, status in enumerate(told.status):
+        own = stays.get(row, [])
+        assert all(a["end"] <= b["start"] for a, b in pairwise(own))
+        submit = submitted[row]
+        assert all(submit <= stay["start"] <= stay["end"] <= told.until for stay in own)
+        assert sum(stay["lasts"] for stay in own) == (status == "running")
+        end = told.flight.end[row]
+        assert math.isnan(end) == (status not in {"finished", "failed"})
+        if status in {"finished", "failed"}:
+            assert end == own[-1]["end"]
+        if status == "rejected":
+            assert not own
+        else:
+            assert (status == "not_submitted") == (submit > told.until)
+        held = sum(stay["end"] - stay["start"] for stay in own)
+        assert told.flight.run_time[row] == pytest.approx(held, abs=NEAR)
+    if told.until == math.inf and told.flight.interruptions is None and told.flight.power is None:
+        assert set(told.status) <= {"finished", "rejected"}
+
+
+def _capacity_is_kept(told: Told) -> None:  # noqa: C901 - nodes and devices, shared or not
+    """No GPU is held twice but by jobs that share a whole place."""
+    stays = [stay for stay in told.stays if stay["end"] > stay["start"]]
+    asked = told.column("num_gpus")
+    tasks = told.column("num_tasks")
+    for now in sorted({stay["start"] for stay in stays}):
+        there = [stay for stay in stays if stay["start"] <= now < stay["end"]]
+        shared = told.flight.gpu_time is not None
+        if told.as_pool:
+            if not shared:
+                assert sum(asked[stay["row"]] for stay in there) <= sum(told.sizes) + NEAR
+            continue
+        # Jobs that share a place have the same parts; what is theirs counts once.
+        places: dict[Any, float] = {}
+        for stay in there:
+            key = ("place", *stay["parts"]) if shared else ("stay", stay["row"], stay["start"])
+            if key not in places:
+                places[key] = 0.0
+                for node, gpus, devices in stay["parts"]:
+                    places["node", node] = places.get(("node", node), 0.0) + gpus
+                    share = gpus / max(devices.bit_count(), 1)
+                    for device in range(62):
+                        if devices >> device & 1:
+                            name = ("device", node, device)
+                            places[name] = places.get(name, 0.0) + min(share, 1.0)
+        one_each = all(count is None or count <= 1 for count in tasks)
+        for key, held in places.items():
+            if key[0] == "node":
+                assert held <= told.sizes[key[1]] + NEAR
+            elif key[0] == "device" and one_each:
+                assert held <= 1 + NEAR
+
+
+def _cores_and_memory_are_kept(told: Told) -> None:
+    """Jobs on one node alone hold no more of it than there is; parts of others are not known."""
+    kinds = [kind for kind in told.out.cluster.node_types for _ in range(kind.count)]
+    if told.as_pool or told.flight.stretches is not None or told.flight.gpu_time is not None:
+        return
+    if told.options.get("resources", "all") != "all":
+        return
+    for name, limits in (
+        ("num_cpus", [kind.cpus for kind in kinds]),
+        ("mem_gib", [kind.mem_gib for kind in kinds]),
+    ):
+        asked = told.column(name)
+        for now in {stay["start"] for stay in told.stays}:
+            held = [0.0] * len(kinds)
+            for stay in told.stays:
+                nodes = {part[0] for part in stay["parts"]}
+                if len(nodes) == 1 and stay["start"] <= now < stay["end"]:
+                    held[nodes.pop()] += asked[stay["row"]] or 0.0
+            pairs = zip(held, limits, strict=True)
+            assert all(limit is None or had <= limit + NEAR for had, limit in pairs)
+
+
+def _quotas_are_kept(told: Told) -> None:
+    """No queue holds more than its quota and what it may borrow, at any instant."""
+    if told.quotas is None:
+        return
+    whose, asked = told.column("vc"), told.column("num_gpus")
+    for now in {stay["start"] for stay in told.stays}:
+        held = dict.fromkeys(told.quotas, 0.0)
+        for stay in told.stays:
+            if stay["start"] <= now < stay["end"]:
+                held[whose[stay["row"]]] += asked[stay["row"]]
+        assert sum(held.values()) <= sum(own for own, _ in told.quotas.values()) + NEAR
+        for vc, (own, borrowed) in told.quotas.items():
+            assert held[vc] <= own + borrowed + NEAR
+
+
+def _paid(told: Told) -> list[float]:
+    """Return the seconds that each stay paid for resuming, where stops alone made it so."""
+    costs, seen, found = told.costs(), set[int](), []
+    for stay in told.stays:
+        row = stay["row"]
+        held = stay["end"] - stay["start"]
+        found.append(min(held, float(costs[row])) if row in seen else 0.0)
+        seen.add(row)
+    return found
+
+
+def _time_adds_up(told: Told) -> None:
+    """Held = useful + overhead + lost + what slow-downs cost; who finished did all its work."""
+    flight, parts = told.flight, told.flight.interruptions
+    slowed = np.zeros(len(flight.start)) if flight.slowdown_time is None else flight.slowdown_time
+    if parts is not None:
+        total = parts.useful_time + parts.overhead_time + parts.lost_time + slowed
+        np.testing.assert_allclose(total, flight.run_time, atol=NEAR)
+        assert (parts.overhead_time >= -NEAR).all()
+        assert (parts.lost_time >= -NEAR).all()
+    elif told.own_rates and flight.slowdown_time is None:
+        return
+    if told.own_rates and flight.stretches is not None:
+        return  # a job's work is iterations
+    paid = np.zeros(len(flight.start))
+    for stay, seconds in zip(told.stays, _paid(told), strict=True):
+        paid[stay["row"]] += seconds
+    useful = flight.run_time - paid - slowed if parts is None else parts.useful_time
+    duration = told.column("duration")
+    for row, status in enumerate(told.status):
+        if status == "finished":
+            assert useful[row] == pytest.approx(duration[row], abs=NEAR)
+
+
+def _work_is_the_integral_of_rates(told: Told) -> None:
+    """Where locality and power limits alone decide on rates, the record tells them."""
+    model = told.options.get("slowdown") or {}
+    known = set(model) <= {"spread", "rack"} and told.flight.interruptions is None
+    known = known and (not model or told.out.settings["sharing"] is None)
+    if not known or told.own_rates or told.flight.gpu_time is not None:
+        return
+    done: dict[int, float] = {}
+    for stay, paid in zip(told.stays, _paid(told), strict=True):
+        worked = _worked(told, stay, paid) * _locality(told, stay, model)
+        done[stay["row"]] = done.get(stay["row"], 0.0) + worked
+    duration = told.column("duration")
+    for row, work in done.items():
+        if told.status[row] == "finished":
+            assert work == pytest.approx(duration[row], abs=NEAR)
+        else:
+            assert work <= duration[row] + NEAR
+
+
+def _worked(told: Told, stay: dict[str, Any], paid: float) -> float:
+    """Return the integral of the speed that its power limits left a stay, from ``paid`` s on."""
+    begin, record = stay["start"] + paid, told.flight.power
+    if record is None or not len(record.level) or "power_cap" not in told.options:
+        return float(stay["end"] - begin)
+    low, high = record.level_offset[stay["number"] : stay["number"] + 2]
+    starts = [*record.level_start[low:high].tolist(), stay["end"]]
+    speeds = _speeds(told, stay)
+    total = 0.0
+    for number, level in enumerate(record.level[low:high].tolist()):
+        length = min(starts[number + 1], stay["end"]) - max(starts[number], begin)
+        total += max(length, 0.0) * speeds[level]
+    return total
+
+
+def _speeds(told: Told, stay: dict[str, Any]) -> list[float]:
+    """Return the speed of a stay at each of its job's power limits."""
+    kinds = [kind.gpu_type for kind in told.out.cluster.node_types for _ in range(kind.count)]
+    workload = told.column("workload")[stay["row"]]
+    types = {kinds[node] for node, _, _ in stay["parts"]}
+    for table in told.options["power"].get("limits", []):
+        if table["workload"] == workload and table["gpu_type"] in types:
+            speeds: list[float] = table["speed"]
+            return speeds
+    return [1.0]
+
+
+def _locality(told: Told, stay: dict[str, Any], model: Mapping[str, float]) -> float:
+    """Return the rate of a stay over more nodes, or racks of two of them, than it needs."""
+    if not model or not stay["parts"]:
+        return 1.0
+    asked = told.column("num_gpus")[stay["row"]]
+    kinds, racks = [], []
+    for kind in told.out.cluster.node_types:
+        for node in range(kind.count):
+            kinds.append(kind.gpu_type)
+            racks.append((kind.gpu_type, node // (kind.nodes_per_rack or kind.count)))
+    wanted = told.column("gpu_type")[stay["row"]]
+    bound = told.options.get("bind_types")
+    if wanted is not None and (bound is None or wanted in bound):
+        open_to = [node for node, kind in enumerate(kinds) if kind == wanted]
+    else:
+        open_to = list(range(len(kinds)))
+    of_nodes = [told.sizes[node] for node in open_to]
+    of_racks: dict[Any, int] = {}
+    for node in open_to:
+        of_racks[racks[node]] = of_racks.get(racks[node], 0) + told.sizes[node]
+    nodes = {node for node, _, _ in stay["parts"]}
+    factor = 1.0
+    if len(nodes) > _fewest(of_nodes, asked):
+        factor *= model.get("spread", 1.0)
+    if len({racks[node] for node in nodes}) > _fewest([*of_racks.values()], asked):
+        factor *= model.get("rack", 1.0)
+    return factor
+
+
+def _fewest(sizes: list[int], asked: float) -> int:
+    """Return how many of the largest places hold so much together."""
+    held = 0.0
+    for number, size in enumerate(sorted(sizes, reverse=True), 1):
+        held += size
+        if held >= asked:
+            return number
+    return len(sizes)
+
+
+def _nobody_starts_where_nobody_may(told: Told) -> None:
+    given = told.options.get("disruptions", {})
+    closed = [
+        (failure.get("node"), failure["time"], failure["until"], (), True)
+        for failure in given.get("node_failures", [])
+    ]
+    for window in given.get("maintenance", []):
+        begin = window["start"] - window["drain_before"]
+        closed += [(node, begin, window["end"], (), False) for node in window.get("nodes", [])]
+    for held in given.get("reservations", []):
+        closed += [
+            (node, held["start"], held["end"], held["users"], False) for node in held["nodes"]
+        ]
+    for change in given.get("capacity_changes", []):
+        taken, added = change.get("remove", []), change.get("add", [])
+        closed += [(node, change["time"], math.inf, (), False) for node in taken]
+        closed += [(node, -math.inf, change["time"], (), False) for node in added]
+    if told.as_pool:
+        return
+    users = told.column("user")
+    for stay in told.stays:
+        user = users[stay["row"]]
+        for node, begin, end, allowed, kills in closed:
+            if user in allowed or node not in [part[0] for part in stay["parts"]]:
+                continue
+            # One event at a time, decisions of the instant come before the hold begins.
+            early = stay["start"] == begin and told.options.get("events", "batch") != "batch"
+            assert early or not begin <= stay["start"] < end
+            if kills and stay["end"] > stay["start"]:
+                assert not (stay["start"] < begin < stay["end"])
+
+
+def _nobody_is_on_a_sleeping_node(told: Told) -> None:
+    record = told.flight.power
+    if record is None or not len(record.asleep_node):
+        return
+    wake_time = told.options["node_sleep"]["wake_time"]
+    for node, begin, called in zip(
+        record.asleep_node, record.asleep_start, record.asleep_end, strict=True
+    ):
+        ready = math.inf if math.isnan(called) else called + wake_time
+        for stay in told.stays:
+            if node in [part[0] for part in stay["parts"]] and stay["end"] > stay["start"]:
+                assert stay["end"] <= begin or stay["start"] >= ready
+
+
+def _decisions_keep_to_their_interval(told: Told) -> None:
+    interval = told.options.get("decide_every")
+    if interval is not None:
+        assert all(stay["start"] % interval == 0 for stay in told.stays)
+
+
+def _the_cap_is_kept(told: Told) -> None:
+    cap = told.options.get("power_cap")
+    if cap is None or told.flight.gpu_time is not None:
+        return
+    rows = np.array(cap["rows"])
+    series = Series(rows[:, 0], rows[:, 1])
+    power = account(told.out, PowerModel.from_mapping(told.options["power"])).power
+    times, watts = power["time"].to_numpy(), power["power_w"].to_numpy()
+    assert (watts <= series.at(times) * (1 + 1e-6)).all()

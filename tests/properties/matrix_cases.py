@@ -1,0 +1,438 @@
+"""The matrix: every policy, queueing rule and placement with every feature, on tiny workloads.
+
+A case is named by what it is made of, and random only in its numbers, which its seed decides.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from invariants import Told
+
+import windtunnel as wt
+from windtunnel.placements.catalogue import PLACEMENTS, is_scored
+from windtunnel.policies import resolve_policy
+from windtunnel.policies.catalogue import _BUILT_IN as BUILT_IN
+from windtunnel.policies.gavel.catalogue import POLICIES as ALLOCATIONS
+from windtunnel.policies.quota import Quota
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+RULES = ("strict", "skip", "easy", "easy_sjbf", "conservative")
+#: W of each GPU idle and in use; speeds at power limits.
+POWER: dict[str, Any] = {
+    "gpus": {"A": {"idle_w": 50, "active_w": 250}, "B": {"idle_w": 20, "active_w": 90}},
+    "workloads": {"eval": 0.5},
+    "host_w": 100,
+    "asleep_w": 10,
+    "pue": 1.25,
+    "limits": [
+        {
+            "workload": "train",
+            "gpu_type": "A",
+            "limit_w": [300, 200, 100],
+            "power_w": [250, 190, 105],
+            "speed": [1.0, 0.9, 0.5],
+        }
+    ],
+}
+#: The same W everywhere, and no hosts: what can be said of a cluster without nodes.
+POOL_POWER: dict[str, Any] = {"gpus": {"default": {"idle_w": 10, "active_w": 110}}}
+#: Quotas of the two virtual clusters, in one cohort of all there is.
+QUOTAS: dict[str, Any] = {
+    "queues": [
+        {"vc": "x", "nominal_quota": 9, "cohort": "all", "borrowing_limit": 4},
+        {"vc": "y", "nominal_quota": 7, "cohort": "all"},
+    ]
+}
+
+
+class AgedKey(wt.Policy):
+    """Tier 2: a key in Python that changes with time, asked again every few seconds."""
+
+    name = "python key"
+    every = 6.0
+
+    def key(self, job: wt.JobView, now: float) -> float:
+        """Order by GPUs, less what waiting is worth."""
+        return job.num_gpus - (now - job.submit_time) / 20
+
+
+class PreemptiveKey(wt.Policy):
+    """Tier 2: many keys at once, and running jobs are ranked, too."""
+
+    name = "python keys, preemptive"
+    preemptive = True
+    every = 9.0
+
+    def key(self, jobs: Any, now: float) -> Any:
+        """Order by what is left of the GPU time."""
+        return jobs.remaining * jobs.num_gpus + 0 * now
+
+
+class GreedyDecisions(wt.Policy):
+    """Tier 3: whoever fits, smallest first; who has run for long gives way now and then."""
+
+    name = "python decisions"
+
+    def decide(self, now: float, queue: Any, cluster: Any) -> Any:
+        """Start, and sometimes preempt, jobs."""
+        waiting = sorted(queue, key=lambda job: (job.num_gpus, job.submit_time))
+        if waiting and cluster.running and int(now) % 7 == 0:
+            yield wt.Preempt(cluster.running[0])
+        for job in waiting:
+            if cluster.fit(job) is not None:
+                yield wt.Start(job)
+
+
+OWN = {kind.name: kind for kind in (AgedKey, PreemptiveKey, GreedyDecisions)}
+#: How the policies are asked for here: short turns, so that tiny runs have many.
+_SHORT = {
+    "las": "las:quantum=7",
+    "tiresias": "tiresias:quantum=5:bounds=40",
+    "fair-share": "fair-share:every=20:half_life=60",
+    "multifactor": "multifactor:every=15:size=500",
+    "sia": "sia:every=10",
+    "edf": "edf:slack=2",
+    "qssf": "qssf:by=rolling",
+    "reserving-packing": "reserving-packing:types=A/B",
+}
+_BY_NAME = tuple(sorted(BUILT_IN - {"quota"}))
+BOOKS: dict[str, dict[str, Any]] = {
+    "quota": {},
+    "quota, reclaimed": {"reclaim_within_cohort": "Any"},
+    "quota, by priority": {
+        "within_cluster_queue": "LowerPriority",
+        "queueing_strategy": "StrictFIFO",
+    },
+    "quota, fair": {"fair_sharing": "yes", "reclaim_within_cohort": "LowerPriority"},
+    "quota, timed out": {"gang_timeout": 9.0, "backoff": 5.0},
+}
+GAVEL = (
+    *(f"gavel:{name}" for name in ALLOCATIONS),
+    "gavel:max_min_fairness_perf:mechanism=ideal",
+    "gavel:max_min_fairness_perf:mechanism=published",
+)
+#: Every policy by its name.
+POLICIES = (*_BY_NAME, *BOOKS, *OWN, *GAVEL)
+
+
+def made(policy: str) -> Any:
+    """Return the policy of a name, as `windtunnel.simulate` takes it."""
+    if policy in OWN:
+        return OWN[policy]()
+    if policy in BOOKS:
+        return Quota(QUOTAS, **BOOKS[policy])
+    if policy.startswith("gavel:"):
+        more = ":weights=1/2:by=vc" if "hierarchical" in policy else ""
+        more += ":prices=3/1" if "by_cost" in policy else ""
+        return f"{policy}:round=10{more}"
+    return _SHORT.get(policy, policy)
+
+
+@cache
+def kind_of(policy: str) -> Any:
+    """Return the policy of a name as an object."""
+    return resolve_policy(made(policy))
+
+
+#: Placements: on a cluster that has no nodes, on one whose nodes are not told apart, on nodes.
+NO_NODES = "no nodes"
+PLACED = (
+    NO_NODES,
+    *PLACEMENTS,
+    "best_fit:gang=fill:topology=rack",
+    "spread:topology=rack-only",
+    "fgd:ties=random:topology=rack",
+    "lowest_utilization:scores=float:gang=fill",
+)
+
+
+@dataclass
+class Cell:
+    """A run: what it is made of, and what that means for `windtunnel.simulate`.
+
+    Attributes:
+        policy, rule, placement: by name; rule None = the policy's own.
+        features: of `FEATURES`.
+        seed: of its numbers.
+        jobs, cluster, options: what is flown.
+    """
+
+    policy: str
+    rule: str | None
+    placement: str
+    features: tuple[str, ...]
+    seed: int
+    jobs: dict[str, list[Any]] = field(default_factory=dict, repr=False)
+    cluster: Any = field(default=None, repr=False)
+    options: dict[str, Any] = field(default_factory=dict, repr=False)
+    has_cores: bool = field(default=False, repr=False)
+    has_racks: bool = field(default=True, repr=False)
+
+    def __post_init__(self) -> None:
+        """Draw the jobs, and let every feature add to the options."""
+        pick = random.Random(self.seed)  # noqa: S311 - a test's own chance
+        self.jobs = _jobs(pick)
+        self.options |= {"queueing": self.rule, "seed": self.seed}
+        if self.placement != NO_NODES:
+            self.options["placement"] = self.placement
+        if kind_of(self.policy).elastic:
+            self.options["penalty"] = 3.0
+        for name, give in FEATURES.items():
+            if name in self.features:
+                give(pick, self)
+        if self.placement == NO_NODES:
+            self.cluster = "pool:12"
+            return
+        room: dict[str, Any] = {"cpus": 16.0, "mem_gib": 64.0} if self.has_cores else {}
+        room |= {"nodes_per_rack": 2} if self.has_racks else {}
+        self.cluster = wt.ClusterSpec(tuple(wt.NodeType(2, 4, name, **room) for name in "AB"))
+
+    @property
+    def as_pool(self) -> bool:
+        """Whether nodes are not told apart."""
+        return self.placement in (NO_NODES, "pool")
+
+    @property
+    def kind(self) -> Any:
+        """The policy as an object."""
+        return kind_of(self.policy)
+
+    def fly(self, engine: str = "compiled") -> wt.Outcome:
+        """Fly it."""
+        return wt.simulate(
+            self.jobs, self.cluster, made(self.policy), engine=engine, **self.options
+        )
+
+    @property
+    def scored(self) -> bool:
+        """Whether the placement is one that scores nodes."""
+        return is_scored(self.options.get("placement"))
+
+    def holds(self, pick: random.Random, *, single: bool = False) -> dict[str, Any]:
+        """Return whom an outage takes: a node, or GPUs of the pool."""
+        if self.placement == NO_NODES:
+            return {"gpus": pick.choice((1, 2, 4))}
+        node = pick.randrange(4)
+        return {"node": node} if single else {"nodes": [node]}
+
+    def disrupt(self, **more: Any) -> None:
+        """Add to what disrupts the run."""
+        self.options.setdefault("disruptions", {}).update(more)
+
+    def slow(self, **more: Any) -> None:
+        """Add to the model of slow-downs."""
+        self.options.setdefault("slowdown", {}).update(more)
+
+    def cap(self, pick: random.Random, limits: str, *, by_type: bool = False) -> None:
+        """Cap the cluster's power; by type, GPUs draw unlike W also where nodes are none."""
+        pool = self.as_pool and not by_type
+        self.options["power"] = POOL_POWER if pool else POWER
+        idle = 160.0 if pool else 1.25 * (4 * 100 + 8 * 50 + 8 * 20)
+        most = 1600.0 if pool else 2500.0
+        levels = [idle + pick.choice((0.3, 0.6, 1.0)) * most for _ in range(3)]
+        rows = [[40.0 * at, watts] for at, watts in enumerate([*levels, idle + most])]
+        self.options["power_cap"] = {"rows": rows, "limits": limits}
+
+    def shift(self, pick: random.Random, *, pauses: bool) -> None:
+        """Let starts wait for cheaper times."""
+        prices = [[20.0 * at, pick.choice((1.0, 2.0, 5.0))] for at in range(12)]
+        self.options["shift"] = {"rows": prices, "max_delay": 40, "interruptible": pauses}
+
+
+def _jobs(pick: random.Random) -> dict[str, list[Any]]:
+    time, rows = 0.0, []
+    for _ in range(12):
+        time += pick.choice((0, 0, 1, 2, 5, 10))
+        length = pick.choice((0.0, 1.0, 4.0, 10.0, 30.0, 90.0))
+        rows.append(
+            {
+                "submit_time": time,
+                "duration": length,
+                "estimate": max(1.0, length * pick.choice((0.5, 1, 1, 2, 3))),
+                "deadline": time + pick.choice((20.0, 60.0, 200.0)),
+                "num_gpus": float(pick.choice((1, 1, 2, 2, 3, 4, 8))),
+                "gpu_type": pick.choice((None, None, "A", "B")),
+                "priority": float(pick.choice((1, 2, 3))),
+                "user": pick.choice(("ann", "bob", "eve")),
+                "vc": pick.choice(("x", "y")),
+                "workload": pick.choice((None, "train", "eval")),
+                "status": pick.choice(("completed", "failed")),
+            }
+        )
+    rows[0]["vc"], rows[1]["vc"] = "x", "y"
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+# What may come to a run.
+
+
+def _node_failures(pick: random.Random, cell: Cell) -> None:
+    time = float(pick.randint(0, 60))
+    one = {"time": time, "until": time + pick.randint(1, 50)} | cell.holds(pick, single=True)
+    cell.disrupt(node_failures=[one], on_failure=pick.choice(("restart", "restart", "end")))
+    if cell.placement != NO_NODES:
+        cell.disrupt(failure_models=[{"mtbf": 150.0, "mttr": 15.0}])
+
+
+def _job_failures(pick: random.Random, cell: Cell) -> None:
+    cell.disrupt(job_failures={"rate": pick.choice((1.0, 20.0)), "statuses": ["failed"]})
+
+
+def _checkpoints(pick: random.Random, cell: Cell) -> None:
+    cost = {"cost": pick.choice((0.0, 1.0)), "restart_cost": pick.choice((0.0, 3.0))}
+    cell.disrupt(checkpoint={"interval": pick.choice((2.0, 5.0, 20.0))} | cost)
+
+
+def _maintenance(pick: random.Random, cell: Cell) -> None:
+    start = float(pick.randint(5, 60))
+    one = {"start": start, "end": start + pick.randint(5, 40), "drain_before": 5.0}
+    one["on_start"] = pick.choice(("wait", "checkpoint", "kill"))
+    cell.disrupt(maintenance=[one | cell.holds(pick)])
+
+
+def _reservations(pick: random.Random, cell: Cell) -> None:
+    start = float(pick.randint(0, 60))
+    one = {"start": start, "end": start + pick.randint(5, 80), "users": ["ann"]}
+    one["on_start"] = pick.choice(("wait", "checkpoint", "kill"))
+    cell.disrupt(reservations=[one | cell.holds(pick)])
+
+
+def _capacity_changes(pick: random.Random, cell: Cell) -> None:
+    taken, given = cell.holds(pick), cell.holds(pick)
+    at, back = float(pick.randint(5, 30)), float(pick.randint(31, 80))
+    taken, given = ({"remove" + k: v for k, v in h.items()} for h in (taken, given))
+    changes = []
+    for time, held in ((at, taken), (back, given)):
+        verb = "remove" if time == at else "add"
+        names = {"removenodes": verb, "removegpus": f"{verb}_gpus"}
+        changes.append({"time": time} | {names[key]: value for key, value in held.items()})
+    cell.disrupt(capacity_changes=changes)
+
+
+def _cores(pick: random.Random, cell: Cell) -> None:
+    count = len(cell.jobs["num_gpus"])
+    cell.has_cores = True
+    cell.jobs["num_cpus"] = [pick.choice((None, 1.0, 4.0, 6.0)) for _ in range(count)]
+    cell.jobs["mem_gib"] = [pick.choice((None, 4.0, 20.0)) for _ in range(count)]
+
+
+def _slow_cores(pick: random.Random, cell: Cell) -> None:
+    _cores(pick, cell)
+    cell.slow(cpu=0.25)
+
+
+def _shares(pick: random.Random, cell: Cell) -> None:
+    whole = cell.jobs["num_gpus"]
+    cell.jobs["num_gpus"] = [pick.choice((gpus, 0.25, 0.5)) for gpus in whole]
+
+
+def _rejected(pick: random.Random, cell: Cell) -> None:
+    cell.jobs["num_gpus"][pick.randrange(12)] = 64.0
+    cell.jobs["duration"][pick.randrange(12)] = None  # type: ignore[call-overload] # as in a trace
+    cell.options |= {"oversize": "reject", "incomplete": "reject"}
+
+
+def _bare(_: random.Random, cell: Cell) -> None:
+    cell.has_cores = cell.has_racks = False
+
+
+def _as_pai(_: random.Random, cell: Cell) -> None:
+    cell.jobs["num_tasks"] = [max(1, int(gpus)) for gpus in cell.jobs["num_gpus"]]
+    cell.options["compat"] = "pai"
+
+
+def _sparse(_: random.Random, cell: Cell) -> None:
+    for name in ("estimate", "deadline"):
+        del cell.jobs[name]
+
+
+def _option(name: str, *values: Any) -> Callable[[random.Random, Cell], None]:
+    def give(pick: random.Random, cell: Cell) -> None:
+        cell.options[name] = pick.choice(values)
+
+    return give
+
+
+FEATURES: dict[str, Callable[[random.Random, Cell], None]] = {
+    "node failures": _node_failures,
+    "job failures": _job_failures,
+    "checkpoints": _checkpoints,
+    "maintenance": _maintenance,
+    "reservations": _reservations,
+    "capacity changes": _capacity_changes,
+    "slower where spread": lambda pick, cell: cell.slow(spread=pick.choice((0.5, 0.8))),
+    "slower across racks": lambda _, cell: cell.slow(rack=0.75),
+    "slower beside others": lambda _, cell: cell.slow(share=0.5),
+    "slower without cores": _slow_cores,
+    "power cap": lambda pick, cell: cell.cap(pick, "none"),
+    "uniform power limits": lambda pick, cell: cell.cap(pick, "uniform"),
+    "optimised power limits": lambda pick, cell: cell.cap(pick, "optimised"),
+    "shift": lambda pick, cell: cell.shift(pick, pauses=False),
+    "shift with pauses": lambda pick, cell: cell.shift(pick, pauses=True),
+    "node sleep": lambda _, cell: cell.options.update(
+        node_sleep={"forecast": "last", "fut": 0, "buffer": 1, "wake_time": 6, "step": 10}
+    ),
+    "submissions first": _option("events", "submissions_first"),
+    "completions first": _option("events", "completions_first"),
+    "horizon": _option("until", 25.0, 60.0),
+    "decision interval": _option("decide_every", 4.0, 10.0),
+    "unlike watts": lambda pick, cell: cell.cap(pick, "none", by_type=True),
+    "quota walk": _option("preemption", "quota_walk"),
+    "resume costs": _option("restore_time", {1: 1.0, 4: 3.0}, {"train": 2.0, "*": 0.5}),
+    "long resume costs": _option("save_time", 50.0),
+    "estimates": _option("estimates", "perfect", "rolling"),
+    "bound types": _option("bind_types", ("A",), ()),
+    "cores and memory": _cores,
+    "GPU shares": _shares,
+    "pooled GPUs": _option("sharing", "pooled"),
+    "other arrivals": _option("arrivals", "4/10"),
+    "rejected jobs": _rejected,
+    "as PAI": _as_pai,
+    "no estimates": _sparse,
+    # The last: it takes away what others gave.
+    "no racks or cores": _bare,
+}
+#: Features that are values of one option: of each group a run has one at most.
+CHOICES = (
+    ("power cap", "uniform power limits", "optimised power limits", "unlike watts"),
+    ("shift", "shift with pauses"),
+    ("submissions first", "completions first"),
+    ("resume costs", "long resume costs"),
+    ("estimates", "no estimates"),
+    ("cores and memory", "slower without cores"),
+)
+
+
+def excluded(one: str, two: str) -> bool:
+    """Return whether two features are values of one option."""
+    return any(one in group and two in group for group in CHOICES)
+
+
+def told_of(cell: Cell, out: wt.Outcome) -> Told:
+    """Return a flown run as the invariants look at it."""
+    shares = cell.policy.startswith("gavel:")
+    return Told(
+        out,
+        cell.options,
+        own_rates=cell.kind.elastic or shares,
+        quotas={"x": (9, 4), "y": (7, 9)} if cell.policy in BOOKS else None,
+    )
+
+
+def open_defect(cell: Cell) -> str:
+    """Return what is known to be wrong with a run and not yet mended; empty = nothing is.
+
+    Such runs are left out; each line goes when its defect does.
+    """
+    conservative = cell.kind.tier < 3 and (cell.rule or cell.kind.queueing) == "conservative"
+    if conservative and "estimates" in cell.options:
+        return "promises behind jobs that are expected to take no time follow each other for ever"
+    if conservative and "shift" in cell.options:
+        return "promises and shifts that go on for ever"
+    return ""

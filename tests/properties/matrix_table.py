@@ -1,0 +1,176 @@
+"""The table of docs/reference/semantics.md of what cannot be combined, as the tests go by it.
+
+Each entry of a cell, between commas, is looked up here by its words: what they mean of a run. An
+entry that nobody knows is an error, so that the page and the tests cannot part.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from matrix_cases import NO_NODES
+
+from windtunnel.sim.contract import BACKFILLING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from matrix_cases import Cell
+
+PAGE = Path(__file__).parents[2] / "docs/reference/semantics.md"
+HEADING = "## What cannot be combined"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table.
+
+    Attributes:
+        this, other: entries of the two cells; any of the one goes with none of the other.
+        why: the reason.
+    """
+
+    this: tuple[str, ...]
+    other: tuple[str, ...]
+    why: str
+
+    def refuses(self, cell: Cell) -> bool:
+        """Return whether a run is refused by this row."""
+        return any(MEANING[entry](cell) for entry in self.this) and any(
+            MEANING[entry](cell) for entry in self.other
+        )
+
+
+@cache
+def table() -> tuple[Row, ...]:
+    """Return the rows of the page, those that are not built yet included."""
+    page = PAGE.read_text(encoding="utf-8")
+    section = page.split(HEADING, 1)[1].split("\n## ", 1)[0]
+    rows: list[Row] = []
+    for line in section.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if not line.startswith("|") or set(line) <= set("|- ") or cells[0] == "This":
+            continue
+        this, other, why = cells
+        entries = rows[-1].other if other == "the same" else _entries(other)
+        rows.append(Row(_entries(this), entries, why))
+    return tuple(rows)
+
+
+def refusing(cell: Cell) -> list[Row]:
+    """Return the rows that refuse a run; none = it flies."""
+    return [row for row in table() if row.refuses(cell)]
+
+
+def _entries(text: str) -> tuple[str, ...]:
+    parts = re.split(r",\s*(?![^()]*\))", text)
+    return tuple(part.replace("`", "").strip() for part in parts)
+
+
+def _option(name: str, quiet: Any = None) -> Callable[[Cell], bool]:
+    return lambda cell: cell.options.get(name, quiet) != quiet
+
+
+def _slower(field: str) -> Callable[[Cell], bool]:
+    return lambda cell: field in cell.options.get("slowdown", {})
+
+
+def _placed(name: str) -> Callable[[Cell], bool]:
+    return lambda cell: cell.placement.split(":")[0] == name
+
+
+def _rule(name: str) -> Callable[[Cell], bool]:
+    def is_flown(cell: Cell) -> bool:
+        """The rule asked for, or else the policy's own; a policy of tier 3 has none."""
+        chosen = cell.rule or cell.kind.queueing
+        return cell.kind.tier < 3 and chosen == name
+
+    return is_flown
+
+
+def _is_pai_policy(cell: Cell) -> bool:
+    kind = cell.kind
+    return kind.tier == 1 and not kind.preemptive and kind.queueing not in BACKFILLING
+
+
+def _plans_with_recorded(cell: Cell) -> bool:
+    return cell.options.get("estimates") is None and cell.kind.estimates == "recorded"
+
+
+def _mechanism(name: str) -> Callable[[Cell], bool]:
+    return lambda cell: f"mechanism={name}" in cell.policy
+
+
+#: What the words of an entry mean of a run.
+MEANING: dict[str, Callable[[Cell], bool]] = {
+    "slowdown": _option("slowdown"),
+    "slowdown.rack": _slower("rack"),
+    "slowdown.cpu": _slower("cpu"),
+    "slowdown.share": _slower("share"),
+    "node_sleep": _option("node_sleep"),
+    "reservations": lambda cell: "reservations" in cell.options.get("disruptions", {}),
+    "power_cap with unlike power.gpus": lambda cell: (
+        "power_cap" in cell.options and "default" not in cell.options["power"]["gpus"]
+    ),
+    "placement=pool": _placed("pool"),
+    "placement=fgd": _placed("fgd"),
+    "placement=gpu_packing": _placed("gpu_packing"),
+    "topology": lambda cell: "topology=" in cell.placement,
+    "a cluster without nodes": lambda cell: cell.placement == NO_NODES,
+    "a cluster without nodes_per_rack": lambda cell: not cell.has_racks,
+    "a cluster without cpus": lambda cell: not cell.has_cores,
+    "a cluster without GPU types": lambda cell: cell.placement == NO_NODES,
+    "sharing=pooled": _option("sharing"),
+    "sharing": _option("sharing"),
+    "preemption=quota_walk": _option("preemption"),
+    "preemption=quota_walk of a policy that preempts": lambda cell: (
+        cell.options.get("preemption") == "quota_walk" and cell.kind.preemptive
+    ),
+    "queueing=easy": _rule("easy"),
+    "queueing=easy_sjbf": _rule("easy_sjbf"),
+    "queueing=conservative": _rule("conservative"),
+    "queueing": lambda cell: (
+        cell.rule is not None and not (cell.rule == "skip" and cell.policy.startswith("gavel:"))
+    ),
+    "las": lambda cell: cell.policy == "las",
+    "reserving-packing": lambda cell: cell.policy == "reserving-packing",
+    "tiresias": lambda cell: cell.policy == "tiresias",
+    "sjf-estimate": lambda cell: cell.policy == "sjf-estimate",
+    "a trace without estimate": lambda cell: (
+        "estimate" not in cell.jobs
+        and (_plans_with_recorded(cell) or cell.policy == "sjf-estimate")
+    ),
+    "policies with elastic = True": lambda cell: cell.kind.elastic,
+    "gavel:…": lambda cell: cell.policy.startswith("gavel:"),
+    "gavel:allox": lambda cell: cell.policy == "gavel:allox",
+    "gavel:…:mechanism=ideal": _mechanism("ideal"),
+    "gavel:…:mechanism=published (compat=gavel)": _mechanism("published"),
+    "jobs of less than a GPU": lambda cell: any(gpus < 1 for gpus in cell.jobs["num_gpus"]),
+    "jobs of several GPUs": lambda cell: any(gpus > 1 for gpus in cell.jobs["num_gpus"]),
+    "save_time + restore_time as long as a turn": lambda cell: (
+        cell.options.get("save_time") == 50.0
+    ),
+    "save_time": _option("save_time", 0.0),
+    "restore_time": _option("restore_time", 0.0),
+    "placement": lambda cell: cell.placement not in (NO_NODES, "best_fit", "pool"),
+    "placements that score nodes (all but best_fit and spread)": lambda cell: cell.scored,
+    "compat=pai": _option("compat"),
+    "any policy but a static order that does not preempt": lambda cell: not _is_pai_policy(cell),
+    "any queueing but skip": lambda cell: cell.rule not in (None, "skip"),
+    # Runs with nodes of 8 GPUs and whole models have tests of their own (tests/elastic).
+    "compat=morphling": lambda _: False,
+    "any policy but morphling": lambda _: False,
+    "nodes of other than 8 GPUs": lambda _: False,
+} | {
+    name: _option(name)
+    for name in (
+        *("estimates", "decide_every", "disruptions", "power_cap", "shift", "bind_types"),
+        *("until", "penalty", "models"),
+    )
+}
+MEANING["events"] = _option("events", "batch")
+MEANING["preemption=quota_walk"] = lambda cell: cell.options.get("preemption") == "quota_walk"

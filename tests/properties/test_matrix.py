@@ -1,0 +1,147 @@
+"""Composition is the contract: everything flies with everything, but for one table.
+
+The table is that of docs/reference/semantics.md (`matrix_table`), the runs are tiny
+(`matrix_cases`), and what must hold in each of them is looked at from outside (`invariants`).
+"""
+
+from __future__ import annotations
+
+from itertools import combinations, islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from covering import ONLY_REFUSED, covering
+from flight_cases import draws
+from invariants import check
+from matrix_cases import FEATURES, PLACED, POLICIES, RULES, Cell, excluded, kind_of, told_of
+from matrix_table import MEANING, refusing, table
+
+from windtunnel.errors import WindtunnelError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import windtunnel as wt
+
+GAVEL = [name for name in POLICIES if name.startswith("gavel:")]
+OTHERS = [name for name in POLICIES if name not in GAVEL]
+#: Of Gavel's policies, which differ in their shares alone, those that meet everything.
+SOME_GAVEL = ("gavel:fifo_packed", "gavel:fifo", "gavel:max_min_fairness_perf", "gavel:gandiva")
+#: What the engines agree on to the bit.
+SAME = (
+    *("status", "start", "end", "run_time", "preemptions", "segment_job", "segment_start"),
+    *("segment_end", "node_offset", "nodes", "node_gpus", "devices"),
+)
+#: Whether each rule has runs of its own, or the rules take turns.
+THOROUGH = draws(100) >= 100
+
+
+def _rules(policy: str) -> tuple[str | None, ...]:
+    """Return the rules for the queue that make a difference to a policy."""
+    return (None, *RULES) if kind_of(policy).tier < 3 else (None,)
+
+
+def test_the_page_and_the_tests_speak_of_the_same() -> None:
+    rows = table()
+    assert len(rows) > 20
+    entries = {entry for row in rows for entry in (*row.this, *row.other)}
+    assert entries == set(MEANING)
+    assert all(row.why.endswith(".") for row in rows)
+
+
+def _twos() -> Iterator[Cell]:
+    """Every two parts of a run, the others as plain as can be."""
+    for policy in POLICIES:
+        yield from (Cell(policy, rule, "best_fit", (), 1) for rule in RULES)
+        yield from (Cell(policy, None, placement, (), 2) for placement in PLACED)
+        yield from (Cell(policy, None, "best_fit", (name,), 3) for name in FEATURES)
+    for name in FEATURES:
+        yield from (Cell("fifo", None, placement, (name,), 4) for placement in PLACED)
+        yield from (Cell("srtf", rule, "best_fit", (name,), 5) for rule in RULES)
+    for one, two in combinations(FEATURES, 2):
+        if not excluded(one, two):
+            yield Cell("sjf", None, "best_fit", (one, two), 6)
+
+
+REFUSED = [cell for cell in _twos() if refusing(cell)]
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_what_the_table_refuses_is_refused(part: int) -> None:
+    for cell in REFUSED[part::8]:
+        try:
+            cell.fly()
+        except WindtunnelError:
+            continue
+        pytest.fail(f"flies, but the table refuses {cell}: {refusing(cell)}")
+
+
+def test_every_row_refuses_something() -> None:
+    found = {row for cell in REFUSED for row in refusing(cell)}
+    assert [row for row in table() if row not in found and "compat=morphling" not in row.this] == []
+
+
+@pytest.mark.parametrize("policy", [*OTHERS, *SOME_GAVEL[: None if THOROUGH else 1]])
+def test_every_pair_flies(policy: str) -> None:
+    """Every policy with every two features, each of them under each rule and placement.
+
+    In `make test` the rules take turns, and the policies share the placements among them.
+    """
+    rules = _rules(policy)
+    if not THOROUGH:
+        some = PLACED[POLICIES.index(policy) % 5 :: 5]
+        _fly(covering([policy], rules, some, seed=7))
+        return
+    for rule in rules:
+        _fly(covering([policy], [rule], PLACED, seed=8))
+
+
+@pytest.mark.parametrize("policy", GAVEL)
+def test_every_feature_flies_with_gavels_policies(policy: str) -> None:
+    names = [name for name in FEATURES if name not in ONLY_REFUSED]
+    cells = (Cell(policy, None, "best_fit", tuple(names[at::9]), at) for at in range(draws(9)))
+    _fly(cell for cell in cells if not refusing(cell))
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("part", range(6))
+def test_every_triple_flies(part: int) -> None:
+    """Every three of rules, placements and features; the policies take turns."""
+    rule = (None, *RULES)[part]
+    policies = [name for name in OTHERS if rule is None or kind_of(name).tier < 3]
+    _fly(covering(policies, [rule], PLACED, strength=3, seed=part))
+
+
+@pytest.mark.parametrize("part", range(draws(16)))
+def test_both_engines_agree(part: int) -> None:
+    """On a sample, to the bit: starts, ends, stays with their places, preemptions."""
+    cells = covering(OTHERS, _rules("fifo"), PLACED[part % 5 :: 5], seed=200 + part)
+    for cell in islice(cells, 6):
+        # Open: conservative plans with sleeping nodes, and the quota walk with them.
+        if (cell.rule or cell.kind.queueing) != "conservative" and not _walks_asleep(cell):
+            here, there = _flown(cell).flight, cell.fly("reference").flight
+            for name in SAME:
+                same = np.array_equal(getattr(here, name), getattr(there, name), equal_nan=True)
+                assert same, f"{name} differs: {cell}"
+
+
+def _walks_asleep(cell: Cell) -> bool:
+    return {"quota walk", "node sleep"} <= set(cell.features)
+
+
+def _fly(cells: Iterable[Cell]) -> None:
+    """Fly some runs and look at everything."""
+    for cell in cells:
+        out = _flown(cell)
+        try:
+            check(told_of(cell, out))
+        except AssertionError as error:
+            raise AssertionError(str(cell)) from error
+
+
+def _flown(cell: Cell) -> wt.Outcome:
+    try:
+        return cell.fly()
+    except WindtunnelError as error:
+        raise AssertionError(f"refused, and not in the table: {cell}") from error
