@@ -358,10 +358,12 @@ class LinearProgram:
         basis = self._highs.getBasis()
         if not basis.valid:  # an interior point
             return False
-        known, basic = self._highs.getBasicVariables()
-        if known == highspy.HighsStatus.kOk:  # much quicker than to ask for every status
-            fixed[np.where(basic < 0, self.num_columns - 1 - basic, basic)] = True
-            return bool(fixed.all())
+        if self._highs.getOptionValue("solver")[1] == "simplex":
+            # Much quicker than to ask for every status; but after other solvers HiGHS crashes here.
+            known, basic = self._highs.getBasicVariables()
+            if known == highspy.HighsStatus.kOk:
+                fixed[np.where(basic < 0, self.num_columns - 1 - basic, basic)] = True
+                return bool(fixed.all())
         status = [*basis.col_status, *basis.row_status]
         loose = (~fixed).nonzero()[0].tolist()
         return all(status[at] == highspy.HighsBasisStatus.kBasic for at in loose)
