@@ -211,6 +211,11 @@ def _disruptions(pick: random.Random, room: str) -> dict[str, Any]:
             {"start": start, "end": start + at(5, 80), "users": ["ann"], "on_start": "checkpoint"}
             | where()
         ]
+    return found | _failing(pick, room)
+
+
+def _failing(pick: random.Random, room: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     if pick.random() < 0.5:
         found["checkpoint"] = {
             "interval": pick.choice((2.0, 5.0, 20.0)),

@@ -107,7 +107,9 @@ class Driver:
             from windtunnel.sim.elastic.recording import stretches_of
 
             ways, left = self.deciding.ways_of_stays(), self.deciding.work_left()
-            found = stretches_of(self.problem, self.works, columns, ways, left, horizon)
+            found = stretches_of(
+                self.problem, self.works, columns, ways, left=left, horizon=horizon
+            )
             flight = replace(flight, stretches=found)
         return flight
 

@@ -61,7 +61,8 @@ def bounded_slowdown(outcome: Outcome) -> np.ndarray:
     slowdown: np.ndarray = (outcome.flight.end - outcome.submit_time)[done]
     duration = np.asarray(outcome.jobs["duration"].to_numpy(), dtype=np.float64)[done]
     slowdown /= np.maximum(duration, SLOWDOWN_BOUND, out=duration)
-    return np.maximum(1.0, slowdown, out=slowdown)
+    np.maximum(1.0, slowdown, out=slowdown)
+    return slowdown
 
 
 def summary(outcome: Outcome) -> dict[str, Any]:

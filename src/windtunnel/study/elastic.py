@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 #: Cores a GPU where the nodes do not say how many they have: Morphling's machines (96 for 8).
 CORES_PER_GPU = 12
-#: Options of a flight that an elastic run has no use for, with the value that says nothing, and why.
+#: Options of a flight that an elastic run has no use for, what says nothing, and why.
 _UNUSED: dict[str, tuple[Any, str]] = {
     "queueing": (None, "the policy takes every decision itself"),
     "sharing": (None, "its options are of whole GPUs"),
@@ -63,18 +63,11 @@ def fly_elastic(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: 
         SpecError: the cluster is a pool, or an option is unknown, out of range or of no use.
         PolicyError: the policy decided something impossible.
     """
-    for name, (quiet, why) in _UNUSED.items():
-        if getattr(options, name) != quiet:
-            message = f"policy {policy.label!r} is elastic; such runs have no {name}: {why}."
-            raise SpecError(name, message)
+    _check_unused(policy, options)
     if policy.tier != 3:  # noqa: PLR2004 - the tier's number is its name
         raise PolicyError(policy.label, "an elastic policy decides: decide(now, queue, cluster)")
     if cluster.is_pool:
         raise SpecError("cluster", "elastic jobs run on nodes; expected such as 8x8, not a pool.")
-    if split_placement(options.placement)[0] == "pool":
-        raise SpecError("placement", "elastic jobs run on nodes; expected best_fit or spread.")
-    if options.compat not in (None, "morphling"):
-        raise SpecError("compat", f"policy {policy.label!r} is elastic; expected 'morphling'.")
     until = math.inf if options.until is None else float(options.until)
     if not until >= 0:
         raise SpecError("until", f"found {options.until!r}; expected seconds >= 0")
@@ -126,6 +119,22 @@ def fly_elastic(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: 
         settings["parameters"] = dict(flown.parameters)
     notes = (*problem.notes, *flown.notes, *notes, *more)
     return Outcome(table, cluster, flight, settings, problem.reasons, notes)
+
+
+def _check_unused(policy: Policy, options: Any) -> None:
+    """Check that a run has no options that elastic jobs have no use for.
+
+    Raises:
+        SpecError: it has.
+    """
+    for name, (quiet, why) in _UNUSED.items():
+        if getattr(options, name) != quiet:
+            message = f"policy {policy.label!r} is elastic; such runs have no {name}: {why}."
+            raise SpecError(name, message)
+    if split_placement(options.placement)[0] == "pool":
+        raise SpecError("placement", "elastic jobs run on nodes; expected best_fit or spread.")
+    if options.compat not in (None, "morphling"):
+        raise SpecError("compat", f"policy {policy.label!r} is elastic; expected 'morphling'.")
 
 
 def works_of(

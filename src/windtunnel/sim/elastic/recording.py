@@ -23,6 +23,7 @@ def stretches_of(
     works: Sequence[Work],
     columns: Mapping[str, np.ndarray],
     ways: Sequence[tuple[Option, float]],
+    *,
     left: np.ndarray,
     horizon: float,
 ) -> Stretches:
@@ -53,5 +54,5 @@ def stretches_of(
         iterations=by_row(iterations, 0.0),
         iterations_done=by_row(done, 0.0),
         promise=by_row(1 / times, math.nan),
-        guaranteed=by_row(np.array([work.guaranteed for work in works], dtype=bool), False),  # noqa: FBT003 - the value of a column
+        guaranteed=by_row(np.array([work.guaranteed for work in works], dtype=bool), False),
     )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from windtunnel.sim.elastic.work import Option, Work
 
 
-class ElasticView(kernel.ClusterView):  # type: ignore[misc, name-defined] # of the compiled kernel
+class ElasticView(kernel.ClusterView):  # type: ignore[misc] # of the compiled kernel
     """The cluster at this instant, with the jobs' options."""
 
     def work(self, job: JobView) -> Work:
@@ -60,7 +60,8 @@ class ElasticView(kernel.ClusterView):  # type: ignore[misc, name-defined] # of 
         """
         number = self.deciding.active(job)
         gone = [number, *(self.deciding.active(other) for other in without)]
-        where: Where | None = self.fit_without(number, self.driver.shapes.kind(number, option), gone)
+        kind = self.driver.shapes.kind(number, option)
+        where: Where | None = self.fit_without(number, kind, gone)
         return where
 
     def fit(
@@ -113,7 +114,9 @@ class ElasticView(kernel.ClusterView):  # type: ignore[misc, name-defined] # of 
         """A copy of what is free on each node, to plan with."""
         free = FreeShares(self.driver.problem.sizes.tolist(), self.driver.shapes.cores)
         for job in self.running:
-            free.take(self.where(job), self.option(job))
+            option = self.option(job)
+            assert option is not None  # noqa: S101 - it runs
+            free.take(self.where(job), option)
         for node, group in self.driver.free.held():
             free.withhold(node, group)
         return free

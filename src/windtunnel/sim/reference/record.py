@@ -42,7 +42,7 @@ def flight(loop: Loop, horizon: float) -> Flight:
     if state.works is not None:
         ways: list[Any] = [(stay.option, stay.owed) for stay in state.stays]
         left = np.array(state.left)
-        stretches = stretches_of(problem, state.works, columns, ways, left, horizon)
+        stretches = stretches_of(problem, state.works, columns, ways, left=left, horizon=horizon)
         found = replace(found, stretches=stretches)
     if loop.outages is not None:
         times, units = zip(*loop.outages.up, strict=True)
