@@ -430,9 +430,4 @@ def open_defect(cell: Cell) -> str:
 
     Such runs are left out; each line goes when its defect does.
     """
-    conservative = cell.kind.tier < 3 and (cell.rule or cell.kind.queueing) == "conservative"
-    if conservative and "estimates" in cell.options:
-        return "promises behind jobs that are expected to take no time follow each other for ever"
-    if conservative and "shift" in cell.options:
-        return "promises and shifts that go on for ever"
     return ""

@@ -20,6 +20,9 @@ from windtunnel.kernel.pairs import Pairs
 from windtunnel.kernel.profile import PROFILE_COMMON, PROFILE_PART, Profile
 from windtunnel.kernel.state import State
 
+#: Seconds that a waiting job is expected to run at least: jobs whose estimates are used up would
+#: be promised one float after the other behind one that runs on past its own.
+PROMISE_LEAST = cython.declare(cython.double, 1.0)
 #: What a job has in the profile.
 PROMISE_NONE = cython.declare(cython.int, 0)
 PROMISE_MADE = cython.declare(cython.int, 1)
@@ -170,12 +173,12 @@ class Promises:
 
     @compiled
     def stop_of(self, job: cython.int, start: cython.double) -> cython.double:
-        """Return when a waiting job is expected to end; one of no length ends after its start."""
+        """Return when a waiting job is expected to end: `PROMISE_LEAST` after its start, or later."""
         stop: cython.double = start
         if self.state.resumes:
             stop = stop + self.state.owed[job]
         stop = stop + self.span[job]
-        return stop if stop > start else nextafter(start, ENDLESS)
+        return stop if stop > start + PROMISE_LEAST else start + PROMISE_LEAST
 
     @compiled
     def enter(self, job: cython.int, start: cython.double) -> cython.void:

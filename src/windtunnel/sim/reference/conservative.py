@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from windtunnel.sim.reference.state import State
 
 
+#: Seconds that a waiting job is expected to run at least: jobs whose estimates are used up would
+#: be promised one float after the other behind one that runs on past its own.
+LEAST_TIME = 1.0
+
+
 class Promise(NamedTuple):
     """A job starts at ``start`` (s) on ``where`` and adds ``draw`` nanowatts."""
 
@@ -75,8 +80,8 @@ class Profile:
             self.drawn[step] += sign * promise.draw
 
     def stop(self, job: int, start: float) -> float:
-        """Return when a waiting job is expected to end; one of no length ends after its start."""
-        return max(self.state.planned_stop(job, start), math.nextafter(start, math.inf))
+        """Return when a waiting job is expected to end: `LEAST_TIME` after its start, or later."""
+        return max(self.state.planned_stop(job, start), start + LEAST_TIME)
 
     def holds(self, job: int, promise: Promise) -> bool:
         """Return whether what a job is promised is there."""
