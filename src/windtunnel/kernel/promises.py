@@ -173,7 +173,7 @@ class Promises:
 
     @compiled
     def stop_of(self, job: cython.int, start: cython.double) -> cython.double:
-        """Return when a waiting job is expected to end: `PROMISE_LEAST` after its start, or later."""
+        """Return when a waiting job is expected to end; at least `PROMISE_LEAST` after it."""
         stop: cython.double = start
         if self.state.resumes:
             stop = stop + self.state.owed[job]
