@@ -16,10 +16,10 @@ KERNELS := $(wildcard src/windtunnel/kernel/* src/windtunnel/serving/kernels/*)
 KERNELS := $(filter %.py %.pxd %.txt,$(KERNELS))
 # Two processes; one that dies of its test, or hangs (pyproject.toml), ends the run.
 TWO := -n 2 --dist loadscope --max-worker-restart 0
-# Where the kernels work hard: all of it, and its random cases alone.
-ON_KERNELS := tests/sim tests/properties tests/serving tests/differential tests/policies \
-  tests/energy tests/elastic tests/theory tests/golden
-FUZZ := tests/properties tests/serving/test_theory.py tests/serving/test_llm.py
+# Where the kernels work hard, random cases first of all.
+FUZZ := tests/kernel tests/properties tests/serving/test_theory.py tests/serving/test_llm.py
+ON_KERNELS := tests/kernel tests/properties tests/sim tests/serving tests/differential tests/elastic
+IN_PROCESS := --ignore-glob="*_command.py" --ignore-glob="*_commands.py"
 # Some systems ship python3 without ensurepip: then the outer pip installs into a bare environment.
 INSTALL = $(BIN)/python -m pip --version >/dev/null 2>&1 && pip="$(BIN)/python -m pip" || \
   pip="$(PYTHON) -m pip --python $(BIN)/python"; \
@@ -32,13 +32,13 @@ INSTALL = $(BIN)/python -m pip --version >/dev/null 2>&1 && pip="$(BIN)/python -
 help:
 	@echo "make demo   fly a real trace under four policies; page in build/demo/report.html"
 	@echo "make test   run the tests"
-	@echo "make test-engines  both engines on thousands of random runs; analyses of random tables"
+	@echo "make test-engines  engine and reference on thousands of random runs; random tables"
 	@echo "make test-slow  studies that are killed, thousands of bad files, twins of full size"
 	@echo "make test-spark  the tests of the analyses once more, on Spark (needs Java 17)"
 	@echo "make test-ray  studies on a local Ray cluster"
 	@echo "make test-browser  the pages and the lab in Chromium (needs chromium)"
 	@echo "make test-checked  the kernels' tests on a build that checks every index"
-	@echo "make test-sanitized  the same on a build under the address sanitizer (needs gcc)"
+	@echo "make test-sanitized  their random cases on a build under sanitizers (needs gcc)"
 	@echo "make lint   formatting, style, types, import directions"
 	@echo "make bench  speed and memory figures"
 	@echo "make docs   these pages and the reference from docstrings, in build/docs"
@@ -101,13 +101,14 @@ kernel-checked kernel-sanitized: kernel-%: $(STAMP)
 
 test-checked: kernel-checked
 	WINDTUNNEL_KERNEL=checked HYPOTHESIS_PROFILE=brief \
-	  $(BIN)/python -m pytest $(TWO) -m "not engines and not slow" $(ON_KERNELS)
+	  $(BIN)/python -m pytest $(TWO) -m "not engines and not slow" \
+	  $(ON_KERNELS) $(IN_PROCESS)
 
 test-sanitized: kernel-sanitized
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 	  PYTHONMALLOC=malloc WINDTUNNEL_KERNEL=sanitized HYPOTHESIS_PROFILE=brief \
-	  $(BIN)/python -m pytest -p no:xdist $(FUZZ)
+	  $(BIN)/python -m pytest -p no:xdist -m "not engines and not slow" $(FUZZ)
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest $(TWO) -m slow

@@ -26,7 +26,8 @@ class BuildKernel(build_ext):
         from Cython.Build import cythonize
 
         flags = build_kernel.FLAGS["msvc" if self.compiler.compiler_type == "msvc" else "unix"]
-        sanitize = build_kernel.SANITIZE if VARIANT == "sanitized" else []
+        if self.compiler.compiler_type != "msvc":
+            flags = [*flags, *build_kernel.DEBUG[VARIANT]]
         headers = build_kernel.header_folders()
         files = build_kernel.write_joined(Path("build", "kernel"), VARIANT)
         for extension in self.extensions:
@@ -34,8 +35,8 @@ class BuildKernel(build_ext):
             (translated,) = cythonize([unit], include_path=["src"], quiet=True)
             extension.sources = translated.sources
             extension.include_dirs = headers
-            extension.extra_compile_args = [*flags, *sanitize]
-            extension.extra_link_args = sanitize
+            extension.extra_compile_args = flags
+            extension.extra_link_args = build_kernel.SANITIZE if VARIANT == "sanitized" else []
         self.parallel = True
         super().build_extensions()
 
