@@ -17,8 +17,9 @@ KERNELS := $(filter %.py %.pxd %.txt,$(KERNELS))
 # Two processes; one that dies of its test, or hangs (pyproject.toml), ends the run.
 TWO := -n 2 --dist loadscope --max-worker-restart 0
 # Where the kernels work hard, random cases first of all.
-FUZZ := tests/kernel tests/properties tests/serving/test_theory.py tests/serving/test_llm.py
-ON_KERNELS := tests/kernel tests/properties tests/sim tests/serving tests/differential tests/elastic
+FUZZ := tests/kernel tests/properties/test_oracle.py tests/serving/test_theory.py
+ON_KERNELS := tests/kernel tests/sim tests/elastic tests/serving tests/properties/test_oracle.py \
+  tests/properties/test_promises.py tests/properties/test_rounds_and_elastic.py
 IN_PROCESS := --ignore-glob="*_command.py" --ignore-glob="*_commands.py"
 # Some systems ship python3 without ensurepip: then the outer pip installs into a bare environment.
 INSTALL = $(BIN)/python -m pip --version >/dev/null 2>&1 && pip="$(BIN)/python -m pip" || \
