@@ -52,7 +52,7 @@ DIRECTIVES = {
 }
 CHECKS = {"boundscheck": "True", "initializedcheck": "True"}
 #: What the interpreter needs of a folder of kernels, and its unit does not.
-LEFT_OUT = {"__init__", "loading", "marks", "plain_bits"}
+LEFT_OUT = {"__init__", "loading", "marks", "plain_bits", "plain_clock"}
 DECORATORS = "@cython.cfunc\n{0}@cython.nogil\n"
 #: Unchecked functions raise nothing; checked ones may fail anywhere, and say so.
 SILENT = "{0}@cython.exceptval(check=False)\n"

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
-from time import process_time
-from types import ModuleType, SimpleNamespace
-from typing import cast
+from types import ModuleType
 
 from windtunnel.errors import WindtunnelError
 
@@ -46,8 +43,6 @@ def unit(package: str, sources: str = "") -> ModuleType:
 def _uncompiled(sources: str) -> ModuleType:
     """Return all names of a package's modules in one module, as in the compiled unit."""
     joined = ModuleType(f"{sources} (uncompiled)")
-    libc = SimpleNamespace(CLOCKS_PER_SEC=1e6, clock=lambda: process_time() * 1e6, clock_t=float)
-    sys.modules.setdefault("cython.cimports.libc.time", cast("ModuleType", libc))
     for file in files(sources).iterdir():
         if file.name.endswith(".py") and not file.name.startswith("__"):
             name = file.name.removesuffix(".py")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import cython
 import numpy
 from cython.cimports.libc.math import ceil
-from cython.cimports.libc.time import CLOCKS_PER_SEC, clock, clock_t
 
 from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.marks import compiled
@@ -17,6 +16,11 @@ from windtunnel.kernel.orders import ServiceLevels
 from windtunnel.kernel.pairs import longer
 from windtunnel.kernel.rules import Rule
 from windtunnel.kernel.state import STATE_FAILED, State
+
+if cython.compiled:
+    from cython.cimports.libc.time import CLOCKS_PER_SEC, clock, clock_t
+else:
+    from windtunnel.kernel.plain_clock import CLOCKS_PER_SEC, clock, clock_t
 
 #: Why `advance` returns.
 LOOP_OVER = cython.declare(cython.int, 0)
