@@ -64,6 +64,22 @@ def test_help_is_quick_and_imports_nothing_heavy() -> None:
     assert loaded.stderr.strip() == "[]"
 
 
+def test_a_flight_imports_neither_pandas_nor_what_draws_and_asks(lecture: Path) -> None:
+    words = ["windtunnel", "simulate", str(lecture), "--cluster", "pool:2"]
+    program = (
+        f"import sys; sys.argv = {words!r}; from windtunnel import cli\n"
+        "try: cli.main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'pandas', 'altair', 'ibis', 'duckdb', 'scipy', 'highspy'} & {*sys.modules}\n"
+        "import pyarrow as pa\n"
+        "print(sorted(heavy), pa.array([3]).to_pandas().sum())"
+    )
+    run = subprocess.run(  # noqa: S603 - this Python, a fixed program
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=LONG
+    )
+    assert run.stdout.splitlines()[-1] == "[] 3", run.stderr
+
+
 def test_version() -> None:
     assert call("--version").stdout == f"windtunnel {windtunnel.__version__}\n"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -134,6 +135,7 @@ def fly(
     from windtunnel.study.compare import compare
 
     check_settings(wish.policies, wish.settings)
+    without_pandas()
     chosen = None if wish.cluster is None else parse_cluster(wish.cluster)
     show = shows_progress(as_json=as_json)
     trace = open_wish(wish.trace, show=show)
@@ -154,6 +156,32 @@ def fly(
         wish.trace.command_words(),
         words,
     )
+
+
+def without_pandas() -> None:
+    """Keep pyarrow from importing pandas, where nothing has: it takes a third of a short command.
+
+    pyarrow does so at the first value that it is given, to learn whether that is one of pandas's
+    kinds. Whoever imports pandas, or asks pyarrow for it (``to_pandas``), has it nonetheless.
+    """
+    if "pandas" in sys.modules:
+        return
+    import pyarrow as pa
+
+    sys.meta_path.insert(0, _NoPandas)
+    try:
+        pa.scalar(0)
+    finally:
+        sys.meta_path.remove(_NoPandas)
+
+
+class _NoPandas:
+    """A finder of modules that finds no pandas."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:  # noqa: ARG004
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
 
 
 def with_notes(trace: Trace, notes: tuple[str, ...]) -> Trace:

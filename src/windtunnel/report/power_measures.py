@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.energy.governed import governed
 from windtunnel.report.measures import Measure
 
 if TYPE_CHECKING:
@@ -86,6 +85,8 @@ _NOTHING = 1e-12
 
 def numbers_of(book: Account) -> dict[str, Any]:
     """Return a run's energy and what its policies of power did, by key."""
+    from windtunnel.energy.governed import governed  # with the whole of windtunnel.energy
+
     return {**book.summary(), **governed(book)}
 
 
