@@ -109,7 +109,7 @@ test-sanitized: kernel-sanitized
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 	  PYTHONMALLOC=malloc WINDTUNNEL_KERNEL=sanitized HYPOTHESIS_PROFILE=brief \
-	  $(BIN)/python -m pytest -p no:xdist -m "not engines and not slow" $(FUZZ)
+	  $(BIN)/python -m pytest -p no:xdist -m "not engines and not slow and not data" $(FUZZ)
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest $(TWO) -m slow
