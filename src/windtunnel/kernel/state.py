@@ -616,7 +616,7 @@ class State:
         if self.is_segmented:
             self._book_slow(job)
         if self.has_accounts:
-            done = self.stay_work[job] - left
+            done = self.checkpoints.now_done if self.writes else self.stay_work[job] - left
             kept = self.kept(job, done) if loses else done
             self.last_kept[job] = kept
             self.useful[job] += kept
@@ -819,8 +819,9 @@ class State:
             if self.is_segmented:
                 self._book_slow(job)
             if self.has_accounts:
-                self.useful[job] += self.stay_work[job] - left
-                self.overhead[job] += self._overhead_of(job, self.stay_work[job] - left)
+                done = self.checkpoints.now_done if self.writes else self.stay_work[job] - left
+                self.useful[job] += done
+                self.overhead[job] += self._overhead_of(job, done)
             job = self.following[job]
 
     @property
