@@ -48,6 +48,7 @@ DIRECTIVES = {
     "cdivision": "True",
     "infer_types": "True",
     "auto_pickle": "False",
+    "binding": "False",  # methods as C has them: policies in Python call some at every job
     "show_performance_hints": "False",
 }
 CHECKS = {"boundscheck": "True", "initializedcheck": "True"}

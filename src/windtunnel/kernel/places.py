@@ -104,6 +104,7 @@ class Search:
         """Return whether ``offer`` still is where a job would go."""
         return self.offered == job and self.job == job
 
+    @cython.cfunc
     def find(self, job: cython.int) -> object:
         """Return where a job goes, None if it does not fit; it is the offer."""
         if self.is_offer(job) and self.is_plain:
@@ -112,6 +113,7 @@ class Search:
             return None
         return self._make_offer(job)
 
+    @cython.cfunc
     def find_as(self, job: cython.int, kind: cython.int) -> object:
         """Return where a job goes that asks for what a kind does; it is the offer."""
         self.forget()

@@ -25,6 +25,7 @@ class QueueWalk:
 
     deciding: Deciding
     last: cython.int
+    at: cython.longlong
     serial: cython.longlong
     fitting: cython.bint
 
@@ -32,6 +33,7 @@ class QueueWalk:
         self.deciding = deciding
         self.fitting = fitting
         self.last = -1
+        self.at = -1
         self.serial = deciding.asked.serial
 
     def __iter__(self) -> QueueWalk:
@@ -45,30 +47,35 @@ class QueueWalk:
 
     @cython.cfunc
     def _next(self) -> cython.int:
-        low: cython.longlong = self.deciding.lines.begin[0]
-        end: cython.longlong = low + self.deciding.lines.length[0]
-        high: cython.longlong = end
-        middle: cython.longlong
+        end: cython.longlong = self.deciding.lines.begin[0] + self.deciding.lines.length[0]
+        at: cython.longlong = self._behind_last(self.deciding.lines.begin[0], end)
         job: cython.int
+        if self.fitting:
+            self.deciding.search.forget()
+        while at < end:
+            job = self.deciding.lines.slab[at]
+            if self.deciding.asked.came_at[job] <= self.serial and (
+                not self.fitting or self.deciding.search.looks_for(job)
+            ):
+                self.last = job
+                self.at = at
+                return job
+            at += 1
+        return -1
+
+    @cython.cfunc
+    def _behind_last(self, low: cython.longlong, high: cython.longlong) -> cython.longlong:
+        """Return where the walk goes on: whoever it met last may have been started since."""
+        middle: cython.longlong
+        if low <= self.at < high and self.deciding.lines.slab[self.at] == self.last:
+            return self.at + 1
         while low < high:
             middle = (low + high) >> 1
             if self.deciding.lines.slab[middle] <= self.last:
                 low = middle + 1
             else:
                 high = middle
-        if self.fitting:
-            self.deciding.search.forget()
-        while low < end:
-            job = self.deciding.lines.slab[low]
-            if self.deciding.asked.came_at[job] <= self.serial:
-                if not self.fitting:
-                    self.last = job
-                    return job
-                if self.deciding.search.looks_for(job):
-                    self.last = job
-                    return job
-            low += 1
-        return -1
+        return low
 
 
 @cython.final
