@@ -13,6 +13,8 @@ import operator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from windtunnel import kernel
 from windtunnel.cluster.parts import nodes_of_types, restricted
 from windtunnel.errors import PolicyError, SpecError
@@ -25,11 +27,9 @@ from windtunnel.sim.shared_places import gpu_time
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import numpy as np
-
     from windtunnel.cluster.free import Where
     from windtunnel.sim.flight import Flight
-    from windtunnel.sim.flying import Flying
+    from windtunnel.sim.kernel_run import KernelRun
     from windtunnel.sim.problem import Problem
 
 
@@ -37,9 +37,7 @@ class Driver:
     """Drives a policy of tier 3.
 
     Args:
-        flying: the run; its state is there, its loop not yet.
-        admission: whether jobs may start.
-        class_of: Int32 array (m,), class of each job.
+        run: its state is there, its loop not yet.
 
     Attributes:
         rule: what the loop tells of what happens.
@@ -48,17 +46,20 @@ class Driver:
         may_wait: jobs may wait for ever: room or power that they ask for may be gone.
     """
 
-    def __init__(self, flying: Flying, admission: Any, class_of: np.ndarray) -> None:
+    def __init__(self, run: KernelRun) -> None:
         JobView.register(kernel.JobView)
-        self.flying, self.policy = flying, flying.policy
-        self.problem: Problem = flying.problem
-        self.state, self.free = flying.state, flying.free
-        self.works, self.shapes = flying.works, flying.shapes
+        self.run, self.policy = run, run.policy
+        self.problem: Problem = run.problem
+        self.state, self.free = run.state, run.free
+        self.works, self.shapes = run.works, run.shapes
         self.kinds = (Start, Preempt)
-        self.may_wait = flying.plan is not None or flying.power is not None
-        views = flying.views
-        self.rule = kernel.Asked(self.state, admission, views)
-        search = kernel.Search(self.state, admission, class_of)
+        self.may_wait = run.plan is not None or run.power is not None
+        count = max(len(self.problem.rows), 1)
+        one = np.zeros(count, dtype=np.int32)
+        self.state.use_lines(kernel.Lines(1, one, np.zeros(count), is_sorted=True))
+        admission = run.admission()
+        self.rule = kernel.Asked(self.state, admission, run.views)
+        search = kernel.Search(self.state, admission, run.line_of)
         self.deciding = kernel.Deciding(self.state, self.rule, search, self)
         cluster: Any = kernel.ClusterView
         if self.works is not None:
@@ -89,7 +90,7 @@ class Driver:
                 heapq.heappop(alarms)
             self.deciding.decide()
         if alarms:
-            self.flying.sim.watch("alarm", alarms[0])
+            self.run.sim.watch("alarm", alarms[0])
 
     def finish(self, flight: Flight, columns: dict[str, np.ndarray], horizon: float) -> Flight:
         """Return a flight with what policies alone bring about: shared places, options.
@@ -115,7 +116,7 @@ class Driver:
 
     def groups(self, job: int) -> tuple[int, ...]:
         """Return the reservations that a job may use."""
-        return () if self.flying.plan is None else self.flying.plan.access[job]
+        return () if self.run.plan is None else self.run.plan.access[job]
 
     def idles(self, waiting: int) -> None:
         """Stop a policy that asks again and again to decide on an idle cluster, and starts nobody.
@@ -143,7 +144,7 @@ class Driver:
         elif isinstance(decision, Resize):
             self._resize(decision.job, decision.option, decision.where)
         elif isinstance(decision, Stop):
-            self.flying.stop()
+            self.run.stop()
         else:
             message = f"yielded {decision!r}; expected {DECISIONS}"
             raise self.impossible(message, None)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.errors import PolicyError
+from windtunnel.sim.contract import checked_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,6 +71,29 @@ def columns_of(
         return found
 
     return column
+
+
+class Keys:
+    """The keys of a policy of tier 1 or 2.
+
+    Args:
+        policy: whose they are.
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+
+    def one(self, views: Any, job: int, now: float) -> float:
+        """Return a job's key at ``now`` (s); ``views``: the run's `windtunnel.kernel.JobViews`."""
+        if self.policy.takes_many:
+            return float(self.many(views, np.array([job], dtype=np.int32), now)[0])
+        return checked_key(self.policy, views.view(job), now)
+
+    def many(self, views: Any, jobs: np.ndarray, now: float) -> np.ndarray:
+        """Return the keys of some jobs at ``now``, Float array (len(jobs),)."""
+        if self.policy.takes_many:
+            return checked_keys(self.policy, JobsView(jobs, views.columns), now)
+        return np.array([self.one(views, job, now) for job in jobs.tolist()], dtype=np.float64)
 
 
 def checked_keys(policy: Policy, jobs: JobsView, now: float) -> np.ndarray:

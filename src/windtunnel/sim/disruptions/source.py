@@ -18,7 +18,7 @@ from windtunnel.sim.disruptions.plan import Hold, NodeStream
 
 if TYPE_CHECKING:
     from windtunnel.sim.disruptions.plan import Plan
-    from windtunnel.sim.flying import Flying
+    from windtunnel.sim.kernel_run import KernelRun
     from windtunnel.sim.problem import Problem
 
 _RESTORE, _WITHHOLD, _STRIKE = range(3)
@@ -30,7 +30,7 @@ class OutageSource:
     """The outages of a run.
 
     Args:
-        flying: the run; nothing in it has happened yet.
+        run: the run; nothing in it has happened yet.
         plan: what will happen.
 
     Attributes:
@@ -38,10 +38,10 @@ class OutageSource:
         failures: Int array (m,), how often each job failed.
     """
 
-    def __init__(self, flying: Flying, plan: Plan) -> None:
-        self.flying, self.plan = flying, plan
-        self.sim, self.state, self.free = flying.sim, flying.state, flying.free
-        self.problem = flying.problem
+    def __init__(self, run: KernelRun, plan: Plan) -> None:
+        self.run, self.plan = run, plan
+        self.sim, self.state, self.free = run.sim, run.state, run.free
+        self.problem = run.problem
         self.certain = 0
         self.failures = np.zeros(len(self.problem.rows), dtype=np.int64)
         self._vain = np.zeros(len(self.problem.rows), dtype=np.int64)
@@ -84,21 +84,19 @@ class OutageSource:
         while (job := self.sim.failing()) >= 0:
             self._interrupt(job, now, loses=True, ends=self.plan.ends)
 
-    def nothing_will_change(self) -> bool:
+    def is_idle(self, *, cap_changes: bool) -> bool:
         """Return whether all jobs are over, or those that wait will do so for ever.
 
-        Nothing runs or comes back, and of what is up, all of which is free, the policy gave them
-        nothing; further failures do not help.
+        Nothing runs or comes back, no more power either (``cap_changes``), and of what is up, all
+        of which is free, the policy gave them nothing; further failures do not help.
         """
         if not self.unfinished:
             return True
         running, waiting, _ = self.state.counts
         arrived = self.sim.num_arrived == len(self.problem.rows)
-        if not arrived or running or self.flying.certain or not waiting:
+        if not arrived or running or self.run.certain or not waiting or cap_changes:
             return False
-        if self.flying.powered is not None and self.flying.powered.policies.cap_changes:
-            return False
-        return self.flying.every == math.inf or self.flying.none_fits()
+        return self.run.every == math.inf or self.run.none_fits()
 
     # Holds.
 
@@ -170,21 +168,20 @@ class OutageSource:
         if loses:
             self._failed(job, now, ends=ends)
         else:
-            self.sim.owes(job, self.plan.restart_cost + self.flying.launch_cost(job))
-            self.flying.queue_again(job)
+            self.sim.owes(job, self.plan.restart_cost + self.run.launch_cost(job))
+            self.run.queue_again(job)
 
     def _failed(self, job: int, now: float, *, ends: bool) -> None:
         """Book a job's failure, and let it wait again unless that was its end."""
-        self.sim.owes(job, self.plan.restart_cost + self.flying.launch_cost(job))
+        self.sim.owes(job, self.plan.restart_cost + self.run.launch_cost(job))
         self.failures[job] += 1
         self._vain[job] = 0 if self.state.saved_last(job) else self._vain[job] + 1
         if self._vain[job] > MAX_VAIN_FAILURES:
             raise failed_in_vain(self.problem, job, int(self._vain[job]), now)
         if ends:
             self.sim.end_failed(job)
-            self.flying.is_over(job)
         else:
-            self.flying.queue_again(job)
+            self.run.queue_again(job)
 
     def draw(self, job: int) -> float:
         """Return how long a job runs until it fails by itself next, s."""

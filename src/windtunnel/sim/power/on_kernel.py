@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.free import Where
     from windtunnel.sim.flight import PowerRecord
-    from windtunnel.sim.flying import Flying
+    from windtunnel.sim.kernel_run import KernelRun
     from windtunnel.sim.power.plan import PowerPlan
 
 #: For whom nodes are withheld that sleep: no reservation has this number.
@@ -30,23 +30,23 @@ class KernelPower:
     """A `PoweredRun`, and a source of `windtunnel.sim.flying`.
 
     Args:
-        flying: the run.
+        run: the run.
         plan: its policies of power.
     """
 
-    def __init__(self, flying: Flying, plan: PowerPlan) -> None:
-        self.flying, self.plan = flying, plan
-        self.sim, self.state, self.free = flying.sim, flying.state, flying.free
-        watts = None if plan.cap is None else Watts(flying.problem, plan.cap)
-        self.policies = PowerSources(plan, flying.problem, self, watts, chooses_limits=False)
+    def __init__(self, run: KernelRun, plan: PowerPlan) -> None:
+        self.run, self.plan = run, plan
+        self.sim, self.state, self.free = run.sim, run.state, run.free
+        watts = None if plan.cap is None else Watts(run.problem, plan.cap)
+        self.policies = PowerSources(plan, run.problem, self, watts, chooses_limits=False)
         self._shown = self.free.twin() if plan.sleep is not None else None
-        shapes = flying.shapes
-        self._kind = flying.problem.demand_of if shapes is None else shapes.requested()
+        shapes = run.shapes
+        self._kind = run.problem.demand_of if shapes is None else shapes.requested()
         self._tell_kernel()
         if plan.cap is not None and plan.cap.period < math.inf:
-            rows = plan.cap.rows(plan.first_submit(flying.problem))
+            rows = plan.cap.rows(plan.first_submit(run.problem))
             next(rows)
-            flying.announced.cap(rows, plan.cap.period)
+            run.announced.cap(rows, plan.cap.period)
 
     # A source.
 
@@ -80,7 +80,7 @@ class KernelPower:
             waking = sorted(sleeper.waking)
             nodes = [node for _, node in waking] + sorted(sleeper.asleep)
             times = [time for time, _ in waking] + [-1.0] * len(sleeper.asleep)
-            self.flying.announced.sleeping(nodes, times, sleeper.plan.wake_time, ASLEEP)
+            self.run.announced.sleeping(nodes, times, sleeper.plan.wake_time, ASLEEP)
         busy = sleeper is not None and bool(sleeper.asleep)
         self.sim.watch("ends_instants", busy or self.policies.shifter is not None)
 
@@ -88,8 +88,8 @@ class KernelPower:
         """Return what the policies did."""
         levels = _levels(columns["stay_start"], *self.state.levels())
         if self.policies.shifter is None:  # nobody was held, and so nobody was asked
-            came = np.arange(len(self.flying.problem.rows)) < self.sim.num_arrived
-            self.policies.note_arrivals(np.where(came, self.flying.problem.submit, math.nan))
+            came = np.arange(len(self.run.problem.rows)) < self.sim.num_arrived
+            self.policies.note_arrivals(np.where(came, self.run.problem.submit, math.nan))
         return self.policies.record(levels, by_row, capped_time=self.sim.capped_seconds)
 
     # What is so.
@@ -97,7 +97,7 @@ class KernelPower:
     @property
     def unfinished(self) -> int:
         """Jobs that are not over, those that have not arrived included."""
-        return len(self.flying.problem.rows) - int(self.state.counts[2])
+        return len(self.run.problem.rows) - int(self.state.counts[2])
 
     def running_jobs(self) -> list[int]:
         """Return running jobs in order of start."""
@@ -134,7 +134,7 @@ class KernelPower:
 
     def resume_cost(self, job: int) -> float:
         """Return the seconds that a job pays when it goes on after a stop."""
-        return float(self.flying.costs[job])
+        return float(self.run.jobs.resume_cost[job])
 
     def nodes_in_use(self) -> set[int]:
         """Return the nodes on which any job runs."""
@@ -146,7 +146,7 @@ class KernelPower:
 
     def nodes_for_waiting(self, nodes: Collection[int]) -> list[int]:
         """Return which of some nodes waiting jobs would get if all of them were restored."""
-        shown, flying = self._shown, self.flying
+        shown, run = self._shown, self.run
         assert shown is not None  # noqa: S101 - asked where nodes sleep
         shown.become(self.free)
         for node in nodes:
@@ -154,10 +154,10 @@ class KernelPower:
         needed: dict[int, None] = {}
         hopeless: set[int] = set()
         for job in self.state.queued_jobs():
-            line = int(flying.line_of[job])
+            line = int(run.line_of[job])
             if line in hopeless:
                 continue
-            kind, access = int(self._kind[job]), flying.access_of(job)
+            kind, access = int(self._kind[job]), run.access_of(job)
             where = shown.fit_pairs(kind, access)
             if where is None or not self._affords(job, where):
                 hopeless.add(line)
@@ -203,7 +203,7 @@ class KernelPower:
 
     def queue(self, job: int, now: float) -> None:  # noqa: ARG002 - the kernel knows when it is
         """Let a job enter the queue that was held, its work saved."""
-        self.flying.queue_again(job)
+        self.run.queue_again(job)
 
     def pause(self, job: int, now: float) -> None:  # noqa: ARG002 - ditto
         """Take a running job off its GPUs with its work saved; it counts as preempted."""
@@ -212,7 +212,7 @@ class KernelPower:
     def cut(self, job: int, now: float) -> None:  # noqa: ARG002 - ditto
         """Do the same, and queue it again."""
         self.sim.pause(job)
-        self.flying.queue_again(job)
+        self.run.queue_again(job)
 
 
 def _levels(

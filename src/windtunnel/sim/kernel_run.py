@@ -1,0 +1,346 @@
+"""`KernelRun`: one run on the kernel: what it consists of, and what its sources do to its jobs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from windtunnel import kernel
+from windtunnel.cluster.parts import nodes_of_types, restricted
+from windtunnel.sim.contract import BACKFILLING, EVENT_ORDERS
+from windtunnel.sim.keys import Keys
+from windtunnel.sim.usage_order import decay_rate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from windtunnel.sim.contract import Placement, Policy
+    from windtunnel.sim.disruptions.plan import Plan
+    from windtunnel.sim.elastic.shapes import Shapes
+    from windtunnel.sim.neighbours import Neighbours
+    from windtunnel.sim.power.plan import PowerPlan
+    from windtunnel.sim.problem import Problem
+
+#: Where keys come from, as in `windtunnel.kernel.loop`.
+STATIC, USAGE, LEVELS, ASKED, REMAINING = range(5)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How a run goes, besides its jobs, policy and placement; see `reference.run`."""
+
+    queueing: str
+    overhead: float | np.ndarray = 0.0
+    until: float = math.inf
+    events: str = "batch"
+    decide_every: float | None = None
+    preemption: str = "feasible"
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """The jobs as the kernel's state takes them, by arrival number; None = the run has none."""
+
+    submit: np.ndarray
+    work: np.ndarray
+    kind: np.ndarray
+    units: np.ndarray
+    estimate: np.ndarray
+    access: np.ndarray | None
+    resume_cost: np.ndarray
+    first_cost: np.ndarray | None
+
+
+class KernelRun:
+    """One run, before its loop begins and while it goes on.
+
+    Args:
+        problem, policy, placement, rules: what is flown, and how.
+        plan: what disrupts the run.
+        slowdown: what slows jobs beside each other.
+        power: what limits its power.
+        shapes: the shapes of an elastic run's jobs.
+
+    Attributes:
+        state: the kernel's tables.
+        sim: the kernel's loop; set by `begin`.
+        jobs: the jobs as the state has them.
+        announced: what is known of the future.
+        line_of: Int32 array (m,): jobs of one line fit in the same places.
+        num_lines: how many there are.
+        sources: what happens by itself, in order.
+        decides: the policy decides all by itself (tier 3).
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        policy: Policy,
+        placement: Placement,
+        rules: Rules,
+        *,
+        plan: Plan | None,
+        slowdown: Neighbours | None,
+        power: PowerPlan | None,
+        shapes: Shapes | None,
+    ) -> None:
+        self.problem, self.policy, self.rules = problem, policy, rules
+        self.plan, self.power, self.shapes = plan, power, shapes
+        self.works = None if shapes is None else shapes.works
+        self.keys_from = _keys_from(policy)
+        self.keys = Keys(policy)
+        self.quotas = policy.cohort_order if policy.in_numbers == "cohorts" else None
+        self.decides = policy.tier == 3 and self.quotas is None  # noqa: PLR2004 - the tier's name
+        self.plans = rules.queueing in BACKFILLING and policy.tier < 3  # noqa: PLR2004 - ditto
+        self.every = policy.every if policy.every is not None else math.inf
+        self.capped = power is not None and power.cap is not None
+        self.slowed = slowdown is not None or (power is not None and power.throttles)
+        self.tells = policy.watches and not policy.in_numbers
+        self.access = access_sets(plan)
+        self.free = free_state(problem, placement, self.access) if shapes is None else shapes.free
+        self.jobs = self._jobs()
+        self.state = kernel.State(self.jobs, self.free, **self._features(slowdown))
+        self.num_lines, self.line_of = self._lines()
+        self.announced = kernel.Announced(
+            len(problem.sizes), self.access, _num_groups(plan), is_pool=problem.is_pool
+        )
+        if plan is not None:
+            self.announced.announce(_announced(plan))
+        self.sim: Any = None
+        self.sources: list[Any] = []
+        self.is_stopped = False
+        self._narrowed: dict[tuple[int, int], int] = {}
+
+    # Setting up.
+
+    def _jobs(self) -> Jobs:
+        problem, count = self.problem, len(self.problem.rows)
+        access = None
+        if self.plan is not None and len(self.access) > 1:
+            numbers = {groups: number for number, groups in enumerate(self.access)}
+            access = np.array([numbers[g] for g in self.plan.access], dtype=np.int32)
+        cost = np.broadcast_to(np.asarray(self.rules.overhead, dtype=np.float64), (count,))
+        kind, shapes = np.ascontiguousarray(problem.demand_of, dtype=np.int32), self.shapes
+        if shapes is not None:
+            cost, kind = shapes.penalties(), shapes.requested()
+        return Jobs(
+            submit=doubles(problem.submit),
+            work=doubles(problem.duration) if shapes is None else shapes.work(),
+            kind=kind,
+            units=np.ascontiguousarray(problem.gpus, dtype=np.int64),
+            estimate=doubles(problem.estimate),
+            access=access,
+            resume_cost=cost,
+            first_cost=None if shapes is None else shapes.penalties(),
+        )
+
+    def _features(self, slowdown: Neighbours | None) -> dict[str, Any]:
+        plan, policy, jobs = self.plan, self.policy, self.jobs
+        stops = plan is not None or policy.preemptive or self.power is not None
+        stops = stops or policy.tier == 3  # noqa: PLR2004 - the tier's name
+        features: dict[str, Any] = {
+            "plans": self.plans,
+            "accounts": plan is not None,
+            "resumes": plan is not None or (stops and bool(np.any(jobs.resume_cost))),
+            "keeps_left": stops or self.slowed or self.tells,
+            "segmented": self.slowed or plan is not None or self.decides,
+            "mates": self.decides,
+            "kinds_vary": self.capped or policy.tier == 3,  # noqa: PLR2004 - the tier's name
+            "tells": self.tells,
+            "counts_nodes": self.power is not None and self.power.sleep is not None,
+        }
+        if self.slowed:
+            features["pace"] = kernel.Pace(slowdown, self.problem)
+        if self.power is not None and self.power.cap is not None:
+            features["power"] = kernel.PowerLevels(
+                self.problem, self.power.cap, fixed=self.works is None
+            )
+        if self.keys_from == USAGE:
+            order = policy.usage_order
+            assert order is not None  # noqa: S101 - it is what the policy says of itself
+            decay = decay_rate(order.half_life)
+            features["books"] = kernel.UsageBooks(order, self.problem.rows, jobs.submit, decay)
+        if plan is not None:
+            count = max(len(jobs.submit), 1)
+            features["checkpoints"] = kernel.Checkpoints(count, plan.interval, plan.checkpoint_cost)
+            features["checkpoints_cost"] = plan.checkpoint_cost
+            if plan.hazard.any():
+                features["fail_at"] = np.full(count, math.inf)
+        return features
+
+    def _lines(self) -> tuple[int, np.ndarray]:
+        """Return the number of lines and each job's: jobs of one line fit in the same places."""
+        jobs, work = self.jobs, None
+        if self.power is not None and self.power.cap is not None:
+            work = np.array(self.power.cap.kind_of, dtype=np.int32)
+        parts: Sequence[np.ndarray] = [p for p in (jobs.kind, jobs.access, work) if p is not None]
+        if len(parts) == 1:
+            return int(jobs.kind.max(initial=-1)) + 1, jobs.kind
+        distinct, line_of = np.unique(np.stack(parts), axis=1, return_inverse=True)
+        return distinct.shape[1], line_of.astype(np.int32).reshape(-1)
+
+    def admission(self, *, plans: bool = False) -> Any:
+        """Return whether jobs of the kernel's lines may start; ``plans``: for rules that plan."""
+        is_plain = self.jobs.access is None and not plans and not self.capped
+        return kernel.Admission(
+            self.state, self.announced, self._narrow, is_plain=is_plain, plans=plans
+        )
+
+    def _narrow(self, kind: int, types: int) -> int:
+        """Return the kind of a demand that is bound to some GPU types, given as bits."""
+        if self.works is not None:
+            return kind  # an option's shape is not tried elsewhere
+        known = self._narrowed.get((kind, types))
+        if known is None:
+            problem = self.problem
+            names = list(dict.fromkeys(problem.types))
+            wanted = frozenset(name for number, name in enumerate(names) if types >> number & 1)
+            nodes = nodes_of_types(problem.types, wanted)
+            bound = restricted(problem.demands[kind], problem.free_state(), nodes)
+            known = self._narrowed[kind, types] = self.free.add_kind(bound)
+        return known
+
+    def begin(self, rule: Any) -> None:
+        """Make the loop, with the rule for the queue; sources are not in it yet."""
+        rules, plan, power = self.rules, self.plan, self.power
+        levels = None
+        if self.keys_from == LEVELS:
+            levels = self.policy.levels
+            assert levels is not None  # noqa: S101 - that is where keys come from
+            gpus = doubles(self.problem.jobs.num_gpus[self.problem.rows])
+            levels = kernel.ServiceLevels(gpus, levels.bounds, levels.keys)
+        self.sim = kernel.Simulation(
+            self.state,
+            rule,
+            levels=levels,
+            keys=self.keys_from,
+            until=rules.until,
+            events=EVENT_ORDERS.index(rules.events),
+            every=self.every,
+            decide_every=rules.decide_every or math.inf,
+            decides_in_rounds=self.decides and self.policy.every is not None,
+            arrivals_wait=self.keys_from == ASKED
+            or (power is not None and power.shift is not None),
+            asks=self.decides,
+            fails_once=None if plan is None else _marked(plan, len(self.jobs.submit)),
+        )
+        self.sim.watch("wants_after", self.tells and not self.decides)
+
+    # What policies are shown.
+
+    @cached_property
+    def views(self) -> Any:
+        """The jobs as policies in Python see them."""
+        return kernel.JobViews(self.state, self.problem)
+
+    def tell(self) -> None:
+        """Tell a policy of tier 1 or 2 that watches what has happened."""
+        if self.tells:
+            self.views.tell(self.policy)
+
+    # What sources and policies do, and ask.
+
+    def stop(self) -> None:
+        """End the run once the policy has decided at this instant; that is its horizon."""
+        self.is_stopped = True
+        self.rules = replace(self.rules, until=self.sim.now)
+
+    def queue_again(self, job: int) -> None:
+        """Let a job that was stopped wait again."""
+        self.tell()
+        key = 0.0
+        if self.keys_from == ASKED:
+            key = self.keys.one(self.views, job, self.sim.now)
+        self.sim.let_in(job, key)
+
+    def ask_again(self) -> None:
+        """Ask the policy for the keys of all that wait, at a round; ranked running jobs' too."""
+        jobs = self.state.active_jobs(self.policy.preemptive)
+        self.sim.rekey(jobs, self.keys.many(self.views, jobs, self.sim.now))
+
+    @property
+    def certain(self) -> int:
+        """Changes that will come, whatever chance brings."""
+        return sum(source.certain for source in self.sources)
+
+    def launch_cost(self, job: int) -> float:
+        """Return what every launch costs an elastic job, s; a job of another run nothing."""
+        return 0.0 if self.works is None else self.works[job].penalty
+
+    def access_of(self, job: int) -> int:
+        """Return the number of a job's set of reservations."""
+        return 0 if self.plan is None else self.access.index(self.plan.access[job])
+
+    def none_fits(self) -> bool:
+        """Return whether none of the waiting jobs fits now."""
+        return all(
+            self.free.fit_pairs(int(self.problem.demand_of[job]), self.access_of(job)) is None
+            for job in self.state.waiting_jobs()
+        )
+
+
+def free_state(problem: Problem, placement: Placement, access: Sequence[tuple[int, ...]]) -> Any:
+    """Return the kernel's free state for a problem with nothing running, by `access_sets`."""
+    if problem.devices:
+        return kernel.FreeDevices(problem, placement, access)
+    if problem.is_pool:
+        return kernel.FreePool(problem, placement, access)
+    return kernel.FreeNodes(problem, placement, access)
+
+
+def _keys_from(policy: Policy) -> int:
+    if policy.in_numbers == "usage":
+        return USAGE
+    if policy.preemptive and policy.by_remaining:
+        return REMAINING
+    if policy.tier == 1:
+        return STATIC
+    if policy.levels is not None:
+        return LEVELS
+    return STATIC if policy.tier == 3 else ASKED  # noqa: PLR2004 - the tier's name
+
+
+def access_sets(plan: Plan | None) -> list[tuple[int, ...]]:
+    """Return the distinct sets of reservations that jobs may use, the empty one first."""
+    found: dict[tuple[int, ...], None] = {(): None}
+    if plan is not None:
+        found |= dict.fromkeys(plan.access)
+    return list(found)
+
+
+def _announced(plan: Plan) -> list[tuple[float, int, int, int, int]]:
+    """Return what is known in advance: (time, begins, node, group, units), in order of time."""
+    changes = [
+        (time, begins, index)
+        for index, hold in enumerate(plan.holds)
+        if hold.planned
+        for time, begins in ((hold.begin, 1), (hold.end, 0))
+        if math.isfinite(time)
+    ]
+    return [
+        (time, begins, place, plan.holds[index].group, units)
+        for time, begins, index in sorted(changes)
+        for place, units in plan.holds[index].places
+    ]
+
+
+def _marked(plan: Plan, count: int) -> np.ndarray | None:
+    """Return which jobs fail at their end, Int8 array (m,); None = none do."""
+    if not plan.fails_once:
+        return None
+    marks = np.zeros(max(count, 1), dtype=np.int8)
+    marks[list(plan.fails_once)] = 1
+    return marks
+
+
+def _num_groups(plan: Plan | None) -> int:
+    return 0 if plan is None else max((hold.group for hold in plan.holds), default=0)
+
+
+def doubles(values: np.ndarray) -> np.ndarray:
+    """Return numbers as the kernel takes them: Float array, contiguous."""
+    return np.ascontiguousarray(values, dtype=np.float64)
