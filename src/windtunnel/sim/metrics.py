@@ -30,7 +30,7 @@ from windtunnel.sim.flight import (
 )
 
 if TYPE_CHECKING:
-    from windtunnel.sim.outcome import Outcome
+    from windtunnel.sim.flown import Flown
 
 #: Jobs shorter than this count as this long in the bounded slowdown, seconds.
 SLOWDOWN_BOUND = 10.0
@@ -39,7 +39,7 @@ SIZE_BOUNDS: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 _PERCENTS = (50, 90, 95, 99)
 
 
-def horizon(outcome: Outcome) -> tuple[float, float]:
+def horizon(outcome: Flown) -> tuple[float, float]:
     """Return (first submit, last instant anything ended) in s; the span of a run's averages."""
     flight = outcome.flight
     flown = flight.status != REJECTED
@@ -55,7 +55,7 @@ def horizon(outcome: Outcome) -> tuple[float, float]:
     return first, float(ends.max()) if len(ends) else first
 
 
-def bounded_slowdown(outcome: Outcome) -> np.ndarray:
+def bounded_slowdown(outcome: Flown) -> np.ndarray:
     """Return the bounded slowdown of finished jobs, shape (finished,), jobs-table order."""
     done = outcome.flight.status == FINISHED
     slowdown: np.ndarray = (outcome.flight.end - outcome.submit_time)[done]
@@ -65,7 +65,7 @@ def bounded_slowdown(outcome: Outcome) -> np.ndarray:
     return slowdown
 
 
-def summary(outcome: Outcome) -> dict[str, Any]:
+def summary(outcome: Flown) -> dict[str, Any]:
     """Return the run in numbers.
 
     Keys: ``num_jobs``, ``num_finished``, ``num_running``, ``num_waiting``, ``num_not_submitted``,
@@ -119,7 +119,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def deadlines(outcome: Outcome) -> dict[str, float | int | None]:
+def deadlines(outcome: Flown) -> dict[str, float | int | None]:
     """Return how deadlines were met, where the jobs table has the numeric column ``deadline``.
 
     A deadline is in seconds on the clock of ``submit_time``. It is missed by a job that ends after
@@ -150,7 +150,7 @@ def deadlines(outcome: Outcome) -> dict[str, float | int | None]:
     }
 
 
-def _slowdown(outcome: Outcome, gpu_time: float) -> dict[str, float | None]:
+def _slowdown(outcome: Flown, gpu_time: float) -> dict[str, float | None]:
     """Return what slow-downs cost; None without a model of them."""
     seconds = outcome.flight.slowdown_time
     if seconds is None:
@@ -159,7 +159,7 @@ def _slowdown(outcome: Outcome, gpu_time: float) -> dict[str, float | None]:
     return {"lost_to_slowdown": lost, "avg_rate": 1 - lost / gpu_time if gpu_time > 0 else None}
 
 
-def _counted(values: np.ndarray, outcome: Outcome, of: np.ndarray) -> np.ndarray:
+def _counted(values: np.ndarray, outcome: Flown, of: np.ndarray) -> np.ndarray:
     """Return the values of some jobs as often as each job counts in averages.
 
     Args:
@@ -173,7 +173,7 @@ def _counted(values: np.ndarray, outcome: Outcome, of: np.ndarray) -> np.ndarray
     return np.repeat(values, tasks[of])
 
 
-def _preempted_time(outcome: Outcome, jct: np.ndarray, done: np.ndarray) -> float | None:
+def _preempted_time(outcome: Flown, jct: np.ndarray, done: np.ndarray) -> float | None:
     """Return the mean time that finished jobs waited after their first starts, s."""
     if not len(jct):
         return None
@@ -182,12 +182,12 @@ def _preempted_time(outcome: Outcome, jct: np.ndarray, done: np.ndarray) -> floa
     return float((waited - flight.run_time[done]).mean())
 
 
-def _idle_second(outcome: Outcome) -> int:
+def _idle_second(outcome: Flown) -> int:
     """Return the second that the PAI simulator runs on after the last completion."""
     return int(outcome.settings.get("compat") == "pai")
 
 
-def _interruptions(outcome: Outcome) -> dict[str, Any]:
+def _interruptions(outcome: Flown) -> dict[str, Any]:
     """Return what disruptions did to the run; zeros where there were none."""
     found = outcome.flight.interruptions
     if found is None:
@@ -199,7 +199,7 @@ def _interruptions(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def gpu_seconds_up(outcome: Outcome, first: float, last: float) -> float:
+def gpu_seconds_up(outcome: Flown, first: float, last: float) -> float:
     """Return GPU-seconds that were up between two instants (s)."""
     found = outcome.flight.interruptions
     if found is None:
@@ -208,12 +208,12 @@ def gpu_seconds_up(outcome: Outcome, first: float, last: float) -> float:
     return float((np.diff(edges) * found.up_gpus).sum())
 
 
-def gpu_seconds(outcome: Outcome) -> float:
+def gpu_seconds(outcome: Flown) -> float:
     """Return GPU-seconds held over the run, overheads included."""
     return float(gpu_seconds_held(outcome).sum())
 
 
-def gpu_seconds_held(outcome: Outcome) -> np.ndarray:
+def gpu_seconds_held(outcome: Flown) -> np.ndarray:
     """Return GPU-seconds held by each job, shape (n,); 0 where its GPUs are unknown."""
     if outcome.flight.gpu_time is not None:
         return outcome.flight.gpu_time
@@ -258,7 +258,7 @@ def size_classes(num_gpus: np.ndarray) -> tuple[np.ndarray, list[str]]:
     return classes, labels
 
 
-def by_size(outcome: Outcome) -> pa.Table:
+def by_size(outcome: Flown) -> pa.Table:
     """Return one row a size class that has jobs, smallest first.
 
     Columns: ``size`` (GPUs, text), ``num_jobs``, ``num_started``, ``avg_wait``, ``p50_wait``,
@@ -269,7 +269,7 @@ def by_size(outcome: Outcome) -> pa.Table:
     return _grouped(outcome, "size", classes, labels)
 
 
-def by_vc(outcome: Outcome) -> pa.Table:
+def by_vc(outcome: Flown) -> pa.Table:
     """Return one row a virtual cluster, by name, with the columns of `by_size` (``vc`` for size).
 
     Jobs without a vc are together under ``"(none)"``.
@@ -285,7 +285,7 @@ def by_vc(outcome: Outcome) -> pa.Table:
     return _grouped(outcome, "vc", codes, [labels[i] for i in order])
 
 
-def _grouped(outcome: Outcome, name: str, codes: np.ndarray, labels: list[str]) -> pa.Table:
+def _grouped(outcome: Flown, name: str, codes: np.ndarray, labels: list[str]) -> pa.Table:
     flight = outcome.flight
     wait = flight.start - outcome.submit_time
     jct = np.where(flight.status == FINISHED, flight.end - outcome.submit_time, np.nan)

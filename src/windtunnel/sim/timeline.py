@@ -15,7 +15,7 @@ from windtunnel.sim.flight import NOT_SUBMITTED, REJECTED
 
 if TYPE_CHECKING:
     from windtunnel.sim.flight import Interruptions
-    from windtunnel.sim.outcome import Outcome
+    from windtunnel.sim.flown import Flown
 
 
 def steps(times: np.ndarray, *deltas: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -37,7 +37,7 @@ def steps(times: np.ndarray, *deltas: np.ndarray) -> tuple[np.ndarray, ...]:
     return (ordered[last], *(np.cumsum(delta[order])[last] for delta in deltas))
 
 
-def utilization(outcome: Outcome) -> pa.Table:
+def utilization(outcome: Flown) -> pa.Table:
     """Return GPUs in use over time: columns ``time`` (s), ``gpus``, ``utilization`` (0..1).
 
     Where GPUs go down, ``utilization`` is of those that are up at the time (0 where none is).
@@ -68,7 +68,7 @@ def _of_those_up(time: np.ndarray, used: np.ndarray, found: Interruptions) -> pa
     return pa.table({"time": times, "gpus": gpus, "utilization": share})
 
 
-def queue(outcome: Outcome) -> pa.Table:
+def queue(outcome: Flown) -> pa.Table:
     """Return what waits over time: columns ``time`` (s), ``jobs``, ``gpus`` (asked for by them).
 
     A preempted job waits again until its next stay on GPUs.
@@ -79,7 +79,7 @@ def queue(outcome: Outcome) -> pa.Table:
     return pa.table({"time": time, "jobs": jobs, "gpus": waiting / 1e6})
 
 
-def queue_changes(outcome: Outcome) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def queue_changes(outcome: Flown) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return each change of the queue: the job's row, when (s), and +1 or -1; shapes (m,)."""
     flight = outcome.flight
     submitted = np.flatnonzero((flight.status != REJECTED) & (flight.status != NOT_SUBMITTED))

@@ -19,13 +19,13 @@ from windtunnel.sim.flight import FINISHED
 
 if TYPE_CHECKING:
     from windtunnel.sim.elastic.stretches import Stretches
-    from windtunnel.sim.outcome import Outcome
+    from windtunnel.sim.flown import Flown
 
 #: Throughputs that agree to this part are the same: they are quotients of sums of seconds.
 _SAME = 1e-9
 
 
-def held(outcome: Outcome) -> np.ndarray:
+def held(outcome: Flown) -> np.ndarray:
     """Return the seconds of each stay, up to the horizon, shape (s,)."""
     flight = outcome.flight
     until = outcome.settings.get("until")
@@ -35,30 +35,30 @@ def held(outcome: Outcome) -> np.ndarray:
     return seconds
 
 
-def gpu_seconds_held(outcome: Outcome) -> np.ndarray:
+def gpu_seconds_held(outcome: Flown) -> np.ndarray:
     """Return the GPU-seconds that each job of an elastic run held, shape (n,)."""
     return _by_job(outcome, held(outcome) * _stretches(outcome).gpus)
 
 
-def gpu_seconds_useful(outcome: Outcome) -> np.ndarray:
+def gpu_seconds_useful(outcome: Flown) -> np.ndarray:
     """Return those in which it made progress, shape (n,)."""
     found = _stretches(outcome)
     return _by_job(outcome, (held(outcome) - found.penalty_time) * found.gpus)
 
 
-def reconfigurations(outcome: Outcome) -> np.ndarray:
+def reconfigurations(outcome: Flown) -> np.ndarray:
     """Return how often each job was reconfigured, Int array (n,)."""
     stays = np.bincount(outcome.flight.segment_job, minlength=len(outcome.jobs))
     changes: np.ndarray = np.maximum(stays - 1, 0)
     return changes
 
 
-def penalty_time(outcome: Outcome) -> np.ndarray:
+def penalty_time(outcome: Flown) -> np.ndarray:
     """Return the seconds that each job spent launching, the first launch too, shape (n,)."""
     return _by_job(outcome, _stretches(outcome).penalty_time)
 
 
-def promises_kept(outcome: Outcome, *, active: bool) -> np.ndarray:
+def promises_kept(outcome: Flown, *, active: bool) -> np.ndarray:
     """Return which jobs were at least as fast as promised, Bool array (n,); finished jobs only.
 
     Args:
@@ -75,7 +75,7 @@ def promises_kept(outcome: Outcome, *, active: bool) -> np.ndarray:
     return kept
 
 
-def summary(outcome: Outcome) -> dict[str, Any]:
+def summary(outcome: Flown) -> dict[str, Any]:
     """Return an elastic run in numbers; empty for others.
 
     Keys: ``num_reconfigurations``, ``reconfigurations_per_job``, ``max_reconfigurations`` (of one
@@ -107,7 +107,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def by_class(outcome: Outcome) -> pa.Table:
+def by_class(outcome: Flown) -> pa.Table:
     """Return one row a class, guaranteed and best-effort jobs, then all; see `by_model`.
 
     Raises:
@@ -118,7 +118,7 @@ def by_class(outcome: Outcome) -> pa.Table:
     return _grouped(outcome, "class", groups)
 
 
-def by_model(outcome: Outcome) -> pa.Table:
+def by_model(outcome: Flown) -> pa.Table:
     """Return one row a model of the jobs' ``template``, by name, then all jobs.
 
     Columns: ``model``, ``num_jobs``, ``num_finished``, ``avg_wait``, ``avg_jct``, ``p50_jct``,
@@ -135,7 +135,7 @@ def by_model(outcome: Outcome) -> pa.Table:
     return _grouped(outcome, "model", {**groups, "all": np.ones(len(names), dtype=bool)})
 
 
-def _grouped(outcome: Outcome, name: str, groups: dict[str, np.ndarray]) -> pa.Table:
+def _grouped(outcome: Flown, name: str, groups: dict[str, np.ndarray]) -> pa.Table:
     flight = outcome.flight
     jct, wait = flight.end - outcome.submit_time, flight.start - outcome.submit_time
     changes = reconfigurations(outcome)
@@ -160,13 +160,13 @@ def _grouped(outcome: Outcome, name: str, groups: dict[str, np.ndarray]) -> pa.T
     return pa.Table.from_pylist(rows)
 
 
-def _stretches(outcome: Outcome) -> Stretches:
+def _stretches(outcome: Flown) -> Stretches:
     if outcome.flight.stretches is None:
         raise ValueError("the run is not elastic: its policy resizes no jobs")
     return outcome.flight.stretches
 
 
-def _by_job(outcome: Outcome, of_stays: np.ndarray) -> np.ndarray:
+def _by_job(outcome: Flown, of_stays: np.ndarray) -> np.ndarray:
     sums: np.ndarray = np.bincount(
         outcome.flight.segment_job, weights=of_stays, minlength=len(outcome.jobs)
     )

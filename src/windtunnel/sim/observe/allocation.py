@@ -14,7 +14,7 @@ from windtunnel.sim.observe.holdings import has_nodes, holdings
 from windtunnel.sim.timeline import queue_changes
 
 if TYPE_CHECKING:
-    from windtunnel.sim.outcome import Outcome
+    from windtunnel.sim.flown import Flown
 
 #: What GPUs of a pool are counted under where it is not known which type a job was given.
 ANY = "(any)"
@@ -22,7 +22,7 @@ ANY = "(any)"
 _UNITS = 1e6
 
 
-def allocation_by_type(outcome: Outcome) -> pa.Table:
+def allocation_by_type(outcome: Flown) -> pa.Table:
     """Return GPUs in use by GPU type over time.
 
     On nodes the type is that of the node. A run on a pool does not record which of several types a
@@ -53,7 +53,7 @@ def allocation_by_type(outcome: Outcome) -> pa.Table:
     )
 
 
-def allocation(outcome: Outcome, by: str = "vc") -> pa.Table:
+def allocation(outcome: Flown, by: str = "vc") -> pa.Table:
     """Return GPUs in use by group of jobs over time.
 
     Args:
@@ -85,7 +85,7 @@ def allocation(outcome: Outcome, by: str = "vc") -> pa.Table:
     )
 
 
-def queue(outcome: Outcome, by: str) -> pa.Table:
+def queue(outcome: Flown, by: str) -> pa.Table:
     """Return what waits over time by group of jobs, as `windtunnel.sim.timeline.queue` does.
 
     Args:
@@ -109,7 +109,7 @@ def queue(outcome: Outcome, by: str) -> pa.Table:
 
 
 def _held_over_time(
-    outcome: Outcome, stay: np.ndarray, code: np.ndarray, gpus: np.ndarray, groups: int
+    outcome: Flown, stay: np.ndarray, code: np.ndarray, gpus: np.ndarray, groups: int
 ) -> tuple[np.ndarray, ...]:
     """Return group, time and GPUs in use of each step; every group has one at the first submission.
 
@@ -131,20 +131,20 @@ def _held_over_time(
     return group, time, used / _UNITS
 
 
-def type_labels(outcome: Outcome) -> list[str]:
+def type_labels(outcome: Flown) -> list[str]:
     """Return the cluster's GPU types in order, then ``(none)`` if some GPUs have no type."""
     untyped = any(n.gpus and n.gpu_type is None for n in outcome.cluster.node_types)
     return [*outcome.cluster.gpu_types, *([NONE] if untyped else [])]
 
 
-def gpus_of(outcome: Outcome, label: str) -> float:
+def gpus_of(outcome: Flown, label: str) -> float:
     """Return how many GPUs of a type of `type_labels` the cluster has."""
     gpu_type = None if label == NONE else label
     kinds = outcome.cluster.node_types
     return float(sum(kind.count * kind.gpus for kind in kinds if kind.gpu_type == gpu_type))
 
 
-def held_by_type(outcome: Outcome, labels: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def held_by_type(outcome: Flown, labels: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return (stay, type, GPUs) of what is held, shapes (e,).
 
     Types are indices into the labels (`type_labels`); ``len(labels)`` where the type is not known.
@@ -164,7 +164,7 @@ def held_by_type(outcome: Outcome, labels: list[str]) -> tuple[np.ndarray, np.nd
     return stay, np.where(gpus > 0, only, 0), gpus
 
 
-def _only_type(outcome: Outcome, labels: list[str]) -> np.ndarray:
+def _only_type(outcome: Flown, labels: list[str]) -> np.ndarray:
     """Return the one type that each job accepts as an index, ``len(labels)`` where several."""
     asked = outcome.jobs["gpu_type"].combine_chunks().dictionary_encode()
     found = []

@@ -33,7 +33,7 @@ from windtunnel.sim.observe.groups import grouped_steps, job_groups
 from windtunnel.sim.timeline import steps
 
 if TYPE_CHECKING:
-    from windtunnel.sim.outcome import Outcome
+    from windtunnel.sim.flown import Flown
 
 #: The competitors who are cut the same part: every job.
 JOBS = "jobs"
@@ -43,9 +43,7 @@ SPANS: tuple[str, ...] = ("lifetime", "running")
 TOLERANCE = 1e-9
 
 
-def finish_time_fairness(
-    outcome: Outcome, among: str = JOBS, *, over: str = "lifetime"
-) -> pa.Table:
+def finish_time_fairness(outcome: Flown, among: str = JOBS, *, over: str = "lifetime") -> pa.Table:
     """Return each job's finish-time fairness.
 
     Args:
@@ -91,7 +89,7 @@ def finish_time_fairness(
     )
 
 
-def summary(outcome: Outcome, among: str = JOBS, *, over: str = "lifetime") -> dict[str, Any]:
+def summary(outcome: Flown, among: str = JOBS, *, over: str = "lifetime") -> dict[str, Any]:
     """Return finish-time fairness in numbers.
 
     Keys: ``avg_rho``, ``p50_rho``, ``p99_rho``, ``max_rho``; ``share_rho_over_1``, of the jobs that
@@ -116,7 +114,7 @@ def summary(outcome: Outcome, among: str = JOBS, *, over: str = "lifetime") -> d
     }
 
 
-def competitors(outcome: Outcome, among: str = JOBS) -> tuple[np.ndarray, np.ndarray]:
+def competitors(outcome: Flown, among: str = JOBS) -> tuple[np.ndarray, np.ndarray]:
     """Return how many compete over time: times (s, ascending, distinct) and numbers from then on.
 
     Raises:
@@ -144,7 +142,7 @@ def competitors(outcome: Outcome, among: str = JOBS) -> tuple[np.ndarray, np.nda
 
 
 def _excess(
-    outcome: Outcome,
+    outcome: Flown,
     curve: tuple[np.ndarray, np.ndarray],
     rows: np.ndarray,
     start: np.ndarray,

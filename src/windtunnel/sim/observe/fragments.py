@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.sim.flown import Flown
     from windtunnel.sim.fragmentation import TargetWorkload
     from windtunnel.sim.observe.node_states import NodeStates
-    from windtunnel.sim.outcome import Outcome
 
 #: What makes a task popular in a target workload: how many there are of it, as in the paper, or
 #: the GPU time that they ask for. Where most are small, only the second sees that gangs lack room.
@@ -38,7 +38,7 @@ _PARTS = 1_000_000
 _LACK_BOTH, _LACK_GPU, _SERVED, _LACK_CPU, _CPU_ONLY, _CPU_ONLY_LACKS, _NO_ACCESS = range(7)
 
 
-def own_workload(outcome: Outcome, weigh: str = "tasks") -> TargetWorkload:
+def own_workload(outcome: Flown, weigh: str = "tasks") -> TargetWorkload:
     """Return the target workload that a run's own jobs stand for, rejected ones left out.
 
     A job's GPUs and cores are divided evenly among its tasks. Where the number of tasks is unknown,
@@ -97,7 +97,7 @@ def _largest_node(cluster: ClusterSpec, types: str) -> int:
 
 
 def fragmentation(
-    outcome: Outcome,
+    outcome: Flown,
     workload: TargetWorkload | None = None,
     *,
     weigh: str = "tasks",

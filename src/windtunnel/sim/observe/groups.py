@@ -11,7 +11,7 @@ from windtunnel.errors import SpecError
 from windtunnel.sim.metrics import size_classes
 
 if TYPE_CHECKING:
-    from windtunnel.sim.outcome import Outcome
+    from windtunnel.sim.flown import Flown
 
 #: What jobs without a name are together under.
 NONE = "(none)"
@@ -19,7 +19,7 @@ NONE = "(none)"
 SIZE = "size"
 
 
-def job_groups(outcome: Outcome, by: str) -> tuple[np.ndarray, list[str]]:
+def job_groups(outcome: Flown, by: str) -> tuple[np.ndarray, list[str]]:
     """Return each job's group.
 
     Args:

@@ -10,7 +10,7 @@ import numpy as np
 from windtunnel.cluster.devices import CORE_UNITS, MILLI
 
 if TYPE_CHECKING:
-    from windtunnel.sim.outcome import Outcome
+    from windtunnel.sim.flown import Flown
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Holdings:
     devices: np.ndarray | None = None
 
 
-def has_nodes(outcome: Outcome) -> bool:
+def has_nodes(outcome: Flown) -> bool:
     """Return whether it is known which nodes the run's jobs were on (on a pool there are none)."""
     flight = outcome.flight
     if outcome.cluster.is_pool or outcome.settings.get("placement") == "pool":
@@ -41,22 +41,22 @@ def has_nodes(outcome: Outcome) -> bool:
     return len(flight.nodes) > 0 or not (outcome.num_gpus[flight.segment_job] > 0).any()
 
 
-def can_fragment(outcome: Outcome) -> bool:
+def can_fragment(outcome: Flown) -> bool:
     """Return whether the GPUs of nodes were told apart, so that free ones can be fragments."""
     return has_nodes(outcome) and outcome.settings.get("sharing") != "pooled"
 
 
-def models_devices(outcome: Outcome) -> bool:
+def models_devices(outcome: Flown) -> bool:
     """Return whether the run modelled the nodes' devices, or pools of them."""
     return outcome.settings.get("sharing") is not None
 
 
-def bound_by_cores(outcome: Outcome) -> bool:
+def bound_by_cores(outcome: Flown) -> bool:
     """Return whether the cores of nodes limited what ran on them."""
     return models_devices(outcome) and outcome.settings.get("resources") != "gpus"
 
 
-def holdings(outcome: Outcome) -> Holdings:
+def holdings(outcome: Flown) -> Holdings:
     """Return what each stay held on each node.
 
     A job's cores are divided evenly among its tasks; where it is not known how many of them ran on

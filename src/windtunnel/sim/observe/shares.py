@@ -30,7 +30,7 @@ from windtunnel.sim.observe.groups import NONE, job_groups, labelled
 
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import NodeType
-    from windtunnel.sim.outcome import Outcome
+    from windtunnel.sim.flown import Flown
 
 #: What GPU time held is divided by: ``demand``, the GPU time asked for, waiting included;
 #: ``equal``, the same for every group. A mapping from group to a number is a third: its quota.
@@ -56,7 +56,7 @@ def jain(values: np.ndarray) -> float | None:
 
 
 def jain_index(
-    outcome: Outcome, by: str = "user", *, per: str | Mapping[str, float] = "demand"
+    outcome: Flown, by: str = "user", *, per: str | Mapping[str, float] = "demand"
 ) -> float | None:
     """Return Jain's index over groups of jobs.
 
@@ -78,7 +78,7 @@ def jain_index(
     return _index(outcome, by, per, (gpu_time(outcome), asked_time(outcome)))
 
 
-def summary(outcome: Outcome) -> dict[str, float | None]:
+def summary(outcome: Flown) -> dict[str, float | None]:
     """Return Jain's index in numbers: ``jain_user`` and ``jain_vc``, by `jain_index`, per demand.
 
     None where the jobs name no user, or no virtual cluster.
@@ -91,7 +91,7 @@ def summary(outcome: Outcome) -> dict[str, float | None]:
     return found
 
 
-def shares(outcome: Outcome, by: str = "vc") -> pa.Table:
+def shares(outcome: Flown, by: str = "vc") -> pa.Table:
     """Return what each group of jobs held of the cluster.
 
     Args:
@@ -136,12 +136,12 @@ def shares(outcome: Outcome, by: str = "vc") -> pa.Table:
     )
 
 
-def gpu_time(outcome: Outcome) -> np.ndarray:
+def gpu_time(outcome: Flown) -> np.ndarray:
     """Return the GPU-seconds that each job held, shape (n,)."""
     return gpu_seconds_held(outcome)
 
 
-def asked_time(outcome: Outcome) -> np.ndarray:
+def asked_time(outcome: Flown) -> np.ndarray:
     """Return the GPU-seconds from each job's submission to its end or the horizon, shape (n,)."""
     flight = outcome.flight
     end = np.where(np.isnan(flight.end), horizon(outcome)[1], flight.end)
@@ -152,7 +152,7 @@ def asked_time(outcome: Outcome) -> np.ndarray:
 
 
 def _index(
-    outcome: Outcome,
+    outcome: Flown,
     by: str,
     per: str | Mapping[str, float],
     times: tuple[np.ndarray, np.ndarray],
@@ -176,7 +176,7 @@ def _quotas(quotas: Mapping[str, float], names: list[str]) -> np.ndarray:
     return np.array([quotas[name] for name in names], dtype=np.float64)
 
 
-def _dominant(outcome: Outcome, codes: np.ndarray, groups: int) -> tuple[pa.Array, pa.Array]:
+def _dominant(outcome: Flown, codes: np.ndarray, groups: int) -> tuple[pa.Array, pa.Array]:
     """Return each group's dominant share and the resource it is of, null where unknown."""
     first, last = horizon(outcome)
     found = []

@@ -23,7 +23,7 @@ from windtunnel.sim.metrics import bounded_slowdown, horizon
 from windtunnel.sim.observe.groups import SIZE, job_groups
 
 if TYPE_CHECKING:
-    from windtunnel.sim.outcome import Outcome
+    from windtunnel.sim.flown import Flown
 
 _COLUMNS = (
     *("p99_wait", "max_wait", "overtaken_share", "avg_overtaken"),
@@ -31,7 +31,7 @@ _COLUMNS = (
 )
 
 
-def waited(outcome: Outcome) -> np.ndarray:
+def waited(outcome: Flown) -> np.ndarray:
     """Return how long each job has waited for its first start, shape (n,), s, jobs-table order.
 
     Until the horizon where it has not started; NaN where it was not submitted by then, or rejected.
@@ -43,7 +43,7 @@ def waited(outcome: Outcome) -> np.ndarray:
     return wait
 
 
-def overtaken(outcome: Outcome) -> np.ndarray:
+def overtaken(outcome: Flown) -> np.ndarray:
     """Return by how many jobs each was overtaken, Int array (n,), jobs-table order.
 
     0 for jobs that were not submitted, or rejected. O(n log n).
@@ -94,7 +94,7 @@ def smaller_after(values: np.ndarray) -> np.ndarray:
     return result
 
 
-def starvation(outcome: Outcome, by: str = SIZE) -> pa.Table:
+def starvation(outcome: Flown, by: str = SIZE) -> pa.Table:
     """Return the tails of waiting by group of jobs.
 
     Args:
@@ -143,7 +143,7 @@ def starvation(outcome: Outcome, by: str = SIZE) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=pa.schema(fields))
 
 
-def oldest_waiting(outcome: Outcome) -> pa.Table:
+def oldest_waiting(outcome: Flown) -> pa.Table:
     """Return which job has waited longest for its first start, over time.
 
     Returns:
@@ -173,7 +173,7 @@ def oldest_waiting(outcome: Outcome) -> pa.Table:
     )
 
 
-def _submitted(outcome: Outcome) -> np.ndarray:
+def _submitted(outcome: Flown) -> np.ndarray:
     status = outcome.flight.status
     submitted: np.ndarray = (status != REJECTED) & (status != NOT_SUBMITTED)
     return submitted
