@@ -7,7 +7,7 @@ from typing import Any
 import cython
 import numpy
 
-from windtunnel.kernel.free_holds import NodeSets
+from windtunnel.kernel.node_sets import NodeSets
 
 #: Thousandths of a GPU.
 DEVICE_MILLI = cython.declare(cython.int, 1000)

@@ -9,7 +9,7 @@ import numpy
 
 from windtunnel.kernel.device_cluster import DeviceCluster
 from windtunnel.kernel.device_kinds import DeviceKinds
-from windtunnel.kernel.free_holds import NodeSets
+from windtunnel.kernel.node_sets import NodeSets
 
 #: Placements.
 BY_FIRST_FIT = cython.declare(cython.int, 0)

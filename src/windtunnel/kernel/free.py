@@ -26,8 +26,10 @@ class Free:
         changes: rises with every change: a choice of nodes holds until then.
         draws: jobs taken so far, of a state whose placement draws random numbers by it.
         place: where the last ``fit`` would put a job.
+        nodes: nodes, or pools.
     """
 
+    nodes: cython.int
     total: cython.longlong
     draws: cython.longlong
     version: cython.longlong
@@ -193,7 +195,7 @@ class Free:
 
     def num_nodes(self) -> int:
         """Return how many nodes (or pools) there are."""
-        raise NotImplementedError
+        return int(self.nodes)
 
     def add_kind(self, demand: Any) -> int:
         """Return the number of a new kind, for this state and its twins: a demand bound further."""

@@ -27,7 +27,8 @@ from windtunnel.kernel.device_scoring import (
 )
 from windtunnel.kernel.device_search import DeviceSearch, device_may_use
 from windtunnel.kernel.free import Free
-from windtunnel.kernel.free_holds import LOOK_BOTH, LOOK_OPEN, LOOK_SHOWN, Holds
+from windtunnel.kernel.free_holds import LOOK_OPEN, LOOK_SHOWN, Holds
+from windtunnel.kernel.free_on_nodes import FreeOnNodes
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import Pairs
 from windtunnel.kernel.rows import Rows
@@ -35,7 +36,7 @@ from windtunnel.kernel.rows import Rows
 
 @cython.final
 @cython.cclass
-class FreeDevices(Free):
+class FreeDevices(FreeOnNodes):
     """What is free of nodes with devices; see `windtunnel.cluster.free_devices`.
 
     ``total`` counts all free thousandths of GPUs, those of withheld nodes included, as there.
@@ -50,21 +51,18 @@ class FreeDevices(Free):
         kinds: what each kind of job asks for.
         scoring: the placement.
         room: what is free.
-        holds: what is withheld.
         search: what searches work with.
-        looks: which nodes a search looks at.
     """
 
     cluster: DeviceCluster
     kinds: DeviceKinds
     scoring: DeviceScoring
     room: DeviceRoom
-    holds: Holds
     search: DeviceSearch
-    looks: cython.int
 
     def __init__(self, problem: Any, placement: Any, access_sets: Any = ((),)) -> None:
         nodes = problem.devices
+        self.nodes = len(nodes)
         self.cluster = DeviceCluster(nodes, problem.pooled)
         self.scoring = DeviceScoring(self.cluster, placement, nodes)
         self.kinds = DeviceKinds(
@@ -82,6 +80,7 @@ class FreeDevices(Free):
     def twin(self) -> Free:
         """Return an equal state of the same cluster."""
         twin: FreeDevices = FreeDevices.__new__(FreeDevices)
+        twin.nodes = self.nodes
         twin.cluster, twin.kinds, twin.scoring = self.cluster, self.kinds, self.scoring
         twin.room, twin.holds = self.room.twin(), self.holds.twin()
         twin.place = Pairs()
@@ -93,10 +92,6 @@ class FreeDevices(Free):
     def num_kinds(self) -> int:
         """Return how many kinds of jobs there are."""
         return int(self.kinds.count)
-
-    def num_nodes(self) -> int:
-        """Return how many nodes there are."""
-        return int(self.cluster.nodes)
 
     def add_kind(self, demand: Any) -> int:
         """Return the number of a new kind, for this state and its twins."""
@@ -287,42 +282,6 @@ class FreeDevices(Free):
             return False
         return self.is_free(kind, pairs, 0, pairs.count)
 
-    # Withholding.
-
-    @compiled
-    def withhold(self, node: cython.int, group: cython.int, units: cython.longlong) -> cython.void:
-        """Hide a node's room from all but a group's jobs until it is restored as often."""
-        self.holds.add(node, group)
-        self.changes += 1
-        if self.looks != LOOK_OPEN:
-            self.holds.refresh()
-
-    @compiled
-    def restore(self, node: cython.int, group: cython.int, units: cython.longlong) -> cython.void:
-        """Undo one `withhold` of the same node for the same group."""
-        self.holds.remove(node, group)
-        self.version += 1
-        self.changes += 1
-        if self.looks != LOOK_OPEN:
-            self.holds.refresh()
-
-    @compiled
-    def open_for(self, access: cython.int) -> cython.bint:
-        """Show what is withheld for the groups of an access set alone; return if anything is."""
-        if self.looks != LOOK_OPEN:
-            self.close()
-        if self.holds.count == 0 or access == 0 or not self.holds.open_for(access):
-            return False
-        self.looks = LOOK_BOTH
-        return True
-
-    @compiled
-    def close(self) -> cython.void:
-        """Undo `open_for`."""
-        if self.looks != LOOK_OPEN:
-            self.looks = LOOK_OPEN
-            self.holds.close()
-
     # As a row: see `DeviceRoom.store`.
 
     @compiled
@@ -350,11 +309,6 @@ class FreeDevices(Free):
         at: cython.longlong
         for at in range(begin, end):
             device_footprint(self.room, self.kinds, kind, pairs.node[at], pairs.grant[at], into)
-
-    @compiled
-    def closings(self, node: cython.int, access: cython.int) -> cython.int:
-        """Return how many holds of a node are for groups that an access set does not have."""
-        return self.holds.closings(node, access)
 
     @compiled
     def copy_from(self, other: Free) -> cython.void:
@@ -391,23 +345,3 @@ class FreeDevices(Free):
     def free_units(self, node: cython.int) -> cython.longlong:
         """Return the thousandths of a node's GPUs that nobody holds, withheld or not."""
         return self.room.total[node]
-
-    @compiled
-    def is_withheld(self, node: cython.int) -> cython.bint:
-        """Return whether a node is withheld."""
-        return self.holds.times[node] != 0
-
-    @compiled
-    def holder(self, node: cython.int) -> cython.int:
-        """Return whom a node is withheld for: its oldest hold's group, 0 nobody, -1 no hold."""
-        return self.holds.holder(node)
-
-    @compiled
-    def down(self) -> cython.longlong:
-        """Return the thousandths of GPUs that nobody holds and nobody may use."""
-        at: cython.int
-        found: cython.longlong = 0
-        for at in range(self.holds.size):
-            if self.holds.is_first_of_nobody(at):
-                found += self.room.total[self.holds.node[at]]
-        return found

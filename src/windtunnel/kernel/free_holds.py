@@ -1,7 +1,4 @@
-"""`Holds`: which nodes are withheld, for whom, and which of them an access set shows.
-
-`NodeSets`: sets of nodes as bits, each set once.
-"""
+"""`Holds`: which nodes are withheld, for whom, and which of them an access set shows."""
 
 from __future__ import annotations
 
@@ -19,49 +16,6 @@ LOOK_SHOWN = cython.declare(cython.int, 1)
 LOOK_BOTH = cython.declare(cython.int, 2)
 #: The group of nodes that sleep: nobody's, too, but such a node is not down.
 HOLD_ASLEEP = cython.declare(cython.int, 1 << 20)
-
-
-@cython.final
-@cython.cclass
-class NodeSets:
-    """Sets of nodes, 64 nodes a word; states of one cluster share one of these.
-
-    Args:
-        num_nodes: nodes of the cluster.
-
-    Attributes:
-        words: 64-bit words of a set.
-        bits: the sets, one behind the other, (sets x words,).
-    """
-
-    nodes: cython.int
-    words: cython.int
-    bits: cython.longlong[::1]
-    _everywhere: object
-    _places: dict
-
-    def __init__(self, num_nodes: Any) -> None:
-        self._everywhere = (1 << num_nodes) - 1  # of an object: a C integer would overflow
-        self.nodes = num_nodes
-        self.words = (num_nodes + 63) // 64
-        self.bits = numpy.zeros(0, dtype=numpy.int64)
-        self._places = {}
-
-    def place(self, allowed: Any) -> int:
-        """Return where a set begins in ``bits``, -1 for the set of all nodes.
-
-        Args:
-            allowed: the set as a bitset; a negative number has all nodes but a few.
-        """
-        kept: Any = allowed & self._everywhere
-        if kept == self._everywhere:
-            return -1
-        if kept not in self._places:
-            old = numpy.asarray(self.bits)
-            new = numpy.frombuffer(kept.to_bytes(self.words * 8, "little"), dtype="<i8")
-            self._places[kept] = len(old)
-            self.bits = numpy.concatenate([old, new.astype(numpy.int64)])
-        return int(self._places[kept])
 
 
 @cython.final

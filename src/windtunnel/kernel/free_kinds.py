@@ -7,7 +7,8 @@ from typing import Any
 import cython
 import numpy
 
-from windtunnel.kernel.free_holds import NodeSets
+from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.node_sets import NodeSets
 
 
 @cython.final
@@ -76,6 +77,11 @@ class FreeKinds:
         self.mask[kind] = self.sets.place(demand.allowed)
         self.count += 1
         return int(kind)
+
+    @compiled
+    def allows(self, kind: cython.int, node: cython.int) -> cython.bint:
+        """Return whether jobs of a kind may use a node at all: its GPU type is acceptable."""
+        return self.mask[kind] < 0 or self.sets.has(self.mask[kind], node)
 
     def _empties(self, demand: Any) -> Any:
         """Return how many empty nodes a gang needs at least; fewer is a quick no.

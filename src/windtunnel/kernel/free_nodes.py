@@ -15,6 +15,7 @@ from windtunnel.kernel.bits import bit_at, lowest_bit, without_lowest
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.free_holds import LOOK_BOTH, LOOK_OPEN, LOOK_SHOWN, Holds
 from windtunnel.kernel.free_kinds import FreeKinds
+from windtunnel.kernel.free_on_nodes import FreeOnNodes
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import Pairs
 from windtunnel.kernel.rows import Rows
@@ -23,9 +24,8 @@ from windtunnel.kernel.rows import Rows
 MOST_LEVELS = cython.declare(cython.int, 62)
 
 
-@cython.final
 @cython.cclass
-class FreeNodes(Free):
+class FreeNodes(FreeOnNodes):
     """Free GPUs of each node; see `windtunnel.cluster.free` and `windtunnel.placements.gangs`.
 
     Args:
@@ -35,7 +35,6 @@ class FreeNodes(Free):
 
     Attributes:
         kinds: what each kind of job asks for.
-        holds: what is withheld.
         top: GPUs of the largest node.
         size: GPUs of each node, (nodes,).
         free: those that nobody holds, withheld or not.
@@ -45,18 +44,14 @@ class FreeNodes(Free):
         hidden: the same of withheld nodes, the bits of nodes alone, (rows x words,).
         levels: the rows up to ``top`` with any node, a bit each; unused where top is large.
         chosen: scratch: nodes that the gang at hand has already, as bits, (words,).
-        looks: which nodes a search looks at.
         shown_units: free GPUs of the nodes that the open access set shows.
     """
 
     kinds: FreeKinds
-    holds: Holds
-    nodes: cython.int
     words: cython.int
     tops: cython.int
     stride: cython.int
     top: cython.int
-    looks: cython.int
     spreads: cython.bint
     size: cython.int[::1]
     free: cython.int[::1]
@@ -101,23 +96,21 @@ class FreeNodes(Free):
     def twin(self) -> Free:
         """Return an equal state of the same cluster."""
         twin: FreeNodes = FreeNodes.__new__(FreeNodes)
-        twin.kinds, twin.holds = self.kinds, self.holds.twin()
-        twin.nodes, twin.words, twin.tops = self.nodes, self.words, self.tops
-        twin.stride, twin.top, twin.spreads = self.stride, self.top, self.spreads
-        twin.size = self.size
-        twin._clear()
-        twin.version = self.version
-        twin.changes = self.changes
-        twin.copy_from(self)
+        twin._share(self)
         return twin
+
+    def _share(self, other: FreeNodes) -> None:
+        """Become equal to another state, and share with it what never changes."""
+        self.kinds, self.holds, self.size = other.kinds, other.holds.twin(), other.size
+        self.nodes, self.words, self.tops = other.nodes, other.words, other.tops
+        self.stride, self.top, self.spreads = other.stride, other.top, other.spreads
+        self._clear()
+        self.version, self.changes = other.version, other.changes
+        FreeNodes.copy_from(self, other)
 
     def num_kinds(self) -> int:
         """Return how many kinds of jobs there are."""
         return int(self.kinds.count)
-
-    def num_nodes(self) -> int:
-        """Return how many nodes there are."""
-        return int(self.nodes)
 
     def add_kind(self, demand: Any) -> int:
         """Return the number of a new kind, for this state and its twins."""
@@ -383,6 +376,11 @@ class FreeNodes(Free):
         self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
     ) -> cython.bint:
         """Return whether these pairs could be taken, all together, by a job of a kind."""
+        return self.has_gpus(pairs, begin, end)
+
+    @compiled
+    def has_gpus(self, pairs: Pairs, begin: cython.longlong, end: cython.longlong) -> cython.bint:
+        """Return whether the GPUs of these pairs are free, all together, on nodes in sight."""
         at: cython.longlong
         node: cython.int
         enough: cython.bint = True
@@ -398,10 +396,7 @@ class FreeNodes(Free):
     @compiled
     def allows(self, kind: cython.int, node: cython.int) -> cython.bint:
         """Return whether jobs of a kind may use a node at all: its GPU type is acceptable."""
-        mask: cython.longlong = self.kinds.mask[kind]
-        if mask < 0:
-            return True
-        return (self.kinds.sets.bits[mask + (node >> 6)] >> (node & 63)) & 1 != 0
+        return self.kinds.allows(kind, node)
 
     @compiled
     def fits(self, kind: cython.int, pairs: Pairs) -> cython.bint:
@@ -415,63 +410,39 @@ class FreeNodes(Free):
             gpus = pairs.grant[at]
             if not 0 <= node < self.nodes or gpus < 1 or gpus > self.size[node]:
                 return False
-            if gpus % self.kinds.task[kind] != 0 or not self.allows(kind, node):
+            if gpus % self.kinds.task[kind] != 0 or not self.kinds.allows(kind, node):
                 return False
             asked += gpus
-        return asked == self.kinds.gpus[kind] and self.is_free(kind, pairs, 0, pairs.count)
+        return asked == self.kinds.gpus[kind] and self.has_gpus(pairs, 0, pairs.count)
 
     # Withholding.
 
     @compiled
-    def withhold(self, node: cython.int, group: cython.int, units: cython.longlong) -> cython.void:
-        """Hide a node's room from all but a group's jobs until it is restored as often."""
+    def hide(self, node: cython.int) -> cython.void:
+        """Count a node out that is withheld from now on."""
         gpus: cython.int = self._row_of(node)
-        if self.holds.add(node, group):
-            self._unmark(gpus, node)
-            if gpus == self.size[node]:
-                self._unmark(self.top + 1, node)
-            self.total -= gpus
-            self._set_hidden(node, -1, gpus)
-        self.changes += 1
-        if self.looks != LOOK_OPEN:
-            self._look_again()
+        self._unmark(gpus, node)
+        if gpus == self.size[node]:
+            self._unmark(self.top + 1, node)
+        self.total -= gpus
+        self._set_hidden(node, -1, gpus)
 
     @compiled
-    def restore(self, node: cython.int, group: cython.int, units: cython.longlong) -> cython.void:
-        """Undo one `withhold` of the same node for the same group."""
+    def unhide(self, node: cython.int) -> cython.void:
+        """Count a node in that is not withheld any more."""
         gpus: cython.int = self._row_of(node)
-        if self.looks != LOOK_OPEN:
-            self.total -= self.shown_units
-            self.shown_units = 0
-        if self.holds.remove(node, group):
-            self._set_hidden(node, gpus, -1)
-            self._mark(gpus, node)
-            if gpus == self.size[node]:
-                self._mark(self.top + 1, node)
-            self.total += gpus
-        self.version += 1
-        self.changes += 1
-        if self.looks != LOOK_OPEN:
-            self._look_again()
+        self._set_hidden(node, gpus, -1)
+        self._mark(gpus, node)
+        if gpus == self.size[node]:
+            self._mark(self.top + 1, node)
+        self.total += gpus
 
     @compiled
-    def open_for(self, access: cython.int) -> cython.bint:
-        """Show what is withheld for the groups of an access set alone; return if anything is."""
-        if self.looks != LOOK_OPEN:
-            self.close()
-        if self.holds.count == 0 or access == 0 or not self.holds.open_for(access):
-            return False
-        self.looks = LOOK_BOTH
-        self._look_again()
-        return True
-
-    @compiled
-    def _look_again(self) -> cython.void:
+    def look_again(self) -> cython.void:
         """Find out anew what the open access set shows, and count it in."""
         word: cython.int
         found: cython.longlong
-        self.total -= self.shown_units
-        self.shown_units = 0
+        self.look_away()
         self.holds.refresh()
         for word in range(self.words):
             found = self.holds.shown[word]
@@ -481,13 +452,10 @@ class FreeNodes(Free):
         self.total += self.shown_units
 
     @compiled
-    def close(self) -> cython.void:
-        """Undo `open_for`."""
-        if self.looks != LOOK_OPEN:
-            self.total -= self.shown_units
-            self.shown_units = 0
-            self.looks = LOOK_OPEN
-            self.holds.close()
+    def look_away(self) -> cython.void:
+        """Count out what the open access set shows."""
+        self.total -= self.shown_units
+        self.shown_units = 0
 
     # As a row: the GPUs of each node that nobody holds.
 
@@ -534,11 +502,6 @@ class FreeNodes(Free):
         return self.kinds.empties[kind] if self.kinds.gpus[kind] > 0 else 0
 
     @compiled
-    def closings(self, node: cython.int, access: cython.int) -> cython.int:
-        """Return how many holds of a node are for groups that an access set does not have."""
-        return self.holds.closings(node, access)
-
-    @compiled
     def copy_from(self, other: Free) -> cython.void:
         """Become equal to another state of the same cluster."""
         self._copy(cython.cast(FreeNodes, other))
@@ -582,28 +545,3 @@ class FreeNodes(Free):
     def free_units(self, node: cython.int) -> cython.longlong:
         """Return the GPUs of a node that nobody holds, withheld or not."""
         return self.free[node]
-
-    @compiled
-    def is_withheld(self, node: cython.int) -> cython.bint:
-        """Return whether a node is withheld."""
-        return self.holds.times[node] != 0
-
-    @compiled
-    def times_withheld(self, node: cython.int) -> cython.int:
-        """Return how often a node is withheld now."""
-        return self.holds.times[node]
-
-    @compiled
-    def holder(self, node: cython.int) -> cython.int:
-        """Return whom a node is withheld for: its oldest hold's group, 0 nobody, -1 no hold."""
-        return self.holds.holder(node)
-
-    @compiled
-    def down(self) -> cython.longlong:
-        """Return the GPUs that nobody holds and nobody may use."""
-        at: cython.int
-        found: cython.longlong = 0
-        for at in range(self.holds.size):
-            if self.holds.is_first_of_nobody(at):
-                found += self.free[self.holds.node[at]]
-        return found

@@ -41,7 +41,6 @@ class FreePool(Free):
     """
 
     kinds: FreeKinds
-    nodes: cython.int
     size: cython.longlong[::1]
     free: cython.longlong[::1]
     free_cpus: cython.longlong[::1]
@@ -80,10 +79,6 @@ class FreePool(Free):
         """Return how many kinds of jobs there are."""
         return int(self.kinds.count)
 
-    def num_nodes(self) -> int:
-        """Return how many pools there are."""
-        return int(self.nodes)
-
     def add_kind(self, demand: Any) -> int:
         """Return the number of a new kind, for this state and its twins."""
         return self.kinds.add(demand)
@@ -104,10 +99,7 @@ class FreePool(Free):
     @compiled
     def allows(self, kind: cython.int, node: cython.int) -> cython.bint:
         """Return whether jobs of a kind may use a pool at all."""
-        mask: cython.longlong = self.kinds.mask[kind]
-        if mask < 0:
-            return True
-        return (self.kinds.sets.bits[mask + (node >> 6)] >> (node & 63)) & 1 != 0
+        return self.kinds.allows(kind, node)
 
     @compiled
     def fit(self, kind: cython.int) -> cython.bint:

@@ -22,7 +22,7 @@ SHAPES_UNLIMITED = cython.declare(cython.longlong, 1 << 60)
 
 @cython.final
 @cython.cclass
-class FreeShapes(Free):
+class FreeShapes(FreeNodes):
     """What is free of each node; see `windtunnel.sim.elastic.nodes`.
 
     A shape is placed piece by piece, largest first, each on the node with the fewest free GPUs that
@@ -36,54 +36,41 @@ class FreeShapes(Free):
         cores: thousandths of cores of each node, None = not constrained.
 
     Attributes:
-        gpus: free GPUs, and what is withheld.
-        kinds: shapes.
+        shapes: what each kind of job asks for; ``kinds`` has the plain demands.
         free_cores: free thousandths of cores of each node, (nodes,).
         constrained: whether they are counted.
     """
 
-    gpus: FreeNodes
-    kinds: ShapeKinds
-    nodes: cython.int
+    shapes: ShapeKinds
     free_cores: cython.longlong[::1]
     constrained: cython.schar[::1]
 
     def __init__(
         self, problem: Any, placement: Any, access_sets: Any = ((),), cores: Any = None
     ) -> None:
-        self.gpus = FreeNodes(problem, placement, access_sets)
-        self.nodes = self.gpus.nodes
-        self.kinds = ShapeKinds(self.gpus.top, self.gpus.num_kinds())
+        super().__init__(problem, placement, access_sets)
+        self.shapes = ShapeKinds(self.top, self.kinds.count)
         limits = [None] * self.nodes if cores is None else list(cores)
         self.free_cores = numpy.array(
             [SHAPES_UNLIMITED if limit is None else limit for limit in limits], dtype=numpy.int64
         )
         self.constrained = numpy.array([limit is not None for limit in limits], dtype=numpy.int8)
-        self.place = self.gpus.place
-        self._count()
 
     def twin(self) -> Free:
         """Return an equal state of the same cluster."""
         twin: FreeShapes = FreeShapes.__new__(FreeShapes)
-        twin.gpus = cython.cast(FreeNodes, self.gpus.twin())
-        twin.nodes, twin.kinds = self.nodes, self.kinds
+        twin.shapes, twin.constrained = self.shapes, self.constrained
         twin.free_cores = numpy.array(self.free_cores)
-        twin.constrained = self.constrained
-        twin.place = twin.gpus.place
-        twin._count()
+        twin._share(self)
         return twin
 
     def num_kinds(self) -> int:
         """Return how many kinds of jobs there are."""
-        return int(self.kinds.count)
-
-    def num_nodes(self) -> int:
-        """Return how many nodes there are."""
-        return int(self.nodes)
+        return int(self.shapes.count)
 
     def add_kind(self, demand: Any) -> int:
         """Return the number of a new kind that asks for a plain number of GPUs."""
-        return self.kinds.add(self.gpus.add_kind(demand), (), 0, -1)
+        return self.shapes.add(self.kinds.add(demand), (), 0, -1)
 
     def add_shape(self, shape: Any, num_cpus: Any, allowed: Any = -1) -> int:
         """Return the number of a new kind, for this state and its twins.
@@ -93,86 +80,70 @@ class FreeShapes(Free):
             num_cpus: CPU cores of the whole gang, spread over the nodes as its GPUs are.
             allowed: bitset of the nodes that it may use; -1 = all.
         """
-        return self.kinds.add(-1, shape, num_cpus, self.gpus.kinds.sets.place(allowed))
-
-    def free_by_node(self) -> numpy.ndarray:
-        """Return the free GPUs of each node, 0 where it is hidden, Int64 array (nodes,)."""
-        return self.gpus.free_by_node()
-
-    def held(self) -> list:
-        """Return what is withheld, the oldest first: (node, group it is held for) pairs."""
-        return self.gpus.holds.listed()
+        return self.shapes.add(-1, shape, num_cpus, self.kinds.sets.place(allowed))
 
     def cores_by_node(self) -> numpy.ndarray:
         """Return the free thousandths of cores of each node, 2**60 where not constrained."""
         return numpy.array(self.free_cores)
 
     @compiled
-    def _count(self) -> cython.void:
-        """Note what the GPUs' own state counts."""
-        self.total = self.gpus.total
-        self.version = self.gpus.version
-        self.changes = self.gpus.changes
-        self.draws = self.gpus.draws
-
-    @compiled
     def _cores(self, kind: cython.int, gpus: cython.longlong) -> cython.longlong:
         """Return the thousandths of cores that a kind has beside so many of its GPUs."""
-        return self.kinds.cores[kind * (self.kinds.top + 1) + gpus]
+        return self.shapes.cores[kind * (self.shapes.top + 1) + gpus]
 
     # Searching.
 
     @compiled
     def fit(self, kind: cython.int) -> cython.bint:
         """Return whether a job of a kind fits now, and write where into ``place``."""
-        if self.kinds.plain_of[kind] >= 0:
-            return self.gpus.fit(self.kinds.plain_of[kind])
-        if self.gpus.looks != LOOK_OPEN:
+        if self.shapes.plain_of[kind] >= 0:
+            return FreeNodes.fit(self, self.shapes.plain_of[kind])
+        if self.looks != LOOK_OPEN:
             # What the job's reservations have goes first.
-            self.gpus.looks = LOOK_SHOWN
-            if self._fit(kind):
-                self.gpus.looks = LOOK_BOTH
+            self.looks = LOOK_SHOWN
+            if self._fit_shape(kind):
+                self.looks = LOOK_BOTH
                 return True
-            self.gpus.looks = LOOK_BOTH
-        return self._fit(kind)
+            self.looks = LOOK_BOTH
+        return self._fit_shape(kind)
 
     @compiled
-    def _fit(self, kind: cython.int) -> cython.bint:
+    def _fit_shape(self, kind: cython.int) -> cython.bint:
         at: cython.longlong
         piece: cython.int
         node: cython.int
         fits: cython.bint = True
         self.place.count = 0
-        for piece in range(self.kinds.begin[kind], self.kinds.begin[kind + 1]):
-            node = self._pick(kind, self.kinds.piece[piece])
+        for piece in range(self.shapes.begin[kind], self.shapes.begin[kind + 1]):
+            node = self._pick_piece(kind, self.shapes.piece[piece])
             if node < 0:
                 fits = False
                 break
-            self.place.add(node, self.kinds.piece[piece])
-            self.gpus.chosen[node >> 6] |= bit_at(node & 63)
+            self.place.add(node, self.shapes.piece[piece])
+            self.chosen[node >> 6] |= bit_at(node & 63)
         for at in range(self.place.count):
-            self.gpus.chosen[self.place.node[at] >> 6] = 0
+            self.chosen[self.place.node[at] >> 6] = 0
         if not fits:
             self.place.count = 0
         return fits
 
     @compiled
-    def _pick(self, kind: cython.int, gpus: cython.int) -> cython.int:
+    def _pick_piece(self, kind: cython.int, gpus: cython.int) -> cython.int:
         """Return the node for one piece, -1 if none has room."""
         row: cython.int
         word: cython.int
         node: cython.int
         found: cython.longlong
         cores: cython.longlong
-        mask: cython.longlong = self.kinds.mask[kind]
-        if gpus > self.gpus.top:
+        mask: cython.longlong = self.shapes.mask[kind]
+        if gpus > self.top:
             return -1
         cores = self._cores(kind, gpus)
-        for row in range(gpus, self.gpus.top + 1):
-            for word in range(self.gpus.words):
-                found = self.gpus._seen(row, word)
+        for row in range(gpus, self.top + 1):
+            for word in range(self.words):
+                found = self._seen(row, word)
                 if mask >= 0:
-                    found &= self.gpus.kinds.sets.bits[mask + word]
+                    found &= self.kinds.sets.bits[mask + word]
                 while found != 0:
                     node = (word << 6) + lowest_bit(found)
                     found = without_lowest(found)
@@ -192,7 +163,7 @@ class FreeShapes(Free):
         sign: cython.int,
     ) -> cython.void:
         at: cython.longlong
-        if self.kinds.plain_of[kind] >= 0:
+        if self.shapes.plain_of[kind] >= 0:
             return
         for at in range(begin, end):
             if self.constrained[pairs.node[at]]:
@@ -204,8 +175,7 @@ class FreeShapes(Free):
     ) -> cython.void:
         """Take GPUs and cores that are free."""
         self._move_cores(kind, pairs, begin, end, -1)
-        self.gpus.take(kind, pairs, begin, end)
-        self._count()
+        FreeNodes.take(self, kind, pairs, begin, end)
 
     @compiled
     def give(
@@ -213,8 +183,7 @@ class FreeShapes(Free):
     ) -> cython.void:
         """Give back what `take` took."""
         self._move_cores(kind, pairs, begin, end, 1)
-        self.gpus.give(kind, pairs, begin, end)
-        self._count()
+        FreeNodes.give(self, kind, pairs, begin, end)
 
     @compiled
     def is_free(
@@ -228,15 +197,15 @@ class FreeShapes(Free):
             if self.free_cores[pairs.node[at]] < 0:
                 enough = False
         self._move_cores(kind, pairs, begin, end, 1)
-        return enough and self.gpus.is_free(kind, pairs, begin, end)
+        return enough and self.has_gpus(pairs, begin, end)
 
     @compiled
     def allows(self, kind: cython.int, node: cython.int) -> cython.bint:
         """Return whether jobs of a kind may use a node at all."""
-        mask: cython.longlong = self.kinds.mask[kind]
-        if self.kinds.plain_of[kind] >= 0:
-            return self.gpus.allows(self.kinds.plain_of[kind], node)
-        return mask < 0 or (self.gpus.kinds.sets.bits[mask + (node >> 6)] >> (node & 63)) & 1 != 0
+        mask: cython.longlong = self.shapes.mask[kind]
+        if self.shapes.plain_of[kind] >= 0:
+            return FreeNodes.allows(self, self.shapes.plain_of[kind], node)
+        return mask < 0 or self.kinds.sets.has(mask, node)
 
     @compiled
     def fits(self, kind: cython.int, pairs: Pairs) -> cython.bint:
@@ -244,10 +213,10 @@ class FreeShapes(Free):
         at: cython.longlong
         other: cython.longlong
         node: cython.int
-        first: cython.longlong = self.kinds.begin[kind]
-        if self.kinds.plain_of[kind] >= 0:
-            return self.gpus.fits(self.kinds.plain_of[kind], pairs)
-        if pairs.count != self.kinds.begin[kind + 1] - first:
+        first: cython.longlong = self.shapes.begin[kind]
+        if self.shapes.plain_of[kind] >= 0:
+            return FreeNodes.fits(self, self.shapes.plain_of[kind], pairs)
+        if pairs.count != self.shapes.begin[kind + 1] - first:
             return False
         for at in range(pairs.count):
             node = pairs.node[at]
@@ -258,7 +227,7 @@ class FreeShapes(Free):
                     return False
             if self._pieces_of(kind, pairs.grant[at]) != self._grants_of(pairs, pairs.grant[at]):
                 return False
-            if pairs.grant[at] > self.kinds.top:
+            if pairs.grant[at] > self.shapes.top:
                 return False
         return self.is_free(kind, pairs, 0, pairs.count)
 
@@ -267,8 +236,8 @@ class FreeShapes(Free):
         """Return how many of a shape's pieces have so many GPUs."""
         piece: cython.int
         found: cython.int = 0
-        for piece in range(self.kinds.begin[kind], self.kinds.begin[kind + 1]):
-            if self.kinds.piece[piece] == gpus:
+        for piece in range(self.shapes.begin[kind], self.shapes.begin[kind + 1]):
+            if self.shapes.piece[piece] == gpus:
                 found += 1
         return found
 
@@ -282,76 +251,29 @@ class FreeShapes(Free):
                 found += 1
         return found
 
-    # Withholding, and other states: as of the GPUs.
-
-    @compiled
-    def withhold(self, node: cython.int, group: cython.int, units: cython.longlong) -> cython.void:
-        """Hide a node's room from all but a group's jobs until it is restored as often."""
-        self.gpus.withhold(node, group, units)
-        self._count()
-
-    @compiled
-    def restore(self, node: cython.int, group: cython.int, units: cython.longlong) -> cython.void:
-        """Undo one `withhold` of the same node for the same group."""
-        self.gpus.restore(node, group, units)
-        self._count()
-
-    @compiled
-    def open_for(self, access: cython.int) -> cython.bint:
-        """Show what is withheld for the groups of an access set alone; return if anything is."""
-        shows: cython.bint = self.gpus.open_for(access)
-        self._count()
-        return shows
-
-    @compiled
-    def close(self) -> cython.void:
-        """Undo `open_for`."""
-        self.gpus.close()
-        self._count()
+    # Other states.
 
     @compiled
     def copy_from(self, other: Free) -> cython.void:
         """Become equal to another state of the same cluster."""
-        self._copy(cython.cast(FreeShapes, other))
+        FreeNodes.copy_from(self, other)
+        self._copy_cores(cython.cast(FreeShapes, other))
 
     @compiled
-    def _copy(self, other: FreeShapes) -> cython.void:
-        self.gpus._copy(other.gpus)
+    def _copy_cores(self, other: FreeShapes) -> cython.void:
         self.free_cores[:] = other.free_cores
-        self._count()
 
     @compiled
     def meet(self, other: Free) -> cython.void:
         """Keep on each node only what is free in another state, too."""
-        self._meet(cython.cast(FreeShapes, other))
+        FreeNodes.meet(self, other)
+        self._meet_cores(cython.cast(FreeShapes, other))
 
     @compiled
-    def _meet(self, other: FreeShapes) -> cython.void:
+    def _meet_cores(self, other: FreeShapes) -> cython.void:
         node: cython.int
-        self.gpus._meet(other.gpus)
         for node in range(self.nodes):
             self.free_cores[node] = min(self.free_cores[node], other.free_cores[node])
-        self._count()
-
-    @compiled
-    def free_units(self, node: cython.int) -> cython.longlong:
-        """Return the GPUs of a node that nobody holds, withheld or not."""
-        return self.gpus.free_units(node)
-
-    @compiled
-    def is_withheld(self, node: cython.int) -> cython.bint:
-        """Return whether a node is withheld."""
-        return self.gpus.is_withheld(node)
-
-    @compiled
-    def holder(self, node: cython.int) -> cython.int:
-        """Return whom a node is withheld for: its oldest hold's group, 0 nobody, -1 no hold."""
-        return self.gpus.holder(node)
-
-    @compiled
-    def down(self) -> cython.longlong:
-        """Return the GPUs that nobody holds and nobody may use."""
-        return self.gpus.down()
 
     # As a row: two columns a node, its GPUs and its thousandths of cores.
 
@@ -366,7 +288,7 @@ class FreeShapes(Free):
         node: cython.int
         at: cython.longlong = row * rows.columns
         for node in range(self.nodes):
-            rows.cell[at + 2 * node] = self.gpus.free[node]
+            rows.cell[at + 2 * node] = self.free[node]
             rows.cell[at + 2 * node + 1] = self.free_cores[node]
 
     @compiled
@@ -377,10 +299,9 @@ class FreeShapes(Free):
         at: cython.longlong = row * rows.columns
         for node in range(self.nodes):
             gpus = cython.cast(cython.int, max(rows.cell[at + 2 * node], 0))
-            if gpus != self.gpus.free[node]:
-                self.gpus._set_free(node, gpus)
+            if gpus != self.free[node]:
+                self._set_free(node, gpus)
             self.free_cores[node] = rows.cell[at + 2 * node + 1]
-        self._count()
 
     @compiled
     def footprint(
@@ -391,28 +312,28 @@ class FreeShapes(Free):
         at: cython.longlong
         for at in range(begin, end):
             into.add(2 * pairs.node[at], pairs.grant[at])
-            if self.kinds.plain_of[kind] < 0 and self.constrained[pairs.node[at]]:
+            if self.shapes.plain_of[kind] < 0 and self.constrained[pairs.node[at]]:
                 into.add(2 * pairs.node[at] + 1, self._cores(kind, pairs.grant[at]))
 
     @compiled
     def is_single(self, kind: cython.int) -> cython.bint:
         """Return whether a job of a kind fits exactly where one node has enough."""
-        if self.kinds.plain_of[kind] >= 0:
-            return self.gpus.is_single(self.kinds.plain_of[kind])
-        return self.kinds.begin[kind + 1] - self.kinds.begin[kind] == 1
+        if self.shapes.plain_of[kind] >= 0:
+            return FreeNodes.is_single(self, self.shapes.plain_of[kind])
+        return self.shapes.begin[kind + 1] - self.shapes.begin[kind] == 1
 
     @compiled
     def need(self, kind: cython.int, column: cython.int) -> cython.longlong:
         """Return the GPUs (0) or thousandths of cores (1) that a job of a single kind needs."""
         gpus: cython.longlong
-        if self.kinds.plain_of[kind] >= 0:
-            return self.gpus.need(self.kinds.plain_of[kind], 0) if column == 0 else 0
-        gpus = self.kinds.piece[self.kinds.begin[kind]]
-        if column == 0 or gpus > self.kinds.top:
+        if self.shapes.plain_of[kind] >= 0:
+            return FreeNodes.need(self, self.shapes.plain_of[kind], 0) if column == 0 else 0
+        gpus = self.shapes.piece[self.shapes.begin[kind]]
+        if column == 0 or gpus > self.shapes.top:
             return gpus
         return self._cores(kind, gpus)
 
     @compiled
-    def closings(self, node: cython.int, access: cython.int) -> cython.int:
-        """Return how many holds of a node are for groups that an access set does not have."""
-        return self.gpus.closings(node, access)
+    def idle_need(self, kind: cython.int) -> cython.longlong:
+        """Return how many columns must be as in an empty row at least: nothing is known of it."""
+        return 0
