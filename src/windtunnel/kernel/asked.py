@@ -10,6 +10,7 @@ import cython
 import numpy
 
 from windtunnel.kernel.admission import Admission
+from windtunnel.kernel.job_list import JobList
 from windtunnel.kernel.job_views import JobViews
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.rules import Rule
@@ -20,42 +21,6 @@ from windtunnel.kernel.state import State
 ASKED_KNOWN = cython.declare(cython.int, 0)
 ASKED_TAKEN_OFF = cython.declare(cython.int, 1)
 ASKED_FAILED = cython.declare(cython.int, 2)
-
-
-@cython.final
-@cython.cclass
-class Notes:
-    """A growing list of jobs."""
-
-    count: cython.longlong
-    room: cython.longlong
-    job: cython.int[::1]
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.room = 64
-        self.job = numpy.empty(self.room, dtype=numpy.int32)
-
-    def _grow(self) -> None:
-        self.room = 2 * self.room
-        self.job = numpy.resize(numpy.asarray(self.job), self.room)
-
-    @compiled
-    def add(self, job: cython.int) -> cython.void:
-        """Append a job."""
-        if self.count == self.room:
-            with cython.gil:
-                self._grow()
-        self.job[self.count] = job
-        self.count += 1
-
-    def views(self, views: JobViews) -> list:
-        """Return the jobs' views, in order."""
-        at: cython.longlong
-        found: list = []
-        for at in range(self.count):
-            found.append(views.of(self.job[at]))
-        return found
 
 
 @cython.final
@@ -77,10 +42,10 @@ class Asked(Rule):
     """
 
     views: JobViews
-    arrived: Notes
-    over: Notes
-    stopped: Notes
-    off: Notes
+    arrived: JobList
+    over: JobList
+    stopped: JobList
+    off: JobList
     came_at: cython.longlong[::1]
     serial: cython.longlong
     noted: cython.char[::1]
@@ -90,8 +55,8 @@ class Asked(Rule):
         Rule.__init__(self, state, admission)
         count = max(state.num_jobs, 1)
         self.views = views
-        self.arrived, self.over = Notes(), Notes()
-        self.stopped, self.off = Notes(), Notes()
+        self.arrived, self.over = JobList(), JobList()
+        self.stopped, self.off = JobList(), JobList()
         self.came_at = numpy.zeros(count, dtype=numpy.int64)
         self.serial = 0
         self.noted = numpy.zeros(count, dtype=numpy.int8)

@@ -331,15 +331,11 @@ class EasyRule(Rule):
     @compiled
     def _release(self, job: cython.int) -> cython.void:
         """Let a running job be gone beside the head."""
-        stay: cython.int = self.state.stay[job]
         if self.state.has_power:
             self.drawn -= self.state.power.floor[job]
         if self.state.has_mates and self._leaves_first(job):
             return  # the room is free when the other has left, too
-        self.beside.give(
-            self.state.held_kind[job], self.state.log, self.state.stay_first[stay],
-            self.state.stay_last(stay),
-        )  # fmt: skip
+        self.state.give_place(self.beside, job)
 
     @compiled
     def _leaves_first(self, job: cython.int) -> cython.bint:

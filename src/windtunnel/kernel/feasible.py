@@ -447,21 +447,13 @@ class Feasible(Preemption):
 
     @compiled
     def _give(self, job: cython.int) -> cython.void:
-        stay: cython.int = self.state.stay[job]
-        self.free.give(
-            self.state.held_kind[job], self.state.log, self.state.stay_first[stay],
-            self.state.stay_last(stay),
-        )  # fmt: skip
+        self.state.give_place(self.free, job)
         if self.state.has_power:
             self.spare += self.state.power.floor[job]
 
     @compiled
     def _take_back(self, job: cython.int) -> cython.void:
-        stay: cython.int = self.state.stay[job]
-        self.free.take(
-            self.state.held_kind[job], self.state.log, self.state.stay_first[stay],
-            self.state.stay_last(stay),
-        )  # fmt: skip
+        self.state.take_place(self.free, job)
         if self.state.has_power:
             self.spare -= self.state.power.floor[job]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import cython
 import numpy
 
+from windtunnel.kernel.job_list import JobList
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import Pairs
 from windtunnel.kernel.state import STATE_FINISHED, STATE_RUNNING, State
@@ -119,6 +120,14 @@ class JobViews:
     def view(self, job: int) -> JobView:
         """Return a job's view."""
         return self.of(job)
+
+    def listed(self, jobs: JobList) -> list:
+        """Return the views of some jobs, in order."""
+        at: cython.int
+        found: list = []
+        for at in range(jobs.count):
+            found.append(self.of(jobs.job[at]))
+        return found
 
     def forget(self, job: int) -> None:
         """Let a job that is over have no view any more."""

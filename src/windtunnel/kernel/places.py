@@ -195,15 +195,5 @@ class Search:
                 self.spared += self.state.power.floor[job]
             mate = self.state.mate[job] if self.state.has_mates else -1
             if mate < 0 or (mate > job and mate in gone):
-                self._give(job)
+                self.state.give_place(self.spare, job)
         return self.spare
-
-    @compiled
-    def _give(self, job: cython.int) -> cython.void:
-        stay: cython.int = self.state.stay[job]
-        self.spare.give(
-            self.state.held_kind[job],
-            self.state.log,
-            self.state.stay_first[stay],
-            self.state.stay_last(stay),
-        )

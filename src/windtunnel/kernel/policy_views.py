@@ -99,7 +99,7 @@ class QueueView:
 
         They arrived, or something stopped them (`ClusterView.interrupted`).
         """
-        return self.deciding.asked.arrived.views(self.deciding.views)
+        return self.deciding.views.listed(self.deciding.asked.arrived)
 
     @property
     def startable(self) -> QueueWalk:
@@ -218,7 +218,7 @@ class ClusterView:
 
         One that failed at its end and is to go on arrives again.
         """
-        return self.deciding.asked.over.views(self.deciding.views)
+        return self.deciding.views.listed(self.deciding.asked.over)
 
     @property
     def interrupted(self) -> list:
@@ -226,7 +226,7 @@ class ClusterView:
 
         They wait again, and stand in ``queue.arrived``.
         """
-        return self.deciding.asked.stopped.views(self.deciding.views)
+        return self.deciding.views.listed(self.deciding.asked.stopped)
 
     def where(self, job: object) -> list | None:
         """Return where a job runs, or None if it waits."""

@@ -251,25 +251,13 @@ class QuotaVictims:
 
     @compiled
     def _give(self, job: cython.int) -> cython.void:
-        stay: cython.int = self.state.stay[job]
-        self.spare.give(
-            self.state.held_kind[job],
-            self.state.log,
-            self.state.stay_first[stay],
-            self.state.stay_last(stay),
-        )
+        self.state.give_place(self.spare, job)
         if self.state.has_power:
             self.spared += self.state.power.floor[job]
 
     @compiled
     def _take_back(self, job: cython.int) -> cython.void:
-        stay: cython.int = self.state.stay[job]
-        self.spare.take(
-            self.state.held_kind[job],
-            self.state.log,
-            self.state.stay_first[stay],
-            self.state.stay_last(stay),
-        )
+        self.state.take_place(self.spare, job)
         if self.state.has_power:
             self.spared -= self.state.power.floor[job]
 

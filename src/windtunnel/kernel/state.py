@@ -532,11 +532,22 @@ class State:
     # Leave.
 
     @compiled
+    def give_place(self, free: Free, job: cython.int) -> cython.void:
+        """Give what a running job holds back to a free state of this cluster."""
+        stay: cython.int = self.stay[job]
+        free.give(self.held_kind[job], self.log, self.stay_first[stay], self.stay_last(stay))
+
+    @compiled
+    def take_place(self, free: Free, job: cython.int) -> cython.void:
+        """Take what a running job holds from a free state of this cluster."""
+        stay: cython.int = self.stay[job]
+        free.take(self.held_kind[job], self.log, self.stay_first[stay], self.stay_last(stay))
+
+    @compiled
     def _leave(self, job: cython.int) -> cython.void:
         """Take a running job off its GPUs; what becomes of its work has been seen to."""
         stay: cython.int = self.stay[job]
         self.stay_end[stay] = self.now
-        self.stay[job] = -1
         self.status[job] = STATE_HELD
         self.num_running -= 1
         if self.preceding[job] >= 0:
@@ -557,9 +568,8 @@ class State:
             self.mate[job] = -1
             self.free.version += 1  # what it drew is free, if nothing else
         else:
-            self.free.give(
-                self.held_kind[job], self.log, self.stay_first[stay], self.stay_last(stay)
-            )
+            self.give_place(self.free, job)
+        self.stay[job] = -1
         if self.keeps_left:
             self.run_before[job] += self.now - self.stay_start[stay]
         if self.has_pace:
