@@ -20,6 +20,11 @@ REQUESTS = (
     *(("steep", 1, "ga"), ("steep", 4, "zero-dp"), ("steep", 4, "ga"), ("steep", 8, "ga")),
     *(("offload", 1, "zero-offload"), ("offload", 2, "zero-offload"), ("unheard", 3, None)),
 )
+#: Where options go: best fit half the time.
+PLACEMENTS = (
+    *("best_fit", "best_fit", "best_fit", "best_fit", "best_fit", "spread", "first_fit", "random"),
+    *("fgd", "gpu_clustering", "least_idle:ties=random", "spread:topology=rack", "dot_prod"),
+)
 #: Options that elastic runs have no use for.
 _WITHOUT = ("queueing", "preemption", "restore_time")
 
@@ -79,5 +84,6 @@ def elastic_composed(seed: int) -> Composed:
         "models": MODELS,
         "penalty": pick.choice((0.0, 1.0, {"steep": 3.0, "offload": 0.5, "": 2.0})),
     }
+    case.options["placement"] = pick.choice(PLACEMENTS)
     case.seed, case.cluster, case.policy = seed, CLUSTER, pick.choice(POLICIES)
     return case

@@ -47,7 +47,7 @@ class Row:
 
 @cache
 def table() -> tuple[Row, ...]:
-    """Return the rows of the page, those that are not built yet included."""
+    """Return the rows of the page."""
     page = PAGE.read_text(encoding="utf-8")
     section = page.split(HEADING, 1)[1].split("\n## ", 1)[0]
     rows: list[Row] = []
@@ -119,6 +119,7 @@ MEANING: dict[str, Callable[[Cell], bool]] = {
     "placement=pool": _placed("pool"),
     "placement=fgd": _placed("fgd"),
     "placement=gpu_packing": _placed("gpu_packing"),
+    "gang=fill": lambda cell: "gang=fill" in cell.placement,
     "topology": lambda cell: "topology=" in cell.placement,
     "a cluster without nodes": lambda cell: cell.placement == NO_NODES,
     "a cluster without nodes_per_rack": lambda cell: not cell.has_racks,
@@ -144,6 +145,7 @@ MEANING: dict[str, Callable[[Cell], bool]] = {
         "estimate" not in cell.jobs
         and (_plans_with_recorded(cell) or cell.policy == "sjf-estimate")
     ),
+    "policies of tier 3": lambda cell: cell.kind.tier == 3,
     "policies with elastic = True": lambda cell: cell.kind.elastic,
     "gavel:…": lambda cell: cell.policy.startswith("gavel:"),
     "gavel:allox": lambda cell: cell.policy == "gavel:allox",
@@ -157,7 +159,6 @@ MEANING: dict[str, Callable[[Cell], bool]] = {
     "save_time": _option("save_time", 0.0),
     "restore_time": _option("restore_time", 0.0),
     "placement": lambda cell: cell.placement not in (NO_NODES, "best_fit", "pool"),
-    "placements that score nodes (all but best_fit and spread)": lambda cell: cell.scored,
     "compat=pai": _option("compat"),
     "any policy but a static order that does not preempt": lambda cell: not _is_pai_policy(cell),
     "any queueing but skip": lambda cell: cell.rule not in (None, "skip"),

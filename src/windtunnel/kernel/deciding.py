@@ -367,6 +367,11 @@ class Deciding:
         return self.state.now
 
     @property
+    def stays(self) -> int:
+        """Stays begun so far; seeds what is random in the next placement."""
+        return self.state.num_stays
+
+    @property
     def company(self) -> list:
         """Stays on the GPUs of others: pairs of its number and the other's, in order of start."""
         return self.shared

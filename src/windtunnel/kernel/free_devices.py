@@ -10,7 +10,7 @@ from typing import Any
 import cython
 import numpy
 
-from windtunnel.kernel.bits import count_bits
+from windtunnel.kernel.bits import bit_at, count_bits
 from windtunnel.kernel.device_cluster import DeviceCluster
 from windtunnel.kernel.device_draws import device_mix
 from windtunnel.kernel.device_gangs import device_put, device_put_filling, device_put_gang
@@ -162,14 +162,19 @@ class FreeDevices(FreeOnNodes):
             return True
         if not self._sums_allow(kind):
             return False
-        if self.scoring.code == BY_RANDOM or self.scoring.ties == TIES_BY_DRAW:
-            self.scoring.draw = device_mix(
-                self.scoring.seed + cython.cast(cython.ulonglong, self.draws)
-            )
+        self._draw()
         # What the job's reservations have goes first.
         if self.looks != LOOK_OPEN and self._fit(kind, LOOK_SHOWN):
             return True
         return self._fit(kind, self.looks)
+
+    @compiled
+    def _draw(self) -> cython.void:
+        """Draw anew for the next job, of a placement to which chance matters."""
+        if self.scoring.code == BY_RANDOM or self.scoring.ties == TIES_BY_DRAW:
+            self.scoring.draw = device_mix(
+                self.scoring.seed + cython.cast(cython.ulonglong, self.draws)
+            )
 
     @compiled
     def _fit(self, kind: cython.int, looks: cython.int) -> cython.bint:
@@ -192,6 +197,66 @@ class FreeDevices(FreeOnNodes):
         if not fits:
             self.place.count = 0
         return fits
+
+    # For shapes (`windtunnel.kernel.free_shapes`), whose pieces are tasks of whole GPUs.
+
+    @compiled
+    def best(self, kind: cython.int) -> cython.int:
+        """Return the node in sight (``room.within``) that scores best for one task, or -1."""
+        self._draw()
+        return self.search.best(kind, 1)
+
+    @compiled
+    def rack_by_free(self, place: cython.int) -> cython.int:
+        """Return the rack at a place in the order of free GPUs, the fewest first, then by index."""
+        rack: cython.int
+        other: cython.int
+        before: cython.int
+        for rack in range(self.cluster.racks):
+            before = 0
+            for other in range(self.cluster.racks):
+                if self._rack_free(other) < self._rack_free(rack) or (
+                    other < rack and self._rack_free(other) == self._rack_free(rack)
+                ):
+                    before += 1
+            if before == place:
+                return rack
+        return -1
+
+    @compiled
+    def _rack_free(self, rack: cython.int) -> cython.longlong:
+        at: cython.int
+        free: cython.longlong = 0
+        for at in range(self.cluster.rack_begin[rack], self.cluster.rack_begin[rack + 1]):
+            free += self.room.total[self.cluster.rack_node[at]]
+        return free
+
+    @compiled
+    def look_in_rack(self, rack: cython.int) -> cython.void:
+        """Let the search look past all nodes in sight that are not in a rack."""
+        at: cython.int
+        which: cython.int
+        other: cython.int
+        for other in range(self.cluster.racks):
+            if other != rack:
+                for at in range(self.cluster.rack_begin[other], self.cluster.rack_begin[other + 1]):
+                    which = self.cluster.rack_node[at]
+                    self.room.look_past(which)
+
+    @compiled
+    def first_devices(
+        self, which: cython.int, count: cython.longlong, idle: cython.bint
+    ) -> cython.longlong:
+        """Return the first so many devices of a node that are idle, or that are not, as bits."""
+        device: cython.int
+        found: cython.longlong = 0
+        for device in range(self.cluster.gpus[which]):
+            if count > 0 and idle == (
+                self.room.devices[which * self.cluster.each + device] == DEVICE_MILLI
+            ):
+                found |= bit_at(device)
+                count -= 1
+        return found
 
     # Changing.
 

@@ -9,11 +9,11 @@ import numpy
 
 from windtunnel.kernel.bits import bit_at, lowest_bit, without_lowest
 from windtunnel.kernel.free import Free
+from windtunnel.kernel.free_devices import FreeDevices
 from windtunnel.kernel.free_holds import LOOK_BOTH, LOOK_OPEN, LOOK_SHOWN
 from windtunnel.kernel.free_nodes import FreeNodes
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import Pairs
-from windtunnel.kernel.rows import Rows
 from windtunnel.kernel.shape_kinds import ShapeKinds
 
 #: Free cores of a node on which they are not constrained.
@@ -26,30 +26,45 @@ class FreeShapes(FreeNodes):
     """What is free of each node; see `windtunnel.sim.elastic.nodes`.
 
     A shape is placed piece by piece, largest first, each on the node with the fewest free GPUs that
-    suffice, then the lowest index; no two pieces share a node, and each piece gets its part of the
-    gang's cores. The first kinds are the problem's demands, plain numbers of GPUs without cores.
+    suffice, then the lowest index, or on the one that scores best (`scored`); no two pieces share a
+    node, and each piece gets its part of the gang's cores. The first kinds are the problem's
+    demands, plain numbers of GPUs without cores. Nothing plans with such states: the policies of
+    elastic jobs decide by themselves.
 
     Args:
         problem: jobs and cluster, with nodes and whole GPUs.
         placement: where plain numbers of GPUs go: ``best_fit`` or ``spread``.
         access_sets: reservations of each access set; set 0 has none.
         cores: thousandths of cores of each node, None = not constrained.
+        scored: the same nodes with devices, all free, whose placement picks the node of each piece;
+            None = best fit.
 
     Attributes:
         shapes: what each kind of job asks for; ``kinds`` has the plain demands.
         free_cores: free thousandths of cores of each node, (nodes,).
         constrained: whether they are counted.
+        scored: what is free, as `FreeDevices`. Which GPUs of a node a job has is not told: it takes
+            the first that are idle, and gives back the first that are not.
     """
 
     shapes: ShapeKinds
+    scored: FreeDevices
+    grant: Pairs
     free_cores: cython.longlong[::1]
     constrained: cython.schar[::1]
 
     def __init__(
-        self, problem: Any, placement: Any, access_sets: Any = ((),), cores: Any = None
+        self,
+        problem: Any,
+        placement: Any,
+        access_sets: Any = ((),),
+        cores: Any = None,
+        scored: Any = None,
     ) -> None:
         super().__init__(problem, placement, access_sets)
         self.shapes = ShapeKinds(self.top, self.kinds.count)
+        self.scored = scored
+        self.grant = Pairs()
         limits = [None] * self.nodes if cores is None else list(cores)
         self.free_cores = numpy.array(
             [SHAPES_UNLIMITED if limit is None else limit for limit in limits], dtype=numpy.int64
@@ -61,6 +76,8 @@ class FreeShapes(FreeNodes):
         twin: FreeShapes = FreeShapes.__new__(FreeShapes)
         twin.shapes, twin.constrained = self.shapes, self.constrained
         twin.free_cores = numpy.array(self.free_cores)
+        twin.scored = None if self.scored is None else self.scored.twin()
+        twin.grant = Pairs()
         twin._share(self)
         return twin
 
@@ -72,15 +89,18 @@ class FreeShapes(FreeNodes):
         """Return the number of a new kind that asks for a plain number of GPUs."""
         return self.shapes.add(self.kinds.add(demand), (), 0, -1)
 
-    def add_shape(self, shape: Any, num_cpus: Any, allowed: Any = -1) -> int:
+    def add_shape(self, shape: Any, num_cpus: Any, allowed: Any = -1, pieces: Any = ()) -> int:
         """Return the number of a new kind, for this state and its twins.
 
         Args:
             shape: GPUs on each node, largest first.
             num_cpus: CPU cores of the whole gang, spread over the nodes as its GPUs are.
             allowed: bitset of the nodes that it may use; -1 = all.
+            pieces: what each piece asks for (`windtunnel.cluster.devices.DeviceDemand`), of a
+                placement that scores nodes.
         """
-        return self.shapes.add(-1, shape, num_cpus, self.kinds.sets.place(allowed))
+        scored = [self.scored.add_kind(demand) for demand in pieces]
+        return self.shapes.add(-1, shape, num_cpus, self.kinds.sets.place(allowed), scored)
 
     def cores_by_node(self) -> numpy.ndarray:
         """Return the free thousandths of cores of each node, 2**60 where not constrained."""
@@ -109,13 +129,29 @@ class FreeShapes(FreeNodes):
 
     @compiled
     def _fit_shape(self, kind: cython.int) -> cython.bint:
+        """Fit a shape: of several pieces within a rack, if the placement looks at those."""
+        at: cython.int
+        is_single: cython.bint = self.shapes.begin[kind + 1] - self.shapes.begin[kind] == 1
+        if self.scored is None or not self.scored.scoring.by_rack or is_single:
+            return self._fit_pieces(kind, -1)
+        for at in range(self.scored.cluster.racks):
+            if self._fit_pieces(kind, self.scored.rack_by_free(at)):
+                return True
+        return self.scored.scoring.spills and self._fit_pieces(kind, -1)
+
+    @compiled
+    def _fit_pieces(self, kind: cython.int, rack: cython.int) -> cython.bint:
+        """Fit a shape on a rack's nodes, -1 = on all."""
         at: cython.longlong
         piece: cython.int
         node: cython.int
         fits: cython.bint = True
         self.place.count = 0
         for piece in range(self.shapes.begin[kind], self.shapes.begin[kind + 1]):
-            node = self._pick_piece(kind, self.shapes.piece[piece])
+            if self.scored is None:
+                node = self._pick_piece(kind, self.shapes.piece[piece])
+            else:
+                node = self._best_for_piece(kind, piece, rack)
             if node < 0:
                 fits = False
                 break
@@ -126,6 +162,25 @@ class FreeShapes(FreeNodes):
         if not fits:
             self.place.count = 0
         return fits
+
+    @compiled
+    def _best_for_piece(self, kind: cython.int, piece: cython.int, rack: cython.int) -> cython.int:
+        """Return the node for one piece that scores best, -1 if none has room."""
+        row: cython.int
+        word: cython.int
+        seen: cython.longlong
+        mask: cython.longlong = self.shapes.mask[kind]
+        for word in range(self.words):
+            seen = 0
+            for row in range(self.shapes.piece[piece], self.top + 1):
+                seen |= self._seen(row, word)
+            if mask >= 0:
+                seen &= self.kinds.sets.bits[mask + word]
+            self.scored.room.within[word] = seen
+        if rack >= 0:
+            self.scored.look_in_rack(rack)
+        self.scored.draws = self.draws
+        return self.scored.best(self.shapes.scored[piece])
 
     @compiled
     def _pick_piece(self, kind: cython.int, gpus: cython.int) -> cython.int:
@@ -170,11 +225,40 @@ class FreeShapes(FreeNodes):
                 self.free_cores[pairs.node[at]] += sign * self._cores(kind, pairs.grant[at])
 
     @compiled
+    def _move_scored(
+        self,
+        kind: cython.int,
+        pairs: Pairs,
+        begin: cython.longlong,
+        end: cython.longlong,
+        sign: cython.int,
+    ) -> cython.void:
+        """Take or give the devices of some pairs."""
+        at: cython.longlong
+        piece: cython.int
+        if self.scored is None or self.shapes.plain_of[kind] >= 0:
+            return
+        for at in range(begin, end):
+            piece = self.shapes.begin[kind]
+            while self.shapes.piece[piece] != pairs.grant[at]:
+                piece += 1
+            self.grant.count = 0
+            self.grant.add(
+                pairs.node[at],
+                self.scored.first_devices(pairs.node[at], pairs.grant[at], sign < 0),
+            )
+            if sign < 0:
+                self.scored.take(self.shapes.scored[piece], self.grant, 0, 1)
+            else:
+                self.scored.give(self.shapes.scored[piece], self.grant, 0, 1)
+
+    @compiled
     def take(
         self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
     ) -> cython.void:
         """Take GPUs and cores that are free."""
         self._move_cores(kind, pairs, begin, end, -1)
+        self._move_scored(kind, pairs, begin, end, -1)
         FreeNodes.take(self, kind, pairs, begin, end)
 
     @compiled
@@ -183,6 +267,7 @@ class FreeShapes(FreeNodes):
     ) -> cython.void:
         """Give back what `take` took."""
         self._move_cores(kind, pairs, begin, end, 1)
+        self._move_scored(kind, pairs, begin, end, 1)
         FreeNodes.give(self, kind, pairs, begin, end)
 
     @compiled
@@ -262,6 +347,8 @@ class FreeShapes(FreeNodes):
     @compiled
     def _copy_cores(self, other: FreeShapes) -> cython.void:
         self.free_cores[:] = other.free_cores
+        if self.scored is not None:
+            self.scored.copy_from(other.scored)
 
     @compiled
     def meet(self, other: Free) -> cython.void:
@@ -274,66 +361,5 @@ class FreeShapes(FreeNodes):
         node: cython.int
         for node in range(self.nodes):
             self.free_cores[node] = min(self.free_cores[node], other.free_cores[node])
-
-    # As a row: two columns a node, its GPUs and its thousandths of cores.
-
-    @compiled
-    def width(self) -> cython.int:
-        """Return how many columns a node has in a row."""
-        return 2
-
-    @compiled
-    def store(self, rows: Rows, row: cython.int) -> cython.void:
-        """Write what nobody holds as a row."""
-        node: cython.int
-        at: cython.longlong = row * rows.columns
-        for node in range(self.nodes):
-            rows.cell[at + 2 * node] = self.free[node]
-            rows.cell[at + 2 * node + 1] = self.free_cores[node]
-
-    @compiled
-    def load(self, rows: Rows, row: cython.int) -> cython.void:
-        """Become what a row says; less than nothing is nothing."""
-        node: cython.int
-        gpus: cython.int
-        at: cython.longlong = row * rows.columns
-        for node in range(self.nodes):
-            gpus = cython.cast(cython.int, max(rows.cell[at + 2 * node], 0))
-            if gpus != self.free[node]:
-                self._set_free(node, gpus)
-            self.free_cores[node] = rows.cell[at + 2 * node + 1]
-
-    @compiled
-    def footprint(
-        self, kind: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong,
-        into: Pairs,
-    ) -> cython.void:  # fmt: skip
-        """Append what a job of a kind on these pairs takes of a row."""
-        at: cython.longlong
-        for at in range(begin, end):
-            into.add(2 * pairs.node[at], pairs.grant[at])
-            if self.shapes.plain_of[kind] < 0 and self.constrained[pairs.node[at]]:
-                into.add(2 * pairs.node[at] + 1, self._cores(kind, pairs.grant[at]))
-
-    @compiled
-    def is_single(self, kind: cython.int) -> cython.bint:
-        """Return whether a job of a kind fits exactly where one node has enough."""
-        if self.shapes.plain_of[kind] >= 0:
-            return FreeNodes.is_single(self, self.shapes.plain_of[kind])
-        return self.shapes.begin[kind + 1] - self.shapes.begin[kind] == 1
-
-    @compiled
-    def need(self, kind: cython.int, column: cython.int) -> cython.longlong:
-        """Return the GPUs (0) or thousandths of cores (1) that a job of a single kind needs."""
-        gpus: cython.longlong
-        if self.shapes.plain_of[kind] >= 0:
-            return FreeNodes.need(self, self.shapes.plain_of[kind], 0) if column == 0 else 0
-        gpus = self.shapes.piece[self.shapes.begin[kind]]
-        if column == 0 or gpus > self.shapes.top:
-            return gpus
-        return self._cores(kind, gpus)
-
-    @compiled
-    def idle_need(self, kind: cython.int) -> cython.longlong:
-        """Return how many columns must be as in an empty row at least: nothing is known of it."""
-        return 0
+        if self.scored is not None:
+            self.scored.meet(other.scored)

@@ -25,6 +25,8 @@ class ShapeKinds:
         piece: GPUs of each piece, largest first.
         mask: the set of the nodes that a shape may use (`NodeSets.place`).
         cores: thousandths of cores beside so many GPUs of the kind, (kinds x (top + 1),).
+        scored: kind of each piece on devices (`windtunnel.kernel.device_kinds`), of a placement
+            that scores nodes.
     """
 
     count: cython.int
@@ -32,6 +34,7 @@ class ShapeKinds:
     plain_of: cython.int[::1]
     begin: cython.int[::1]
     piece: cython.int[::1]
+    scored: cython.int[::1]
     mask: cython.longlong[::1]
     cores: cython.longlong[::1]
 
@@ -41,12 +44,13 @@ class ShapeKinds:
         self.plain_of = numpy.zeros(8, dtype=numpy.int32)
         self.begin = numpy.zeros(9, dtype=numpy.int32)
         self.piece = numpy.zeros(8, dtype=numpy.int32)
+        self.scored = numpy.zeros(8, dtype=numpy.int32)
         self.mask = numpy.zeros(8, dtype=numpy.int64)
         self.cores = numpy.zeros(8 * (top + 1), dtype=numpy.int64)
         for kind in range(plain):
             self.add(kind, (), 0, -1)
 
-    def add(self, plain: Any, shape: Any, num_cpus: Any, mask: Any) -> int:
+    def add(self, plain: Any, shape: Any, num_cpus: Any, mask: Any, scored: Any = ()) -> int:
         """Add a kind; return its number.
 
         Args:
@@ -54,6 +58,7 @@ class ShapeKinds:
             shape: GPUs on each node, largest first.
             num_cpus: cores of the whole gang.
             mask: where the set of the nodes that it may use begins.
+            scored: kind of each piece on devices.
 
         Raises:
             ValueError: the pieces are not in order, or not positive.
@@ -68,11 +73,13 @@ class ShapeKinds:
         self.begin = _shapes_with_room(self.begin, kind + 2)
         self.mask = _shapes_with_room(self.mask, kind + 1)
         self.piece = _shapes_with_room(self.piece, first + len(pieces))
+        self.scored = _shapes_with_room(self.scored, first + len(pieces))
         self.cores = _shapes_with_room(self.cores, (kind + 1) * most)
         self.plain_of[kind] = plain
         self.mask[kind] = mask
         self.begin[kind + 1] = first + len(pieces)
         numpy.asarray(self.piece)[first : first + len(pieces)] = numpy.minimum(pieces, 2**30)
+        numpy.asarray(self.scored)[first : first + len(scored)] = scored
         if pieces:
             num_gpus: object = sum(pieces)
             beside = [round(num_cpus * 1000 * gpus / num_gpus) for gpus in range(most)]

@@ -454,8 +454,15 @@ def checked_queueing(value: str | None, policy: Policy, preemption: str = "feasi
         preemption: how room is made for better jobs, one of `PREEMPTION`.
 
     Raises:
-        SpecError: unknown rule or preemption, or backfilling with the quota walk.
+        SpecError: unknown rule or preemption, backfilling with the quota walk, or a rule for a
+            policy that decides all by itself.
     """
+    if value is not None and policy.tier == 3:  # noqa: PLR2004 - the tier's name
+        raise SpecError(
+            "queueing",
+            f"policy {policy.label!r} takes every decision itself: there is no line with a first "
+            "job. Leave it out.",
+        )
     chosen = value or policy.queueing or ("skip" if policy.preemptive else "strict")
     if chosen not in QUEUEING:
         raise SpecError.unknown("queueing", chosen, QUEUEING)

@@ -21,13 +21,11 @@ from windtunnel.sim.progress import tell
 from windtunnel.sim.queue_rules import rule_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy as np
 
     from windtunnel.sim.contract import Placement, Policy
     from windtunnel.sim.disruptions.plan import Plan
-    from windtunnel.sim.elastic.work import Work
+    from windtunnel.sim.elastic.scores import Elastic
     from windtunnel.sim.flight import Flight
     from windtunnel.sim.neighbours import Neighbours
     from windtunnel.sim.power.plan import PowerPlan
@@ -52,8 +50,7 @@ def run(
     disruptions: Plan | None = None,
     slowdown: Neighbours | None = None,
     power: PowerPlan | None = None,
-    works: Sequence[Work] | None = None,
-    cores: Sequence[int | None] = (),
+    elastic: Elastic | None = None,
 ) -> Flight:
     """Fly the jobs under the policy; see `windtunnel.sim.reference.run` for the arguments.
 
@@ -63,10 +60,10 @@ def run(
     """
     rules = Rules(queueing, overhead, until, events, decide_every, preemption)
     shapes = None
-    if works is not None:
+    if elastic is not None:
         from windtunnel.sim.elastic.shapes import Shapes
 
-        shapes = Shapes(problem, placement, works, cores, access_sets(disruptions))
+        shapes = Shapes(problem, placement, elastic, access_sets(disruptions))
     flown = KernelRun(
         problem,
         policy,

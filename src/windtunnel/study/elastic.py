@@ -10,22 +10,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel.cluster.devices import device_nodes
 from windtunnel.errors import PolicyError, SchemaError, SpecError, Violation, quote
-from windtunnel.placements import resolve_placement, split_placement
+from windtunnel.placements import checked_topology, resolve_placement, split_placement
+from windtunnel.placements.scored import ScoredPlacement
 from windtunnel.schema import source_of
 from windtunnel.sim import problem as problems
 from windtunnel.sim.contract import checked_events
 from windtunnel.sim.elastic.nodes import FreeShares
+from windtunnel.sim.elastic.scores import Elastic, Scores
 from windtunnel.sim.elastic.work import CORE_UNITS, PENALTY, Option, RigidOption, Work
 from windtunnel.sim.engines import choose_engine
 from windtunnel.sim.outcome import Outcome
 from windtunnel.study.around import around
 from windtunnel.study.arrivals import with_arrivals
 from windtunnel.study.flight_options import settings_of
+from windtunnel.study.own_workload import own_workload
 from windtunnel.throughput.options import shapes_of
 from windtunnel.throughput.requests import requested_option
 
@@ -33,7 +38,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windtunnel.cluster.spec import ClusterSpec
-    from windtunnel.sim.contract import Policy
+    from windtunnel.sim.contract import Placement, Policy
     from windtunnel.sim.problem import Problem
 
 #: Cores a GPU where the nodes do not say how many they have: Morphling's machines (96 for 8).
@@ -86,24 +91,24 @@ def fly_elastic(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: 
 
         return fly_artifact(table, cluster, policy, options, problem)
     cores = _cores(cluster, constrain=options.resources == "all")
+    plain, scores = _placement(cluster, options, cores, table)
+    room = Elastic((), cores, scores)
     if options.oversize == "reject":
-        problem = _rejecting(problem, cores, options.models)
-    where = resolve_placement(options.placement or "best_fit", cluster)
+        problem = _rejecting(problem, room, options.models)
     rules = around(options, as_pool=False)
     problem, extra, more = rules.extras(problem, cluster, options)
-    works, notes = works_of(problem, cores, penalty=options.penalty, models=options.models)
+    works, notes = _works_of(problem, room, penalty=options.penalty, models=options.models)
     flown = policy.for_run(problem)
     engine = choose_engine(options.engine)
     flight = engine.run(
         problem,
         flown,
-        where,
+        plain,
         queueing="strict",
         until=until,
         events=checked_events(options.events),
         decide_every=rules.decide_every,
-        works=works,
-        cores=cores,
+        elastic=replace(room, works=works),
         **extra,
     )
     settings = {
@@ -112,13 +117,42 @@ def fly_elastic(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: 
         **rules.settings(),
         "penalty": _told(options.penalty),
         "queueing": "policy",
-        "placement": where.name,
+        "placement": options.placement or plain.name,
         "engine": engine.NAME,
     }
     if flown.parameters:
         settings["parameters"] = dict(flown.parameters)
     notes = (*problem.notes, *flown.notes, *notes, *more)
     return Outcome(table, cluster, flight, settings, problem.reasons, notes)
+
+
+def _placement(
+    cluster: ClusterSpec, options: Any, cores: tuple[int | None, ...], table: pa.Table
+) -> tuple[Placement, Scores | None]:
+    """Return where plain numbers of GPUs go, and the scores by which options do; None = best fit.
+
+    Raises:
+        SpecError: the placement is unknown, looks for racks where there are none, or says how
+            gangs lie on nodes, which options do.
+    """
+    name, words = split_placement(options.placement)
+    checked_topology(options.placement, cluster)
+    if words.get("gang", "node") != "node":
+        message = f"{options.placement!r}: an elastic job's options say how its GPUs lie on nodes."
+        raise SpecError("placement", message)
+    plain = resolve_placement("spread" if name == "spread" else "best_fit", cluster)
+    if name in (None, "best_fit") and not words:
+        return plain, None
+    scored = resolve_placement(
+        options.placement,
+        cluster,
+        devices=True,
+        seed=options.seed,
+        workload=lambda: own_workload(table),
+    )
+    assert isinstance(scored, ScoredPlacement)  # noqa: S101 - so it is where devices are modelled
+    nodes = zip(device_nodes(cluster), cores, strict=True)
+    return plain, Scores(scored, [replace(node, cores=limit) for node, limit in nodes])
 
 
 def _check_unused(policy: Policy, options: Any) -> None:
@@ -132,23 +166,23 @@ def _check_unused(policy: Policy, options: Any) -> None:
             message = f"policy {policy.label!r} is elastic; such runs have no {name}: {why}."
             raise SpecError(name, message)
     if split_placement(options.placement)[0] == "pool":
-        raise SpecError("placement", "elastic jobs run on nodes; expected best_fit or spread.")
+        raise SpecError("placement", "elastic jobs run on nodes; expected one for nodes.")
     if options.compat not in (None, "morphling"):
         raise SpecError("compat", f"policy {policy.label!r} is elastic; expected 'morphling'.")
 
 
-def works_of(
+def _works_of(
     problem: Problem,
-    cores: tuple[int | None, ...],
+    room: Elastic,
     *,
-    penalty: float | Mapping[str, float] | None = None,
-    models: Mapping[str, Any] | None = None,
+    penalty: float | Mapping[str, float] | None,
+    models: Mapping[str, Any] | None,
 ) -> tuple[list[Work], tuple[str, ...]]:
     """Return what each flown job is, in order of arrival, and notes.
 
     Args:
         problem: jobs and cluster.
-        cores: thousandths of cores of each node, None = not constrained.
+        room: where they may run; without works yet.
         penalty: seconds of a launch or change, or by model, the others at the default; None = the
             default, `PENALTY`.
         models: throughput models by name; None = the published ones.
@@ -158,7 +192,7 @@ def works_of(
         SpecError: a penalty is negative.
     """
     known = _published() if models is None else models
-    maker = _Maker(problem, cores, penalty, known)
+    maker = _Maker(problem, room, penalty, known)
     works = [maker.work(job) for job in range(len(problem.rows))]
     rigid = sum(not work.model for work in works)
     notes = []
@@ -166,7 +200,7 @@ def works_of(
         notes.append(
             f"{rigid:,} jobs name no throughput model in their template; they run as asked for."
         )
-    if any(limit is None for limit in cores) and rigid < len(works):
+    if any(limit is None for limit in room.cores) and rigid < len(works):
         notes.append(
             f"Nodes do not say how many cores they have; options have up to {CORES_PER_GPU} a GPU, "
             "and cores do not constrain."
@@ -174,11 +208,9 @@ def works_of(
     return works, tuple(notes)
 
 
-def _rejecting(
-    problem: Problem, cores: tuple[int | None, ...], models: Mapping[str, Any] | None
-) -> Problem:
+def _rejecting(problem: Problem, room: Elastic, models: Mapping[str, Any] | None) -> Problem:
     """Return the problem without the jobs that cannot run here as they were asked for."""
-    maker = _Maker(problem, cores, None, _published() if models is None else models)
+    maker = _Maker(problem, room, None, _published() if models is None else models)
     reasons = {}
     for job in range(len(problem.rows)):
         try:
@@ -200,7 +232,7 @@ class _Maker:
     def __init__(
         self,
         problem: Problem,
-        cores: tuple[int | None, ...],
+        room: Elastic,
         penalty: float | Mapping[str, float] | None,
         models: Mapping[str, Any],
     ) -> None:
@@ -209,8 +241,8 @@ class _Maker:
         self.penalty = _penalties(penalty)
         self.models = models
         self.sizes: list[int] = problem.sizes.tolist()
-        self.empty = FreeShares(self.sizes, cores)
-        self.cores = cores
+        self.cores = room.cores
+        self.empty = FreeShares(self.sizes, self.cores, room.scores)
         self._options: dict[tuple[str, int], tuple[Any, ...]] = {}
         self._columns = set(problem.jobs.table.column_names)
 

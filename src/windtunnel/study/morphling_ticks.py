@@ -21,6 +21,7 @@ from windtunnel.sim.elastic.stretches import Stretches
 from windtunnel.sim.elastic.work import PENALTY
 from windtunnel.sim.flight import FINISHED, REJECTED, Flight
 from windtunnel.sim.outcome import Outcome
+from windtunnel.study.flight_options import FlightOptions
 from windtunnel.throughput.morphling_models import training_models
 from windtunnel.throughput.plans import Plan
 from windtunnel.throughput.published import artifact_iteration_time
@@ -33,6 +34,12 @@ if TYPE_CHECKING:
     from windtunnel.sim.contract import Policy
     from windtunnel.sim.problem import Problem
 
+#: Options that the published simulator decides by itself, and those that it knows nothing of.
+_OWN = ("until", "penalty", "models", "placement")
+_WITHOUT = (
+    *("events", "decide_every", "disruptions", "slowdown"),
+    *("power", "power_cap", "shift", "node_sleep"),
+)
 #: Seconds of a tick.
 TICK = 60.0
 #: Ticks after which a run is given up: 200 days.
@@ -121,7 +128,7 @@ def fly_artifact(
         problem: the jobs and the cluster.
 
     Raises:
-        SpecError: the simulator has no such cluster, model, plan, horizon or penalty.
+        SpecError: the simulator has no such cluster, model, plan or option.
     """
     _check(cluster, policy, options, problem)
     runs = [_run(problem, row) for row in problem.rows.tolist()]
@@ -162,9 +169,12 @@ def _check(cluster: ClusterSpec, policy: Policy, options: Any, problem: Problem)
         raise SpecError("compat", "Morphling's simulator runs its own policy; use 'morphling'.")
     if any(kind.gpus != NODE_GPUS for kind in cluster.node_types):
         raise SpecError("cluster", f"Morphling's simulator knows nodes of {NODE_GPUS} GPUs only.")
-    for name in ("until", "penalty", "models"):
+    for name in _OWN:
         if getattr(options, name) is not None:
             raise SpecError(name, f"Morphling's simulator has its own {name}; leave it out.")
+    for name in _WITHOUT:
+        if getattr(options, name) != getattr(FlightOptions(), name):
+            raise SpecError(name, f"Morphling's simulator has no {name}; leave it out.")
     columns = set(problem.jobs.table.column_names)
     for name in ("plan", "steps", "is_sla"):
         if name not in columns:

@@ -20,10 +20,8 @@ from windtunnel.sim.contract import (
     checked_events,
     checked_queueing,
 )
-from windtunnel.sim.device_requests import device_requests
 from windtunnel.sim.engines import choose_engine
 from windtunnel.sim.flight import WAITING
-from windtunnel.sim.fragmentation import TargetWorkload, workload_of
 from windtunnel.sim.outcome import Outcome
 from windtunnel.sim.rooms import DeviceRules, needs_devices
 from windtunnel.study.around import Around, around
@@ -37,6 +35,7 @@ from windtunnel.study.flight_options import (
     settings_of,
 )
 from windtunnel.study.foresight import Foresight, checked_estimates
+from windtunnel.study.own_workload import own_workload
 from windtunnel.study.resume_costs import read_cost, resume_costs
 
 if TYPE_CHECKING:
@@ -111,6 +110,8 @@ def fly_rigid(
     if told.order_by:
         settings["order_by"] = told.order_by
     notes = [*problem.notes, *flown.notes, *told.notes, *notes]
+    if asked.estimates is not None and rules.estimates is None and not told.order_by:
+        notes.append(f"Nothing plans with estimates here: {asked.estimates!r} made no difference.")
     notes += _left_waiting(flight, rules.until)
     return Outcome(table, cluster, flight, settings, problem.reasons, tuple(notes))
 
@@ -168,7 +169,7 @@ def _rules(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: Fligh
         cluster,
         devices=devices is not None,
         seed=options.seed,
-        workload=lambda: _own_workload(table),
+        workload=lambda: own_workload(table),
     )
     if devices is not None and isinstance(where, ScoredPlacement):
         where.check_sharing(pooled=devices.pooled)
@@ -192,12 +193,6 @@ def _rules(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: Fligh
         around=around(options, as_pool=as_pool),
         engine=engine,
     )
-
-
-def _own_workload(table: pa.Table) -> TargetWorkload:
-    """Return the target workload that a trace's own jobs stand for; empty if there are none."""
-    requests = device_requests(table, incomplete="reject")
-    return workload_of(requests) if len(requests.rows) else TargetWorkload((), ())
 
 
 def _devices(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windtunnel.cluster.free import Where
+    from windtunnel.sim.elastic.scores import Scores
     from windtunnel.sim.elastic.work import Option
 
 
@@ -24,10 +25,17 @@ class FreeShares(FreeNodes):
     Args:
         sizes: GPUs of each node, shape (nodes,).
         cores: thousandths of cores of each node, None = not constrained, shape (nodes,).
+        scores: of a placement that scores nodes; None = best fit.
+
+    Attributes:
+        draws: options taken so far; seeds what is random in the next placement.
     """
 
-    def __init__(self, sizes: Sequence[int], cores: Sequence[int | None]) -> None:
+    def __init__(
+        self, sizes: Sequence[int], cores: Sequence[int | None], scores: Scores | None = None
+    ) -> None:
         super().__init__(sizes)
+        self.scores, self.draws = scores, 0
         self.unlimited = [limit is None for limit in cores]
         self.free_cores = [limit or 0 for limit in cores]
 
@@ -43,6 +51,9 @@ class FreeShares(FreeNodes):
                 raise ValueError(f"node {node} has no {gpus} GPUs with {cores:g} cores free")
             if not self.unlimited[node]:
                 self.free_cores[node] -= cores_on(option, gpus)
+        if self.scores is not None:
+            self.scores.move(where, option, -1)
+        self.draws += 1
         super().take(where, option)  # type: ignore[arg-type] # GPUs go by where alone
 
     def give(self, where: Where, option: Option) -> None:  # type: ignore[override] # as above
@@ -50,6 +61,8 @@ class FreeShares(FreeNodes):
         for node, gpus in where:
             if not self.unlimited[node]:
                 self.free_cores[node] += cores_on(option, gpus)
+        if self.scores is not None:
+            self.scores.move(where, option, 1)
         super().give(where, option)  # type: ignore[arg-type] # as above
 
     def copy(self) -> FreeShares:
@@ -59,6 +72,7 @@ class FreeShares(FreeNodes):
         twin.free, twin.by_free = self.free.copy(), self.by_free.copy()
         twin.withheld, twin.hidden = self.withheld.copy(), self.hidden.copy()
         twin.free_cores = self.free_cores.copy()
+        twin.scores = None if self.scores is None else self.scores.copy()
         return twin
 
     def meet(self, other: FreeNodes) -> None:
@@ -66,6 +80,8 @@ class FreeShares(FreeNodes):
         super().meet(other)
         if isinstance(other, FreeShares):
             self.free_cores = list(map(min, self.free_cores, other.free_cores))
+            if self.scores is not None and other.scores is not None:
+                self.scores.devices.meet(other.scores.devices)
 
     def has(self, where: Where, option: Option, allowed: int = EVERY_NODE) -> bool:
         """Return whether a policy's own choice is free, allowed, and of the option's shape."""
@@ -79,24 +95,34 @@ class FreeShares(FreeNodes):
     def place(self, option: Option, allowed: int = EVERY_NODE) -> Where | None:
         """Return where an option goes, or None if it does not fit now.
 
-        Best fit: piece by piece, largest first, each on the node with the fewest free GPUs that
-        suffice, then the lowest index; no two pieces share a node.
+        Piece by piece, largest first; no two pieces share a node. Each goes to the node with the
+        fewest free GPUs that suffice, then the lowest index (best fit), or, under a placement that
+        scores, to the node with room that scores best. Where that looks at racks, several pieces
+        go to the rack with the fewest free GPUs that has room for all; if there is none, they wait
+        (``rack-only``) or go to any nodes (``rack``).
         """
+        nodes = [node for node in range(len(self.free)) if allowed >> node & 1]
+        topology = "none" if self.scores is None else self.scores.placement.topology
+        if self.scores is None or topology == "none" or len(option.shape) == 1:
+            return self._lay_out(option, nodes)
+        for rack in self.scores.racks():
+            where = self._lay_out(option, [node for node in nodes if node in rack])
+            if where is not None:
+                return where
+        return None if topology == "rack-only" else self._lay_out(option, nodes)
+
+    def _lay_out(self, option: Option, nodes: list[int]) -> Where | None:
+        """Return where an option goes on some nodes."""
         where: Where = []
-        used: set[int] = set()
         for gpus in option.shape:
-            best, least = -1, self.top + 1
-            for node, free in enumerate(self.free):
-                if (
-                    gpus <= free < least
-                    and node not in used
-                    and allowed >> node & 1
-                    and (self.unlimited[node] or self.free_cores[node] >= cores_on(option, gpus))
-                ):
-                    best, least = node, free
-            if best < 0:
+            used = [node for node, _ in where]
+            fitting = [n for n in nodes if n not in used and self._room(n, gpus, option)]
+            if self.scores is None:
+                best = min(fitting, key=self.free.__getitem__, default=None)
+            else:
+                best = self.scores.best(option, gpus, fitting, self.draws)
+            if best is None:
                 return None
-            used.add(best)
             where.append((best, gpus))
         return where
 

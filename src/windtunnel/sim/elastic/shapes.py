@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windtunnel.sim.contract import Placement
-    from windtunnel.sim.elastic.work import Option, Work
+    from windtunnel.sim.elastic.scores import Elastic
+    from windtunnel.sim.elastic.work import Option
     from windtunnel.sim.problem import Problem
 
 
@@ -23,8 +25,7 @@ class Shapes:
     Args:
         problem: jobs and cluster, with nodes and whole GPUs.
         placement: where plain numbers of GPUs go.
-        works: what each flown job is.
-        cores: thousandths of cores of each node, None = not constrained.
+        elastic: the jobs' options.
         access: the reservations of each access set.
 
     Attributes:
@@ -35,12 +36,16 @@ class Shapes:
         self,
         problem: Problem,
         placement: Placement,
-        works: Sequence[Work],
-        cores: Sequence[int | None],
+        elastic: Elastic,
         access: Sequence[tuple[int, ...]],
     ) -> None:
-        self.works, self.cores = works, cores
-        self.free: Any = kernel.FreeShapes(problem, placement, access, cores)
+        scores = elastic.scores
+        self.works, self.cores, self.scores = elastic.works, elastic.cores, scores
+        scored = None
+        if scores is not None:
+            nodes = SimpleNamespace(devices=scores.nodes, demands=(), pooled=False)
+            scored = kernel.FreeDevices(nodes, scores.placement)
+        self.free: Any = kernel.FreeShapes(problem, placement, access, elastic.cores, scored)
         allowed = [getattr(demand, "allowed", EVERY_NODE) for demand in problem.demands]
         #: Bitset of the nodes that each job may use.
         self.allowed: list[int] = [allowed[number] for number in problem.demand_of.tolist()]
@@ -52,7 +57,10 @@ class Shapes:
         asked = option.shape, option.num_cpus, self.allowed[job]
         found = self._kinds.get(asked)
         if found is None:
-            found = self._kinds[asked] = self.free.add_shape(*asked)
+            pieces: Any = ()
+            if self.scores is not None:
+                pieces = [self.scores.demand(option, gpus) for gpus in option.shape]
+            found = self._kinds[asked] = self.free.add_shape(*asked, pieces)
             self._options[found] = option
         return found
 

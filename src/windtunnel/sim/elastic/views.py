@@ -112,11 +112,14 @@ class ElasticView(kernel.ClusterView):  # type: ignore[misc] # of the compiled k
     @property
     def free_state(self) -> FreeShares:
         """A copy of what is free on each node, to plan with."""
-        free = FreeShares(self.driver.problem.sizes.tolist(), self.driver.shapes.cores)
+        shapes = self.driver.shapes
+        scores = None if shapes.scores is None else shapes.scores.copy()
+        free = FreeShares(self.driver.problem.sizes.tolist(), shapes.cores, scores)
         for job in self.running:
             option = self.option(job)
             assert option is not None  # noqa: S101 - it runs
             free.take(self.where(job), option)
         for node, group in self.driver.free.held():
             free.withhold(node, group)
+        free.draws = self.deciding.stays
         return free

@@ -32,11 +32,11 @@ from windtunnel.sim.reference.rules import Rule, Scheduler, Skip, Strict
 from windtunnel.sim.reference.state import State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from windtunnel.sim.contract import Placement, Policy
     from windtunnel.sim.disruptions.plan import Plan
-    from windtunnel.sim.elastic.work import Work
+    from windtunnel.sim.elastic.scores import Elastic
     from windtunnel.sim.flight import Flight
     from windtunnel.sim.neighbours import Pace
     from windtunnel.sim.power.plan import PowerPlan
@@ -64,8 +64,7 @@ def run(
     disruptions: Plan | None = None,
     slowdown: Pace | None = None,
     power: PowerPlan | None = None,
-    works: Sequence[Work] | None = None,
-    cores: Sequence[int | None] = (),
+    elastic: Elastic | None = None,
 ) -> Flight:
     """Fly the jobs under the policy.
 
@@ -84,8 +83,7 @@ def run(
         disruptions: what goes wrong, or is planned; None = nothing.
         slowdown: what slows jobs, made for this run alone; None = nothing.
         power: caps, shifted starts, sleeping nodes; None = no such policy.
-        works: the options of each flown job of an elastic run; None = it is none.
-        cores: thousandths of cores of each node of an elastic run, None = not constrained.
+        elastic: the options of the jobs of an elastic run; None = it is none.
 
     Raises:
         PolicyError: the policy decided something impossible, or lets jobs wait for ever.
@@ -93,15 +91,15 @@ def run(
     """
     count = len(problem.rows)
     costs = np.broadcast_to(np.asarray(overhead, dtype=np.float64), count).tolist()
-    if works is not None:
-        costs = [work.penalty for work in works]
+    if elastic is not None:
+        costs = [work.penalty for work in elastic.works]
     with _collector_paused():
         watts = None
         if power is not None and power.cap is not None:
-            watts = Watts(problem, power.cap, fixed=works is None)
+            watts = Watts(problem, power.cap, fixed=elastic is None)
         state = State(
             problem, placement, overhead=costs, plan=disruptions, pace=slowdown, watts=watts,
-            works=works, cores=cores, plans=queueing in BACKFILLING and policy.tier < _DECIDES,
+            elastic=elastic, plans=queueing in BACKFILLING and policy.tier < _DECIDES,
             watcher=policy if policy.watches else None,
         )  # fmt: skip
         sources, lent = None, Powered(state)

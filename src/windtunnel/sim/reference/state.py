@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from windtunnel.cluster.free import Where
     from windtunnel.sim.contract import Placement, Policy
     from windtunnel.sim.disruptions.plan import Hold, Plan
+    from windtunnel.sim.elastic.scores import Elastic
     from windtunnel.sim.neighbours import Pace
     from windtunnel.sim.power.watts import Watts
     from windtunnel.sim.problem import Problem
@@ -41,8 +42,7 @@ class State:
         plan: outages, checkpoints and reservations; None = none.
         pace: what slows jobs (`windtunnel.sim.neighbours`); None = nothing.
         watts: what jobs draw, under a power cap; None = there is none.
-        works: the options of each job of an elastic run; None = it is none.
-        cores: thousandths of cores of each node of an elastic run.
+        elastic: the options of the jobs of an elastic run; None = it is none.
         plans: the rule plans with estimates: nobody starts where a planned hold comes before.
         watcher: the policy that is told who starts and stops; None = it need not be.
     """
@@ -50,15 +50,16 @@ class State:
     def __init__(
         self, problem: Problem, placement: Placement, *, overhead: Sequence[float],
         plan: Plan | None = None, pace: Pace | None = None, watts: Watts | None = None,
-        works: Sequence[Any] | None = None, cores: Sequence[int | None] = (), plans: bool = False,
-        watcher: Policy | None = None,
+        elastic: Elastic | None = None, plans: bool = False, watcher: Policy | None = None,
     ) -> None:  # fmt: skip
         count = len(problem.rows)
         self.problem, self.placement, self.plan, self.pace = problem, placement, plan, pace
-        self.watts, self.works, self.plans, self.watcher = watts, works, plans, watcher
+        self.watts, self.plans, self.watcher = watts, plans, watcher
         self.free: Any = problem.free_state()
-        if works is not None:
-            self.free = FreeShares(problem.sizes.tolist(), cores)
+        works = self.works = None if elastic is None else elastic.works
+        if elastic is not None:
+            scores = None if elastic.scores is None else elastic.scores.copy()
+            self.free = FreeShares(problem.sizes.tolist(), elastic.cores, scores)
         self.demand: list[Any] = [problem.demands[c] for c in problem.demand_of.tolist()]
         self.gpus: list[int] = problem.gpus.tolist()
         self.estimate: list[float] = problem.estimate.tolist()
