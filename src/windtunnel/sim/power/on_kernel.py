@@ -158,7 +158,7 @@ class KernelPower:
             if line in hopeless:
                 continue
             kind, access = int(self._kind[job]), run.access_of(job)
-            where = shown.fit_pairs(kind, access)
+            where = self.state.place_in(shown, kind, access)
             if where is None or not self._affords(job, where):
                 hopeless.add(line)
                 continue
