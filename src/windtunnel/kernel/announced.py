@@ -135,9 +135,14 @@ class Announced:
         return row
 
     @compiled
-    def pass_until(self, now: cython.double) -> cython.void:
-        """Forget what has happened by now."""
-        while self.next < self.count and self.time[self.next] <= now:
+    def pass_until(self, now: cython.double, happened: cython.double) -> cython.void:
+        """Forget what is over.
+
+        Args:
+            now: s; the cap that holds is known.
+            happened: up to when the planned changes of room have happened, s.
+        """
+        while self.next < self.count and self.time[self.next] <= happened:
             self.next += 1
         if self.period < ENDLESS and (
             self.num_rows == 0 or self.row_time[self.num_rows - 1] <= now

@@ -187,7 +187,7 @@ class ConservativeRule(Rule):
         self.has_fallen = False
         self.is_late = False
         self.broken.count = 0
-        self.announced.pass_until(self.state.now)
+        self.announced.pass_until(self.state.now, self.state.happened)
         if self.is_begun and not self._is_stale(changes):
             self.profile.forget(self.state.now)
             self._look_at_running()

@@ -195,7 +195,7 @@ class EasyRule(Rule):
         """Find the shadow, and what is free then beside the head; inf = it never fits."""
         self.stamp += 1
         self.beside.copy_from(self.free)
-        self.announced.pass_until(self.state.now)
+        self.announced.pass_until(self.state.now, self.state.happened)
         block: cython.int = 0
         index: cython.int = 0
         change: cython.int = self.announced.next

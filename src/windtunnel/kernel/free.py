@@ -105,11 +105,6 @@ class Free:
         return False
 
     @compiled
-    def times_withheld(self, node: cython.int) -> cython.int:
-        """Return how often a node is withheld now."""
-        return 1 if self.is_withheld(node) else 0
-
-    @compiled
     def granted(self, kind: cython.int, grant: cython.longlong) -> cython.longlong:
         """Return the GPU units of a grant to a job of a kind."""
         return grant

@@ -93,11 +93,6 @@ class FreeOnNodes(Free):
         return self.holds.times[node] != 0
 
     @compiled
-    def times_withheld(self, node: cython.int) -> cython.int:
-        """Return how often a node is withheld now."""
-        return self.holds.times[node]
-
-    @compiled
     def holder(self, node: cython.int) -> cython.int:
         """Return whom a node is withheld for: its oldest hold's group, 0 nobody, -1 no hold."""
         return self.holds.holder(node)

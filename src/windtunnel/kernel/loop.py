@@ -366,6 +366,7 @@ class Simulation:
                     return LOOP_SOURCES
             if self.phase == PHASE_ROUND:
                 self.phase = PHASE_DECIDE
+                self.state.happened = self.state.now
                 if self.is_awake:  # unless events of this very instant had their decisions
                     self.is_awake = False
                     self.news = self.news or self.points == self.turn_points

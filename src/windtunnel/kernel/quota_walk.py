@@ -32,7 +32,7 @@ class QuotaWalk(Preemption):
     """The quota walk.
 
     Args:
-        announced: says who may use which reservations, and which nodes sleep.
+        announced: says who may use which reservations.
         num_nodes: nodes or pools.
 
     Attributes:
@@ -77,7 +77,7 @@ class QuotaWalk(Preemption):
             self.end_walk()
             return -1
         self.begin_walk()
-        quota = self._up()
+        quota = self.quota - self.free.down()  # sleeping nodes are not down
         if self._is_nothing_new(past_refused, quota):
             self.end_walk()
             return -1
@@ -94,18 +94,6 @@ class QuotaWalk(Preemption):
         self.version = self.free.version
         self.end_walk()
         return -1
-
-    @compiled
-    def _up(self) -> cython.longlong:
-        """Return the GPU units that are up; sleeping nodes are."""
-        asleep: cython.int
-        node: cython.int
-        up: cython.longlong = self.quota - self.free.down()
-        for asleep in range(self.announced.num_asleep):
-            node = self.announced.asleep[asleep]
-            if self.free.times_withheld(node) == 1:
-                up += self.free.free_units(node)
-        return up
 
     @compiled
     def _is_nothing_new(self, past_refused: cython.bint, quota: cython.longlong) -> cython.bint:

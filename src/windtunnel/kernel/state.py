@@ -43,6 +43,8 @@ class State:
 
     Attributes:
         now: the instant, s.
+        happened: up to when what was planned has happened, s: at an instant of events one by one,
+            it comes after them.
         num_running, num_waiting, num_over: jobs that run, wait (held ones included), are over.
     """
 
@@ -137,6 +139,7 @@ class State:
     tells: cython.bint
     # The run.
     now: cython.double
+    happened: cython.double
     num_running: cython.int
     num_waiting: cython.int
     num_over: cython.int
@@ -174,7 +177,7 @@ class State:
         self.stay_start = numpy.empty(self.room)
         self.stay_end = numpy.empty(self.room)
         self.stay_first = numpy.zeros(self.room, dtype=numpy.int64)
-        self.now = -numpy.inf
+        self.now = self.happened = -numpy.inf
         self._take_up(features, jobs)
         self.num_rerated = self.rerated_room = 0
         self.rerated = numpy.zeros(0, dtype=numpy.int32)

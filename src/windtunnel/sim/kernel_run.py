@@ -314,16 +314,10 @@ def access_sets(plan: Plan | None) -> list[tuple[int, ...]]:
 
 def _announced(plan: Plan) -> list[tuple[float, int, int, int, int]]:
     """Return what is known in advance: (time, begins, node, group, units), in order of time."""
-    changes = [
-        (time, begins, index)
-        for index, hold in enumerate(plan.holds)
-        if hold.planned
-        for time, begins in ((hold.begin, 1), (hold.end, 0))
-        if math.isfinite(time)
-    ]
     return [
         (time, begins, place, plan.holds[index].group, units)
-        for time, begins, index in sorted(changes)
+        for time, begins, index in plan.changes()
+        if time >= plan.first
         for place, units in plan.holds[index].places
     ]
 
