@@ -75,6 +75,7 @@ class Stay:
         work: work left.
         rate: work a second.
         checkpoints: when work is saved.
+        slowed: seconds lost to slow-downs in the job's stays before.
 
     Attributes:
         end: when it ended, s; NaN while it lasts.
@@ -82,19 +83,19 @@ class Stay:
         expected: when its user expects that, s.
         base: the rate before what slows everybody.
         option: how an elastic job runs.
-        slowed: seconds lost to slow-downs in the segments that are over.
+        slowed: seconds lost to slow-downs in all of the job's segments that are over.
     """
 
     def __init__(
         self, job: int, number: int, now: float, place: Place, *, owed: float,
-        work: float, rate: float, checkpoints: Checkpoints,
+        work: float, rate: float, checkpoints: Checkpoints, slowed: float,
     ) -> None:  # fmt: skip
         self.job, self.number, self.start, self.end = job, number, now, math.nan
         self.place, self.owed, self.resumed = place, owed, now + owed
         self.work, self.rate, self.base = work, rate, rate
         self.checkpoints, self.limit = checkpoints, checkpoints.within(work)
         self.since, self.reached = now, Reached(0.0, work, 0, 0.0)
-        self.slowed = 0.0
+        self.slowed = slowed
         self.option: object = None
         self.expected = math.nan
         self.due = self._project(now, owed)

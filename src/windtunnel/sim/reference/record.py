@@ -31,7 +31,7 @@ def flight(loop: Loop, horizon: float) -> Flight:
         state.left[job] = stay.reached.left
         state.useful[job] += stay.reached.done
         state.overhead_time[job] += stay.overhead(horizon)
-        state.slowed[job] += stay.slowed
+        state.slowed[job] = stay.slowed
     columns, by_row, begins = _columns(state), ByRow(problem), [s.start for s in state.stays]
     paced = state.pace is not None or (loop.power is not None and loop.power.limits is not None)
     paced |= state.plan is not None and state.has_rates

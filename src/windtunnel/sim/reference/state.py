@@ -164,7 +164,7 @@ class State:
         self.has_rates |= rate != 1.0
         stay = Stay(
             job, len(self.stays), now, place, owed=owed, work=self.left[job], rate=rate,
-            checkpoints=self.checkpoints,
+            checkpoints=self.checkpoints, slowed=self.slowed[job],
         )  # fmt: skip
         stay.option = option
         stay.expected = now + owed + self.estimate_left(job, stay.work) / rate
@@ -213,7 +213,7 @@ class State:
         self.touched.discard(job)
         self.run_before[job] += now - stay.start
         self.overhead_time[job] += stay.overhead(now)
-        self.slowed[job] += stay.slowed
+        self.slowed[job] = stay.slowed
         self.version += 1
         self.changes += 1
         self._drop_stale()
