@@ -77,6 +77,9 @@ class Simulation:
         wants_after: Python is asked after every decision.
         ends_instants: Python is asked when all decisions of an instant are made.
         num_held: jobs that arrived, or ran, and are let into the queue later.
+        certain: changes that Python's sources have to come, whatever chance brings.
+        most_idle, patience: after how many instants, and seconds, on an idle cluster at which
+            nobody is started and nothing else will happen, nobody will be.
         time_capped: s in which somebody waited for power alone.
         asks: Python makes the decisions.
         news: something happened at this instant that calls for a decision.
@@ -105,6 +108,9 @@ class Simulation:
     wants_after: cython.bint
     ends_instants: cython.bint
     num_held: cython.int
+    certain: cython.longlong
+    most_idle: cython.int
+    patience: cython.double
     num_idle: cython.int
     idle_since: cython.double
     idle_stays: cython.int
@@ -145,6 +151,8 @@ class Simulation:
         self.decide_every = float(options["decide_every"])
         self.decides_in_rounds = bool(options["decides_in_rounds"])
         self.arrivals_wait = bool(options["arrivals_wait"])
+        self.most_idle = 1 if options["settles"] else LOOP_MOST_IDLE
+        self.patience = float(options["patience"])
         self.source_time = self.cap_time = numpy.inf
         self.alarm = numpy.inf
         self.pending = numpy.inf
@@ -411,7 +419,7 @@ class Simulation:
             return LOOP_SLICE
         if self.state.num_over == self.state.num_jobs:
             return LOOP_OVER
-        if self.state.num_running == 0 and self._is_idle():
+        if self._is_idle():
             return LOOP_IDLE
         now = self._next_time()
         if now > self.until or now == ENDLESS:
@@ -446,18 +454,19 @@ class Simulation:
 
     @compiled
     def _is_idle(self) -> cython.bint:
-        """Return whether nobody has run, arrived or been started for too many instants."""
-        if (
-            self.arrived < self.state.num_jobs
-            or self.state.num_stays != self.idle_stays
-            or self.state.num_waiting == 0
-        ):
-            self.num_idle = 0
+        """Return whether nobody who waits will ever be started, as far as can be told."""
+        idle: cython.bint = (
+            self.state.num_running == 0
+            and self.state.num_stays == self.idle_stays
+            and self.arrived == self.state.num_jobs
+            and self.certain == 0
+            and self.state.num_waiting > 0
+        )
+        self.num_idle = self.num_idle + 1 if idle else 0
         self.idle_stays = self.state.num_stays
-        self.num_idle += 1
-        if self.num_idle == 1:
+        if self.num_idle <= 1:
             self.idle_since = self.state.now
-        return self.num_idle > LOOP_MOST_IDLE
+        return self.num_idle > self.most_idle and self.state.now - self.idle_since >= self.patience
 
     @compiled
     def _is_due(self) -> cython.bint:
@@ -565,6 +574,8 @@ class Simulation:
             self.cap_time = value
         elif name == "held":
             self.num_held = int(value)
+        elif name == "certain":
+            self.certain = int(value)
         elif name == "news":
             self.news = bool(value)
         else:
@@ -622,14 +633,6 @@ class Simulation:
             self.state.owed[job] = self.state.resume_cost[job]
         self.rule.went(job, False)
         self.news = True
-
-    def idle(self) -> tuple:
-        """Return (jobs that wait, since when nobody runs or was started)."""
-        return self.state.num_waiting, self.idle_since
-
-    def go_on(self) -> None:
-        """Wait on, though nobody has run or been started for long."""
-        self.num_idle = 1
 
     def end_failed(self, job: int) -> None:
         """Let a job that waits nowhere be over: it failed."""

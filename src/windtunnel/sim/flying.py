@@ -127,7 +127,8 @@ class Flying:
             self.powered.after(self.sim.now)
             self._next_source()
         elif why == IDLE:
-            return self._waits_on()
+            self._give_up()
+            return False
         else:
             tell(int(self.state.counts[2]) / len(self.problem.rows))
         return True
@@ -161,21 +162,15 @@ class Flying:
         if self.powered is not None:
             self._next_source()
 
-    def _waits_on(self) -> bool:
-        """Return whether somebody may still be started, though nobody has been for long.
+    def _give_up(self) -> None:
+        """Let those wait whom nobody will ever start.
 
         Raises:
-            PolicyError: nobody is, and all room and power is there.
+            PolicyError: all room and power is there.
         """
-        waiting, since = self.sim.idle()
-        now, powered = self.sim.now, self.powered
-        if self.run.certain or (powered is not None and now - since < powered.policies.period):
-            self.sim.go_on()
-            return True
-        if self.outages is None and powered is None:
-            message = f"starts none of {waiting} waiting jobs on an idle cluster"
-            raise PolicyError(self.run.policy.label, message, time=now)
-        return False
+        if not self.run.sources:
+            message = f"starts none of {self.state.counts[1]} waiting jobs on an idle cluster"
+            raise PolicyError(self.run.policy.label, message, time=self.sim.now)
 
     def _sources(self) -> bool:
         """Let happen what is due; return False if it is of no more use to anybody."""
@@ -199,5 +194,6 @@ class Flying:
     def _next_source(self) -> None:
         times = (source.next_time() for source in self.run.sources)
         self.sim.watch("source_time", min(times, default=math.inf))
+        self.sim.watch("certain", self.run.certain)
         if self.powered is not None:
             self.sim.watch("held", self.powered.policies.held)

@@ -226,9 +226,16 @@ class KernelRun:
             arrivals_wait=self.keys_from == ASKED
             or (power is not None and power.shift is not None),
             asks=self.decides,
+            settles=self._settles(),
+            patience=(rules.decide_every or 0.0) + (0.0 if power is None else power.patience),
             fails_once=None if plan is None else _marked(plan, len(self.jobs.submit)),
         )
         self.sim.watch("wants_after", self.tells and not self.decides)
+
+    def _settles(self) -> bool:
+        """Return whether jobs that nothing will start are given up on, though none runs."""
+        may_wait = self.plan is not None or self.power is not None
+        return may_wait and self.policy.every is None and self.policy.tier < 3  # noqa: PLR2004 - ditto
 
     # What policies are shown.
 

@@ -6,6 +6,7 @@ that at each of its power limits.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -100,6 +101,11 @@ class SleepPlan:
     wake_time: float
     back: int
 
+    @property
+    def memory(self) -> float:
+        """Seconds after which it makes no difference that jobs ever ran."""
+        return self.step * (max(self.rule.history, self.back) + self.rule.keep)
+
 
 @dataclass(frozen=True)
 class PowerPlan:
@@ -113,6 +119,12 @@ class PowerPlan:
     def first_submit(self, problem: Problem) -> float:
         """Return when the first job is submitted, s; 0 without any."""
         return float(problem.submit[0]) if len(problem.submit) else 0.0
+
+    @property
+    def patience(self) -> float:
+        """Seconds after which all that there is to have has been there, while nobody runs."""
+        period = 0.0 if self.cap is None or self.cap.period == math.inf else self.cap.period
+        return period + (0.0 if self.sleep is None else self.sleep.memory)
 
     @property
     def throttles(self) -> bool:

@@ -97,12 +97,6 @@ class PowerSources:
         return self.held + (0 if self.sleeper is None else len(self.sleeper.waking))
 
     @property
-    def period(self) -> float:
-        """Seconds after which the cap repeats; 0 = it does not change."""
-        changes = self.plan.cap is not None and self.plan.cap.period < math.inf
-        return self.plan.cap.period if changes and self.plan.cap is not None else 0.0
-
-    @property
     def has_asleep(self) -> bool:
         """Whether nodes sleep that have not been called."""
         return self.sleeper is not None and bool(self.sleeper.asleep)

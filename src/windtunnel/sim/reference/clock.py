@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from windtunnel.sim.reference.rules import Scheduler
     from windtunnel.sim.reference.state import State
 
-#: Decisions in a row on an idle cluster at which nobody is started and nothing else will happen.
+#: Instants in a row on an idle cluster at which nobody is started and nothing else will happen.
 MAX_IDLE = 10_000
 _DECIDES = 3
 
@@ -29,7 +29,8 @@ class Clock:
         scheduler: holds the waiting jobs.
         interval: seconds between decisions; None = they are made when they are called for.
         may_wait: jobs may wait for ever: room or power that they ask for may be gone.
-        patience: seconds in which what there is to have has been there.
+        patience: seconds in which what there is to have has been there: who was not started in
+            them never will be, unless rounds or a policy's own decisions bring another order.
 
     Attributes:
         pending: when a decision that was called for is made, s; inf = none was.
@@ -43,7 +44,10 @@ class Clock:
     ) -> None:  # fmt: skip
         self.policy, self.state, self.scheduler = policy, state, scheduler
         self.every, self.interval = policy.every, interval
-        self.may_wait, self.patience, self._idle_since = may_wait, patience, 0.0
+        self.may_wait, self._idle_since = may_wait, 0.0
+        self._patience = patience + (interval or 0.0)
+        settles = may_wait and policy.every is None and policy.tier < _DECIDES
+        self._most_idle = 1 if settles else MAX_IDLE
         self.pending, self.points, self.gave_up = math.inf, 0, False
         self._rounds, self._idle, self._starts = 0, 0, 0
 
@@ -117,7 +121,7 @@ class Clock:
         self._starts = len(state.stays)
         if self._idle <= 1:
             self._idle_since = now
-        if self._idle <= MAX_IDLE or now - self._idle_since < self.patience:
+        if self._idle <= self._most_idle or now - self._idle_since < self._patience:
             return
         self.gave_up = True
         if not self.may_wait:

@@ -41,7 +41,7 @@ class Loop:
         if state.plan is not None:
             self.outages = Outages(state, state.plan, scheduler)
         may_wait = state.plan is not None or power is not None
-        patience = 0.0 if power is None else power.period
+        patience = 0.0 if power is None else power.plan.patience
         self.clock = Clock(policy, state, scheduler, interval, may_wait=may_wait, patience=patience)
         self.submit: list[float] = [*state.problem.submit.tolist(), math.inf]
         self.arrived = 0
