@@ -28,7 +28,7 @@ class FreeShares(FreeNodes):
         scores: of a placement that scores nodes; None = best fit.
 
     Attributes:
-        draws: options taken so far; seeds what is random in the next placement.
+        draws: stays begun so far, set by who asks; seeds what is random in the next placement.
     """
 
     def __init__(
@@ -53,7 +53,6 @@ class FreeShares(FreeNodes):
                 self.free_cores[node] -= cores_on(option, gpus)
         if self.scores is not None:
             self.scores.move(where, option, -1)
-        self.draws += 1
         super().take(where, option)  # type: ignore[arg-type] # GPUs go by where alone
 
     def give(self, where: Where, option: Option) -> None:  # type: ignore[override] # as above

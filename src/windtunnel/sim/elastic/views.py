@@ -91,6 +91,7 @@ class ElasticView(kernel.ClusterView):  # type: ignore[misc] # of the compiled k
         """Return where an option of a job would go with so much free, or None."""
         number = self.deciding.active(job)
         allowed, groups = self.driver.shapes.allowed[number], self.driver.groups(number)
+        free.draws = self.deciding.stays
         shown: Any = free.opened(groups) if groups else free
         if groups and shown.shown:
             inside = shown.copy()
@@ -121,5 +122,4 @@ class ElasticView(kernel.ClusterView):  # type: ignore[misc] # of the compiled k
             free.take(self.where(job), option)
         for node, group in self.driver.free.held():
             free.withhold(node, group)
-        free.draws = self.deciding.stays
         return free

@@ -431,12 +431,12 @@ class State:
         return self._place(shown, job, demand)
 
     def _place(self, free: Any, job: int, demand: Any) -> Where | None:
+        if self.works is not None or self.problem.devices:
+            free.draws = len(self.stays)  # what is random goes by the stays begun so far
         if self.works is not None:
             allowed = getattr(self.demand[job], "allowed", EVERY_NODE)
             where: Where | None = free.place(demand, allowed)
             return where
-        if self.problem.devices:
-            free.draws = len(self.stays)  # what is random goes by the stays begun so far
         return self.placement.place(free, demand)
 
     def opened(self, free: Any, job: int) -> Any:
