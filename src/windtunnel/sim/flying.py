@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from windtunnel.errors import PolicyError
 from windtunnel.sim.closing import ByRow, as_flight, interruptions_of
 from windtunnel.sim.deciding import Driver
-from windtunnel.sim.disruptions.source import OutageSource
+from windtunnel.sim.disruptions.on_kernel import KernelOutages
 from windtunnel.sim.kernel_run import KernelRun, Rules, access_sets
 from windtunnel.sim.power.on_kernel import KernelPower
 from windtunnel.sim.progress import tell
@@ -94,7 +94,7 @@ class Flying:
         self.rule = rule_of(run) if self.driver is None else self.driver.rule
         run.begin(self.rule)
         self.sim = run.sim
-        self.outages = None if run.plan is None else OutageSource(run, run.plan)
+        self.outages = None if run.plan is None else KernelOutages(run, run.plan)
         self.powered = None if run.power is None else KernelPower(run, run.power)
         run.sources.extend(s for s in (self.outages, self.powered) if s is not None)
         self._next_source()
@@ -146,7 +146,7 @@ class Flying:
         if self.driver is not None:
             flight = self.driver.finish(flight, columns, self.run.rules.until)
         if self.outages is not None:
-            failures = self.outages.failures
+            failures = self.outages.outages.failures
             flight = flight.with_interruptions(
                 interruptions_of(self.problem, columns, failures, self.sim.ups())
             )

@@ -10,10 +10,9 @@ from windtunnel.errors import PolicyError
 from windtunnel.sim.contract import checked_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from windtunnel.sim.contract import Policy
-    from windtunnel.sim.problem import Problem
 
 
 class JobsView:
@@ -42,35 +41,6 @@ class JobsView:
         found = self._columns(self._numbers, name)
         self.__dict__[name] = found
         return found
-
-
-def columns_of(
-    problem: Problem,
-    attained: Callable[[int], tuple[float, float]],
-    is_running: Callable[[int], bool],
-) -> Callable[[np.ndarray, str], np.ndarray]:
-    """Return what a `JobsView` of an engine in plain Python looks its columns up with.
-
-    Args:
-        problem: the jobs.
-        attained: job -> (seconds on GPUs, work left) at this instant.
-        is_running: whether a job holds GPUs.
-    """
-
-    def column(numbers: np.ndarray, name: str) -> np.ndarray:
-        jobs: Sequence[int] = numbers.tolist()
-        if name == "number":
-            return numbers
-        if name == "running":
-            return np.array([is_running(job) for job in jobs], dtype=bool)
-        if name in ("run_time", "remaining"):
-            place = 0 if name == "run_time" else 1
-            return np.array([attained(job)[place] for job in jobs], dtype=np.float64)
-        rows = problem.rows[numbers]
-        found: np.ndarray = rows if name == "row" else getattr(problem.jobs, name)[rows]
-        return found
-
-    return column
 
 
 class Keys:

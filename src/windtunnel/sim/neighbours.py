@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,22 +16,6 @@ if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.sim.problem import Problem
     from windtunnel.sim.slowdown import Slowdown
-
-
-class Pace(Protocol):
-    """What slows running jobs, made for one run; `Neighbours` is one."""
-
-    def enter(self, job: int, where: Where) -> None:
-        """Note that a job has started."""
-
-    def leave(self, job: int) -> None:
-        """Note that a job has left its nodes."""
-
-    def touched(self) -> list[int]:
-        """Return the running jobs whose rate may have changed since the last call, in order."""
-
-    def rate(self, job: int) -> float:
-        """Return the rate of a running job, 1 = nothing slows it."""
 
 
 @dataclass
@@ -86,7 +70,6 @@ class Neighbours:
         self._nodes: dict[int, list[int]] = {}
         self._fewest: dict[int, tuple[int, int]] = {}
         self.has_company = model.by_sharing or model.cpu > 0
-        self._touched: set[int] = set()
 
     def enter(self, job: int, where: Where) -> None:
         """Note that a job has started."""
@@ -96,21 +79,12 @@ class Neighbours:
         for node, part in parts.items():
             self._on[node][job] = part
             self._cores[node] += part.cores
-        self._touch(job)
 
     def leave(self, job: int) -> None:
         """Note that a job has left its nodes."""
-        self._touch(job)
-        self._touched.discard(job)
         for node in self._nodes.pop(job):
             self._cores[node] -= self._on[node].pop(job).cores
         del self._locality[job]
-
-    def touched(self) -> list[int]:
-        """Return the running jobs whose rate may have changed since the last call, in order."""
-        jobs = sorted(self._touched)
-        self._touched.clear()
-        return jobs
 
     def rate(self, job: int) -> float:
         """Return the rate of a running job."""
@@ -144,12 +118,6 @@ class Neighbours:
         return np.array([numbers[name] for name in self._share_names], dtype=np.int64), np.array(
             rates
         )
-
-    def _touch(self, job: int) -> None:
-        self._touched.add(job)
-        if self.has_company:
-            for node in self._nodes[job]:
-                self._touched.update(self._on[node])
 
     def _pace(self, job: int, node: int) -> float:
         """Return how fast others let a job's tasks on one node be."""

@@ -349,20 +349,3 @@ def _access(disruptions: Disruptions, problem: Problem) -> tuple[tuple[int, ...]
             if any(column[row] in names for column, names in lists):
                 groups[job] = (*groups[job], index + 1)
     return tuple(groups)
-
-
-def failed_in_vain(problem: Problem, job: int, count: int, now: float) -> SpecError:
-    """Return what is raised when a job has failed too often in a row.
-
-    Args:
-        problem: jobs and cluster.
-        job: which.
-        count: how often.
-        now: s.
-    """
-    name = quote(problem.jobs.job_id[problem.rows[job]])
-    return SpecError(
-        "disruptions",
-        f"job {name} has failed {count:,} times in a row by t={now:g} s and saved "
-        "nothing; expected a shorter checkpoint interval, rarer failures or a horizon.",
-    )

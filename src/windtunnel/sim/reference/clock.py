@@ -90,20 +90,19 @@ class Clock:
             return time
         return max(time, math.ceil(time / self.interval) * self.interval)
 
-    def call(self, now: float, *, at_round: bool = False) -> bool:
-        """Call for a decision at ``now`` (s); return whether it is made at once."""
+    def call(self, now: float, *, at_round: bool = False) -> None:
+        """Call for a decision at ``now`` (s); it is made at once, or is pending."""
         waits_for_round = self.every is not None and self.policy.tier == _DECIDES
         if waits_for_round and not at_round and self.pending > now:
-            return False
+            return
         if self.interval is not None and self.pending > now and self._next_alarm() > now:
             self.pending = min(self.pending, self._delayed(now))
             if self.pending > now:
-                return False
+                return
         self.pending = math.inf
         self.points += 1
         self.state.capped = False
         self.scheduler.decide(now)
-        return True
 
     def note_idle(self, now: float, *, last: bool) -> None:
         """Note whether anybody runs, or was started.

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import bisect
 import heapq
 import math
 import operator
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.cluster.free import EVERY_NODE
 from windtunnel.cluster.parts import free_units
 from windtunnel.errors import PolicyError
 from windtunnel.sim.contract import Move, Preempt, Rerate, Resize, Start, Stop, Wake
-from windtunnel.sim.jobs import JobView
-from windtunnel.sim.keys import columns_of
 from windtunnel.sim.reference.views import ClusterView, ElasticView, QueueView
 from windtunnel.sim.refusals import DECISIONS, no_company, no_room, why_not
 
 if TYPE_CHECKING:
     from windtunnel.cluster.free import Where
     from windtunnel.sim.contract import Policy
+    from windtunnel.sim.jobs import JobView
     from windtunnel.sim.reference.state import State
 
 #: Decisions in a row in which nothing runs, arrives or is started.
@@ -41,70 +38,30 @@ class Decider:
 
     def __init__(self, state: State, policy: Policy, *, may_wait: bool) -> None:
         self.state, self.policy, self.may_wait = state, policy, may_wait
-        #: Waiting jobs by arrival number.
-        self.waiting: list[int] = []
-        #: When each of them came to wait, by a count of all that did.
-        self.came: dict[int, int] = {}
-        self._serial = 0
         #: The policy starts jobs by ``cluster.start``, or has tried to.
         self._starts = False
-        self.views: dict[int, JobView] = {}
         #: What `ClusterView.fit` said last; nothing has changed since, so it still fits.
         self.offered: Where | None = None
         #: Jobs that began to wait, that are over, and that were stopped, since the last decision.
-        self.arrived: list[JobView] = []
-        self.done: list[JobView] = []
-        self.stopped: list[JobView] = []
+        self.arrived: list[int] = []
+        self.done: list[int] = []
+        self.stopped: list[int] = []
         self.alarms: list[float] = []
         self._idle, self._changes = 0, 0
-        self._rows: list[int] = state.problem.rows.tolist()
         self._queue = QueueView(self)
         self._cluster = ClusterView(self) if state.works is None else ElasticView(self)
-        self.columns = columns_of(
-            state.problem, lambda job: state.attained(job, state.now), state.running.__contains__
-        )
 
-    def _wait(self, job: int) -> None:
-        bisect.insort(self.waiting, job)
-        self._serial += 1
-        self.came[job] = self._serial
-
-    def _begin(self, job: int) -> None:
-        del self.waiting[bisect.bisect_left(self.waiting, job)]
-        del self.came[job]
-
-    def add(self, job: int, now: float) -> None:  # noqa: ARG002 - one contract with the rules
-        """Queue a job that arrives, or comes back."""
-        view = JobView(self.state.problem.jobs, self._rows[job])
-        view.number = job
-        view.run_time, view.remaining = self.state.attained(job, 0.0)
-        self.views[job] = view
-        self._wait(job)
-        self.arrived.append(view)
-
-    def returned(self, job: int, now: float) -> None:  # noqa: ARG002 - as above
-        """Queue a job again that an outage or a falling cap stopped."""
-        view = self.refreshed(job)
-        view.running = False
-        self._wait(job)
-        self.arrived.append(view)
-        self.stopped.append(view)
+    def came(self, job: int, now: float, *, was_stopped: bool = False) -> None:  # noqa: ARG002 - one contract with the rules
+        """Note that a job waits."""
+        self.arrived.append(job)
+        self.stopped += [job] if was_stopped else []
 
     def gone(self, job: int) -> None:
-        """Forget a job that is over, or out of the queue."""
-        view = self.views.pop(job)
-        view.running = False
-        view.remaining = self.state.left[job]
-        self.done.append(view)
+        """Note that a job is over, or out of the queue."""
+        self.done.append(job)
 
     def rekey(self, now: float) -> None:
         """Do nothing: a tier-3 policy keeps no keys here."""
-
-    def refreshed(self, job: int) -> JobView:
-        """Return an active job's view, brought up to this instant."""
-        view = self.views[job]
-        view.run_time, view.remaining = self.state.attained(job, self.state.now)
-        return view
 
     def number(self, view: JobView) -> int:
         """Return the arrival number of a job the policy names.
@@ -112,8 +69,9 @@ class Decider:
         Raises:
             PolicyError: the job is not active.
         """
-        number = getattr(view, "number", -1)
-        if self.views.get(number) is not view:
+        number, state = getattr(view, "number", -1), self.state
+        is_active = number in state.running or number in state.waiting
+        if not is_active or state.view(number) is not view:
             raise self._impossible("names a job that is neither waiting nor running", view)
         return number
 
@@ -124,9 +82,9 @@ class Decider:
             heapq.heappop(self.alarms)
         self._refuse_idling()
         for job in self.state.running:
-            self.refreshed(job)
+            self.state.view(job)
         decisions: Any = self.policy.decide(now, self._queue, self._cluster)
-        if decisions is None and (self._starts or not self.waiting):
+        if decisions is None and (self._starts or not self.state.waiting):
             decisions = ()
         if not isinstance(decisions, Iterable):
             message = f"decide returned {decisions!r}; expected to yield {DECISIONS}"
@@ -145,8 +103,6 @@ class Decider:
         elif isinstance(decision, Preempt):
             job = self._running(decision.job, "preempts")
             self.state.preempt(job, self.state.now)
-            self.refreshed(job).running = False
-            self._wait(job)
         elif isinstance(decision, Rerate):
             job = self._running(decision.job, "rerates")
             self.state.set_base(job, self._rate(decision.rate, decision.job))
@@ -174,9 +130,7 @@ class Decider:
             self._check_beside(job, other, says=decision.where is not None)
         else:
             other, where = None, self._checked("starts", job, decision.where, self.offered)
-        self._begin(job)
         state.begin(job, state.now, where, rate=rate, beside=other)
-        view.running = True
 
     def start_if_it_fits(self, decision: Start) -> bool:
         """Start a waiting job, or return False if it does not fit."""
@@ -203,7 +157,7 @@ class Decider:
     def _check_beside(self, job: int, other: int, *, says: bool) -> None:
         message = self.no_company(job, other, says=says)
         if message:
-            raise self._impossible(f"starts a job beside {message}", self.views[job])
+            raise self._impossible(f"starts a job beside {message}", self.state.view(job))
 
     def _move(self, decision: Move) -> None:
         view, state = decision.job, self.state
@@ -211,7 +165,7 @@ class Decider:
         stay = state.running[job]
         if state.works is not None:
             self._rate(1.0 if decision.rate is None else decision.rate, view)
-            self._resize(Resize(view, stay.option, decision.where))  # type: ignore[arg-type]
+            self._resize(Resize(view, stay.place.demand, decision.where))
             return
         rate = stay.base if decision.rate is None else self._rate(decision.rate, view)
         where = self._checked("moves", job, decision.where, None)
@@ -229,9 +183,7 @@ class Decider:
         if view.running:
             state.move(job, state.now, where, option=option)
             return
-        self._begin(job)
         state.begin(job, state.now, where, option=option)
-        view.running = True
 
     def _checked(
         self, does: str, job: int, where: Where | None, offered: Where | None, option: Any = None
@@ -253,7 +205,7 @@ class Decider:
             if job not in state.running and state.works is None:
                 where = state.fit(job)
             else:
-                demand = option or state.demand_of(job)
+                demand = option or state.demand[job]
                 where = state.put(state.opened(self._without(job), job), job, demand)
                 where = where if where is not None and self._affords(job, where) else None
         elif where is not offered and not self.has(job, where, option):
@@ -262,9 +214,10 @@ class Decider:
             free = state.free if asked is None else state.opened(self._without(job), job)
             why = no_room(state.problem, free_units(free))
             if asked is not None:
-                demand = option or (state.demand_of(job) if state.works else state.demand[job])
-                why = why_not(state.problem, demand, asked, free_units(free))
-            raise self._impossible(f"{does} a job where it does not fit: {why}", self.views[job])
+                why = why_not(state.problem, option or state.demand[job], asked, free_units(free))
+            raise self._impossible(
+                f"{does} a job where it does not fit: {why}", self.state.view(job)
+            )
         return where
 
     def has(self, job: int, where: Where, option: Any = None) -> bool:
@@ -275,13 +228,8 @@ class Decider:
         except (TypeError, ValueError):
             return False
         free: Any = state.opened(self._without(job), job)
-        demand = state.demand[job]
-        if state.works is not None:
-            asked, allowed = option or state.demand_of(job), getattr(demand, "allowed", EVERY_NODE)
-            found = free.has(where, asked, allowed)
-        else:
-            found = free.fits(where, demand) if where else demand.is_nothing
-        return bool(found) and self._affords(job, where)
+        found = state.has(free, job, where, option or state.demand[job])
+        return found and self._affords(job, where)
 
     def _affords(self, job: int, where: Where) -> bool:
         return self.state.affords(job, where, [job] if job in self.state.running else [])
@@ -337,7 +285,7 @@ class Decider:
         if self._idle > MAX_IDLEDECISIONS and self.may_wait:
             self.alarms.clear()
         elif self._idle > MAX_IDLEDECISIONS:
-            message = f"starts none of {len(self.waiting)} waiting jobs on an idle cluster"
+            message = f"starts none of {len(self.state.waiting)} waiting jobs on an idle cluster"
             raise self._impossible(message, None)
 
     def _impossible(self, message: str, view: JobView | None) -> PolicyError:

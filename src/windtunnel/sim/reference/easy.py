@@ -46,7 +46,7 @@ class Easy(Rule):
             if where is None:
                 continue
             if state.planned_stop(job, now) > shadow:
-                draw = 0 if state.watts is None else state.watts.floor(job, where)
+                draw = state.draw(job, where)
                 free = state.opened(beside, job)
                 if draw > left or not free.fits(where, state.demand[job]):
                     continue
@@ -88,8 +88,7 @@ class Easy(Rule):
             where: Where | None = state.search(head, free, time, spare)[0]
             if where is not None:
                 free.take(where, state.demand[head])
-                draw = 0 if state.watts is None else state.watts.floor(head, where)
-                return time, free, spare - draw
+                return time, free, spare - state.draw(head, where)
         return math.inf, state.free.copy(), state.spare
 
     def _below(self, head: int, now: float) -> set[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,11 +21,15 @@ class Future:
 
     Args:
         state: the run.
-        power: policies of power; None = there are none.
+        power: policies of power.
     """
 
-    def __init__(self, state: State, power: PowerSources | None) -> None:
-        self.state, self.power = state, power
+    def __init__(self, state: State, power: PowerSources) -> None:
+        self.state = state
+        self.caps_after, self.cap_at, self.budget_at = (
+            power.caps_after, power.cap_at, power.budget_at,
+        )  # fmt: skip
+        self.power = power
 
     def events(self, now: float, without: Collection[int] = ()) -> Iterator[Event]:
         """Yield what is expected from now on, in order of time.
@@ -64,17 +67,8 @@ class Future:
             for time, begins, index in state.planned
             if time > state.happened
         )
-        wakes = [] if self.power is None else self.power.wakes_after(now)
-        waking = ((time, "wake", node) for time, node in wakes)
+        waking = ((time, "wake", node) for time, node in self.power.wakes_after(now))
         return heapq.merge(holds, waking, key=lambda event: event[0])
-
-    def caps_after(self, now: float, last: float) -> Iterator[tuple[float, float]]:
-        """Yield (when, W) of the cap's changes after ``now``, for a period beyond ``last`` (s)."""
-        return iter(()) if self.power is None else self.power.caps_after(now, last)
-
-    def cap_at(self, time: float) -> float:
-        """Return the cap that holds at a time to come, W."""
-        return math.inf if self.power is None else self.power.cap_at(time)
 
     def apply(self, free: Any, kind: str, what: Any) -> None:
         """Let a hold begin or be over in a free state, or a node wake."""
@@ -88,13 +82,9 @@ class Future:
     @property
     def drifts(self) -> bool:
         """Whether what is to come moves later as time goes by: uncalled nodes sleep."""
-        return self.power is not None and self.power.has_asleep
+        return self.power.has_asleep
 
     @property
     def cap_w(self) -> float:
         """The cap that holds now, W."""
-        return math.inf if self.power is None else self.power.cap_w
-
-    def budget_at(self, cap_w: float) -> int:
-        """Return what jobs may add under a cap, nanowatts, with the nodes awake that are now."""
-        return 0 if self.power is None else self.power.budget_at(cap_w)
+        return self.power.cap_w

@@ -1,7 +1,7 @@
 """The event loop: at each instant what happens, in a fixed order, then decisions, then rates.
 
 At an instant: completions in the order of their stays, arrivals, then what happens by itself
-(`windtunnel.sim.reference.outages`, `windtunnel.sim.power.sources`), then one decision. Or one
+(`windtunnel.sim.disruptions.source`, `windtunnel.sim.power.sources`), then one decision. Or one
 event at a time, a decision after each completion and each arrival, as some published simulators do.
 """
 
@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from windtunnel.sim.reference.clock import Clock
-from windtunnel.sim.reference.outages import Outages
-
 if TYPE_CHECKING:
-    from windtunnel.sim.contract import Policy
+    from windtunnel.sim.disruptions.source import Outages
     from windtunnel.sim.power.sources import PowerSources
+    from windtunnel.sim.reference.clock import Clock
+    from windtunnel.sim.reference.lent import Lent
     from windtunnel.sim.reference.rules import Scheduler
     from windtunnel.sim.reference.state import State
 
@@ -25,47 +24,44 @@ class Loop:
 
     Args:
         state: its tables, nothing in it running.
-        policy: who runs next.
-        scheduler: carries out what it decides.
-        power: policies of power; None = none.
+        scheduler: decides about the waiting jobs.
+        clock: says when.
+        lent: the tables as sources see them.
+        outages: None = there are none.
+        power: policies of power.
         events: the order of what happens at one instant.
-        interval: seconds between decisions; None = whenever they are called for.
     """
 
     def __init__(
-        self, state: State, policy: Policy, scheduler: Scheduler, power: PowerSources | None, *,
-        events: str, interval: float | None,
+        self, state: State, scheduler: Scheduler, clock: Clock, *, lent: Lent,
+        outages: Outages | None, power: PowerSources, events: str,
     ) -> None:  # fmt: skip
-        self.state, self.scheduler, self.power, self.events = state, scheduler, power, events
-        self.outages = None
-        if state.plan is not None:
-            self.outages = Outages(state, state.plan, scheduler)
-        may_wait = state.plan is not None or power is not None
-        patience = 0.0 if power is None else power.plan.patience
-        self.clock = Clock(policy, state, scheduler, interval, may_wait=may_wait, patience=patience)
+        self.state, self.scheduler, self.clock, self.lent = state, scheduler, clock, lent
+        self.outages, self.power, self.events = outages, power, events
         self.submit: list[float] = [*state.problem.submit.tolist(), math.inf]
         self.arrived = 0
+        #: When the GPU units that are up changed, s, and to what; those of reservations are up.
+        self.up: list[tuple[float, int]] = []
+        self._note_capacity(-math.inf)
 
     def run(self, until: float) -> float:
         """Let everything happen up to the horizon ``until`` (s); return where the run ends."""
         state = self.state
         while True:
-            self._settle()
+            self.power.choose_limits(state.now)
+            state.settle(state.now, self.power.slow)
             now = self._next_time()
             if now > until or now == math.inf:
                 return until
             state.now = now
-            if self.power is not None:
-                self.power.begin_instant(now)
+            self.power.begin_instant(now)
             if self.events == "batch":
                 news = self._complete(now) | self._arrive(now)
                 self._decide_after(now, news=self._sources(now) | news)
             else:
                 self._in_turn(now)
-            if self.power is not None:
-                self.power.after_decisions(now)
-            if self.outages is not None:
-                self.outages.note_capacity(now)
+            self.power.after_decisions(now)
+            self._note_capacity(now)
             if state.is_stopped:
                 return now
             self.clock.note_idle(now, last=self._is_last)
@@ -75,22 +71,23 @@ class Loop:
     @property
     def _is_last(self) -> bool:
         """Whether neither a job nor room that is certain is to come."""
-        certain = 0 if self.outages is None else self.outages.certain
-        certain += 0 if self.power is None else self.power.certain
+        certain = self.power.certain + (0 if self.outages is None else self.outages.certain)
         return self.arrived == len(self.submit) - 1 and not certain
+
+    def _next_end(self) -> float:
+        stay = self.state.ending()
+        return math.inf if stay is None else stay.due
 
     def _next_time(self) -> float:
         if not self.state.unfinished:
             return math.inf
-        event = min(self.state.next_end(), self.submit[self.arrived])
-        held = 0 if self.power is None else self.power.held
-        time = min(event, self.clock.next_time(event, held=held))
+        event = min(self._next_end(), self.submit[self.arrived])
+        time = min(event, self.clock.next_time(event, held=self.power.held))
         if self.clock.pending == math.inf and self._nothing_will_change():
             return time if self.scheduler.alarms else math.inf
-        for source in (self.outages, self.power):
-            if source is not None:
-                time = min(time, source.next_time())
-        return time
+        if self.outages is not None:
+            time = min(time, self.outages.next_time(), self.lent.next_failure())
+        return min(time, self.power.next_time())
 
     def _nothing_will_change(self) -> bool:
         """Return whether the jobs that wait do so for ever, whatever chance brings.
@@ -101,19 +98,28 @@ class Loop:
         state = self.state
         if self.clock.gave_up:
             return True
-        if self.outages is None or state.running or not self._is_last or not state.unfinished:
-            return False
-        if self.power is not None and self.power.cap_changes:
+        if self.outages is None or state.running or not self._is_last or self.power.cap_changes:
             return False
         return self.clock.every is None or all(state.fit(job) is None for job in state.waiting)
 
     # What happens.
 
-    def _complete(self, now: float) -> bool:
+    def _complete(self, now: float, *, decides: bool = False) -> bool:
+        """Complete the jobs that end now, those that start now and have no length included.
+
+        Args:
+            now: s.
+            decides: decide after each of them.
+
+        Returns:
+            Whether there were any.
+        """
         any_did = False
-        while self.state.next_end() == now:
-            self._finish(self.state.ends[0][3].job, now)
+        while (stay := self.state.ending()) is not None and stay.due == now:
+            self._finish(stay.job, now)
             any_did = True
+            if decides:
+                self.clock.call(now)
         return any_did
 
     def _finish(self, job: int, now: float) -> None:
@@ -126,27 +132,21 @@ class Loop:
         while self.submit[self.arrived] == now and not (one and any_did):
             job = self.arrived
             self.arrived += 1
-            if self.power is None or not self.power.holds(job, now):
-                self.state.waiting[job] = None
-                self.scheduler.add(job, now)
+            if not self.power.holds(job, now):
+                self.lent.queue(job, now)
                 any_did = True
         return any_did
 
     def _sources(self, now: float) -> bool:
         news = self.outages is not None and self.outages.apply(now)
-        if self.power is not None:
-            news |= self.power.apply(now)
-        return news
+        self.state.happened = now
+        return self.power.apply(now) or news
 
-    def _decide_after(self, now: float, *, news: bool) -> None:
+    def _decide_after(self, now: float, *, news: bool, due: bool = True) -> None:
         """Decide if anything calls for it: news, a round, or that it was to be done now."""
         at_round = self.clock.begins_round(now)
-        if news or at_round or self.clock.is_due(now):
-            self._call(now, at_round=at_round)
-
-    def _call(self, now: float, *, at_round: bool = False) -> None:
-        if self.clock.call(now, at_round=at_round) and self.outages is not None:
-            self.outages.note_starts()
+        if news or at_round or (due and self.clock.is_due(now)):
+            self.clock.call(now, at_round=at_round)
 
     def _in_turn(self, now: float) -> None:
         """Handle an instant one event at a time.
@@ -154,46 +154,32 @@ class Loop:
         Completions come in the order in which the jobs started. With submissions first, a running
         job that ends now, and was expected to by now, counts as gone already in every decision.
         """
-        state, points = self.state, self.clock.points
+        points = self.clock.points
         if self.events == "submissions_first":
-            gone = [
-                job
-                for job, stay in state.running.items()
-                if state.plans and stay.due == now and stay.expected <= now
-            ]
-            leads = bool(gone) and state.ends[0][3].job in gone
+            first = self.state.ending()
+            gone = self._expected_ends(now)
             for job in gone:
                 self._finish(job, now)
-            arrived = self._arrivals_in_turn(now)
-            if leads and not arrived:
-                self._call(now)
-        self._completions_in_turn(now)
-        while self.submit[self.arrived] == now:  # completions first
-            if self._arrive(now, one=True):
-                self._call(now)
-            self._completions_in_turn(now)
-        news = self._sources(now)
-        at_round = self.clock.begins_round(now)
-        due = self.clock.points == points and self.clock.is_due(now)
-        if news or at_round or due:
-            self._call(now, at_round=at_round)
+            arrived = False
+            while self._arrive(now, one=True):
+                arrived = True
+                self.clock.call(now)
+            if first is not None and first.job in gone and not arrived:
+                self.clock.call(now)
+        self._complete(now, decides=True)
+        while self._arrive(now, one=True):  # completions first
+            self.clock.call(now)
+            self._complete(now, decides=True)
+        self._decide_after(now, news=self._sources(now), due=self.clock.points == points)
 
-    def _completions_in_turn(self, now: float) -> None:
-        """Complete jobs one by one, those that start now and have no length included."""
-        while self.state.next_end() == now:
-            self._finish(self.state.ends[0][3].job, now)
-            self._call(now)
+    def _expected_ends(self, now: float) -> list[int]:
+        """Return the jobs that end now, and that a rule which plans expects to."""
+        running = self.state.running.items()
+        return [
+            job for job, s in running if self.state.plans and s.due == now and s.expected <= now
+        ]
 
-    def _arrivals_in_turn(self, now: float) -> bool:
-        any_did = False
-        while self.submit[self.arrived] == now:
-            if self._arrive(now, one=True):
-                any_did = True
-                self._call(now)
-        return any_did
-
-    def _settle(self) -> None:
-        state = self.state
-        changed = [] if self.power is None else self.power.choose_limits(state.now)
-        if state.pace is not None or changed or state.touched:
-            state.settle(state.now, {} if self.power is None else self.power.slow, changed)
+    def _note_capacity(self, now: float) -> None:
+        up = self.state.problem.quota - self.state.down
+        if not self.up or self.up[-1][1] != up:
+            self.up.append((now, up))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import bisect
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windtunnel.sim.contract import checked_key, static_rank
-from windtunnel.sim.jobs import JobView
-from windtunnel.sim.keys import JobsView, checked_keys, columns_of
+from windtunnel.sim.contract import static_rank
+from windtunnel.sim.keys import Keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Order:
-    """The keys of active jobs, and the waiting ones in their order.
+    """The keys of active jobs.
 
     A key is asked when a job begins to wait (not when it is preempted) and at rounds. The remaining
     time of a preemptive policy is no key, but looked up at each decision.
@@ -32,78 +30,34 @@ class Order:
     def __init__(self, state: State, policy: Policy) -> None:
         self.state, self.policy = state, policy
         problem = state.problem
-        self.moves = policy.preemptive and policy.by_remaining
-        self.weight = problem.jobs.num_gpus[problem.rows].tolist() if policy.by_service else None
-        self.ranks: list[float] | None = None
-        if policy.tier == 1:
-            self.ranks = static_rank(policy, problem.jobs, problem.rows).tolist()
+        self.by_remaining = policy.preemptive and policy.by_remaining
+        gpus = problem.jobs.num_gpus[problem.rows]
+        self.weight = (gpus if policy.by_service else np.ones(len(gpus))).tolist()
         self.keys: dict[int, float] = {}
-        self.line: list[tuple[float, int]] = []
-        self._views: dict[int, JobView] = {}
+        if policy.tier == 1:
+            self.keys = dict(enumerate(static_rank(policy, problem.jobs, problem.rows).tolist()))
 
-    def add(self, job: int, now: float) -> None:
-        """Let a job wait that arrives or comes back."""
-        self.keys[job] = 0.0 if self.moves else self._asked(job, now)
-        bisect.insort(self.line, (self.keys[job], job))
-
-    def add_again(self, job: int) -> None:
-        """Let a job wait that was preempted, with the key that it has."""
-        bisect.insort(self.line, (self.keys[job], job))
-
-    def starts(self, job: int) -> None:
-        """Note that a job waits no more."""
-        del self.line[bisect.bisect_left(self.line, (self.keys[job], job))]
-
-    def forget(self, job: int) -> None:
-        """Forget a job that is over, or out of the queue."""
-        self.keys.pop(job, None)
+    def ask(self, jobs: list[int], now: float) -> None:
+        """Ask the keys of some jobs, unless they are known or looked up."""
+        if self.policy.tier == 1 or self.by_remaining:
+            return
+        keys = Keys(self.policy).many(self.state, np.array(jobs, dtype=np.int32), now)
+        self.keys.update(zip(jobs, keys.tolist(), strict=True))
 
     def rekey(self, now: float) -> None:
         """Ask the key of every waiting job again, of a preemptive policy's running jobs, too."""
-        if self.moves:
-            return
-        waits = {job for _, job in self.line}
-        asked = sorted(job for job in self.keys if self.policy.preemptive or job in waits)
-        self.keys.update(zip(asked, self._asked_all(asked, now), strict=True))
-        self.line = sorted((self.keys[job], job) for job in waits)
+        running = self.state.running if self.policy.preemptive else ()
+        self.ask(sorted([*self.state.waiting, *running]), now)
 
     def waiting(self, now: float) -> list[int]:
         """Return the waiting jobs in their order at ``now`` (s)."""
-        if self.moves:
-            return self.ranked((job for _, job in self.line), now)
-        return [job for _, job in self.line]
+        return self.ranked(self.state.waiting, now)
 
     def ranked(self, jobs: Iterable[int], now: float) -> list[int]:
         """Return active jobs in their order at ``now`` (s)."""
         return [job for _, job in sorted((self._key(job, now), job) for job in jobs)]
 
     def _key(self, job: int, now: float) -> float:
-        if not self.moves:
-            return self.keys[job]
-        left = self.state.time_left(job, now)
-        return left if self.weight is None else left * self.weight[job]
-
-    def _asked_all(self, jobs: list[int], now: float) -> list[float]:
-        if self.ranks is None and self.policy.takes_many:
-            state = self.state
-            columns = columns_of(
-                state.problem, lambda job: state.attained(job, now), state.running.__contains__
-            )
-            view = JobsView(np.array(jobs, dtype=np.int32), columns)
-            keys: list[float] = checked_keys(self.policy, view, now).tolist()
-            return keys
-        return [self._asked(job, now) for job in jobs]
-
-    def _asked(self, job: int, now: float) -> float:
-        if self.ranks is not None:
-            return self.ranks[job]
-        if self.policy.takes_many:
-            return self._asked_all([job], now)[0]
-        view = self._views.get(job)
-        if view is None:
-            row = int(self.state.problem.rows[job])
-            view = self._views[job] = JobView(self.state.problem.jobs, row)
-            view.number = job
-        view.running = job in self.state.running
-        view.run_time, view.remaining = self.state.attained(job, now)
-        return checked_key(self.policy, view, now)
+        if self.by_remaining:
+            return self.state.time_left(job, now) * self.weight[job]
+        return self.keys[job]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.cluster.devices import MILLI
 from windtunnel.cluster.free import NOBODY
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class Feasible:
                 stopped.remove(job)
             elif where is not None:
                 self._free.take(where, state.demand[job])
-                self._spare -= 0 if state.watts is None else state.watts.floor(job, where)
+                self._spare -= state.draw(job, where)
                 chosen.append((job, where))
             elif past_refused:
                 refused.add(state.class_of[job])
@@ -87,22 +88,16 @@ class Feasible:
             below: running jobs of lower rank, in rank order.
             stopped: jobs that are stopped; gets more.
         """
-        where = self._fit(job)
-        if where is not None or not below:
-            return where
         before, spare = self._free.copy(), self._spare
-        for victim in below:
-            self._give(victim)
-        fits = self._fit(job) is not None
-        self._free, self._spare = before, spare
-        if not fits:
-            return None
         given: list[int] = []
-        for victim in reversed(below):
-            self._give(victim)
-            given.append(victim)
-            if self._fit(job) is not None:
-                break
+        where = self._fit(job)
+        while where is None and len(given) < len(below):
+            given.append(below[-1 - len(given)])
+            self._give(given[-1])
+            where = self._fit(job)
+        if where is None:
+            self._free, self._spare = before, spare
+            return None
         for victim in reversed(given):
             self._take_back(victim)
             if self._fit(job) is None:
@@ -193,8 +188,14 @@ class QuotaWalk:
             for node, grant in stay.where:
                 groups = state.free.withheld.get(node, (NOBODY,))
                 if NOBODY not in groups and groups[0] in state.access[job]:
-                    reserved[groups[0]] += state.units(state.demand[job], grant)
+                    reserved[groups[0]] += self._units(state.demand[job], grant)
         return up - sum(reserved.values()), reserved
+
+    def _units(self, demand: Any, grant: int) -> int:
+        """Return the GPU units of a grant."""
+        if not self.state.problem.devices or self.state.problem.pooled:
+            return grant
+        return grant.bit_count() * (demand.milli or MILLI)
 
     def _use_own(self, job: int, reserved: dict[int, int]) -> None:
         """Let a chosen job use up what its reservations have left."""
@@ -210,4 +211,3 @@ def _stop(rule: Rule, jobs: Collection[int], now: float) -> None:
     """Preempt running jobs, in order of start; they wait with the keys that they have."""
     for job in [job for job in rule.state.running if job in jobs]:
         rule.state.preempt(job, now)
-        rule.order.add_again(job)

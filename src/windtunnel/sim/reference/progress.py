@@ -13,7 +13,7 @@ is written when the work is done then. So at any time, in seconds of work or of 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from windtunnel.cluster.free import Where
@@ -51,13 +51,13 @@ class Place:
 
     Attributes:
         where: the pairs.
-        demand: what was taken.
+        demand: what was taken; of an elastic job, the option in which it runs.
         jobs: who is there, in order of coming.
     """
 
     __slots__ = ("demand", "jobs", "where")
 
-    def __init__(self, where: Where, demand: object) -> None:
+    def __init__(self, where: Where, demand: Any) -> None:
         self.where = where
         self.demand = demand
         self.jobs: list[int] = []
@@ -82,7 +82,6 @@ class Stay:
         due: when the job completes as things are, s.
         expected: when its user expects that, s.
         base: the rate before what slows everybody.
-        option: how an elastic job runs.
         slowed: seconds lost to slow-downs in all of the job's segments that are over.
     """
 
@@ -96,7 +95,6 @@ class Stay:
         self.checkpoints, self.limit = checkpoints, checkpoints.within(work)
         self.since, self.reached = now, Reached(0.0, work, 0, 0.0)
         self.slowed = slowed
-        self.option: object = None
         self.expected = math.nan
         self.due = self._project(now, owed)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,41 +18,51 @@ if TYPE_CHECKING:
     from windtunnel.sim.reference.state import State
 
 
-def flight(loop: Loop, horizon: float) -> Flight:
+def flight(loop: Loop, horizon: float, *, powered: bool) -> Flight:
     """Return a run as arrays in jobs-table order.
 
     Args:
         loop: the run, over.
         horizon: where it was cut, s; inf if it ran to its end.
+        powered: it was under policies of power.
     """
-    state, problem = loop.state, loop.state.problem
+    state, problem, power = loop.state, loop.state.problem, loop.power
     for job, stay in state.running.items():
         stay.advance(horizon)
         state.left[job] = stay.reached.left
         state.useful[job] += stay.reached.done
         state.overhead_time[job] += stay.overhead(horizon)
         state.slowed[job] = stay.slowed
-    columns, by_row, begins = _columns(state), ByRow(problem), [s.start for s in state.stays]
-    paced = state.pace is not None or (loop.power is not None and loop.power.limits is not None)
+    columns, by_row = _columns(state), ByRow(problem)
+    paced = state.pace is not None or power.limits is not None
     paced |= state.plan is not None and state.has_rates
     found = as_flight(problem, columns, horizon, loop.clock.points, slowed=paced)
-    if state.company:
-        seconds = gpu_time(problem, columns, state.company, horizon)
+    company = _company(state)
+    if company:
+        seconds = gpu_time(problem, columns, company, horizon)
         found = replace(found, gpu_time=by_row(seconds, 0.0))
     if state.works is not None:
-        ways: list[Any] = [(stay.option, stay.owed) for stay in state.stays]
+        ways = [(stay.place.demand, stay.owed) for stay in state.stays]
         left = np.array(state.left)
         stretches = stretches_of(problem, state.works, columns, ways, left=left, horizon=horizon)
         found = replace(found, stretches=stretches)
     if loop.outages is not None:
-        times, units = zip(*loop.outages.up, strict=True)
+        times, units = zip(*loop.up, strict=True)
         ups = np.array(times), np.array(units)
-        failures = np.array(state.failures, dtype=np.int64)
-        found = found.with_interruptions(interruptions_of(problem, columns, failures, ups))
-    if loop.power is not None:
-        levels = loop.power.levels(begins)
-        found = found.with_power(loop.power.record(levels, by_row))
+        found = found.with_interruptions(
+            interruptions_of(problem, columns, loop.outages.failures, ups)
+        )
+    if powered:
+        levels = power.levels([stay.start for stay in state.stays])
+        found = found.with_power(power.record(levels, by_row))
     return found
+
+
+def _company(state: State) -> list[tuple[int, int]]:
+    """Return the stays on the GPUs of others: pairs of its number and the first one's there."""
+    first: dict[int, int] = {}
+    pairs = [(stay.number, first.setdefault(id(stay.place), stay.number)) for stay in state.stays]
+    return [(stay, other) for stay, other in pairs if stay != other]
 
 
 def _columns(state: State) -> dict[str, np.ndarray]:

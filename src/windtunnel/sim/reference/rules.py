@@ -24,14 +24,11 @@ class Scheduler(Protocol):
 
     alarms: list[float]
 
-    def add(self, job: int, now: float) -> None:
-        """Queue a job that arrives, or is let into the queue."""
-
-    def returned(self, job: int, now: float) -> None:
-        """Queue a job again that an outage or a falling cap stopped."""
+    def came(self, job: int, now: float, *, was_stopped: bool = False) -> None:
+        """Note that a job waits: it arrived, or an outage or a falling cap stopped it."""
 
     def gone(self, job: int) -> None:
-        """Forget a job that is over, or out of the queue for now."""
+        """Note that a job is over, or out of the queue for now."""
 
     def decide(self, now: float) -> None:
         """Start who may start."""
@@ -51,23 +48,15 @@ class Rule:
 
     def __init__(self, state: State, order: Order, preemption: Feasible | QuotaWalk | None) -> None:
         self.state, self.order, self.preemption = state, order, preemption
+        self.rekey = order.rekey
         self.alarms: list[float] = []
 
-    def add(self, job: int, now: float) -> None:
-        """Queue a job."""
-        self.order.add(job, now)
-
-    def returned(self, job: int, now: float) -> None:
-        """Queue a job again."""
-        self.order.add(job, now)
+    def came(self, job: int, now: float, *, was_stopped: bool = False) -> None:  # noqa: ARG002 - no matter here
+        """Ask a job's key."""
+        self.order.ask([job], now)
 
     def gone(self, job: int) -> None:
-        """Forget a job."""
-        self.order.forget(job)
-
-    def rekey(self, now: float) -> None:
-        """Ask keys again."""
-        self.order.rekey(now)
+        """Do nothing: who is over has no turn."""
 
     def decide(self, now: float) -> None:
         """Start who may start."""
@@ -75,7 +64,6 @@ class Rule:
 
     def start(self, job: int, now: float, where: Where) -> None:
         """Start a waiting job."""
-        self.order.starts(job)
         self.state.begin(job, now, where)
 
     def start_in_order(self, now: float) -> list[int]:

@@ -30,7 +30,7 @@ class QueueView:
     """
 
     def __init__(self, decider: Decider) -> None:
-        self._decider = decider
+        self._decider, self._state = decider, decider.state
 
     @property
     def arrived(self) -> list[JobView]:
@@ -38,39 +38,38 @@ class QueueView:
 
         They arrived, or a failure or a drain stopped them (`ClusterView.interrupted`).
         """
-        return list(self._decider.arrived)
+        return [self._state.view(job) for job in self._decider.arrived]
 
     @property
     def startable(self) -> Iterator[JobView]:
         """A walk along those who fit when their turn comes."""
-        return self._walk(list(self._decider.came.items()), fitting=True)
+        return self._walk(dict(self._state.waiting), fitting=True)
 
     def __len__(self) -> int:
-        return len(self._decider.waiting)
+        return len(self._state.waiting)
 
     def __iter__(self) -> Iterator[JobView]:
-        return self._walk(list(self._decider.came.items()), fitting=False)
+        return self._walk(dict(self._state.waiting), fitting=False)
 
-    def _walk(self, waiting: list[tuple[int, int]], *, fitting: bool) -> Iterator[JobView]:
-        decider = self._decider
-        for job, came in sorted(waiting):
-            if decider.came.get(job) != came:
-                continue
-            if not fitting or decider.state.fit(job) is not None:
-                yield decider.views[job]
+    def _walk(self, waiting: dict[int, int], *, fitting: bool) -> Iterator[JobView]:
+        state = self._state
+        for job in sorted(waiting):
+            still = state.waiting.get(job) == waiting[job]
+            if still and (not fitting or state.fit(job) is not None):
+                yield state.view(job)
 
     def __contains__(self, job: object) -> bool:
         number = getattr(job, "number", -1)
-        return number in self._decider.came and self._decider.views[number] is job
+        return number in self._state.waiting and self._state.view(number) is job
 
     def __getitem__(self, index: int) -> JobView:
-        return self._decider.views[self._decider.waiting[index]]
+        return self._state.view(sorted(self._state.waiting)[index])
 
     def __getattr__(self, name: str) -> np.ndarray:
         if name.startswith("_"):
             raise AttributeError(name)
-        numbers = np.array(self._decider.waiting, dtype=np.int32)
-        return self._decider.columns(numbers, name)
+        numbers = np.array(sorted(self._state.waiting), dtype=np.int32)
+        return self._state.columns(numbers, name)
 
 
 class ClusterView:
@@ -111,14 +110,14 @@ class ClusterView:
         """GPUs that running jobs asked for, by virtual cluster; None = jobs without one."""
         usage: dict[str | None, int] = {}
         for job in self._state.running:
-            vc = self._decider.views[job].vc
+            vc = self._state.view(job).vc
             usage[vc] = usage.get(vc, 0) + self._state.gpus[job]
         return {vc: units / self._units for vc, units in usage.items()}
 
     @property
     def running(self) -> list[JobView]:
         """Running jobs in order of start, with ``remaining`` and ``run_time`` of this instant."""
-        return [self._decider.refreshed(job) for job in self._state.running]
+        return [self._state.view(job) for job in self._state.running]
 
     @property
     def finished(self) -> list[JobView]:
@@ -126,7 +125,7 @@ class ClusterView:
 
         One that failed at its end and is to go on arrives again.
         """
-        return list(self._decider.done)
+        return [self._state.view(job) for job in self._decider.done]
 
     @property
     def interrupted(self) -> list[JobView]:
@@ -134,7 +133,7 @@ class ClusterView:
 
         They wait again, and stand in ``queue.arrived``.
         """
-        return list(self._decider.stopped)
+        return [self._state.view(job) for job in self._decider.stopped]
 
     def where(self, job: JobView) -> Where | None:
         """Return where a job runs, or None if it waits."""
@@ -151,7 +150,7 @@ class ClusterView:
         number = self._decider.number(job)
         stay = self._state.running.get(number)
         others = [] if stay is None else [o for o in stay.place.jobs if o != number]
-        return self._decider.views[others[0]] if others else None
+        return self._state.view(others[0]) if others else None
 
     def may_share(self, job: JobView, beside: JobView) -> bool:
         """Return whether a job could be started beside a running one now."""
@@ -255,9 +254,8 @@ class ElasticView(ClusterView):
 
     def option(self, job: JobView) -> Option | None:
         """Return how the job runs, or None if it waits."""
-        stay: Any = self._state.running.get(self._decider.number(job))
-        option: Option | None = None if stay is None else stay.option
-        return option
+        stay = self._state.running.get(self._decider.number(job))
+        return None if stay is None else stay.place.demand
 
     def iterations_left(self, job: JobView) -> float:
         """Return the iterations that the job has left, as a fraction within one."""

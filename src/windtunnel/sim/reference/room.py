@@ -1,0 +1,172 @@
+"""`Room`: what is free, and for whom: where a job would go, as far as room and power let it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.cluster.free import EVERY_NODE, NOBODY
+from windtunnel.sim.elastic.nodes import FreeShares
+
+if TYPE_CHECKING:
+    from windtunnel.cluster.free import Where
+    from windtunnel.sim.contract import Placement
+    from windtunnel.sim.disruptions.plan import Hold, Plan
+    from windtunnel.sim.elastic.scores import Elastic
+    from windtunnel.sim.power.watts import Watts
+    from windtunnel.sim.problem import Problem
+    from windtunnel.sim.reference.progress import Stay
+
+
+class Room:
+    """The free state of a run, reservations and power; `State` is one.
+
+    Args:
+        problem: jobs and cluster.
+        placement: where jobs go.
+        plan: outages, checkpoints and reservations; None = none.
+        watts: what jobs draw, under a power cap; None = there is none.
+        elastic: the options of the jobs of an elastic run; None = it is none.
+        plans: the rule plans with estimates: nobody starts where a planned hold comes before.
+    """
+
+    stays: list[Stay]
+
+    def __init__(
+        self, problem: Problem, placement: Placement, *, plan: Plan | None, watts: Watts | None,
+        elastic: Elastic | None, plans: bool,
+    ) -> None:  # fmt: skip
+        self.problem, self.placement, self.plan = problem, placement, plan
+        self.watts, self.plans = watts, plans
+        self.works = None if elastic is None else elastic.works
+        self.free: Any = problem.free_state()
+        #: What each job asks for; an elastic one, the option that its user asked for.
+        self.demand: list[Any] = [problem.demands[kind] for kind in problem.demand_of.tolist()]
+        self.gpus: list[int] = problem.gpus.tolist()
+        #: The reservations that each job may use.
+        self.access = [()] * len(self.gpus) if plan is None else plan.access
+        self._allowed = [getattr(demand, "allowed", EVERY_NODE) for demand in self.demand]
+        asked: Any = [None] * len(self.gpus)
+        if elastic is not None:
+            scores = None if elastic.scores is None else elastic.scores.copy()
+            self.free = FreeShares(problem.sizes.tolist(), elastic.cores, scores)
+            self.demand = [work.requested for work in elastic.works]
+            asked = [(option.shape, option.num_cpus) for option in self.demand]
+        kinds = [0] * len(self.gpus) if watts is None else watts.kind_of
+        numbers: dict[Any, int] = {}
+        what = zip(problem.demand_of.tolist(), self.access, kinds, asked, strict=True)
+        #: Jobs of one class can be given the same places: what one is refused, all are.
+        self.class_of = [numbers.setdefault(key, len(numbers)) for key in what]
+        #: Holds that are known in advance: (time, 1 begins or 0 ends, index of the hold); up to
+        #: when what was planned has happened, s.
+        self.planned: list[tuple[float, int, int]] = [] if plan is None else plan.changes()
+        self.happened = -math.inf if plan is None else math.nextafter(plan.first, -math.inf)
+        #: Nodes that sleep, or are being woken.
+        self.sleeping: set[int] = set()
+
+    def search(
+        self, job: int, free: Any, at: float, spare: int, *, is_open: bool = False
+    ) -> tuple[Where | None, bool]:
+        """Return where a job would go, and whether power alone is lacking.
+
+        Where the placement's choice draws too much, it is asked again among the GPU types on which
+        the whole job would not.
+
+        Args:
+            job: which.
+            free: what is free.
+            at: when it would start, s.
+            spare: nanowatts that it may add to the draw.
+            is_open: what is free is what the job may use.
+        """
+        shown = free if is_open else self._seen(free, job, at)
+        where = self.put(shown, job, self.demand[job])
+        if where is None or self.draw(job, where) <= spare:
+            return where, False
+        assert self.watts is not None  # noqa: S101 - it draws something
+        cheap = None
+        if self.works is None:
+            cheap = self.watts.on_cheap_types(job, spare, self.demand[job])
+        where = None if cheap is None else self.put(shown, job, cheap)
+        if where is None or self.draw(job, where) > spare:
+            return None, True
+        return where, False
+
+    def draw(self, job: int, where: Where) -> int:
+        """Return the least that a job adds to the draw somewhere, nanowatts."""
+        return 0 if self.watts is None else self.watts.floor(job, where)
+
+    def put(self, shown: Any, job: int, demand: Any) -> Where | None:
+        """Return where a demand of a job goes in what it may use, reserved nodes first."""
+        if self.access[job] and shown.shown:
+            inside = shown.copy()
+            for node in range(len(self.problem.sizes)):
+                if node not in shown.shown:
+                    inside.withhold(node)
+            where = self._place(inside, job, demand)
+            if where is not None:
+                return where
+        return self._place(shown, job, demand)
+
+    def _place(self, free: Any, job: int, demand: Any) -> Where | None:
+        if self.works is not None or self.problem.devices:
+            free.draws = len(self.stays)  # what is random goes by the stays begun so far
+        if self.works is not None:
+            where: Where | None = free.place(demand, self._allowed[job])
+            return where
+        return self.placement.place(free, demand)
+
+    def has(self, free: Any, job: int, where: Where, demand: Any) -> bool:
+        """Return whether a policy's own choice of a place is free, and serves a demand of a job."""
+        if self.works is not None:
+            return bool(free.has(where, demand, self._allowed[job]))
+        return bool(free.fits(where, demand) if where else demand.is_nothing)
+
+    def opened(self, free: Any, job: int) -> Any:
+        """Return a free state with the job's reservations open to it."""
+        return free.opened(self.access[job]) if self.access[job] else free
+
+    def _seen(self, free: Any, job: int, at: float) -> Any:
+        """Return what of a free state the job may use if it starts at ``at`` (s)."""
+        shown = self.opened(free, job)
+        coming = self.coming(job, at) if self.plans else {}
+        if coming:
+            shown = shown.copy()
+            for place, units in coming.items():
+                shown.withhold(place, NOBODY, units)
+        return shown
+
+    def coming(self, job: int, at: float) -> dict[int, int]:
+        """Return what planned holds take before the job's expected end: place -> most units."""
+        stop = self.planned_stop(job, at) if self.planned else at
+        taken: dict[int, int] = {}
+        peak: dict[int, int] = {}
+        # In a pool one hold may end before another begins; a node is taken whole by any of them.
+        for time, begins, index in self.planned:
+            hold = self.hold(index)
+            if not at < time < stop or hold.group in self.access[job]:
+                continue
+            for place, units in hold.places:
+                if not self.problem.is_pool:
+                    peak |= {place: units} if begins else {}
+                    continue
+                taken[place] = taken.get(place, 0) + (units if begins else -units)
+                if taken[place] > peak.get(place, 0):
+                    peak[place] = taken[place]
+        return peak
+
+    def planned_stop(self, job: int, start: float) -> float:
+        """Return when a job is expected to end that starts at ``start`` (s), or resumes then."""
+        raise NotImplementedError
+
+    def hold(self, index: int) -> Hold:
+        """Return one of the plan's holds."""
+        assert self.plan is not None  # noqa: S101 - asked for what the plan has
+        return self.plan.holds[index]
+
+    @property
+    def down(self) -> int:
+        """GPU units that nobody holds and outages keep from everybody; sleeping nodes are not."""
+        asleep = (n for n in self.sleeping if self.free.withheld.get(n, ()).count(NOBODY) == 1)
+        down: int = self.free.down - sum(self.free.free_units(node) for node in asleep)
+        return down
