@@ -2,9 +2,10 @@
 
 Each module is one of the parts that DESIGN names: the state and its three changes (`state`), the
 progress of a job (`progress`), where it may go (`room`), what happens by itself, through `lent`
-(`windtunnel.sim.disruptions.source`, `windtunnel.sim.power.sources`), who is next (`order`), queueing rules (`rules`, `easy`, `conservative`, with `future`), preemption
-(`preemption`), policies that decide for themselves (`decisions`, `views`), when decisions are made
-(`clock`), the instant (`loop`), the result (`record`). Every feature goes with every other.
+(`windtunnel.sim.disruptions.source`, `windtunnel.sim.power.sources`), who is next (`order`),
+queueing rules (`rules`, `easy`, `conservative`, with `future`), preemption (`preemption`), policies
+that decide for themselves (`decisions`, `views`), when decisions are made (`clock`), the instant
+(`loop`), the result (`record`). Every feature goes with every other.
 """
 
 from __future__ import annotations
