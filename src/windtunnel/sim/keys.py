@@ -54,7 +54,7 @@ class Keys:
         self.policy = policy
 
     def one(self, views: Any, job: int, now: float) -> float:
-        """Return a job's key at ``now`` (s); ``views``: the run's `windtunnel.kernel.JobViews`."""
+        """Return a job's key at ``now`` (s); ``views``: the run's jobs as policies see them."""
         if self.policy.takes_many:
             return float(self.many(views, np.array([job], dtype=np.int32), now)[0])
         return checked_key(self.policy, views.view(job), now)
