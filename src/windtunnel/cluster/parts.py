@@ -12,9 +12,9 @@ from windtunnel.cluster.devices import DeviceDemand, device_demand
 from windtunnel.cluster.free_devices import FreeDevices
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from windtunnel.cluster.free import Demand
+    from windtunnel.cluster.free import Demand, Where
 
 
 def nodes_of_types(types: Sequence[str | None], wanted: frozenset[str | None]) -> int:
@@ -92,6 +92,25 @@ def holding_types(
         if wanted <= bound.capacity:
             found.add(kind)
     return frozenset(found)
+
+
+def reserved_first(shown: Any, nodes: int, place: Callable[[Any], Where | None]) -> Where | None:
+    """Return where something goes, on nodes reserved for it before others, or None.
+
+    Args:
+        shown: what it may use, its reservations opened to it.
+        nodes: how many the cluster has.
+        place: (free state) -> where it goes there, or None.
+    """
+    if shown.shown:
+        inside = shown.copy()
+        for node in range(nodes):
+            if node not in shown.shown:
+                inside.withhold(node)
+        where = place(inside)
+        if where is not None:
+            return where
+    return place(shown)
 
 
 def free_units(free: Any) -> list[int]:

@@ -1,23 +1,30 @@
-"""`ElasticView`: what policies that resize jobs see besides; on the compiled engine."""
+"""`ElasticView`: what policies that resize jobs see besides, on every engine."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windtunnel import kernel
 from windtunnel.errors import SpecError
-from windtunnel.sim.elastic.nodes import FreeShares
 from windtunnel.sim.jobs import JobView
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from windtunnel.cluster.free import Where
+    from windtunnel.sim.elastic.nodes import FreeShares
     from windtunnel.sim.elastic.work import Option, Work
 
 
-class ElasticView(kernel.ClusterView):  # type: ignore[misc] # of the compiled kernel
-    """The cluster at this instant, with the jobs' options."""
+class ElasticView:
+    """The cluster at this instant, with the jobs' options; goes before an engine's `ClusterView`.
+
+    Attributes:
+        driver: a `windtunnel.sim.decisions.Decisions`.
+        deciding: what carries out in the engine.
+    """
+
+    driver: Any
+    deciding: Any
 
     def work(self, job: JobView) -> Work:
         """Return what the job is: iterations, what was asked for, penalty, whether guaranteed."""
@@ -60,8 +67,8 @@ class ElasticView(kernel.ClusterView):  # type: ignore[misc] # of the compiled k
         """
         number = self.deciding.active(job)
         gone = [number, *(self.deciding.active(other) for other in without)]
-        kind = self.driver.shapes.kind(number, option)
-        where: Where | None = self.fit_without(number, kind, gone)
+        kind = self.driver.kind_of(number, option)
+        where: Where | None = self.fit_without(number, kind, gone)  # type: ignore[attr-defined] # the engine's
         return where
 
     def fit(
@@ -81,7 +88,7 @@ class ElasticView(kernel.ClusterView):  # type: ignore[misc] # of the compiled k
             SpecError: GPU types for a job, whose options are of those that it accepts anyway.
         """
         if not isinstance(job, JobView):
-            where: Where | None = super().fit(job, gpu_types, without)
+            where: Where | None = super().fit(job, gpu_types, without)  # type: ignore[misc] # the engine's
             return where
         if gpu_types is not None:
             raise SpecError("gpu_types", "an elastic job's options are of the types it accepts.")
@@ -89,37 +96,17 @@ class ElasticView(kernel.ClusterView):  # type: ignore[misc] # of the compiled k
 
     def place_in(self, free: FreeShares, job: JobView, option: Option) -> Where | None:
         """Return where an option of a job would go with so much free, or None."""
-        number = self.deciding.active(job)
-        allowed, groups = self.driver.shapes.allowed[number], self.driver.groups(number)
-        free.draws = self.deciding.stays
-        shown: Any = free.opened(groups) if groups else free
-        if groups and shown.shown:
-            inside = shown.copy()
-            for node in range(len(free.sizes)):
-                if node not in shown.shown:
-                    inside.withhold(node)
-            where: Where | None = inside.place(option, allowed)
-            if where is not None:
-                return where
-        found: Where | None = shown.place(option, allowed)
-        return found
+        where: Where | None = self.driver.place_in(free, self.deciding.active(job), option)
+        return where
 
     def fits(self, job: JobView, option: Option, where: Where) -> bool:
         """Return whether a place is free for an option, what the job holds counting as free."""
         number = self.deciding.active(job)
-        kind = self.driver.shapes.kind(number, option)
+        kind = self.driver.kind_of(number, option)
         return bool(self.deciding.fits_without(number, where, kind))
 
     @property
     def free_state(self) -> FreeShares:
         """A copy of what is free on each node, to plan with."""
-        shapes = self.driver.shapes
-        scores = None if shapes.scores is None else shapes.scores.copy()
-        free = FreeShares(self.driver.problem.sizes.tolist(), shapes.cores, scores)
-        for job in self.running:
-            option = self.option(job)
-            assert option is not None  # noqa: S101 - it runs
-            free.take(self.where(job), option)
-        for node, group in self.driver.free.held():
-            free.withhold(node, group)
+        free: FreeShares = self.driver.free_shares()
         return free

@@ -22,7 +22,7 @@ from windtunnel.sim.power.sources import PowerSources
 from windtunnel.sim.power.watts import Watts
 from windtunnel.sim.reference.clock import Clock
 from windtunnel.sim.reference.conservative import Conservative
-from windtunnel.sim.reference.decisions import Decider
+from windtunnel.sim.reference.decisions import Deciding
 from windtunnel.sim.reference.easy import Easy, EasySjbf
 from windtunnel.sim.reference.future import Future
 from windtunnel.sim.reference.lent import Lent
@@ -101,9 +101,9 @@ def run(
         elastic=elastic, plans=queueing in BACKFILLING and policy.tier < _DECIDES,
     )  # fmt: skip
     may_wait = disruptions is not None or power is not None
-    scheduler: Decider | Rule
+    scheduler: Deciding | Rule
     if policy.tier == _DECIDES:
-        scheduler = Decider(state, policy, may_wait=may_wait)
+        scheduler = Deciding(state, policy, may_wait=may_wait)
     else:
         walk = QuotaWalk(state) if preemption == "quota_walk" else Feasible(state)
         order = Order(state, policy)

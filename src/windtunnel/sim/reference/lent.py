@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from windtunnel.cluster.free import Where
     from windtunnel.sim.reference.progress import Stay
     from windtunnel.sim.reference.rules import Scheduler
     from windtunnel.sim.reference.state import State
@@ -25,7 +24,7 @@ class Lent:
     def __init__(self, state: State, scheduler: Scheduler) -> None:
         self.state, self.scheduler = state, scheduler
         self.attained, self.time_left = state.attained, state.time_left
-        self.nodes_in_use = state.nodes_in_use
+        self.where, self.nodes_in_use = state.where, state.nodes_in_use
         self._fails_at = [math.inf] * len(state.gpus)
         #: Jobs that were taken off their GPUs, and are not in the queue again.
         self._off: set[int] = set()
@@ -53,10 +52,6 @@ class Lent:
     def stay_of(self, job: int) -> int:
         """Return the number of a running job's stay."""
         return self.state.running[job].number
-
-    def where(self, job: int) -> Where:
-        """Return where a job runs."""
-        return self.state.running[job].where
 
     def sharing(self, job: int) -> Sequence[int]:
         """Return the jobs of a place."""

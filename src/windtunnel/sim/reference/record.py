@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from windtunnel.sim.closing import ByRow, as_flight, interruptions_of
-from windtunnel.sim.elastic.recording import stretches_of
+from windtunnel.sim.decisions import Decisions
 from windtunnel.sim.flight import FAILED, FINISHED, RUNNING, WAITING, Flight
-from windtunnel.sim.shared_places import gpu_time
 
 if TYPE_CHECKING:
     from windtunnel.sim.reference.loop import Loop
@@ -37,15 +35,8 @@ def flight(loop: Loop, horizon: float, *, powered: bool) -> Flight:
     paced = state.pace is not None or power.limits is not None
     paced |= state.plan is not None and state.has_rates
     found = as_flight(problem, columns, horizon, loop.clock.points, slowed=paced)
-    company = _company(state)
-    if company:
-        seconds = gpu_time(problem, columns, company, horizon)
-        found = replace(found, gpu_time=by_row(seconds, 0.0))
-    if state.works is not None:
-        ways = [(stay.place.demand, stay.owed) for stay in state.stays]
-        left = np.array(state.left)
-        stretches = stretches_of(problem, state.works, columns, ways, left=left, horizon=horizon)
-        found = replace(found, stretches=stretches)
+    if isinstance(loop.scheduler, Decisions):
+        found = loop.scheduler.finish(found, columns, horizon)
     if loop.outages is not None:
         times, units = zip(*loop.up, strict=True)
         ups = np.array(times), np.array(units)
@@ -56,13 +47,6 @@ def flight(loop: Loop, horizon: float, *, powered: bool) -> Flight:
         levels = power.levels([stay.start for stay in state.stays])
         found = found.with_power(power.record(levels, by_row))
     return found
-
-
-def _company(state: State) -> list[tuple[int, int]]:
-    """Return the stays on the GPUs of others: pairs of its number and the first one's there."""
-    first: dict[int, int] = {}
-    pairs = [(stay.number, first.setdefault(id(stay.place), stay.number)) for stay in state.stays]
-    return [(stay, other) for stay, other in pairs if stay != other]
 
 
 def _columns(state: State) -> dict[str, np.ndarray]:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cluster.free import EVERY_NODE, NOBODY
+from windtunnel.cluster.parts import reserved_first
 from windtunnel.sim.elastic.nodes import FreeShares
 
 if TYPE_CHECKING:
@@ -98,15 +99,10 @@ class Room:
 
     def put(self, shown: Any, job: int, demand: Any) -> Where | None:
         """Return where a demand of a job goes in what it may use, reserved nodes first."""
-        if self.access[job] and shown.shown:
-            inside = shown.copy()
-            for node in range(len(self.problem.sizes)):
-                if node not in shown.shown:
-                    inside.withhold(node)
-            where = self._place(inside, job, demand)
-            if where is not None:
-                return where
-        return self._place(shown, job, demand)
+        if not self.access[job]:
+            return self._place(shown, job, demand)
+        nodes = len(self.problem.sizes)
+        return reserved_first(shown, nodes, lambda free: self._place(free, job, demand))
 
     def _place(self, free: Any, job: int, demand: Any) -> Where | None:
         if self.works is not None or self.problem.devices:

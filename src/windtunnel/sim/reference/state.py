@@ -112,8 +112,6 @@ class State(Room):
             option: how an elastic job runs; None = as its user asked.
         """
         demand = self.demand[job] if option is None else option
-        if self.works is not None:
-            rate = self.demand[job].iteration_time / demand.iteration_time
         if beside is None:
             place = Place(where, demand)
             self.free.take(where, demand)
@@ -224,9 +222,7 @@ class State(Room):
         self.preemptions[job] += 1
         self.wait(job)
 
-    def move(
-        self, job: int, now: float, where: Where, *, rate: float = 1.0, option: Any = None
-    ) -> None:
+    def move(self, job: int, now: float, where: Where, *, rate: float, option: Any = None) -> None:
         """Let a running job go on elsewhere, or in another option, which costs it its resuming."""
         self.leave(job, now)
         self.owed[job] = self.overhead[job]
@@ -306,6 +302,10 @@ class State(Room):
         """Note that there is more room or power: whoever was refused may try again."""
         self._refused.clear()
         self.changes += 1
+
+    def where(self, job: int) -> Where:
+        """Return where a job runs."""
+        return self.running[job].where
 
     def nodes_in_use(self) -> set[int]:
         """Return the nodes on which any job runs."""

@@ -1,0 +1,245 @@
+"""`Decisions`: what is done about decisions of policies that decide all by themselves (tier 3).
+
+Here stands, for every engine, what is rare: instants at which the policy wants to be asked, jobs
+that move or change, and why a decision is impossible. An engine asks, starts and stops.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import operator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from windtunnel.cluster.parts import nodes_of_types, restricted
+from windtunnel.errors import PolicyError, SpecError
+from windtunnel.sim.closing import ByRow
+from windtunnel.sim.contract import Move, Rerate, Resize, Stop, Wake
+from windtunnel.sim.refusals import DECISIONS, no_company, no_room, why_not
+from windtunnel.sim.shared_places import gpu_time
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from windtunnel.cluster.free import Where
+    from windtunnel.sim.contract import Policy
+    from windtunnel.sim.elastic.work import Work
+    from windtunnel.sim.flight import Flight
+    from windtunnel.sim.problem import Problem
+
+
+class Decisions:
+    """What a policy decides.
+
+    Args:
+        policy: who decides.
+        problem: jobs and cluster.
+        works: what each job of an elastic run is; None = it is none.
+        may_wait: jobs may wait for ever: room or power that they ask for may be gone.
+
+    Attributes:
+        state: the engine's.
+        deciding: what carries out in the engine: `windtunnel.kernel.deciding.Deciding`, or that of
+            `windtunnel.sim.reference.decisions`.
+        cluster: what the policy sees of the cluster.
+        alarms: heap of instants at which it wants to be asked, s.
+    """
+
+    state: Any
+    deciding: Any
+    cluster: Any
+
+    def __init__(
+        self, policy: Policy, problem: Problem, works: Sequence[Work] | None, *, may_wait: bool
+    ) -> None:
+        self.policy, self.problem, self.works, self.may_wait = policy, problem, works, may_wait
+        self.alarms: list[float] = []
+        self._sizes: Any = None
+
+    # What an engine says.
+
+    def stop(self) -> None:
+        """End the run once the policy has decided at this instant."""
+        raise NotImplementedError
+
+    def kind_of(self, job: int, option: Any) -> Any:
+        """Return what an option of a job is to the engine."""
+        raise NotImplementedError
+
+    # What the policy says.
+
+    def forget_alarms(self, now: float) -> None:
+        """Forget the instants that the policy wanted to be asked at up to ``now`` (s)."""
+        while self.alarms and self.alarms[0] <= now:
+            heapq.heappop(self.alarms)
+
+    def idles(self, waiting: int) -> None:
+        """Stop a policy that asks again and again to decide on an idle cluster, and starts nobody.
+
+        Where room comes and goes its jobs may wait for some that is gone: then it is not asked
+        again before something happens.
+
+        Raises:
+            PolicyError: it did so too many times in a row, and all room is there.
+        """
+        if not self.may_wait:
+            message = f"starts none of {waiting} waiting jobs on an idle cluster"
+            raise self.impossible(message, None)
+        self.alarms.clear()
+
+    def carry_out(self, decision: Any) -> None:
+        """Carry out a decision of the rarer kinds."""
+        if isinstance(decision, Wake):
+            self._set_alarm(decision.at)
+        elif isinstance(decision, Rerate):
+            rate = self.rate(decision.rate, decision.job)
+            self.deciding.rerate(decision.job, rate)
+        elif isinstance(decision, Move):
+            self._move(decision)
+        elif isinstance(decision, Resize):
+            self._resize(decision.job, decision.option, decision.where)
+        elif isinstance(decision, Stop):
+            self.stop()
+        else:
+            message = f"yielded {decision!r}; expected {DECISIONS}"
+            raise self.impossible(message, None)
+
+    def _set_alarm(self, at: float) -> None:
+        if self.policy.every is not None:
+            raise self.impossible("decides in rounds; it cannot ask for another instant", None)
+        if not self.deciding.now < at < math.inf:
+            message = f"asks to decide at {at!r}; expected a later time, in seconds"
+            raise self.impossible(message, None)
+        if at not in self.alarms[:1] and not self.deciding.is_idle:
+            heapq.heappush(self.alarms, at)
+
+    def _move(self, decision: Move) -> None:
+        view = decision.job
+        if self.works is None:
+            self.deciding.move(view, decision.where, decision.rate)
+            return
+        self.rate(1.0 if decision.rate is None else decision.rate, view)
+        self.deciding.running(view, "moves")
+        option = self.cluster.option(view)
+        self._resize(view, option, decision.where)
+
+    def _resize(self, view: Any, option: Any, where: Where | None) -> None:
+        if self.works is None:
+            message = "resizes a job; only a policy with elastic=True may"
+            raise self.impossible(message, view)
+        job = self.deciding.active(view)
+        work = self.works[job]
+        if all(option is not known and option != known for known in work.options):
+            raise self.impossible(f"runs a job in {option!r}, which is none of its options", view)
+        rate = work.requested.iteration_time / option.iteration_time
+        self.deciding.resize(view, option, self.kind_of(job, option), rate, where)
+
+    def on_types(self, demand: Any, types: frozenset[str | None]) -> Any:
+        """Return a demand that accepts some GPU types alone.
+
+        Raises:
+            SpecError: the cluster has no such GPU type.
+        """
+        known = self.cluster.gpu_types
+        for name in types:
+            if name not in known:
+                given = [kind for kind in known if kind is not None]
+                raise SpecError.unknown("gpu_types", str(name), given)
+        if self._sizes is None:
+            self._sizes = self.problem.free_state()
+        return restricted(demand, self._sizes, nodes_of_types(self.problem.types, types))
+
+    # What is impossible.
+
+    def impossible(self, message: str, view: Any) -> PolicyError:
+        """Return the error of a decision that is impossible."""
+        job = getattr(view, "job_id", None)
+        return PolicyError(self.policy.label, message, time=self.deciding.now, job=job)
+
+    def no_decisions(self, found: Any) -> PolicyError:
+        """Return the error of a policy that returned something else than decisions."""
+        return self.impossible(f"decide returned {found!r}; expected to yield {DECISIONS}", None)
+
+    def no_place(self, does: str, view: Any, free: Sequence[int]) -> PolicyError:
+        """Return the error of a job that fits nowhere, with GPU units free by node."""
+        why = no_room(self.problem, free)
+        return self.impossible(f"{does} a job where it does not fit: {why}", view)
+
+    def no_such_place(
+        self, does: str, view: Any, where: Any, demand: Any, free: Sequence[int]
+    ) -> PolicyError:
+        """Return the error of a place that a policy chose, and that is none."""
+        why = why_not(self.problem, demand, where, free)
+        return self.impossible(f"{does} a job where it does not fit: {why}", view)
+
+    def integers(self, node: Any, grant: Any) -> tuple[int, int]:
+        """Return a policy's own node and GPUs as Python's numbers.
+
+        Raises:
+            TypeError: they are none.
+        """
+        return operator.index(node), operator.index(grant)
+
+    def rate(self, rate: Any, view: Any) -> float:
+        """Return a rate that a policy gives, checked."""
+        if self.works is not None:
+            if rate == 1.0:
+                return 1.0
+            message = "gives a rate in an elastic run; the option says how fast a job is"
+            raise self.impossible(message, view)
+        try:
+            value = float(rate)
+        except (TypeError, ValueError):
+            value = math.nan
+        if not 0 < value < math.inf:
+            message = f"gives a job the rate {rate!r}; expected a number above 0"
+            raise self.impossible(message, view)
+        return value
+
+    def no_company(self, job: int, other: int, where: Any, shares: bool) -> str:  # noqa: FBT001 - of the kernel
+        """Return why a job may not share the GPUs of a running one; empty if it may."""
+        if self.works is not None:
+            return "another in an elastic run"
+        message = no_company(
+            self.problem, job, other, self.state.where(other), shares=shares, says=where is not None
+        )
+        if not message and not self.deciding.affords_beside(job, other):
+            message = "one where there is too little power for both"
+        return message
+
+    def check_beside(self, view: Any, job: int, other: int, where: Any, shares: bool) -> None:  # noqa: FBT001 - ditto
+        """Check that a job may share the GPUs of a running one.
+
+        Raises:
+            PolicyError: it may not.
+        """
+        message = self.no_company(job, other, where, shares)
+        if message:
+            raise self.impossible(f"starts a job beside {message}", view)
+
+    # What it has come to.
+
+    def finish(self, flight: Flight, columns: dict[str, np.ndarray], horizon: float) -> Flight:
+        """Return a flight with what policies alone bring about: shared places, options.
+
+        Args:
+            flight: the flight so far.
+            columns: the kernel's log.
+            horizon: where the run was cut, s.
+        """
+        if self.deciding.company:
+            shared = self.deciding.company
+            seconds = gpu_time(self.problem, columns, shared, horizon)
+            flight = replace(flight, gpu_time=ByRow(self.problem)(seconds, 0.0))
+        if self.works is not None:
+            from windtunnel.sim.elastic.recording import stretches_of
+
+            ways, left = self.deciding.ways_of_stays(), np.asarray(self.deciding.work_left())
+            found = stretches_of(
+                self.problem, self.works, columns, ways, left=left, horizon=horizon
+            )
+            flight = replace(flight, stretches=found)
+        return flight
