@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.cluster.devices import MILLI, DeviceDemand, DeviceNode, device_nodes
+from windtunnel.cluster.devices import CORE_UNITS, MILLI, DeviceDemand, DeviceNode, device_nodes
 from windtunnel.cluster.free import EVERY_NODE, Demand
 from windtunnel.cluster.free_devices import FreeDevices
 from windtunnel.errors import SchemaError, SpecError, Violation, quote
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 #: GPU units a GPU where requests are fractional: shares are exact to a millionth.
 SHARE_UNITS = 1_000_000
-#: Units of a CPU core.
-CPU_UNITS = 1_000
 
 
 @dataclass(frozen=True)
@@ -266,7 +264,7 @@ def _cores(asked: np.ndarray, nodes: _Nodes) -> tuple[np.ndarray, tuple[str, ...
         return np.zeros(len(asked), dtype=np.int64), ()
     unknown = int(np.isnan(asked).sum())
     note = f"{unknown:,} jobs without a CPU request were given no CPU constraint."
-    return np.round(np.nan_to_num(asked) * CPU_UNITS).astype(np.int64), (note,) * (unknown > 0)
+    return np.round(np.nan_to_num(asked) * CORE_UNITS).astype(np.int64), (note,) * (unknown > 0)
 
 
 def _nodes(cluster: ClusterSpec) -> _Nodes:
@@ -290,7 +288,7 @@ def _pools(cluster: ClusterSpec, units: int) -> _Nodes:
             cpus[node.gpu_type] = None
         else:
             cpus[node.gpu_type] = before + node.count * limit
-    limits = tuple(None if c is None else round(c * CPU_UNITS) for c in cpus.values())
+    limits = tuple(None if c is None else round(c * CORE_UNITS) for c in cpus.values())
     sizes = np.array(list(totals.values()), dtype=np.int64) * units
     return _Nodes(sizes, list(totals), limits)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.cluster.devices import device_nodes
+from windtunnel.cluster.devices import CORE_UNITS, device_nodes
 from windtunnel.errors import PolicyError, SchemaError, SpecError, Violation, quote
 from windtunnel.placements import checked_topology, resolve_placement, split_placement
 from windtunnel.placements.scored import ScoredPlacement
@@ -24,7 +24,7 @@ from windtunnel.sim import problem as problems
 from windtunnel.sim.contract import checked_events
 from windtunnel.sim.elastic.nodes import FreeShares
 from windtunnel.sim.elastic.scores import Elastic, Scores
-from windtunnel.sim.elastic.work import CORE_UNITS, PENALTY, Option, RigidOption, Work
+from windtunnel.sim.elastic.work import PENALTY, Option, RigidOption, Work
 from windtunnel.sim.engines import choose_engine
 from windtunnel.sim.outcome import Outcome
 from windtunnel.study.around import around

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from windtunnel.cluster.devices import CORE_UNITS
 from windtunnel.cluster.free import EVERY_NODE, FreeNodes
-from windtunnel.sim.elastic.work import CORE_UNITS, cores_on
+from windtunnel.sim.elastic.work import cores_on
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from windtunnel.cluster.devices import CORE_UNITS
+
 #: Seconds of a launch or reconfiguration, unless said (Morphling, artifact's simulator).
 PENALTY = 260.0
-#: Cores are counted in these parts of one.
-CORE_UNITS = 1000
 
 
 class Named(Protocol):

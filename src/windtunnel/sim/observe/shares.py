@@ -75,7 +75,7 @@ def jain_index(
     """
     if not isinstance(per, Mapping) and per not in ENTITLEMENTS:
         raise SpecError.unknown("per", per, ENTITLEMENTS)
-    return _index(outcome, by, per, (gpu_time(outcome), asked_time(outcome)))
+    return _index(outcome, by, per, (gpu_seconds_held(outcome), asked_time(outcome)))
 
 
 def summary(outcome: Flown) -> dict[str, float | None]:
@@ -86,7 +86,7 @@ def summary(outcome: Flown) -> dict[str, float | None]:
     named = [by for by in ("user", "vc") if outcome.jobs[by].null_count < outcome.jobs.num_rows]
     found: dict[str, float | None] = {"jain_user": None, "jain_vc": None}
     if named:  # else not worth a walk over all jobs
-        times = gpu_time(outcome), asked_time(outcome)
+        times = gpu_seconds_held(outcome), asked_time(outcome)
         found |= {f"jain_{by}": _index(outcome, by, "demand", times) for by in named}
     return found
 
@@ -112,7 +112,7 @@ def shares(outcome: Flown, by: str = "vc") -> pa.Table:
     """
     codes, labels = job_groups(outcome, by)
     groups = len(labels)
-    held = np.bincount(codes, gpu_time(outcome), minlength=groups)
+    held = np.bincount(codes, gpu_seconds_held(outcome), minlength=groups)
     asked = np.bincount(codes, asked_time(outcome), minlength=groups)
     runs = (outcome.flight.status == RUNNING)[outcome.flight.segment_job]
     runs &= np.isnan(outcome.flight.segment_end)
@@ -134,11 +134,6 @@ def shares(outcome: Flown, by: str = "vc") -> pa.Table:
             "dominant_resource": resource.take(pa.array(rows)),
         }
     )
-
-
-def gpu_time(outcome: Flown) -> np.ndarray:
-    """Return the GPU-seconds that each job held, shape (n,)."""
-    return gpu_seconds_held(outcome)
 
 
 def asked_time(outcome: Flown) -> np.ndarray:
