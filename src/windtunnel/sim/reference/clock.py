@@ -26,7 +26,7 @@ class Clock:
     Args:
         policy: its ``every`` is the rounds' distance.
         state: the run.
-        scheduler: holds the waiting jobs.
+        scheduler: decides about the waiting jobs.
         interval: seconds between decisions; None = they are made when they are called for.
         may_wait: jobs may wait for ever: room or power that they ask for may be gone.
         patience: seconds in which what there is to have has been there: who was not started in
@@ -44,12 +44,12 @@ class Clock:
     ) -> None:  # fmt: skip
         self.policy, self.state, self.scheduler = policy, state, scheduler
         self.every, self.interval = policy.every, interval
-        self.may_wait, self._idle_since = may_wait, 0.0
-        self._patience = patience + (interval or 0.0)
+        self.at_rounds_only = policy.every is not None and policy.tier == _DECIDES
+        self.may_wait, self.patience = may_wait, patience + (interval or 0.0)
         settles = may_wait and policy.every is None and policy.tier < _DECIDES
-        self._most_idle = 1 if settles else MAX_IDLE
+        self.most_idle = 1 if settles else MAX_IDLE
         self.pending, self.points, self.gave_up = math.inf, 0, False
-        self._rounds, self._idle, self._starts = 0, 0, 0
+        self._rounds, self._idle, self._idle_since, self._starts = 0, 0, 0.0, 0
 
     def next_time(self, event: float, *, held: int) -> float:
         """Return the next round or decision, s.
@@ -58,7 +58,7 @@ class Clock:
             event: the next arrival or completion, s; inf = none.
             held: jobs that arrived and are not in the queue yet.
         """
-        time = min(self.pending, self._next_alarm())
+        time = self._next_decision()
         if self.every is None or self.gave_up:
             return time
         if not self.state.running and not self.state.waiting and not held:
@@ -77,12 +77,12 @@ class Clock:
 
     def is_due(self, now: float) -> bool:
         """Return whether a decision was to be made by ``now`` (s), though nothing happened."""
-        return self.pending <= now or self._next_alarm() <= now
+        return self._next_decision() <= now
 
-    def _next_alarm(self) -> float:
-        """Return when the scheduler is asked though nothing happens, s."""
+    def _next_decision(self) -> float:
+        """Return when a decision is made that was called for, or that the scheduler wants, s."""
         alarms = self.scheduler.alarms
-        return self._delayed(alarms[0]) if alarms else math.inf
+        return min(self.pending, self._delayed(alarms[0]) if alarms else math.inf)
 
     def _delayed(self, time: float) -> float:
         """Return when a decision is made that is called for at a time, s."""
@@ -92,10 +92,9 @@ class Clock:
 
     def call(self, now: float, *, at_round: bool = False) -> None:
         """Call for a decision at ``now`` (s); it is made at once, or is pending."""
-        waits_for_round = self.every is not None and self.policy.tier == _DECIDES
-        if waits_for_round and not at_round and self.pending > now:
+        if self.at_rounds_only and not at_round and self.pending > now:
             return
-        if self.interval is not None and self.pending > now and self._next_alarm() > now:
+        if not self.is_due(now):
             self.pending = min(self.pending, self._delayed(now))
             if self.pending > now:
                 return
@@ -116,11 +115,10 @@ class Clock:
         """
         state = self.state
         idle = last and not state.running and len(state.stays) == self._starts and state.waiting
-        self._idle = self._idle + 1 if idle else 0
-        self._starts = len(state.stays)
+        self._idle, self._starts = self._idle + 1 if idle else 0, len(state.stays)
         if self._idle <= 1:
             self._idle_since = now
-        if self._idle <= self._most_idle or now - self._idle_since < self._patience:
+        if self._idle <= self.most_idle or now - self._idle_since < self.patience:
             return
         self.gave_up = True
         if not self.may_wait:

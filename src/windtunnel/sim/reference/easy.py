@@ -66,34 +66,30 @@ class Easy(Rule):
         Returns:
             inf and what is free now where it is never known to fit.
         """
-        state = self.state
-        free, spare = state.free.copy(), state.spare
-        cap_w = self.future.cap_w
-        at_once = self._below(head, now) if self.preemption is not None else set()
+        state, floors = self.state, self.state.floors
+        free, drawn = state.free.copy(), state.floor_sum
+        at_once = self._below(head, now) if self.preemption is not None else []
         for job in at_once:
             free.give(state.running[job].where, state.demand[job])
-            spare += state.floors.get(job, 0)
-        drawn = max(self.future.budget_at(cap_w), 0) - spare
+            drawn -= floors.get(job, 0)
         steps = groupby(self.future.events(now, at_once), key=lambda event: event[0])
-        for time, events in chain([(now, ())] if at_once else [], steps):
-            for _, kind, what in events:
+        for time, happens in chain([(now, ())] if at_once else [], steps):
+            for _, kind, what in happens:
                 if kind == "end":
                     free.give(state.running[what].where, state.demand[what])
-                    drawn -= state.floors.get(what, 0)
-                elif kind == "cap":
-                    cap_w = what
+                    drawn -= floors.get(what, 0)
                 else:
                     self.future.apply(free, kind, what)
-            spare = max(self.future.budget_at(cap_w), 0) - drawn
+            spare = max(self.future.budget_at(self.future.cap_at(time)), 0) - drawn
             where: Where | None = state.search(head, free, time, spare)[0]
             if where is not None:
                 free.take(where, state.demand[head])
                 return time, free, spare - state.draw(head, where)
         return math.inf, state.free.copy(), state.spare
 
-    def _below(self, head: int, now: float) -> set[int]:
+    def _below(self, head: int, now: float) -> list[int]:
         ranked = self.order.ranked([*self.state.running, head], now)
-        return set(ranked[ranked.index(head) + 1 :])
+        return ranked[ranked.index(head) + 1 :]
 
 
 class EasySjbf(Easy):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import heapq
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection
 
     from windtunnel.sim.power.sources import PowerSources
     from windtunnel.sim.reference.state import State
@@ -25,14 +24,12 @@ class Future:
     """
 
     def __init__(self, state: State, power: PowerSources) -> None:
-        self.state = state
-        self.caps_after, self.cap_at, self.budget_at = (
-            power.caps_after, power.cap_at, power.budget_at,
-        )  # fmt: skip
-        self.power = power
+        self.state, self.power = state, power
+        self.caps_after, self.cap_at = power.caps_after, power.cap_at
+        self.budget_at = power.budget_at
 
-    def events(self, now: float, without: Collection[int] = ()) -> Iterator[Event]:
-        """Yield what is expected from now on, in order of time.
+    def events(self, now: float, without: Collection[int] = ()) -> list[Event]:
+        """Return what is expected from now on, in order of time.
 
         Args:
             now: s; a job past its expected end is expected to end now.
@@ -40,8 +37,8 @@ class Future:
         """
         ends = self.ends(now, now, without)
         last = ends[-1][0] if ends else now
-        caps = ((time, "cap", watts) for time, watts in self.caps_after(now, last))
-        return heapq.merge(ends, self.changes_of_room(now), caps, key=lambda event: event[0])
+        caps = [(time, "cap", watts) for time, watts in self.caps_after(now, last)]
+        return sorted([*ends, *self.changes_of_room(now), *caps], key=lambda event: event[0])
 
     def ends(self, now: float, overdue: float, without: Collection[int] = ()) -> list[Event]:
         """Return the expected ends of running jobs, in order.
@@ -59,23 +56,21 @@ class Future:
         )
         return [(time, "end", job) for time, _, job in found]
 
-    def changes_of_room(self, now: float) -> Iterator[Event]:
-        """Yield planned holds to come, and nodes that wake or could be woken at ``now`` (s)."""
-        state = self.state
-        holds = (
-            (time, "begin" if begins else "over", state.hold(index))
-            for time, begins, index in state.planned
-            if time > state.happened
-        )
-        waking = ((time, "wake", node) for time, node in self.power.wakes_after(now))
-        return heapq.merge(holds, waking, key=lambda event: event[0])
+    def changes_of_room(self, now: float) -> list[Event]:
+        """Return planned holds to come, and nodes that wake or could be woken at ``now`` (s)."""
+        holds = [
+            (time, "begin" if begins else "over", self.state.hold(index))
+            for time, begins, index in self.state.planned
+            if time > self.state.happened
+        ]
+        waking = [(time, "wake", node) for time, node in self.power.wakes_after(now)]
+        return sorted([*holds, *waking], key=lambda event: event[0])
 
     def apply(self, free: Any, kind: str, what: Any) -> None:
-        """Let a hold begin or be over in a free state, or a node wake."""
+        """Let a hold begin or be over in a free state, or a node wake; a cap changes no room."""
         if kind == "wake":
             free.restore(what)
-            return
-        for place, units in what.places:
+        for place, units in what.places if kind in ("begin", "over") else ():
             change = free.withhold if kind == "begin" else free.restore
             change(place, what.group, units)
 
@@ -83,8 +78,3 @@ class Future:
     def drifts(self) -> bool:
         """Whether what is to come moves later as time goes by: uncalled nodes sleep."""
         return self.power.has_asleep
-
-    @property
-    def cap_w(self) -> float:
-        """The cap that holds now, W."""
-        return self.power.cap_w
