@@ -145,3 +145,13 @@ class Admission:
     def floor(self, free: Free, job: cython.int) -> cython.longlong:
         """Return the least that a job can be brought to draw where ``place`` says, nanowatts."""
         return self.state.power.floor_of(job, free.place, 0, free.place.count)
+
+    def take_in(self, free: Free, job: int) -> list[tuple[int, int]] | None:
+        """Take what a job would get now in another free state; None = it would not start there."""
+        spare: cython.longlong = self.state.spare() if self.state.has_power else 0
+        free.draws = self.state.num_stays
+        if not self.fit_in(free, job, self.state.now, spare):
+            return None
+        found = list(zip(free.place.nodes().tolist(), free.place.grants().tolist(), strict=True))
+        free.take_pairs(self.kind, found)
+        return found

@@ -78,8 +78,8 @@ class Simulation:
         ends_instants: Python is asked when all decisions of an instant are made.
         num_held: jobs that arrived, or ran, and are let into the queue later.
         certain: changes that Python's sources have to come, whatever chance brings.
-        most_idle, patience: after how many instants, and seconds, on an idle cluster at which
-            nobody is started and nothing else will happen, nobody will be.
+        settles: whom nobody started in ``patience`` seconds, though nobody ran and nothing else
+            would happen, nobody will: a policy of the user's may yet decide otherwise.
         time_capped: s in which somebody waited for power alone.
         asks: Python makes the decisions.
         news: something happened at this instant that calls for a decision.
@@ -109,7 +109,7 @@ class Simulation:
     ends_instants: cython.bint
     num_held: cython.int
     certain: cython.longlong
-    most_idle: cython.int
+    settles: cython.bint
     patience: cython.double
     num_idle: cython.int
     idle_since: cython.double
@@ -151,7 +151,7 @@ class Simulation:
         self.decide_every = float(options["decide_every"])
         self.decides_in_rounds = bool(options["decides_in_rounds"])
         self.arrivals_wait = bool(options["arrivals_wait"])
-        self.most_idle = 1 if options["settles"] else LOOP_MOST_IDLE
+        self.settles = bool(options["settles"])
         self.patience = float(options["patience"])
         self.source_time = self.cap_time = numpy.inf
         self.alarm = numpy.inf
@@ -325,6 +325,7 @@ class Simulation:
                     self.leads = True
                 self._finish(job)
             job = following
+        self.news = False  # what these call for is decided with the first event, or as `leads`
 
     @compiled
     def _one_event(self) -> cython.bint:
@@ -335,6 +336,7 @@ class Simulation:
             self._arrive()
         elif self.leads and self.points == self.turn_points:
             self.leads = False
+            self.news = True
         elif ends:
             self._finish_next()
         else:
@@ -466,7 +468,15 @@ class Simulation:
         self.idle_stays = self.state.num_stays
         if self.num_idle <= 1:
             self.idle_since = self.state.now
-        return self.num_idle > self.most_idle and self.state.now - self.idle_since >= self.patience
+        if self.num_idle <= (
+            1 if self.settles and self._next_alarm() == ENDLESS else LOOP_MOST_IDLE
+        ):
+            return False
+        return self.state.now - self.idle_since >= self.patience
+
+    @compiled
+    def _next_alarm(self) -> cython.double:
+        return self.alarm if self.alarm < self.rule.alarm else self.rule.alarm
 
     @compiled
     def _is_due(self) -> cython.bint:
@@ -680,7 +690,7 @@ class Simulation:
     @property
     def next_alarm(self) -> float:
         """When a decision is asked for though nothing happens, s; inf = never."""
-        return min(self.alarm, self.rule.alarm)
+        return self._next_alarm()
 
     @property
     def is_pending(self) -> bool:

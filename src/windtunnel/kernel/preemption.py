@@ -112,8 +112,6 @@ class Preemption:
     @compiled
     def comes(self, job: cython.int) -> cython.void:
         """Give a job that is about to wait its key, where that is the time left."""
-        if self.is_ranked[job]:
-            self.leaves(job)
         if self.by_remaining:
             self.lines.key[job] = self.waiting_key(job)
 

@@ -187,11 +187,6 @@ class QuotaRule(Rule):
         self.accounts.release(job, self.queue_of[self.lines.line_of[job]])
 
     @compiled
-    def failed(self, job: cython.int) -> cython.void:
-        """Note that a job failed as its work was done."""
-        self.went(job, True)
-
-    @compiled
     def _joined(self, line: cython.int) -> cython.void:
         """Note that a line has one more job."""
         queue: cython.int = self.queue_of[line]

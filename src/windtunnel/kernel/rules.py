@@ -51,6 +51,7 @@ class Rule:
     @compiled
     def failed(self, job: cython.int) -> cython.void:
         """Note that a job failed as its work was done; it is over then, or waits again."""
+        self.went(job, True)
 
     @compiled
     def surprised(self) -> cython.void:

@@ -713,11 +713,6 @@ class State:
             waiting = waiting[numpy.argsort(numpy.asarray(self.came)[waiting])]
         return waiting.tolist()
 
-    def place_in(self, free: Free, kind: int, access: int) -> list | None:
-        """Return where a job would go now if that were free, as `Free.fit_pairs` does."""
-        free.draws = self.num_stays
-        return free.fit_pairs(kind, access)
-
     def stay_number(self, job: int) -> int:
         """Return the number of a running job's stay."""
         return self.stay[job]

@@ -52,7 +52,7 @@ class Driver(Decisions):
         count = max(len(self.problem.rows), 1)
         one = np.zeros(count, dtype=np.int32)
         self.state.use_lines(kernel.Lines(1, one, np.zeros(count), is_sorted=True))
-        admission = run.admission()
+        admission = run.admit()
         self.rule = kernel.Asked(self.state, admission, run.views)
         search = kernel.Search(self.state, admission, run.line_of)
         self.deciding = kernel.Deciding(self.state, self.rule, search, self)

@@ -68,6 +68,7 @@ class KernelRun:
     Attributes:
         state: the kernel's tables.
         sim: the kernel's loop; set by `begin`.
+        admission: whether jobs may start; set by `admit`.
         jobs: the jobs as the state has them.
         announced: what is known of the future.
         line_of: Int32 array (m,): jobs of one line fit in the same places.
@@ -111,6 +112,7 @@ class KernelRun:
         if plan is not None:
             self.announced.announce(_announced(plan))
         self.sim: Any = None
+        self.admission: Any = None
         self.sources: list[Any] = []
         self.is_stopped = False
         self._narrowed: dict[tuple[int, int], int] = {}
@@ -183,12 +185,13 @@ class KernelRun:
         distinct, line_of = np.unique(np.stack(parts), axis=1, return_inverse=True)
         return distinct.shape[1], line_of.astype(np.int32).reshape(-1)
 
-    def admission(self, *, plans: bool = False) -> Any:
+    def admit(self, *, plans: bool = False) -> Any:
         """Return whether jobs of the kernel's lines may start; ``plans``: for rules that plan."""
         is_plain = self.jobs.access is None and not plans and not self.capped
-        return kernel.Admission(
+        self.admission = kernel.Admission(
             self.state, self.announced, self._narrow, is_plain=is_plain, plans=plans
         )
+        return self.admission
 
     def _narrow(self, kind: int, types: int) -> int:
         """Return the kind of a demand that is bound to some GPU types, given as bits."""
@@ -235,7 +238,7 @@ class KernelRun:
     def _settles(self) -> bool:
         """Return whether jobs that nothing will start are given up on, though none runs."""
         may_wait = self.plan is not None or self.power is not None
-        return may_wait and self.policy.every is None and self.policy.tier < 3  # noqa: PLR2004 - ditto
+        return may_wait and self.policy.every is None and not self.decides
 
     # What policies are shown.
 

@@ -24,7 +24,7 @@ def rule_of(run: KernelRun) -> Any:
     queueing, state = run.rules.queueing, run.state
     is_sorted = queueing in BACKFILLING
     state.use_lines(kernel.Lines(run.num_lines, run.line_of, _keys(run), is_sorted=is_sorted))
-    admission = run.admission(plans=run.plans)
+    admission = run.admit(plans=run.plans)
     preemption = _preemption(run, admission) if run.policy.preemptive else None
     if queueing == "conservative":
         return kernel.ConservativeRule(
@@ -93,4 +93,4 @@ def _quota_rule(run: KernelRun, order: CohortOrder) -> Any:
     )
     lines = replace(order, queue_of=order.queue_of[of_old], flavors=order.flavors[of_old])
     fits = np.array([*kinds, -1], dtype=np.int32)[order.fits[of_old]]
-    return kernel.QuotaRule(run.state, run.admission(), lines, fits, run.line_of[first])
+    return kernel.QuotaRule(run.state, run.admit(), lines, fits, run.line_of[first])

@@ -40,8 +40,6 @@ class KernelPower:
         watts = None if plan.cap is None else Watts(run.problem, plan.cap)
         self.policies = PowerSources(plan, run.problem, self, watts, chooses_limits=False)
         self._shown = self.free.twin() if plan.sleep is not None else None
-        shapes = run.shapes
-        self._kind = run.problem.demand_of if shapes is None else shapes.requested()
         self._tell_kernel()
         if plan.cap is not None and plan.cap.period < math.inf:
             rows = plan.cap.rows(plan.first_submit(run.problem))
@@ -157,20 +155,12 @@ class KernelPower:
             line = int(run.line_of[job])
             if line in hopeless:
                 continue
-            kind, access = int(self._kind[job]), run.access_of(job)
-            where = self.state.place_in(shown, kind, access)
-            if where is None or not self._affords(job, where):
+            where = run.admission.take_in(shown, job)
+            if where is None:
                 hopeless.add(line)
                 continue
-            shown.take_pairs(kind, where)
             needed |= {node: None for node, _ in where if node in nodes}
         return list(needed)
-
-    def _affords(self, job: int, where: Where) -> bool:
-        if self.policies.watts is None:
-            return True
-        budget, drawn = self.state.power_state()
-        return bool(self.policies.watts.floor(job, where) <= max(budget, 0) - drawn)
 
     def floor(self, job: int) -> int:
         """Return the least that a running job adds to the draw, nanowatts."""

@@ -46,8 +46,8 @@ class Clock:
         self.every, self.interval = policy.every, interval
         self.at_rounds_only = policy.every is not None and policy.tier == _DECIDES
         self.may_wait, self.patience = may_wait, patience + (interval or 0.0)
-        settles = may_wait and policy.every is None and policy.tier < _DECIDES
-        self.most_idle = 1 if settles else MAX_IDLE
+        decides = policy.tier == _DECIDES and not policy.in_numbers
+        self.settles = may_wait and policy.every is None and not decides
         self.pending, self.points, self.gave_up = math.inf, 0, False
         self._rounds, self._idle, self._idle_since, self._starts = 0, 0, 0.0, 0
 
@@ -118,7 +118,8 @@ class Clock:
         self._idle, self._starts = self._idle + 1 if idle else 0, len(state.stays)
         if self._idle <= 1:
             self._idle_since = now
-        if self._idle <= self.most_idle or now - self._idle_since < self.patience:
+        most = 1 if self.settles and not self.scheduler.alarms else MAX_IDLE
+        if self._idle <= most or now - self._idle_since < self.patience:
             return
         self.gave_up = True
         if not self.may_wait:

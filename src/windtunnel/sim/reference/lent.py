@@ -92,8 +92,8 @@ class Lent:
         for job in state.waiting:
             if state.class_of[job] in hopeless:
                 continue
-            where = state.put(state.opened(shown, job), job, state.demand[job])
-            if where is None or not state.affords(job, where):
+            where, _ = state.search(job, shown, state.now, state.spare)
+            if where is None:
                 hopeless.add(state.class_of[job])
                 continue
             shown.take(where, state.demand[job])

@@ -163,7 +163,8 @@ class QuotaWalk:
                 break
         _stop(rule, state.running.keys() - chosen, now)
         for job in to_start:
-            where = state.fit(job)
+            where, lacks_power = state.search(job, state.free, now, state.spare)
+            state.capped |= lacks_power
             if where is not None:
                 rule.start(job, now, where)
         return []
