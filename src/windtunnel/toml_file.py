@@ -1,12 +1,19 @@
-"""Reading a TOML file that describes something: a cluster, quotas, disruptions, slow-downs."""
+"""Reading what describes something: a TOML file of a cluster, quotas, disruptions, slow-downs."""
 
 from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from windtunnel.errors import SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
@@ -21,3 +28,50 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         raise SpecError(str(path), "cannot be read as TOML: it is nested too deeply") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SpecError(str(path), f"cannot be read as TOML: {error}") from error
+
+
+def refuse_unknown_keys(raw: Iterable[str], known: Iterable[str], path: str) -> None:
+    """Refuse keys that are not known.
+
+    Args:
+        raw: the keys.
+        known: what they may be; the nearest is suggested.
+        path: where they stand: ``FILE: $`` is the whole of a file.
+
+    Raises:
+        SpecError: there is one.
+    """
+    for key in raw:
+        if key not in known:
+            raise SpecError.unknown(f"{path}.{key}", key, known)
+
+
+def struct_of(
+    kind: type[_Struct],
+    raw: Mapping[str, Any],
+    source: str,
+    parts: Mapping[str, type[msgspec.Struct]] | None = None,
+) -> _Struct:
+    """Return plain data as a struct.
+
+    Args:
+        kind: of the struct.
+        raw: the data.
+        source: where they come from, for messages.
+        parts: key -> what its table is, or each of its tables.
+
+    Raises:
+        SpecError: an unknown key, here or in the tables of a part; a missing one or a wrong value.
+    """
+    refuse_unknown_keys(raw, kind.__struct_fields__, f"{source}: $")
+    for key, part in (parts or {}).items():
+        given = raw.get(key)
+        many = isinstance(given, list | tuple)
+        for index, table in enumerate(given if many else [given]):  # type: ignore[arg-type] # it is
+            where = f"{source}: $.{key}[{index}]" if many else f"{source}: $.{key}"
+            if isinstance(table, dict):
+                refuse_unknown_keys(table, part.__struct_fields__, where)
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError as error:
+        raise SpecError(source, str(error)) from error

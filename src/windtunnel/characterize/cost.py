@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from windtunnel.characterize.recorded import Recorded
 from windtunnel.errors import SpecError
-from windtunnel.toml_file import read_toml
+from windtunnel.toml_file import read_toml, struct_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,14 +64,7 @@ class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises:
             SpecError: the file is missing, not TOML, or breaks the rules; names the key.
         """
-        raw: dict[str, Any] = read_toml(path)
-        for key in raw:
-            if key not in cls.__struct_fields__:
-                raise SpecError.unknown(f"{path}: $.{key}", key, cls.__struct_fields__)
-        try:
-            return msgspec.convert(raw, cls)
-        except msgspec.ValidationError as error:
-            raise SpecError(str(path), str(error)) from error
+        return struct_of(cls, read_toml(path), str(path))
 
     def of(self, gpu_type: str | None) -> float:
         """Return the price of a GPU hour.

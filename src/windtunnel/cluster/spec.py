@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from windtunnel.errors import SpecError, quote
-from windtunnel.toml_file import read_toml
+from windtunnel.toml_file import read_toml, struct_of
 
 #: Larger clusters do not exist; a typing error should not eat the machine's memory.
 MAX_NODES = 1_000_000
@@ -149,12 +149,7 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises:
             SpecError: an unknown key (the nearest is suggested), a missing key or a wrong type.
         """
-        _refuse_unknown_keys(raw, source)
-        try:
-            spec = msgspec.convert({"name": default_name, **raw}, cls)
-        except msgspec.ValidationError as error:
-            raise SpecError(source, str(error)) from error
-        return spec
+        return struct_of(cls, {"name": default_name, **raw}, source, {"node_types": NodeType})
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the cluster as plain data that `from_mapping` reads back."""
@@ -244,18 +239,3 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             parts.append(f"and {more} more type{'s' * (more > 1)}")
         shown = ", ".join(parts)
         return f"{self.num_gpus:,} GPUs: {shown}"
-
-
-def _refuse_unknown_keys(raw: dict[str, Any], source: str) -> None:
-    known = ClusterSpec.__struct_fields__
-    for key in raw:
-        if key not in known:
-            raise SpecError.unknown(f"{source}: $.{key}", key, known)
-    nodes = raw.get("node_types", [])
-    if not isinstance(nodes, list):
-        return
-    for index, node in enumerate(nodes):
-        for key in node if isinstance(node, dict) else ():
-            if key not in NodeType.__struct_fields__:
-                where = f"{source}: $.node_types[{index}].{key}"
-                raise SpecError.unknown(where, key, NodeType.__struct_fields__)

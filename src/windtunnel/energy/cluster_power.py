@@ -9,7 +9,7 @@ import msgspec
 
 from windtunnel.energy.limit_tables import Level, LimitTable, with_measured
 from windtunnel.errors import SpecError, quote
-from windtunnel.toml_file import read_toml
+from windtunnel.toml_file import read_toml, struct_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,16 +101,10 @@ class PowerModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises:
             SpecError: an unknown key (the nearest is suggested), a wrong type or value.
         """
-        for key in raw:
-            if key not in cls.__struct_fields__:
-                raise SpecError.unknown(f"{source}: $.{key}", key, cls.__struct_fields__)
         data = dict(raw)
         if isinstance(raw.get("limits"), list):
             data["limits"] = with_measured(raw["limits"], source)
-        try:
-            return msgspec.convert(data, cls)
-        except msgspec.ValidationError as error:
-            raise SpecError(source, str(error)) from error
+        return struct_of(cls, data, source)
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the model as plain data that `from_mapping` reads back."""

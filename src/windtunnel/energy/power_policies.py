@@ -16,7 +16,7 @@ from windtunnel.energy.intensity import Series, parse_series
 from windtunnel.errors import SpecError, quote
 from windtunnel.sim.disruptions.spans import seconds
 from windtunnel.sim.power.ces import PUBLISHED, CesRule
-from windtunnel.toml_file import read_toml
+from windtunnel.toml_file import read_toml, struct_of
 
 #: (time in s, value from then on): a series' rows.
 Rows = tuple[tuple[float, float], ...]
@@ -92,10 +92,7 @@ class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             if key not in cls.__struct_fields__:
                 known = (*cls.__struct_fields__, *cls._more_keys())
                 raise SpecError.unknown(f"{cls.OPTION}: $.{key}", key, known)
-        try:
-            return msgspec.convert(data, cls)
-        except msgspec.ValidationError as error:
-            raise SpecError(cls.OPTION, str(error)) from error
+        return struct_of(cls, data, cls.OPTION)
 
     @classmethod
     def _prepared(cls, raw: dict[str, Any]) -> dict[str, Any]:

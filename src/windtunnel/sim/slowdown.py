@@ -21,7 +21,7 @@ import msgspec
 
 from windtunnel.errors import SpecError, quote
 from windtunnel.sim.factor_tables import ShareFactor, SpreadFactor, read_share, read_spread
-from windtunnel.toml_file import read_toml
+from windtunnel.toml_file import read_toml, refuse_unknown_keys, struct_of
 
 #: Gavel's median speed of a gang spread over servers, relative to one that is not.
 SPREAD = 0.42
@@ -104,10 +104,7 @@ class Slowdown(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             TraceError: a table cannot be read.
         """
         data = dict(raw)
-        for key in raw:
-            if key not in cls.__struct_fields__ and key not in _TABLES:
-                known = (*cls.__struct_fields__, *_TABLES)
-                raise SpecError.unknown(f"{source}: $.{key}", key, known)
+        refuse_unknown_keys(raw, (*cls.__struct_fields__, *_TABLES), f"{source}: $")
         readers = {"spread_table": read_spread, "share_table": read_share}
         for key, read in readers.items():
             if key not in raw:
@@ -116,10 +113,7 @@ class Slowdown(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 message = f"found {quote(raw[key])}; expected a CSV file, and no {_TABLES[key]}"
                 raise SpecError(f"{source}: $.{key}", message)
             data[_TABLES[key]] = read((folder or Path()) / data.pop(key))
-        try:
-            return msgspec.convert(data, cls)
-        except msgspec.ValidationError as error:
-            raise SpecError(source, str(error)) from error
+        return struct_of(cls, data, source)
 
     @classmethod
     def parse(cls, text: str) -> Slowdown:

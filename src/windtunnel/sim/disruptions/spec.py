@@ -14,7 +14,7 @@ import msgspec
 
 from windtunnel.errors import SpecError
 from windtunnel.sim.disruptions.spans import Span, seconds
-from windtunnel.toml_file import read_toml
+from windtunnel.toml_file import read_toml, struct_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -333,14 +333,12 @@ class Disruptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         Raises:
             SpecError: an unknown key (the nearest is suggested), a missing one or a wrong value.
         """
-        _refuse_unknown_keys(raw, source)
         try:
-            spec = msgspec.convert(raw, cls)
-        except msgspec.ValidationError as error:
-            raise SpecError(source, str(error)) from error
+            return struct_of(cls, raw, source, _TABLES)
         except SpecError as error:
+            if error.path == source or error.path.startswith(f"{source}: "):
+                raise
             raise SpecError(f"{source}: {error.path}", str(error).split(": ", 1)[1]) from error
-        return spec
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the description as plain data that `from_mapping` reads back."""
@@ -358,17 +356,3 @@ _TABLES: dict[str, type[_Part]] = {
     "capacity_changes": CapacityChange,
     "reservations": Reservation,
 }
-
-
-def _refuse_unknown_keys(raw: dict[str, Any], source: str) -> None:
-    for key, value in raw.items():
-        if key not in Disruptions.__struct_fields__:
-            raise SpecError.unknown(f"{source}: $.{key}", key, Disruptions.__struct_fields__)
-        if key not in _TABLES:
-            continue
-        known = _TABLES[key].__struct_fields__
-        for index, part in enumerate(value if isinstance(value, list | tuple) else [value]):
-            where = f"$.{key}[{index}]" if isinstance(value, list | tuple) else f"$.{key}"
-            for name in part if isinstance(part, dict) else ():
-                if name not in known:
-                    raise SpecError.unknown(f"{source}: {where}.{name}", name, known)
