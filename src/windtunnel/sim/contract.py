@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from windtunnel.sim.problem import Problem
     from windtunnel.sim.usage_order import UsageOrder
 
-#: Rules that plan with expected ends (`windtunnel.sim.backfill`).
+#: Rules that plan with expected ends.
 BACKFILLING: tuple[str, ...] = ("conservative", "easy", "easy_sjbf")
 #: Head-of-line rules: at the first job that does not fit stop, go on past it, or backfill.
 QUEUEING: tuple[str, ...] = ("skip", "strict", *BACKFILLING)

@@ -1,7 +1,7 @@
 """What the study of prediction flies: first come first served, shortest first, and its cures.
 
 All orders here go on past a job that does not fit (``skip``), as PAI's simulator does, but for the
-reservations, which are EASY backfilling planned with the predictions (`windtunnel.sim.backfill`).
+reservations, which are EASY backfilling planned with the predictions.
 """
 
 from __future__ import annotations
