@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from windtunnel.cluster.devices import MILLI, device_demand
 from windtunnel.cluster.free_devices import FreeDevices
@@ -14,8 +14,29 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.devices import DeviceDemand, DeviceNode
     from windtunnel.cluster.free import Where
-    from windtunnel.placements.scored import ScoredPlacement
     from windtunnel.sim.elastic.work import Option, Work
+
+
+class Scoring(Protocol):
+    """A placement that scores nodes; `windtunnel.placements.scored.ScoredPlacement` is one.
+
+    Attributes:
+        topology: ``none``, ``rack`` or ``rack-only``.
+    """
+
+    topology: str
+
+    @property
+    def name(self) -> str:
+        """What users type."""
+
+    def place(self, free: FreeDevices, demand: DeviceDemand) -> Where | None:
+        """Return where a job goes."""
+
+    def best(
+        self, free: FreeDevices, demand: DeviceDemand, tasks: int, nodes: Iterable[int]
+    ) -> int | None:
+        """Return the best of some nodes for so many tasks; None = none has room."""
 
 
 class Scores:
@@ -34,7 +55,7 @@ class Scores:
         devices: what is free.
     """
 
-    def __init__(self, placement: ScoredPlacement, nodes: Sequence[DeviceNode]) -> None:
+    def __init__(self, placement: Scoring, nodes: Sequence[DeviceNode]) -> None:
         self.placement, self.nodes = placement, tuple(nodes)
         self.devices = FreeDevices(self.nodes)
         self._demands: dict[tuple[int, int], DeviceDemand] = {}
