@@ -107,7 +107,8 @@ def test_a_walk_written_by_hand_is_srtf(cluster: str) -> None:
     assert out.segments.equals(built_in.segments)
 
 
-def test_what_a_policy_sees() -> None:
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_what_a_policy_sees(engine: str) -> None:
     seen: list[Any] = []
 
     def spy(now: float, queue: Any, cluster: Any) -> Iterator[wt.Start]:
@@ -125,12 +126,13 @@ def test_what_a_policy_sees() -> None:
         if now == 2:
             assert queue[1].job_id == "c"
             assert repr(queue[1]) == "JobView('c', num_gpus=1)"
+            assert [job.job_id for job in queue[1:]] == ["c", "d"]
             assert (queue[0].running, queue[0].remaining, queue[0].run_time) == (False, 3.0, 0.0)
         for job in queue:  # a snapshot: starting jobs on the way is safe
             if cluster.fit(job):
                 yield wt.Start(job)
 
-    wt.simulate(JOBS, "pool:4", spy)
+    wt.simulate(JOBS, "pool:4", spy, engine=engine)
     assert seen[:3] == [
         (0.0, ["a"], 1, [2.0], ["u"], [], (4.0, 4.0)),
         (1.0, ["b"], 1, [4.0], ["v"], [("a", True, 5.0, 1.0)], (4.0, 2.0)),

@@ -59,8 +59,11 @@ class QueueView:
         number = getattr(job, "number", -1)
         return number in self._state.waiting and self._state.view(number) is job
 
-    def __getitem__(self, index: int) -> JobView:
-        return self._state.view(sorted(self._state.waiting)[index])
+    def __getitem__(self, index: Any) -> Any:
+        found = sorted(self._state.waiting)[index]
+        if isinstance(found, list):
+            return [self._state.view(job) for job in found]
+        return self._state.view(found)
 
     def __getattr__(self, name: str) -> np.ndarray:
         if name.startswith("_"):
