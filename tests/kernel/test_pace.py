@@ -129,7 +129,6 @@ def test_nothing_slows_anybody_on_a_pool_or_without_a_model() -> None:
     pace = kernel.Pace(None, problem)
     pace.put(0, [0], [1])
     assert pace.settle() == []
-    assert pace.rate_of(0) == 1.0
     pace.drop(0)
 
 
@@ -148,4 +147,3 @@ def test_a_job_that_left_and_came_again_is_told_once() -> None:
     pace.drop(0)
     pace.put(0, [0], [2])
     assert pace.settle() == []  # at rate 1, as every stay begins
-    assert pace.rate_of(0) == 1.0

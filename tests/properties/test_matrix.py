@@ -163,6 +163,9 @@ DIFFERED = {
         ("power cap", "slower without cores", "node failures", "maintenance", "quota walk"),
         35,
     ),
+    "whole devices of a reservation, in the quota walk": Cell(
+        "srsf", None, "dot_prod", ("quota walk", "reservations"), 18
+    ),
     "when a run is given up whose jobs wait for nodes that are gone": Cell(
         "sjf-estimate",
         "easy",

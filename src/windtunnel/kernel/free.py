@@ -244,11 +244,6 @@ class Free:
         pairs: Pairs = self._checked(kind, where)
         self.give(kind, pairs, 0, pairs.count)
 
-    def is_free_pairs(self, kind: int, where: Any) -> bool:
-        """Return whether these pairs could be taken, all together, by a job of a kind."""
-        pairs: Pairs = self._checked(kind, where)
-        return bool(self.is_free(kind, pairs, 0, pairs.count))
-
     def _checked(self, kind: int, where: Any) -> Pairs:
         self._check_kind(kind)
         pairs: Pairs | None = pairs_of(where)

@@ -410,3 +410,11 @@ class FreeDevices(FreeOnNodes):
     def free_units(self, node: cython.int) -> cython.longlong:
         """Return the thousandths of a node's GPUs that nobody holds, withheld or not."""
         return self.room.total[node]
+
+    @compiled
+    def granted(self, kind: cython.int, grant: cython.longlong) -> cython.longlong:
+        """Return the thousandths of GPUs of a grant to a job of a kind."""
+        if self.cluster.pooled:
+            return grant
+        part: cython.longlong = self.kinds.part[kind]
+        return count_bits(grant) * (part if part > 0 else DEVICE_MILLI)

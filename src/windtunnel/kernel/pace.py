@@ -442,7 +442,3 @@ class Pace:
         jobs = [self.touched_jobs[at] for at in range(self.take_touched())]
         self.num_touched = 0
         return [(job, self.rate(job)) for job in jobs]
-
-    def rate_of(self, job: int) -> float:
-        """Return the rate of a running job."""
-        return float(self.rate(job))

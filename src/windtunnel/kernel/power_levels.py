@@ -54,9 +54,6 @@ class PowerLevels:
     _crews: PowerCrews
     _steps: PowerSteps
     _few: PowerFew
-    #: By how much jobs are slowed, where others choose their levels.
-    _has_own: cython.bint
-    _own_slow: cython.double[::1]
     _most_few: cython.int
     _was_few: cython.bint
     #: Something has changed since the last choice, which was for this budget.
@@ -75,8 +72,6 @@ class PowerLevels:
     def __init__(self, problem: Any, cap: Any, *, fixed: bool = True, exact_jobs: int = 6) -> None:
         jobs = len(problem.rows)
         self.choices = PowerChoices(problem, cap, fixed=fixed)
-        self._own_slow = numpy.zeros(jobs)
-        self._has_own = False
         self.floor = numpy.zeros(jobs, dtype=numpy.int64)
         self.level = numpy.full(jobs, -1, dtype=numpy.int32)
         self.changed = numpy.zeros(jobs, dtype=numpy.int32)
@@ -120,7 +115,6 @@ class PowerLevels:
         """Note that a running job has left its nodes."""
         self.floor_sum -= self.floor[job]
         self.floor[job] = 0
-        self._own_slow[job] = 0.0
         if self.choices.limits == POWER_NONE:
             return
         table = self._crews.table_of[job]
@@ -151,16 +145,8 @@ class PowerLevels:
         return self.choices.least[job]
 
     @compiled
-    def set_floor(self, job: cython.int, floor: cython.longlong) -> cython.void:
-        """Count a running job at another floor: jobs that share a place count once."""
-        self.floor_sum += floor - self.floor[job]
-        self.floor[job] = floor
-
-    @compiled
     def slow(self, job: cython.int) -> cython.double:
         """Return the time that a running job takes at its limit over that at the highest."""
-        if self._has_own and self._own_slow[job] > 0.0:
-            return self._own_slow[job]
         if self.choices.limits == POWER_NONE:
             return 1.0
         return self.choices.slow[self.choices.first[self._crews.table_of[job]] + self.level[job]]
@@ -274,13 +260,6 @@ class PowerLevels:
             while job >= 0:
                 self._put(job, self._option_of(job))
                 job = self._crews.later[job]
-
-    # From Python.
-
-    def set_slow(self, job: int, slow: float) -> None:
-        """Slow a running job by so much: its limit is chosen by `windtunnel.sim.power.limits`."""
-        self._has_own = True
-        self._own_slow[job] = slow
 
     # From Python, for tests and to look into a run.
 

@@ -93,7 +93,6 @@ class Risen:
     run_next: cython.int
     found_job: cython.int
     found_round: cython.int
-    found_begin: cython.double
 
     def __init__(self, promises: Promises) -> None:
         self.promises = promises
