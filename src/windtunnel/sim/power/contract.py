@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from windtunnel.cluster.free import Where
-
 
 class PoweredRun(Protocol):
     """A run under policies of power."""
@@ -32,12 +30,6 @@ class PoweredRun(Protocol):
 
     def stay_of(self, job: int) -> int:
         """Return the number of a running job's stay."""
-
-    def where(self, job: int) -> Where:
-        """Return the nodes and grants of a running job."""
-
-    def sharing(self, job: int) -> Sequence[int]:
-        """Return the jobs that share a running job's place, itself included, in order of coming."""
 
     def attained(self, job: int, now: float) -> tuple[float, float]:
         """Return (seconds on GPUs so far, work left) of an active job."""
@@ -72,9 +64,6 @@ class PoweredRun(Protocol):
 
     def floor_sum(self) -> int:
         """Return the sum of that over running jobs, nanowatts."""
-
-    def lacks_power(self) -> bool:
-        """Return whether somebody waits for power alone, as far as the last decision tried."""
 
     # What is done.
 

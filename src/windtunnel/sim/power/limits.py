@@ -4,63 +4,82 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from windtunnel.sim.power.levels import optimised, uniform
 
 if TYPE_CHECKING:
-    from windtunnel.sim.power.contract import PoweredRun
     from windtunnel.sim.power.watts import Watts
+    from windtunnel.sim.reference.state import State
 
 
 class Limits:
-    """The power limits of running jobs. Jobs that share a place have one limit.
+    """The power limits of running jobs of the reference. Jobs that share a place have one limit.
 
     Args:
-        run: the run.
+        state: the run.
         watts: what jobs draw.
 
     Attributes:
         slow: running job -> by how much its limit slows it.
-        told: stay -> [(time, level)], the places in its job's table.
+        notes: (stay, when, level) of each choice: places in its job's table.
     """
 
-    def __init__(self, run: PoweredRun, watts: Watts) -> None:
-        self.run, self.watts = run, watts
+    def __init__(self, state: State, watts: Watts) -> None:
+        self.state, self.watts = state, watts
         self.slow: dict[int, float] = {}
-        self.told: dict[int, list[tuple[float, int]]] = {}
-        self._level: dict[int, int] = {}
+        self.notes: list[tuple[int, float, int]] = []
         self._seen: tuple[int, list[int]] | None = None
 
-    def choose(self, now: float, budget: int) -> list[int]:
-        """Choose limits anew if who runs or the budget has changed; return whose limit did."""
-        run, watts = self.run, self.watts
-        jobs = list(run.running_jobs())
-        seen = budget, [run.stay_of(job) for job in jobs]
+    def choose(self, now: float, budget: int) -> None:
+        """Choose limits anew if who runs or the budget has changed."""
+        running, watts = self.state.running, self.watts
+        seen = budget, [stay.number for stay in running.values()]
         if seen == self._seen:
-            return []
+            return
         self._seen = seen
         leads = []
-        for job in jobs:
-            there = run.sharing(job)
+        for job, stay in running.items():
+            there = stay.place.jobs
             if there[0] == job:
-                leads.append(max(there, key=lambda one: watts.floor(one, run.where(one))))
-        options = [watts.choices(job, run.where(job)) for job in leads]
+                leads.append(max(there, key=lambda one: watts.floor(one, running[one].where)))
+        options = [watts.choices(job, running[job].where) for job in leads]
         solve = uniform if watts.cap.limits == "uniform" else optimised
-        changed, level_of, slow = [], dict[int, int](), dict[int, float]()
+        self.slow = {}
         for lead, level in zip(leads, solve(options, budget), strict=True):
-            for job in run.sharing(lead):
-                own = watts.choices(job, run.where(job))
-                level_of[job] = min(level, len(own) - 1)
-                slow[job] = own[level_of[job]].slow
-                is_new = self._level.get(job) != level_of[job]
-                if is_new or self.slow.get(job) != slow[job] or run.stay_of(job) not in self.told:
-                    changed.append(job)
-                    self._note(run.stay_of(job), now, level_of[job])
-        self._level, self.slow = level_of, slow
-        return changed
+            for job in running[lead].place.jobs:
+                own = watts.choices(job, running[job].where)
+                self.slow[job] = own[min(level, len(own) - 1)].slow
+                self.notes.append((running[job].number, now, min(level, len(own) - 1)))
 
-    def _note(self, stay: int, now: float, level: int) -> None:
-        told = self.told.setdefault(stay, [])
-        if told and told[-1][0] == now:
-            told.pop()
-        if not told or told[-1][1] != level:
-            told.append((now, level))
+
+def levels_of(
+    starts: np.ndarray, stay: np.ndarray, time: np.ndarray, level: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the power limits of each stay: where they begin, when each began to hold, which.
+
+    Of those noted at one instant the last counts, and none that is the same as before.
+
+    Args:
+        starts: when each stay began, s.
+        stay: of each note, in order of time.
+        time: s.
+        level: place in the job's table of limits.
+    """
+    stay = stay.astype(np.int64)
+    order = np.argsort(stay, kind="stable")
+    stay, time, level = stay[order], time[order], level[order]
+    last = np.ones(len(stay), dtype=bool)
+    last[:-1] = (stay[1:] != stay[:-1]) | (time[1:] != time[:-1])
+    stay, time, level = stay[last], time[last], level[last]
+    new = np.ones(len(stay), dtype=bool)
+    new[1:] = (stay[1:] != stay[:-1]) | (level[1:] != level[:-1])
+    stay, time, level = stay[new], time[new], level[new]
+    counts = np.bincount(stay, minlength=len(starts))
+    without = counts == 0
+    stay = np.concatenate([stay, np.flatnonzero(without)])
+    time = np.concatenate([time, starts[without]])
+    level = np.concatenate([level, np.zeros(int(without.sum()), dtype=np.int64)])
+    order = np.argsort(stay, kind="stable")
+    offset = np.concatenate([[0], np.cumsum(np.maximum(counts, 1))]).astype(np.int64)
+    return offset, time[order].astype(np.float64), level[order].astype(np.int64)

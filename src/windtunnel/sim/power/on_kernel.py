@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel.sim.power.limits import levels_of
 from windtunnel.sim.power.sources import PowerSources
-from windtunnel.sim.power.watts import Watts
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from windtunnel.cluster.free import Where
     from windtunnel.sim.flight import PowerRecord
     from windtunnel.sim.kernel_run import KernelRun
     from windtunnel.sim.power.plan import PowerPlan
@@ -37,8 +36,7 @@ class KernelPower:
     def __init__(self, run: KernelRun, plan: PowerPlan) -> None:
         self.run, self.plan = run, plan
         self.sim, self.state, self.free = run.sim, run.state, run.free
-        watts = None if plan.cap is None else Watts(run.problem, plan.cap)
-        self.policies = PowerSources(plan, run.problem, self, watts, chooses_limits=False)
+        self.policies = PowerSources(plan, run.problem, self)
         self._shown = self.free.twin() if plan.sleep is not None else None
         self._tell_kernel()
         if plan.cap is not None and plan.cap.period < math.inf:
@@ -84,11 +82,11 @@ class KernelPower:
 
     def record(self, columns: dict[str, np.ndarray], by_row: Any) -> PowerRecord:
         """Return what the policies did."""
-        levels = _levels(columns["stay_start"], *self.state.levels())
+        levels = levels_of(columns["stay_start"], *self.state.levels())
         if self.policies.shifter is None:  # nobody was held, and so nobody was asked
             came = np.arange(len(self.run.problem.rows)) < self.sim.num_arrived
             self.policies.note_arrivals(np.where(came, self.run.problem.submit, math.nan))
-        return self.policies.record(levels, by_row, capped_time=self.sim.capped_seconds)
+        return self.policies.record(levels, by_row, self.sim.capped_seconds)
 
     # What is so.
 
@@ -110,16 +108,6 @@ class KernelPower:
     def stay_of(self, job: int) -> int:
         """Return the number of a running job's stay."""
         return int(self.state.stay_number(job))
-
-    def where(self, job: int) -> Where:
-        """Return the nodes and grants of a running job."""
-        found: Where = self.state.where(job)
-        return found
-
-    def sharing(self, job: int) -> list[int]:
-        """Return the jobs that share a running job's place, itself included, in order of coming."""
-        found: list[int] = self.state.sharing(job)
-        return found
 
     def attained(self, job: int, now: float) -> tuple[float, float]:  # noqa: ARG002 - the kernel knows when it is
         """Return (seconds on GPUs so far, work left) of an active job."""
@@ -170,10 +158,6 @@ class KernelPower:
         """Return the sum of that over running jobs, nanowatts."""
         return 0 if self.plan.cap is None else int(self.state.power_state()[1])
 
-    def lacks_power(self) -> bool:
-        """Return False: the kernel keeps the time without power itself."""
-        return False
-
     # What is done.
 
     def set_budget(self, nanowatts: int) -> None:
@@ -203,34 +187,3 @@ class KernelPower:
         """Do the same, and queue it again."""
         self.sim.pause(job)
         self.run.queue_again(job)
-
-
-def _levels(
-    starts: np.ndarray, stay: np.ndarray, time: np.ndarray, level: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the power limits of each stay: where they begin, when each began to hold, which.
-
-    Of those noted at one instant the last counts, and none that is the same as before.
-
-    Args:
-        starts: when each stay began, s.
-        stay: of each note, in order of time.
-        time: s.
-        level: place in the job's table of limits.
-    """
-    order = np.argsort(stay, kind="stable")
-    stay, time, level = stay[order], time[order], level[order]
-    last = np.ones(len(stay), dtype=bool)
-    last[:-1] = (stay[1:] != stay[:-1]) | (time[1:] != time[:-1])
-    stay, time, level = stay[last], time[last], level[last]
-    new = np.ones(len(stay), dtype=bool)
-    new[1:] = (stay[1:] != stay[:-1]) | (level[1:] != level[:-1])
-    stay, time, level = stay[new], time[new], level[new]
-    counts = np.bincount(stay, minlength=len(starts))
-    without = counts == 0
-    stay = np.concatenate([stay, np.flatnonzero(without)])
-    time = np.concatenate([time, starts[without]])
-    level = np.concatenate([level, np.zeros(int(without.sum()), dtype=np.int64)])
-    order = np.argsort(stay, kind="stable")
-    offset = np.concatenate([[0], np.cumsum(np.maximum(counts, 1))]).astype(np.int64)
-    return offset, time[order].astype(np.float64), level[order].astype(np.int64)

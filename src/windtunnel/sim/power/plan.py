@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Power is summed in whole nanowatts, so that a sum does not depend on what came and went before.
 NANO = 1_000_000_000
+#: A cap that is met but for rounding is met.
+SLACK = 1e-9
 #: Pieces of time, (start, end) in s, ascending.
 Pieces = tuple[tuple[float, float], ...]
 
@@ -64,6 +66,10 @@ class CapPlan:
     kind_of: tuple[int, ...]
     type_of: tuple[int, ...]
     draws: dict[tuple[int, int], tuple[Draw, ...]]
+
+    def budget_at(self, cap_w: float, base_w: float) -> int:
+        """Return what jobs may add, nanowatts, where the machines alone draw ``base_w``."""
+        return math.floor((cap_w / self.pue * (1 + SLACK) - base_w) * NANO)
 
 
 @dataclass(frozen=True)

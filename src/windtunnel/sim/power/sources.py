@@ -16,17 +16,15 @@ import numpy as np
 
 from windtunnel.errors import SpecError, quote
 from windtunnel.sim.flight import PowerRecord
-from windtunnel.sim.power.limits import Limits
 from windtunnel.sim.power.plan import NANO
 from windtunnel.sim.power.shifting import Shifter
 from windtunnel.sim.power.sleeper import Sleeper
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from windtunnel.sim.power.contract import PoweredRun
     from windtunnel.sim.power.plan import PowerPlan
-    from windtunnel.sim.power.watts import Watts
     from windtunnel.sim.problem import Problem
 
 #: Cuts of one job after which it will never get anywhere.
@@ -36,31 +34,20 @@ MAX_CUTS = 10_000
 class PowerSources:
     """The policies of power of a run.
 
-    An engine calls, at each instant: ``begin_instant``; ``holds`` for each job that arrives;
-    ``apply``; after all decisions ``after_decisions``; then ``choose_limits``.
+    An engine calls, at each instant: ``holds`` for each job that arrives; ``apply``; after all
+    decisions ``after_decisions``. Then it chooses limits.
 
     Args:
         plan: the policies.
         problem: the jobs.
         run: what the engine lends.
-        watts: what jobs draw; None = there is no cap.
-        chooses_limits: jobs' power limits are chosen here; else the engine does.
 
     Attributes:
         cap_w: W that the facility may draw now; inf = no cap.
-        slow: running job -> by how much its power limit slows it.
     """
 
-    def __init__(
-        self,
-        plan: PowerPlan,
-        problem: Problem,
-        run: PoweredRun,
-        watts: Watts | None,
-        *,
-        chooses_limits: bool = True,
-    ) -> None:
-        self.plan, self.problem, self.run, self.watts = plan, problem, run, watts
+    def __init__(self, plan: PowerPlan, problem: Problem, run: PoweredRun) -> None:
+        self.plan, self.problem, self.run = plan, problem, run
         first = float(problem.submit[0]) if len(problem.submit) else 0.0
         self.cap_w, self.base_w, self.budget = math.inf, 0.0, NANO**3
         self._rows: Iterator[tuple[float, float]] = iter(())
@@ -75,11 +62,6 @@ class PowerSources:
         if plan.sleep is not None:
             nodes = len(problem.sizes)
             self.sleeper = Sleeper(plan.sleep, nodes, run, first, self._draw_more)
-        self.limits = None
-        if watts is not None and plan.throttles and chooses_limits:
-            self.limits = Limits(run, watts)
-        self.slow: dict[int, float] = {} if self.limits is None else self.limits.slow
-        self._before, self._was_capped, self._capped_time = first, False, 0.0
         self._held_until = [math.nan] * len(problem.rows)
         self._cuts: dict[int, int] = {}
         self._pauses = 0
@@ -132,12 +114,6 @@ class PowerSources:
 
     # At an instant.
 
-    def begin_instant(self, now: float) -> None:
-        """Book the time since the last instant."""
-        if self._was_capped:
-            self._capped_time += now - self._before
-        self._before = now
-
     def holds(self, job: int, now: float) -> bool:
         """Return whether a job that arrives is held for a better time; else it is in the queue."""
         if self.shifter is not None and self.shifter.holds(job, now):
@@ -172,19 +148,10 @@ class PowerSources:
 
     def after_decisions(self, now: float) -> None:
         """Look at who was started, and call nodes for those who wait."""
-        self._was_capped = self.run.lacks_power() and bool(self.run.waiting_jobs())
         if self.shifter is not None:
             self.shifter.started(now)
         if self.sleeper is not None:
             self.sleeper.wake_for_waiting(now)
-
-    def choose_limits(self, now: float) -> list[int]:
-        """Choose running jobs' limits anew; return the jobs whose ``slow`` has changed."""
-        if self.limits is None:
-            return []
-        changed = self.limits.choose(now, self.budget)
-        self.slow = self.limits.slow
-        return changed
 
     # What backfilling knows of the future.
 
@@ -215,7 +182,8 @@ class PowerSources:
 
     def budget_at(self, cap_w: float) -> int:
         """Return what jobs may add under a cap, nanowatts, with the nodes awake that are now."""
-        return NANO**3 if self.watts is None else self.watts.budget_at(cap_w, self.base_w)
+        cap = self.plan.cap
+        return NANO**3 if cap is None else cap.budget_at(cap_w, self.base_w)
 
     # The record.
 
@@ -223,8 +191,7 @@ class PowerSources:
         self,
         levels: tuple[np.ndarray, np.ndarray, np.ndarray],
         by_row: Callable[[Any, float], np.ndarray],
-        *,
-        capped_time: float | None = None,
+        capped_time: float,
     ) -> PowerRecord:
         """Return what the policies did.
 
@@ -232,7 +199,7 @@ class PowerSources:
             levels: where each stay's power limits begin, when each began to hold, which it was; see
                 `windtunnel.sim.flight.PowerRecord`.
             by_row: (values by arrival number, missing) -> an array in the order of the jobs table.
-            capped_time: s in which somebody waited for power alone; None = as it was kept here.
+            capped_time: s in which somebody waited for power alone.
         """
         offset, began, level = levels
         sleeps = np.array([] if self.sleeper is None else self.sleeper.sleeps, dtype=np.float64)
@@ -244,7 +211,7 @@ class PowerSources:
             level_offset=offset,
             level_start=began,
             level=level,
-            capped_time=self._capped_time if capped_time is None else capped_time,
+            capped_time=capped_time,
             num_cuts=sum(self._cuts.values()),
             held_until=by_row(np.array(self._held_until, dtype=np.float64), math.nan),
             deadline=by_row(deadline, math.nan),
@@ -256,21 +223,6 @@ class PowerSources:
         )
 
     # What changes.
-
-    def levels(self, starts: Sequence[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the limits that were chosen, for `record`.
-
-        Args:
-            starts: when each stay began, s.
-        """
-        told = {} if self.limits is None else self.limits.told
-        levels = [told.get(number, [(start, 0)]) for number, start in enumerate(starts)]
-        rows = [pair for levels_of_stay in levels for pair in levels_of_stay]
-        return (
-            np.cumsum([0, *map(len, levels)], dtype=np.int64),
-            np.array([time for time, _ in rows], dtype=np.float64),
-            np.array([level for _, level in rows], dtype=np.int64),
-        )
 
     def _set_cap(self, cap_w: float) -> None:
         self.cap_w = cap_w

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cluster.devices import MILLI
@@ -14,9 +13,6 @@ if TYPE_CHECKING:
     from windtunnel.cluster.free import Where
     from windtunnel.sim.power.plan import CapPlan, PowerPlan
     from windtunnel.sim.problem import Problem
-
-#: A cap that is met but for rounding is met.
-SLACK = 1e-9
 
 
 class Watts:
@@ -38,10 +34,6 @@ class Watts:
         self._choices: dict[Any, tuple[Choice, ...]] = {}
         self._least: dict[tuple[int, int], int] = {}
         self._bound: dict[tuple[int, frozenset[str | None]], Any] = {}
-
-    def budget_at(self, cap_w: float, base_w: float) -> int:
-        """Return what jobs may add under a cap where the machines alone draw ``base_w``."""
-        return math.floor((cap_w / self.cap.pue * (1 + SLACK) - base_w) * NANO)
 
     def choices(self, job: int, where: Where) -> tuple[Choice, ...]:
         """Return what a job adds to the draw at each of its power limits, highest first."""
@@ -136,7 +128,7 @@ def never_fit(problem: Problem, plan: PowerPlan) -> dict[int, str]:
     if plan.cap is None or not len(problem.rows):
         return {}
     watts, highest = Watts(problem, plan.cap), plan.cap.highest_w
-    budget = max(watts.budget_at(highest, plan.cap.base_w), 0)
+    budget = max(plan.cap.budget_at(highest, plan.cap.base_w), 0)
     return {
         job: f"alone takes the cluster to {watts.alone_w(job):,.6g} W; the highest cap is "
         f"{highest:,.6g} W"

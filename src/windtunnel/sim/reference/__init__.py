@@ -110,7 +110,7 @@ def run(
         scheduler = _RULES[queueing](state, order, walk if policy.preemptive else None)
     lent = Lent(state, scheduler)
     outages = None if disruptions is None else Outages(lent, problem, disruptions)
-    sources = PowerSources(plans_power, problem, lent, watts)
+    sources = PowerSources(plans_power, problem, lent)
     if isinstance(scheduler, Easy | Conservative):
         scheduler.future = Future(state, sources)
     clock = Clock(

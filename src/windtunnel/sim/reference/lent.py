@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
 
     from windtunnel.sim.reference.progress import Stay
     from windtunnel.sim.reference.rules import Scheduler
@@ -52,10 +52,6 @@ class Lent:
     def stay_of(self, job: int) -> int:
         """Return the number of a running job's stay."""
         return self.state.running[job].number
-
-    def sharing(self, job: int) -> Sequence[int]:
-        """Return the jobs of a place."""
-        return self.state.running[job].place.jobs
 
     def free_in(self, place: int) -> int:
         """Return the units free in a pool."""
@@ -107,10 +103,6 @@ class Lent:
     def floor_sum(self) -> int:
         """Return what all running jobs add at least, nanowatts."""
         return self.state.floor_sum
-
-    def lacks_power(self) -> bool:
-        """Return whether somebody waits for power alone."""
-        return self.state.capped
 
     # Jobs that fail.
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from windtunnel.sim.power.limits import Limits
+
 if TYPE_CHECKING:
     from windtunnel.sim.disruptions.source import Outages
     from windtunnel.sim.power.sources import PowerSources
@@ -30,6 +32,10 @@ class Loop:
         outages: None = there are none.
         power: policies of power.
         events: the order of what happens at one instant.
+
+    Attributes:
+        limits: chooses running jobs' power limits; None = they have none.
+        capped_time: s in which somebody waited for power alone.
     """
 
     def __init__(
@@ -38,6 +44,9 @@ class Loop:
     ) -> None:  # fmt: skip
         self.state, self.scheduler, self.clock, self.lent = state, scheduler, clock, lent
         self.outages, self.power, self.events = outages, power, events
+        self.limits, self.capped_time = None, 0.0
+        if power.plan.throttles and state.watts is not None:
+            self.limits = Limits(state, state.watts)
         self.submit: list[float] = [*state.problem.submit.tolist(), math.inf]
         self.arrived = 0
         #: When the GPU units that are up changed, s, and to what; those of reservations are up.
@@ -48,13 +57,15 @@ class Loop:
         """Let everything happen up to the horizon ``until`` (s); return where the run ends."""
         state = self.state
         while True:
-            self.power.choose_limits(state.now)
-            state.settle(state.now, self.power.slow)
+            if self.limits is not None:
+                self.limits.choose(state.now, self.power.budget)
+            state.settle(state.now, {} if self.limits is None else self.limits.slow)
             now = self._next_time()
             if now > until or now == math.inf:
                 return until
+            if state.capped and state.waiting:
+                self.capped_time += now - state.now
             state.now = now
-            self.power.begin_instant(now)
             if self.events == "batch":
                 news = self._complete(now) | self._arrive(now)
                 self._decide_after(now, news=self._sources(now) | news)

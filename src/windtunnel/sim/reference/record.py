@@ -10,6 +10,7 @@ import numpy as np
 from windtunnel.sim.closing import ByRow, as_flight, interruptions_of
 from windtunnel.sim.decisions import Decisions
 from windtunnel.sim.flight import FAILED, FINISHED, RUNNING, WAITING, Flight
+from windtunnel.sim.power.limits import levels_of
 
 if TYPE_CHECKING:
     from windtunnel.sim.reference.loop import Loop
@@ -24,7 +25,7 @@ def flight(loop: Loop, horizon: float, *, powered: bool) -> Flight:
         horizon: where it was cut, s; inf if it ran to its end.
         powered: it was under policies of power.
     """
-    state, problem, power = loop.state, loop.state.problem, loop.power
+    state, problem = loop.state, loop.state.problem
     for job, stay in state.running.items():
         stay.advance(horizon)
         state.left[job] = stay.reached.left
@@ -32,7 +33,7 @@ def flight(loop: Loop, horizon: float, *, powered: bool) -> Flight:
         state.overhead_time[job] += stay.overhead(horizon)
         state.slowed[job] = stay.slowed
     columns, by_row = _columns(state), ByRow(problem)
-    paced = state.pace is not None or power.limits is not None
+    paced = state.pace is not None or loop.limits is not None
     paced |= state.plan is not None and state.has_rates
     found = as_flight(problem, columns, horizon, loop.clock.points, slowed=paced)
     if isinstance(loop.scheduler, Decisions):
@@ -44,8 +45,9 @@ def flight(loop: Loop, horizon: float, *, powered: bool) -> Flight:
             interruptions_of(problem, columns, loop.outages.failures, ups)
         )
     if powered:
-        levels = power.levels([stay.start for stay in state.stays])
-        found = found.with_power(power.record(levels, by_row))
+        notes = np.array([] if loop.limits is None else loop.limits.notes).reshape(-1, 3)
+        levels = levels_of(columns["stay_start"], *notes.T)
+        found = found.with_power(loop.power.record(levels, by_row, loop.capped_time))
     return found
 
 
