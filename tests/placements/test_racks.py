@@ -54,6 +54,15 @@ def test_the_rack_with_the_fewest_free_gpus_that_suffices() -> None:
     assert counted(place(free, gang(free, 3))) == [(0, 3)]
 
 
+def test_free_gpus_that_the_job_may_not_use_do_not_count() -> None:
+    free = after((3, 4))
+    free.withhold(0)
+    free.withhold(1)
+    # Rack 0 has 4 GPUs that may be used, rack 1 and rack 2 have 8; nobody holds 12, 8 and 8.
+    place = resolve_scored("best_fit", gang="fill", topology="rack").place
+    assert counted(place(free, gang(free, 4))) == [(2, 4)]
+
+
 def test_enough_free_gpus_in_pieces_do_not_suffice() -> None:
     # Rack 0 has 9 free GPUs but one empty node: five on it and one more node have no room.
     free = after((0, 1), (1, 2), (6, 1), (7, 1), (4, 1))

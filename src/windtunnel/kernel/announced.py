@@ -24,6 +24,7 @@ class Announced:
         num_rows: changes of the power cap that have been looked up, at ``row_time`` to ``row_cap``.
         next_row: the first of them that lies ahead.
         num_asleep: nodes that are not awake: those that were called, then those that sleep.
+        calls: goes up whenever other nodes are, or are ready at other times.
     """
 
     count: cython.int
@@ -34,6 +35,8 @@ class Announced:
     group: cython.int[::1]
     units: cython.longlong[::1]
     num_asleep: cython.int
+    told_asleep: tuple
+    calls: cython.longlong
     wake_time: cython.double
     asleep: cython.int[::1]
     ready: cython.double[::1]
@@ -61,6 +64,7 @@ class Announced:
             for group in groups:
                 self.in_group[number, group] = True
         self.asleep = numpy.zeros(0, dtype=numpy.int32)
+        self.told_asleep = ()
         self.hidden_node = numpy.zeros(max(num_nodes, 1), dtype=numpy.int32)
         self.hidden_units = numpy.zeros(max(num_nodes, 1), dtype=numpy.int64)
         self.taken = numpy.zeros(max(num_nodes, 1), dtype=numpy.int64)
@@ -88,6 +92,9 @@ class Announced:
             wake_time: s.
             group: for whom they are withheld.
         """
+        if (nodes, times) != self.told_asleep:
+            self.told_asleep = (nodes, times)
+            self.calls += 1
         self.asleep = numpy.array(nodes, dtype=numpy.int32)
         self.ready = numpy.array(times, dtype=numpy.float64)
         self.num_asleep = len(nodes)
@@ -133,6 +140,16 @@ class Announced:
         if row < self.num_rows and self.row_time[row] > last + self.period:
             return self.num_rows
         return row
+
+    @compiled
+    def is_due(self, now: cython.double) -> cython.bint:
+        """Return whether something was announced for ``now`` (s) that has yet to happen.
+
+        Events one by one may ask for decisions at an instant before what is announced for it.
+        """
+        if self.num_asleep > 0 and 0.0 <= self.ready[0] <= now:
+            return True
+        return self.next < self.count and self.time[self.next] <= now
 
     @compiled
     def pass_until(self, now: cython.double, happened: cython.double) -> cython.void:

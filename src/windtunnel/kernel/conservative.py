@@ -77,6 +77,7 @@ class ConservativeRule(Rule):
     is_late: cython.bint
     lossy: cython.char[::1]
     seen_changes: cython.longlong
+    seen_calls: cython.longlong
     refused: cython.longlong[::1]
     lacked: cython.char[::1]
 
@@ -173,6 +174,7 @@ class ConservativeRule(Rule):
         else:
             self._start_due()
         self.seen_changes = self.free.changes
+        self.seen_calls = self.announced.calls
         self._set_alarm()
 
     # What has happened since the last decision.
@@ -204,10 +206,13 @@ class ConservativeRule(Rule):
     def _is_stale(self, changes: cython.longlong) -> cython.bint:
         """Return whether the profile is made anew: power or sleep, and anything that matters to it.
 
-        Nodes that sleep and were not called are back the later, the later it is.
+        What is announced for now and has yet to happen is in no free state. Nodes that sleep and
+        were not called are back the later, the later it is.
         """
         at: cython.int = self.announced.num_asleep - 1
         job: cython.int
+        if self.announced.is_due(self.state.now) or self.announced.calls != self.seen_calls:
+            return True
         if at >= 0 and self.announced.ready[at] < 0.0:
             return True
         if at < 0 and not self.state.has_power:

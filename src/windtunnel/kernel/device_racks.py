@@ -77,8 +77,9 @@ def device_rack_room(
 def device_put_in_one_rack(
     search: DeviceSearch, holds: Holds, looks: cython.int, kind: cython.int
 ) -> cython.bint:
-    """Place a job in the rack with the fewest free GPUs that can hold it, if there is one."""
+    """Place a job in the rack with the fewest GPUs free to it that can hold it, if there is one."""
     at: cython.int
+    which: cython.int
     rack: cython.int
     best: cython.int
     free: cython.longlong
@@ -88,7 +89,9 @@ def device_put_in_one_rack(
         for at in range(
             search.room.cluster.rack_begin[rack], search.room.cluster.rack_begin[rack + 1]
         ):
-            free += search.room.total[search.room.cluster.rack_node[at]]
+            which = search.room.cluster.rack_node[at]
+            if device_is_seen(holds, looks, which):
+                free += search.room.total[which]
         if (
             free < search.kinds.tasks[kind] * search.kinds.milli[kind]
             or device_rack_room(search, holds, looks, kind, rack, False) < search.kinds.tasks[kind]

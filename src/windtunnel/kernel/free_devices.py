@@ -207,31 +207,6 @@ class FreeDevices(FreeOnNodes):
         return self.search.best(kind, 1)
 
     @compiled
-    def rack_by_free(self, place: cython.int) -> cython.int:
-        """Return the rack at a place in the order of free GPUs, the fewest first, then by index."""
-        rack: cython.int
-        other: cython.int
-        before: cython.int
-        for rack in range(self.cluster.racks):
-            before = 0
-            for other in range(self.cluster.racks):
-                if self._rack_free(other) < self._rack_free(rack) or (
-                    other < rack and self._rack_free(other) == self._rack_free(rack)
-                ):
-                    before += 1
-            if before == place:
-                return rack
-        return -1
-
-    @compiled
-    def _rack_free(self, rack: cython.int) -> cython.longlong:
-        at: cython.int
-        free: cython.longlong = 0
-        for at in range(self.cluster.rack_begin[rack], self.cluster.rack_begin[rack + 1]):
-            free += self.room.total[self.cluster.rack_node[at]]
-        return free
-
-    @compiled
     def look_in_rack(self, rack: cython.int) -> cython.void:
         """Let the search look past all nodes in sight that are not in a rack."""
         at: cython.int

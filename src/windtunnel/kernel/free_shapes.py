@@ -8,6 +8,7 @@ import cython
 import numpy
 
 from windtunnel.kernel.bits import bit_at, lowest_bit, without_lowest
+from windtunnel.kernel.device_racks import device_is_seen
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.free_devices import FreeDevices
 from windtunnel.kernel.free_holds import LOOK_BOTH, LOOK_OPEN, LOOK_SHOWN
@@ -135,9 +136,39 @@ class FreeShapes(FreeNodes):
         if self.scored is None or not self.scored.scoring.by_rack or is_single:
             return self._fit_pieces(kind, -1)
         for at in range(self.scored.cluster.racks):
-            if self._fit_pieces(kind, self.scored.rack_by_free(at)):
+            if self._fit_pieces(kind, self._rack_by_free(at)):
                 return True
         return self.scored.scoring.spills and self._fit_pieces(kind, -1)
+
+    @compiled
+    def _rack_by_free(self, place: cython.int) -> cython.int:
+        """Return the rack at a place in the order of free GPUs, the fewest first, then by index."""
+        rack: cython.int
+        other: cython.int
+        before: cython.int
+        for rack in range(self.scored.cluster.racks):
+            before = 0
+            for other in range(self.scored.cluster.racks):
+                if self._rack_free(other) < self._rack_free(rack) or (
+                    other < rack and self._rack_free(other) == self._rack_free(rack)
+                ):
+                    before += 1
+            if before == place:
+                return rack
+        return -1
+
+    @compiled
+    def _rack_free(self, rack: cython.int) -> cython.longlong:
+        """Return the free GPUs of a rack's nodes in sight."""
+        at: cython.int
+        node: cython.int
+        free: cython.longlong = 0
+        first: cython.int = self.scored.cluster.rack_begin[rack]
+        for at in range(first, self.scored.cluster.rack_begin[rack + 1]):
+            node = self.scored.cluster.rack_node[at]
+            if device_is_seen(self.holds, self.looks, node):
+                free += max(self.free[node], 0)
+        return free
 
     @compiled
     def _fit_pieces(self, kind: cython.int, rack: cython.int) -> cython.bint:

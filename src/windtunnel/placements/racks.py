@@ -4,7 +4,8 @@ A job that fits one node goes to the node that the placement picks; racks matter
 several. The rule for those:
 
 1. Of the racks in which the gang can be laid out (as the placement's ``gang`` option says, over the
-   rack's nodes alone), take the one with the fewest free GPUs, then the lowest index.
+   rack's nodes alone), take the one with the fewest free GPUs that the job may use, then the lowest
+   index.
 2. If there is none, ``rack-only`` waits. ``rack`` spills over several: racks with the most room for
    the gang first (lowest index on ties). With ``gang=node`` that is room on their empty nodes,
    which are taken whole in this order, and the remainder goes to one more node, in a rack that the
@@ -42,8 +43,11 @@ def lay_out(
         demand: the job.
         spill: go over several racks where none has room.
     """
-    by_free = sorted(free.racks, key=lambda rack: sum(map(free.free_milli, rack)))  # stable
-    for rack in by_free:
+
+    def may_use(rack: Sequence[int]) -> int:
+        return sum(free.free_milli(node) for node in rack if node not in free.withheld)
+
+    for rack in sorted(free.racks, key=may_use):  # stable
         if sum(free.room(node, demand) for node in rack) < demand.count:
             continue
         chosen = (

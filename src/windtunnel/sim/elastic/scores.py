@@ -88,10 +88,9 @@ class Scores:
         self.devices.draws = draws
         return self.placement.best(self.devices, self.demand(option, gpus), 1, nodes)
 
-    def racks(self) -> list[tuple[int, ...]]:
-        """Return the nodes of each rack, the rack with the fewest free GPUs first."""
-        milli = self.devices.free_milli
-        return sorted(self.devices.racks, key=lambda rack: sum(map(milli, rack)))  # stable
+    def racks(self, free: Sequence[int]) -> list[tuple[int, ...]]:
+        """Return the nodes of each rack, the rack with the fewest of the nodes' GPUs first."""
+        return sorted(self.devices.racks, key=lambda rack: sum(free[n] for n in rack))  # stable
 
     def move(self, where: Where, option: Option, sign: int) -> None:
         """Take (-1) or give back (1) the devices of an option."""

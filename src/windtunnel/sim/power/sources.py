@@ -79,11 +79,6 @@ class PowerSources:
         return self.held + (0 if self.sleeper is None else len(self.sleeper.waking))
 
     @property
-    def has_asleep(self) -> bool:
-        """Whether nodes sleep that have not been called."""
-        return self.sleeper is not None and bool(self.sleeper.asleep)
-
-    @property
     def cap_changes(self) -> bool:
         """Whether the cap will change."""
         return self._next_cap[0] < math.inf

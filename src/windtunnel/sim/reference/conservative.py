@@ -163,7 +163,7 @@ class Conservative(Rule):
         super().__init__(*given)
         self.promised: dict[int, Promise] = {}
         self._profile: Profile | None = None
-        self._changes = -1
+        self._changes, self._wakes = -1, list[tuple[float, int]]()
 
     def start(self, job: int, now: float, where: Where) -> None:
         """Start a waiting job."""
@@ -183,7 +183,8 @@ class Conservative(Rule):
         waiting = self.order.waiting(now)
         late = any(stay.expected <= now for stay in state.running.values())
         missed = any(promise.start < now for promise in self.promised.values())
-        changed = state.changes != self._changes or self.future.drifts
+        wakes = self.future.power.wakes_after(now)  # later than at the last decision, if not called
+        changed = state.changes != self._changes or wakes != self._wakes
         if self._profile is None or late or missed or changed:
             self._profile = Profile(state, self.future, now)
             self._keep(waiting, now)
@@ -199,7 +200,7 @@ class Conservative(Rule):
                 self.start(job, now, promise.where)
             elif state.watts is not None:
                 state.fit(job)  # notes whether it waits for power alone
-        self._changes = state.changes
+        self._changes, self._wakes = state.changes, wakes
         soonest = math.nextafter(now, math.inf) if late else now
         coming = [promise.start for promise in self.promised.values() if promise.start > soonest]
         following = min(coming, default=math.inf)

@@ -73,8 +73,3 @@ class Future:
         for place, units in what.places if kind in ("begin", "over") else ():
             change = free.withhold if kind == "begin" else free.restore
             change(place, what.group, units)
-
-    @property
-    def drifts(self) -> bool:
-        """Whether what is to come moves later as time goes by: uncalled nodes sleep."""
-        return self.power.has_asleep
