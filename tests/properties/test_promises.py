@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 import windtunnel as wt
 from windtunnel.sim.reference.easy import Easy
+from windtunnel.testing import assert_outcomes_equal
 
 POOLS = st.integers(2, 8).map(wt.ClusterSpec.pool)
 NODES = st.builds(wt.ClusterSpec.uniform, st.integers(1, 4), st.integers(1, 5))
@@ -69,6 +71,26 @@ def test_conservative_with_exact_estimates_delays_nobody(jobs: Jobs, cluster: An
     for fifo, conservative in zip(*runs, strict=True):
         assert (conservative is None) == (fifo is None)
         assert conservative is None or conservative <= fifo
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 2, 4, 8), (1, 2, 3, 4, 6, 8), (1, 2, 4)], ids=str)
+@pytest.mark.parametrize("seed", range(max(2, draws(12))))
+def test_plans_are_compressed_alike_when_many_jobs_end_early(seed: int, sizes: Any) -> None:
+    """Of many jobs that all wait, most move again and again, those over whole nodes, too."""
+    pick = random.Random(seed)  # noqa: S311 - a test's own chance
+    run = [float(pick.choice((1, 7, 30, 31, 90, 240))) for _ in range(70)]
+    jobs = {
+        "submit_time": [0.0] * len(run),
+        "duration": run,
+        "estimate": [pick.uniform(1.0, 5.0) * length for length in run],
+        "num_gpus": [pick.choice(sizes) for _ in run],
+    }
+    assert_outcomes_equal(
+        *(
+            wt.simulate(jobs, "5x4", queueing="conservative", engine=engine)
+            for engine in ("compiled", "reference")
+        )
+    )
 
 
 def test_backfilling_without_estimates_is_refused_with_what_to_do() -> None:

@@ -174,6 +174,11 @@ class Free:
         return 0
 
     @compiled
+    def wants_idle_alone(self, kind: cython.int) -> cython.bint:
+        """Return whether nothing but nodes that are empty is of use to a job of a kind."""
+        return False
+
+    @compiled
     def closings(self, node: cython.int, access: cython.int) -> cython.int:
         """Return how many holds of a node are for groups that an access set does not have."""
         return 0

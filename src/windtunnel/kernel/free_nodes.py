@@ -53,6 +53,7 @@ class FreeNodes(FreeOnNodes):
     stride: cython.int
     top: cython.int
     spreads: cython.bint
+    is_even: cython.bint
     size: cython.int[::1]
     free: cython.int[::1]
     marks: cython.longlong[::1]
@@ -73,6 +74,7 @@ class FreeNodes(FreeOnNodes):
         self.tops = (self.words + 63) // 64
         self.stride = 1 + self.tops + self.words
         self.top = max(sizes, default=0)
+        self.is_even = min(sizes, default=0) == self.top > 0
         self.spreads = placement.name == "spread"
         self.size = numpy.array(sizes, dtype=numpy.int32)
         self._clear()
@@ -104,6 +106,7 @@ class FreeNodes(FreeOnNodes):
         self.kinds, self.holds, self.size = other.kinds, other.holds.twin(), other.size
         self.nodes, self.words, self.tops = other.nodes, other.words, other.tops
         self.stride, self.top, self.spreads = other.stride, other.top, other.spreads
+        self.is_even = other.is_even
         self._clear()
         self.version, self.changes = other.version, other.changes
         FreeNodes.copy_from(self, other)
@@ -495,6 +498,15 @@ class FreeNodes(FreeOnNodes):
     def need(self, kind: cython.int, column: cython.int) -> cython.longlong:
         """Return the GPUs that a job of a kind needs."""
         return self.kinds.gpus[kind]
+
+    @compiled
+    def wants_idle_alone(self, kind: cython.int) -> cython.bint:
+        """Return whether a job of a kind fills whole nodes, which are all of one size."""
+        return (
+            self.is_even
+            and self.kinds.gpus[kind] > self.top
+            and (self.kinds.gpus[kind] % self.top == 0)
+        )
 
     @compiled
     def idle_need(self, kind: cython.int) -> cython.longlong:

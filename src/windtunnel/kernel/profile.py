@@ -12,6 +12,7 @@ import numpy
 
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.node_times import NodeTimes
 from windtunnel.kernel.pairs import Pairs
 from windtunnel.kernel.ranked import RANKED_ROOM, Ranked
 from windtunnel.kernel.rows import Rows
@@ -45,6 +46,8 @@ class Profile:
         rows: what nobody holds, less units that are withheld in pools.
         closed: holds of each node that an access set does not know, (steps, nodes, sets).
         rises: goes up whenever there is more room somewhere.
+        turns: of each node the steps at which something changes there, and maybe others.
+        is_turn: whether a step is among those of a node, (steps, nodes).
     """
 
     width: cython.int
@@ -66,12 +69,16 @@ class Profile:
     closed: cython.int[::1]
     index: Ranked
     rises: cython.longlong
+    turns: NodeTimes
+    is_turn: cython.char[::1]
 
     def __init__(self, free: Free, num_nodes: int, num_sets: int) -> None:
         self.width = free.width()
         self.nodes = num_nodes
         self.sets = num_sets
         self.rows = Rows(self.width * num_nodes, 0)
+        self.turns = NodeTimes(num_nodes)
+        self.is_turn = numpy.zeros(0, dtype=numpy.int8)
         self.room = 0
         self.time = numpy.zeros(0)
         self.after = self.before = self.uses = numpy.zeros(0, dtype=numpy.int32)
@@ -86,6 +93,8 @@ class Profile:
     def clear(self) -> None:
         """Drop all steps; there must be one (`begin`) before anything else is asked."""
         self.index = Ranked()
+        self.turns.clear()
+        self.is_turn = numpy.zeros(0, dtype=numpy.int8)
         self.spare = -1
         room, self.room = max(self.room, PROFILE_ROOM), 2
         self._grow(room)
@@ -102,6 +111,7 @@ class Profile:
         self.total = _profile_longer(self.total, room, numpy.int64)
         self.drawn = _profile_longer(self.drawn, room, numpy.int64)
         self.idle = _profile_longer(self.idle, room, numpy.int32)
+        self.is_turn = _profile_longer(self.is_turn, room * self.nodes, numpy.int8)
         if self.sets:
             self.closed = _profile_longer(self.closed, room * self.nodes * self.sets, numpy.int32)
         for slot in range(room - 1, kept - 1, -1):
@@ -220,6 +230,11 @@ class Profile:
 
     @compiled
     def _drop(self, slot: cython.int) -> cython.void:
+        node: cython.int
+        for node in range(self.nodes):
+            if self.is_turn[slot * self.nodes + node]:
+                self.is_turn[slot * self.nodes + node] = False
+                self.turns.remove(node, self.time[slot], slot)
         self.after[slot] = self.spare
         self.spare = slot
         self.num_steps -= 1
@@ -235,6 +250,13 @@ class Profile:
             self.before[following] = -1
             following = self.after[following]
         self.time[self.head] = now
+
+    @compiled
+    def _turn(self, node: cython.int, slot: cython.int) -> cython.void:
+        """Note that something changes on a node at a step, or did, or will again."""
+        if slot >= 0 and not self.is_turn[slot * self.nodes + node]:
+            self.is_turn[slot * self.nodes + node] = True
+            self.turns.add(node, self.time[slot], slot)
 
     # Room.
 
@@ -268,6 +290,9 @@ class Profile:
         full: cython.longlong
         if sign > 0:
             self.rises += 1
+        for at in range(begin, end):
+            self._turn(changes.node[at] // self.width, first)
+            self._turn(changes.node[at] // self.width, last)
         while first != last:
             row = first * self.rows.columns
             for at in range(begin, end):
@@ -290,6 +315,7 @@ class Profile:
         """Let so many more holds of a node be unknown to an access set, from a step on."""
         if change < 0:
             self.rises += 1
+        self._turn(node, first)
         while first >= 0:
             self.closed[(first * self.nodes + node) * self.sets + access] += change
             first = self.after[first]
@@ -299,6 +325,7 @@ class Profile:
         """Take so many units out of a pool from a step on; below 0 = give them back."""
         if units < 0:
             self.rises += 1
+        self._turn(pool, first)
         while first >= 0:
             self.rows.cell[first * self.rows.columns + pool * self.width] -= units
             first = self.after[first]
@@ -313,6 +340,11 @@ class Profile:
                 most = self.drawn[step]
             step = self.after[step]
         return most
+
+    @compiled
+    def is_idle(self, step: cython.int, node: cython.int) -> cython.bint:
+        """Return whether nobody holds anything of a node, for nodes of one column."""
+        return self.rows.cell[step * self.rows.columns + node] == self.full[node]
 
     @compiled
     def is_closed(self, step: cython.int, node: cython.int, access: cython.int) -> cython.bint:

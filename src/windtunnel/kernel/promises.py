@@ -16,6 +16,7 @@ from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.job_heap import JobHeap
 from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.node_times import NodeTimes
 from windtunnel.kernel.pairs import Pairs
 from windtunnel.kernel.profile import PROFILE_COMMON, PROFILE_PART, Profile
 from windtunnel.kernel.state import State
@@ -54,6 +55,7 @@ class Promises:
         draw: the least that each job can be brought to add to the draw at its place, nanowatts;
             of runs with a power cap.
         queue: jobs with a promised start.
+        starts: those of them that go on one node, by node and start.
         places: place of each job, and behind it what that takes of a row.
         scratch: a free state for searches.
         num_promised: jobs with a promise, those that never start included.
@@ -67,6 +69,7 @@ class Promises:
     profile: Profile
     scratch: Free
     queue: JobHeap
+    starts: NodeTimes
     num_nodes: cython.int
     num_promised: cython.int
     num_never: cython.int
@@ -108,6 +111,7 @@ class Promises:
         self.profile = Profile(state.free, num_nodes, num_sets)
         self.scratch = state.free.twin()
         self.queue = JobHeap(state.num_jobs)
+        self.starts = NodeTimes(num_nodes)
         count = max(state.num_jobs, 1)
         self.what = numpy.zeros(count, dtype=numpy.int8)
         self.start, self.stop = numpy.zeros(count), numpy.zeros(count)
@@ -203,13 +207,21 @@ class Promises:
         self.last_step[job] = last
         self._change(job, -1, first, last)
         self.queue.push(start, job, job)
+        if self.size[job] == 1:
+            self.starts.add(self.places.node[self.first[job]], start, job)
+
+    @compiled
+    def _unqueue(self, job: cython.int) -> cython.void:
+        self.queue.remove(job)
+        if self.size[job] == 1:
+            self.starts.remove(self.places.node[self.first[job]], self.start[job], job)
 
     @compiled
     def lift(self, job: cython.int) -> cython.void:
         """Take a promise back; the place stays noted."""
         self.num_promised -= 1
         if self.what[job] == PROMISE_MADE:
-            self.queue.remove(job)
+            self._unqueue(job)
             self._lift_from_now(job, self.start[job])
         elif self.what[job] == PROMISE_NEVER:
             self.num_never -= 1
@@ -222,6 +234,7 @@ class Promises:
             self.queue.remove(job)
             self.what[job] = PROMISE_NONE
             self.num_promised -= 1
+        self.starts.clear()
         self.profile.clear()
 
     @compiled
@@ -244,7 +257,7 @@ class Promises:
     def keep(self, job: cython.int) -> cython.void:
         """Let a promise be what a running job holds until it is expected to end."""
         self.num_promised -= 1
-        self.queue.remove(job)
+        self._unqueue(job)
         self.what[job] = PROMISE_KEPT
 
     @compiled

@@ -21,7 +21,12 @@ from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.lines import Lines
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.profile import Profile
-from windtunnel.kernel.promises import PROMISE_MADE, PROMISE_NONE, Promises
+from windtunnel.kernel.promises import (
+    PROMISE_LEAST,
+    PROMISE_MADE,
+    PROMISE_NONE,
+    Promises,
+)
 from windtunnel.kernel.state import State
 
 #: Jobs of a line that are looked at together before each by itself.
@@ -50,8 +55,12 @@ class Risen:
         begin, end: when, s.
         origin: the job whose move it was, -1 = nobody's; it is looked at until there in the round
             after ``born``.
+        many: of a rise for jobs that do not go on one node whole how many rises of nodes, which
+            stand before it, are the same; 0 = it is not known where it is.
         moves: promises made earlier so far.
         first_block: of each line; a block is `RISEN_BLOCK` jobs of a line in order.
+        most_span: what the longest of a line's jobs is expected to take, s.
+        wants_idle: jobs that do not go on one node whole go on empty nodes alone.
         least_span: what the shortest of a block's jobs is expected to take, s.
         first_start, last_start: between when all promised starts of a block are, s.
     """
@@ -68,7 +77,10 @@ class Risen:
     end: cython.double[::1]
     origin: cython.int[::1]
     born: cython.int[::1]
+    many: cython.int[::1]
     first_block: cython.int[::1]
+    most_span: cython.double[::1]
+    wants_idle: cython.bint
     blocks_room: cython.longlong
     least_span: cython.double[::1]
     first_start: cython.double[::1]
@@ -87,10 +99,11 @@ class Risen:
     moves: cython.longlong
     tries: cython.longlong
     # What a look at a rise found.
-    run_step: cython.int
+    has_run: cython.bint
     run_begin: cython.double
     run_end: cython.double
     run_next: cython.int
+    enough: cython.double
     found_job: cython.int
     found_round: cython.int
 
@@ -99,12 +112,13 @@ class Risen:
         self.profile, self.state = promises.profile, promises.state
         self.lines = promises.state.lines
         self.room = self.heap_room = self.popped_room = 0
-        self.node = self.origin = self.born = numpy.zeros(0, dtype=numpy.int32)
+        self.node = self.origin = self.born = self.many = numpy.zeros(0, dtype=numpy.int32)
         self.begin = self.end = numpy.zeros(0)
         self.heap_rise = self.heap_line = numpy.zeros(0, dtype=numpy.int32)
         self.heap_job = self.heap_round = numpy.zeros(0, dtype=numpy.int32)
         self.popped_rise = self.popped_line = numpy.zeros(0, dtype=numpy.int32)
         self.first_block = numpy.zeros(max(self.lines.num_lines, 1), dtype=numpy.int32)
+        self.most_span = numpy.zeros(max(self.lines.num_lines, 1))
         self._grow_blocks(64)
 
     def _grow(self) -> None:
@@ -114,6 +128,7 @@ class Risen:
         self.end = numpy.resize(numpy.asarray(self.end), self.room)
         self.origin = numpy.resize(numpy.asarray(self.origin), self.room)
         self.born = numpy.resize(numpy.asarray(self.born), self.room)
+        self.many = numpy.resize(numpy.asarray(self.many), self.room)
 
     def _grow_heap(self) -> None:
         self.heap_room = 2 * self.heap_room + 64
@@ -168,6 +183,7 @@ class Risen:
         ):
             self._add(self.promises.places.node[at], begin, end, origin)
         self._add(RISEN_WIDE, begin, end, origin)
+        self.many[self.count - 1] = self.promises.size[job]
 
     @compiled
     def _add(
@@ -181,6 +197,7 @@ class Risen:
         self.end[self.count] = end
         self.origin[self.count] = origin
         self.born[self.count] = self.round
+        self.many[self.count] = 0
         self.count += 1
 
     # Who may start earlier.
@@ -215,9 +232,16 @@ class Risen:
         if most > self.blocks_room:
             with cython.gil:
                 self._grow_blocks(most)
+        self.wants_idle = True
         for top in range(self.lines.num_tops):
             line = self.lines.tops[top]
             self.first_block[line] = block + 1
+            self.most_span[line] = PROMISE_LEAST
+            job = self.lines.head(line)
+            self.wants_idle = self.wants_idle and (
+                self.state.free.is_single(self.state.kind[job])
+                or self.state.free.wants_idle_alone(self.state.kind[job])
+            )
             for at in range(self.lines.length[line]):
                 if at % RISEN_BLOCK == 0:
                     block += 1
@@ -227,6 +251,7 @@ class Risen:
                 cell = self.lines.begin[line] + at
                 job = self.lines.slab[cell]
                 if self.promises.what[job] != PROMISE_NONE:
+                    self.most_span[line] = max(self.most_span[line], self.promises.planned(job))
                     self.least_span[block] = min(self.least_span[block], self.promises.planned(job))
                     self.first_start[block] = min(self.first_start[block], self.promises.start[job])
                     self.last_start[block] = max(self.last_start[block], self.promises.start[job])
@@ -246,14 +271,13 @@ class Risen:
         return min(end, begin + ((cell - begin) // RISEN_BLOCK + 1) * RISEN_BLOCK)
 
     @compiled
-    def _is_in_vain(self, block: cython.int) -> cython.bint:
-        """Return whether the run at hand is no use to any job of a block."""
+    def _is_in_vain(self, block: cython.int, is_wide: cython.bint) -> cython.bint:
+        """Return whether the run at hand is long enough for no job of a block."""
         stop: cython.double = self.run_begin + self.least_span[block]
         if self.last_start[block] <= self.run_begin:
             return True
-        return (
-            self.first_start[block] > self.run_end
-            and stop - RISEN_SLACK * fabs(stop) > self.run_end
+        return (not is_wide or self.first_start[block] > self.run_end) and (
+            stop - RISEN_SLACK * fabs(stop) > self.run_end
         )
 
     @compiled
@@ -261,6 +285,8 @@ class Risen:
         """Find for each line the first job that may start earlier by a rise."""
         top: cython.int
         line: cython.int
+        if self.wants_idle and not self._narrow(rise):
+            return
         for top in range(self.lines.num_tops):
             line = self.lines.tops[top]
             if self._is_for(rise, line):
@@ -273,6 +299,28 @@ class Risen:
         if self.node[rise] == RISEN_WIDE:
             return not self.state.free.is_single(kind)
         return self.state.free.is_single(kind) and self.state.free.allows(kind, self.node[rise])
+
+    @compiled
+    def _narrow(self, rise: cython.int) -> cython.bint:
+        """Cut a rise down to when it may have emptied a node; return False if it never did."""
+        one: cython.int
+        place: cython.int
+        begin: cython.double = ENDLESS
+        end: cython.double = -ENDLESS
+        if self.node[rise] != RISEN_WIDE or self.many[rise] == 0:
+            return True
+        for one in range(rise - self.many[rise], rise):
+            place = self._place_at(one)
+            while place >= 0 and self._time(one, place) < self.end[one]:
+                if self.profile.is_idle(self._step(one, place), self.node[one]):
+                    begin = min(begin, max(self._time(one, place), self.begin[one]))
+                    place = self._later(one, place)
+                    end = max(end, self.end[one] if place < 0 else self._time(one, place))
+                else:
+                    place = self._later(one, place)
+        self.begin[rise] = begin
+        self.end[rise] = min(end, self.end[rise])
+        return begin < end
 
     @compiled
     def _seek(
@@ -304,7 +352,7 @@ class Risen:
         if in_round > self.born[rise]:
             stop = self._origin_cell(rise, line)
         self._first_run(rise, head)
-        while self.run_step >= 0:
+        while self.has_run:
             found = self._first_in(line, rise, cell, found if found < stop else stop)
             self._next_run(rise)
         found = self._first_behind(line, rise, cell, found if found < stop else stop)
@@ -317,7 +365,7 @@ class Risen:
         stop = self._origin_cell(rise, line)
         found = stop
         self._first_run(rise, head)
-        while self.run_step >= 0:
+        while self.has_run:
             found = self._first_in(line, rise, begin, found)
             self._next_run(rise)
         found = self._first_behind(line, rise, begin, found)
@@ -346,31 +394,55 @@ class Risen:
     ) -> cython.longlong:
         """Return the first cell from one on whose job may start earlier in the run at hand."""
         job: cython.int
-        start: cython.double
         last: cython.longlong
+        begin: cython.longlong = cell
+        is_wide: cython.bint = self.node[rise] == RISEN_WIDE
         while cell < end:
             last = self._block_end(line, cell, end)
-            if self._is_in_vain(self._block_of(line, cell)):
+            if self._is_in_vain(self._block_of(line, cell), is_wide):
                 cell = last
             while cell < last:
                 job = self.lines.slab[cell]
-                start = self.promises.start[job]
-                if start > self.run_begin and self._may(job, rise, start):
-                    return cell
+                if self.promises.start[job] > self.run_begin and self._may(job, is_wide):
+                    return cell if is_wide else self._first_beside(line, rise, begin, cell)
                 cell += 1
+        return end if is_wide else self._first_beside(line, rise, begin, end)
+
+    @compiled
+    def _first_beside(
+        self, line: cython.int, rise: cython.int, begin: cython.longlong, end: cython.longlong
+    ) -> cython.longlong:
+        """Return the first cell whose job has its place on the node of a run, in the run."""
+        job: cython.int
+        cell: cython.longlong
+        at: cython.longlong = self.node[rise] * self.promises.starts.room
+        last: cython.longlong = at + self.promises.starts.length[self.node[rise]]
+        at += self.promises.starts.count_until(self.node[rise], self.run_begin)
+        while at < last and self.promises.starts.time[at] <= self.run_end:
+            job = self.promises.starts.item[at]
+            if self.lines.line_of[job] == line:
+                cell = self.lines.place_of(line, job)
+                if begin <= cell < end:
+                    end = cell
+            at += 1
         return end
 
     @compiled
-    def _may(self, job: cython.int, rise: cython.int, start: cython.double) -> cython.bint:
-        """Return whether the run at hand is long enough for a job, or reaches up to its place."""
+    def _may(self, job: cython.int, is_wide: cython.bint) -> cython.bint:
+        """Return whether the run at hand is long enough for a job, or may reach up to its place."""
         if self.promises.what[job] == PROMISE_NONE:
             return False
-        if self.promises.stop_of(job, self.run_begin) <= self.run_end:
-            return True
-        if start > self.run_end:
-            return False
-        return self.node[rise] == RISEN_WIDE or (
-            self.promises.places.node[self.promises.first[job]] == self.node[rise]
+        return self.promises.stop_of(job, self.run_begin) <= self.run_end or (
+            is_wide and self.promises.start[job] <= self.run_end
+        )
+
+    @compiled
+    def _is_beside(self, job: cython.int, rise: cython.int) -> cython.bint:
+        """Return whether a job has its place on the node of the run at hand, in the run."""
+        return (
+            self.promises.what[job] == PROMISE_MADE
+            and self.promises.start[job] <= self.run_end
+            and self.promises.places.node[self.promises.first[job]] == self.node[rise]
         )
 
     @compiled
@@ -416,50 +488,92 @@ class Risen:
 
     # Runs: times around a rise in which a job is suited all along.
 
+    # A place in time is a step; for one node it is one of its turns, 0 for now.
+
     @compiled
-    def _suits(self, rise: cython.int, step: cython.int) -> cython.bint:
+    def _place_at(self, rise: cython.int) -> cython.int:
         if self.node[rise] == RISEN_WIDE:
-            return self.promises.may_have(step)
-        return self.promises.has(step, self.node[rise])
+            return self.profile.at_or_before(self.begin[rise])
+        return self.profile.turns.count_until(self.node[rise], self.begin[rise])
+
+    @compiled
+    def _later(self, rise: cython.int, place: cython.int) -> cython.int:
+        if self.node[rise] == RISEN_WIDE:
+            return self.profile.after[place]
+        return place + 1 if place < self.profile.turns.length[self.node[rise]] else -1
+
+    @compiled
+    def _earlier(self, rise: cython.int, place: cython.int) -> cython.int:
+        return self.profile.before[place] if self.node[rise] == RISEN_WIDE else place - 1
+
+    @compiled
+    def _step(self, rise: cython.int, place: cython.int) -> cython.int:
+        if self.node[rise] == RISEN_WIDE:
+            return place
+        if place == 0:
+            return self.profile.head
+        return self.profile.turns.item[self.node[rise] * self.profile.turns.room + place - 1]
+
+    @compiled
+    def _time(self, rise: cython.int, place: cython.int) -> cython.double:
+        return self.profile.time[self._step(rise, place)]
+
+    @compiled
+    def _suits(self, rise: cython.int, place: cython.int) -> cython.bint:
+        if self.node[rise] == RISEN_WIDE:
+            return self.promises.may_have(place)
+        return self.promises.has(self._step(rise, place), self.node[rise])
 
     @compiled
     def _first_run(self, rise: cython.int, job: cython.int) -> cython.void:
-        """Find the first run of a rise for jobs like one; ``run_step`` is -1 if there is none."""
-        step: cython.int = self.profile.at_or_before(self.begin[rise])
+        """Find the first run of a rise for jobs like one; ``has_run`` says if there is one."""
+        place: cython.int = self._place_at(rise)
         earlier: cython.int
         self.promises.look_for(job)
-        if not self._suits(rise, step):
-            self.run_next = self.profile.after[step]
+        self.enough = self.most_span[self.lines.line_of[job]]
+        if not self._suits(rise, place):
+            self.run_next = self._later(rise, place)
             self._next_run(rise)
             return
-        earlier = self.profile.before[step]
-        self._go_along(rise, step)
+        self._go_along(rise, place)
+        earlier = self._earlier(rise, place)
         while earlier >= 0 and self._suits(rise, earlier):
-            self.run_step = earlier
-            earlier = self.profile.before[earlier]
-        self.run_begin = self.profile.time[self.run_step]
+            place = earlier
+            earlier = self._earlier(rise, place)
+        self.run_begin = self._time(rise, place)
 
     @compiled
     def _next_run(self, rise: cython.int) -> cython.void:
         """Find the next run of a rise."""
-        step: cython.int = self.run_next
-        while step >= 0 and self.profile.time[step] < self.end[rise]:
-            if self._suits(rise, step):
-                self._go_along(rise, step)
+        place: cython.int = self.run_next
+        self.has_run = False
+        while place >= 0 and self._time(rise, place) < self.end[rise]:
+            if self._suits(rise, place):
+                self._go_along(rise, place)
                 return
-            step = self.profile.after[step]
-        self.run_step = -1
+            place = self._later(rise, place)
 
     @compiled
-    def _go_along(self, rise: cython.int, step: cython.int) -> cython.void:
-        """Let a run begin at a step, and see where it ends."""
-        self.run_step = step
-        self.run_begin = self.profile.time[step]
-        step = self.profile.after[step]
-        while step >= 0 and self._suits(rise, step):
-            step = self.profile.after[step]
-        self.run_next = step
-        self.run_end = ENDLESS if step < 0 else self.profile.time[step]
+    def _go_along(self, rise: cython.int, place: cython.int) -> cython.void:
+        """Let a run begin at a place, and see where it ends.
+
+        Of one that is long enough for every job of the line no more is looked at, and of no later
+        one: whoever could start in that can start in this one.
+        """
+        stop: cython.double
+        self.has_run = True
+        self.run_begin = self._time(rise, place)
+        stop = self.run_begin + self.enough
+        stop += RISEN_SLACK * fabs(stop)
+        place = self._later(rise, place)
+        while place >= 0 and self._suits(rise, place):
+            if self._time(rise, place) > stop:
+                self.run_end = self._time(rise, place)
+                self.run_next = -1
+                return
+            place = self._later(rise, place)
+        self.run_next = place
+        self.run_end = ENDLESS if place < 0 else self._time(rise, place)
 
     # Moves.
 
@@ -479,8 +593,10 @@ class Risen:
             if self.end[rise] > end:
                 end = self.end[rise]
             self._first_run(rise, job)
-            while self.run_step >= 0:
-                if self.run_begin < begin and old > self.run_begin and (self._may(job, rise, old)):
+            while self.has_run:
+                if self.run_begin < min(begin, old) and (
+                    self._may(job, self.node[rise] == RISEN_WIDE) or self._is_beside(job, rise)
+                ):
                     begin = self.run_begin
                 self._next_run(rise)
             if self.node[rise] == RISEN_WIDE and self._is_behind(rise, job):
