@@ -17,18 +17,17 @@ from windtunnel.kernel.announced import Announced
 from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.job_list import JobList
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.preemption import Preemption
+from windtunnel.kernel.preemption import PreemptingRule, Preemption
 from windtunnel.kernel.profile import PROFILE_COMMON, Profile
 from windtunnel.kernel.promises import PROMISE_MADE, PROMISE_NEVER, PROMISE_NONE, Promises
 from windtunnel.kernel.ranked import RANKED_ROOM
 from windtunnel.kernel.risen import Risen
-from windtunnel.kernel.rules import Rule
 from windtunnel.kernel.state import STATE_WAITING, State
 
 
 @cython.final
 @cython.cclass
-class ConservativeRule(Rule):
+class ConservativeRule(PreemptingRule):
     """Conservative backfilling.
 
     Args:
@@ -54,8 +53,6 @@ class ConservativeRule(Rule):
         is_late: somebody runs on past an expected end.
     """
 
-    preempts: cython.bint
-    preemption: Preemption
     announced: Announced
     promises: Promises
     profile: Profile
@@ -94,9 +91,7 @@ class ConservativeRule(Rule):
         preemption: Preemption | None = None,
         thorough: bool = False,
     ) -> None:
-        Rule.__init__(self, state, admission)
-        self.preempts = preemption is not None
-        self.preemption = preemption
+        PreemptingRule.__init__(self, state, admission, preemption)
         self.announced = announced
         self.is_pool, self.withholds, self.thorough = is_pool, withholds, thorough
         self.num_nodes = num_nodes
@@ -115,40 +110,11 @@ class ConservativeRule(Rule):
         self.lacked = numpy.zeros(lines, dtype=numpy.int8)
 
     @compiled
-    def comes(self, job: cython.int) -> cython.void:
-        """Note that a job is about to wait."""
-        if self.preempts:
-            self.preemption.comes(job)
-
-    @compiled
     def came(self, job: cython.int) -> cython.void:
         """Note that a job waits."""
         self.fresh.add(job)
         if self.preempts:
             self.preemption.came(job)
-
-    @compiled
-    def went(self, job: cython.int, is_over: cython.bint) -> cython.void:
-        """Note that a job left its GPUs."""
-        if self.preempts:
-            self.preemption.leaves(job)
-
-    @compiled
-    def surprised(self) -> cython.void:
-        """Note that room was lost or came back."""
-        if self.preempts:
-            self.preemption.steady = False
-
-    @compiled
-    def rekeyed(self) -> cython.void:
-        """Note that keys have changed."""
-        if self.preempts:
-            self.preemption.rekeyed()
-
-    @compiled
-    def ranks_running(self) -> cython.bint:
-        """Return whether running jobs have keys, too."""
-        return self.preempts and not self.preemption.by_remaining
 
     @compiled
     def decide(self) -> cython.void:

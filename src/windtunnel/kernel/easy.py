@@ -19,15 +19,14 @@ from windtunnel.kernel.announced import Announced
 from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.preemption import Preemption
+from windtunnel.kernel.preemption import PreemptingRule, Preemption
 from windtunnel.kernel.ranked import RANKED_ROOM
-from windtunnel.kernel.rules import Rule
 from windtunnel.kernel.state import State
 
 
 @cython.final
 @cython.cclass
-class EasyRule(Rule):
+class EasyRule(PreemptingRule):
     """EASY; with ``shortest_first`` later jobs are tried by (estimate, number).
 
     Attributes:
@@ -42,8 +41,6 @@ class EasyRule(Rule):
         head: the job that holds the reservation.
     """
 
-    preempts: cython.bint
-    preemption: Preemption
     head: cython.int
 
     shortest_first: cython.bint
@@ -71,9 +68,7 @@ class EasyRule(Rule):
         shortest_first: bool,
         preemption: Preemption | None = None,
     ) -> None:
-        Rule.__init__(self, state, admission)
-        self.preempts = preemption is not None
-        self.preemption = preemption
+        PreemptingRule.__init__(self, state, admission, preemption)
         self.shortest_first = shortest_first
         self.announced = announced
         lines = max(self.lines.num_lines, 1)
@@ -124,43 +119,6 @@ class EasyRule(Rule):
         if self.state.has_power:
             for line in range(self.lines.num_lines):
                 self.refused[line] = -1
-
-    # What preemption has to know.
-
-    @compiled
-    def comes(self, job: cython.int) -> cython.void:
-        """Note that a job is about to wait."""
-        if self.preempts:
-            self.preemption.comes(job)
-
-    @compiled
-    def came(self, job: cython.int) -> cython.void:
-        """Note that a job waits."""
-        if self.preempts:
-            self.preemption.came(job)
-
-    @compiled
-    def went(self, job: cython.int, is_over: cython.bint) -> cython.void:
-        """Note that a job left its GPUs."""
-        if self.preempts:
-            self.preemption.leaves(job)
-
-    @compiled
-    def surprised(self) -> cython.void:
-        """Note that room was lost or came back."""
-        if self.preempts:
-            self.preemption.steady = False
-
-    @compiled
-    def rekeyed(self) -> cython.void:
-        """Note that keys have changed."""
-        if self.preempts:
-            self.preemption.rekeyed()
-
-    @compiled
-    def ranks_running(self) -> cython.bint:
-        """Return whether running jobs have keys, too."""
-        return self.preempts and not self.preemption.by_remaining
 
     # The queue.
 

@@ -353,23 +353,78 @@ class Preemption:
             self.lines.key[job] = self.waiting_key(job)
 
 
+@cython.cclass
+class PreemptingRule(Rule):
+    """What rules share that may preempt.
+
+    Args:
+        state: the run.
+        admission: says who may start.
+        preemption: chooses who runs; None = nobody is preempted.
+
+    Attributes:
+        preempts: there is one.
+    """
+
+    preempts: cython.bint
+    preemption: Preemption
+
+    def __init__(self, state: State, admission: Admission, preemption: Preemption | None) -> None:
+        Rule.__init__(self, state, admission)
+        self.preempts = preemption is not None
+        self.preemption = preemption
+
+    @compiled
+    def comes(self, job: cython.int) -> cython.void:
+        """Note that a job is about to wait."""
+        if self.preempts:
+            self.preemption.comes(job)
+
+    @compiled
+    def came(self, job: cython.int) -> cython.void:
+        """Note that a job waits."""
+        if self.preempts:
+            self.preemption.came(job)
+
+    @compiled
+    def went(self, job: cython.int, is_over: cython.bint) -> cython.void:
+        """Note that a job left its GPUs."""
+        if self.preempts:
+            self.preemption.leaves(job)
+
+    @compiled
+    def surprised(self) -> cython.void:
+        """Note that room was lost or came back."""
+        if self.preempts:
+            self.preemption.steady = False
+
+    @compiled
+    def rekeyed(self) -> cython.void:
+        """Note that keys have changed."""
+        if self.preempts:
+            self.preemption.rekeyed()
+
+    @compiled
+    def ranks_running(self) -> cython.bint:
+        """Return whether running jobs have keys, too."""
+        return self.preempts and not self.preemption.by_remaining
+
+
 @cython.final
 @cython.cclass
-class PreemptiveRule(Rule):
+class PreemptiveRule(PreemptingRule):
     """Strict or skip, with preemption.
 
     Args:
         past_refused: skip.
     """
 
-    preemption: Preemption
     past_refused: cython.bint
 
     def __init__(
         self, state: State, admission: Admission, preemption: Preemption, *, past_refused: bool
     ) -> None:
-        Rule.__init__(self, state, admission)
-        self.preemption = preemption
+        PreemptingRule.__init__(self, state, admission, preemption)
         self.past_refused = past_refused
 
     @compiled
@@ -377,36 +432,6 @@ class PreemptiveRule(Rule):
         """Let those run who may, and stop others for them."""
         self.admission.capped = False
         self.preemption.walk(self.past_refused)
-
-    @compiled
-    def comes(self, job: cython.int) -> cython.void:
-        """Note that a job is about to wait."""
-        self.preemption.comes(job)
-
-    @compiled
-    def came(self, job: cython.int) -> cython.void:
-        """Note that a job waits."""
-        self.preemption.came(job)
-
-    @compiled
-    def went(self, job: cython.int, is_over: cython.bint) -> cython.void:
-        """Note that a job left its GPUs."""
-        self.preemption.leaves(job)
-
-    @compiled
-    def surprised(self) -> cython.void:
-        """Note that room was lost or came back."""
-        self.preemption.steady = False
-
-    @compiled
-    def rekeyed(self) -> cython.void:
-        """Note that keys have changed."""
-        self.preemption.rekeyed()
-
-    @compiled
-    def ranks_running(self) -> cython.bint:
-        """Return whether running jobs have keys, too."""
-        return not self.preemption.by_remaining
 
 
 def preemption_longer(array: object, length: int, kind: object) -> numpy.ndarray:
