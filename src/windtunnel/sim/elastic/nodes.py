@@ -98,8 +98,8 @@ class FreeShares(FreeNodes):
         Piece by piece, largest first; no two pieces share a node. Each goes to the node with the
         fewest free GPUs that suffice, then the lowest index (best fit), or, under a placement that
         scores, to the node with room that scores best. Where that looks at racks, several pieces
-        go to the rack with the fewest GPUs free to the job that has room for all; if there is none, they wait
-        (``rack-only``) or go to any nodes (``rack``).
+        go to the rack with the fewest GPUs free to the job that has room for all; if there is none,
+        they wait (``rack-only``) or go to any nodes (``rack``).
         """
         nodes = [node for node in range(len(self.free)) if allowed >> node & 1]
         topology = "none" if self.scores is None else self.scores.placement.topology
