@@ -80,6 +80,8 @@ class Simulation:
         certain: changes that Python's sources have to come, whatever chance brings.
         settles: whom nobody started in ``patience`` seconds, though nobody ran and nothing else
             would happen, nobody will: a policy of the user's may yet decide otherwise.
+        num_idle, num_quiet: instants in a row, up to now, at which nobody ran or was started,
+            though somebody waits; at the quiet ones nothing else was certain to come.
         time_capped: s in which somebody waited for power alone.
         asks: Python makes the decisions.
         news: something happened at this instant that calls for a decision.
@@ -112,7 +114,9 @@ class Simulation:
     settles: cython.bint
     patience: cython.double
     num_idle: cython.int
+    num_quiet: cython.int
     idle_since: cython.double
+    quiet_since: cython.double
     idle_stays: cython.int
     time_capped: cython.double
     news: cython.bint
@@ -461,16 +465,23 @@ class Simulation:
             self.state.num_running == 0
             and self.state.num_stays == self.idle_stays
             and self.arrived == self.state.num_jobs
-            and self.certain == 0
             and self.state.num_waiting > 0
         )
-        self.num_idle = self.num_idle + 1 if idle else 0
         self.idle_stays = self.state.num_stays
+        self.num_idle = self.num_idle + 1 if idle else 0
+        self.num_quiet = self.num_quiet + 1 if idle and self.certain == 0 else 0
         if self.num_idle <= 1:
             self.idle_since = self.state.now
-        if self.num_idle <= (
-            1 if self.settles and self._next_alarm() == ENDLESS else LOOP_MOST_IDLE
+        if self.num_quiet <= 1:
+            self.quiet_since = self.state.now
+        if (
+            self.num_quiet > 1
+            and self.settles
+            and self._next_alarm() == ENDLESS
+            and self.state.now - self.quiet_since >= self.patience
         ):
+            return True
+        if self.num_quiet == 0 or self.num_idle <= LOOP_MOST_IDLE:
             return False
         return self.state.now - self.idle_since >= self.patience
 

@@ -49,7 +49,8 @@ class Clock:
         decides = policy.tier == _DECIDES and not policy.in_numbers
         self.settles = may_wait and policy.every is None and not decides
         self.pending, self.points, self.gave_up = math.inf, 0, False
-        self._rounds, self._idle, self._idle_since, self._starts = 0, 0, 0.0, 0
+        self._rounds = self._starts = self._idle = self._quiet = 0
+        self._idle_since = self._quiet_since = 0.0
 
     def next_time(self, event: float, *, held: int) -> float:
         """Return the next round or decision, s.
@@ -103,23 +104,30 @@ class Clock:
         self.state.capped = False
         self.scheduler.decide(now)
 
-    def note_idle(self, now: float, *, last: bool) -> None:
+    def note_idle(self, now: float, *, arrived: bool, certain: bool) -> None:
         """Note whether anybody runs, or was started.
 
         Args:
             now: s.
-            last: nothing else will happen: no arrival, no repair.
+            arrived: no job is to come.
+            certain: room is, whatever chance brings.
 
         Raises:
             PolicyError: nobody has been for too long, and all room and power is there.
         """
         state = self.state
-        idle = last and not state.running and len(state.stays) == self._starts and state.waiting
-        self._idle, self._starts = self._idle + 1 if idle else 0, len(state.stays)
+        idle = arrived and not state.running and len(state.stays) == self._starts and state.waiting
+        self._starts = len(state.stays)
+        self._idle = self._idle + 1 if idle else 0
+        self._quiet = self._quiet + 1 if idle and not certain else 0
         if self._idle <= 1:
             self._idle_since = now
-        most = 1 if self.settles and not self.scheduler.alarms else MAX_IDLE
-        if self._idle <= most or now - self._idle_since < self.patience:
+        if self._quiet <= 1:
+            self._quiet_since = now
+        settled = self.settles and not self.scheduler.alarms and self._quiet > 1
+        settled = settled and now - self._quiet_since >= self.patience
+        long = self._idle > MAX_IDLE and now - self._idle_since >= self.patience
+        if not settled and not (self._quiet and long):
             return
         self.gave_up = True
         if not self.may_wait:

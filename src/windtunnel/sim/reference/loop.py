@@ -75,15 +75,19 @@ class Loop:
             self._note_capacity(now)
             if state.is_stopped:
                 return now
-            self.clock.note_idle(now, last=self._is_last)
+            self.clock.note_idle(now, arrived=self._have_arrived, certain=self._is_certain)
 
     # When.
 
     @property
-    def _is_last(self) -> bool:
-        """Whether neither a job nor room that is certain is to come."""
-        certain = self.power.certain + (0 if self.outages is None else self.outages.certain)
-        return self.arrived == len(self.submit) - 1 and not certain
+    def _have_arrived(self) -> bool:
+        """Whether no job is to come."""
+        return self.arrived == len(self.submit) - 1
+
+    @property
+    def _is_certain(self) -> bool:
+        """Whether room is to come, or a job that is held, whatever chance brings."""
+        return bool(self.power.certain or (self.outages is not None and self.outages.certain))
 
     def _next_end(self) -> float:
         stay = self.state.ending()
@@ -109,7 +113,9 @@ class Loop:
         state = self.state
         if self.clock.gave_up:
             return True
-        if self.outages is None or state.running or not self._is_last or self.power.cap_changes:
+        if self.outages is None or state.running or not self._have_arrived:
+            return False
+        if self._is_certain or self.power.cap_changes:
             return False
         return self.clock.every is None or all(state.fit(job) is None for job in state.waiting)
 
