@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,6 +66,27 @@ def in_order(now: float, queue: Iterable[wt.JobView], cluster: object) -> Iterab
         if where is None:
             return
         yield wt.Start(job, where)
+
+
+def everybody_who_fits(now: float, queue: Iterable[wt.JobView], cluster: object) -> object:
+    """Start all who fit, in order of arrival; no thought is given to what was refused."""
+    del now
+    for job in queue:
+        where = cluster.fit(job)
+        if where is not None:
+            yield wt.Start(job, where)
+
+
+def test_greedy_python_policy(
+    hundred_thousand: Problem, figures: Figures, cpu_seconds: Callable[..., float]
+) -> None:
+    """Offered load 1.1: 151 jobs wait on average."""
+    problem = replace(hundred_thousand, submit=hundred_thousand.submit * (0.95 / 1.1))
+    chosen = resolve_policy(everybody_who_fits)
+    seconds = cpu_seconds(
+        lambda: flying.run(problem, chosen, BestFit(), queueing="strict"), rounds=3
+    )
+    figures.amount("100 k jobs, tier-3 Python policy, all who fit", seconds, "CPU s", 3.0)
 
 
 def test_python_policy(
