@@ -35,6 +35,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("predict", "wait", "--gpus", "2"),
     ("validate", "--policies", "fifo", "--cluster", "2x8"),
     ("whatif", "--nodes", "+1", "--cluster", "2x8", "--queueing", "skip"),
+    ("whatif", "--to-policy", "quota", "--cluster", "2x8", "--queueing", "skip"),
     ("whatif", "--keep-p90-wait", "10m", "--cluster", "2x8"),
 )
 

@@ -134,9 +134,7 @@ MEANING: dict[str, Callable[[Cell], bool]] = {
     "queueing=easy": _rule("easy"),
     "queueing=easy_sjbf": _rule("easy_sjbf"),
     "queueing=conservative": _rule("conservative"),
-    "queueing": lambda cell: (
-        cell.rule is not None and not (cell.rule == "skip" and cell.policy.startswith("gavel:"))
-    ),
+    "queueing": lambda cell: cell.rule is not None,
     "las": lambda cell: cell.policy == "las",
     "reserving-packing": lambda cell: cell.policy == "reserving-packing",
     "tiresias": lambda cell: cell.policy == "tiresias",
@@ -170,7 +168,7 @@ MEANING: dict[str, Callable[[Cell], bool]] = {
     name: _option(name)
     for name in (
         *("estimates", "decide_every", "disruptions", "power_cap", "shift", "bind_types"),
-        *("until", "penalty", "models"),
+        *("until", "penalty", "models", "power"),
     )
 }
 MEANING["events"] = _option("events", "batch")

@@ -27,3 +27,36 @@ def test_the_pai_simulator_does_not_backfill(policy: str) -> None:
         wt.simulate(JOBS, "2x4", policy, compat="pai")
     with pytest.raises(wt.SpecError, match="goes on past what does not fit"):
         wt.simulate(JOBS, "2x4", "fifo", queueing="easy", compat="pai")
+
+
+@pytest.mark.parametrize("policy", ["quota", "reserving-packing", "morphling", "gavel:fifo"])
+def test_a_policy_that_decides_by_itself_has_no_rule_for_the_queue(policy: str) -> None:
+    with pytest.raises(wt.SpecError, match="queueing"):
+        wt.simulate(JOBS, "2x4:V100", policy, queueing="skip")
+
+
+def test_a_rule_for_several_policies_is_for_those_with_a_line() -> None:
+    both = wt.compare(JOBS, "2x4", ["fifo", "quota"], queueing="skip")
+    assert both["fifo"].settings["queueing"] == "skip"
+    assert both["quota"].settings["queueing"] == "policy"
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("disruptions", "mtbf:1h/mttr:1m"),
+        ("decide_every", 60),
+        ("events", "completions_first"),
+        ("placement", "spread"),
+        ("slowdown", "spread=0.8"),
+    ],
+)
+def test_morphlings_simulator_has_options_of_its_own_alone(option: str, value: Any) -> None:
+    jobs = JOBS | {"plan": ["ga", "ga"], "steps": [1, 1], "is_sla": [0, 0]}
+    with pytest.raises(wt.SpecError, match=option):
+        wt.simulate(jobs, "1x8", "morphling", compat="morphling", **{option: value})
+
+
+def test_estimates_that_nothing_plans_with_are_told() -> None:
+    out = wt.simulate(JOBS, "2x4", "fifo", estimates="perfect")
+    assert any("Nothing plans with estimates" in note for note in out.notes)

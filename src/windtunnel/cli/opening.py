@@ -201,7 +201,7 @@ def check_settings(policies: Sequence[str], settings: dict[str, Any]) -> None:
     from windtunnel.errors import SpecError, quote
     from windtunnel.placements import resolve_placement
     from windtunnel.policies import resolve_policy
-    from windtunnel.sim.contract import checked_events, checked_queueing
+    from windtunnel.sim.contract import checked_events, checked_queueing, rule_of_several
     from windtunnel.sim.disruptions import parse_disruptions
     from windtunnel.sim.engines import choose_engine
     from windtunnel.sim.slowdown import resolve_slowdown
@@ -215,7 +215,9 @@ def check_settings(policies: Sequence[str], settings: dict[str, Any]) -> None:
         if policy.label in seen:
             raise SpecError("--policies", f"found {quote(policy.label)} twice; name each once.")
         seen.add(policy.label)
-        checked_queueing(settings["queueing"], policy, settings["preemption"])
+        asked = settings["queueing"]
+        rule = asked if len(policies) == 1 else rule_of_several(asked, policy)
+        checked_queueing(rule, policy, settings["preemption"])
         checked_estimates(settings["estimates"], policy)
         checked_events(settings["events"])
     choose_engine(settings["engine"])

@@ -188,7 +188,7 @@ class _Plan:
             nodes = int(match[1]), match[2]
         for policy, queueing in (
             (asked["policy"], asked["queueing"]),
-            (asked["to_policy"] or asked["policy"], asked["to_queueing"] or asked["queueing"]),
+            _policy_to(asked),
         ):
             more = {"queueing": queueing, "placement": asked["placement"]}
             check_settings([policy], {**QUIET, **more, "slowdown": asked["slowdown"]})
@@ -242,7 +242,7 @@ class _Plan:
     def _other_policy(self, changes: list[str]) -> tuple[str, str | None]:
         """Return policy and queueing as they might be; what is different goes to ``changes``."""
         asked = self.asked
-        policy, queueing = asked["to_policy"] or asked["policy"], asked["to_queueing"]
+        policy, queueing = _policy_to(asked)
         if asked["quotas"] is not None:
             from windtunnel.cli.flying import with_quotas
 
@@ -250,13 +250,9 @@ class _Plan:
             changes.append("quotas")
         if asked["to_policy"] is not None:
             changes.append(f"policy {policy}")
-        if queueing is not None:
-            changes.append(f"queueing {queueing}")
-        from windtunnel.policies import resolve_policy
-
-        # A policy that decides for itself has no head-of-line rule to keep.
-        decides = resolve_policy(policy).tier > 2  # noqa: PLR2004 - the tier's name
-        return policy, queueing or (None if decides else asked["queueing"])
+        if asked["to_queueing"] is not None:
+            changes.append(f"queueing {asked['to_queueing']}")
+        return policy, queueing
 
     def _other_jobs(self, trace: Trace) -> tuple[pa.Table, list[str], list[str]]:
         """Return the jobs as they might be, what is different, and what to tell."""
@@ -283,6 +279,16 @@ class _Plan:
                     "Sharing is taken to cost no speed; --slowdown share=0.9 says it does."
                 )
         return jobs, changes, notes
+
+
+def _policy_to(asked: dict[str, Any]) -> tuple[str, str | None]:
+    """Return the policy as it might be, and its rule for the queue; of tier 3 only a rule asked."""
+    from windtunnel.policies import resolve_policy
+    from windtunnel.sim.contract import rule_of_several
+
+    policy = "quota" if asked["quotas"] is not None else asked["to_policy"] or asked["policy"]
+    kept = rule_of_several(asked["queueing"], resolve_policy(policy))
+    return policy, asked["to_queueing"] or kept
 
 
 def _prices(asked: dict[str, Any]) -> Prices | None:

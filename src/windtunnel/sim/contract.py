@@ -179,7 +179,7 @@ class Policy:
         estimates: where backfilling gets a job's expected run time from, by default: one of
             `ESTIMATES`, or a predictor's name.
         preemptive: running jobs are ranked with the waiting ones at every instant and give way to
-            better ones (quota walk, DESIGN "preemptive policies").
+            better ones (feasibly, or by the quota walk).
         by_remaining: the order is by remaining time, which falls while a job runs.
         by_service: the remaining time counts once for each GPU of the job.
         levels: the order is by attained service; what it is worth. ``key`` must agree with it; it
@@ -475,6 +475,16 @@ def checked_queueing(value: str | None, policy: Policy, preemption: str = "feasi
             "'strict', or preemption='feasible'.",
         )
     return chosen
+
+
+def rule_of_several(value: str | None, policy: Policy) -> str | None:
+    """Return the rule that a policy gets of one given to several: none if it has no line.
+
+    Args:
+        value: the rule; None = each policy's own.
+        policy: one of them.
+    """
+    return None if policy.tier == 3 else value  # noqa: PLR2004 - the tier's name
 
 
 def checked_events(value: str) -> str:

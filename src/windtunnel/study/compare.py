@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -11,6 +11,7 @@ from windtunnel import schema
 from windtunnel.cluster.parse import parse_cluster
 from windtunnel.errors import SpecError
 from windtunnel.policies import resolve_policy
+from windtunnel.sim.contract import rule_of_several
 from windtunnel.study.flight_options import FlightOptions
 from windtunnel.study.foresight import Foresight
 from windtunnel.study.simulate import fly
@@ -58,7 +59,8 @@ def compare(
         cluster: as for `simulate`.
         policies: names or objects, in the order to show them; the first is the baseline.
         on_done: called with the label after each run (for progress bars).
-        options: further arguments of `simulate`, the same for all.
+        options: further arguments of `simulate`, the same for all; ``queueing`` is for the policies
+            that have a line, not for those of tier 3.
 
     Raises:
         SpecError: no policy, or one of them twice; and whatever `simulate` raises.
@@ -75,7 +77,8 @@ def compare(
         foresight.column_of(policy)
     outcomes = {}
     for label, policy in zip(labels, chosen, strict=True):
-        outcomes[label] = fly(table, spec, policy, settings, foresight)
+        own = replace(settings, queueing=rule_of_several(settings.queueing, policy))
+        outcomes[label] = fly(table, spec, policy, own, foresight)
         if on_done is not None:
             on_done(label)
     return Comparison(outcomes)

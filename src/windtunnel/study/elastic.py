@@ -30,7 +30,7 @@ from windtunnel.sim.outcome import Outcome
 from windtunnel.study.around import around
 from windtunnel.study.arrivals import with_arrivals
 from windtunnel.study.flight_options import settings_of
-from windtunnel.study.own_workload import own_workload
+from windtunnel.study.workload_of_jobs import workload_of_jobs
 from windtunnel.throughput.options import shapes_of
 from windtunnel.throughput.requests import requested_option
 
@@ -148,7 +148,7 @@ def _placement(
         cluster,
         devices=True,
         seed=options.seed,
-        workload=lambda: own_workload(table),
+        workload=lambda: workload_of_jobs(table),
     )
     assert isinstance(scored, ScoredPlacement)  # noqa: S101 - so it is where devices are modelled
     nodes = zip(device_nodes(cluster), cores, strict=True)
@@ -166,7 +166,7 @@ def _check_unused(policy: Policy, options: Any) -> None:
             message = f"policy {policy.label!r} is elastic; such runs have no {name}: {why}."
             raise SpecError(name, message)
     if split_placement(options.placement)[0] == "pool":
-        raise SpecError("placement", "elastic jobs run on nodes; expected one for nodes.")
+        raise SpecError("placement", "elastic jobs run on nodes; expected a placement for nodes.")
     if options.compat not in (None, "morphling"):
         raise SpecError("compat", f"policy {policy.label!r} is elastic; expected 'morphling'.")
 

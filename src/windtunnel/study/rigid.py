@@ -35,8 +35,8 @@ from windtunnel.study.flight_options import (
     settings_of,
 )
 from windtunnel.study.foresight import Foresight, checked_estimates
-from windtunnel.study.own_workload import own_workload
 from windtunnel.study.resume_costs import read_cost, resume_costs
+from windtunnel.study.workload_of_jobs import workload_of_jobs
 
 if TYPE_CHECKING:
     import numpy as np
@@ -169,7 +169,7 @@ def _rules(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: Fligh
         cluster,
         devices=devices is not None,
         seed=options.seed,
-        workload=lambda: own_workload(table),
+        workload=lambda: workload_of_jobs(table),
     )
     if devices is not None and isinstance(where, ScoredPlacement):
         where.check_sharing(pooled=devices.pooled)

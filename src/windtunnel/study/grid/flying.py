@@ -14,6 +14,7 @@ from windtunnel.cluster.spec import ClusterSpec
 from windtunnel.errors import SpecError, WindtunnelError
 from windtunnel.policies import resolve_policy
 from windtunnel.predictors.submission import numbers
+from windtunnel.sim.contract import rule_of_several
 from windtunnel.sim.flight import REJECTED
 from windtunnel.study.flight_options import FlightOptions
 from windtunnel.study.foresight import Foresight
@@ -84,10 +85,13 @@ def _flown(order: Order) -> pa.Table:
     run = order.run
     jobs = order.table.load()
     cluster = ClusterSpec.from_mapping(order.cluster)
-    options = FlightOptions(
-        queueing=run.queueing, placement=run.placement, seed=run.seed, **_typed(run.options)
-    )
     policy = resolve_policy(run.flown)
+    options = FlightOptions(
+        queueing=rule_of_several(run.queueing, policy),
+        placement=run.placement,
+        seed=run.seed,
+        **_typed(run.options),
+    )
     foresight = _foresight(order.table, run.seed)
     table = jobs if run.load is None else _at_load(jobs, cluster, options, run.load)
     outcome = fly(table, cluster, policy, options, foresight)

@@ -20,7 +20,7 @@ from windtunnel.cluster.spec import ClusterSpec
 from windtunnel.errors import SpecError, quote
 from windtunnel.placements import resolve_placement
 from windtunnel.policies import resolve_policy
-from windtunnel.sim.contract import EVENT_ORDERS, checked_queueing
+from windtunnel.sim.contract import EVENT_ORDERS, checked_queueing, rule_of_several
 from windtunnel.sim.device_requests import INCOMPLETE
 from windtunnel.sim.engines import ENGINES
 from windtunnel.study.compat import COMPATS
@@ -357,8 +357,7 @@ def _check_words(
     Raises:
         SpecError: an unknown name.
     """
-    if policy.tier < 3:  # noqa: PLR2004 - the tier's name
-        checked_queueing(queueing, policy)
+    checked_queueing(rule_of_several(queueing, policy), policy)
     resolve_placement(placement, ClusterSpec.pool(1))
     checked_estimates(options.get("estimates"), policy)
     for name, known in _WORDS.items():

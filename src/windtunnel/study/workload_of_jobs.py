@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def own_workload(table: pa.Table) -> TargetWorkload:
+def workload_of_jobs(table: pa.Table) -> TargetWorkload:
     """Return the target workload of a jobs table; empty if it has no jobs."""
     requests = device_requests(table, incomplete="reject")
     return workload_of(requests) if len(requests.rows) else TargetWorkload((), ())
