@@ -78,8 +78,12 @@ class Simulation:
         ends_instants: Python is asked when all decisions of an instant are made.
         num_held: jobs that arrived, or ran, and are let into the queue later.
         certain: changes that Python's sources have to come, whatever chance brings.
-        settles: whom nobody started in ``patience`` seconds, though nobody ran and nothing else
-            would happen, nobody will: a policy of the user's may yet decide otherwise.
+        settles: jobs are given up on that nobody started in ``patience`` seconds, though nobody
+            ran and nothing was certain to come (`windtunnel.sim.patience`).
+        asks_idle: of runs in rounds with outages, Python is asked whether anybody ever fits.
+        gave_up: nobody who waits will ever be started, as far as can be told.
+        is_told: Python has been asked at this instant whether the run goes on; it does.
+        capped_before: ``time_capped`` before this instant.
         num_idle, num_quiet: instants in a row, up to now, at which nobody ran or was started,
             though somebody waits; at the quiet ones nothing else was certain to come.
         time_capped: s in which somebody waited for power alone.
@@ -112,6 +116,10 @@ class Simulation:
     num_held: cython.int
     certain: cython.longlong
     settles: cython.bint
+    asks_idle: cython.bint
+    gave_up: cython.bint
+    is_told: cython.bint
+    capped_before: cython.double
     patience: cython.double
     num_idle: cython.int
     num_quiet: cython.int
@@ -156,6 +164,9 @@ class Simulation:
         self.decides_in_rounds = bool(options["decides_in_rounds"])
         self.arrivals_wait = bool(options["arrivals_wait"])
         self.settles = bool(options["settles"])
+        self.asks_idle = bool(options["asks_idle"])
+        self.gave_up = self.is_told = False
+        self.capped_before = 0.0
         self.patience = float(options["patience"])
         self.source_time = self.cap_time = numpy.inf
         self.alarm = numpy.inf
@@ -425,11 +436,15 @@ class Simulation:
             return LOOP_SLICE
         if self.state.num_over == self.state.num_jobs:
             return LOOP_OVER
-        if self._is_idle():
+        if self.is_told:
+            self.is_told = False
+        elif self._is_idle() or self._asks_whether_idle():
+            self.is_told = True
             return LOOP_IDLE
         now = self._next_time()
         if now > self.until or now == ENDLESS:
             return LOOP_OVER
+        self.capped_before = self.time_capped
         if self.state.has_power and self.rule.admission.capped and self.state.num_waiting > 0:
             self.time_capped += now - self.state.now
         self.state.now = now
@@ -474,16 +489,25 @@ class Simulation:
             self.idle_since = self.state.now
         if self.num_quiet <= 1:
             self.quiet_since = self.state.now
-        if (
-            self.num_quiet > 1
-            and self.settles
-            and self._next_alarm() == ENDLESS
-            and self.state.now - self.quiet_since >= self.patience
-        ):
-            return True
-        if self.num_quiet == 0 or self.num_idle <= LOOP_MOST_IDLE:
+        if self.num_quiet == 0 or self.pending < ENDLESS or self._next_alarm() < ENDLESS:
             return False
-        return self.state.now - self.idle_since >= self.patience
+        if self.settles and self.num_quiet > 1:
+            self.gave_up = self.state.now - self.quiet_since >= self.patience
+        if self.num_idle > LOOP_MOST_IDLE:
+            self.gave_up = self.gave_up or self.state.now - self.idle_since >= self.patience
+        return self.gave_up
+
+    @compiled
+    def _asks_whether_idle(self) -> cython.bint:
+        """Return whether Python is to say if somebody may be started at a round to come."""
+        return (
+            self.asks_idle
+            and self.state.num_running == 0
+            and self.state.num_waiting > 0
+            and self.arrived == self.state.num_jobs
+            and self.certain == 0
+            and self.pending == ENDLESS
+        )
 
     @compiled
     def _next_alarm(self) -> cython.double:
@@ -655,6 +679,15 @@ class Simulation:
         self.rule.went(job, False)
         self.news = True
 
+    @property
+    def has_given_up(self) -> bool:
+        """Whether nobody who waits will ever be started, as far as can be told."""
+        return bool(self.gave_up)
+
+    def undo_instant(self) -> None:
+        """Let the run end before this instant, at which nothing happened to anybody."""
+        self.time_capped = self.capped_before
+
     def end_failed(self, job: int) -> None:
         """Let a job that waits nowhere be over: it failed."""
         self.state.status[job] = STATE_FAILED
@@ -711,7 +744,7 @@ class Simulation:
     @property
     def has_news(self) -> bool:
         """Whether something happened at this instant that calls, or called, for a decision."""
-        return self.news or self.points != self.turn_points
+        return self.news or self.is_awake or self.points != self.turn_points
 
     @property
     def now(self) -> float:

@@ -759,10 +759,6 @@ class State:
         """Return the jobs that wait, in order of arrival."""
         return numpy.flatnonzero(numpy.asarray(self.status) == STATE_WAITING).tolist()
 
-    def is_running(self, job: int) -> bool:
-        """Return whether a job runs."""
-        return self.status[job] == STATE_RUNNING
-
     def active_jobs(self, running: bool) -> numpy.ndarray:
         """Return the jobs that wait, and those that run if wanted, ascending: Int32 array."""
         status = numpy.asarray(self.status)

@@ -127,8 +127,7 @@ class Flying:
             self.powered.after(self.sim.now)
             self._next_source()
         elif why == IDLE:
-            self._give_up()
-            return False
+            return self._waits_on()
         else:
             tell(int(self.state.counts[2]) / len(self.problem.rows))
         return True
@@ -162,15 +161,18 @@ class Flying:
         if self.powered is not None:
             self._next_source()
 
-    def _give_up(self) -> None:
-        """Let those wait whom nobody will ever start.
+    def _waits_on(self) -> bool:
+        """Return whether anybody who waits may be started some time.
 
         Raises:
-            PolicyError: all room and power is there.
+            PolicyError: nobody may, and all room and power is there.
         """
+        if not self.sim.has_given_up:
+            return self.sim.next_alarm < math.inf or not self._nothing_will_change()
         if not self.run.sources:
             message = f"starts none of {self.state.counts[1]} waiting jobs on an idle cluster"
             raise PolicyError(self.run.policy.label, message, time=self.sim.now)
+        return False
 
     def _sources(self) -> bool:
         """Let happen what is due; return False if it is of no more use to anybody."""
@@ -178,6 +180,8 @@ class Flying:
         if is_quiet and self._nothing_will_change():
             alarm = self.sim.next_alarm
             self.sim.watch("source_time", alarm)
+            if alarm == math.inf:
+                self.sim.undo_instant()
             return bool(alarm < math.inf)
         now = self.sim.now
         for source in self.run.sources:

@@ -13,6 +13,7 @@ from windtunnel import kernel
 from windtunnel.cluster.parts import nodes_of_types, restricted
 from windtunnel.sim.contract import BACKFILLING, EVENT_ORDERS
 from windtunnel.sim.keys import Keys
+from windtunnel.sim.patience import patience, settles
 from windtunnel.sim.usage_order import decay_rate
 
 if TYPE_CHECKING:
@@ -210,6 +211,7 @@ class KernelRun:
     def begin(self, rule: Any) -> None:
         """Make the loop, with the rule for the queue; sources are not in it yet."""
         rules, plan, power = self.rules, self.plan, self.power
+        may_wait = plan is not None or power is not None
         levels = None
         if self.keys_from == LEVELS:
             levels = self.policy.levels
@@ -229,16 +231,12 @@ class KernelRun:
             arrivals_wait=self.keys_from == ASKED
             or (power is not None and power.shift is not None),
             asks=self.decides,
-            settles=self._settles(),
-            patience=(rules.decide_every or 0.0) + (0.0 if power is None else power.patience),
+            settles=may_wait and settles(self.policy, rules.decide_every, power),
+            asks_idle=plan is not None and self.policy.every is not None,
+            patience=patience(self.policy, rules.decide_every, power),
             fails_once=None if plan is None else _marked(plan, len(self.jobs.submit)),
         )
         self.sim.watch("wants_after", self.tells and not self.decides)
-
-    def _settles(self) -> bool:
-        """Return whether jobs that nothing will start are given up on, though none runs."""
-        may_wait = self.plan is not None or self.power is not None
-        return may_wait and self.policy.every is None and not self.decides
 
     # What policies are shown.
 
@@ -286,11 +284,18 @@ class KernelRun:
         return 0 if self.plan is None else self.access.index(self.plan.access[job])
 
     def none_fits(self) -> bool:
-        """Return whether none of the waiting jobs fits now."""
-        return all(
-            self.free.fit_pairs(int(self.problem.demand_of[job]), self.access_of(job)) is None
+        """Return whether no waiting job fits now; an elastic one, in none of its options."""
+        return not any(
+            self.free.fit_pairs(kind, self.access_of(job)) is not None
             for job in self.state.waiting_jobs()
+            for kind in self._kinds_of(job)
         )
+
+    def _kinds_of(self, job: int) -> list[int]:
+        """Return the kinds of all that a job may run as."""
+        if self.shapes is None:
+            return [int(self.problem.demand_of[job])]
+        return [self.shapes.kind(job, option) for option in self.shapes.works[job].options]
 
 
 def free_state(problem: Problem, placement: Placement, access: Sequence[tuple[int, ...]]) -> Any:

@@ -100,6 +100,7 @@ def run(
         problem, placement, policy, overhead=costs, pace=slowdown, plan=disruptions, watts=watts,
         elastic=elastic, plans=queueing in BACKFILLING and policy.tier < _DECIDES,
     )  # fmt: skip
+    state.counts_nodes = plans_power.sleep is not None
     may_wait = disruptions is not None or power is not None
     scheduler: Deciding | Rule
     if policy.tier == _DECIDES:
@@ -113,8 +114,6 @@ def run(
     sources = PowerSources(plans_power, problem, lent)
     if isinstance(scheduler, Easy | Conservative):
         scheduler.future = Future(state, sources)
-    clock = Clock(
-        policy, state, scheduler, decide_every, may_wait=may_wait, patience=plans_power.patience
-    )
+    clock = Clock(policy, state, scheduler, decide_every, may_wait=may_wait, power=power)
     loop = Loop(state, scheduler, clock, lent=lent, outages=outages, power=sources, events=events)
     return flight(loop, loop.run(until), powered=power is not None)

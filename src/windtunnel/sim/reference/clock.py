@@ -6,13 +6,15 @@ import math
 from typing import TYPE_CHECKING
 
 from windtunnel.errors import PolicyError
+from windtunnel.sim.patience import patience, settles
 
 if TYPE_CHECKING:
     from windtunnel.sim.contract import Policy
+    from windtunnel.sim.power.plan import PowerPlan
     from windtunnel.sim.reference.rules import Scheduler
     from windtunnel.sim.reference.state import State
 
-#: Instants in a row on an idle cluster at which nobody is started and nothing else will happen.
+#: Instants in a row on an idle cluster at which nobody is started.
 MAX_IDLE = 10_000
 _DECIDES = 3
 
@@ -29,8 +31,7 @@ class Clock:
         scheduler: decides about the waiting jobs.
         interval: seconds between decisions; None = they are made when they are called for.
         may_wait: jobs may wait for ever: room or power that they ask for may be gone.
-        patience: seconds in which what there is to have has been there: who was not started in
-            them never will be, unless rounds or a policy's own decisions bring another order.
+        power: its cap and sleeping nodes say for how long jobs are waited for.
 
     Attributes:
         pending: when a decision that was called for is made, s; inf = none was.
@@ -40,14 +41,13 @@ class Clock:
 
     def __init__(
         self, policy: Policy, state: State, scheduler: Scheduler, interval: float | None, *,
-        may_wait: bool, patience: float,
+        may_wait: bool, power: PowerPlan | None,
     ) -> None:  # fmt: skip
         self.policy, self.state, self.scheduler = policy, state, scheduler
         self.every, self.interval = policy.every, interval
         self.at_rounds_only = policy.every is not None and policy.tier == _DECIDES
-        self.may_wait, self.patience = may_wait, patience + (interval or 0.0)
-        decides = policy.tier == _DECIDES and not policy.in_numbers
-        self.settles = may_wait and policy.every is None and not decides
+        self.may_wait, self.patience = may_wait, patience(policy, interval, power)
+        self.settles = may_wait and settles(policy, interval, power)
         self.pending, self.points, self.gave_up = math.inf, 0, False
         self._rounds = self._starts = self._idle = self._quiet = 0
         self._idle_since = self._quiet_since = 0.0
@@ -110,7 +110,7 @@ class Clock:
         Args:
             now: s.
             arrived: no job is to come.
-            certain: room is, whatever chance brings.
+            certain: room will come, whatever chance brings.
 
         Raises:
             PolicyError: nobody has been for too long, and all room and power is there.
@@ -124,10 +124,10 @@ class Clock:
             self._idle_since = now
         if self._quiet <= 1:
             self._quiet_since = now
-        settled = self.settles and not self.scheduler.alarms and self._quiet > 1
-        settled = settled and now - self._quiet_since >= self.patience
-        long = self._idle > MAX_IDLE and now - self._idle_since >= self.patience
-        if not settled and not (self._quiet and long):
+        if not self._quiet or self.pending < math.inf or self.scheduler.alarms:
+            return
+        settled = self.settles and self._quiet > 1 and now - self._quiet_since >= self.patience
+        if not settled and (self._idle <= MAX_IDLE or now - self._idle_since < self.patience):
             return
         self.gave_up = True
         if not self.may_wait:

@@ -117,7 +117,7 @@ class Loop:
             return False
         if self._is_certain or self.power.cap_changes:
             return False
-        return self.clock.every is None or all(state.fit(job) is None for job in state.waiting)
+        return self.clock.every is None or not any(map(state.fits_somehow, state.waiting))
 
     # What happens.
 

@@ -7,6 +7,7 @@ do to them stands in `windtunnel.sim.reference.lent`.
 
 from __future__ import annotations
 
+import heapq
 import math
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -70,10 +71,12 @@ class State(Room):
         self.useful, self.overhead_time = [0.0] * jobs, [0.0] * jobs
         self.lost, self.slowed = [0.0] * jobs, [0.0] * jobs
         #: Some stay was at another rate than 1.
-        self.has_rates = False
+        self.has_rates = self._was_slow = False
         self.restarts, self.to_restart = [0] * jobs, set[int]()
-        #: The most nodes in use since somebody asked.
-        self.most_in_use = 0
+        #: The most nodes in use since somebody asked; nodes are counted where some may sleep.
+        self.most_in_use, self.counts_nodes = 0, False
+        #: When stays would complete: (s, number, stay), some of them out of date.
+        self._ends: list[tuple[float, int, Stay]] = []
         #: What may be added to the draw, nanowatts.
         self.budget = 0
         #: Somebody waits for power alone, as far as has been tried at this decision.
@@ -127,9 +130,11 @@ class State(Room):
         self.has_rates |= rate != 1.0
         self.running[job] = stay
         self.stays.append(stay)
+        heapq.heappush(self._ends, (stay.due, stay.number, stay))
         self.waiting.pop(job, None)
         self.changes += 1
-        self.most_in_use = max(self.most_in_use, len(self.nodes_in_use()))
+        if self.counts_nodes:
+            self.most_in_use = max(self.most_in_use, len(self.nodes_in_use()))
         if self.pace is not None:
             self.pace.enter(job, place.where)
         if job in self.to_restart:
@@ -181,6 +186,7 @@ class State(Room):
         """Let a running job go on at another rate."""
         stay = self.running[job]
         stay.change_rate(now, rate)
+        heapq.heappush(self._ends, (stay.due, stay.number, stay))
         left = self.estimate_left(job, stay.reached.left) / rate
         stay.expected = now + max(stay.resumed - now, 0.0) + left
         self.changes += 1
@@ -197,6 +203,9 @@ class State(Room):
             now: s.
             slow: running jobs at a power limit: by how much it slows them.
         """
+        if self.pace is None and not (slow or self._was_slow or self.has_rates):
+            return
+        self._was_slow = bool(slow)
         for job, stay in self.running.items():
             rate = stay.base if self.pace is None else stay.base * self.pace.rate(job)
             rate /= slow.get(job, 1.0)
@@ -232,7 +241,12 @@ class State(Room):
 
     def ending(self) -> Stay | None:
         """Return the stay that completes next: of several the first that began; None = nobody."""
-        return min(self.running.values(), key=lambda stay: stay.due, default=None)
+        while self._ends:
+            due, _, stay = self._ends[0]
+            if self.running.get(stay.job) is stay and stay.due == due:
+                return stay
+            heapq.heappop(self._ends)
+        return None
 
     def attained(self, job: int, now: float) -> tuple[float, float]:
         """Return (seconds on GPUs so far, work left) of a job."""
@@ -297,6 +311,13 @@ class State(Room):
         if where is None and not alone:
             self._refused[kind] = lacks_power
         return where
+
+    def fits_somehow(self, job: int) -> bool:
+        """Return whether a waiting job fits now; an elastic one in any of its options."""
+        if self.works is None:
+            return self.fit(job) is not None
+        shown = self.opened(self.free, job)
+        return any(self.put(shown, job, option) for option in self.works[job].options)
 
     def more_room(self) -> None:
         """Note that there is more room or power: whoever was refused may try again."""
