@@ -32,6 +32,7 @@ from windtunnel.sim.reference.preemption import Feasible, QuotaWalk
 from windtunnel.sim.reference.record import flight
 from windtunnel.sim.reference.rules import Rule, Skip, Strict
 from windtunnel.sim.reference.state import State
+from windtunnel.sim.reference.views import ClusterView, ElasticClusterView, QueueView
 
 if TYPE_CHECKING:
     from windtunnel.sim.contract import Placement, Policy
@@ -105,6 +106,8 @@ def run(
     scheduler: Deciding | Rule
     if policy.tier == _DECIDES:
         scheduler = Deciding(state, policy, may_wait=may_wait)
+        cluster = ClusterView if elastic is None else ElasticClusterView
+        scheduler.shows(QueueView(scheduler), cluster(scheduler))
     else:
         walk = QuotaWalk(state) if preemption == "quota_walk" else Feasible(state)
         order = Order(state, policy)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.cluster.parts import free_units
 from windtunnel.sim.contract import Preempt, Start
 from windtunnel.sim.decisions import Decisions
-from windtunnel.sim.reference.views import ClusterView, ElasticClusterView, QueueView
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,8 +44,11 @@ class Deciding(Decisions):
         self.over: list[int] = []
         self.stopped: list[int] = []
         self._idle, self._changes = 0, 0
-        self._queue = QueueView(self)
-        self.cluster = ClusterView(self) if self.works is None else ElasticClusterView(self)
+        self._queue: Any = None
+
+    def shows(self, queue: Any, cluster: Any) -> None:
+        """Say what the policy is shown."""
+        self._queue, self.cluster = queue, cluster
 
     # What happens.
 

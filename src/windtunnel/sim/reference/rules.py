@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from windtunnel.cluster.free import Where
     from windtunnel.sim.reference.order import Order
-    from windtunnel.sim.reference.preemption import Feasible, QuotaWalk
     from windtunnel.sim.reference.state import State
 
 
@@ -37,6 +36,13 @@ class Scheduler(Protocol):
         """Ask keys again: a round begins."""
 
 
+class Preemption(Protocol):
+    """What chooses who runs (`windtunnel.sim.reference.preemption`)."""
+
+    def walk(self, rule: Rule, now: float, *, past_refused: bool) -> list[int]:
+        """Choose who runs, and let it be so; return who is left to the rule, in order."""
+
+
 class Rule:
     """What all rules share; by itself it is none.
 
@@ -46,7 +52,7 @@ class Rule:
         preemption: chooses who runs; None = nobody is preempted.
     """
 
-    def __init__(self, state: State, order: Order, preemption: Feasible | QuotaWalk | None) -> None:
+    def __init__(self, state: State, order: Order, preemption: Preemption | None) -> None:
         self.state, self.order, self.preemption = state, order, preemption
         self.rekey = order.rekey
         self.alarms: list[float] = []
