@@ -35,6 +35,14 @@ def test_a_policy_that_decides_by_itself_has_no_rule_for_the_queue(policy: str) 
         wt.simulate(JOBS, "2x4:V100", policy, queueing="skip")
 
 
+def test_a_function_that_decides_is_given_no_rule_for_the_queue() -> None:
+    def decide(now: float, queue: Any, cluster: Any) -> Any:
+        return []
+
+    with pytest.raises(wt.PolicyError, match="there is no line"):
+        wt.policy("decides-with-a-rule", queueing="skip")(decide)
+
+
 def test_a_rule_for_several_policies_is_for_those_with_a_line() -> None:
     both = wt.compare(JOBS, "2x4", ["fifo", "quota"], queueing="skip")
     assert both["fifo"].settings["queueing"] == "skip"

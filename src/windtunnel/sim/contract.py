@@ -340,6 +340,9 @@ class FunctionPolicy(Policy):
                 f"a function of {self._tier} arguments; expected rank(jobs), key(job, now) or "
                 "decide(now, queue, cluster)",
             )
+        if self._tier == 3 and queueing is not None:  # noqa: PLR2004 - the tier's name
+            message = "takes every decision itself: there is no line that queueing= would be of"
+            raise PolicyError(self.label, message)
         self.__doc__ = function.__doc__
 
     def __call__(self, *args: Any) -> Any:
