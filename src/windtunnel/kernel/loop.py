@@ -489,9 +489,9 @@ class Simulation:
             self.idle_since = self.state.now
         if self.num_quiet <= 1:
             self.quiet_since = self.state.now
-        if self.num_quiet == 0 or self.pending < ENDLESS or self._next_alarm() < ENDLESS:
+        if self.num_quiet == 0 or self.pending < ENDLESS:
             return False
-        if self.settles and self.num_quiet > 1:
+        if self.settles and self.num_quiet > 1 and self._next_alarm() == ENDLESS:
             self.gave_up = self.state.now - self.quiet_since >= self.patience
         if self.num_idle > LOOP_MOST_IDLE:
             self.gave_up = self.gave_up or self.state.now - self.idle_since >= self.patience

@@ -60,7 +60,7 @@ class Clock:
             held: jobs that arrived and are not in the queue yet.
         """
         time = self._next_decision()
-        if self.every is None or self.gave_up:
+        if self.every is None:
             return time
         if not self.state.running and not self.state.waiting and not held:
             if event == math.inf:
@@ -124,9 +124,10 @@ class Clock:
             self._idle_since = now
         if self._quiet <= 1:
             self._quiet_since = now
-        if not self._quiet or self.pending < math.inf or self.scheduler.alarms:
+        if not self._quiet or self.pending < math.inf:
             return
-        settled = self.settles and self._quiet > 1 and now - self._quiet_since >= self.patience
+        settled = self.settles and self._quiet > 1 and not self.scheduler.alarms
+        settled = settled and now - self._quiet_since >= self.patience
         if not settled and (self._idle <= MAX_IDLE or now - self._idle_since < self.patience):
             return
         self.gave_up = True

@@ -94,7 +94,7 @@ class Loop:
         return math.inf if stay is None else stay.due
 
     def _next_time(self) -> float:
-        if not self.state.unfinished:
+        if not self.state.unfinished or self.clock.gave_up:
             return math.inf
         event = min(self._next_end(), self.submit[self.arrived])
         time = min(event, self.clock.next_time(event, held=self.power.held))
@@ -111,8 +111,6 @@ class Loop:
         given anything. In rounds somebody might be at the next one, if a job fits.
         """
         state = self.state
-        if self.clock.gave_up:
-            return True
         if self.outages is None or state.running or not self._have_arrived:
             return False
         if self._is_certain or self.power.cap_changes:
