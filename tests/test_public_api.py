@@ -74,12 +74,10 @@ def test_a_run_on_the_reference_engine_needs_no_kernel_and_no_charts() -> None:
 @pytest.fixture
 def _policies_as_before() -> Iterator[None]:
     """Examples may register a policy; it is forgotten after them."""
-    from windtunnel.policies import POLICIES
+    from windtunnel.plugins import registrations_forgotten
 
-    before = dict(POLICIES)
-    yield
-    POLICIES.clear()
-    POLICIES.update(before)
+    with registrations_forgotten():
+        yield
 
 
 def examples(name: str) -> list[doctest.DocTest]:

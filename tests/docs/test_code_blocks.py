@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from windtunnel.policies import POLICIES
+from windtunnel.plugins import registrations_forgotten
 from windtunnel.traces.readers import READERS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,11 +19,11 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     # A page may register policies and readers; the next one must not find them.
-    monkeypatch.setattr("windtunnel.policies.catalogue.POLICIES", dict(POLICIES))
     monkeypatch.setattr("windtunnel.traces.readers.READERS", READERS.copy())
     namespace: dict[str, object] = {"__name__": "page"}
-    for block in BLOCK.findall(page.read_text(encoding="utf-8")):
-        exec(compile(block, str(page), "exec"), namespace)  # noqa: S102 - our own documentation
+    with registrations_forgotten():
+        for block in BLOCK.findall(page.read_text(encoding="utf-8")):
+            exec(compile(block, str(page), "exec"), namespace)  # noqa: S102 - our own documentation
 
 
 def test_links_lead_somewhere() -> None:

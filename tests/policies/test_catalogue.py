@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import windtunnel as wt
-from windtunnel.policies import ALIASES, POLICIES, resolve_policy
+from windtunnel.plugins import registrations_forgotten
+from windtunnel.policies import POLICIES, resolve_policy
 from windtunnel.sim.contract import FunctionPolicy
 
 if TYPE_CHECKING:
@@ -56,10 +57,8 @@ class Nothing(wt.Policy):
 @pytest.fixture(autouse=True)
 def _only_built_in() -> Iterator[None]:
     """Registered policies are forgotten after each test."""
-    before = dict(POLICIES)
-    yield
-    POLICIES.clear()
-    POLICIES.update(before)
+    with registrations_forgotten():
+        yield
 
 
 @pytest.fixture
@@ -145,7 +144,7 @@ def test_default_heads_of_line(engine: str) -> None:
         name: queueing for name, queueing in expected.items() if name in chosen
     }
     assert set(POLICIES) == {*expected, "qssf", *DECIDERS, *ELASTIC}
-    assert set(ALIASES.values()) <= set(POLICIES)
+    assert set(POLICIES.aliases.values()) <= set(POLICIES)
 
 
 @pytest.mark.parametrize("name", DECIDERS)

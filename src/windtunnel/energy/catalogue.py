@@ -9,10 +9,7 @@ same way, except that there are no functions.
 from __future__ import annotations
 
 import copy
-import importlib
 import inspect
-import sys
-from pathlib import Path
 from typing import Any, TypeVar
 
 from windtunnel.energy.baselines import Default, Grid, Oracle
@@ -20,6 +17,7 @@ from windtunnel.energy.contract import BatchSizeOptimizer, FunctionOptimizer, Po
 from windtunnel.energy.power_limits import JustInTime, Known, Largest
 from windtunnel.energy.zeus import Zeus
 from windtunnel.errors import PolicyError, SpecError, quote
+from windtunnel.plugins import imported, parameters
 
 OPTIMIZERS: dict[str, type[BatchSizeOptimizer]] = {
     kind.name: kind for kind in (Zeus, Default, Grid, Oracle)
@@ -101,17 +99,15 @@ def _named(text: str, known: dict[str, type[Kind]], what: str) -> Any:
     kind = known.get(name.lower())
     if kind is None:
         if ":" in text:
-            return _imported(text, what)
+            found = imported(text, what, known)
+            if isinstance(found, str):
+                raise SpecError(what, f"{quote(text)} is a text; expected an optimiser.")
+            return found
         raise SpecError.unknown(what, text, known)
     takes = list(inspect.signature(kind).parameters)
-    given: dict[str, float | str] = {}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not equals or key not in takes:
-            raise SpecError.unknown(f"{what} {text}", key, takes or ["(it takes none)"])
-        given[key] = _value(value)
+    given = parameters(words, takes, where=f"{what} {text}")
     try:
-        made = kind(**given)
+        made = kind(**{key: _value(value) for key, value in given.items()})
     except (TypeError, ValueError) as error:
         raise SpecError(f"{what} {text}", f"the parameters do not fit: {error}.") from error
     if words:
@@ -126,24 +122,3 @@ def _value(text: str) -> float | int | str:
         except ValueError:
             continue
     return text
-
-
-def _imported(path: str, what: str) -> Any:
-    """Import ``package.module:name``; the working folder counts, as with ``python -m``."""
-    module_name, _, attribute = path.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        module = importlib.import_module(module_name)
-    except (ImportError, ValueError, SyntaxError) as error:
-        hint = "expected a built-in name or package.module:name"
-        raise SpecError(what, f"cannot import {quote(path)}: {error}; {hint}") from error
-    try:
-        found = getattr(module, attribute)
-    except AttributeError:
-        names = [n for n in vars(module) if not n.startswith("_")]
-        raise SpecError.unknown(f"{what} {module_name}", attribute, names) from None
-    if isinstance(found, str):
-        raise SpecError(what, f"{quote(path)} is a text; expected an optimiser.")
-    return found

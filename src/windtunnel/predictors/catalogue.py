@@ -10,7 +10,8 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from windtunnel.errors import SpecError, quote
+from windtunnel.errors import SpecError
+from windtunnel.plugins import Catalogue, parameters
 from windtunnel.predictors.convention import Given, Predictor
 from windtunnel.predictors.fitted import Adapted, Fitted
 from windtunnel.predictors.given import Column, Noise, Oracle, Requested
@@ -19,14 +20,38 @@ from windtunnel.predictors.recalling import Recalling
 from windtunnel.predictors.rolling import CellMean, QssfRolling, Rolling, Sjg, Sjgg, Sju
 from windtunnel.predictors.trees import Cart, Gbdt
 
-PREDICTORS: dict[str, type[Predictor]] = {
-    kind.name: kind
-    for kind in (
-        *(Rolling, QssfRolling, CellMean, Sju, Sjg, Sjgg),
-        *(Cart, Gbdt, QuantileTrees),
-        *(Requested, Column, Oracle, Noise),
-    )
-}
+
+def as_predictor(name: str, given: Any) -> type[Predictor] | Predictor:  # noqa: ARG001 - the name is its own
+    """Return the predictor, or the class of one, that an object is.
+
+    Raises:
+        SpecError: it does not say when it learns, or has no ``fit`` and ``predict``.
+    """
+    kind = given if isinstance(given, type) else type(given)
+    if not issubclass(kind, Predictor):
+        return Adapted(given() if isinstance(given, type) else given)
+    if not issubclass(kind, Given | Recalling | Fitted):
+        raise SpecError(
+            f"predictor {kind.name}",
+            f"{kind.__name__} does not say when it learns; "
+            "derive it from Given, Recalling or Fitted.",
+        )
+    return given  # type: ignore[no-any-return] # it has been looked at
+
+
+PREDICTORS: Catalogue[type[Predictor] | Predictor] = Catalogue(
+    "predictor",
+    "predictors",
+    {
+        kind.name: kind
+        for kind in (
+            *(Rolling, QssfRolling, CellMean, Sju, Sjg, Sjgg),
+            *(Cart, Gbdt, QuantileTrees),
+            *(Requested, Column, Oracle, Noise),
+        )
+    },
+    made=as_predictor,
+)
 _WORDS: dict[str, Any] = {"none": None, "yes": True, "true": True, "no": False, "false": False}
 
 
@@ -44,44 +69,20 @@ def resolve_predictor(given: str | Predictor | Any, *, seed: int = 0) -> Predict
     >>> resolve_predictor("rolling:last=20:statistic=median")
     Rolling(by='template', last=20, statistic='median', wider=100, min_runs=1, similar=False)
     """
-    if isinstance(given, str):
-        return _by_name(given, seed)
-    if isinstance(given, type) and issubclass(given, Predictor):
-        given = _made(given, {})
-    if not isinstance(given, Predictor):
-        return Adapted(given)
-    if not isinstance(given, Given | Recalling | Fitted):
-        raise SpecError(
-            f"predictor {given.name}",
-            f"{type(given).__name__} does not say when it learns; "
-            "derive it from Given, Recalling or Fitted.",
-        )
-    return given
-
-
-def _by_name(text: str, seed: int) -> Predictor:
-    name, *words = [word.strip() for word in text.split(":")]
-    kind = PREDICTORS.get(name.lower())
-    if kind is None:
-        raise SpecError.unknown("predictor", name, PREDICTORS)
-    known = list(inspect.signature(kind).parameters)
-    params: dict[str, Any] = {}
-    for place, word in enumerate(words):
-        key, equals, value = word.partition("=")
-        if not equals and place == 0 and known:
-            key, value = known[0], word
-        elif not equals:
-            raise SpecError(
-                f"predictor {name}", f"found {quote(word)}; expected NAME=VALUE behind the colon."
-            )
-        if key not in known:
-            raise SpecError.unknown(f"predictor {name}", key, known)
-        if key in params:
-            raise SpecError(f"predictor {name}", f"found {quote(key)} twice; give it once.")
-        params[key] = _value(value)
+    if not isinstance(given, str):
+        found = PREDICTORS.resolve(given)
+        return _made(found, {}) if isinstance(found, type) else found
+    name, words = PREDICTORS.split(given)
+    found, where = PREDICTORS.resolve(name), f"predictor {name}"
+    if not isinstance(found, type):
+        parameters(words, [], where=where)  # an object has what it has
+        return found
+    known = list(inspect.signature(found).parameters)
+    texts = parameters(words, known, where=where, first=known[0] if known else "")
+    params = {name: _value(text) for name, text in texts.items()}
     if "seed" in known:
         params.setdefault("seed", seed)
-    return _made(kind, params)
+    return _made(found, params)
 
 
 def _value(text: str) -> Any:
