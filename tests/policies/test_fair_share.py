@@ -255,7 +255,7 @@ def test_all_of_it_flies_compiled() -> None:
     ("given", "said"),
     [
         ({"per": "team"}, "unknown name 'team'"),
-        ({"half_life": 0}, "half_life: found 0; expected a time above 0"),
+        ({"half_life": 0}, "half_life: found 0; expected seconds > 0"),
         ({"half_life": "fast"}, "found 'fast'"),
         ({"every": "inf"}, "every: found 'inf'"),
         ({"fairshare": -1}, "fairshare: found -1; expected a weight >= 0"),

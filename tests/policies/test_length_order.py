@@ -126,7 +126,7 @@ def test_a_predictors_parameters_stand_behind_its_name() -> None:
         ("sjf:by=3", "policy sjf, by: found 3.0; expected a column"),
         ("sjf:bye=user_dur", "policy sjf:bye=user_dur: unknown name 'bye'. Did you mean 'by'?"),
         ("sjf:by=user_dur:by=votes", "found 'by' twice"),
-        ("sjf:aging=-1", "policy sjf, aging: found -1.0; expected a time above 0"),
+        ("sjf:aging=-1", "policy sjf, aging: found -1.0; expected seconds > 0"),
         ("sjf:aging=nan", "policy sjf, aging: found nan"),
         ("sjf:aging=inf", "policy sjf, aging: found inf"),
         ("sjf-estimate:by=votes", "unknown name 'by'"),

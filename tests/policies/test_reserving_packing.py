@@ -150,7 +150,7 @@ def test_runs_that_are_refused(cluster: str, text: str, message: str) -> None:
     ("options", "message"),
     [
         ({"threshold": "x"}, "threshold: found 'x'"),
-        ({"attempt": -1}, "expected a time >= 0"),
+        ({"attempt": -1}, "expected seconds >= 0"),
         ({"attempt": ()}, "expected seconds >= 0"),
         ({"types": "V100/V100"}, "each once"),
         ({"types": ()}, "each once"),

@@ -96,8 +96,8 @@ def test_parameters_behind_a_name() -> None:
     for bad, said in (
         ("las:quantm=30", "quantum"),
         ("fifo:quantum=30", "takes none"),
-        ("las:quantum=fast", "found 'fast'; expected a time above 0"),
-        ("las:quantum=-1", "above 0"),
+        ("las:quantum=fast", "found 'fast'; expected seconds > 0"),
+        ("las:quantum=-1", "expected seconds > 0"),
         ("tiresias:bounds=fast", "found 'fast'; expected GPU-seconds that rise"),
         ("lass:quantum=1", "las"),
     ):

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.traces.trace import Trace
 
-_SYNTHETIC = "synthetic:"
-#: Endings of files that `windtunnel fit` writes.
-_TWINS = ("twin.toml", "twin.json")
 #: The options of a flight whose default says nothing, with that default.
 QUIET: dict[str, Any] = {
     "queueing": None,
@@ -80,8 +77,9 @@ class TraceWish:
     @property
     def is_synthetic(self) -> bool:
         """Whether the trace is made here, from published statistics or from a twin's."""
-        name = self.spec.lower()
-        return name.startswith(_SYNTHETIC) or name.endswith(_TWINS) or self.reader == "twin"
+        from windtunnel.traces.trace_name import TraceName
+
+        return TraceName.parse(self.spec).is_made or self.reader == "twin"
 
     def options(self, *, seed_is_for_trace: bool = False) -> dict[str, Any]:
         """Return the options that `windtunnel.open_trace` is to get.
@@ -94,11 +92,13 @@ class TraceWish:
                 reverse.
         """
         from windtunnel.errors import SpecError, quote
+        from windtunnel.traces.trace_name import TraceName
 
+        drawn = TraceName.parse(self.spec).says_seed and not seed_is_for_trace
         made = {
             "jobs": self.jobs,
             "load": self.load,
-            "seed": self.seed,
+            "seed": None if drawn else self.seed,
             "cpu_jobs": self.cpu_jobs or None,
             "tasks": self.tasks or None,
         }
@@ -147,8 +147,9 @@ def open_wish(wish: TraceWish, *, show: bool, seed_is_for_trace: bool = False) -
     from windtunnel.traces import registry
     from windtunnel.traces.open import open_trace
     from windtunnel.traces.published import PUBLISHED
+    from windtunnel.traces.trace_name import TraceName
 
-    name = wish.spec.lower().removesuffix(":default")
+    name = TraceName.parse(wish.spec).base.lower().removesuffix(":default")
     if wish.reader is None and name in PUBLISHED and registry.locate(name) is None:
         registry.fetch(name, progress=show)  # with a bar of its own
     source = "standard input" if wish.spec == "-" else wish.spec
@@ -262,7 +263,10 @@ def check_out(
         raise SpecError(where, "expected a file; it is a folder.")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise SpecError(where, f"expected a folder that can be written to; {folder} cannot.")
-    if out.exists() and Path(trace).exists() and out.samefile(trace):
+    from windtunnel.traces.trace_name import TraceName
+
+    read = TraceName.parse(trace).base
+    if out.exists() and Path(read).exists() and out.samefile(read):
         raise SpecError(where, "is the trace itself; expected another file.")
 
 

@@ -13,9 +13,9 @@ from windtunnel.energy.power_policies import FORECASTS, NodeSleep, PowerCap, Sta
 from windtunnel.energy.shifting import shift
 from windtunnel.errors import SpecError, quote
 from windtunnel.sim.columns import numeric_column
-from windtunnel.sim.disruptions.spans import seconds
 from windtunnel.sim.power.plan import CapPlan, Draw, PowerPlan, ShiftPlan, SleepPlan
 from windtunnel.sim.power.watts import never_fit
+from windtunnel.time_span import seconds
 
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec

@@ -14,8 +14,8 @@ import numpy as np
 
 from windtunnel.energy.intensity import Series, parse_series
 from windtunnel.errors import SpecError, quote
-from windtunnel.sim.disruptions.spans import seconds
 from windtunnel.sim.power.ces import PUBLISHED, CesRule
+from windtunnel.time_span import seconds
 from windtunnel.toml_file import read_toml, struct_of
 
 #: (time in s, value from then on): a series' rows.

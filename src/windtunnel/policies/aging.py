@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windtunnel.policies.time_spans import seconds
+from windtunnel.time_span import seconds
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,7 +30,7 @@ def checked_aging(where: str, aging: float | str | None) -> float | None:
     Raises:
         SpecError: no time span above 0.
     """
-    return None if aging is None else seconds(f"policy {where}, aging", aging)
+    return None if aging is None else seconds(f"policy {where}, aging", aging, positive=True)
 
 
 def aged(values: np.ndarray, submit_time: np.ndarray, aging: float | None) -> np.ndarray:

@@ -24,10 +24,10 @@ import numpy as np
 
 from windtunnel.errors import PolicyError, SpecError, nearest, quote
 from windtunnel.policies.length_order import numbers
-from windtunnel.policies.time_spans import seconds
 from windtunnel.policies.usage import PARTS, DecayedUsage
 from windtunnel.sim.contract import Policy
 from windtunnel.sim.usage_order import UsageOrder
+from windtunnel.time_span import seconds
 
 if TYPE_CHECKING:
     from windtunnel.sim.jobs import Jobs, JobView
@@ -147,9 +147,9 @@ class Multifactor(Policy):
         self.size = _weight(f"{where}size", size)
         self.fairshare = _weight(f"{where}fairshare", fairshare)
         self.priority = _weight(f"{where}priority", priority)
-        self.max_age = seconds(f"{where}max_age", max_age)
-        self.half_life = seconds(f"{where}half_life", half_life, endless=True)
-        self.every = seconds(f"{where}every", every)
+        self.max_age = seconds(f"{where}max_age", max_age, positive=True)
+        self.half_life = seconds(f"{where}half_life", half_life, positive=True, endless=True)
+        self.every = seconds(f"{where}every", every, positive=True)
         for name, value, known in (("per", per, GROUPS), ("favor", favor, FAVOURED)):
             if value not in known:
                 raise SpecError.unknown(f"{where}{name}", str(value), known)

@@ -25,7 +25,6 @@ from windtunnel.policies.quota_numbers import in_numbers
 from windtunnel.policies.quota_possible import refuse_jobs, refuse_types
 from windtunnel.policies.quota_reclaim import Preemptor, Reclaimed, reclaim
 from windtunnel.policies.quotas import ANY_TYPE, NO_VC, REST, Quotas, proportional
-from windtunnel.policies.time_spans import seconds
 from windtunnel.policies.waiting_line import (
     REQUEUING_TIMESTAMPS,
     GangWait,
@@ -33,6 +32,7 @@ from windtunnel.policies.waiting_line import (
     priority_of,
 )
 from windtunnel.sim.contract import Policy, Preempt, Start, Wake
+from windtunnel.time_span import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -113,9 +113,9 @@ class Quota(Policy):
         for option, word in self.words.items():
             if word not in _WORDS[option]:
                 raise SpecError.unknown(option, str(word), _WORDS[option])
-        timeout = seconds("gang_timeout", gang_timeout, endless=True)
-        aside = seconds("backoff", backoff, none=True)
-        longest = aside if backoff_max is None else seconds("backoff_max", backoff_max, none=True)
+        timeout = seconds("gang_timeout", gang_timeout, positive=True, endless=True)
+        aside = seconds("backoff", backoff)
+        longest = aside if backoff_max is None else seconds("backoff_max", backoff_max)
         self.wait = GangWait(timeout, aside, longest, requeuing_timestamp)
         self.quotas: Quotas | None = None
         if file is not None:

@@ -21,8 +21,8 @@ import numpy as np
 
 from windtunnel.cluster.parts import holding_types
 from windtunnel.errors import PolicyError, SpecError, quote
-from windtunnel.policies.time_spans import seconds
 from windtunnel.sim.contract import Policy, Start, Wake
+from windtunnel.time_span import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -82,7 +82,7 @@ class ReservingPacking(Policy):
         if self.types is not None and (not self.types or len(set(self.types)) < len(self.types)):
             raise SpecError("types", f"found {quote(types)}; expected GPU types, each once.")
         steps = attempt if isinstance(attempt, tuple | list) else str(attempt).split("/")
-        self.attempts = tuple(seconds("attempt", step, none=True) for step in steps)
+        self.attempts = tuple(seconds("attempt", step) for step in steps)
         if not self.attempts:
             raise SpecError("attempt", f"found {quote(attempt)}; expected seconds >= 0.")
 

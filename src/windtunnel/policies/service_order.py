@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windtunnel.errors import SpecError, quote
-from windtunnel.policies.time_spans import seconds
 from windtunnel.sim.contract import Levels, Policy
+from windtunnel.time_span import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,7 @@ class Las(Policy):
     levels = Levels()
 
     def __init__(self, quantum: float | str = 60.0) -> None:
-        self.every = seconds("quantum", quantum)
+        self.every = seconds("quantum", quantum, positive=True)
 
     def key(self, job: JobView, now: float) -> float:  # noqa: ARG002 - the view is of this instant
         """Return the key of the GPU-seconds that the job has had."""

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import SpecError, quote
-from windtunnel.sim.disruptions import Disruptions, parse_disruptions, spans
+from windtunnel.sim.disruptions import Disruptions, parse_disruptions
 from windtunnel.sim.disruptions.plan import resolve
 from windtunnel.sim.neighbours import Neighbours
 from windtunnel.sim.slowdown import resolve_slowdown
 from windtunnel.study.flight_options import governing_of
+from windtunnel.time_span import seconds
 
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
@@ -81,7 +82,7 @@ def around(options: FlightOptions, *, as_pool: bool) -> Around:
         governing.check(as_pool=as_pool)
     interval = options.decide_every
     if interval is not None:
-        interval = spans.seconds("decide_every", interval, positive=True)
+        interval = seconds("decide_every", interval, positive=True)
     model = resolve_slowdown(options.slowdown)
     return Around(_disruptions(options), model, governing, interval)
 

@@ -44,14 +44,6 @@ class Reader:
     sniff: Callable[[bytes], bool] | None = None
     sniff_folder: Callable[[frozenset[str]], bool] | None = None
 
-    def check_options(self, options: dict[str, Any]) -> None:
-        """Check that the reader knows every option.
-
-        Raises:
-            SpecError: it does not know one; the nearest that it knows is suggested.
-        """
-        check_options(self.read, options, where=f"options of {self.name}", skip=1)
-
 
 #: Every registered reader by name.
 READERS: dict[str, Reader] = {}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from windtunnel.errors import SpecError
-from windtunnel.sim.disruptions.spans import Span, seconds
+from windtunnel.time_span import Span, seconds
 from windtunnel.toml_file import read_toml, struct_of
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ parameters. `windtunnel.study.grid.plan` turns it into runs.
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import msgspec
 from windtunnel.errors import SpecError
 from windtunnel.study.flight_options import FlightOptions
 from windtunnel.toml_file import read_toml
+from windtunnel.traces.trace_name import TraceName
 
 #: The word for a trace's own cluster.
 OWN = "own"
@@ -67,8 +68,8 @@ class TraceEntry(_Entry, frozen=True):
     @property
     def is_made(self) -> bool:
         """Whether the trace is drawn anew for each seed, instead of read."""
-        word = self.trace.lower()
-        return word.startswith("synthetic:") or word.endswith(("twin.toml", "twin.json"))
+        name = TraceName.parse(self.trace)
+        return name.is_made and not name.says_seed
 
     def reading(self) -> dict[str, Any]:
         """Return the options of `windtunnel.open_trace` that the entry gives."""
@@ -248,7 +249,9 @@ class Study(_Entry, frozen=True):
             return str(inside) if not Path(text).is_absolute() and inside.is_file() else text
 
         def trace(entry: TraceEntry) -> TraceEntry:
-            path = found(entry.trace)
+            if (path := found(entry.trace)) == entry.trace:
+                name = TraceName.parse(entry.trace)
+                path = str(replace(name, base=found(name.base)))
             if path == entry.trace:
                 return entry
             return msgspec.structs.replace(entry, trace=path, name=entry.label)

@@ -12,11 +12,11 @@ _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 Span = float | str
 
 
-def seconds(path: str, given: Span, *, positive: bool = False, endless: bool = False) -> float:
+def seconds(where: str, given: object, *, positive: bool = False, endless: bool = False) -> float:
     """Return a time or a span in seconds.
 
     Args:
-        path: where it stands, for the message.
+        where: what it is, for the message.
         given: a number of seconds, or a number with one of the units s, m, h, d.
         positive: 0 is refused.
         endless: infinity is allowed.
@@ -24,8 +24,8 @@ def seconds(path: str, given: Span, *, positive: bool = False, endless: bool = F
     Raises:
         SpecError: it is neither, negative, or not finite.
 
-    >>> seconds("mtbf", "30d")
-    2592000.0
+    >>> seconds("half_life", "7d"), seconds("aging", 90)
+    (604800.0, 90.0)
     """
     text = str(given).strip().lower()
     unit = _UNITS.get(text[-1:], 0.0)
@@ -36,5 +36,8 @@ def seconds(path: str, given: Span, *, positive: bool = False, endless: bool = F
     finite = number < math.inf or (endless and number == math.inf)
     if not (number >= 0 and finite) or (positive and number == 0):
         least = "> 0" if positive else ">= 0"
-        raise SpecError(path, f"found {quote(given)}; expected seconds {least}, or 90m, 12h, 30d.")
+        also = ", or inf" if endless else ""
+        raise SpecError(
+            where, f"found {quote(given)}; expected seconds {least}, or 90m, 12h, 30d{also}."
+        )
     return number

@@ -1,0 +1,115 @@
+"""A trace's name and what stands behind it: ``philly:from=2017-10-09:to=2017-10-16:vc=6214e9``.
+
+A setting is an option of what reads or makes the trace (``jobs=2000``, ``zone=Asia/Shanghai``), or
+a cut (`windtunnel.traces.cuts`). Settings begin at the first ``:word=``; a part behind them that
+has no ``word=`` belongs to the one before it, so that ``from=2017-10-09T08:30`` is one setting.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.errors import SpecError, quote
+from windtunnel.traces.cuts import CUTS, Cut, is_cut, parse_cut
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: What the names of traces that are drawn from published statistics begin with.
+SYNTHETIC = "synthetic:"
+#: Endings of files that `windtunnel fit` writes, from which traces are drawn.
+_TWINS = ("twin.toml", "twin.json")
+_SETTING = re.compile(r":(?=[A-Za-z][A-Za-z_-]*=)")
+#: Words for an option that is on or off.
+_SWITCH = {"yes": True, "true": True, "no": False, "false": False}
+
+
+@dataclass(frozen=True)
+class TraceName:
+    """A trace as it is named on a command line or in a study.
+
+    Attributes:
+        base: a published trace, ``synthetic:NAME``, a path, or ``-``.
+        settings: word and value of what stands behind it, in order.
+
+    >>> TraceName.parse("synthetic:kalos:jobs=2000:from=2023-03-01T08:00").base
+    'synthetic:kalos'
+    """
+
+    base: str
+    settings: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def parse(cls, text: str | Path) -> TraceName:
+        """Return the parts of a name; a file that is called so, and a `Path`, have no settings."""
+        base, *parts = _SETTING.split(str(text))
+        if not parts or isinstance(text, Path) or Path(text).is_file():
+            return cls(str(text))
+        said = (part.partition("=") for part in parts)
+        return cls(base, tuple((word.replace("-", "_"), value) for word, _, value in said))
+
+    def __str__(self) -> str:
+        return ":".join((self.base, *(f"{word}={value}" for word, value in self.settings)))
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the trace is drawn anew for each seed, instead of read."""
+        word = self.base.lower()
+        return word.startswith(SYNTHETIC) or word.endswith(_TWINS)
+
+    @property
+    def says_seed(self) -> bool:
+        """Whether the name says which seed draws the trace."""
+        return any(word == "seed" for word, _ in self.settings)
+
+    def options(self, function: Callable[..., Any], skip: int) -> tuple[dict[str, Any], list[Cut]]:
+        """Return what the settings mean to a reader or generator, and the cuts among them.
+
+        Args:
+            function: what reads or makes the trace.
+            skip: how many of its first parameters are no options.
+
+        Raises:
+            SpecError: a word is unknown or said twice, or a value is of another kind.
+        """
+        parameters = list(inspect.signature(function).parameters.values())[skip:]
+        kinds = {one.name: str(one.annotation) for one in parameters if one.kind != one.VAR_KEYWORD}
+        options: dict[str, Any] = {}
+        cuts: list[tuple[str, str]] = []
+        for word, value in self.settings:
+            where = f"{self.base}:{word}"
+            if is_cut(word, value) or (word not in kinds and word in CUTS):
+                cuts.append((word, value))
+            elif word in options:
+                raise SpecError(where, "is said twice; say it once.")
+            elif word in kinds:
+                options[word] = _typed(where, value, kinds[word])
+            elif word == "seed" and any(other == "sample" for other, _ in self.settings):
+                continue
+            else:
+                raise SpecError.unknown(where, word, [*CUTS, *kinds])
+        seed = options.get("seed", dict(self.settings).get("seed", 0))
+        sampled = _typed(f"{self.base}:seed", str(seed), "int")
+        return options, [parse_cut(f"{self.base}:{w}", w, value, sampled) for w, value in cuts]
+
+
+def _typed(where: str, value: str, kind: str) -> Any:
+    """Return an option's value as its parameter's annotation wants it.
+
+    Raises:
+        SpecError: it is none of that kind.
+    """
+    try:
+        if "bool" in kind:
+            return _SWITCH[value.lower()]
+        if "int" in kind:
+            return int(value)
+        return float(value) if "float" in kind else value
+    except (KeyError, ValueError) as error:
+        expected = "a whole number" if "int" in kind else "a number"
+        expected = "yes or no" if "bool" in kind else expected
+        raise SpecError(where, f"found {quote(value)}; expected {expected}.") from error
