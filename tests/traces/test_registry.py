@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from windtunnel.errors import SchemaError, SpecError, TraceError
+from windtunnel.storage import cache_dir
 from windtunnel.traces import Trace, fetch, list_traces, open_trace, reader
 from windtunnel.traces.published import PUBLISHED
 from windtunnel.traces.readers import READERS
-from windtunnel.traces.registry import cache_dir, locate
+from windtunnel.traces.registry import locate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,8 +87,18 @@ def test_the_progress_bar_stays_off_standard_output(
     assert "philly" in captured.err
 
 
+def test_a_cache_that_cannot_be_kept_ends_no_run(cache: Path, server: Path) -> None:
+    cache.write_text("a file where the folder should be")
+    path = fetch("philly", progress=False)["jobs"]
+    assert path.read_bytes() == CONTENT
+    assert open_trace("philly").jobs.num_rows == 1
+    assert cache.is_file()
+
+
 def test_a_damaged_cache_is_downloaded_again(cache: Path, server: Path) -> None:
     path = fetch("philly", progress=False)["jobs"]
+    path.write_bytes(b"")  # what a full disk leaves
+    assert fetch("philly", progress=False)["jobs"].read_bytes() == CONTENT
     path.write_bytes(CONTENT[:-5])
     assert fetch("philly", progress=False)["jobs"].read_bytes() == CONTENT
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
+
+from windtunnel import storage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,8 +28,7 @@ def save_table(table: pa.Table, path: Path) -> None:
     Raises:
         OSError: the file cannot be written; nothing is left behind.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    with storage.replacing(path) as temporary:
         if path.suffix.lower() == ".parquet":
             import pyarrow.parquet as pq
 
@@ -41,9 +41,6 @@ def save_table(table: pa.Table, path: Path) -> None:
 
             with temporary.open("wb") as raw:
                 pcsv.write_csv(guarded_table(_flat(table)), raw)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _flat(table: pa.Table) -> pa.Table:

@@ -6,11 +6,11 @@ cost varies over batch sizes and power limits (a map), and when learning pays ba
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel import storage
 from windtunnel.energy.optimum import (
     configurations,
     default_configuration,
@@ -355,12 +355,8 @@ def write_chart(out: Path, chart: Any, title: str) -> None:
     """
     ending = out.suffix.lower()
     if ending == ".png":
-        temporary = out.with_name(f".{out.name}.{os.getpid()}.part")
-        try:
+        with storage.replacing(out) as temporary:
             temporary.write_bytes(to_png(chart))
-            temporary.replace(out)
-        finally:
-            temporary.unlink(missing_ok=True)
         return
     if ending == ".html":
         write_page(out, interactive(chart.to_dict(), title))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow.compute as pc
 
+from windtunnel import storage
 from windtunnel.characterize.named_jobs import with_jobs_named
 from windtunnel.companions import HOLDING_COLUMNS, SAMPLE_COLUMNS, companion_schema
 from windtunnel.errors import TraceError
@@ -18,6 +17,7 @@ from windtunnel.quantiles import quantiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     import pyarrow as pa
 
@@ -177,12 +177,15 @@ def _room(source: str) -> Iterator[tuple[Path, Any]]:
     import ibis
 
     try:
-        with tempfile.TemporaryDirectory(prefix="windtunnel-") as folder:
-            backend: Any = ibis.duckdb.connect(temp_directory=folder)
+        folder = storage.scratch_folder()
+        try:
+            backend: Any = ibis.duckdb.connect(temp_directory=str(folder))
             try:
-                yield Path(folder), backend
+                yield folder, backend
             finally:
                 backend.disconnect()
+        finally:
+            storage.drop_scratch(folder)
     except (duckdb.Error, OSError) as error:
         said = str(error).partition("\n")[0]
         raise TraceError(

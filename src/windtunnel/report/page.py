@@ -6,13 +6,12 @@ sentence on top from `windtunnel.report.findings`, the pictures from `windtunnel
 
 from __future__ import annotations
 
-import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import windtunnel
+from windtunnel import storage
 from windtunnel.report import charts, curves, fairness, findings, occupancy, palette, sections
 from windtunnel.report.curves import named
 from windtunnel.report.energy_section import energy_section
@@ -23,6 +22,7 @@ from windtunnel.report.templating import render
 from windtunnel.sim.observe.holdings import can_fragment
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Mapping
 
     from markupsafe import Markup
@@ -117,25 +117,9 @@ def write_page(path: str | os.PathLike[str], html: str) -> Path:
     Raises:
         OSError: the folder does not exist or cannot be written to; nothing is left behind.
     """
-    target = Path(path)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(html)
-        temporary.chmod(_new_file_mode())
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    return target
-
-
-def _new_file_mode() -> int:
-    """Return the mode that a plainly opened file would get (mkstemp's is for its owner only)."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
+    with storage.replacing(path) as temporary:
+        temporary.write_text(html, encoding="utf-8", newline="\n")
+    return Path(path)
 
 
 def figures(outcomes: Mapping[str, Outcome]) -> dict[str, Figure]:

@@ -13,13 +13,13 @@ import gzip
 import io
 import json
 import math
-import os
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel import storage
 from windtunnel.errors import SpecError
 from windtunnel.report.format import count, duration, plural
 from windtunnel.report.names import MAX_TEXT, clean
@@ -301,20 +301,15 @@ def write_timeline(path: Path, chosen: Timeline) -> None:
     Raises:
         OSError: the file cannot be written; nothing is left behind.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with contextlib.ExitStack() as stack:
-            file: Any = stack.enter_context(temporary.open("wb"))
-            if path.suffix.lower() == ".gz":
-                file = stack.enter_context(
-                    gzip.GzipFile("", "wb", compresslevel=4, fileobj=file, mtime=0)
-                )
-            buffered = stack.enter_context(io.BufferedWriter(file, 1 << 20))
-            for chunk in chosen.chunks():
-                buffered.write(chunk)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with storage.replacing(path) as temporary, contextlib.ExitStack() as stack:
+        file: Any = stack.enter_context(temporary.open("wb"))
+        if path.suffix.lower() == ".gz":
+            file = stack.enter_context(
+                gzip.GzipFile("", "wb", compresslevel=4, fileobj=file, mtime=0)
+            )
+        buffered = stack.enter_context(io.BufferedWriter(file, 1 << 20))
+        for chunk in chosen.chunks():
+            buffered.write(chunk)
 
 
 def _event_times(outcome: Outcome, first: float, last: float) -> np.ndarray:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from windtunnel import storage
 from windtunnel.errors import TraceError
 
 if TYPE_CHECKING:
@@ -95,7 +96,10 @@ def write_factors(rows: Iterable[SpreadFactor | ShareFactor], path: str | Path) 
     """Write a table that `read_spread` or `read_share` reads back."""
     rows = list(rows)
     names = SHARE_COLUMNS if rows and isinstance(rows[0], ShareFactor) else SPREAD_COLUMNS
-    with Path(path).open("w", encoding="utf-8", newline="") as file:
+    with (
+        storage.replacing(path) as temporary,
+        temporary.open("w", encoding="utf-8", newline="") as file,
+    ):
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(names)
         writer.writerows([getattr(row, name) for name in names] for row in rows)

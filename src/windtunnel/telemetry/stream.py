@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from windtunnel import storage
 from windtunnel.errors import TraceError
 from windtunnel.telemetry.blocks import Meter
 from windtunnel.telemetry.clock import epoch_seconds
@@ -220,10 +221,4 @@ class _Stream:
 @functools.cache
 def _scratch() -> str:
     """Return a folder for what DuckDB cannot hold, removed at the end of the process."""
-    import atexit
-    import shutil
-    import tempfile
-
-    folder = tempfile.mkdtemp(prefix="windtunnel-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+    return str(storage.scratch_folder())

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
+from windtunnel import storage
 from windtunnel.errors import SchemaError, TraceError, Violation, quote
 from windtunnel.schema import BY_NAME, as_jobs, conform_rows
 from windtunnel.traces.parquet import MAGIC, read_parquet
@@ -192,17 +193,14 @@ def in_one_piece(path: str | Path, write: Callable[[Path], None]) -> None:
     target = Path(path)
     if str(path) == STDIN:
         raise TraceError(str(path), "the name of a file to write")
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        write(temporary)
-        temporary.replace(target)
+        with storage.replacing(target) as temporary:
+            write(temporary)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise TraceError(
             str(path), "a place that can be written to", hint=f"The system says: {reason}."
         ) from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _flat(table: pa.Table) -> pa.Table:

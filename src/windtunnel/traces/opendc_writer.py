@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
-import shutil
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from windtunnel import storage
 from windtunnel.errors import SchemaError, TraceError, Violation, quote
 from windtunnel.schema import as_jobs, source_of
 from windtunnel.traces.order import by_submission
@@ -267,37 +265,19 @@ def _epoch_ms(metadata: TraceMetadata | None) -> int:
         ) from error
 
 
-@dataclass(frozen=True)
-class _Part:
-    """A file under its temporary name, and where it belongs."""
-
-    temporary: Path
-    target: Path
-
-
 def _in_one_piece(folder: Path, tables: dict[str, pa.Table]) -> None:
     """Write all tables, then put them in place.
 
     Raises:
         TraceError: the folder cannot be written.
     """
-    # A name that no earlier process has left behind: in a container, numbers of processes recur.
-    scratch = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}.part")
-    parts = [_Part(scratch / name, folder / name) for name in tables]
     try:
-        scratch.mkdir()
-        for part, table in zip(parts, tables.values(), strict=True):
-            with part.temporary.open("wb") as raw:
-                pq.write_table(table, raw, compression="zstd")
-        if not folder.exists():
-            scratch.rename(folder)
-            return
-        for part in parts:
-            part.temporary.replace(part.target)
+        with storage.replacing_folder(folder) as temporary:
+            for name, table in tables.items():
+                with (temporary / name).open("wb") as raw:
+                    pq.write_table(table, raw, compression="zstd")
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise TraceError(
             str(folder), "a folder that can be written to", hint=f"The system says: {reason}."
         ) from error
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)

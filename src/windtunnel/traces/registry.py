@@ -13,7 +13,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from windtunnel import storage
 from windtunnel.errors import TraceError
+from windtunnel.storage import cache_dir
 from windtunnel.traces.published import (
     MEASUREMENTS,
     PUBLISHED,
@@ -39,15 +41,6 @@ class TraceListing:
     name: str
     title: str
     available: str
-
-
-def cache_dir() -> Path:
-    """Return the folder that downloads go to (it may not exist yet)."""
-    if chosen := os.environ.get("WINDTUNNEL_CACHE"):
-        return Path(chosen)
-    from platformdirs import user_cache_dir
-
-    return Path(user_cache_dir("windtunnel"))
 
 
 def locate(name: str) -> dict[str, Path] | None:
@@ -88,7 +81,7 @@ def fetch(name: str, *, progress: bool | None = None) -> dict[str, Path]:
         path = _local(file)
         if path is not None and _in_mirror(path):
             _check(path, file)
-        elif path is None or _sha256(path) != file.sha256:
+        elif path is None or not _is_whole(path, file):
             path = _download(trace, file, show=show)
         paths[file.role] = path
     return paths
@@ -141,6 +134,14 @@ def _sha256(path: Path) -> str:
     return hashlib.sha256(read_bytes(path)).hexdigest()
 
 
+def _is_whole(path: Path, file: PublishedFile) -> bool:
+    """Return whether a download is still what it was; one that is not is made again."""
+    try:
+        return _sha256(path) == file.sha256
+    except TraceError:
+        return False
+
+
 def _check(path: Path, file: PublishedFile) -> None:
     """Refuse a mirrored file that is not the published one."""
     found = _sha256(path)
@@ -154,32 +155,28 @@ def _check(path: Path, file: PublishedFile) -> None:
 
 
 def _download(trace: PublishedTrace, file: PublishedFile, *, show: bool) -> Path:
-    """Download one file into the cache and check it.
+    """Download one file into the cache, or for this run alone where the cache cannot be written to.
 
     Raises:
         TraceError: there is no network, the server refuses, or the content is another.
     """
     import pooch
 
-    target = cache_dir() / file.mirror
-    # pooch reports each download through logging; the progress bar says the same.
-    pooch.get_logger().setLevel("ERROR")
+    target = wanted = cache_dir() / file.mirror
     bar = _Bar(f"{trace.name}: {target.name}", file.size) if show else None
+    load = pooch.HTTPDownloader(progressbar=bar or False, timeout=_TIMEOUT_S)
     try:
-        pooch.retrieve(
-            file.url,
-            known_hash=f"sha256:{file.sha256}",
-            fname=target.name,
-            path=target.parent,
-            downloader=pooch.HTTPDownloader(progressbar=bar or False, timeout=_TIMEOUT_S),
-        )
-    except (OSError, ValueError) as error:  # requests' errors are OSErrors, a false hash ValueError
-        reason = "the server's file is another one" if "hash" in str(error) else _cause(error)
+        if not _can_write(target.parent):
+            target = storage.scratch_folder() / target.name
+        with storage.replacing(target) as temporary:
+            load(file.url, str(temporary), None)
+            _refuse_another(temporary, file)
+    except (OSError, _AnotherFileError) as error:  # requests' errors are OSErrors
         raise TraceError(
             trace.name,
             f"its file {target.name} ({file.size:,} bytes) on this machine or from the network",
-            hint=f"It is not here and cannot be downloaded ({reason}): put {file.url} at "
-            f"{target}, or set WINDTUNNEL_DATA to a folder that holds {file.mirror}.",
+            hint=f"It is not here and cannot be downloaded ({_cause(error)}): put {file.url} at "
+            f"{wanted}, or set WINDTUNNEL_DATA to a folder that holds {file.mirror}.",
         ) from error
     finally:
         if bar is not None:
@@ -187,8 +184,33 @@ def _download(trace: PublishedTrace, file: PublishedFile, *, show: bool) -> Path
     return target
 
 
+class _AnotherFileError(Exception):
+    """What the server sent is not the published file."""
+
+
+def _refuse_another(path: Path, file: PublishedFile) -> None:
+    """Check what came.
+
+    Raises:
+        _AnotherFileError: it is not the published file.
+    """
+    if not _is_whole(path, file):
+        raise _AnotherFileError
+
+
+def _can_write(folder: Path) -> bool:
+    """Return whether downloads can be kept in a folder, which is made where it is missing."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK | os.X_OK)
+
+
 def _cause(error: Exception) -> str:
     """Return in a few words why a download failed."""
+    if isinstance(error, _AnotherFileError):
+        return "the server's file is another one"
     response = getattr(error, "response", None)
     if response is not None:
         return f"the server answers {response.status_code}"

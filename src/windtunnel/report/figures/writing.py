@@ -11,12 +11,11 @@ import functools
 import json
 import os
 import re
-import secrets
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import windtunnel
+from windtunnel import storage
 from windtunnel.errors import SpecError, quote
 from windtunnel.report.names import MAX_TEXT, clean
 from windtunnel.report.palette import dark_pairs
@@ -100,10 +99,7 @@ def write_figures(
         OSError: they cannot be written; nothing is left behind.
     """
     out.parent.mkdir(parents=True, exist_ok=True)
-    # A name that no earlier process has left behind: in a container, numbers of processes recur.
-    temporary = out.with_name(f".{out.name}.{secrets.token_hex(8)}.part")
-    temporary.mkdir()
-    try:
+    with storage.replacing_folder(out) as temporary:
         pictures = {}
         for one in found:
             if one.data.table is not None:
@@ -111,20 +107,7 @@ def write_figures(
             on_done(one.figure.name)
         page = _page(found, pictures, formats, title=title, command=command, notes=notes)
         (temporary / "index.html").write_text(page, encoding="utf-8", newline="\n")
-        names = sorted(path.name for path in temporary.iterdir())
-        _move(temporary, out)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-    return names
-
-
-def _move(temporary: Path, out: Path) -> None:
-    """Put a whole folder in its place; into one that is there, file by file."""
-    if not out.exists():
-        temporary.rename(out)
-        return
-    for path in sorted(temporary.iterdir()):
-        path.replace(out / path.name)
+        return sorted(path.name for path in temporary.iterdir())
 
 
 def _write_one(one: Collected, look: Look, folder: Path, formats: Sequence[str]) -> str:

@@ -12,7 +12,6 @@ import contextlib
 import fcntl
 import json
 import os
-import tempfile
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from windtunnel import storage
 from windtunnel.errors import SpecError, TraceError, quote
 from windtunnel.study.grid.measure import FAILED, SCHEMA
 
@@ -176,16 +176,8 @@ class Store:
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a file so that it is there whole or not at all, also after a loss of power."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    finally:
-        Path(name).unlink(missing_ok=True)
+    with storage.replacing(path, durable=True) as temporary:
+        temporary.write_bytes(data)
 
 
 def write_parquet(path: Path, table: pa.Table, **options: Any) -> None:

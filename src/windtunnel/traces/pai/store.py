@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import tempfile
 import warnings
 import weakref
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from windtunnel import storage
 from windtunnel.errors import SpecError, TraceError, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     import pyarrow as pa
 
@@ -63,7 +62,7 @@ class Store:
         import ibis
 
         self.file = file
-        self._folder = Path(tempfile.mkdtemp(prefix="windtunnel-pai-"))
+        self._folder = storage.scratch_folder()
         try:
             self.backend: Any = ibis.duckdb.connect(
                 memory_limit=_LOADING,
@@ -72,7 +71,7 @@ class Store:
                 preserve_insertion_order=False,  # rows carry their numbers
             )
         except BaseException:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            storage.drop_scratch(self._folder)
             raise
         # The callback must not refer to the backend, or the backend would never go.
         weakref.finalize(self.backend, _discard, self.backend.con, self._folder)
@@ -151,4 +150,4 @@ def _ibis_at_work() -> Iterator[None]:
 
 def _discard(connection: Any, folder: Path) -> None:
     connection.close()
-    shutil.rmtree(folder, ignore_errors=True)
+    storage.drop_scratch(folder)
