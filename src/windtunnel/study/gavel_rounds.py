@@ -173,7 +173,7 @@ def run_rounds(
         shuffle=options.seed + SHUFFLE_SEED if POLICIES[policy.allocation].blind else None,
         packed=packed,
     )
-    shares = _shares(table, rows, work, policy, options.seed)
+    shares = _shares(table, rows, work, policy, options.seed, published=mechanism == "published")
     if mechanism == "deficit":
         flown = _on_the_engine(table, cluster, work, rows, shares, rules, options)
     else:
@@ -182,7 +182,7 @@ def run_rounds(
     finished = outcome.flight.status[rows] == FINISHED
     shares.account(np.where(finished, 0.0, shares.left))
     settings = {**outcome.settings, **_settings(policy, asked, mechanism)}
-    notes += [*outcome.notes, *shares.notes, *_mechanism_notes(mechanism, rules)]
+    notes += [*outcome.notes, *shares.notes, *_mechanism_notes(mechanism, rules, shares.choice)]
     table = _with_isolated_time(table, rows, np.where(finished, shares.isolated_time, np.nan))
     outcome = Outcome(
         table,
@@ -318,7 +318,13 @@ def _reference_speeds(table: pa.Table, speeds: ThroughputTable) -> np.ndarray:
 
 
 def _shares(
-    table: pa.Table, rows: np.ndarray, work: Work, policy: GavelPolicy, seed: int
+    table: pa.Table,
+    rows: np.ndarray,
+    work: Work,
+    policy: GavelPolicy,
+    seed: int,
+    *,
+    published: bool,
 ) -> Shares:
     """Return the policy, ready to be asked."""
     weights = np.nan_to_num(floats(table, "priority"), nan=1.0)[rows]
@@ -347,6 +353,7 @@ def _shares(
         entity_of=entity_of,
         prices=prices,
         seed=seed,
+        published=published,
     )
 
 
@@ -400,7 +407,7 @@ def _settings(policy: GavelPolicy, options: FlightOptions, mechanism: str) -> di
     }
 
 
-def _mechanism_notes(mechanism: str, rules: Rules) -> list[str]:
+def _mechanism_notes(mechanism: str, rules: Rules, choice: str) -> list[str]:
     """Return what a reader of the numbers must know of the mechanism."""
     notes = []
     if mechanism == "published":
@@ -408,6 +415,11 @@ def _mechanism_notes(mechanism: str, rules: Rules) -> list[str]:
             "As the published simulator: shares are decided on at most every "
             f"{rules.gap:g} s, new jobs hold GPUs without running until then, rounds end when "
             "their last job does, and utilisation counts idle gaps as busy."
+        )
+    if choice == "centre":
+        notes.append(
+            "The policy does not know speeds: of equally good shares the centre is taken, as the "
+            "published programs' solvers did (choice=vertex: a vertex, which is slower on gangs)."
         )
     if mechanism == "ideal":
         notes.append("No rounds: each job progresses at the speed that its shares stand for.")

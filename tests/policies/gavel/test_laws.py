@@ -297,3 +297,33 @@ def test_levels_that_a_solver_reached_can_be_kept() -> None:
     assert apart.objective is not None
     assert packed.objective is not None
     assert packed.objective >= apart.objective * (1 - CLOSE)
+
+
+BLIND = [name for name, entry in gavel.POLICIES.items() if entry.blind and name != "fifo"]
+
+
+@fixed
+@given(problem=instances())
+def test_the_centre_is_as_good_as_a_vertex(problem: dict[str, Any]) -> None:
+    for policy in BLIND:
+        if policy.startswith("hierarchical") or policy == "proportional":
+            continue
+        vertex = gavel.allocate(policy, problem)
+        centre = gavel.allocate(policy, problem, choice="centre")
+        assert_feasible(problem, centre)
+        assert centre.objective == vertex.objective
+        if policy == "max_min_fairness":
+            least = min(
+                sum(centre.shares[job["id"]].values()) * job["scale_factor"] / weight
+                for job in problem["jobs"]
+                for weight in [job.get("priority_weight", 1.0)]
+            )
+            assert least == pytest.approx(vertex.objective, rel=1e-4)
+
+
+def test_the_centre_spreads_time_over_types_like_their_gpus() -> None:
+    problem = instance({"k80": 3, "v100": 1}, [[1, 9]] * 8)
+    shares = gavel.allocate("max_min_fairness", problem, choice="centre").shares
+    for row in shares.values():
+        assert row["k80"] == pytest.approx(3 / 8, rel=1e-4)
+        assert row["v100"] == pytest.approx(1 / 8, rel=1e-4)

@@ -40,6 +40,12 @@ def test_fifo_perf_gives_ties_to_the_first_name() -> None:
     assert whole(gavel.allocate("fifo_perf", problem)) == {0: "a100"}
 
 
+def test_fifo_perf_passes_over_a_job_without_a_speed_where_room_is() -> None:
+    # 0 takes the V100; 1 is not measured on K80s and takes none of them; 2 does.
+    problem = instance({"k80": 2, "v100": 1}, [[1, 3], [0, 3], [1, 3]])
+    assert whole(gavel.allocate("fifo_perf", problem)) == {0: "v100", 2: "k80"}
+
+
 def test_fifo_never_gives_more_gpus_than_there_are() -> None:
     """The published code gives all six jobs of this example, 13 GPUs, the two V100s."""
     problem = instance(SIX, [[3, 2, 1]] * 6, scale_factor=[1, 4, 4, 1, 1, 2])

@@ -14,6 +14,7 @@ import numpy as np
 from windtunnel.errors import InfeasibleError, SpecError, quote
 from windtunnel.policies.gavel import closed_forms, fairness, queues, totals
 from windtunnel.policies.gavel.allocation import Allocation, allocation_of
+from windtunnel.policies.gavel.centre import centre_of
 from windtunnel.policies.gavel.instance import as_instance, with_costs, with_slos
 from windtunnel.policies.gavel.partitions import solve_in_parts
 from windtunnel.policies.gavel.strategy_proof import discounted
@@ -40,6 +41,7 @@ class Asked:
         seed: of a policy that draws.
         previous: the allocation before, for policies that let jobs stay.
         alpha: AlloX's share of jobs looked at.
+        centred: among equally good shares take the centre, not a vertex; of blind policies.
     """
 
     policy: str
@@ -51,6 +53,7 @@ class Asked:
     seed: int = 0
     previous: Allocation | None = None
     alpha: float = 1.0
+    centred: bool = False
 
     def usable(self, instance: Instance) -> np.ndarray:
         """Return where a job may have a share, shape (jobs, types)."""
@@ -75,6 +78,11 @@ class Entry:
     blind: bool = False
     partitions: bool = False
 
+    @property
+    def leaves_open(self) -> bool:
+        """Whether it optimises what is blind to types, so that many shares are equally good."""
+        return self.blind and self.meaning != "none"
+
 
 def allocate(
     policy: str,
@@ -89,6 +97,7 @@ def allocate(
     previous: Allocation | None = None,
     alpha: float = 1.0,
     merge: bool = True,
+    choice: Literal["vertex", "centre"] = "vertex",
 ) -> Allocation:
     """Decide which share of the time each job has each GPU type.
 
@@ -108,6 +117,8 @@ def allocate(
             `gandiva` pairs do.
         alpha: share of the jobs, the oldest, that `allox` looks at.
         merge: merge equal jobs before solving, which is exact.
+        choice: among equally good shares: ``vertex`` (most throughput, then fewest GPUs), or
+            ``centre`` (`windtunnel.policies.gavel.centre`), for policies that do not know speeds.
 
     Returns:
         The decision; the same for the same arguments, whatever the machine.
@@ -123,6 +134,7 @@ def allocate(
     if policy not in POLICIES:
         raise SpecError.unknown("policy", str(policy), POLICIES)
     entry = POLICIES[policy]
+    _check_choice("choice", choice, ("vertex", "centre"))
     _check_choice("gangs", gangs, ("fractional", "whole"))
     _check_choice("on_infeasible_slo", on_infeasible_slo, ("raise", "drop"))
     if not isinstance(alpha, int | float) or not 0 < alpha <= 1:
@@ -144,6 +156,7 @@ def allocate(
         seed=seed,
         previous=previous,
         alpha=alpha,
+        centred=choice == "centre" and entry.leaves_open,
     )
     if partitions != 1 and not entry.partitions:
         raise SpecError("partitions", f"{policy} cannot be split into parts.")
@@ -177,6 +190,8 @@ def _max_min(instance: Instance, asked: Asked) -> Allocation:
         packed=asked.packed,
         merge=asked.merge,
     )
+    if asked.centred:
+        values = centre_of(model, best / model.per_class(factors / instance.weights))
     return allocation_of(
         asked.policy, instance, *model.shares(values), objective=best, iterations=1
     )
@@ -215,12 +230,15 @@ def _filled(instance: Instance, asked: Asked, *, hierarchical: bool) -> Allocati
         merge=asked.merge,
         hierarchical=hierarchical,
     )
+    values = filled.values
+    if asked.centred:
+        values = centre_of(filled.model, filled.model.class_throughputs(values))
     # Each in the unit of its published check values: between entities the weights change.
     unit = instance.scale_factors if hierarchical else instance.weights
     return allocation_of(
         asked.policy,
         instance,
-        *filled.model.shares(filled.values),
+        *filled.model.shares(values),
         objective=filled.objective,
         levels=filled.levels / unit,
         iterations=filled.iterations,
@@ -228,21 +246,26 @@ def _filled(instance: Instance, asked: Asked, *, hierarchical: bool) -> Allocati
 
 
 def _same_speed(instance: Instance, asked: Asked) -> Instance:
-    """Return the instance as makespan and finish-time policies see it.
-
-    Blind ones take each job's speed on V100s for every type, as published; without V100s, or for
-    a job that does not run there, its fastest.
-    """
+    """Return the instance as makespan and finish-time policies see it."""
     instance.require_runnable(asked.policy)
     instance.require_steps(asked.policy)
     if not asked.blind:
         return instance
-    speeds = instance.throughputs.max(axis=1)
-    if "v100" in instance.gpu_types:
-        known = instance.throughputs[:, instance.gpu_types.index("v100")]
-        speeds = np.where(known > 0, known, speeds)
-    spread = np.tile(speeds[:, None], (1, len(instance.gpu_types)))
-    return replace(instance, throughputs=spread)
+    return replace(instance, throughputs=same_speeds(instance.throughputs, instance.gpu_types))
+
+
+def same_speeds(speeds: np.ndarray, gpu_types: tuple[str, ...]) -> np.ndarray:
+    """Return what blind makespan and finish-time policies take for speeds, (jobs, types).
+
+    Each job's speed on V100s for every type, as published; without V100s, or for a job that does
+    not run there, its fastest.
+    """
+    believed = speeds.max(axis=1, initial=0.0)
+    spelt = [name.lower() for name in gpu_types]
+    if "v100" in spelt:
+        known = speeds[:, spelt.index("v100")]
+        believed = np.where(known > 0, known, believed)
+    return np.tile(believed[:, None], (1, len(gpu_types)))
 
 
 def _makespan(instance: Instance, asked: Asked) -> Allocation:
@@ -253,6 +276,8 @@ def _makespan(instance: Instance, asked: Asked) -> Allocation:
         packed=asked.packed,
         merge=asked.merge,
     )
+    if asked.centred and best > 0:
+        values = centre_of(model, model.per_class(instance.steps_left) / best)
     return allocation_of(
         asked.policy, instance, *model.shares(values), objective=best, iterations=1
     )
@@ -266,6 +291,8 @@ def _finish_time(instance: Instance, asked: Asked) -> Allocation:
         packed=asked.packed,
         merge=asked.merge,
     )
+    if asked.centred and best > 0:
+        values = centre_of(model, fairness.needed_by(best, model))
     return allocation_of(
         asked.policy, instance, *model.shares(values), objective=best, iterations=count
     )

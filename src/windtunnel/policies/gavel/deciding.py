@@ -6,15 +6,16 @@ Instances are made of arrays, not of plain data: a run asks thousands of times.
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from windtunnel.policies.gavel.allocation import Allocation, shares_of
-from windtunnel.policies.gavel.catalogue import POLICIES, allocate
-from windtunnel.policies.gavel.closed_forms import equal_split
+from windtunnel.policies.gavel.catalogue import POLICIES, allocate, same_speeds
 from windtunnel.policies.gavel.fairness import believed
 from windtunnel.policies.gavel.instance import Entity, Instance
+from windtunnel.policies.gavel.isolated_time import IsolatedTime
+from windtunnel.policies.gavel.pairing import PublishedPairs
 from windtunnel.policies.gavel.standing import StandingMaxMin
 from windtunnel.policies.gavel.work import ALONE, Decision
 
@@ -42,10 +43,9 @@ class Shares:
         entity_of: index of each job's tenant, shape (jobs,).
         prices: dollars per GPU hour of each type, NaN = unknown; shape (types,).
         seed: of policies that draw, which draw anew each time.
+        published: choose and draw as the published simulator does.
 
     Attributes:
-        isolated_time: seconds each job would have needed so far on its equal share of the cluster,
-            whatever the policy (Narayanan et al., OSDI'20, section 4.2); shape (jobs,).
         left: steps left of each job at the last call, shape (jobs,).
         notes: what the policy had to tell.
     """
@@ -61,54 +61,63 @@ class Shares:
         entity_of: np.ndarray,
         prices: np.ndarray,
         seed: int,
+        published: bool = False,
     ) -> None:
         self.policy, self.work = policy, work
         self.weights, self.deadlines = weights, deadlines
         self.entities, self.entity_of, self.prices = entities, entity_of, prices
-        self.packed = POLICIES[policy.allocation].packed
+        entry = POLICIES[policy.allocation]
+        self.packed = entry.packed
         self.previous: Allocation | None = None
         self._num_gpus, self._gangs = work.num_gpus.astype(float), work.gangs.astype(float)
-        self.isolated_time = np.zeros(work.num_jobs)
+        self._true = self._believed = IsolatedTime(work, work.speeds)
+        if policy.allocation == "finish_time_fairness":
+            self._believed = IsolatedTime(work, same_speeds(work.speeds, work.gpu_types))
         self.notes: list[str] = []
-        self._isolated_speed = np.full(work.num_jobs, np.nan)
-        self._num_active = 1
         self.left = work.steps.astype(float).copy()
+        self.choice: Literal["vertex", "centre"] = "vertex"
+        if policy.choice == "centre" or (published and not policy.choice and entry.leaves_open):
+            self.choice = "centre"
+        self._pairs = None
+        if published and policy.allocation == "gandiva":
+            self._pairs = PublishedPairs(seed)
         self._standing = self._standing_max_min()
         self._rng = random.Random(seed)  # noqa: S311 - a simulation's draws, not a secret
 
     def __call__(self, now: float, active: np.ndarray, left: np.ndarray) -> Decision:
         """Return the shares of the active jobs from ``now`` (s) on."""
-        self._num_active = len(active)
         self.account(left)
-        self._isolated_speed[active] = self._equal_share(active)
+        self._true.share_among(active)
+        self._believed.share_among(active)
         if self._standing is not None:
             return _alone(active, self._standing.shares(active))
         instance = self._instance(now, active, left)
+        if self._pairs is not None:
+            return _decision(active, instance, *self._pairs.shares(instance))
         decided = allocate(
             self.policy.allocation,
             instance,
-            gangs="whole",
+            gangs="whole" if self.choice == "vertex" else "fractional",
             on_infeasible_slo="drop",
             partitions=min(self.policy.partitions, max(1, len(active))),
             seed=self._rng.getrandbits(32),
             previous=self.previous,
             alpha=self.policy.alpha,
+            choice=self.choice,
         )
         self.previous = decided
         self.notes += [note for note in decided.notes if note not in self.notes]
-        alone, together = shares_of(instance, decided)
-        used = np.flatnonzero((together > _DUST).any(axis=1))
-        if not len(used):
-            return _alone(active, alone)
-        units = np.column_stack([active, np.full(len(active), ALONE)])
-        members = np.concatenate([units, active[instance.pairs[used]].reshape(-1, 2)])
-        shares = np.concatenate([alone, together[used]])
-        return Decision(members, np.where(shares > _DUST, shares, 0.0))
+        return _decision(active, instance, *shares_of(instance, decided))
 
     def _standing_max_min(self) -> StandingMaxMin | None:
         """Return the program to keep between decisions, where there is one for the policy."""
         name, everyone = self.policy.allocation, np.arange(self.work.num_jobs)
-        if name not in _STANDING or self.policy.partitions > 1 or not len(everyone):
+        if (
+            name not in _STANDING
+            or self.choice == "centre"
+            or self.policy.partitions > 1
+            or not len(everyone)
+        ):
             return None
         instance = self._instance(0.0, everyone, self.left)
         usable = instance.runnable
@@ -122,29 +131,24 @@ class Shares:
             return None
         return StandingMaxMin(name, seen, factors, usable=usable, kind_of=kind_of.ravel())
 
-    def account(self, left: np.ndarray) -> None:
-        """Book the steps done since the last call at the isolated speeds of that time.
+    @property
+    def isolated_time(self) -> np.ndarray:
+        """Seconds each job would have needed so far on its equal share; shape (jobs,).
 
-        Steps that a failure undid are taken off again.
+        At its true speeds, whatever the policy believes.
+        """
+        return self._true.seconds
+
+    def account(self, left: np.ndarray) -> None:
+        """Book the steps done since the last call; those that a failure undid are taken off.
 
         Args:
             left: steps left of all jobs, shape (jobs,).
         """
         done = self.left - left
-        worked = done.nonzero()[0]
-        speed = self._isolated_speed[worked]
-        unknown = np.isnan(speed)
-        if unknown.any():
-            # Jobs may take free GPUs, and even end, before any decision was made about them.
-            speed[unknown] = self._equal_share(worked[unknown])
-        self.isolated_time[worked] += done[worked] / speed
+        for books in {id(b): b for b in (self._true, self._believed)}.values():
+            books.book(done)
         self.left = left.copy()
-
-    def _equal_share(self, rows: np.ndarray) -> np.ndarray:
-        """Return the steps per second of jobs on an equal share of the cluster, shape (rows,)."""
-        split = equal_split(self._num_gpus, self._gangs[rows], among=self._num_active)
-        speeds: np.ndarray = (self.work.speeds[rows] * split).sum(axis=1)
-        return speeds
 
     def _instance(self, now: float, active: np.ndarray, left: np.ndarray) -> Instance:
         work = self.work
@@ -159,7 +163,7 @@ class Shares:
             weights=self.weights[active],
             steps_left=left[active],
             time_since_start=now - work.submit[active],
-            isolated_time=self.isolated_time[active],
+            isolated_time=self._believed.seconds[active],
             slo_seconds_left=self.deadlines[active] - now,
             pairs=np.searchsorted(active, pairs),
             pair_throughputs=work.unit_speeds(pairs),
@@ -168,6 +172,19 @@ class Shares:
             entities=self.entities,
             job_entities=self.entity_of[active],
         )
+
+
+def _decision(
+    active: np.ndarray, instance: Instance, alone: np.ndarray, together: np.ndarray
+) -> Decision:
+    """Return the decision that gives shares to jobs and to the instance's pairs."""
+    used = np.flatnonzero((together > _DUST).any(axis=1))
+    if not len(used):
+        return _alone(active, alone)
+    units = np.column_stack([active, np.full(len(active), ALONE)])
+    members = np.concatenate([units, active[instance.pairs[used]].reshape(-1, 2)])
+    shares = np.concatenate([alone, together[used]])
+    return Decision(members, np.where(shares > _DUST, shares, 0.0))
 
 
 def _alone(active: np.ndarray, shares: np.ndarray) -> Decision:

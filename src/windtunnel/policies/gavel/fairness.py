@@ -168,6 +168,17 @@ def finish_time(
     return float(reached.max()), model, values, count + 1
 
 
+def needed_by(rho: float, model: ShareModel) -> np.ndarray:
+    """Return the steps per second at which each class's jobs finish at ``rho``; (classes,)."""
+    instance = model.instance
+    own = isolated_throughputs(instance)
+    steps, since = instance.steps_left, instance.time_since_start
+    going = steps > 0
+    due = instance.isolated_time + np.divide(steps, own, out=np.zeros_like(steps), where=going)
+    need = np.divide(steps, rho * due - since, out=np.zeros_like(steps), where=going)
+    return model.per_class(need)
+
+
 def _best_alone(model: ShareModel) -> np.ndarray:
     """Return each class's speed if its jobs had the cluster to themselves, shape (classes,).
 

@@ -25,6 +25,8 @@ MECHANISMS: tuple[str, ...] = ("deficit", "published", "ideal")
 PRICES = {"v100": 0.74, "p100": 0.43, "k80": 0.135}
 #: Rules inside an entity.
 INNER: tuple[str, ...] = ("fairness", "fifo")
+#: Which of equally good shares; "" = as the mechanism has it.
+CHOICES: tuple[str, ...] = ("", "vertex", "centre")
 
 
 class GavelPolicy(Policy):
@@ -41,6 +43,9 @@ class GavelPolicy(Policy):
         by: the jobs' column that names their entity, for hierarchical policies.
         weights: of the entities in order of their names; () = all 1.
         inner: rule inside all entities.
+        choice: among equally good shares, ``vertex`` or ``centre``
+            (`windtunnel.policies.gavel.allocate`); "" = ``centre`` for policies that do not know
+            speeds in the published mechanism, else ``vertex``.
 
     Raises:
         SpecError: a parameter is out of range.
@@ -62,6 +67,7 @@ class GavelPolicy(Policy):
         by: str = "vc",
         weights: tuple[float, ...] = (),
         inner: str = "fairness",
+        choice: str = "",
     ) -> None:
         where = f"policy {PREFIX}{allocation}"
         if allocation not in POLICIES:
@@ -70,6 +76,12 @@ class GavelPolicy(Policy):
             raise SpecError.unknown(f"{where}: mechanism", str(mechanism), MECHANISMS)
         if inner not in INNER:
             raise SpecError.unknown(f"{where}: inner", str(inner), INNER)
+        if choice not in CHOICES:
+            raise SpecError.unknown(f"{where}: choice", str(choice), CHOICES)
+        if choice == "centre" and not POLICIES[allocation].leaves_open:
+            raise SpecError(
+                f"{where}: choice", "only programs that do not know speeds have a centre."
+            )
         _check_parts(where, allocation, partitions, alpha)
         for name, value in (("round", round), ("gap", gap)):
             if not 0 < value < float("inf"):
@@ -82,6 +94,7 @@ class GavelPolicy(Policy):
         self.partitions, self.alpha = int(partitions), float(alpha)
         self.prices, self.entities_by = tuple(prices), by
         self.weights, self.inner = tuple(weights), inner
+        self.choice = choice
         self.text = f"{PREFIX}{allocation}"
 
     @property
@@ -151,7 +164,7 @@ def _value(text: str, parameter: str, value: str) -> Any:
     Raises:
         SpecError: it should be a number, and is none.
     """
-    if parameter in {"mechanism", "by", "inner"}:
+    if parameter in {"mechanism", "by", "inner", "choice"}:
         return value
     try:
         numbers = tuple(float(part) for part in value.split("/"))

@@ -20,7 +20,7 @@ from windtunnel.optimize.tie_breaking import distinct_costs
 from windtunnel.policies.gavel.closed_forms import equal_split, isolated_shares
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from windtunnel.policies.gavel.allocation import Allocation
     from windtunnel.policies.gavel.instance import Instance
@@ -33,13 +33,20 @@ _WHOLE = 1 - 1e-9
 def fifo_perf(instance: Instance) -> np.ndarray:
     """Give each job in turn all of the fastest type with room, until one fits nowhere.
 
-    Ties go to the first type by name. Returns shares, shape (jobs, types).
+    Ties go to the first type by name. A job that is not measured on any type with room gets
+    nothing and is passed over, as published: the queue ends for want of GPUs alone. Returns
+    shares, shape (jobs, types).
     """
-
-    def fastest(row: int, fits: np.ndarray) -> int:
-        return int(np.argmax(np.where(fits, instance.throughputs[row], -1.0)))
-
-    return _in_turn(instance, fastest, None)
+    shares, free = _kept(instance, None)
+    for row in in_id_order(instance):
+        room = instance.scale_factors[row] <= free
+        if not room.any():
+            break
+        kind = int(np.argmax(np.where(room, instance.throughputs[row], -1.0)))
+        if instance.throughputs[row, kind] > 0:
+            shares[row, kind] = 1.0
+            free[kind] -= instance.scale_factors[row]
+    return shares
 
 
 def fifo(instance: Instance, seed: int, previous: Allocation | None) -> np.ndarray:
@@ -49,24 +56,14 @@ def fifo(instance: Instance, seed: int, previous: Allocation | None) -> np.ndarr
     """
     rng = random.Random(seed)  # noqa: S311 - a simulation's draws, not a secret
 
-    def any_type(row: int, fits: np.ndarray) -> int:
-        del row
-        return int(rng.choice(np.flatnonzero(fits).tolist()))
-
-    return _in_turn(instance, any_type, previous)
-
-
-def _in_turn(
-    instance: Instance, choose: Callable[[int, np.ndarray], int], previous: Allocation | None
-) -> np.ndarray:
     shares, free = _kept(instance, previous)
-    for row in _order(instance):
+    for row in in_id_order(instance):
         if shares[row].any():
             continue
         fits = (instance.throughputs[row] > 0) & (instance.scale_factors[row] <= free)
         if not fits.any():
             break
-        kind = choose(row, fits)
+        kind = int(rng.choice(np.flatnonzero(fits).tolist()))
         shares[row, kind] = 1.0
         free[kind] -= instance.scale_factors[row]
     return shares
@@ -83,7 +80,7 @@ def fifo_packed(instance: Instance) -> tuple[np.ndarray, np.ndarray]:
     """
     alone = fifo_perf(instance)
     together = np.zeros((len(instance.pairs), len(instance.gpu_types)))
-    for row in _order(instance):
+    for row in in_id_order(instance):
         if alone[row].any():
             continue
         best, gain, place = -1, PACKING_GAIN, -1
@@ -93,7 +90,7 @@ def fifo_packed(instance: Instance) -> tuple[np.ndarray, np.ndarray]:
             if not alone[running].any():
                 continue
             kind = int(np.argmax(alone[running]))
-            score = _gain(instance, int(number), kind)
+            score = pair_gain(instance, int(number), kind)
             if score > gain:
                 best, gain, place = int(number), score, running
         if best < 0:
@@ -103,7 +100,7 @@ def fifo_packed(instance: Instance) -> tuple[np.ndarray, np.ndarray]:
     return alone, together
 
 
-def _gain(instance: Instance, pair: int, kind: int) -> float:
+def pair_gain(instance: Instance, pair: int, kind: int) -> float:
     """Return the sum of a pair's speeds on a type, each over the job's own speed there."""
     one, other = instance.pairs[pair]
     alone = instance.throughputs[[one, other], kind]
@@ -245,10 +242,10 @@ def _suits(instance: Instance, pair: int) -> bool:
     kinds = np.flatnonzero(instance.num_gpus > 0)
     if (instance.pair_throughputs[pair, kinds] <= 0).any():
         return False
-    return sum(_gain(instance, pair, int(kind)) for kind in kinds) >= 1
+    return sum(pair_gain(instance, pair, int(kind)) for kind in kinds) >= 1
 
 
-def _order(instance: Instance) -> list[int]:
+def in_id_order(instance: Instance) -> list[int]:
     """Return rows by the jobs' ids where all are whole numbers, else in the instance's order."""
     ids = instance.job_ids
     if all(isinstance(job, int) for job in ids):
