@@ -8,7 +8,7 @@ import pytest
 from elastic_cases import MODELS, NODES, jobs_of
 
 import windtunnel as wt
-from windtunnel.policies.catalogue import POLICIES
+from windtunnel.plugins import registrations_forgotten
 from windtunnel.sim.elastic import measures
 
 
@@ -235,16 +235,15 @@ def test_measures_by_class_and_model() -> None:
 
 
 def test_a_decorated_function_may_resize() -> None:
-    @wt.policy("all-on-two", elastic=True)
-    def all_on_two(now: float, queue: Any, cluster: Any) -> Any:
-        for job in queue:
-            option = next(o for o in cluster.options(job) if o.num_gpus == 2)
-            yield wt.Resize(job, option)
+    with registrations_forgotten():
 
-    try:
+        @wt.policy("all-on-two", elastic=True)
+        def all_on_two(now: float, queue: Any, cluster: Any) -> Any:
+            for job in queue:
+                option = next(o for o in cluster.options(job) if o.num_gpus == 2)
+                yield wt.Resize(job, option)
+
         out = wt.simulate(ONE, NODES, "all-on-two", models=MODELS, penalty=10.0)
-    finally:
-        POLICIES.pop("all-on-two")
     assert out.table["end_time"].to_pylist() == [10 + 100 * 4.0]
 
 

@@ -145,12 +145,11 @@ def _names(text: str) -> list[str]:
         SpecError: an unknown name, none, or one twice.
     """
     from windtunnel.errors import SpecError, quote
-    from windtunnel.placements.scored_catalogue import SCORED
+    from windtunnel.placements.catalogue import scored_placement
 
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
-        if name not in SCORED:
-            raise SpecError.unknown("--placement", name, SCORED)
+        scored_placement(name)
     if not names or len(set(names)) < len(names):
         raise SpecError("--placement", f"found {quote(text)}; expected names, each once.")
     return names

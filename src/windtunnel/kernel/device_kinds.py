@@ -23,6 +23,7 @@ class DeviceKinds:
         demands: the kinds, in order.
         fills: gangs fill nodes in the order of their scores, task by task.
         alike: every kind scores a node alike.
+        by_memory: kinds of other memory may score a node otherwise.
 
     Attributes:
         count: kinds.
@@ -48,6 +49,7 @@ class DeviceKinds:
     classes: cython.int
     fills: cython.bint
     alike: cython.bint
+    by_memory: cython.bint
     table: cython.longlong[:, ::1]
     tasks: cython.longlong[::1]
     whole: cython.longlong[::1]
@@ -65,9 +67,11 @@ class DeviceKinds:
     sets: NodeSets
     _numbers: dict
 
-    def __init__(self, num_nodes: Any, demands: Any, fills: Any, alike: Any) -> None:
+    def __init__(
+        self, num_nodes: Any, demands: Any, fills: Any, alike: Any, by_memory: Any
+    ) -> None:
         self.sets = NodeSets(num_nodes)
-        self.fills, self.alike = fills, alike
+        self.fills, self.alike, self.by_memory = fills, alike, by_memory
         self._numbers = {}
         rows = [self._row(demand) for demand in demands]
         self.count = len(rows)
@@ -88,7 +92,8 @@ class DeviceKinds:
     def _row(self, demand: Any) -> tuple[int, ...]:
         count, largest = demand.count, demand.largest
         chunk = 1 if self.fills else count
-        key = () if self.alike else (chunk, demand.gpus, demand.milli, demand.cores)
+        mem = demand.mem if self.by_memory else 0
+        key = () if self.alike else (chunk, demand.gpus, demand.milli, demand.cores, mem)
         return (
             *(count, demand.gpus, demand.milli, demand.amount, demand.cores, demand.mem),
             *(largest, demand.capacity, demand.group, chunk),

@@ -17,6 +17,7 @@ from windtunnel.kernel.device_picks import (
 )
 from windtunnel.kernel.device_room import DeviceRoom
 from windtunnel.kernel.device_scoring import (
+    BY_ASKED,
     BY_BEST_FIT,
     BY_DOT_PROD,
     BY_FGD,
@@ -209,6 +210,28 @@ def device_leftover_score(
     return device_floor((1.0 - value) * 100 * scoring.scale)
 
 
+@cython.cfunc
+def device_asked(
+    room: DeviceRoom,
+    scoring: DeviceScoring,
+    kinds: DeviceKinds,
+    kind: cython.int,
+    which: cython.int,
+    tasks: cython.longlong,
+) -> cython.longlong:
+    """Return what a placement of the user's own says of a node; it raises nothing."""
+    device: cython.int
+    first: cython.longlong = cython.cast(cython.longlong, which) * room.cluster.each
+    devices: list = []
+    for device in range(min(room.cluster.gpus[which], room.cluster.each)):
+        devices.append(room.devices[first + device])
+    score: cython.longlong = scoring.ask(
+        which, devices, room.cores[which], room.mem[which], room.tasks[which],
+        tasks, kinds.milli[kind], kinds.cores[kind], kinds.mem[kind],
+    )  # fmt: skip
+    return score
+
+
 @compiled
 def device_score(
     room: DeviceRoom,
@@ -220,6 +243,11 @@ def device_score(
 ) -> cython.longlong:
     """Return the score of a node that has room for so many tasks: the higher the better."""
     idle: cython.longlong
+    asked: cython.longlong
+    if scoring.code == BY_ASKED:
+        with cython.gil:
+            asked = device_asked(room, scoring, kinds, kind, which, tasks)
+        return asked
     if scoring.code == BY_FGD:
         return device_fgd_score(room, scoring, kinds, kind, which, tasks)
     if scoring.code == BY_GPU_PACKING:

@@ -25,7 +25,9 @@ BY_GPU_PACKING = cython.declare(cython.int, 9)
 BY_GPU_CLUSTERING = cython.declare(cython.int, 10)
 BY_FGD = cython.declare(cython.int, 11)
 BY_RANDOM = cython.declare(cython.int, 12)
-#: Their names, in this order; `spread` is `worst_fit`.
+#: One of the user's own, which says in Python how good a node is.
+BY_ASKED = cython.declare(cython.int, 13)
+#: The names of the others, in this order; `spread` is `worst_fit`.
 SCORED_NAMES: tuple[str, ...] = (
     *("first_fit", "best_fit", "worst_fit", "least_idle", "most_idle"),
     *("lowest_utilization", "load_rate", "openb_best_fit", "dot_prod", "gpu_packing"),
@@ -66,6 +68,8 @@ class DeviceScoring:
         w_cores, w_mem, w_gpus: what a placement weighs.
         steps: the least gain of each integer score of FGD.
         shapes: shapes of the target workload, by thousandths of a GPU.
+        ask: of a placement of the user's own: how good a node is
+            (`windtunnel.placements.asked.AskedPlacement.asked`).
         classes: score classes for which scores are kept; 0 = none are.
         kept: the score of each node by class, (classes x nodes,).
         kept_at: the node's stamp then; 0 = none.
@@ -94,6 +98,7 @@ class DeviceScoring:
     shape_gpus: cython.longlong[::1]
     shape_mask: cython.longlong[::1]
     sets: NodeSets
+    ask: object
     classes: cython.int
     kept: cython.longlong[::1]
     kept_at: cython.longlong[::1]
@@ -102,10 +107,11 @@ class DeviceScoring:
 
     def __init__(self, cluster: DeviceCluster, placement: Any, nodes: Any) -> None:
         name = "worst_fit" if placement.name == "spread" else placement.name
-        if name not in SCORED_NAMES:
+        self.ask = placement.asked(nodes)
+        if self.ask is None and name not in SCORED_NAMES:
             raise ValueError(f"placement {name!r} on devices; expected {SCORED_NAMES}")
         self.nodes = cluster.nodes
-        self.code = SCORED_NAMES.index(name)
+        self.code = SCORED_NAMES.index(name) if self.ask is None else BY_ASKED
         self.ties = TIE_NAMES.index(placement.ties)
         if self.ties == TIES_BY_NAME and cluster.by_name:
             self.ties = TIES_BY_INDEX

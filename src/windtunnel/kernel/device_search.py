@@ -17,6 +17,7 @@ from windtunnel.kernel.device_room import (
 )
 from windtunnel.kernel.device_scores import device_known_score, device_score
 from windtunnel.kernel.device_scoring import (
+    BY_ASKED,
     BY_BEST_FIT,
     BY_LEAST_IDLE,
     BY_MOST_IDLE,
@@ -339,6 +340,8 @@ class DeviceSearch:
         found: cython.longlong
         alike: cython.bint = self.scoring.ties == TIES_BY_INDEX
         words: cython.int = self.room.cluster.words
+        if self.scoring.code == BY_ASKED:
+            alike = False  # it may go by a node's name, number or rack
         if self.scoring.code <= LAST_PLAIN and alike:
             return device_plain_best(self.room, self.scoring, self.kinds, kind, tasks)
         self.which = -1

@@ -19,6 +19,7 @@ from windtunnel.kernel.device_kinds import DEVICE_MILLI, DeviceKinds
 from windtunnel.kernel.device_racks import device_look, device_put_by_racks
 from windtunnel.kernel.device_room import DeviceRoom
 from windtunnel.kernel.device_scoring import (
+    BY_ASKED,
     BY_GPU_CLUSTERING,
     BY_RANDOM,
     LAST_BY_LOAD,
@@ -66,7 +67,11 @@ class FreeDevices(FreeOnNodes):
         self.cluster = DeviceCluster(nodes, problem.pooled)
         self.scoring = DeviceScoring(self.cluster, placement, nodes)
         self.kinds = DeviceKinds(
-            len(nodes), problem.demands, self.scoring.fills, self.scoring.code <= LAST_BY_LOAD
+            len(nodes),
+            problem.demands,
+            self.scoring.fills,
+            self.scoring.code <= LAST_BY_LOAD,
+            self.scoring.code == BY_ASKED,
         )
         self.scoring.keep(self.kinds)
         self.room = DeviceRoom(self.cluster, self.scoring.code == BY_GPU_CLUSTERING)

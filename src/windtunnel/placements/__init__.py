@@ -4,8 +4,18 @@ from windtunnel.placements.catalogue import (
     PLACEMENTS,
     checked_topology,
     is_scored,
+    label_of,
+    placement,
     resolve_placement,
     split_placement,
 )
 
-__all__ = ["PLACEMENTS", "checked_topology", "is_scored", "resolve_placement", "split_placement"]
+__all__ = [
+    "PLACEMENTS",
+    "checked_topology",
+    "is_scored",
+    "label_of",
+    "placement",
+    "resolve_placement",
+    "split_placement",
+]

@@ -2,90 +2,155 @@
 
 Whole GPUs of nodes, and pools, have placements of their own, which are fast; where devices, cores
 or memory are modelled the scored ones serve, which take options:
-``lowest_utilization:gang=fill:ties=name``.
+``lowest_utilization:gang=fill:ties=name``. A user's own is a function
+(`windtunnel.placements.asked`), given itself or by a name as in `windtunnel.plugins`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from windtunnel.errors import SpecError
+from windtunnel.placements.asked import as_placement
 from windtunnel.placements.best_fit import BestFit
 from windtunnel.placements.pool import Pool
 from windtunnel.placements.scored_catalogue import SCORED, resolve_scored
 from windtunnel.placements.spread import Spread
+from windtunnel.plugins import Catalogue, parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.placements.scored import ScoredPlacement
     from windtunnel.sim.contract import Placement
     from windtunnel.sim.fragmentation import TargetWorkload
 
+_Score = TypeVar("_Score", bound="Callable[..., Any]")
+
 #: Placements of whole GPUs.
 WHOLE: dict[str, type[Placement]] = {p.name: p for p in (BestFit, Pool, Spread)}
-#: Every placement's name.
-PLACEMENTS: tuple[str, ...] = tuple(sorted({*WHOLE, *SCORED}))
+#: Every placement; of those that have two forms the scored one.
+PLACEMENTS: Catalogue[type[Any]] = Catalogue(
+    "placement", "placements", dict(sorted({**WHOLE, **SCORED}.items())), made=as_placement
+)
 #: Options of scored placements; see `windtunnel.placements.scored`.
 OPTIONS: tuple[str, ...] = ("scores", "ties", "gang", "topology", "weights")
 
 
-def split_placement(text: str | None) -> tuple[str | None, dict[str, str]]:
-    """Return the name and the options of a placement.
+def placement(name: str) -> Callable[[_Score], _Score]:
+    """Register the decorated function as the placement ``name``.
+
+    The function gets a node that has room and what would go there
+    (`windtunnel.placements.asked.NodeRoom`, `Request`), and returns how good the node is: the
+    higher the better.
+
+    Args:
+        name: what users type; a second registration replaces the first.
+
+    Raises:
+        SpecError: the name is a built-in placement's.
+
+    >>> @placement("emptiest-example")
+    ... def emptiest(node, request):
+    ...     return node.free_gpus
+    """
+    PLACEMENTS.check_name(name)
+
+    def register(function: _Score) -> _Score:
+        PLACEMENTS.register(name, function)
+        return function
+
+    return register
+
+
+class Chosen(NamedTuple):
+    """A placement that was asked for.
+
+    Attributes:
+        name: its name; None = the default.
+        options: its options, as texts.
+        kind: its class; None = the default.
+    """
+
+    name: str | None
+    options: dict[str, str]
+    kind: type[Any] | None
+
+
+def split_placement(given: Any) -> Chosen:
+    """Return the placement that an argument asks for, with its options.
+
+    Args:
+        given: None, a name with or without options, or a function.
 
     Raises:
         SpecError: unknown name or option; the nearest is suggested.
 
-    >>> split_placement("fgd:ties=index")
+    >>> split_placement("fgd:ties=index")[:2]
     ('fgd', {'ties': 'index'})
     """
-    if text is None:
-        return None, {}
-    name, *words = text.split(":")
-    if name not in PLACEMENTS:
-        raise SpecError.unknown("placement", name, PLACEMENTS)
-    options = {}
-    for word in words:
-        option, _, value = word.partition("=")
-        if option not in OPTIONS or not value:
-            raise SpecError.unknown(f"placement {text}", option, OPTIONS)
-        options[option] = value
-    return name, options
+    if given is None:
+        return Chosen(None, {}, None)
+    if not isinstance(given, str):
+        kind = PLACEMENTS.resolve(given)
+        return Chosen(kind.name, {}, kind)
+    name, words = PLACEMENTS.split(given)
+    options = parameters(words, OPTIONS, where=f"placement {given}")
+    return Chosen(name, options, PLACEMENTS.resolve(name))
 
 
-def is_scored(text: str | None) -> bool:
+def label_of(given: Any) -> str | None:
+    """Return what results call a placement: the text that names it, or the function's name."""
+    return given if given is None or isinstance(given, str) else split_placement(given).name
+
+
+def is_scored(given: Any) -> bool:
     """Return whether a placement is one for nodes whose devices are modelled, and for no others.
 
     Raises:
         SpecError: unknown name or option.
     """
-    name, options = split_placement(text)
+    name, options, _ = split_placement(given)
     return bool(options) or (name is not None and name not in WHOLE)
 
 
-def checked_topology(text: str | None, cluster: ClusterSpec) -> str:
+def scored_placement(name: str) -> type[ScoredPlacement]:
+    """Return a placement for nodes whose devices are modelled, by its name without options.
+
+    Raises:
+        SpecError: there is none such; the nearest name is suggested.
+    """
+    kind: type[Any] = PLACEMENTS.resolve(name)
+    if kind is Pool:
+        raise SpecError("placement", "'pool' looks at no nodes; expected a placement on nodes.")
+    return kind
+
+
+def checked_topology(given: Any, cluster: ClusterSpec) -> str:
     """Return a placement's ``topology`` option, ``none`` where it does not look at racks.
 
     Args:
-        text: a placement's name, with options.
+        given: a placement, as for `split_placement`.
         cluster: where it is to be used.
 
     Raises:
         SpecError: unknown name or option, or it looks at racks, and the cluster states none.
     """
-    name, options = split_placement(text)
+    name, options, _ = split_placement(given)
     topology = options.get("topology", "none")
     if topology != "none" and (name == Pool.name or not cluster.racks):
         raise SpecError(
             "placement",
-            f"{text!r} keeps jobs within racks, and there are none in {cluster.describe()}. "
+            f"{label_of(given)!r} keeps jobs within racks, and there are none in "
+            f"{cluster.describe()}. "
             "Expected nodes, and nodes_per_rack for every node type (in the cluster's TOML file).",
         )
     return topology
 
 
 def resolve_placement(
-    text: str | None,
+    given: Any,
     cluster: ClusterSpec,
     *,
     devices: bool = False,
@@ -97,7 +162,8 @@ def resolve_placement(
     On a pool there is one "node", so every placement is the same one; it is called ``pool`` there.
 
     Args:
-        text: a placement's name, with options; None = ``pool`` on a pool, else ``best_fit``.
+        given: a placement's name, with options, or a function; None = ``pool`` on a pool, else
+            ``best_fit``.
         cluster: where it is to be used.
         devices: whether the nodes' devices, cores and memory are modelled.
         seed: seed of what is random.
@@ -106,14 +172,16 @@ def resolve_placement(
     Raises:
         SpecError: unknown name or option (the nearest is suggested), or it does not suit.
     """
-    name, options = split_placement(text)
+    name, options, kind = split_placement(given)
     if cluster.is_pool or name == Pool.name:
         return Pool()
     if not devices:
-        if is_scored(text):
-            message = f"{text!r} looks at devices, cores or memory, and none are modelled here"
-            raise SpecError("placement", f"{message}; expected {' or '.join(WHOLE)}.")
+        if is_scored(given):
+            message = (
+                f"{label_of(given)!r} looks at devices, cores or memory, and none are modelled"
+            )
+            raise SpecError("placement", f"{message} here; expected {' or '.join(WHOLE)}.")
         return WHOLE[name or BestFit.name]()
-    kind = SCORED[name or BestFit.name]
-    target = workload() if kind.needs_workload and workload is not None else None
-    return resolve_scored(kind.name, **options, seed=seed, workload=target)
+    scored: type[ScoredPlacement] = SCORED[BestFit.name] if kind is None else kind
+    target = workload() if scored.needs_workload and workload is not None else None
+    return resolve_scored(scored, **options, seed=seed, workload=target)

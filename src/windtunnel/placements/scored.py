@@ -34,9 +34,9 @@ from windtunnel.placements.draws import below, draw
 from windtunnel.placements.layouts import empty_nodes, filled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from windtunnel.cluster.devices import DeviceDemand
+    from windtunnel.cluster.devices import DeviceDemand, DeviceNode
     from windtunnel.cluster.free import Where
     from windtunnel.cluster.free_devices import FreeDevices
     from windtunnel.placements.layouts import Layout
@@ -135,6 +135,13 @@ class ScoredPlacement:
         """
         if self.needs_devices and pooled:
             raise SpecError("sharing", f"placement {self.name!r} needs devices, not pooled nodes")
+
+    def asked(self, nodes: Sequence[DeviceNode]) -> Callable[..., int] | None:  # noqa: ARG002 - for those that are asked
+        """Return what the kernel calls for a score; None = it has the placement itself."""
+        return None
+
+    def check(self) -> None:
+        """Raise what asking for scores has raised inside the kernel, if it has."""
 
     @property
     def steps(self) -> tuple[int, ...]:

@@ -44,7 +44,7 @@ SCORED: dict[str, type[ScoredPlacement]] = {
 
 
 def resolve_scored(
-    name: str,
+    name: str | type[ScoredPlacement],
     *,
     scores: str = "integer",
     ties: str | None = None,
@@ -54,20 +54,20 @@ def resolve_scored(
     workload: TargetWorkload | None = None,
     weights: str | Sequence[float] | None = None,
 ) -> ScoredPlacement:
-    """Return a scored placement by name; options as in `windtunnel.placements.scored`.
+    """Return a scored placement, by its name or class; options as there.
 
     ``weights`` is for `LoadRate` alone.
 
     Raises:
         SpecError: unknown name (the nearest is suggested), or an option is wrong.
     """
-    if name not in SCORED:
-        raise SpecError.unknown("placement", name, SCORED)
-    kind = SCORED[name]
+    kind = name if isinstance(name, type) else SCORED.get(name)
+    if kind is None:
+        raise SpecError.unknown("placement", str(name), SCORED)
     own: dict[str, Any] = {}
     if weights is not None:
         if kind is not LoadRate:
-            raise SpecError("weights", f"placement {name!r} weighs nothing; 'load_rate' does.")
+            raise SpecError("weights", f"placement {kind.name!r} weighs nothing; 'load_rate' does.")
         own = {"weights": weights}
     return kind(
         scores=scores,

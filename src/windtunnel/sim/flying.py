@@ -102,8 +102,10 @@ class Flying:
     def fly(self) -> Flight:
         """Fly, and return the flight."""
         while (why := self.sim.run()) != OVER:
+            self.run.check_placement()
             if not self._answer(why):
                 break
+        self.run.check_placement()
         self.run.tell()
         return self._flight()
 

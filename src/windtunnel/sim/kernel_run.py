@@ -100,6 +100,9 @@ class KernelRun:
         self.plans = rules.queueing in BACKFILLING and policy.tier < 3  # noqa: PLR2004 - ditto
         self.every = policy.every if policy.every is not None else math.inf
         self.capped = power is not None and power.cap is not None
+        scored = placement if shapes is None or shapes.scores is None else shapes.scores.placement
+        #: Raises what a placement of the user's own has raised inside the kernel.
+        self.check_placement = getattr(scored, "check", _nothing)
         self.slowed = slowdown is not None or (power is not None and power.throttles)
         self.tells = policy.watches and not policy.in_numbers
         self.access = access_sets(plan)
@@ -348,6 +351,10 @@ def _marked(plan: Plan, count: int) -> np.ndarray | None:
 
 def _num_groups(plan: Plan | None) -> int:
     return 0 if plan is None else max((hold.group for hold in plan.holds), default=0)
+
+
+def _nothing() -> None:
+    """Check a placement that asks nobody."""
 
 
 def doubles(values: np.ndarray) -> np.ndarray:

@@ -125,11 +125,13 @@ def pai_jobs(table: pa.Table, cluster: ClusterSpec) -> pa.Table:
     return table.set_column(table.column_names.index("gpu_type"), "gpu_type", types)
 
 
-def pai_placement(text: str | None) -> str:
+def pai_placement(text: Any) -> str:
     """Return the placement that fills nodes in the named one's order; None = by node id."""
-    name, options = split_placement(text)
+    name, options, _ = split_placement(text)
     if name == "pool":
         return "pool"
+    if not isinstance(text, str | None):
+        raise SpecError("placement", f"compat='pai' takes {name!r} by its name, not as a function.")
     options = {"gang": "fill", **options}
     return ":".join([name or "first_fit", *(f"{key}={value}" for key, value in options.items())])
 

@@ -17,7 +17,12 @@ import numpy as np
 
 from windtunnel.cluster.devices import CORE_UNITS, device_nodes
 from windtunnel.errors import PolicyError, SchemaError, SpecError, Violation, quote
-from windtunnel.placements import checked_topology, resolve_placement, split_placement
+from windtunnel.placements import (
+    checked_topology,
+    label_of,
+    resolve_placement,
+    split_placement,
+)
 from windtunnel.placements.scored import ScoredPlacement
 from windtunnel.schema import source_of
 from windtunnel.sim import problem as problems
@@ -117,7 +122,7 @@ def fly_elastic(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: 
         **rules.settings(),
         "penalty": _told(options.penalty),
         "queueing": "policy",
-        "placement": options.placement or plain.name,
+        "placement": label_of(options.placement) or plain.name,
         "engine": engine.NAME,
     }
     if flown.parameters:
@@ -135,10 +140,11 @@ def _placement(
         SpecError: the placement is unknown, looks for racks where there are none, or says how
             gangs lie on nodes, which options do.
     """
-    name, words = split_placement(options.placement)
+    name, words, _ = split_placement(options.placement)
     checked_topology(options.placement, cluster)
     if words.get("gang", "node") != "node":
-        message = f"{options.placement!r}: an elastic job's options say how its GPUs lie on nodes."
+        asked = label_of(options.placement)
+        message = f"{asked!r}: an elastic job's options say how its GPUs lie on nodes."
         raise SpecError("placement", message)
     plain = resolve_placement("spread" if name == "spread" else "best_fit", cluster)
     if name in (None, "best_fit") and not words:
@@ -165,7 +171,7 @@ def _check_unused(policy: Policy, options: Any) -> None:
         if getattr(options, name) != quiet:
             message = f"policy {policy.label!r} is elastic; such runs have no {name}: {why}."
             raise SpecError(name, message)
-    if split_placement(options.placement)[0] == "pool":
+    if split_placement(options.placement).name == "pool":
         raise SpecError("placement", "elastic jobs run on nodes; expected a placement for nodes.")
     if options.compat not in (None, "morphling"):
         raise SpecError("compat", f"policy {policy.label!r} is elastic; expected 'morphling'.")

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import SpecError
+from windtunnel.placements import label_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -30,7 +31,7 @@ class FlightOptions:
     """The options of a run; see `simulate` for each of them."""
 
     queueing: str | None = None
-    placement: str | None = None
+    placement: str | Any | None = None
     sharing: str | None = None
     resources: str = "all"
     bind_types: tuple[str, ...] | None = None
@@ -88,6 +89,7 @@ def settings_of(
         slowdown=None,
         throughputs=None,
         models=None,
+        placement=label_of(options.placement),
         save_time=_plain_cost(options.save_time),
         restore_time=_plain_cost(options.restore_time),
         power=None,

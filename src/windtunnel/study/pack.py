@@ -26,7 +26,8 @@ from windtunnel import schema
 from windtunnel.cluster.devices import MILLI, DeviceNode, device_nodes
 from windtunnel.cluster.parse import parse_cluster
 from windtunnel.errors import SpecError
-from windtunnel.placements.scored_catalogue import SCORED, resolve_scored
+from windtunnel.placements.catalogue import scored_placement
+from windtunnel.placements.scored_catalogue import resolve_scored
 from windtunnel.sim.device_requests import device_requests
 from windtunnel.sim.fragmentation import CAUSES, workload_of
 from windtunnel.study.filling import fill
@@ -223,6 +224,7 @@ class Trial:
         nodes, ties = _ordered(self.nodes, ranks, self.options.node_order)
         placement = self._placement(name, seed, ties)
         filling = fill(nodes, self.demands, self.kinds[jobs], placement)
+        placement.check()
         capacity = sum(node.gpus for node in nodes) * MILLI
         used = np.cumsum(np.where(filling.placed, self.requests.milli[jobs], 0))
         causes = filling.causes(self.workload) / self.workload.total
@@ -243,9 +245,10 @@ class Trial:
         return pa.table({**labels, **rows}), end
 
     def _placement(self, name: str, seed: int, ties: str) -> ScoredPlacement:
-        own = SCORED[name].own_ties
+        kind = scored_placement(name)
+        own = kind.own_ties
         return resolve_scored(
-            name,
+            kind,
             scores=self.options.scores,
             ties=own if own == "random" else ties,
             gang=self.options.gang,
@@ -359,8 +362,7 @@ def _seeds(seeds: int | Iterable[int]) -> list[int]:
 
 def _check(placements: list[str], options: PackOptions) -> None:
     for name in placements:
-        if name not in SCORED:
-            raise SpecError.unknown("placement", name, SCORED)
+        scored_placement(name)
     if not placements or len(set(placements)) < len(placements):
         raise SpecError("placements", f"found {placements}; expected at least one, each once")
     if options.node_order not in NODE_ORDERS:

@@ -10,6 +10,7 @@ from windtunnel.errors import SpecError
 from windtunnel.placements import (
     checked_topology,
     is_scored,
+    label_of,
     resolve_placement,
     split_placement,
 )
@@ -104,7 +105,7 @@ def fly_rigid(
     if policy.tier == 3:  # noqa: PLR2004 - the tier's name
         settings["queueing"] = "policy"
     if not rules.as_pool and options.placement:
-        settings["placement"] = options.placement
+        settings["placement"] = label_of(options.placement)
     if flown.parameters:
         settings["parameters"] = dict(flown.parameters)
     if told.order_by:
@@ -161,7 +162,7 @@ def _rules(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: Fligh
     Raises:
         SpecError, TraceError: an option is wrong, or does not go with another.
     """
-    as_pool = cluster.is_pool or split_placement(options.placement)[0] == "pool"
+    as_pool = cluster.is_pool or split_placement(options.placement).name == "pool"
     topology = checked_topology(options.placement, cluster)
     devices = None if as_pool else _devices(table, cluster, options, topology)
     where = resolve_placement(

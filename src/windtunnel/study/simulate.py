@@ -39,7 +39,7 @@ def simulate(
     policy: str | Policy | Any = "fifo",
     *,
     queueing: str | None = None,
-    placement: str | None = None,
+    placement: str | Any | None = None,
     sharing: str | None = None,
     resources: str = "all",
     bind_types: Collection[str] | None = None,
@@ -76,8 +76,9 @@ def simulate(
         queueing: ``strict``, ``skip``, or backfilling: ``easy``, ``easy_sjbf``, ``conservative``;
             None = the policy's own default.
         placement: ``best_fit``, ``spread``, ``pool``, ``first_fit``, ``fgd`` ... with options as in
-            ``lowest_utilization:gang=fill`` (`windtunnel.placements.scored`); None = ``best_fit``,
-            on a pool ``pool``.
+            ``lowest_utilization:gang=fill`` (`windtunnel.placements.scored`), or a function
+            ``(node, request) -> number`` (`windtunnel.placements.asked`); None = ``best_fit``, on a
+            pool ``pool``.
         sharing: how jobs share the GPUs of a node: ``devices`` (whole GPUs, or a share of one; no
             shares of several put together) or ``pooled`` (a node's GPUs are one pool of
             thousandths); None = ``devices`` where anything needs them modelled: a job asks for part
