@@ -51,3 +51,12 @@ def interruptible() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def plugins_forgotten() -> Iterator[None]:
+    """Forget after the test what it registered: policies, placements, readers ..."""
+    from windtunnel.plugins import registrations_forgotten
+
+    with registrations_forgotten():
+        yield

@@ -7,14 +7,10 @@ import importlib
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 import windtunnel as wt
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 #: Seconds in which anything here is over, or hangs.
 LONG = 240
@@ -71,15 +67,6 @@ def test_a_run_on_the_reference_engine_needs_no_kernel_and_no_charts() -> None:
     assert found.stdout.strip() == "[]"
 
 
-@pytest.fixture
-def _policies_as_before() -> Iterator[None]:
-    """Examples may register a policy; it is forgotten after them."""
-    from windtunnel.plugins import registrations_forgotten
-
-    with registrations_forgotten():
-        yield
-
-
 def examples(name: str) -> list[doctest.DocTest]:
     if name == "windtunnel.lab.app":  # a notebook
         pytest.importorskip("marimo", reason="needs the extra 'lab' (make test-browser)")
@@ -87,7 +74,7 @@ def examples(name: str) -> list[doctest.DocTest]:
     return [test for test in found if test.examples]
 
 
-@pytest.mark.usefixtures("_policies_as_before")
+@pytest.mark.usefixtures("plugins_forgotten")
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_in_docstrings(name: str) -> None:
     for test in examples(name):

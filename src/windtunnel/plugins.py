@@ -23,6 +23,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -40,6 +41,10 @@ _distrusted: ContextVar[str] = ContextVar("_distrusted", default="")
 _CATALOGUES: list[Catalogue[Any]] = []
 
 
+class UntrustedNameError(SpecError):
+    """A file names code to run, and its reader has not said that it is trusted."""
+
+
 class Catalogue(Mapping[str, T], Generic[T]):
     """What there is of one kind, by name.
 
@@ -49,7 +54,7 @@ class Catalogue(Mapping[str, T], Generic[T]):
     Args:
         kind: what one of them is called in messages: ``policy``.
         plural: the rest of its entry-point group: ``policies``.
-        built_in: name -> what it stands for.
+        built_in: name -> what it stands for; or what returns this, called when it is needed first.
         made: turns what a module or a user gives (name, object) into one of the kind, and raises a
             `WindtunnelError` if it is none.
         aliases: other names of what is built in.
@@ -63,17 +68,21 @@ class Catalogue(Mapping[str, T], Generic[T]):
         self,
         kind: str,
         plural: str,
-        built_in: Mapping[str, T],
+        built_in: Mapping[str, T] | Callable[[], Mapping[str, T]],
         *,
         made: Callable[[str, Any], T],
         aliases: Mapping[str, str] | None = None,
     ) -> None:
         self.kind, self.group = kind, f"windtunnel.{plural}"
         self.aliases = dict(aliases or {})
-        self._built_in, self._made = built_in, made
+        self._given, self._made = built_in, made
         self._registered: dict[str, T] = {}
         self._loaded: dict[str, T] = {}
         _CATALOGUES.append(self)
+
+    @cached_property
+    def _built_in(self) -> Mapping[str, T]:
+        return self._given() if callable(self._given) else self._given
 
     def register(self, name: str, given: Any) -> T:
         """Let a name stand for something in this process; a second time replaces the first.
@@ -98,6 +107,11 @@ class Catalogue(Mapping[str, T], Generic[T]):
         if not name or any(mark in name for mark in ":=, "):
             marks = "expected one without ':', '=', ',' and spaces"
             raise SpecError(self.kind, f"found the name {quote(name)}; {marks}.")
+
+    @property
+    def registered(self) -> Mapping[str, T]:
+        """What was registered in this process."""
+        return self._registered
 
     def resolve(self, given: Any, name: str = "") -> T:
         """Return what an argument stands for: a name without parameters, or an object.
@@ -221,16 +235,16 @@ def imported(path: str, kind: str, known: Collection[str] = ()) -> Any:
         known: names that it may be a slip of.
 
     Raises:
-        SpecError: a file that may name no code names it; there is no such module or name in it; or
-            the module cannot be imported.
+        UntrustedNameError: a file that may name no code names it (`names_of_file`).
+        SpecError: there is no such module or name in it, or the module cannot be imported.
     """
     module_name, _, attribute = path.partition(":")
     source = _distrusted.get()
     if source:
-        raise SpecError(
+        raise UntrustedNameError(
             f"{source}: {kind}",
-            f"{quote(path)} is code, which a file may not name unless you trust it: give --trust "
-            f"(trust=True) if you do.{nearest(module_name, known)}",
+            f"{quote(path)} names code to run; a file may do so if you trust it: then give --trust "
+            f"(trust=True).{nearest(module_name, known)}",
         )
     here = str(Path.cwd())
     if here not in sys.path:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from windtunnel.plugins import registrations_forgotten
-from windtunnel.traces.readers import READERS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -18,10 +17,8 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    # A page may register policies and readers; the next one must not find them.
-    monkeypatch.setattr("windtunnel.traces.readers.READERS", READERS.copy())
     namespace: dict[str, object] = {"__name__": "page"}
-    with registrations_forgotten():
+    with registrations_forgotten():  # a page's policies are not for the next one to find
         for block in BLOCK.findall(page.read_text(encoding="utf-8")):
             exec(compile(block, str(page), "exec"), namespace)  # noqa: S102 - our own documentation
 

@@ -9,14 +9,15 @@ import pytest
 
 import windtunnel as wt
 from windtunnel.placements import PLACEMENTS, placement, split_placement
-from windtunnel.plugins import registrations_forgotten
 from windtunnel.testing import assert_outcomes_equal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from windtunnel.placements.asked import NodeRoom, Request
+
+pytestmark = pytest.mark.usefixtures("plugins_forgotten")
 
 ENGINES = ("compiled", "reference")
 JOBS: dict[str, list[Any]] = {
@@ -26,12 +27,6 @@ JOBS: dict[str, list[Any]] = {
     "estimate": [60, 60, 60, 60, 60, 90, 30, 60],
     "mem_gib": [10, 20, 30, 5, 60, 10, 50, 5],
 }
-
-
-@pytest.fixture(autouse=True)
-def _forgotten() -> Iterator[None]:
-    with registrations_forgotten():
-        yield
 
 
 def last(node: NodeRoom, request: Request) -> float:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import windtunnel as wt
-from windtunnel.plugins import registrations_forgotten
 from windtunnel.policies import POLICIES, resolve_policy
 from windtunnel.sim.contract import FunctionPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.usefixtures("plugins_forgotten")
 
 ENGINES = ("reference", "compiled")
 #: Policies of tier 3.
@@ -52,13 +52,6 @@ number = 7
 class Nothing(wt.Policy):
     name = "nothing"
 """
-
-
-@pytest.fixture(autouse=True)
-def _only_built_in() -> Iterator[None]:
-    """Registered policies are forgotten after each test."""
-    with registrations_forgotten():
-        yield
 
 
 @pytest.fixture

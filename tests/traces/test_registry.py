@@ -215,6 +215,7 @@ def test_a_file_of_unknown_kind_and_a_folder(tmp_path: Path) -> None:
     assert open_trace(str(path)).jobs.num_rows == 1
 
 
+@pytest.mark.usefixtures("plugins_forgotten")
 def test_a_site_reader_is_found_by_ending_sniff_and_name(tmp_path: Path) -> None:
     def mine(head: bytes) -> bool:
         return head.startswith(b"#mysite")
@@ -224,20 +225,17 @@ def test_a_site_reader_is_found_by_ending_sniff_and_name(tmp_path: Path) -> None
         """Read one job from a file's name."""
         return {"submit_time": [0.0], "duration": [len(path.name)], "num_gpus": [gpus]}
 
-    try:
-        for name in ("t.csv", "t.site"):
-            path = tmp_path / name
-            path.write_text("#mysite\n")
-            trace = open_trace(path, gpus=4)
-            assert isinstance(trace, Trace)
-            assert trace.jobs["num_gpus"].to_pylist() == [4.0]
-            assert trace.metadata.rows_read == 1
-        path.write_text("job_id\n")
-        assert open_trace(path, format="mysite").name == "t.site"
-        with pytest.raises(SchemaError, match=r"num_gpus"):
-            open_trace(path, format="mysite", gpus=-1)
-    finally:
-        del READERS["mysite"]
+    for name in ("t.csv", "t.site"):
+        path = tmp_path / name
+        path.write_text("#mysite\n")
+        trace = open_trace(path, gpus=4)
+        assert isinstance(trace, Trace)
+        assert trace.jobs["num_gpus"].to_pylist() == [4.0]
+        assert trace.metadata.rows_read == 1
+    path.write_text("job_id\n")
+    assert open_trace(path, format="mysite").name == "t.site"
+    with pytest.raises(SchemaError, match=r"num_gpus"):
+        open_trace(path, format="mysite", gpus=-1)
 
 
 @pytest.mark.data

@@ -169,7 +169,7 @@ def cluster_for(trace: Trace, chosen: ClusterSpec | None) -> tuple[ClusterSpec, 
     Raises:
         SpecError: neither the user nor the trace names one.
     """
-    from windtunnel.cluster.presets import PRESETS
+    from windtunnel.cluster.presets import SITES
     from windtunnel.errors import SpecError, quote
 
     if chosen is not None:
@@ -182,7 +182,7 @@ def cluster_for(trace: Trace, chosen: ClusterSpec | None) -> tuple[ClusterSpec, 
         "--cluster",
         f"the trace {quote(trace.name)} does not say on what cluster it ran; give one: "
         f"--cluster 64x8:A100 (nodes x GPUs : type), pool:512, FILE.toml or one of "
-        f"{', '.join(sorted(PRESETS))}.",
+        f"{', '.join(sorted(SITES))}.",
     )
 
 

@@ -43,6 +43,11 @@ def crew_options(command: Command) -> Command:
             help="processes of this machine; ray: the cluster RAY_ADDRESS names, else this "
             "machine; ray://HOST:PORT: a Ray cluster.",
         ),
+        click.option(
+            "--trust",
+            is_flag=True,
+            help="STUDY.toml may name code (package.module:name), which is then run.",
+        ),
         click.argument("file", metavar="STUDY.toml", type=click.Path(path_type=Path)),
     ):
         command = add(command)
@@ -54,7 +59,14 @@ def crew_options(command: Command) -> Command:
 @click.option("--retry-failed", is_flag=True, help="Fly runs again that gave an error before.")
 @output_options
 def run(
-    *, file: Path, out: Path | None, on: str, workers: int | None, retry_failed: bool, as_json: bool
+    *,
+    file: Path,
+    out: Path | None,
+    on: str,
+    workers: int | None,
+    trust: bool,
+    retry_failed: bool,
+    as_json: bool,
 ) -> None:
     """Fly every run of STUDY.toml that the folder of results does not hold yet.
 
@@ -62,11 +74,15 @@ def run(
     are the same, byte for byte. A run that gives an error is kept with it and stops no other.
     """
     from windtunnel.cli.screen import shows_progress
+    from windtunnel.plugins import names_of_file
     from windtunnel.study.grid import Study, run_study
 
-    study = Study.from_toml(file)
+    study = Study.from_toml(file, trust=trust)
     folder = folder_of(file, out)
-    with flights("Flying", show=shows_progress(as_json=as_json)) as (on_start, on_done):
+    with (
+        names_of_file(file, trust=trust),
+        flights("Flying", show=shows_progress(as_json=as_json)) as (on_start, on_done),
+    ):
         results = run_study(
             study,
             folder,
@@ -77,6 +93,7 @@ def run(
             on_done=on_done,
         )
     words = ["windtunnel", "study", "run", str(file), "--out", str(folder)]
+    words += ["--trust"] if trust else []
     if as_json:
         from windtunnel.cli.machine import print_json
 

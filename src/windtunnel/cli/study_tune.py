@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 @click.command(short_help="Search the parameters of a policy that make a metric best.")
 @crew_options
 @output_options
-def tune(*, file: Path, out: Path | None, on: str, workers: int | None, as_json: bool) -> None:
+def tune(
+    *, file: Path, out: Path | None, on: str, workers: int | None, trust: bool, as_json: bool
+) -> None:
     """Search the parameters that [search] of STUDY.toml describes.
 
     Every setting is flown under all conditions and seeds of the study. The best is the one with the
@@ -29,16 +31,21 @@ def tune(*, file: Path, out: Path | None, on: str, workers: int | None, as_json:
     """
     from windtunnel.cli.screen import shows_progress
     from windtunnel.cli.study_run import flights, folder_of
+    from windtunnel.plugins import names_of_file
     from windtunnel.study.grid import Study
     from windtunnel.study.grid.search import search_study
 
-    study = Study.from_toml(file)
+    study = Study.from_toml(file, trust=trust)
     folder = folder_of(file, out)
-    with flights("Searching", show=shows_progress(as_json=as_json)) as (on_start, on_done):
+    with (
+        names_of_file(file, trust=trust),
+        flights("Searching", show=shows_progress(as_json=as_json)) as (on_start, on_done),
+    ):
         found = search_study(
             study, folder, on=on, workers=workers, on_start=on_start, on_done=on_done
         )
-    command = shlex.join(["windtunnel", "study", "tune", str(file), "--out", str(folder)])
+    words = ["windtunnel", "study", "tune", str(file), "--out", str(folder)]
+    command = shlex.join([*words, *(["--trust"] if trust else [])])
     if as_json:
         from windtunnel.cli.machine import print_json
 

@@ -25,7 +25,7 @@ def traces(*, as_json: bool) -> None:
     """List the traces that have a name, the formats that are read, and the published clusters."""
     # Importing the module registers the readers.
     import windtunnel.traces.open  # noqa: F401
-    from windtunnel.cluster.presets import PRESETS
+    from windtunnel.cluster.presets import SITES
     from windtunnel.traces.readers import READERS
     from windtunnel.traces.registry import list_traces
 
@@ -40,7 +40,7 @@ def traces(*, as_json: bool) -> None:
         ],
         "clusters": [
             {"name": name, "num_gpus": spec.num_gpus, "description": spec.describe()}
-            for name, spec in PRESETS.items()
+            for name, spec in SITES.items()
         ],
     }
     if as_json:

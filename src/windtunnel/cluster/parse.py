@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from windtunnel.cluster.presets import PRESETS, preset
+from windtunnel.cluster.presets import SITES
 from windtunnel.cluster.spec import ClusterSpec, NodeType
 from windtunnel.errors import SpecError, nearest, quote
 
@@ -16,6 +16,8 @@ _POOL = re.compile(r"pool:(?P<gpus>\d+)(?::(?P<type>[\w.+-]+))?")
 _TYPED = re.compile(r"(?P<type>[A-Za-z][\w.+-]*):(?:(?P<nodes>\d+)x)?(?P<gpus>\d+)")
 #: ``pai/6``: a sixth of a preset.
 _PART = re.compile(r"(?P<name>[\w-]+)/(?P<divisor>\d+)")
+#: ``package.module:name``.
+_IMPORT = re.compile(r"(?!pool:)[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
 def parse_cluster(text: str) -> ClusterSpec:
@@ -24,7 +26,8 @@ def parse_cluster(text: str) -> ClusterSpec:
     Args:
         text: ``64x8:A100`` (several joined by commas), ``pool:512[:TYPE]``, GPUs by type
             (``v100:8,p100:16``: one big node each; ``v100:2x4``), a ``.toml`` file, a preset's
-            name, or a part of one: ``pai/6`` has a sixth of the nodes of each type.
+            name, or a part of one: ``pai/6`` has a sixth of the nodes of each type; or a site as in
+            `windtunnel.plugins`.
 
     Raises:
         SpecError: none of these; says what is accepted.
@@ -51,13 +54,15 @@ def parse_cluster(text: str) -> ClusterSpec:
         return ClusterSpec(nodes, text)
     if text.endswith(".toml"):
         return ClusterSpec.from_toml(text)
-    if text.lower() in PRESETS:
-        return preset(text)
     part = _PART.fullmatch(text)
-    if part is not None and part["name"].lower() in PRESETS:
-        return preset(part["name"]).part(int(part["divisor"]))
+    name = SITES.spelt(text if part is None else part["name"])
+    if name is not None:
+        return SITES[name] if part is None else SITES[name].part(int(part["divisor"]))
+    if _IMPORT.fullmatch(text):
+        return SITES.resolve(text)
     raise SpecError(
         "cluster",
         f"found {quote(text)}; expected NODESxGPUS[:TYPE][,...], pool:GPUS, TYPE:GPUS[,...], "
-        f"a .toml file, or one of {', '.join(sorted(PRESETS))}.{nearest(text, PRESETS)}",
+        f"a .toml file, package.module:name, or one of {', '.join(sorted(SITES))}."
+        f"{nearest(text, SITES)}",
     )

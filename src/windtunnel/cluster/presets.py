@@ -14,8 +14,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from windtunnel.cluster.spec import ClusterSpec, NodeType
-from windtunnel.errors import SpecError
+from windtunnel.errors import SpecError, quote
+from windtunnel.plugins import Catalogue
 
 _MIB = 1.0 / 1024.0
 
@@ -67,6 +70,23 @@ PRESETS: dict[str, ClusterSpec] = {
         for name, nodes in _HELIOS_NODES.items()
     },
 }
+
+
+def as_cluster(name: str, given: Any) -> ClusterSpec:
+    """Return the cluster that an object is: a `ClusterSpec`, or a function that returns one.
+
+    Raises:
+        SpecError: it is none.
+    """
+    found = given() if callable(given) and not isinstance(given, type) else given
+    if not isinstance(found, ClusterSpec):
+        expected = "expected a ClusterSpec, or a function without arguments that returns one"
+        raise SpecError(f"cluster {name}".rstrip(), f"found {quote(found)}; {expected}.")
+    return found
+
+
+#: The clusters by name, as in `windtunnel.plugins`.
+SITES: Catalogue[ClusterSpec] = Catalogue("cluster", "sites", PRESETS, made=as_cluster)
 
 
 def preset(name: str) -> ClusterSpec:

@@ -2,7 +2,7 @@
 
 from windtunnel.predictors.along import predict_along, with_predictions
 from windtunnel.predictors.backtest import Backtest, backtest
-from windtunnel.predictors.catalogue import PREDICTORS, resolve_predictor
+from windtunnel.predictors.catalogue import PREDICTORS, predictor, resolve_predictor
 from windtunnel.predictors.convention import SOURCES, Predicted, Predictor
 from windtunnel.predictors.knowledge import KNOWN_AFTER
 from windtunnel.predictors.online import OnlinePredictor
@@ -17,6 +17,7 @@ __all__ = [
     "Predictor",
     "backtest",
     "predict_along",
+    "predictor",
     "resolve_predictor",
     "with_predictions",
 ]

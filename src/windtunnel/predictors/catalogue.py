@@ -8,7 +8,7 @@ first parameter says what is predicted from, its name may be left out: ``mean:us
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from windtunnel.errors import SpecError
 from windtunnel.plugins import Catalogue, parameters
@@ -19,6 +19,9 @@ from windtunnel.predictors.quantile_trees import QuantileTrees
 from windtunnel.predictors.recalling import Recalling
 from windtunnel.predictors.rolling import CellMean, QssfRolling, Rolling, Sjg, Sjgg, Sju
 from windtunnel.predictors.trees import Cart, Gbdt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def as_predictor(name: str, given: Any) -> type[Predictor] | Predictor:  # noqa: ARG001 - the name is its own
@@ -52,6 +55,37 @@ PREDICTORS: Catalogue[type[Predictor] | Predictor] = Catalogue(
     },
     made=as_predictor,
 )
+_Kind = TypeVar("_Kind")
+
+
+def predictor(name: str) -> Callable[[_Kind], _Kind]:
+    """Register the decorated class as the predictor ``name``.
+
+    The class has ``fit(jobs, durations)`` and ``predict(jobs)``, as a scikit-learn estimator has:
+    tables of the columns known at submission, and seconds. Or it is one of
+    `windtunnel.predictors.Fitted`, `Recalling`.
+
+    Args:
+        name: what users type; a second registration replaces the first.
+
+    Raises:
+        SpecError: the name is a built-in predictor's.
+
+    >>> @predictor("hour-example")
+    ... class Hour:
+    ...     def fit(self, jobs, durations): ...
+    ...     def predict(self, jobs):
+    ...         return [3600.0] * len(jobs)
+    """
+    PREDICTORS.check_name(name)
+
+    def register(kind: _Kind) -> _Kind:
+        PREDICTORS.register(name, kind)
+        return kind
+
+    return register
+
+
 _WORDS: dict[str, Any] = {"none": None, "yes": True, "true": True, "no": False, "false": False}
 
 

@@ -227,9 +227,9 @@ def _rejecting(problem: Problem, room: Elastic, models: Mapping[str, Any] | None
 
 
 def _published() -> Mapping[str, Any]:
-    from windtunnel.throughput.morphling_models import training_models
+    from windtunnel.throughput.morphling_models import THROUGHPUTS
 
-    return training_models()
+    return THROUGHPUTS
 
 
 class _Maker:

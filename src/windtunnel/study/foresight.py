@@ -187,4 +187,5 @@ class Foresight:
 
 
 def _names_predictor(text: str) -> bool:
-    return text.split(":", maxsplit=1)[0].strip().lower() in PREDICTORS
+    first, colon, _ = text.partition(":")
+    return PREDICTORS.spelt(first.strip()) is not None or bool(colon)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 from importlib import resources
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from windtunnel.errors import SpecError
+from windtunnel.errors import SpecError, quote
+from windtunnel.plugins import Catalogue
 from windtunnel.throughput.analytic import Bandwidths, Parameters
 from windtunnel.throughput.options import parse_placement
 from windtunnel.throughput.plans import Plan
@@ -18,7 +19,7 @@ from windtunnel.throughput.tables import MeasuredTable, Measurement
 from windtunnel.throughput.training import StoredRecord, TrainingModel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 _SEVEN = tuple[float, float, float, float, float, float, float]
 _TIMES = dict[str, dict[str, float]]
@@ -87,16 +88,54 @@ def training_models() -> Mapping[str, TrainingModel]:
     return MappingProxyType({r.name: _model(r, facts) for r in facts.models})
 
 
+def as_model(name: str, given: Any) -> TrainingModel:
+    """Return the model that an object is: a `TrainingModel`, or a function that returns one.
+
+    Raises:
+        SpecError: it is none.
+    """
+    found = given() if callable(given) and not isinstance(given, type) else given
+    if not isinstance(found, TrainingModel):
+        expected = "expected a TrainingModel, or a function without arguments that returns one"
+        raise SpecError(f"model {name}".rstrip(), f"found {quote(found)}; {expected}.")
+    return found
+
+
+#: Throughput models by name, as in `windtunnel.plugins`.
+THROUGHPUTS: Catalogue[TrainingModel] = Catalogue(
+    "model", "throughputs", training_models, made=as_model
+)
+
+
 def training_model(name: str) -> TrainingModel:
     """Return the model of this name.
 
     Raises:
         SpecError: there is none; the nearest is suggested.
     """
-    models = training_models()
-    if name not in models:
-        raise SpecError.unknown("model", name, models)
-    return models[name]
+    return THROUGHPUTS.resolve(name)
+
+
+def throughput_model(
+    name: str,
+) -> Callable[[Callable[[], TrainingModel]], Callable[[], TrainingModel]]:
+    """Register what the decorated function returns as the throughput model ``name``.
+
+    Jobs of elastic runs whose ``template`` has the name run as fast as it says.
+
+    Args:
+        name: of the model; a second registration replaces the first.
+
+    Raises:
+        SpecError: the name is a published model's, or the function returns no `TrainingModel`.
+    """
+    THROUGHPUTS.check_name(name)
+
+    def register(function: Callable[[], TrainingModel]) -> Callable[[], TrainingModel]:
+        THROUGHPUTS.register(name, function)
+        return function
+
+    return register
 
 
 def _model(record: _Record, facts: _Facts) -> TrainingModel:

@@ -3,7 +3,8 @@
 A reader is a function ``read(path, **options) -> Trace`` under a name. It says which endings its
 files have and, where several formats share one, gives ``sniff``: a function of a file's first
 bytes. One whose trace is a folder of files gives ``sniff_folder``, a function of the names in it.
-A site's own reader registers in the same way::
+A site's own reader registers in the same way, and is found as every plug-in is
+(`windtunnel.plugins`)::
 
     @wt.reader("mysite", extensions=(".log",))
     def read(path): ...
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import SpecError, TraceError, quote
+from windtunnel.plugins import Catalogue
 from windtunnel.traces.parquet import MAGIC, header_of
 
 if TYPE_CHECKING:
@@ -45,8 +47,23 @@ class Reader:
     sniff_folder: Callable[[frozenset[str]], bool] | None = None
 
 
-#: Every registered reader by name.
-READERS: dict[str, Reader] = {}
+def as_reader(name: str, given: Any) -> Reader:
+    """Return the reader that an object is: a `Reader`, or a function that reads, decorated or not.
+
+    Raises:
+        SpecError: it is none.
+    """
+    if isinstance(given, Reader):
+        return given
+    if not callable(given):
+        raise SpecError("format", f"found {quote(given)}; expected a name or a function of a path.")
+    own = next((r for r in READERS.registered.values() if r.read is given), None)
+    return own or Reader(name or getattr(given, "__name__", "reader"), given)
+
+
+_BUILT_IN: dict[str, Reader] = {}
+#: Every reader by name; the built-in ones are there once `windtunnel.traces.open` is imported.
+READERS: Catalogue[Reader] = Catalogue("format", "readers", _BUILT_IN, made=as_reader)
 
 
 def reader(
@@ -59,7 +76,8 @@ def reader(
     """Register the decorated function as the reader ``name``.
 
     Args:
-        name: what users pass as ``format=``; a second registration replaces the first.
+        name: what users pass as ``format=``; a second registration replaces the first, except
+            that of a built-in one.
         extensions: endings of its files, such as ``(".swf",)``; ``.gz`` behind them is implied.
         sniff: recognises the format by a file's first 4,096 bytes.
         sniff_folder: recognises a folder by the names in it, for a trace of several files.
@@ -67,26 +85,31 @@ def reader(
     >>> @reader("nothing")
     ... def read(path):
     ...     return {"submit_time": [0], "duration": [1], "num_gpus": [1]}
-    >>> READERS.pop("nothing").name
+    >>> READERS["nothing"].name
     'nothing'
+
+    Raises:
+        SpecError: the name is a built-in reader's.
     """
 
     def register(read: Callable[..., Any]) -> Callable[..., Any]:
-        READERS[name] = Reader(name, read, tuple(extensions), sniff, sniff_folder)
+        made = Reader(name, read, tuple(extensions), sniff, sniff_folder)
+        if read.__module__.startswith("windtunnel."):
+            _BUILT_IN[name] = made
+        else:
+            READERS.register(name, made)
         return read
 
     return register
 
 
 def reader_named(name: str) -> Reader:
-    """Return a reader by name.
+    """Return a reader by name, or by ``package.module:name``.
 
     Raises:
         SpecError: there is no such reader; the nearest name is suggested.
     """
-    if name not in READERS:
-        raise SpecError.unknown("format", name, READERS)
-    return READERS[name]
+    return READERS.resolve(name)
 
 
 def reader_for(path: Path, head: bytes) -> Reader:

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from windtunnel.errors import SpecError
 from windtunnel.study.flight_options import FlightOptions
+from windtunnel.study.grid.trust import refuse_code
 from windtunnel.toml_file import read_toml
 from windtunnel.traces.trace_name import TraceName
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 #: The word for a trace's own cluster.
 OWN = "own"
@@ -207,14 +211,21 @@ class Study(_Entry, frozen=True):
             _each_once(f"$.parameters.{name}", values)
 
     @classmethod
-    def from_toml(cls, path: str | Path) -> Study:
+    def from_toml(cls, path: str | Path, *, trust: bool = False) -> Study:
         """Read a study; paths in it are relative to its folder.
 
+        Args:
+            path: the file.
+            trust: it may name code to run (``package.module:name``).
+
         Raises:
+            UntrustedNameError: it names code, and is not trusted.
             SpecError: the file is missing, not TOML, or breaks the rules; names the key, and the
                 nearest known one where it is unknown.
         """
         study = cls.from_mapping(read_toml(path), source=str(path))
+        if not trust:
+            refuse_code(study.named(), study.values(), str(path))
         return study.located(Path(path).parent)
 
     @classmethod
@@ -273,6 +284,29 @@ class Study(_Entry, frozen=True):
         return msgspec.structs.replace(
             self, traces=traces, clusters=clusters, energy=energy, options=options
         )
+
+    def values(self) -> dict[str, tuple[Any, ...]]:
+        """Return what each parameter may be; of a search's numbers, one."""
+        space = {} if self.search is None else self.search.space
+        spans = {name: (v.low,) if isinstance(v, Span) else v for name, v in space.items()}
+        return {
+            name: (*self.parameters.get(name, ()), *spans.get(name, ()))
+            for name in {**self.parameters, **spans}
+        }
+
+    def named(self) -> Iterator[tuple[str, str]]:
+        """Yield what the study names that may be a plug-in: what it is, and the text."""
+        for entry in self.policy_entries():
+            yield "policy", entry.policy
+            yield "placement", entry.placement or ""
+            yield "estimates", entry.estimates or ""
+        if self.search is not None:
+            yield "policy", self.search.policy or ""
+        yield from (("placement", text) for text in self.placements)
+        yield from (("cluster", text) for text in self.clusters)
+        given = {**{k: (v,) for k, v in self.options.items()}, **self.values()}
+        for name, texts in given.items():
+            yield from ((name, text) for text in texts if isinstance(text, str))
 
     def trace_entries(self) -> list[TraceEntry]:
         """Return the traces, plain words as entries."""
