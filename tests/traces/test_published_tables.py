@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from windtunnel.errors import WindtunnelError
 from windtunnel.traces import open_trace
-from windtunnel.traces.fields import header_has
+from windtunnel.traces.header import header_has
 
 if TYPE_CHECKING:
     from pathlib import Path

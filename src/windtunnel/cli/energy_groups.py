@@ -134,7 +134,7 @@ def _table(
         synthetic_groups,
     )
     from windtunnel.errors import SpecError
-    from windtunnel.traces.fields import header_has
+    from windtunnel.traces.header import header_has
     from windtunnel.traces.source import read_head
 
     head = read_head(trace)

@@ -15,7 +15,7 @@ from windtunnel.telemetry.ipmi import Ipmi
 from windtunnel.telemetry.philly_util import CPU, GPU, MEM, PhillyUtil
 from windtunnel.telemetry.prometheus_json import PrometheusJson
 from windtunnel.telemetry.stream import Telemetry
-from windtunnel.traces.fields import header_has
+from windtunnel.traces.header import header_has
 from windtunnel.traces.readers import check_options
 from windtunnel.traces.source import read_head
 

@@ -6,6 +6,7 @@ is taken as one GPU.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -16,18 +17,19 @@ import pyarrow.compute as pc
 from windtunnel.cluster.spec import ClusterSpec
 from windtunnel.companions import HOLDING_COLUMNS, companion
 from windtunnel.errors import SpecError, TraceError, nearest, quote
-from windtunnel.schema import conform_rows
-from windtunnel.traces.fields import header_has, numbers_if_there, states, words_if_there
+from windtunnel.traces.header import header_has
 from windtunnel.traces.interval_set import MAX_RESOURCES, count_of, parse_intervals
+from windtunnel.traces.job_trace import job_trace
 from windtunnel.traces.json_text import json_value
-from windtunnel.traces.order import by_submission
+from windtunnel.traces.layout import Layout, Rows, number, seconds, text, words
 from windtunnel.traces.readers import reader
 from windtunnel.traces.source import read_bytes, said, short_name, source_name
-from windtunnel.traces.tabular import TextTable, parse_text
-from windtunnel.traces.trace import Trace, TraceMetadata
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from windtunnel.traces.tabular import TextTable
+    from windtunnel.traces.trace import Trace
 
 #: Batsim's word for how a job ended -> ours.
 FINAL_STATES = {
@@ -46,11 +48,25 @@ _ONE_GPU = "A resource of Batsim is taken as one GPU."
 _SHOWN = 5
 #: Holdings are one row a job and resource; beyond this many they are left out, which is told.
 _MAX_HOLDINGS = 20_000_000
-_READ = frozenset(
-    {"job_id", "workload_name", "profile", "submission_time", "requested_number_of_resources"}
-    | {"requested_time", "success", "final_state", "starting_time", "execution_time"}
-    | {"finish_time", "allocated_resources", "consumed_energy", "metadata"}
-    | {"waiting_time", "turnaround_time", "stretch"}
+_RESULTS = Layout(
+    "batsim",
+    columns={
+        "job_id": text("job_id"),
+        "submit_time": seconds("submission_time"),
+        "start_time": seconds("starting_time"),
+        "end_time": seconds("finish_time"),
+        "duration": seconds("execution_time"),
+        "estimate": seconds("requested_time", unknown=-1).optional,
+        "num_gpus": number("requested_number_of_resources", "resources"),
+        "status": words("final_state", FINAL_STATES).optional,
+        "profile": text("profile").optional,
+        "workload_name": text("workload_name").optional,
+        "final_state": text("final_state").optional,
+        "allocated_resources": text("allocated_resources").optional,
+        "consumed_energy": number("consumed_energy", "joules", unknown=-1).optional,
+        "metadata": text("metadata").optional,
+    },
+    ignored=("success", "waiting_time", "turnaround_time", "stretch"),
 )
 
 
@@ -82,30 +98,20 @@ def read_batsim(path: str | Path, *, bad_rows: str = "raise") -> Trace:
         TraceError: neither of the two; names line and column, or the path in the JSON.
         SchemaError: rules of the schema are broken; rows of a workload are jobs of its list.
     """
-    file = source_name(path)
+    source_name(path)
     data = read_bytes(path)
     if data.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"[")):
         return _workload(data, path, bad_rows)
-    text = parse_text(data, file)
-    columns, notes = _results(text)
-    table, lines, moved = by_submission(pa.table(columns), text.lines)
-    jobs, dropped = conform_rows(table, bad_rows=bad_rows, source=file, lines=lines)
-    unread = [quote(name) for name in text.table.column_names if name not in _READ]
-    if unread:
-        notes.append(f"Columns of the file that were not read: {', '.join(unread)}.")
-    if moved:
-        notes.append("Rows were sorted by submission, ties in the file's order.")
-    holdings = _holdings(jobs)
-    if holdings is None and (pc.sum(jobs["num_gpus"]).as_py() or 0) > _MAX_HOLDINGS:
-        notes.append(f"More than {_MAX_HOLDINGS:,} allocated resources: no table of holdings.")
-    about = TraceMetadata(
-        name=short_name(path),
-        source=file,
-        rows_read=text.num_rows,
-        dropped=dropped,
-        notes=(_ONE_GPU, *notes),
-    )
-    return Trace(jobs, about, holdings=holdings)
+    rows = _RESULTS.rows(path, data=data)
+    rows.note(_ONE_GPU)
+    _results(rows)
+    trace = rows.trace(bad_rows)
+    holdings = _holdings(trace.jobs)
+    if holdings is None and (pc.sum(trace.jobs["num_gpus"]).as_py() or 0) > _MAX_HOLDINGS:
+        much = f"More than {_MAX_HOLDINGS:,} allocated resources: no table of holdings."
+        about = replace(trace.metadata, notes=(*trace.metadata.notes, much))
+        return replace(trace, metadata=about)
+    return replace(trace, holdings=holdings)
 
 
 #: A number of resources that can be counted; that it may not be negative is the schema's rule.
@@ -158,24 +164,15 @@ def _workload(data: bytes, path: str | Path, bad_rows: str) -> Trace:
         "num_gpus": pa.array([float(job.res) for job in workload.jobs], pa.float64()),
         "profile": pa.array([str(job.profile) for job in workload.jobs]),
     }
-    rows = range(1, len(workload.jobs) + 1)
-    table, lines, moved = by_submission(pa.table(columns), rows)
-    source = f"{file} (rows are jobs of the list)"
-    jobs, dropped = conform_rows(table, bad_rows=bad_rows, source=source, lines=lines)
-    notes = [_ONE_GPU, *_workload_notes(workload, delays), *_unread(plain["jobs"])]
-    if moved:
-        notes.append("Jobs were sorted by submission, ties in the file's order.")
     cluster, doubts = _platform(workload.nb_res, short_name(path))
-    return Trace(
-        jobs,
-        TraceMetadata(
-            name=short_name(path),
-            source=file,
-            rows_read=len(workload.jobs),
-            dropped=dropped,
-            notes=(*notes, *doubts),
-        ),
-        cluster=cluster,
+    return job_trace(
+        path,
+        columns,
+        range(1, len(workload.jobs) + 1),
+        bad_rows=bad_rows,
+        notes=(_ONE_GPU, *_workload_notes(workload, delays), *_unread(plain["jobs"]), *doubts),
+        counted="rows are jobs of the list",
+        beside={"cluster": cluster},
     )
 
 
@@ -247,65 +244,27 @@ def _platform(resources: int | None, name: str) -> tuple[ClusterSpec | None, tup
         return None, (f"nb_res {resources:,} is not a number of resources: cluster unknown.",)
 
 
-def _results(text: TextTable) -> tuple[dict[str, Any], list[str]]:
-    """Return the schema's columns of a ``jobs.csv`` and what to tell about them.
+def _results(rows: Rows) -> None:
+    """Work out what the columns of a ``jobs.csv`` do not say alone.
 
     Raises:
-        TraceError: a column is missing, or a cell is not what it should be.
+        TraceError: a cell is not what it should be.
     """
-    seconds = "a number of seconds"
-    requested = text.floats("requested_number_of_resources", what="a number of resources")
-    sets = words_if_there(text, "allocated_resources")
-    counts = _counted(text, sets)
-    limit = numbers_if_there(text, "requested_time", what=seconds)
-    status, notes = (
-        states(text, "final_state", FINAL_STATES)
-        if "final_state" in text.table.column_names
-        else _successes(text)
-    )
-    differing = int(pc.sum(pc.not_equal(counts, requested)).as_py() or 0)
-    workloads = words_if_there(text, "workload_name")
-    columns = {
-        "job_id": _ids(text, workloads),
-        "submit_time": text.floats("submission_time", what=seconds),
-        "start_time": text.floats("starting_time", what=seconds),
-        "end_time": text.floats("finish_time", what=seconds),
-        "duration": text.floats("execution_time", what=seconds),
-        "estimate": pc.if_else(pc.equal(limit, -1), pa.scalar(None, pa.float64()), limit),
-        "num_gpus": pc.coalesce(counts, requested),
-        "status": status,
-        "profile": words_if_there(text, "profile"),
-        "workload_name": workloads,
-        "final_state": words_if_there(text, "final_state"),
-        "allocated_resources": sets,
-        "consumed_energy": _energy(text),
-        "metadata": words_if_there(text, "metadata"),
-    }
-    told = list(notes)
-    if differing:
-        told.append(
+    if not rows.text.has("final_state"):  # as before version 2 of Batsim
+        succeeded = words("success", {"1": "completed", "0": "failed"})
+        rows["status"] = rows.cells("status", succeeded)
+    counts = _counted(rows.text, rows.get("allocated_resources"))
+    if differing := rows.differing(counts, "num_gpus"):
+        rows.note(
             f"Jobs that were allocated another number of resources than they requested: "
             f"{differing:,} (num_gpus is the allocated)."
         )
-    return columns, told
-
-
-def _ids(text: TextTable, workloads: Any) -> Any:
-    """Return the ids; behind their workload's name, as in Batsim, where there are several."""
-    ids = text.text("job_id")
-    if pc.count_distinct(workloads, mode="all").as_py() < 2:  # noqa: PLR2004 - several
-        return ids
-    return pc.if_else(pc.is_valid(workloads), pc.binary_join_element_wise(workloads, ids, "!"), ids)
-
-
-def _successes(text: TextTable) -> tuple[Any, tuple[str, ...]]:
-    """Return the status where the file has no final states, as before version 2 of Batsim."""
-    return states(text, "success", {"1": "completed", "0": "failed"})
-
-
-def _energy(text: TextTable) -> Any:
-    energy = numbers_if_there(text, "consumed_energy", what="a number of joules")
-    return pc.if_else(pc.equal(energy, -1), pa.scalar(None, pa.float64()), energy)
+    rows["num_gpus"] = pc.coalesce(counts, rows["num_gpus"])
+    workloads, ids = rows.get("workload_name"), rows["job_id"]
+    if workloads is not None and pc.count_distinct(workloads, mode="all").as_py() > 1:
+        # Ids stand behind their workload's name, as in Batsim, where there are several.
+        named = pc.binary_join_element_wise(workloads, ids, "!")
+        rows["job_id"] = pc.if_else(pc.is_valid(workloads), named, ids)
 
 
 def _counted(text: TextTable, sets: Any) -> pa.Array:
@@ -316,7 +275,7 @@ def _counted(text: TextTable, sets: Any) -> pa.Array:
     """
     known: dict[str, int] = {}
     counts: list[int | None] = []
-    for row, cell in enumerate(sets.to_pylist()):
+    for row, cell in enumerate([None] * text.num_rows if sets is None else sets.to_pylist()):
         if cell is None or not cell.strip():
             counts.append(None)
             continue
@@ -338,6 +297,8 @@ def _counted(text: TextTable, sets: Any) -> pa.Array:
 def _holdings(jobs: pa.Table) -> pa.Table | None:
     """Return which job had which resource when, None where nothing is told or far too much."""
     names = ("allocated_resources", "job_id", "start_time", "end_time")
+    if names[0] not in jobs.column_names:
+        return None
     known = [
         (parse_intervals(cell), job, start, end)
         for cell, job, start, end in zip(*(jobs[n].to_pylist() for n in names), strict=True)

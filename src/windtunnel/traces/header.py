@@ -100,3 +100,18 @@ def not_utf8(data: bytes, file: str, before: int, error: UnicodeDecodeError) -> 
         value=data[max(line_start, error.start - 20) : error.start + 20],
         hint=f"Byte 0x{data[error.start]:02x} is not UTF-8: save the file as UTF-8.",
     )
+
+
+def header_has(head: bytes, *names: str, without: tuple[str, ...] = ()) -> bool:
+    r"""Return whether a file's first line, as CSV, names all of ``names``, none of ``without``.
+
+    >>> header_has(b"job_id,user\n1,u", "user"), header_has(b"a,b\n", "a", without=("b",))
+    (True, False)
+    """
+    line = head.removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")[0]
+    try:
+        row = next(csv.reader([line.decode().strip()]), [])
+    except (UnicodeDecodeError, csv.Error):
+        return False
+    found = {name.strip() for name in row}
+    return found.issuperset(names) and not found.intersection(without)

@@ -9,8 +9,9 @@ OpenDC itself (atlarge-research/opendc, opendc-trace-api, formats/workload).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,15 +19,15 @@ import pyarrow.compute as pc
 
 from windtunnel.companions import TASK_COLUMNS, companion
 from windtunnel.errors import TraceError, quote
-from windtunnel.schema import conform_rows
-from windtunnel.traces.fields import header_has
+from windtunnel.traces.header import header_has
+from windtunnel.traces.job_trace import job_trace
 from windtunnel.traces.native import read_native
 from windtunnel.traces.opendc_table import MillisTable, open_table
-from windtunnel.traces.order import by_submission
 from windtunnel.traces.readers import reader
-from windtunnel.traces.source import STDIN, short_name, source_name
-from windtunnel.traces.trace import Trace, TraceMetadata
-from windtunnel.traces.wallclock import named_epoch
+from windtunnel.traces.source import STDIN
+
+if TYPE_CHECKING:
+    from windtunnel.traces.trace import Trace
 
 #: Our name of a column -> the names under which OpenDC has had it.
 _TASKS = {
@@ -102,7 +103,6 @@ def read_opendc(
         SchemaError: rules of the schema are broken.
     """
     tasks_path = _tasks_file(path)
-    file = source_name(tasks_path)
     tasks = open_table(tasks_path, _TASKS)
     if "submit_time" in tasks.names and not tasks.has("submission_time"):
         ours: Trace = read_native(tasks_path, bad_rows=bad_rows)
@@ -117,23 +117,10 @@ def read_opendc(
         notes += told
     if tasks.unread:
         notes.append(f"Columns that were not read: {', '.join(map(quote, tasks.unread))}.")
-    table, lines, moved = by_submission(pa.table(columns), tasks.lines)
-    if moved:
-        notes.append("Tasks were sorted by submission, ties in the file's order.")
-    jobs, dropped = conform_rows(table, bad_rows=bad_rows, source=file, lines=lines)
-    return Trace(
-        jobs,
-        TraceMetadata(
-            name=short_name(tasks_path),
-            source=file,
-            epoch=named_epoch(file, epoch),
-            zone="UTC",
-            rows_read=tasks.num_rows,
-            dropped=dropped,
-            notes=tuple(notes),
-        ),
-        tasks=None if usage is None else _tasks(jobs),
+    trace = job_trace(
+        tasks_path, columns, tasks.lines, bad_rows=bad_rows, notes=notes, epoch=epoch, zone="UTC"
     )
+    return trace if usage is None else replace(trace, tasks=_tasks(trace.jobs))
 
 
 def _tasks_file(path: str | Path) -> str | Path:

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windtunnel.errors import TraceError
-from windtunnel.traces.fields import words_if_there
 from windtunnel.traces.parquet import MAGIC, read_parquet
 from windtunnel.traces.source import STDIN, read_bytes, read_head, said, source_name
 from windtunnel.traces.tabular import TextTable, parse_text
@@ -99,7 +98,7 @@ class MillisTable:
         if spelt is None:
             return pa.nulls(self.num_rows, pa.string())
         if self.text is not None:
-            return words_if_there(self.text, spelt)
+            return self.text.text(spelt)
         values = self.table[spelt]
         try:
             if pa.types.is_list(values.type) or pa.types.is_large_list(values.type):

@@ -17,19 +17,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windtunnel.errors import TraceError
-from windtunnel.schema import conform
+from windtunnel.traces.job_trace import job_trace
 from windtunnel.traces.json_text import broken_json, json_bytes
-from windtunnel.traces.order import by_submission
-from windtunnel.traces.philly import ZONE, repeated_hour_note
+from windtunnel.traces.philly import ZONE
 from windtunnel.traces.philly_holdings import UNKNOWN, attempt_holdings, clock, not_before
 from windtunnel.traces.readers import reader
-from windtunnel.traces.source import read_bytes, said, short_name, source_name
-from windtunnel.traces.trace import Trace, TraceMetadata
-from windtunnel.traces.wallclock import named_epoch, to_utc
+from windtunnel.traces.source import read_bytes, said, source_name
+from windtunnel.traces.wallclock import repeated_hour_note, to_utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from windtunnel.traces.trace import Trace
 
 _STATUS = {"Pass": "completed", "Killed": "cancelled", "Failed": "failed"}
 
@@ -82,8 +82,6 @@ def read_philly_raw(path: str | Path, *, zone: str = ZONE) -> Trace:
     jobs = _decoded(read_bytes(path), file)
     table, epoch, submit, ambiguous = _columns(jobs, file, zone)
     holdings, lost = attempt_holdings(jobs, submit, epoch or 0.0, zone, file)
-    rows = range(1, len(jobs) + 1)
-    table, lines, moved = by_submission(table, rows)
     notes = [repeated_hour_note(ambiguous, zone)]
     for count, text in (
         (sum(not job.attempts for job in jobs), "jobs have no attempt: GPUs and times unknown."),
@@ -91,20 +89,17 @@ def read_philly_raw(path: str | Path, *, zone: str = ZONE) -> Trace:
     ):
         if count:
             notes.append(f"{count:,} {text}")
-    if moved:
-        notes.append("The log is not in order of submission; it was sorted, ties kept.")
-    return Trace(
-        conform(table, source=f"{file} (rows are records of the list)", lines=lines),
-        TraceMetadata(
-            name=short_name(path),
-            source=file,
-            licence="CC BY 4.0 (msr-fiddle/philly-traces)",
-            epoch=named_epoch(file, epoch),
-            zone=zone,
-            rows_read=len(jobs),
-            notes=(*notes, *lost),
-        ),
-        holdings=holdings,
+    return job_trace(
+        path,
+        table,
+        range(1, len(jobs) + 1),
+        bad_rows="raise",
+        notes=(*notes, *lost),
+        epoch=epoch,
+        counted="rows are records of the list",
+        beside={"holdings": holdings},
+        licence="CC BY 4.0 (msr-fiddle/philly-traces)",
+        zone=zone,
     )
 
 

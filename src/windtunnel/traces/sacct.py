@@ -6,12 +6,12 @@ Columns are found by name. Rows of job steps are left out. Rules: docs/reference
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from windtunnel.schema import conform_rows
+from windtunnel.traces.job_trace import job_trace
 from windtunnel.traces.order import by_submission
 from windtunnel.traces.readers import reader
 from windtunnel.traces.sacct_clock import Times, job_times
@@ -28,12 +28,12 @@ from windtunnel.traces.sacct_words import (
     state_word,
     time_limit,
 )
-from windtunnel.traces.source import read_bytes, short_name, source_name
-from windtunnel.traces.trace import Trace, TraceMetadata
-from windtunnel.traces.wallclock import named_epoch
+from windtunnel.traces.source import read_bytes, source_name
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from windtunnel.traces.trace import Trace
 
 #: These leave the queue without a run where their run time is 0, whatever Start says.
 _LEFT_UNSTARTED = frozenset({"CANCELLED", "DEADLINE", "REVOKED"})
@@ -77,31 +77,23 @@ def read_sacct(
     epoch = float(known.min()) if len(known) else None
     table = _columns(text, times, given, status, epoch or 0.0).take(ids.rows)
     table = table.add_column(0, "job_id", pa.array(ids.names, pa.string()))
-    lines: Any = np.asarray(text.lines)[ids.rows]
-    table, lines, _ = by_submission(table, lines)
+    lines = np.asarray(text.lines)[ids.rows]
+    table, lines, _ = by_submission(table, lines)  # requeued records are numbered in this order
     named, repeated = _unique(table["job_id"].to_pylist())
-    table = table.set_column(0, "job_id", pa.array(named, pa.string()))
-    tasks = len(ids.names) - len(text.lines)
-    dropped = {"row of a job step": text.steps, "repeated header line": text.headers}
-    notes = (
-        *_notes_on_rows(text, ids, repeated),
-        *_notes_on_times(times, status, zone),
-        *_notes_on_usage(given, states),
-    )
-    jobs, left_out = conform_rows(
-        table, bad_rows=bad_rows, source=file, lines=lines, ids_unique=True
-    )
-    return Trace(
-        jobs,
-        TraceMetadata(
-            name=short_name(path),
-            source=file,
-            epoch=named_epoch(file, epoch),
-            zone=zone or ("UTC" if times.walls else None),
-            rows_read=text.records + tasks,
-            dropped={**{reason: count for reason, count in dropped.items() if count}, **left_out},
-            notes=notes,
+    return job_trace(
+        path,
+        table.set_column(0, "job_id", pa.array(named, pa.string())),
+        lines,
+        bad_rows=bad_rows,
+        notes=(
+            *_notes_on_rows(text, ids, repeated),
+            *_notes_on_times(times, status, zone),
+            *_notes_on_usage(given, states),
         ),
+        epoch=epoch,
+        dropped={"row of a job step": text.steps, "repeated header line": text.headers},
+        ids_unique=True,
+        zone=zone or ("UTC" if times.walls else None),
     )
 
 

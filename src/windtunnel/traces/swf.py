@@ -7,7 +7,8 @@ GPU. Reference: https://www.cs.huji.ac.il/labs/parallel/workload/swf.html.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pyarrow as pa
@@ -15,16 +16,13 @@ import pyarrow.compute as pc
 
 from windtunnel.cluster.spec import ClusterSpec
 from windtunnel.errors import SpecError
-from windtunnel.schema import conform_rows
-from windtunnel.traces.order import by_submission
-from windtunnel.traces.readers import reader
-from windtunnel.traces.source import read_bytes, short_name, source_name
+from windtunnel.traces.layout import Field, Layout, Rows, number, whole, words
+from windtunnel.traces.source import short_name
 from windtunnel.traces.tabular import TextTable, parse_text
-from windtunnel.traces.trace import Trace, TraceMetadata
 from windtunnel.traces.wallclock import iso, zone_info
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Mapping
 
 #: The eighteen fields, in order.
 FIELDS: tuple[str, ...] = (
@@ -72,61 +70,6 @@ def _looks_swf(head: bytes) -> bool:
     return len(first.split()) == len(FIELDS) and _RECORD.fullmatch(first) is not None
 
 
-@reader("swf", extensions=(".swf",), sniff=_looks_swf)
-def read_swf(path: str | Path, *, bad_rows: str = "raise") -> Trace:
-    """Read a log in the Standard Workload Format.
-
-    ``num_gpus`` is field 5, else 8; ``estimate`` field 9; ``mem_gib`` field 10, else 7, times the
-    processors; ``vc`` the queue, ``template`` the executable. Group, partition, preceding job and
-    think time are kept as further columns. A job cancelled (status 5) without a run time never
-    started; its wait tells ``end_time``, when it left the queue. Header keys are kept in
-    ``metadata.settings``.
-
-    A job that was interrupted has one record for each of its parts (status 2, the last 3 or 4).
-    One record is kept: the summary (status 0, 1, 5) where there is one, else the last part; the
-    others are counted in ``metadata.dropped``.
-
-    Args:
-        path: plain or gzip file; ``-`` = standard input.
-        bad_rows: ``raise``, or ``drop``: leave out, counted, rows that break a rule.
-
-    Raises:
-        TraceError: not such a log; names the line.
-        SchemaError: rules of the schema are broken (an id twice, an end before its start).
-    """
-    file = source_name(path)
-    body, header = _without_comments(read_bytes(path))
-    text = parse_text(body, file, delimiter=" ", quoted=False, columns=FIELDS)
-    table, statuses = _columns(text)
-    kept, notes = _whole_jobs(table["job_id"], statuses)
-    dropped = text.num_rows - len(kept)
-    lines: Any = text.lines
-    if dropped:
-        table, lines = table.take(kept), np.asarray(text.lines)[kept]
-    table, lines, moved = by_submission(table, lines)
-    if moved:
-        notes = (*notes, "The log is not in order of submission; it was sorted, ties kept.")
-    epoch, zone, more = _epoch(header)
-    cluster, doubts = _cluster(header, short_name(path))
-    jobs, left_out = conform_rows(table, bad_rows=bad_rows, source=file, lines=lines)
-    parts = {"partial execution of an interrupted job": dropped} if dropped else {}
-    return Trace(
-        jobs,
-        TraceMetadata(
-            name=short_name(path),
-            source=file,
-            licence=header.get("Acknowledge", ""),
-            epoch=epoch,
-            zone=zone,
-            rows_read=text.num_rows,
-            dropped={**parts, **left_out},
-            notes=(*notes, *more, *doubts),
-            settings=dict(header),
-        ),
-        cluster=cluster,
-    )
-
-
 def _without_comments(data: bytes) -> tuple[bytes, dict[str, str]]:
     """Return the records with single blanks between fields, and the header's keys.
 
@@ -149,49 +92,98 @@ def _without_comments(data: bytes) -> tuple[bytes, dict[str, str]]:
     return b"\n".join(lines) + b"\n" if any(lines) else b"\n", header
 
 
-def _columns(text: TextTable) -> tuple[pa.Table, pa.ChunkedArray]:
-    """Return the schema's columns, and the status codes as text."""
+@dataclass(frozen=True)
+class _Log(TextTable):
+    """The records of a log, and its header's keys."""
 
-    def number(name: str) -> Any:
-        values = text.floats(name, what="a number, or -1 where unknown")
-        return pc.if_else(pc.equal(values, -1), pa.scalar(None, pa.float64()), values)
+    header: Mapping[str, str] = field(default_factory=dict)
 
-    def word(name: str) -> Any:
-        values = text.integers(name, what="a whole number, or -1 where unknown").cast(pa.string())
-        return pc.if_else(pc.equal(values, "-1"), pa.scalar(None, pa.string()), values)
 
-    number("average_cpu")  # is not kept, but a line whose fields have slipped is no record
-    submit, wait, run = number("submit"), number("wait"), number("run")
-    gpus = pc.coalesce(number("procs"), number("requested_procs"))
-    left = pc.add(submit, wait)
-    memory = pc.coalesce(number("requested_memory"), number("used_memory"))
-    codes = text.text("status")
+def _parsed(data: bytes, file: str) -> _Log:
+    body, header = _without_comments(data)
+    found = parse_text(body, file, delimiter=" ", quoted=False, columns=FIELDS)
+    return _Log(found.file, found.table, found.lines, header)
+
+
+def _number(source: str) -> Field:
+    return number(source, "a number, or -1 where unknown", unknown=-1)
+
+
+def _name(source: str) -> Field:
+    return whole(source, "a whole number, or -1 where unknown", unknown=-1)
+
+
+_SWF = Layout(
+    "swf",
+    columns={
+        "job_id": _name("job"),
+        "submit_time": _number("submit"),
+        "start_time": _number("wait"),
+        "duration": _number("run"),
+        "estimate": _number("requested_time"),
+        "num_gpus": _number("procs"),
+        "mem_gib": _number("requested_memory"),
+        "user": _name("user"),
+        "vc": _name("queue"),
+        "template": _name("executable"),
+        "status": words("status", _STATUS, ""),
+        "group": _name("group"),
+        "partition": _name("partition"),
+        "preceding_job": _name("preceding_job"),
+        "think_time": _number("think_time"),
+    },
+    ignored=("requested_procs", "used_memory", "average_cpu"),
+    sniff=_looks_swf,
+    extensions=(".swf",),
+    parse=_parsed,
+)
+
+
+@_SWF.reader
+def read_swf(rows: Rows) -> None:
+    """Read a log in the Standard Workload Format.
+
+    ``num_gpus`` is field 5, else 8; ``estimate`` field 9; ``mem_gib`` field 10, else 7, times the
+    processors; ``vc`` the queue, ``template`` the executable. Group, partition, preceding job and
+    think time are kept as further columns. A job cancelled (status 5) without a run time never
+    started; its wait tells ``end_time``, when it left the queue. Header keys are kept in
+    ``metadata.settings``.
+
+    A job that was interrupted has one record for each of its parts (status 2, the last 3 or 4).
+    One record is kept: the summary (status 0, 1, 5) where there is one, else the last part; the
+    others are counted in ``metadata.dropped``.
+    """
+    for name in ("job_id", "user", "vc", "template", "group", "partition", "preceding_job"):
+        rows[name] = rows[name].cast(pa.string())
+    # The average CPU time is not kept, but a line whose fields have slipped is no record.
+    others = ("requested_procs", "used_memory", "average_cpu")
+    asked, used, _ = (rows.cells("num_gpus", _number(name)) for name in others)
+    rows["num_gpus"] = pc.coalesce(rows["num_gpus"], asked)
+    memory = pc.multiply(pc.coalesce(rows["mem_gib"], used), rows["num_gpus"])
+    rows["mem_gib"] = pc.divide(memory, float(_KIB_PER_GIB))
+    codes = rows.text.text("status")
     # A cancelled job without a run time never started: its wait says when it left the queue.
-    never_ran = pc.and_(pc.equal(codes, _CANCELLED), pc.is_null(run))
-    start = pc.if_else(never_ran, pa.scalar(None, pa.float64()), left)
-    known = {code: meaning or "" for code, meaning in _STATUS.items()}
-    status = text.mapped("status", known)
-    table = pa.table(
-        {
-            "job_id": word("job"),
-            "submit_time": submit,
-            "start_time": start,
-            "end_time": pc.if_else(never_ran, left, pc.add(start, run)),
-            "duration": run,
-            "estimate": number("requested_time"),
-            "num_gpus": gpus,
-            "mem_gib": pc.divide(pc.multiply(memory, gpus), float(_KIB_PER_GIB)),
-            "user": word("user"),
-            "vc": word("queue"),
-            "template": word("executable"),
-            "status": pc.if_else(pc.equal(status, ""), pa.scalar(None, pa.string()), status),
-            "group": word("group"),
-            "partition": word("partition"),
-            "preceding_job": word("preceding_job"),
-            "think_time": number("think_time"),
-        }
-    )
-    return table, codes
+    never_ran = pc.and_(pc.equal(codes, _CANCELLED), pc.is_null(rows["duration"]))
+    left = pc.add(rows["submit_time"], rows["start_time"])
+    rows["start_time"] = pc.if_else(never_ran, pa.scalar(None, pa.float64()), left)
+    ended = pc.add(rows["start_time"], rows["duration"])
+    rows["end_time"] = pc.if_else(never_ran, left, ended)
+    kept, notes = _whole_jobs(rows["job_id"], codes)
+    rows.note(*notes)
+    if len(kept) < rows.count:
+        rows.keep(kept, "partial execution of an interrupted job")
+    _tell_header(rows)
+
+
+def _tell_header(rows: Rows) -> None:
+    """Add what the header says: licence, epoch and zone, cluster, and all its keys."""
+    header = cast("_Log", rows.text).header
+    rows.epoch, zone, doubts = _epoch(header)
+    cluster, more = _cluster(header, short_name(rows.path))
+    rows.note(*doubts, *more)
+    rows.beside["cluster"] = cluster
+    licence = header.get("Acknowledge", "")
+    rows.about |= {"licence": licence, "zone": zone, "settings": dict(header)}
 
 
 def _whole_jobs(ids: pa.ChunkedArray, codes: pa.ChunkedArray) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -230,7 +222,7 @@ def _whole_jobs(ids: pa.ChunkedArray, codes: pa.ChunkedArray) -> tuple[np.ndarra
     return np.setdiff1d(everything, left_out), notes
 
 
-def _epoch(header: dict[str, str]) -> tuple[str | None, str | None, tuple[str, ...]]:
+def _epoch(header: Mapping[str, str]) -> tuple[float | None, str | None, tuple[str, ...]]:
     """Return epoch and zone from ``UnixStartTime`` and ``TimeZoneString``, and doubts."""
     notes: tuple[str, ...] = ()
     epoch = zone = None
@@ -238,7 +230,7 @@ def _epoch(header: dict[str, str]) -> tuple[str | None, str | None, tuple[str, .
     if start is not None:
         try:
             # 0 is what generators write: a log from 1970 there is not.
-            epoch = iso(float(start)) if float(start) > 0 else None
+            epoch = float(start) if iso(float(start)) and float(start) > 0 else None
         except (ValueError, OverflowError, OSError):
             notes += (f"UnixStartTime {start[:40]!r} is not a number: the epoch is unknown.",)
     name = header.get("TimeZoneString")
@@ -250,7 +242,7 @@ def _epoch(header: dict[str, str]) -> tuple[str | None, str | None, tuple[str, .
     return epoch, zone, notes
 
 
-def _cluster(header: dict[str, str], name: str) -> tuple[ClusterSpec | None, tuple[str, ...]]:
+def _cluster(header: Mapping[str, str], name: str) -> tuple[ClusterSpec | None, tuple[str, ...]]:
     """Return the cluster that ``MaxProcs`` and ``MaxNodes`` describe, where they do."""
     if "MaxProcs" not in header:
         return None, ()

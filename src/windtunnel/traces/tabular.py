@@ -8,7 +8,7 @@ Line numbers count lines as an editor does, from 1; a record is known by its fir
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,7 @@ from windtunnel.traces.source import read_bytes, said, source_name
 from windtunnel.traces.wallclock import FIRST_SECOND
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
 #: No gang has more tasks, as the jobs table counts them in 32 bits.
@@ -50,6 +50,10 @@ class TextTable:
         """Number of rows."""
         return int(self.table.num_rows)
 
+    def has(self, name: str) -> bool:
+        """Whether there is a column of this name; of many columns faster than their names."""
+        return bool(self.table.schema.get_field_index(name) >= 0)
+
     def require(self, *names: str) -> None:
         """Check that columns are there.
 
@@ -57,7 +61,7 @@ class TextTable:
             TraceError: one is missing; the nearest name in the file is suggested.
         """
         for name in names:
-            if self.table.schema.get_field_index(name) < 0:  # of many columns faster than names
+            if not self.has(name):
                 raise TraceError.missing_column(self.file, name, self.table.column_names)
 
     def text(self, name: str) -> pa.ChunkedArray:
@@ -90,7 +94,7 @@ class TextTable:
             TraceError: there is no such column, or a cell is not a number or too large for one.
         """
         numbers = self.floats(name, what=what)
-        self._refuse(name, pc.is_inf(numbers), f"{what} that is finite")
+        self.refuse(name, pc.is_inf(numbers), f"{what} that is finite")
         return numbers
 
     def integers(
@@ -108,7 +112,7 @@ class TextTable:
         """
         cells = _trimmed(self.text(name))
         # Arrow takes 0x10 for 16 here, but not where it reads a number with a fraction.
-        self._refuse(name, pc.match_substring(cells, "x", ignore_case=True), what)
+        self.refuse(name, pc.match_substring(cells, "x", ignore_case=True), what)
         try:
             numbers = cells.cast(pa.int64())
         except pa.ArrowInvalid:
@@ -119,7 +123,7 @@ class TextTable:
                 raise self._bad_cell(name, cells, floats, pa.int64(), what) from error
         if largest is not None:
             beyond = pc.or_(pc.greater(numbers, largest), pc.less(numbers, -largest))
-            self._refuse(name, beyond, f"{what}, at most {largest:,}")
+            self.refuse(name, beyond, f"{what}, at most {largest:,}")
         return numbers
 
     def clock(
@@ -136,17 +140,23 @@ class TextTable:
         """
         moments = self._cast(name, pa.timestamp("us"), what).cast(pa.int64())
         seconds = np.asarray(moments.cast(pa.float64(), safe=False).to_numpy()) / 1e6
-        early = np.flatnonzero(seconds < FIRST_SECOND)
-        if len(early):
-            row = int(early[0])
-            value = self.text(name)[row].as_py()
-            raise TraceError(
-                self.file, f"{what}, not before year 1", row=int(self.lines[row]), column=name,
-                value=value,
-            )  # fmt: skip
+        self.refuse(name, pa.array(seconds < FIRST_SECOND), f"{what}, not before year 1")
         return seconds
 
-    def mapped(self, name: str, meaning: dict[str, str]) -> pa.ChunkedArray:
+    def instants(self, name: str) -> np.ndarray:
+        """Return a column of times with an offset from UTC as UTC seconds since 1970.
+
+        Returns:
+            float64, shape (rows,), NaN = empty cell.
+
+        Raises:
+            TraceError: there is no such column, or a cell is not such a time.
+        """
+        what = "a time with its offset, as YYYY-MM-DD HH:MM:SS+HH:MM"
+        moments = self._cast(name, pa.timestamp("us", "UTC"), what).cast(pa.int64())
+        return np.asarray(moments.cast(pa.float64(), safe=False).to_numpy()) / 1e6
+
+    def mapped(self, name: str, meaning: Mapping[str, str | None]) -> pa.ChunkedArray:
         """Return a column with each word replaced by its meaning; null stays null.
 
         Raises:
@@ -156,8 +166,27 @@ class TextTable:
         words = pa.array(list(meaning), pa.string())
         index = pc.index_in(cells, value_set=words)
         unknown = pc.and_(pc.is_null(index), pc.is_valid(cells))
-        self._refuse(name, unknown, f"one of {', '.join(meaning)}")
+        self.refuse(name, unknown, f"one of {', '.join(meaning)}")
         return pc.take(pa.array(list(meaning.values()), pa.string()), index)
+
+    def words(
+        self, name: str, meaning: Mapping[str, str | None], other: str | None
+    ) -> tuple[Any, list[tuple[str, int]]]:
+        """Return a column with each word replaced by its meaning, other words by ``other``.
+
+        Returns:
+            Strings, null = empty cell; and the words without a meaning, the most frequent first.
+
+        Raises:
+            TraceError: there is no such column.
+        """
+        cells = _trimmed(self.text(name))
+        index = pc.index_in(cells, value_set=pa.array(list(meaning), pa.string()))
+        ours = pc.take(pa.array(list(meaning.values()), pa.string()), index)
+        strange = pc.and_(pc.is_null(index), pc.is_valid(cells))
+        found = pc.value_counts(cells.filter(strange)).to_pylist()
+        counts = sorted(((w["values"], w["counts"]) for w in found), key=lambda w: (-w[1], w[0]))
+        return pc.if_else(strange, pa.scalar(other, pa.string()), ours), counts
 
     def _cast(self, name: str, kind: pa.DataType, what: str) -> pa.ChunkedArray:
         cells = _trimmed(self.text(name))
@@ -166,8 +195,13 @@ class TextTable:
         except pa.ArrowInvalid as error:
             raise self._bad_cell(name, cells, cells, kind, what) from error
 
-    def _refuse(self, name: str, wrong: pa.ChunkedArray, what: str) -> None:
+    def refuse(self, name: str, wrong: Any, what: str) -> None:
         """Refuse a column in which a cell is wrong, bool, null = right.
+
+        Args:
+            name: the column.
+            wrong: which of its cells are.
+            what: what they should be, for the message.
 
         Raises:
             TraceError: one is; names the first.

@@ -118,3 +118,11 @@ def named_epoch(file: str, epoch: float | None) -> str | None:
             column="submit_time",
             hint="The earliest of the column is not.",
         ) from error
+
+
+def repeated_hour_note(count: int, zone: str) -> str:
+    """Return the sentence on times in the hour that autumn's clock change repeats."""
+    return (
+        f"{count:,} wall-clock times fall into the hour that the end of summer time in {zone} "
+        "repeats and are read as its first pass."
+    )

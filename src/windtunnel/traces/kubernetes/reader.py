@@ -6,24 +6,23 @@ coscheduling plugin); others are counted. Times are UTC.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from windtunnel.errors import quote
-from windtunnel.schema import conform_rows
+from windtunnel.traces.job_trace import job_trace
 from windtunnel.traces.json_text import json_values
 from windtunnel.traces.kubernetes.batch import read_group, read_job, read_pod
 from windtunnel.traces.kubernetes.objects import Objects, sort_objects
 from windtunnel.traces.kubernetes.rows import JobRow, TaskRow, jobs_table, tasks_table, unique_ids
 from windtunnel.traces.kubernetes.workload import SeenWorkload, read_workload, run_tasks
-from windtunnel.traces.order import by_submission
 from windtunnel.traces.readers import reader
-from windtunnel.traces.source import read_bytes, short_name, source_name
-from windtunnel.traces.trace import Trace, TraceMetadata
-from windtunnel.traces.wallclock import named_epoch
+from windtunnel.traces.source import read_bytes, source_name
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from windtunnel.traces.trace import Trace
 
 _KINDS = ("Workload", "PodGroup", "Job", "Pod")
 _STRANGE_SHOWN = 5
@@ -73,26 +72,19 @@ def read_kueue(
     renamed = unique_ids(found.rows)
     known = [row.submit_time for row in found.rows if row.submit_time is not None]
     epoch = min(known, default=None)
-    lines = [row.number for row in found.rows]
-    table, numbers, moved = by_submission(jobs_table(found.rows, epoch), lines)
-    jobs, left_out = conform_rows(
-        table, bad_rows=bad_rows, source=f"{file} (rows are objects of the file)", lines=numbers
+    trace = job_trace(
+        path,
+        jobs_table(found.rows, epoch),
+        [row.number for row in found.rows],
+        bad_rows=bad_rows,
+        notes=_notes(found, renamed, len(known)),
+        epoch=epoch,
+        counted="rows are objects of the file",
+        dropped=objects.dropped,
+        zone="UTC",
     )
-    for reason, count in left_out.items():
-        objects.drop(reason, count)
-    return Trace(
-        jobs,
-        TraceMetadata(
-            name=short_name(path),
-            source=file,
-            epoch=named_epoch(file, epoch),
-            zone="UTC",
-            rows_read=objects.records,
-            dropped=objects.dropped,
-            notes=_notes(found, renamed, len(known), moved=moved),
-        ),
-        tasks=tasks_table(_kept(found, jobs["job_id"].to_pylist()), epoch),
-    )
+    ids = trace.jobs["job_id"].to_pylist()
+    return replace(trace, tasks=tasks_table(_kept(found, ids), epoch))
 
 
 @dataclass
@@ -161,7 +153,7 @@ def _kept(found: _Found, ids: list[str]) -> list[TaskRow]:
     return [task for task in (*found.pods, *runs) if task.job.job_id in jobs]
 
 
-def _notes(found: _Found, renamed: int, known: int, *, moved: bool) -> tuple[str, ...]:
+def _notes(found: _Found, renamed: int, known: int) -> tuple[str, ...]:
     strange: dict[str, int] = {}
     others: set[str] = set()
     for seen in found.workloads:
@@ -181,5 +173,4 @@ def _notes(found: _Found, renamed: int, known: int, *, moved: bool) -> tuple[str
         "Objects of one name, told apart by their uid": renamed,
         "Objects without a creation time (they stand last)": len(found.rows) - known,
     }
-    notes = tuple(f"{words}: {count:,}." for words, count in said.items() if count)
-    return (*notes, *("Objects were sorted by creation.",) * moved)
+    return tuple(f"{words}: {count:,}." for words, count in said.items() if count)

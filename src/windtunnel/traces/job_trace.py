@@ -1,0 +1,76 @@
+"""The end of every reader: columns of jobs become a trace, sorted, checked, with what was told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from windtunnel.schema import conform_rows
+from windtunnel.traces.order import by_submission
+from windtunnel.traces.source import short_name, source_name
+from windtunnel.traces.trace import Trace, TraceMetadata
+from windtunnel.traces.wallclock import named_epoch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    import numpy as np
+
+
+def job_trace(
+    path: str | Path,
+    columns: Mapping[str, Any] | pa.Table,
+    lines: Sequence[int] | np.ndarray,
+    *,
+    bad_rows: str,
+    notes: Iterable[str] = (),
+    epoch: float | None = None,
+    counted: str = "",
+    dropped: Mapping[str, int] | None = None,
+    ids_unique: bool = False,
+    beside: Mapping[str, Any] | None = None,
+    **about: Any,
+) -> Trace:
+    """Return the trace of a table whose every row is a job, in order of submission.
+
+    Args:
+        path: the file; ``-`` = standard input.
+        columns: our columns, arrays of one length.
+        lines: line of each row in the file, shape (rows,).
+        bad_rows: ``raise``, or ``drop``: leave out, counted, rows that break a rule.
+        notes: what to tell.
+        epoch: UTC seconds since 1970 of time 0; None = not known.
+        counted: what ``lines`` counts, where that is no line (``rows are jobs of the list``).
+        dropped: what the reader left out itself: reason -> count.
+        ids_unique: ids were made so that none is there twice.
+        beside: other attributes of the trace, such as its ``cluster``.
+        about: further attributes of its metadata.
+
+    Raises:
+        SchemaError: rules of the schema are broken.
+        SpecError: ``bad_rows`` is none of `windtunnel.schema.BAD_ROWS`.
+        TraceError: the epoch is no date.
+    """
+    file = source_name(path)
+    table = columns if isinstance(columns, pa.Table) else pa.table(dict(columns))
+    rows_read, told = table.num_rows, list(notes)
+    table, lines, moved = by_submission(table, lines)
+    if moved:
+        told.append("Rows were sorted by submission, ties in the file's order.")
+    source = f"{file} ({counted})" if counted else file
+    jobs, left_out = conform_rows(
+        table, bad_rows=bad_rows, source=source, lines=lines, ids_unique=ids_unique
+    )
+    left_out = {**(dropped or {}), **left_out}
+    metadata = TraceMetadata(
+        name=short_name(path),
+        source=file,
+        epoch=named_epoch(file, epoch),
+        rows_read=rows_read + sum((dropped or {}).values()),
+        dropped={reason: count for reason, count in left_out.items() if count},
+        notes=tuple(told),
+    )
+    return Trace(jobs, replace(metadata, **about), **(beside or {}))
