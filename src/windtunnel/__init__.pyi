@@ -38,6 +38,6 @@ from windtunnel.traces.open import open_trace as open_trace
 from windtunnel.traces.readers import reader as reader
 from windtunnel.traces.trace import Trace as Trace, TraceMetadata as TraceMetadata
 from windtunnel.traces.twin.fit import fit as fit
-from windtunnel.traces.twin.model import Twin as Twin
+from windtunnel.traces.twin.twin import Twin as Twin
 
 __version__: str

@@ -26,7 +26,7 @@ import windtunnel.traces.philly_raw
 import windtunnel.traces.sacct
 import windtunnel.traces.spot
 import windtunnel.traces.swf
-import windtunnel.traces.twin.store  # noqa: F401
+import windtunnel.traces.twin.twin  # noqa: F401
 from windtunnel.cluster.presets import preset
 from windtunnel.errors import SpecError, nearest, quote
 from windtunnel.schema import as_jobs

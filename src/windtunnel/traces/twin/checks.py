@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from windtunnel.traces.twin.bins import Bins
-    from windtunnel.traces.twin.model import Pooled, Stratum, Twin
+    from windtunnel.traces.twin.model import Pooled, Statistics, Stratum
 
 #: No logarithms of numbers of jobs or of GPU time lie farther apart.
 _MAX_SPREAD = 100
@@ -28,7 +28,7 @@ _MAX_SPREAD = 100
 Fault = tuple[str, str]
 
 
-def faults(twin: Twin) -> Iterator[Fault]:
+def faults(twin: Statistics) -> Iterator[Fault]:
     """Yield what is wrong in a twin, part by part; each part may rely on those before it."""
     if twin.format != FORMAT:
         yield "$.format", f"{FORMAT!r}"
@@ -57,7 +57,7 @@ def faults(twin: Twin) -> Iterator[Fault]:
         yield "$.template_spread", "a number >= 0"
 
 
-def _known(twin: Twin, totals: list[int]) -> Iterator[Fault]:
+def _known(twin: Statistics, totals: list[int]) -> Iterator[Fault]:
     if set(twin.known) != set(KNOWN):
         yield "$.known", f"the columns {', '.join(KNOWN)}"
     for column, split in twin.known.items():
@@ -72,7 +72,7 @@ def _at(path: str, fault: str) -> Iterator[Fault]:
         yield path, fault
 
 
-def _endings(twin: Twin) -> Iterator[Fault]:
+def _endings(twin: Statistics) -> Iterator[Fault]:
     names = [ending.name for ending in twin.endings]
     if not names or len(set(names)) < len(names) or "rest" in names:
         yield "$.endings", "at least one, with names of their own other than 'rest'"
@@ -88,7 +88,7 @@ def _endings(twin: Twin) -> Iterator[Fault]:
         yield "$.pooled.wait", "waits, because endings have starts"
 
 
-def _anywhere(twin: Twin, name: str) -> bool:
+def _anywhere(twin: Statistics, name: str) -> bool:
     """Return whether any part tells a distribution."""
     return any(getattr(part, name) for part in (twin.pooled, *twin.strata))
 
@@ -122,7 +122,7 @@ def _bins(bins: Bins, path: str, *, signed: bool = False) -> Iterator[Fault]:
     yield from _at(path, fault)
 
 
-def _names(twin: Twin, totals: list[int]) -> Iterator[Fault]:
+def _names(twin: Statistics, totals: list[int]) -> Iterator[Fault]:
     if set(twin.names) != set(CATEGORIES):
         yield "$.names", f"the columns {', '.join(CATEGORIES)}"
         return

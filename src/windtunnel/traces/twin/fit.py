@@ -21,7 +21,6 @@ from windtunnel.traces.twin.model import (
     TIMES,
     Ending,
     Stratum,
-    Twin,
 )
 from windtunnel.traces.twin.numbers import fit_numbers
 from windtunnel.traces.twin.people import fit_users, keep_vc
@@ -29,6 +28,7 @@ from windtunnel.traces.twin.rules import Rules
 from windtunnel.traces.twin.sizes import fit_sizes
 from windtunnel.traces.twin.split import Split, fit_split
 from windtunnel.traces.twin.strata import Strata, class_name, dealt_names, strata_of
+from windtunnel.traces.twin.twin import Twin
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""`Twin`: what is kept of a trace, and nothing else.
+"""`Statistics`: what is kept of a trace, and nothing else.
 
 What a twin file holds is k-anonymous in its published numbers, k being ``min_count``:
 
@@ -26,11 +26,8 @@ share the file.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
-from windtunnel.errors import SpecError
 from windtunnel.schema import STATUSES
 
 # msgspec reads the types of fields at run time: these are no imports for type checking alone.
@@ -40,12 +37,7 @@ from windtunnel.traces.twin.groups import Groups  # noqa: TC001 - see above
 from windtunnel.traces.twin.sizes import Sizes  # noqa: TC001 - see above
 from windtunnel.traces.twin.split import Split  # noqa: TC001 - see above
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from windtunnel.traces.trace import Trace
-
-#: Value of `Twin.format` in every file.
+#: Value of `Statistics.format` in every file.
 FORMAT = "windtunnel-twin-1"
 #: Times that an ending may tell.
 TIMES = ("submit", "start", "end", "duration")
@@ -145,7 +137,7 @@ class UserClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     time_spread: float
 
 
-class Twin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Statistics(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The statistics of a trace, from which jobs like its own can be made.
 
     Attributes:
@@ -183,53 +175,6 @@ class Twin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     template_spread: float = 0.0
     whole: list[str] = msgspec.field(default_factory=list)
     kept: list[str] = msgspec.field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        """Check that the parts agree.
-
-        Raises:
-            SpecError: they do not; names the first part at fault.
-        """
-        from windtunnel.traces.twin.checks import faults
-
-        for path, expected in faults(self):
-            raise SpecError(path, f"expected {expected}.")
-
-    def generate(self, jobs: int | None = None, load: float = 1.0, seed: int = 0) -> Trace:
-        """Return a trace whose jobs have the twin's statistics; see `sample.generate`.
-
-        Args:
-            jobs: how many; None = as many as the source.
-            load: submissions a second over the source's; the twin is shorter where above 1.
-            seed: same seed, same bytes; >= 0.
-
-        Raises:
-            SpecError: ``jobs < 1`` or too many, ``load <= 0`` or not finite, ``seed < 0``.
-        """
-        from windtunnel.traces.twin.sample import generate
-
-        return generate(self, jobs=jobs, load=load, seed=seed)
-
-    def save(self, path: str | Path) -> None:
-        """Write the twin as TOML, or as JSON where the name ends in ``.json``.
-
-        Raises:
-            TraceError: the file cannot be written.
-        """
-        from windtunnel.traces.twin.store import save
-
-        save(self, path)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Twin:
-        """Read a twin back.
-
-        Raises:
-            TraceError: the file cannot be read, or is no twin; names what is wrong in it.
-        """
-        from windtunnel.traces.twin.store import load
-
-        return load(path)
 
 
 #: Words that `Ending.status` may be.

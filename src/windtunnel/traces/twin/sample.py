@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from windtunnel.traces.twin.bins import Bins
-    from windtunnel.traces.twin.model import Twin
+    from windtunnel.traces.twin.model import Statistics
 
 _MAX_JOBS = 10_000_000
 _MAX_DAYS = 1_000_000
@@ -58,7 +58,7 @@ class _Draft:
         user_names: names by number of the user.
     """
 
-    def __init__(self, twin: Twin, jobs: int, seed: int) -> None:
+    def __init__(self, twin: Statistics, jobs: int, seed: int) -> None:
         self.twin = twin
         self.totals = [stratum.jobs for stratum in twin.strata]
         counts = largest_remainder(self.totals, jobs)
@@ -78,7 +78,9 @@ class _Draft:
         return len(self.stratum)
 
 
-def generate(twin: Twin, *, jobs: int | None = None, load: float = 1.0, seed: int = 0) -> Trace:
+def generate(
+    twin: Statistics, *, jobs: int | None = None, load: float = 1.0, seed: int = 0
+) -> Trace:
     """Return a trace whose jobs have a twin's statistics.
 
     The trace lasts as long as the source, times the share of its jobs, over ``load``: the same
@@ -376,7 +378,7 @@ def _named(names: list[str], code: NDArray[np.int64]) -> pa.Array:
     return pa.array(names, pa.string()).take(pa.array(code, mask=code < 0))
 
 
-def _notes(twin: Twin, count: int) -> tuple[str, ...]:
+def _notes(twin: Statistics, count: int) -> tuple[str, ...]:
     size = "as many as" if count == twin.jobs else f"scaled from the {twin.jobs:,} of"
     return (
         f"A twin: no row is a real job. {count:,} jobs, {size} the source.",

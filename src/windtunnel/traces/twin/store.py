@@ -6,24 +6,19 @@ import json
 import re
 import textwrap
 import tomllib
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from windtunnel.errors import SpecError, TraceError
 from windtunnel.traces.native import in_one_piece
-from windtunnel.traces.readers import reader
-from windtunnel.traces.source import read_bytes, said, short_name, source_name
-from windtunnel.traces.twin.model import Twin
+from windtunnel.traces.source import read_bytes, said, source_name
+from windtunnel.traces.twin.model import Statistics
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from windtunnel.traces.trace import Trace
-
-#: Endings of a twin's file, by which it is recognised.
-ENDINGS: tuple[str, ...] = (".twin.toml", ".twin.json")
+Kind = TypeVar("Kind", bound=Statistics)
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _WIDTH = 100
@@ -34,7 +29,7 @@ _HEAD = """\
 """
 
 
-def save(twin: Twin, path: str | Path) -> None:
+def save(twin: Statistics, path: str | Path) -> None:
     """Write a twin as TOML, or as JSON where the name ends in ``.json``.
 
     Raises:
@@ -48,8 +43,12 @@ def save(twin: Twin, path: str | Path) -> None:
     in_one_piece(path, write)
 
 
-def load(path: str | Path) -> Twin:
+def load(path: str | Path, kind: type[Kind]) -> Kind:
     """Read a twin.
+
+    Args:
+        path: what `save` wrote; ``-`` = standard input.
+        kind: the class of twins.
 
     Raises:
         TraceError: the file cannot be read, is neither TOML nor JSON, has a key that twins do not
@@ -60,7 +59,7 @@ def load(path: str | Path) -> Twin:
         text = read_bytes(path).decode("utf-8-sig")
         is_json = text.lstrip().startswith("{")
         data = json.loads(text) if is_json else tomllib.loads(text)
-        return msgspec.convert(data, Twin)
+        return msgspec.convert(data, kind)
     except (msgspec.ValidationError, SpecError, RecursionError) as error:
         expected = "a twin as `windtunnel fit` writes it"
         raise TraceError(file, expected, hint=f"{said(error)}.") from error
@@ -68,37 +67,7 @@ def load(path: str | Path) -> Twin:
         raise TraceError(file, "a twin as TOML or JSON", hint=f"{said(error)}.") from error
 
 
-def _looks_like_twin(head: bytes) -> bool:
-    return b'"windtunnel-twin-' in head
-
-
-@reader("twin", extensions=ENDINGS, sniff=_looks_like_twin)
-def read_twin(
-    path: str | Path, *, jobs: int | None = None, load: float = 1.0, seed: int = 0
-) -> Trace:
-    """Generate a trace from a twin's file.
-
-    Args:
-        path: what `Twin.save` wrote; ``-`` = standard input.
-        jobs: how many; None = as many as the source.
-        load: submissions a second over the source's.
-        seed: same seed, same bytes.
-
-    Raises:
-        TraceError: the file is no twin.
-        SpecError: an option is out of range.
-    """
-    trace = _load(path).generate(jobs, load, seed)
-    name = short_name(path).removesuffix(".toml").removesuffix(".twin")
-    return replace(
-        trace, metadata=replace(trace.metadata, name=f"{name} (twin)", source=source_name(path))
-    )
-
-
-_load = load  # `read_twin` has an option of that name
-
-
-def to_json(twin: Twin) -> str:
+def to_json(twin: Statistics) -> str:
     """Return a twin as JSON text."""
     plain = msgspec.to_builtins(twin)
     return (
@@ -107,7 +76,7 @@ def to_json(twin: Twin) -> str:
     )
 
 
-def to_toml(twin: Twin) -> str:
+def to_toml(twin: Statistics) -> str:
     """Return a twin as TOML text."""
     lines: list[str] = []
     _table(msgspec.to_builtins(twin), (), lines)
