@@ -15,13 +15,11 @@ from hypothesis import strategies as st
 
 from windtunnel.cli.root import windtunnel
 from windtunnel.errors import SpecError, TraceError
-from windtunnel.serving.llm_model import LlmModel, fit_llm, read_llm_model, synthetic_llm
-from windtunnel.serving.llm_simulate import (
-    LLM_DISPATCH,
-    goodput_by_rate,
-    llm_capacity,
-    simulate_llm,
-)
+from windtunnel.serving.llm_capacity import llm_capacity
+from windtunnel.serving.llm_files import read_llm_model
+from windtunnel.serving.llm_fit import fit_llm
+from windtunnel.serving.llm_model import LlmModel, synthetic_llm
+from windtunnel.serving.llm_simulate import goodput_by_rate, simulate_llm
 from windtunnel.serving.request_traces import RequestTrace, read_requests
 
 Asked = list[tuple[float, int, int]]
@@ -124,7 +122,7 @@ asked_lists = st.lists(
     st.integers(1, 4),
     st.integers(5, 30),
     st.integers(1, 4),
-    st.sampled_from(LLM_DISPATCH),
+    st.sampled_from(["least_loaded", "round_robin"]),
 )
 def test_second_implementation(asked: Asked, n: int, limit: int, batch: int, rule: str) -> None:
     model = LlmModel(0.25, 0.125, 0.0625, 0.03125, kv_limit=limit, max_batch=batch)

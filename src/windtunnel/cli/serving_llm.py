@@ -105,7 +105,7 @@ def llm(*, trace: str, out: Path | None, as_json: bool, **asked: Any) -> None:
     if as_json:
         from windtunnel.cli.machine import print_json
 
-        told: dict[str, Any] = {"settings": settings, "model": _data(model), "metrics": figures}
+        told: dict[str, Any] = {"settings": settings, "model": model.data(), "metrics": figures}
         told["prefix_hits"] = requests.prefix_hits()
         print_json({**told, "by_rate": by_rate, "out": None if out is None else str(out)})
         return
@@ -147,19 +147,13 @@ def llm_capacity(*, trace: str, as_json: bool, **asked: Any) -> None:
 
         tried = [{"replicas": n, "p99_ttft": p99} for n, p99 in sorted(found.tried.items())]
         told = {"replicas": found.replicas, "gpus": found.gpus, "tried": tried}
-        print_json({**told, "model": _data(model), "metrics": figures})
+        print_json({**told, "model": model.data(), "metrics": figures})
         return
     _tell(figures, found.replicas)
 
 
 def _slo(seconds: float | None) -> float:
     return math.inf if seconds is None else seconds
-
-
-def _data(model: LlmModel) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    return asdict(model)
 
 
 def _read(trace: str, asked: dict[str, Any]) -> tuple[RequestTrace, LlmModel]:

@@ -66,7 +66,7 @@ def llm_fit(
         for name, fit in fits.items()
     ]
     if out is not None:
-        from windtunnel.serving.llm_model import llm_models_toml
+        from windtunnel.serving.llm_files import llm_models_toml
 
         made = {
             name or "model": fit.model(int(kv_limit or 0), max_batch, gpus)

@@ -17,7 +17,7 @@ from windtunnel.report.sections import Cell, Line, Table
 from windtunnel.report.serving_page import page, section
 
 if TYPE_CHECKING:
-    from windtunnel.serving import LlmOutcome
+    from windtunnel.serving import LlmModel, LlmOutcome
 
 _WORDS = {"ttft": "time to first token (TTFT)", "tpot": "time per output token (TPOT)"}
 _TITLES = {"ttft": "Time to first token", "tpot": "Time per output token", "e2e": "End to end"}
@@ -53,17 +53,8 @@ def llm_page(
     sections = [section("Latency and goodput", [("Latencies", _latencies(figures))], shown, "llm")]
     if by_rate:
         sections.append(section("At other rates", [("", _rates(by_rate))], {}, "llm"))
-    model = outcome.model
     notes = [
-        (
-            f"iteration time = {model.iteration_s:g} s + {model.prefill_token_s:g} s x prefill "
-            f"tokens + {model.decode_seq_s:g} s x decoding sequences + {model.kv_token_s:g} s x "
-            "KV tokens"
-        ),
-        (
-            f"KV memory of a replica: {count(model.kv_limit)} tokens; batch of at most "
-            f"{count(model.max_batch)}; {plural(model.gpus, 'GPU')} a replica"
-        ),
+        *model_words(outcome.model),
         *(
             f"SLO of the {_WORDS[name]}: {limit:g} s"
             for name, limit in slo.items()
@@ -83,6 +74,33 @@ def llm_page(
         notes=notes,
         command=command,
     )
+
+
+def model_words(model: LlmModel) -> list[str]:
+    """Return what a model costs and how it forms batches, a sentence each."""
+    from windtunnel.serving.llm_costs import LinearCost
+
+    said = [f"iterations cost what the model's form {model.cost.form} says"]
+    if isinstance(model.cost, LinearCost):
+        a, b, c, d, q = model.cost.costs
+        said = [
+            f"iteration time = {a:g} s + {b:g} s x prefill tokens + {c:g} s x decoding sequences "
+            f"+ {d:g} s x KV tokens" + (f" + {q:g} s x prefill pairs" if q else "")
+        ]
+    gpus = plural(model.gpus or 1, "GPU")
+    engine = model.engine
+    if engine is None:
+        said.append(
+            f"KV memory of a replica: {count(model.kv_limit or 0)} tokens; batch of at most "
+            f"{count(model.max_batch)}; {gpus} a replica"
+        )
+    else:
+        said.append(
+            f"scheduler {engine.scheduler}; {count(engine.num_blocks)} blocks of "
+            f"{engine.block_size} tokens; at most {count(engine.max_num_seqs)} requests and "
+            f"{count(engine.token_budget)} tokens an iteration; {gpus} a replica"
+        )
+    return said
 
 
 def _limit_words(outcome: LlmOutcome, name: str, limit: float) -> str:

@@ -8,21 +8,12 @@ from __future__ import annotations
 
 from windtunnel.serving.arrivals import Deterministic, Gamma, MarkovModulated, model_rates, poisson
 from windtunnel.serving.cases import Case, evaluate, read_cases
-from windtunnel.serving.llm_model import (
-    LlmFit,
-    LlmModel,
-    fit_llm,
-    fit_llms,
-    read_llm_model,
-    synthetic_llm,
-)
-from windtunnel.serving.llm_simulate import (
-    LlmCapacity,
-    LlmOutcome,
-    goodput_by_rate,
-    llm_capacity,
-    simulate_llm,
-)
+from windtunnel.serving.llm_capacity import LlmCapacity, llm_capacity
+from windtunnel.serving.llm_files import read_llm_model
+from windtunnel.serving.llm_fit import LlmFit, fit_llm, fit_llms
+from windtunnel.serving.llm_model import LlmModel, synthetic_llm
+from windtunnel.serving.llm_outcome import LlmOutcome
+from windtunnel.serving.llm_simulate import goodput_by_rate, simulate_llm
 from windtunnel.serving.outcome import ServingOutcome
 from windtunnel.serving.overheads import Overheads
 from windtunnel.serving.parallel import Parallel

@@ -1,244 +1,150 @@
-"""What an iteration of a language model costs: four numbers a model and GPU, and their fit.
-
-Iterations are scheduled as in Orca (Yu et al., OSDI'22). That an iteration's time is linear in
-prompt tokens, sequences and cached tokens is an assumption, which `fit_llm` holds against
-measurements.
-"""
+"""A replica of a language model: what its iterations cost, its engine and its power."""
 
 from __future__ import annotations
 
-import csv
-import json
-import math
-from dataclasses import dataclass
-from itertools import product
-from pathlib import Path
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.errors import SpecError, TraceError
-from windtunnel.toml_file import read_toml
+from windtunnel.errors import SpecError
+from windtunnel.serving.llm_costs import LINEAR, Cost, LinearCost
+from windtunnel.serving.llm_engine import Engine
+from windtunnel.serving.llm_numbers import count
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from windtunnel.serving.llm_engine import Power, Split
 
-#: Columns that tell measurements of several models and GPUs apart, where they are there.
-_WHO = ("model", "gpu_type")
-_COLUMNS = ("prefill_tokens", "decode_seqs", "kv_tokens", "iteration_time")
-_COSTS = ("iteration_s", "prefill_token_s", "decode_seq_s", "kv_token_s")
-_COUNTS = ("kv_limit", "max_batch", "gpus")
+#: Stands for costs that are given as four numbers.
+_GIVEN_ABOVE = Cost()
 
 
 @dataclass(frozen=True)
 class LlmModel:
-    """A replica: iteration time = a + b prefill tokens + c decoding sequences + d KV tokens.
+    """A replica; the attributes are the keys of a model's file.
 
     Attributes:
-        iteration_s: a, s, > 0.
-        prefill_token_s: b, s a prompt token processed.
-        decode_seq_s: c, s a sequence that gets its next token.
-        kv_token_s: d, s a token that those sequences attend to.
-        kv_limit: tokens that the KV memory of a replica holds.
-        max_batch: most sequences in an iteration.
-        gpus: of a replica.
+        iteration_s, prefill_token_s, decode_seq_s, kv_token_s: linear costs, in place of ``cost``.
+        kv_limit: tokens that the KV memory holds; needed without ``engine``.
+        max_batch: most sequences in an iteration, without ``engine``.
+        gpus: of a replica; by default tensor parallelism x pipeline stages.
+        cost: the time of an iteration.
+        engine: its scheduler and paged memory; without it requests reserve prompt + output tokens
+            of ``kv_limit``, as in Orca (Yu et al., OSDI'22).
+        power: of a GPU.
+        split: prefill and decode on replicas of their own.
 
     Raises:
-        SpecError: a cost is negative or not finite, a count is not a whole number > 0.
+        SpecError: a number is wrong, or something is missing.
     """
 
-    iteration_s: float
-    prefill_token_s: float
-    decode_seq_s: float
-    kv_token_s: float
-    kv_limit: int
+    iteration_s: float | None = None
+    prefill_token_s: float | None = None
+    decode_seq_s: float | None = None
+    kv_token_s: float | None = None
+    kv_limit: int | None = None
     max_batch: int = 256
-    gpus: int = 1
+    gpus: int | None = None
+    cost: Cost = _GIVEN_ABOVE
+    engine: Engine | None = None
+    power: Power | None = None
+    split: Split | None = None
 
     def __post_init__(self) -> None:
-        for name in _COSTS:
-            value = getattr(self, name)
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not number or not 0 <= value < math.inf:
-                raise SpecError(name, f"must be a finite number >= 0, not {value!r}.")
-        if self.iteration_s == 0:
-            raise SpecError("iteration_s", "must be > 0: no iteration is free.")
-        for name in _COUNTS:
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise SpecError(name, f"must be a whole number > 0, not {value!r}.")
+        if self.cost is _GIVEN_ABOVE:
+            found = [getattr(self, name) for name in LINEAR[:4]]
+            for name, value in zip(LINEAR, found, strict=False):
+                if value is None:
+                    raise SpecError(name, "is missing.")
+            object.__setattr__(self, "cost", LinearCost(*found))
+        if self.gpus is None:
+            stages = self.engine.stages if self.engine else 1
+            object.__setattr__(self, "gpus", self.cost.tensor_parallel * stages)
+        count("gpus", self.gpus)
+        count("max_batch", self.max_batch)
+        if self.kv_limit is not None:
+            count("kv_limit", self.kv_limit)
+        elif self.engine is None:
+            raise SpecError("kv_limit", "is missing; without an [engine] it is needed.")
+        if self.split is not None:
+            self.split.engines(self.pages)
+
+    @property
+    def pages(self) -> Engine:
+        """The engine; where there is none, one whose blocks are single tokens."""
+        if self.engine is not None:
+            return self.engine
+        return Engine(
+            scheduler="orca",
+            num_blocks=self.kv_limit or 0,
+            max_num_seqs=self.max_batch,
+            block_size=1,
+        )
+
+    @property
+    def reserves_exactly(self) -> bool:
+        """Whether requests reserve prompt + output tokens, not blocks."""
+        return self.pages.scheduler == "orca" and self.pages.reserve_tokens is None
 
     @property
     def costs(self) -> np.ndarray:
-        """The four costs a, b, c, d, shape (4,), s."""
-        return np.array([getattr(self, name) for name in _COSTS], dtype=np.float64)
+        """The numbers of linear costs, shape (5,) or, as four are given, (4,), s.
+
+        Raises:
+            SpecError: the costs are of another form.
+        """
+        if not isinstance(self.cost, LinearCost):
+            raise SpecError("cost", f"found form {self.cost.form}; expected linear.")
+        known = self.cost.costs[: 4 if self.iteration_s is not None else 5]
+        return np.array(known, dtype=np.float64)
+
+    def but(self, **engine: Any) -> LlmModel:
+        """Return the model with other keys of its engine.
+
+        Raises:
+            SpecError: it has no engine, or a value is wrong.
+        """
+        if not engine:
+            return self
+        if self.engine is None:
+            key = next(iter(engine))
+            raise SpecError(key, "expected a model with an [engine].")
+        return replace(self, engine=replace(self.engine, **engine))
+
+    def data(self) -> dict[str, Any]:
+        """Return the keys of a file."""
+        told: dict[str, Any] = {}
+        if self.iteration_s is None:
+            told["cost"] = self.cost.data()
+        else:
+            told |= {name: getattr(self, name) for name in LINEAR[:4]}
+        if self.kv_limit is not None:
+            told["kv_limit"] = self.kv_limit
+        if self.engine is None:
+            told["max_batch"] = self.max_batch
+        told["gpus"] = self.gpus
+        if self.engine is not None:
+            told["engine"] = self.engine.data()
+        if self.power is not None:
+            told["power"] = asdict(self.power)
+        if self.split is not None:
+            told["split"] = _split_data(self.split)
+        return told
 
 
-@dataclass(frozen=True)
-class LlmFit:
-    """Costs fitted to measured iterations.
-
-    Attributes:
-        costs: a, b, c, d, shape (4,), s.
-        num_rows: measurements.
-        rmse: root of the mean squared error, s.
-        mean_relative_error: mean of |fitted - measured| / measured.
-    """
-
-    costs: np.ndarray
-    num_rows: int
-    rmse: float
-    mean_relative_error: float
-
-    def model(self, kv_limit: int, max_batch: int = 256, gpus: int = 1) -> LlmModel:
-        """Return a model of these costs."""
-        a, b, c, d = self.costs.tolist()
-        return LlmModel(a, b, c, d, kv_limit, max_batch, gpus)
+def _split_data(split: Split) -> dict[str, Any]:
+    plain = ("prefill_replicas", "decode_replicas", "kv_bytes_per_token", "bandwidth", "latency_s")
+    told = {name: getattr(split, name) for name in (*plain, "decode_dispatch")}
+    for pool in ("prefill", "decode"):
+        keys = dict(getattr(split, pool) or {})
+        cost = getattr(split, f"{pool}_cost")
+        if cost is not None:
+            keys["cost"] = cost.data()
+        if keys:
+            told[pool] = keys
+    return told
 
 
 def synthetic_llm() -> LlmModel:
     """Return a made-up model: round numbers that belong to no GPU."""
     return LlmModel(0.008, 4e-5, 2e-5, 4e-8, kv_limit=400_000)
-
-
-def read_llm_model(path: str | Path) -> LlmModel:
-    """Read a model from TOML with the attributes of `LlmModel` as keys.
-
-    A file with several models has a table for each, which ``FILE.toml#NAME`` chooses.
-
-    Raises:
-        SpecError: not TOML, a key is missing or unknown, a value is wrong, or no table is chosen.
-    """
-    name, _, chosen = str(path).partition("#")
-    data: dict[str, Any] = read_toml(name)
-    tables = [key for key, value in data.items() if isinstance(value, dict)]
-    if chosen or (tables and len(tables) == len(data)):
-        if not chosen and len(tables) > 1:
-            raise SpecError(name, f"has several models; choose one: {name}#{tables[0]}.")
-        if chosen and chosen not in tables:
-            raise SpecError.unknown(name, chosen, tables)
-        data = data[chosen or tables[0]]
-    for key in data:
-        if key not in (*_COSTS, *_COUNTS):
-            raise SpecError.unknown(f"{path}: key", key, (*_COSTS, *_COUNTS))
-    for key in (*_COSTS, "kv_limit"):
-        if key not in data:
-            raise SpecError(str(path), f"{key} is missing.")
-    try:
-        return LlmModel(**data)
-    except SpecError as error:
-        raise SpecError(str(path), str(error)) from error
-
-
-def llm_models_toml(models: Mapping[str, LlmModel]) -> str:
-    """Return models as TOML that `read_llm_model` reads, a table for each name."""
-    parts = []
-    for name, model in models.items():
-        lines = [f"[{json.dumps(name)}]"]
-        lines += [f"{key} = {getattr(model, key)!r}" for key in (*_COSTS, *_COUNTS)]
-        parts.append("\n".join(lines) + "\n")
-    return "\n".join(parts)
-
-
-def fit_llm(path: str | Path) -> LlmFit:
-    """Fit the costs of one model on one GPU; see `fit_llms`.
-
-    Raises:
-        TraceError: as `fit_llms`, or there are several.
-        OSError: the file cannot be read.
-    """
-    found = fit_llms(path)
-    if len(found) > 1:
-        names = ", ".join(found)
-        raise TraceError(str(path), "one model on one GPU type", hint=f"The file has: {names}.")
-    return next(iter(found.values()))
-
-
-def fit_llms(path: str | Path) -> dict[str, LlmFit]:
-    """Fit the costs to a CSV of iterations by nonnegative least squares.
-
-    Columns: prefill_tokens, decode_seqs, kv_tokens, iteration_time (s) and, where there are
-    several, model and gpu_type.
-
-    Returns:
-        Fits by ``model/gpu_type``, or what there is of the two, in file order.
-
-    Raises:
-        TraceError: a column is missing, a value is wrong, or there are too few or too similar rows.
-        OSError: the file cannot be read.
-    """
-    file = Path(path)
-    found: dict[str, list[list[float]]] = {}
-    with file.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
-        rows = csv.DictReader(lines)
-        columns = list(rows.fieldnames or ())
-        for column in _COLUMNS:
-            if column not in columns:
-                raise TraceError.missing_column(str(file), column, columns)
-        who = [column for column in _WHO if column in columns]
-        try:
-            for data in rows:
-                row = rows.line_num
-                name = "/".join(_named(file, row, column, data[column]) for column in who)
-                cells = [_measured(file, row, column, data[column]) for column in _COLUMNS]
-                found.setdefault(name, []).append(cells)
-        except csv.Error as error:
-            raise TraceError(
-                str(file), "a line of CSV", row=rows.line_num, hint=str(error)
-            ) from error
-    if not found:
-        raise TraceError(str(file), "at least one iteration")
-    return {name: _fitted(file, name, np.array(cells)) for name, cells in found.items()}
-
-
-def _fitted(file: Path, name: str, table: np.ndarray) -> LlmFit:
-    measured = table[:, 3]
-    design = np.column_stack([np.ones(len(table)), table[:, :3]])
-    # Columns differ by six orders of magnitude; scaled, each peaks at 1.
-    scale = np.maximum(design.max(axis=0, initial=0.0), 1e-300)
-    if np.linalg.matrix_rank(design / scale) < len(_COSTS):
-        of = f"{name}: " if name else ""
-        raise TraceError(str(file), f"{of}iterations that vary in all three counts independently")
-    costs = _nonnegative(design / scale, measured) / scale
-    error = design @ costs - measured
-    return LlmFit(
-        costs,
-        len(table),
-        float(np.sqrt(np.mean(error**2))),
-        float(np.mean(np.abs(error) / measured)),
-    )
-
-
-def _named(file: Path, row: int, column: str, text: str | None) -> str:
-    if not (text or "").strip():
-        raise TraceError(str(file), "a name", row=row, column=column, value=text or "")
-    return str(text).strip()
-
-
-def _nonnegative(design: np.ndarray, measured: np.ndarray) -> np.ndarray:
-    """Return the nonnegative least squares solution, by trying every set of positive costs.
-
-    The optimum is the unconstrained optimum on its own support, so that the best of the
-    nonnegative ones among these is exact; four columns have 16 supports.
-    """
-    best, least = np.zeros(design.shape[1]), math.inf
-    for chosen in product((False, True), repeat=design.shape[1]):
-        support = np.array(chosen)
-        costs = np.zeros(design.shape[1])
-        costs[support] = np.linalg.lstsq(design[:, support], measured, rcond=None)[0]
-        error = float(np.sum((design @ costs - measured) ** 2))
-        if costs.min() >= 0 and error < least:
-            best, least = costs, error
-    return best
-
-
-def _measured(file: Path, row: int, column: str, text: str | None) -> float:
-    try:
-        value = float(text or "")
-    except ValueError:
-        value = math.nan
-    positive = column == "iteration_time"
-    if not 0 <= value < math.inf or (positive and value == 0):
-        expected = f"a finite number {'>' if positive else '>='} 0"
-        raise TraceError(str(file), expected, row=row, column=column, value=text or "")
-    return value

@@ -10,6 +10,7 @@ import gzip
 import io
 import math
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from windtunnel.serving.token_formats import Requests, number
 from windtunnel.serving.token_tables import read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from windtunnel.serving.arrivals import ArrivalProcess
 
@@ -36,9 +37,13 @@ _HEADS = {
 }
 
 
+def _no_numbers() -> np.ndarray:
+    return np.empty(0, dtype=np.int64)
+
+
 @dataclass(frozen=True)
 class RequestTrace:
-    """Recorded requests in order of arrival.
+    """Recorded requests in order of arrival; `RequestTrace(arrival=..., prompt_tokens=..., ...)`.
 
     Attributes:
         name: of the file.
@@ -50,35 +55,57 @@ class RequestTrace:
         prompt_tokens: shape (n,); empty where the source has none.
         output_tokens: the same.
         images: pictures in the prompt, shape (n,); empty where the source has none.
-        blocks: hashes of each prompt's blocks, in order: equal where the prompts are equal up to
-            and including the block; empty where the source has none.
+        blocks: hashes of each prompt's blocks of 512 tokens, in order: equal where the prompts are
+            equal up to and including the block; empty where the source has none.
 
     Raises:
         SpecError: arrivals descend or are not finite, or numbers are negative or too few.
     """
 
-    name: str
-    format: str
-    arrival: np.ndarray
-    function: np.ndarray
-    functions: tuple[str, ...]
-    prompt_tokens: np.ndarray
-    output_tokens: np.ndarray
-    images: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    blocks: tuple[tuple[int, ...], ...] = ()
+    name: str = "requests"
+    format: str = "arrays"
+    arrival: np.ndarray = field(default_factory=lambda: np.empty(0))
+    function: np.ndarray = None  # type: ignore[assignment] # zeros stand in
+    functions: tuple[str, ...] = ("",)
+    prompt_tokens: np.ndarray = field(default_factory=_no_numbers)
+    output_tokens: np.ndarray = field(default_factory=_no_numbers)
+    images: np.ndarray = field(default_factory=_no_numbers)
+    blocks: Sequence[Sequence[int]] = ()
 
     def __post_init__(self) -> None:
-        count = len(self.arrival)
-        if not np.isfinite(self.arrival).all() or (np.diff(self.arrival) < 0).any():
+        given = {"arrival": np.asarray(self.arrival, dtype=np.float64)}
+        count = len(given["arrival"])
+        if not np.isfinite(given["arrival"]).all() or (np.diff(given["arrival"]) < 0).any():
             raise SpecError(f"{self.name}: arrival", "expected finite times in ascending order.")
         for name in ("prompt_tokens", "output_tokens", "images"):
-            values = getattr(self, name)
-            if len(values) not in (0, count) or (values < 0).any():
-                raise SpecError(f"{self.name}: {name}", "expected one number >= 0 a request.")
+            values = given[name] = np.asarray(getattr(self, name))
+            whole = np.issubdtype(values.dtype, np.integer) or (values == np.floor(values)).all()
+            if len(values) not in (0, count) or not whole or (values < 0).any():
+                expected = "expected one whole number >= 0 a request."
+                raise SpecError(f"{self.name}: {name}", expected)
         if len(self.blocks) not in (0, count):
             raise SpecError(f"{self.name}: blocks", "expected one list a request.")
-        if len(self.function) != count:
+        zeros = np.zeros(count, dtype=np.int64)
+        given["function"] = zeros if self.function is None else np.asarray(self.function)
+        if len(given["function"]) != count:
             raise SpecError(f"{self.name}: function", "expected one index a request.")
+        for name, values in given.items():
+            object.__setattr__(self, name, values)
+        object.__setattr__(self, "blocks", tuple(tuple(one) for one in self.blocks))
+
+    @cached_property
+    def units(self) -> tuple[np.ndarray, np.ndarray]:
+        """Blocks of 512 tokens as numbers from 0, one request behind the other, and their starts.
+
+        Shapes (k,) and (n + 1,). A block is the same only at the same place of a prompt.
+        """
+        start = np.zeros(len(self) + 1, dtype=np.int64)
+        known: dict[tuple[int, int], int] = {}
+        found: list[int] = []
+        for row, blocks in enumerate(self.blocks):
+            found += [known.setdefault(one, len(known)) for one in enumerate(blocks)]
+            start[row + 1] = len(found)
+        return np.array(found, dtype=np.int64), start
 
     def __len__(self) -> int:
         return len(self.arrival)

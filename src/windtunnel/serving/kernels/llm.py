@@ -1,4 +1,4 @@
-"""Continuous batching of token generation on replicas, iteration by iteration."""
+"""Serving a language model on replicas, iteration by iteration."""
 
 from __future__ import annotations
 
@@ -6,205 +6,222 @@ import cython
 import numpy
 
 from windtunnel.kernel.marks import compiled
-
-#: Codes of the dispatch rules.
-LLM_LEAST_LOADED = cython.declare(cython.int, 0)
-LLM_ROUND_ROBIN = cython.declare(cython.int, 1)
-
-
-@cython.final
-@cython.cclass
-class Iterations:
-    """Replicas in an iteration, in a heap by its end.
-
-    Attributes:
-        size: how many.
-        end: when a replica's iteration ends, s; infinite for one that is idle.
-    """
-
-    size: cython.longlong
-    queue: cython.longlong[::1]
-    end: cython.double[::1]
-
-    def __init__(self, replicas: cython.longlong) -> None:
-        self.size = 0
-        self.queue = numpy.empty(replicas, dtype=numpy.int64)
-        self.end = numpy.full(replicas, numpy.inf)
-
-    @compiled
-    def push(self, r: cython.longlong) -> cython.void:
-        """Put a replica into the heap by the end of its iteration."""
-        at: cython.longlong = self.size
-        above: cython.longlong
-        while at > 0:
-            above = (at - 1) // 2
-            if self.end[self.queue[above]] <= self.end[r]:
-                break
-            self.queue[at] = self.queue[above]
-            at = above
-        self.queue[at] = r
-        self.size += 1
-
-    @compiled
-    def pop(self) -> cython.longlong:
-        """Take the replica that ends first out of the heap and return it."""
-        first: cython.longlong = self.queue[0]
-        self.size -= 1
-        r: cython.longlong = self.queue[self.size]
-        at: cython.longlong = 0
-        below: cython.longlong
-        while True:
-            below = 2 * at + 1
-            if below >= self.size:
-                break
-            if (
-                below + 1 < self.size
-                and self.end[self.queue[below + 1]] < self.end[self.queue[below]]
-            ):
-                below += 1
-            if self.end[r] <= self.end[self.queue[below]]:
-                break
-            self.queue[at] = self.queue[below]
-            at = below
-        self.queue[at] = r
-        return first
+from windtunnel.serving.kernels.llm_ahead import interrupt, plan, settle, time_of
+from windtunnel.serving.kernels.llm_continuous import form_continuous
+from windtunnel.serving.kernels.llm_fleet import LLM_VLLM_V1, LlmFleet
+from windtunnel.serving.kernels.llm_links import LlmLinks
+from windtunnel.serving.kernels.llm_router import LlmRouter
+from windtunnel.serving.kernels.llm_vllm_v1 import form_vllm_v1
 
 
-def generate(
-    arrival: cython.const[cython.double][::1],
-    prompt: cython.const[cython.longlong][::1],
-    output: cython.const[cython.longlong][::1],
-    replicas: cython.longlong,
-    costs: cython.const[cython.double][::1],
-    kv_limit: cython.longlong,
-    max_batch: cython.longlong,
-    dispatch: cython.int,
-) -> tuple[numpy.ndarray, ...]:
-    """Serve n requests; see `windtunnel.serving.llm_simulate.simulate_llm`.
+@compiled
+def start_iterations(f: LlmFleet, r: cython.longlong, now: cython.double) -> cython.void:
+    """Start iterations of a replica while stages are free and there is something to do."""
+    slot: cython.longlong
+    while f.in_flight[r] < f.stages and not f.failed:
+        slot = r * f.stages
+        while f.clock.place[slot] >= 0:
+            slot += 1
+        f.entries[slot] = 0
+        f.evicted = False
+        f.prefill = f.pairs = f.context = f.decoding = f.kv = 0
+        if f.scheduler == LLM_VLLM_V1:
+            form_vllm_v1(f, r, slot)
+        else:
+            form_continuous(f, r, slot)
+        if f.entries[slot] > 0:
+            launch(f, r, slot, now)
+        elif not f.evicted or f.in_flight[r] > 0:
+            break
 
-    Args:
-        arrival, prompt, output: (n,), ascending arrivals in s, tokens.
-        replicas: how many.
-        costs: (4,), s: an iteration, a prefill token, a decoding sequence, a token of KV.
-        kv_limit: tokens that fit a replica; a request that needs more is not dispatched.
-        max_batch: sequences in an iteration.
-        dispatch: a dispatch rule's code.
 
-    Returns:
-        replica (n,): -1 where refused; first, finish (n,): NaN where refused; busy (replicas,), s;
-        peak (replicas,): most tokens reserved at once.
-    """
-    count: cython.longlong = len(arrival)
-    sent_to = numpy.full(count, -1, dtype=numpy.int64)
-    firsts = numpy.full(count, numpy.nan)
-    finished = numpy.full(count, numpy.nan)
-    peaks = numpy.zeros(replicas, dtype=numpy.int64)
-    busy_times = numpy.zeros(replicas)
-    replica: cython.longlong[::1] = sent_to
-    first: cython.double[::1] = firsts
-    finish: cython.double[::1] = finished
-    peak: cython.longlong[::1] = peaks
-    busy: cython.double[::1] = busy_times
-    made: cython.longlong[::1] = numpy.zeros(count, dtype=numpy.int64)
-    after: cython.longlong[::1] = numpy.full(count, -1, dtype=numpy.int64)
-    head: cython.longlong[::1] = numpy.full(replicas, -1, dtype=numpy.int64)
-    tail: cython.longlong[::1] = numpy.full(replicas, -1, dtype=numpy.int64)
-    room = min(max_batch, max(count, 1))
-    batch: cython.longlong[:, ::1] = numpy.empty((replicas, room), dtype=numpy.int64)
-    size: cython.longlong[::1] = numpy.zeros(replicas, dtype=numpy.int64)
-    load: cython.longlong[::1] = numpy.zeros(replicas, dtype=numpy.int64)
-    reserved: cython.longlong[::1] = numpy.zeros(replicas, dtype=numpy.int64)
-    # Tokens that the running sequences attend to.
-    held: cython.longlong[::1] = numpy.zeros(replicas, dtype=numpy.int64)
-    running: Iterations = Iterations(replicas)
-    # Replicas to look at now.
-    due: cython.longlong[::1] = numpy.empty(replicas, dtype=numpy.int64)
-    is_due: cython.uchar[::1] = numpy.zeros(replicas, dtype=numpy.uint8)
-    coming: cython.longlong = 0
-    turn: cython.longlong = 0
-    never: cython.double = numpy.inf
+@compiled
+def launch(
+    f: LlmFleet, r: cython.longlong, slot: cython.longlong, now: cython.double
+) -> cython.void:
+    """Start the iteration of the batch that was formed."""
+    time: cython.double = time_of(f, r, f.entries[slot])
+    begin: cython.double = now
+    k: cython.longlong
+    if not time > 0:
+        f.failed = True
+    f.in_flight[r] += 1
+    f.iterations[r] += 1
+    f.prefilled += f.prefill
+    if f.stages > 1:
+        time /= f.stages
+        for k in range(f.stages):
+            begin = max(begin, f.stage_free[r, k]) + time
+            f.stage_free[r, k] = begin
+        f.clock.push(slot, now, begin)
+    else:
+        f.planned[r] = 1
+        f.times[r, 0] = time
+        f.ends[r, 0] = now + time
+        if f.decoding == f.admitted[r] and not f.evicted:
+            plan(f, r)
+        k = f.planned[r] - 1
+        f.clock.push(r, f.ends[r, k - 1] if k > 0 else now, f.ends[r, k])
+    f.busy[r] += time
+    if f.prefill > 0:
+        f.prefilling[r] += time
+
+
+@compiled
+def end_iteration(
+    f: LlmFleet, links: LlmLinks, slot: cython.longlong, now: cython.double
+) -> cython.longlong:
+    """Give the batch of an iteration its tokens; return its replica."""
+    r: cython.longlong = slot // f.stages
+    leaves_at: cython.longlong = 1 if links.count > 0 and f.pool[r] == 0 else 0
+    gone: cython.bint = False
+    k: cython.longlong
+    i: cython.longlong
+    f.in_flight[r] -= 1
+    if f.stages == 1 and f.planned[r] > 1:
+        settle(f, r)
+    for k in range(f.entries[slot]):
+        i = f.batch[slot, k]
+        f.done[i] += f.share[slot, k]
+        if f.done[i] == f.prompt[i] + f.made[i]:
+            f.made[i] += 1
+            if f.made[i] == 1:
+                f.first[i] = now
+            else:
+                f.gaps.add(now - f.last[i], 1)
+            f.last[i] = now
+            if f.made[i] >= f.output[i] or leaves_at == 1:
+                gone = True
+                leave(f, links, r, i, now)
+                continue
+        if f.scheduler != LLM_VLLM_V1:
+            f.running[r, f.num_running[r]] = i
+            f.num_running[r] += 1
+    if gone and f.scheduler == LLM_VLLM_V1:
+        drop_gone(f, r, leaves_at)
+    return r
+
+
+@compiled
+def leave(
+    f: LlmFleet,
+    links: LlmLinks,
+    r: cython.longlong,
+    i: cython.longlong,
+    now: cython.double,
+) -> cython.void:
+    """End a request, or send it to a replica that decodes."""
+    f.load[r] -= 1
+    f.tokens[r] -= f.prompt[i] + f.output[i]
+    f.admitted[r] -= 1
+    if f.made[i] >= f.output[i]:
+        f.finish[i] = now
+        f.let_go(r, i)
+    else:
+        links.send(f, r, i, now)
+
+
+@compiled
+def drop_gone(f: LlmFleet, r: cython.longlong, leaves_at: cython.longlong) -> cython.void:
+    """Take those that left off the list of those who run."""
+    kept: cython.longlong = 0
     i: cython.longlong
     k: cython.longlong
-    r: cython.longlong
-    at: cython.longlong
-    kept: cython.longlong
-    chosen: cython.longlong
+    for k in range(f.num_running[r]):
+        i = f.running[r, k]
+        if f.made[i] >= f.output[i] or (leaves_at == 1 and f.made[i] >= 1):
+            continue
+        f.running[r, kept] = i
+        kept += 1
+    f.num_running[r] = kept
+
+
+@compiled
+def join(f: LlmFleet, r: cython.longlong, i: cython.longlong, now: cython.double) -> cython.bint:
+    """Let a request wait at a replica; return whether the replica's iteration ends now."""
+    empty: cython.bint = f.head[r] < 0
+    f.queue(r, i)
+    return empty and f.stages == 1 and interrupt(f, r, now)
+
+
+def serve_llm(
+    fleet: LlmFleet,
+    links: LlmLinks,
+    router: LlmRouter,
+    refused: cython.const[cython.uchar][::1],
+) -> tuple[numpy.ndarray, bool]:
+    """Serve all requests; see `windtunnel.serving.llm_simulate.simulate_llm`.
+
+    Args:
+        fleet: what serves them, idle.
+        links: what takes them from replicas that prefill to those that decode.
+        router: of those who arrive.
+        refused: requests that no replica is asked for, shape (n,).
+
+    Returns:
+        The first replica of each request, -1 where refused, and whether all iterations cost time.
+    """
+    f: LlmFleet = fleet
+    ways: LlmLinks = links
+    rule: LlmRouter = router
+    count: cython.longlong = f.arrival.shape[0]
+    sent_to = numpy.full(count, -1, dtype=numpy.int64)
+    replica: cython.longlong[::1] = sent_to
+    due: cython.longlong[::1] = numpy.empty(f.replicas, dtype=numpy.int64)
+    is_due: cython.uchar[::1] = numpy.zeros(f.replicas, dtype=numpy.uint8)
+    slots: cython.longlong = f.replicas * f.stages
+    never: cython.double = numpy.inf
+    coming: cython.longlong = 0
     num_due: cython.longlong
-    prefill: cython.longlong
-    decoding: cython.longlong
+    item: cython.longlong
+    k: cython.longlong
+    i: cython.longlong
+    r: cython.longlong
     now: cython.double
-    time: cython.double
     with cython.nogil:
-        while coming < count or running.size > 0:
-            now = arrival[coming] if coming < count else never
-            if running.size > 0:
-                now = min(now, running.end[running.queue[0]])
+        while (coming < count or f.clock.size > 0) and not f.failed:
+            now = f.arrival[coming] if coming < count else never
+            if f.clock.size > 0 and f.clock.end[f.clock.queue[0]] < now:
+                now = f.clock.end[f.clock.queue[0]]
             num_due = 0
-            while running.size > 0 and running.end[running.queue[0]] == now:
-                r = running.pop()
-                running.end[r] = never
-                due[num_due] = r
-                num_due += 1
-                is_due[r] = True
-                kept = 0
-                for k in range(size[r]):
-                    i = batch[r, k]
-                    made[i] += 1
-                    held[r] += 1
-                    if made[i] == 1:
-                        first[i] = now
-                        held[r] += prompt[i]
-                    if made[i] >= output[i]:
-                        finish[i] = now
-                        reserved[r] -= prompt[i] + output[i]
-                        held[r] -= prompt[i] + made[i]
-                        load[r] -= 1
-                    else:
-                        batch[r, kept] = i
-                        kept += 1
-                size[r] = kept
-            while coming < count and arrival[coming] == now:
+            while f.clock.size > 0 and f.clock.end[f.clock.queue[0]] == now:
+                item = f.clock.queue[0]
+                f.clock.remove(item)
+                if item < slots:
+                    r = end_iteration(f, ways, item, now)
+                else:
+                    i = ways.arrive(f, item - slots)
+                    k = item - slots
+                    if not is_due[k]:  # blocks came free where it was
+                        due[num_due] = k
+                        num_due += 1
+                        is_due[k] = True
+                    r = ways.to[i]
+                    if join(f, r, i, now):
+                        f.clock.remove(r)
+                        end_iteration(f, ways, r, now)
+                if not is_due[r]:
+                    due[num_due] = r
+                    num_due += 1
+                    is_due[r] = True
+            while coming < count and f.arrival[coming] == now:
                 i = coming
                 coming += 1
-                if prompt[i] + output[i] > kv_limit:
+                if refused[i]:
                     continue
-                chosen = turn
-                if dispatch == LLM_ROUND_ROBIN:
-                    turn = (turn + 1) % replicas
-                else:
-                    chosen = 0
-                    for r in range(1, replicas):
-                        if load[r] < load[chosen]:
-                            chosen = r
-                replica[i] = chosen
-                load[chosen] += 1
-                if head[chosen] < 0:
-                    head[chosen] = i
-                else:
-                    after[tail[chosen]] = i
-                tail[chosen] = i
-                if running.end[chosen] == never and not is_due[chosen]:
-                    due[num_due] = chosen
+                r = rule.choose(f, i)
+                replica[i] = r
+                f.load[r] += 1
+                f.tokens[r] += f.prompt[i] + f.output[i]
+                if join(f, r, i, now):
+                    f.clock.remove(r)
+                    end_iteration(f, ways, r, now)
+                if not is_due[r]:
+                    due[num_due] = r
                     num_due += 1
-                    is_due[chosen] = True
-            for at in range(num_due):
-                r = due[at]
+                    is_due[r] = True
+            for k in range(num_due):
+                r = due[k]
                 is_due[r] = False
-                decoding = size[r]
-                prefill = 0
-                while head[r] >= 0 and size[r] < max_batch:
-                    i = head[r]
-                    if reserved[r] + prompt[i] + output[i] > kv_limit:
-                        break
-                    reserved[r] += prompt[i] + output[i]
-                    prefill += prompt[i]
-                    batch[r, size[r]] = i
-                    size[r] += 1
-                    head[r] = after[i]
-                peak[r] = max(peak[r], reserved[r])
-                if size[r] > 0:
-                    time = costs[0] + costs[1] * prefill + costs[2] * decoding + costs[3] * held[r]
-                    running.end[r] = now + time
-                    busy[r] += time
-                    running.push(r)
-    return sent_to, firsts, finished, busy_times, peaks
+                start_iterations(f, r, now)
+    return sent_to, not f.failed

@@ -1,0 +1,209 @@
+"""What became of requests to a language model: times of tokens, and figures of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from windtunnel.errors import SpecError, quote
+from windtunnel.quantiles import quantiles
+
+if TYPE_CHECKING:
+    from windtunnel.serving.llm_model import LlmModel
+    from windtunnel.serving.request_traces import RequestTrace
+
+#: Percentiles that are told of each latency.
+PERCENTS = (50, 90, 99)
+LATENCIES = ("ttft", "tpot", "e2e", "itl")
+_HOUR = 3600.0
+_KWH = 3.6e6
+
+
+@dataclass(frozen=True)
+class LlmOutcome:
+    """What became of n requests.
+
+    Attributes:
+        requests: what was served.
+        model: of each replica.
+        replica: where a request went first, shape (n,); -1 where refused.
+        first_token: when its first token came, shape (n,), s; NaN where refused.
+        finish: when its last token came, shape (n,), s; NaN where refused.
+        restarts: how often it was evicted, shape (n,).
+        cached_tokens: of its prompt, found when it was first admitted, shape (n,).
+        gaps: between consecutive tokens of a request, of all requests, ascending, shape (k,), s.
+        gap_counts: how often each occurred, shape (k,).
+        busy: time in iterations, shape (replicas,), s; of pipelines, of each stage.
+        prefilling: the part of it that is in iterations with a prefill, shape (replicas,), s.
+        iterations: shape (replicas,).
+        prefill_tokens: computed, those computed anew too.
+        peak_blocks: most KV blocks held at once, shape (replicas,).
+        gpus: of each replica, shape (replicas,).
+    """
+
+    requests: RequestTrace
+    model: LlmModel
+    replica: np.ndarray
+    first_token: np.ndarray
+    finish: np.ndarray
+    restarts: np.ndarray
+    cached_tokens: np.ndarray
+    gaps: np.ndarray
+    gap_counts: np.ndarray
+    busy: np.ndarray
+    prefilling: np.ndarray
+    iterations: np.ndarray
+    prefill_tokens: int
+    peak_blocks: np.ndarray
+    gpus: np.ndarray
+
+    @cached_property
+    def ttft(self) -> np.ndarray:
+        """Time to the first token, shape (n,), s; NaN where refused."""
+        return np.asarray(self.first_token - self.requests.arrival)
+
+    @cached_property
+    def e2e(self) -> np.ndarray:
+        """Time to the last token, shape (n,), s; NaN where refused."""
+        return np.asarray(self.finish - self.requests.arrival)
+
+    @cached_property
+    def tpot(self) -> np.ndarray:
+        """Mean time of each further token, shape (n,), s; NaN where there is none."""
+        output = self.requests.output_tokens
+        further = np.where(output > 1, output - 1.0, np.nan)
+        return np.asarray((self.finish - self.first_token) / further)
+
+    @property
+    def peak_kv(self) -> np.ndarray:
+        """Most tokens that KV memory was held for at once, shape (replicas,)."""
+        if self.model.engine is None or self.model.split is not None:
+            return self.peak_blocks
+        return self.peak_blocks * self.model.engine.block_size
+
+    @property
+    def span(self) -> float:
+        """Time from the first arrival to the last token, s; 0 where nothing was served."""
+        served = self.replica >= 0
+        return float(self.finish[served].max() - self.requests.arrival[0]) if served.any() else 0.0
+
+    def attained(
+        self, ttft: float = math.inf, tpot: float = math.inf, e2e: float = math.inf
+    ) -> np.ndarray:
+        """Return which requests meet all SLOs, shape (n,); those refused do not.
+
+        Raises:
+            SpecError: an SLO is not > 0.
+        """
+        for name, slo in (("ttft", ttft), ("tpot", tpot), ("e2e", e2e)):
+            if not slo > 0:
+                raise SpecError(name, f"must be > 0, not {quote(slo)}.")
+        served = self.replica >= 0
+        return np.asarray(served & (self.ttft <= ttft) & ~(self.tpot > tpot) & (self.e2e <= e2e))
+
+    def figure(self, name: str) -> float | None:
+        """Return a latency's figure, such as ``p99_ttft`` or ``mean_itl``; None where unknown."""
+        point, _, latency = name.partition("_")
+        if latency == "itl":
+            return self._of_gaps(point)
+        values = getattr(self, latency)
+        values = values[~np.isnan(values)]
+        if not len(values):
+            return None
+        return float(values.mean() if point == "mean" else quantiles(values, int(point[1:]) / 100))
+
+    def _of_gaps(self, point: str) -> float | None:
+        total = int(self.gap_counts.sum())
+        if not total:
+            return None
+        if point == "mean":
+            return float(self.gaps @ self.gap_counts / total)
+        at = (total - 1) * int(point[1:]) / 100
+        known = np.cumsum(self.gap_counts)
+        low, high = self.gaps[np.searchsorted(known, [math.floor(at), math.ceil(at)], "right")]
+        return float(low + (high - low) * (at - math.floor(at)))
+
+    def metrics(
+        self,
+        ttft: float = math.inf,
+        tpot: float = math.inf,
+        e2e: float = math.inf,
+        carbon: float | None = None,
+        price: float | None = None,
+    ) -> dict[str, float | None]:
+        """Return mean, p50, p90, p99 of served requests' latencies, goodput, use and energy.
+
+        Args:
+            ttft: SLO of the first token, s.
+            tpot: SLO of the mean time of further tokens, s; met where there is none.
+            e2e: SLO of the last token, s.
+            carbon: g/kWh.
+            price: of a GPU for an hour.
+
+        ``slo_attainment`` is the share of all requests that meet the three, refused ones do not;
+        ``goodput`` is their number per s from the first arrival to the last token. Energy is None
+        where the model tells no power.
+
+        Raises:
+            SpecError: an SLO is not > 0.
+        """
+        good = self.attained(ttft, tpot, e2e)
+        served = self.replica >= 0
+        span, gpus = self.span, int(self.gpus.sum())
+        goodput = float(good.sum()) / span if span else 0.0
+        made = int(np.maximum(self.requests.output_tokens[served], 1).sum())
+        cached = int(self.cached_tokens.sum())
+        prompts = int(self.requests.prompt_tokens[served].sum())
+        told: dict[str, float | None] = {
+            "num_requests": len(served),
+            "num_rejected": int((~served).sum()),
+            "gpus": gpus,
+            "slo_attainment": float(good.mean()),
+            "goodput": goodput,
+            "goodput_per_gpu": goodput / gpus,
+            "output_tokens_per_s": made / span if span else 0.0,
+            "utilization": float(self.busy.mean()) / span if span else 0.0,
+            "num_restarts": int(self.restarts.sum()),
+            "num_iterations": int(self.iterations.sum()),
+            "prefill_tokens": self.prefill_tokens,
+            "cached_tokens": cached,
+            "prefix_hit_rate": cached / prompts if prompts else 0.0,
+            "peak_kv": int(self.peak_kv.max()),
+            "peak_blocks": int(self.peak_blocks.max()),
+        }
+        for name in LATENCIES:
+            for point in ("mean", *(f"p{percent}" for percent in PERCENTS)):
+                told[f"{point}_{name}"] = self.figure(f"{point}_{name}")
+        return told | self._priced(made, carbon, price)
+
+    @property
+    def joules(self) -> float | None:
+        """Energy of all GPUs from the first arrival to the last token, J; None without power."""
+        power = self.model.power
+        if power is None:
+            return None
+        watts = power.prefill_w * self.prefilling
+        watts = watts + power.decode_w * (self.busy - self.prefilling)
+        watts = watts + power.idle_w * (self.span - self.busy)
+        return float((self.gpus * watts).sum())
+
+    def _priced(
+        self, made: int, carbon: float | None, price: float | None
+    ) -> dict[str, float | None]:
+        for name, value in (("carbon", carbon), ("price", price)):
+            if value is not None and not 0 <= value < math.inf:
+                raise SpecError(name, f"found {quote(value)}; expected a finite number >= 0.")
+        joules = self.joules
+        hours = float(self.gpus.sum()) * self.span / _HOUR
+        kwh = None if joules is None else joules / _KWH
+        return {
+            "energy_kwh": kwh,
+            "joules_per_output_token": joules / made if joules is not None and made else None,
+            "carbon_kg": None if kwh is None or carbon is None else kwh * carbon / 1000,
+            "gpu_hours": hours,
+            "money": None if price is None else hours * price,
+        }
