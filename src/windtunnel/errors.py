@@ -154,10 +154,12 @@ class SpecError(WindtunnelError):
 
     Attributes:
         path: where in the specification (``$.node_types[0].gpus``, ``--policy``).
+        message: what is wrong there.
     """
 
     def __init__(self, path: str, message: str) -> None:
         self.path = path
+        self.message = message
         super().__init__(f"{path}: {message}")
 
     @classmethod

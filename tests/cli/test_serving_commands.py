@@ -207,7 +207,7 @@ MINUTES = ",".join(str(minute) for minute in range(1, 1441))
         (("simulate", "w.toml", "--policy", "sr", "--gpus", 2, "--requests", "none.csv"), "none"),
         (("simulate", "gone.toml", "--policy", "sr", "--gpus", 2), "gone.toml"),
         (("simulate", "w.toml", "--policy", "srr", "--gpus", 2), "Did you mean 'sr'"),
-        (("simulate", "w.toml", "--policy", "sr-replace-x", "--gpus", 2), "number of seconds"),
+        (("simulate", "w.toml", "--policy", "sr-replace-x", "--gpus", 2), "expected seconds"),
         (("search", "w.toml", "--gpus", 2, "--rate", 0), "no requests"),
         (("search", "w.toml", "--gpus", 2, "--rate", "nan"), "finite number"),
         (("search", "w.toml", "--gpus", 2, "--mem-gib", 0.01), "no model fits"),

@@ -14,8 +14,9 @@ from windtunnel.cluster.devices import DeviceNode, device_demand
 from windtunnel.cluster.free import FreeNodes, FreePool
 from windtunnel.cluster.free_devices import FreeDevices
 from windtunnel.cluster.parts import free_units, holding_types, nodes_of_types, restricted
-from windtunnel.sim.contract import EVENT_ORDERS, FunctionPolicy
+from windtunnel.sim.contract import FunctionPolicy
 from windtunnel.sim.problem import build
+from windtunnel.site.scheduler import EVENT_ORDERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

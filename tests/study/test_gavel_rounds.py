@@ -12,7 +12,7 @@ from windtunnel.cluster.parse import parse_cluster
 from windtunnel.errors import SchemaError, SpecError
 from windtunnel.policies import resolve_policy
 from windtunnel.policies.gavel.in_rounds import GavelPolicy
-from windtunnel.study.flight_options import FlightOptions
+from windtunnel.site.conditions import Conditions
 from windtunnel.study.gavel_rounds import RoundRun, run_rounds
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def rate_run(policy: str, gap: float, seed: int, **options: Any) -> RoundRun:
     chosen = resolve_policy(policy)
     assert isinstance(chosen, GavelPolicy)
     return run_rounds(
-        trace.jobs, cluster, chosen, FlightOptions(**options), stop_after=slice(4000, 5000)
+        trace.jobs, cluster, chosen, Conditions().having(**options), stop_after=slice(4000, 5000)
     )
 
 
@@ -211,7 +211,7 @@ def test_pairs_run_on_types_that_both_accept(compat: str | None, tmp_path: Path)
         "duration": [None] * 4,
         "gpu_type": ["k80", "k80", "v100", None],
     }
-    options = FlightOptions(throughputs=path, compat=compat)
+    options = Conditions().having(throughputs=path, compat=compat)
     table = wt.simulate(jobs, "v100:1,k80:1", "gavel:isolated", throughputs=path).jobs
     policy = GavelPolicy("max_min_fairness_packed")
     run = run_rounds(table, parse_cluster("v100:1,k80:1"), policy, options)

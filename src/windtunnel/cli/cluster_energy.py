@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli.screen import facts
+from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from windtunnel.cli.flying import Flown
     from windtunnel.energy import Account, Series
+    from windtunnel.site.conditions import Conditions
 
 #: Parts of the energy, told with their share.
 _PARTS = ("jobs_j", "idle_j", "host_j", "overhead_j")
@@ -23,50 +25,47 @@ _LABELS = {
 }
 
 
+def with_series(asked: Conditions) -> Conditions:
+    """Return conditions whose shift goes by ``--carbon`` or ``--tariff`` where it names no series.
+
+    Raises:
+        SpecError: there is a series, and nothing to account for with it.
+    """
+    site, shift = asked.site, asked.scheduler.shift
+    series = {"--carbon": site.carbon, "--tariff": site.tariff}
+    chosen = {name: value for name, value in series.items() if value is not None}
+    if chosen and site.power is None and shift is None:
+        raise SpecError(next(iter(chosen)), "needs a model of power; add --power FILE.toml.")
+    if shift is None or shift.endswith(".toml") or "series=" in shift or not chosen:
+        return asked
+    return asked.having(shift=f"{shift},series={next(iter(chosen.values()))}")
+
+
 @dataclass(frozen=True)
-class EnergyWish:
-    """What was asked for, read before the run.
+class Accounting:
+    """What energy is accounted with, read before the run.
 
     Attributes:
-        asked: the flight's options, ``shift`` with the series it goes by.
         carbon: g CO2eq per kWh.
         tariff: money per kWh.
-        words: words of a command line that ask for the last two again.
     """
 
-    asked: dict[str, Any]
     carbon: Series | None
     tariff: Series | None
-    words: list[str]
 
     @classmethod
-    def of(cls, asked: dict[str, Any], carbon: str | None, tariff: str | None) -> EnergyWish:
-        """Read what the options name.
-
-        Args:
-            asked: the flight's options by name, ``power`` and ``shift`` among them.
-            carbon: as typed.
-            tariff: as typed.
+    def of(cls, asked: Conditions) -> Accounting:
+        """Read what the site names.
 
         Raises:
-            SpecError, TraceError: a file is wrong, or a series comes without ``--power``.
+            SpecError, TraceError: a file is wrong.
         """
         from windtunnel.energy.intensity import parse_series
-        from windtunnel.errors import SpecError
 
-        given = {"--carbon": carbon, "--tariff": tariff}
-        chosen = {name: value for name, value in given.items() if value is not None}
-        wish = asked["shift"]
-        if chosen and asked["power"] is None and wish is None:
-            message = "needs a model of power; add --power FILE.toml."
-            raise SpecError(next(iter(chosen)), message)
-        if wish is not None and not wish.endswith(".toml") and "series=" not in wish and chosen:
-            asked = {**asked, "shift": f"{wish},series={next(iter(chosen.values()))}"}
+        carbon, tariff = asked.site.carbon, asked.site.tariff
         return cls(
-            asked,
             None if carbon is None else parse_series(carbon, least=0.0, name="--carbon"),
             None if tariff is None else parse_series(tariff, name="--tariff"),
-            [word for name, value in chosen.items() for word in (name, value)],
         )
 
     def told(self, flown: Flown) -> Flown:

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windtunnel.cli.options import (
-    flight_options,
+    FLIGHT,
+    SectionCommand,
+    field_options,
     out_option,
     output_options,
-    power_options,
+    quotas_option,
     trace_options,
 )
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 PAGE_ENDINGS: tuple[str, ...] = (".html", ".htm")
 
 
-@click.command(short_help="Fly a trace under several policies, side by side.")
+@click.command(cls=SectionCommand, short_help="Fly a trace under several policies, side by side.")
 @trace_options
 @click.option(
     "--policies",
@@ -32,13 +34,13 @@ PAGE_ENDINGS: tuple[str, ...] = (".html", ".htm")
     metavar="NAMES",
     help="Names of policies, separated by commas; differences are to the first.",
 )
-@flight_options
+@field_options(*FLIGHT)
+@quotas_option
 @click.option(
     "--interactive",
     is_flag=True,
     help="With --out: charts of who ran where that can be zoomed and inspected (+ 1 MB).",
 )
-@power_options
 @out_option("FILE.html", "Write the comparison as one page with charts.")
 @output_options
 def compare(
@@ -46,8 +48,6 @@ def compare(
     trace: str,
     policies: str,
     interactive: bool,
-    carbon: str | None,
-    tariff: str | None,
     out: Path | None,
     as_json: bool,
     **asked: Any,
@@ -56,17 +56,17 @@ def compare(
 
     TRACE is a name (`windtunnel traces`), a file, or - for standard input.
     """
-    from windtunnel.cli.cluster_energy import EnergyWish
+    from windtunnel.cli.cluster_energy import Accounting
     from windtunnel.cli.flying import Wish, fly
     from windtunnel.cli.opening import check_out
 
     check_out(out, PAGE_ENDINGS, trace)
     names = [name.strip() for name in policies.split(",") if name.strip()]
-    energy = EnergyWish.of(asked, carbon, tariff)
-    wish = Wish.of(trace, names, energy.asked)
-    flown = energy.told(fly(wish, as_json=as_json))
+    wish = Wish.of(trace, names, asked)
+    accounting = Accounting.of(wish.asked)
+    flown = accounting.told(fly(wish, as_json=as_json))
     words = ["windtunnel", "compare", *flown.trace_words, "--policies", ",".join(wish.policies)]
-    words += [*flown.words, *energy.words, *["--interactive"] * interactive]
+    words += [*flown.words, *["--interactive"] * interactive]
     words += [] if out is None else ["--out", str(out)]
     command = shlex.join(words)
     if out is not None:

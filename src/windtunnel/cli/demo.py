@@ -83,21 +83,12 @@ def _choose() -> tuple[str, str]:
 
 def _wish(trace: str, seed: int | None) -> Any:
     from windtunnel.cli.flying import Wish
-    from windtunnel.cli.opening import QUIET
 
     is_philly = trace == PHILLY
     asked = {
-        "reader": None,
-        "cpu_jobs": False,
-        "tasks": False,
-        "zone": None,
-        "bad_rows": None,
-        "jobs": None,
         "load": None if is_philly else KALOS_LOAD,
         "cluster": PHILLY_CLUSTER if is_philly else KALOS_CLUSTER,
-        "placement": None,
         "seed": seed,
-        **QUIET,
     }
     return Wish.of(trace, POLICIES, asked)
 

@@ -6,13 +6,7 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.cli.opening import (
-    TraceWish,
-    check_settings,
-    cluster_for,
-    flight_words,
-    open_wish,
-)
+from windtunnel.cli.opening import TraceWish, cluster_for, flight_words, open_wish
 from windtunnel.cli.screen import bullets, facts, progress, shows_progress
 
 if TYPE_CHECKING:
@@ -23,6 +17,7 @@ if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.energy import Account
     from windtunnel.sim.outcome import Outcome
+    from windtunnel.site.conditions import Conditions
     from windtunnel.traces.trace import Trace
 
 #: Options of a command that say how to read or make the trace; the others are the flight's.
@@ -36,14 +31,12 @@ class Wish:
     Attributes:
         trace: the trace.
         policies: names, in order.
-        cluster: what was typed; None = the trace's own.
-        settings: the keyword options of `windtunnel.simulate`.
+        asked: the conditions that all of them share, as typed.
     """
 
     trace: TraceWish
     policies: Sequence[str]
-    cluster: str | None
-    settings: dict[str, Any]
+    asked: Conditions
 
     @classmethod
     def of(cls, trace: str, policies: Sequence[str], asked: dict[str, Any]) -> Wish:
@@ -52,15 +45,47 @@ class Wish:
         Args:
             trace: TRACE as typed.
             policies: names, in order.
-            asked: the values of `trace_options` and `flight_options`.
+            asked: the values of `trace_options`, of fields of the run, and ``quotas``.
+
+        Raises:
+            SpecError: a value is wrong, or no policy goes by quotas.
         """
-        settings = dict(asked)
-        reading = {name: settings.pop(name) for name in _TRACE_OPTIONS}
-        wanted = TraceWish(trace, seed=settings["seed"], **reading)
-        cluster = settings.pop("cluster")
-        policies = with_quotas(policies, settings.pop("quotas", None))
-        settings["seed"] = settings["seed"] or 0
-        return cls(wanted, policies, cluster, settings)
+        from windtunnel.site.conditions import Conditions
+
+        fields = dict(asked)
+        reading = {name: fields.pop(name) for name in _TRACE_OPTIONS if name in fields}
+        wanted = TraceWish(trace, seed=fields.get("seed"), **reading)
+        policies = with_quotas(policies, fields.pop("quotas", None))
+        return cls(wanted, policies, Conditions().having(**fields))
+
+    def resolved(self) -> list[Conditions]:
+        """Return the conditions of each run, with every word replaced by what it stands for.
+
+        Raises:
+            SpecError, PolicyError, TraceError: a name or value is wrong; no policy, or one twice.
+        """
+        from windtunnel.cli.cluster_energy import with_series
+        from windtunnel.study.compare import check_labels
+        from windtunnel.study.resolving import resolved
+
+        several = len(self.policies) > 1
+        asked = with_series(self.asked)
+        found = [resolved(asked.having(policy=one), several=several) for one in self.policies]
+        check_labels(found)
+        return found
+
+
+def check_policies(policies: Sequence[str], **fields: Any) -> None:
+    """Check the names and values of runs before anything is read.
+
+    Args:
+        policies: their names.
+        fields: of the runs, by name.
+
+    Raises:
+        SpecError, PolicyError, TraceError: one is wrong; the nearest name is suggested.
+    """
+    Wish.of("", policies, fields).resolved()
 
 
 def with_quotas(policies: Sequence[str], file: str | None) -> Sequence[str]:
@@ -131,23 +156,21 @@ def fly(
     Raises:
         WindtunnelError: anything about the wish or the trace is wrong.
     """
-    from windtunnel.cluster.parse import parse_cluster
-    from windtunnel.study.compare import compare
+    from windtunnel.study.compare import fly_several
 
-    check_settings(wish.policies, wish.settings)
+    several = wish.resolved()
     without_pandas()
-    chosen = None if wish.cluster is None else parse_cluster(wish.cluster)
     show = shows_progress(as_json=as_json)
     trace = open_wish(wish.trace, show=show)
     trace, told = (trace, ()) if prepare is None else prepare(trace)
-    cluster, why = cluster_for(trace, chosen)
+    cluster, why = cluster_for(trace, several[0].site.cluster)
     total = len(wish.policies)
     with progress("Flying", total, show=show) as done:
-        flown = compare(trace.jobs, cluster, wish.policies, on_done=done, **wish.settings)
+        flown = fly_several(trace.jobs, [one.having(cluster=cluster) for one in several], done)
     first = next(iter(flown.outcomes.values()))
     runs = flown.outcomes.values()
     notes = (*told, *why, *(note for outcome in runs for note in outcome.notes))
-    words = flight_words(wish.settings, wish.cluster, first.settings["placement"])
+    words = flight_words(wish.asked, first.settings["placement"])
     return Flown(
         trace,
         cluster,

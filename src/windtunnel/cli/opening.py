@@ -10,42 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.cli.options import FLIGHT
 from windtunnel.cli.proportion import refuse_out_of_proportion
 from windtunnel.cli.screen import progress
+from windtunnel.site.conditions import QUIET
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.site.conditions import Conditions
     from windtunnel.traces.trace import Trace
-
-#: The options of a flight whose default says nothing, with that default.
-QUIET: dict[str, Any] = {
-    "queueing": None,
-    "sharing": None,
-    "resources": "all",
-    "bind_types": None,
-    "arrivals": None,
-    "compat": None,
-    "estimates": None,
-    "events": "batch",
-    "preemption": "feasible",
-    "decide_every": None,
-    "engine": "auto",
-    "save_time": 0.0,
-    "restore_time": 0.0,
-    "penalty": None,
-    "slowdown": None,
-    "until": None,
-    "oversize": "raise",
-    "incomplete": "raise",
-    "disruptions": None,
-    "throughputs": None,
-    "power": None,
-    "power_cap": None,
-    "shift": None,
-    "node_sleep": None,
-}
 
 
 @dataclass(frozen=True)
@@ -186,53 +159,6 @@ def cluster_for(trace: Trace, chosen: ClusterSpec | None) -> tuple[ClusterSpec, 
     )
 
 
-def check_settings(policies: Sequence[str], settings: dict[str, Any]) -> None:
-    """Check the names in a flight's settings before anything is read.
-
-    Args:
-        policies: their names.
-        settings: ``queueing``, ``preemption``, ``placement``, ``estimates``, ``events``,
-            ``engine`` and ``slowdown`` at least.
-
-    Raises:
-        SpecError: an unknown name, a policy twice, or no policy; the nearest name is suggested.
-        TraceError: a table of slow-downs cannot be read.
-    """
-    from windtunnel.cluster.spec import ClusterSpec
-    from windtunnel.errors import SpecError, quote
-    from windtunnel.placements import resolve_placement
-    from windtunnel.policies import resolve_policy
-    from windtunnel.sim.contract import checked_events, checked_queueing, rule_of_several
-    from windtunnel.sim.disruptions import parse_disruptions
-    from windtunnel.sim.engines import choose_engine
-    from windtunnel.sim.slowdown import resolve_slowdown
-    from windtunnel.study.foresight import checked_estimates
-
-    if not policies:
-        raise SpecError("--policies", "expected at least one policy, such as fifo,sjf,srtf.")
-    seen: set[str] = set()
-    for name in policies:
-        policy = resolve_policy(name)
-        if policy.label in seen:
-            raise SpecError("--policies", f"found {quote(policy.label)} twice; name each once.")
-        seen.add(policy.label)
-        asked = settings["queueing"]
-        rule = asked if len(policies) == 1 else rule_of_several(asked, policy)
-        checked_queueing(rule, policy, settings["preemption"])
-        checked_estimates(settings["estimates"], policy)
-        checked_events(settings["events"])
-    choose_engine(settings["engine"])
-    resolve_placement(settings["placement"], ClusterSpec.pool(1))
-    if settings["disruptions"] is not None:
-        parse_disruptions(settings["disruptions"])
-    resolve_slowdown(settings["slowdown"])
-    governed = [settings[name] for name in ("power", "power_cap", "shift", "node_sleep")]
-    if any(one is not None for one in governed):
-        from windtunnel.energy.governing import Governing
-
-        Governing.of(*governed)
-
-
 def check_out(
     out: Path | None, endings: tuple[str, ...], trace: str, option: str = "--out"
 ) -> None:
@@ -270,19 +196,17 @@ def check_out(
         raise SpecError(where, "is the trace itself; expected another file.")
 
 
-def flight_words(settings: dict[str, Any], cluster: str | None, placement: str) -> list[str]:
-    """Return the words of a command line that give these settings again.
+def flight_words(asked: Conditions, placement: str) -> list[str]:
+    """Return the words of a command line that give these conditions again.
 
     Args:
-        settings: what the user chose, by the names of `windtunnel.simulate`.
-        cluster: what the user typed; None = the trace's own.
+        asked: what the user chose.
         placement: the placement that was used.
     """
-    words = [] if cluster is None else ["--cluster", cluster]
-    words += ["--placement", placement, "--seed", str(settings["seed"])]
-    for name, quiet in QUIET.items():
-        value = settings[name]
-        if value != quiet:
+    words = []
+    for name in FLIGHT:
+        value = placement if name == "placement" else asked.value(name)
+        if value != QUIET[name] or name == "seed":
             text = f"{value:g}" if isinstance(value, float) and value.is_integer() else str(value)
             if isinstance(value, tuple):
                 text = ",".join(value) or "none"

@@ -1,21 +1,22 @@
-"""Options that several commands share, with the words they accept. Imports click alone."""
+"""Options that several commands share, with the words they accept."""
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from windtunnel.cli.group import Session
+from windtunnel.errors import SpecError
+from windtunnel.site.conditions import FIELDS, QUIET
+from windtunnel.site.fields import SECTIONS
+from windtunnel.time_span import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     Command = TypeVar("Command", bound=Callable[..., Any])
-
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class Seconds(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
@@ -31,19 +32,10 @@ class Seconds(click.ParamType):  # type: ignore[type-arg] # generic from click 8
         Raises:
             click.BadParameter: it is no number, negative or not finite.
         """
-        text = str(value).strip().lower()
-        unit = _UNITS.get(text[-1:], 0.0)
         try:
-            number = float(text[:-1]) * unit if unit else float(text)
-        except ValueError:
-            number = math.nan
-        if not 0 <= number < math.inf:
-            self.fail(
-                f"found {value!a}; expected a number of seconds >= 0, or 90m, 12h, 30d.",
-                param,
-                ctx,
-            )
-        return number
+            return seconds("", value)
+        except SpecError as error:
+            return self.fail(error.message, param, ctx)
 
 
 class ResumeCosts(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
@@ -227,206 +219,109 @@ def seed_option(help_text: str) -> Callable[[Command], Command]:
     return click.option("--seed", type=click.IntRange(min=0), metavar="N", help=help_text)
 
 
-def flight_options(command: Command) -> Command:
-    """Add what `windtunnel.simulate` takes besides jobs and policy."""
-    for add in (
-        click.option(
-            "--incomplete",
-            type=OneOf("raise", "reject"),
-            default="raise",
-            show_default=True,
-            metavar="raise|reject",
-            help="A job without submit time, duration or GPUs: refuse the run, or the job.",
-        ),
-        click.option(
-            "--oversize",
-            type=OneOf("raise", "reject"),
-            default="raise",
-            show_default=True,
-            metavar="raise|reject",
-            help="A job larger than the cluster: refuse the run, or the job.",
-        ),
-        click.option(
-            "--disruptions",
-            metavar="FILE|mtbf:30d/mttr:4h",
-            help="Failures, checkpoints, maintenance, capacity changes, reservations: a TOML file, "
-            "or random failures: mtbf:30d/mttr:4h/checkpoint:1h.",
-        ),
-        click.option(
-            "--until",
-            type=Seconds(),
-            help="Stop the clock here, counted from time 0 of the trace (seconds, or 30d).",
-        ),
-        click.option(
-            "--slowdown",
-            metavar="MODEL",
-            help="Slower where spread or beside others: FILE.toml, or words such as "
-            "spread=0.42,rack=0.8,share=0.9,cpu=0.28.  [default: no slower]",
-        ),
-        click.option(
-            "--restore-time",
-            type=ResumeCosts(),
-            default=0.0,
-            show_default=True,
-            metavar="TIME|WORDS",
-            help="What it needs to restore it, paid then, too; it holds its GPUs meanwhile.",
-        ),
-        click.option(
-            "--penalty",
-            type=Seconds(),
-            help="Elastic policies: what each launch or change of a job costs.  [default: 260]",
-        ),
-        click.option(
-            "--save-time",
-            type=ResumeCosts(),
-            default=0.0,
-            show_default=True,
-            metavar="TIME|WORDS",
-            help="What a preempted job needs to save its state, paid when it goes on: a time, or "
-            "by GPUs, as in 1=7/2=30/9=60, or by workload or template, as in bert=20/*=5.",
-        ),
-        click.option(
-            "--decide-every",
-            type=Seconds(),
-            metavar="TIME",
-            help="Decide at multiples of this time only.  [default: whenever something happens]",
-        ),
-        click.option(
-            "--preemption",
-            type=OneOf("feasible", "quota_walk"),
-            default="feasible",
-            show_default=True,
-            metavar="feasible|quota_walk",
-            help="How a policy that preempts makes room: it stops jobs only for one that then "
-            "starts, or gives out the cluster's GPUs by rank, wherever they are (strict, skip).",
-        ),
-        seed_option("Seed of everything random, the synthetic trace included.  [default: 0]"),
-        click.option(
-            "--engine",
-            metavar="NAME",
-            default="auto",
-            show_default=True,
-            help="auto, compiled or reference; the results are the same.",
-        ),
-        click.option(
-            "--events",
-            metavar="ORDER",
-            default="batch",
-            show_default=True,
-            help="Events of one instant: batch, or one by one, submissions_first or "
-            "completions_first.",
-        ),
-        click.option(
-            "--quotas",
-            metavar="FILE.toml",
-            help="Quotas of virtual clusters for policy quota.  [default: by past use]",
-        ),
-        click.option(
-            "--throughputs",
-            metavar="FILE.json",
-            help="Policies gavel:...: measured speeds by job and GPU type.  "
-            "[default: the published ones, without pairs]",
-        ),
-        click.option(
-            "--estimates",
-            metavar="SOURCE",
-            help="What backfilling expects a job to take: recorded (asked for), perfect, or a "
-            "predictor such as cart.  [default: the policy's own]",
-        ),
-        click.option(
-            "--compat",
-            metavar="NAME",
-            help="A published simulator's own ways, to compare with what it printed: pai, gavel, "
-            "morphling.",
-        ),
-        click.option(
-            "--arrivals",
-            metavar="N/SECONDS",
-            help="Other arrivals for the same jobs: 300/60 = 300 every 60 s, in their own order.",
-        ),
-        click.option(
-            "--bind-types",
-            type=TypeNames(),
-            metavar="TYPES",
-            help="GPU types that bind the jobs that name them: V100,T4; all; or none.  "
-            "[default: all]",
-        ),
-        click.option(
-            "--resources",
-            metavar="all|gpus",
-            default="all",
-            show_default=True,
-            help="Cores and memory constrain where cluster and job state them, or GPUs alone do.",
-        ),
-        click.option(
-            "--sharing",
-            metavar="devices|pooled",
-            help="Jobs share single GPUs of a node, or its GPUs are one pool.  "
-            "[default: devices, where anything needs them]",
-        ),
-        click.option(
-            "--placement",
-            metavar="NAME",
-            help="best_fit, spread, pool, first_fit, fgd, ...; with options, as in "
-            "fgd:ties=index:gang=fill.  [default: best_fit; on a pool, pool]",
-        ),
-        click.option(
-            "--queueing",
-            metavar="NAME",
-            help="At a job that does not fit: strict waits, skip goes on to the next; easy, "
-            "easy_sjbf and conservative backfill.  [default: the policy's own]",
-        ),
-        click.option(
-            "--cluster",
-            metavar="SPEC",
-            help="64x8:A100, 8x8:A100,4x4:T4, v100:8,k80:24, pool:512, FILE.toml or a published "
-            "cluster's name.  "
-            "[default: the trace's own, where it is known]",
-        ),
-    ):
-        command = add(command)
-    return command
+def field_options(*names: str) -> Callable[[Command], Command]:
+    """Return what adds options for fields of a run, as `windtunnel.site` describes them.
+
+    Args:
+        names: of the fields, in the order of the help.
+    """
+
+    def add(command: Command) -> Command:
+        for name in reversed(names):
+            command = field_option(name)(command)
+        return command
+
+    return add
 
 
-def power_options(command: Command) -> Command:
-    """Add what accounts for energy, and the policies of power."""
-    for add in (
-        click.option(
-            "--node-sleep",
-            metavar="RULE",
-            help="Power idle nodes off: venus, earth, saturn or uranus (Helios' rules), with "
-            "options, as in earth,wake_time=5m,buffer=3; or FILE.toml.",
-        ),
-        click.option(
-            "--shift",
-            metavar="WORDS",
-            help="Let jobs wait for times of less carbon, or lower prices: max_delay=12h, with "
-            "interruptible, series=FILE.csv ...; or FILE.toml.  [series: --carbon, --tariff]",
-        ),
-        click.option(
-            "--power-cap",
-            metavar="W|FILE.csv",
-            help="With --power: never draw more: 450kW, or over time (CSV: time, W); with "
-            "limits=uniform or limits=optimised jobs are slowed down to make room.",
-        ),
-        click.option(
-            "--tariff",
-            metavar="FILE.csv|PRICE",
-            help="With --power: money per kWh, over time (CSV: time, value) or one number.",
-        ),
-        click.option(
-            "--carbon",
-            metavar="FILE.csv|G",
-            help="With --power: gCO2eq per kWh, over time (CSV: time, value) or one number.",
-        ),
-        click.option(
-            "--power",
-            metavar="FILE.toml",
-            help="Account for energy: what GPUs, hosts and the building draw.",
-        ),
-    ):
-        command = add(command)
-    return command
+def field_option(name: str, told: str | None = None) -> Callable[[Command], Command]:
+    """Return the option for a field of a run, as `windtunnel.site` describes it.
+
+    Args:
+        name: of the field.
+        told: what the command's help says of it instead.
+    """
+    field = FIELDS[name]
+    text = field.help if told is None else told
+    # What names a seed is told apart from 0: some traces are made with it, others refuse it.
+    quiet = None if field.kind == "seed" else QUIET[name]
+    default = field.default or ("" if QUIET[name] is None else f"{QUIET[name]}")
+    if default and "[default" not in text:
+        text = f"{text}  [default: {default}]"
+    words = [f"--{name.replace('_', '-')}"] + (["--site"] if name == "cluster" else [])
+    kinds: dict[str, Any] = {
+        "word": OneOf(*field.words),
+        "time": Seconds(),
+        "cost": ResumeCosts(),
+        "names": TypeNames(),
+        "seed": click.IntRange(min=0),
+    }
+    return click.option(
+        *words,
+        name,
+        cls=SectionOption,
+        section=field.section,
+        type=kinds.get(field.kind, str),
+        default=quiet,
+        metavar=field.metavar,
+        help=text,
+    )
+
+
+def quotas_option(command: Command) -> Command:
+    """Add ``--quotas``, the file of policy ``quota``."""
+    return click.option(
+        "--quotas",
+        metavar="FILE.toml",
+        help="Quotas of virtual clusters for policy quota.  [default: by past use]",
+    )(command)
+
+
+#: The fields that are options of the commands that fly a trace, in the order of their help.
+FLIGHT: tuple[str, ...] = tuple(
+    name for name, field in FIELDS.items() if field.metavar and name != "policy"
+)
+
+
+class SectionOption(click.Option):
+    """An option that the help lists in a section of its own.
+
+    Args:
+        section: its name.
+        options: as for `click.Option`.
+    """
+
+    def __init__(self, *args: Any, section: str, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.section = section
+
+
+class SectionCommand(click.Command):
+    """A command whose help lists its options in sections."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, section by section; what belongs to none comes first and last."""
+        rows: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            row = param.get_help_record(ctx)
+            if row is not None and not isinstance(param, click.Argument):
+                rows.setdefault(_section_of(param), []).append(row)
+        for section in ("trace", *SECTIONS, "output"):
+            if section in rows:
+                with formatter.section(section.capitalize()):
+                    formatter.write_dl(rows[section])
+
+
+#: Options of a command that fly nothing by themselves: how the trace is read.
+_READING = {"load", "jobs", "tasks", "cpu_jobs", "bad_rows", "zone", "reader"}
+
+
+def _section_of(param: click.Parameter) -> str:
+    if isinstance(param, SectionOption):
+        return param.section
+    if param.name in {"policy", "policies", "quotas"}:
+        return "scheduler"
+    return "trace" if param.name in _READING else "output"
 
 
 def out_option(metavar: str, help_text: str) -> Callable[[Command], Command]:

@@ -64,7 +64,7 @@ def cost(
     """
     from windtunnel.characterize.cost import bill
     from windtunnel.cli.answering import PAGE_ENDINGS, tell
-    from windtunnel.cli.cluster_energy import EnergyWish
+    from windtunnel.cli.cluster_energy import Accounting, with_series
     from windtunnel.cli.machine import trace_data
     from windtunnel.cli.opening import TraceWish, check_out, open_wish
     from windtunnel.cli.screen import shows_progress
@@ -72,11 +72,13 @@ def cost(
     from windtunnel.energy import PowerModel, account
     from windtunnel.errors import SpecError
     from windtunnel.report.cost_report import cost_answer, cost_data
+    from windtunnel.site.conditions import Conditions
     from windtunnel.study.recorded_flight import observed_cluster, recorded_outcome
 
     check_out(out, PAGE_ENDINGS, trace)
     asked_prices = _prices(price, prices)
-    energy = EnergyWish.of({"power": power, "shift": None}, carbon, tariff)
+    accounted = {"power": power, "carbon": carbon, "tariff": tariff}
+    accounting = Accounting.of(with_series(Conditions().having(**accounted)))
     model = None if power is None else PowerModel.from_toml(power)
     chosen = None if cluster is None else parse_cluster(cluster)
     show = shows_progress(as_json=as_json)
@@ -90,13 +92,13 @@ def cost(
     book = None
     if where is not None and model is not None:
         recorded = recorded_outcome(opened.jobs, where)
-        book = account(recorded, model, carbon=energy.carbon, tariff=energy.tariff)
+        book = account(recorded, model, carbon=accounting.carbon, tariff=accounting.tariff)
     words = ["windtunnel", "report", "cost", *wish.command_words()]
     words += [] if wish.seed is None else ["--seed", str(wish.seed)]
-    for option, value in (("--prices", prices), ("--cluster", cluster), ("--power", power)):
-        words += [] if value is None else [option, value]
+    for option, value in (("prices", prices), ("cluster", cluster), *accounted.items()):
+        words += [] if value is None else [f"--{option}", value]
     words += [] if price is None else ["--price", f"{price:.12g}"]
-    words += energy.words + ([] if out is None else ["--out", str(out)])
+    words += [] if out is None else ["--out", str(out)]
     tell(
         cost_answer(found, opened, book),
         {"trace": trace_data(opened), **cost_data(found, book)},

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windtunnel.cli.options import (
+    FLIGHT,
+    SectionCommand,
     Window,
-    flight_options,
+    field_option,
+    field_options,
     out_option,
     output_options,
-    power_options,
+    quotas_option,
     trace_options,
 )
 
@@ -24,16 +27,11 @@ if TYPE_CHECKING:
     from windtunnel.sim.outcome import Outcome
 
 
-@click.command(short_help="Fly a trace under one policy.")
+@click.command(cls=SectionCommand, short_help="Fly a trace under one policy.")
 @trace_options
-@click.option(
-    "--policy",
-    default="fifo",
-    show_default=True,
-    metavar="NAME",
-    help="fifo, sjf, sjf-preemptive, srtf, priority, priority-preemptive, package.module:name ...",
-)
-@flight_options
+@field_option("policy")
+@field_options(*FLIGHT)
+@quotas_option
 @click.option(
     "--timeline",
     type=click.Path(path_type=Path),
@@ -46,15 +44,12 @@ if TYPE_CHECKING:
     metavar="START:END",
     help="With --timeline: this span alone, counted from time 0 of the trace (such as 2d:3d).",
 )
-@power_options
 @out_option("FILE", "Write what happened to every job: a .parquet or .csv file.")
 @output_options
 def simulate(
     *,
     trace: str,
     policy: str,
-    carbon: str | None,
-    tariff: str | None,
     timeline: Path | None,
     timeline_window: tuple[float, float] | None,
     out: Path | None,
@@ -65,7 +60,7 @@ def simulate(
 
     TRACE is a name (`windtunnel traces`), a file, or - for standard input.
     """
-    from windtunnel.cli.cluster_energy import EnergyWish, energy_data
+    from windtunnel.cli.cluster_energy import Accounting, energy_data
     from windtunnel.cli.flying import Wish, fly
     from windtunnel.cli.opening import check_out
     from windtunnel.cli.saving import ENDINGS, save_table
@@ -73,12 +68,12 @@ def simulate(
 
     check_out(out, ENDINGS, trace)
     lines = TimelineWish.of(timeline, timeline_window, trace)
-    energy = EnergyWish.of(asked, carbon, tariff)
-    wish = Wish.of(trace, [policy], energy.asked)
-    flown = energy.told(fly(wish, as_json=as_json))
+    wish = Wish.of(trace, [policy], asked)
+    accounting = Accounting.of(wish.asked)
+    flown = accounting.told(fly(wish, as_json=as_json))
     (outcome,) = flown.outcomes.values()
     words = ["windtunnel", "simulate", *flown.trace_words, "--policy", *wish.policies]
-    words += flown.words + energy.words + lines.words
+    words += flown.words + lines.words
     words += [] if out is None else ["--out", str(out)]
     told = lines.write(outcome, flown.trace, title=flown.title, as_json=as_json)
     flown = replace(flown, notes=(*flown.notes, *told))

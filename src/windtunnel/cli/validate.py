@@ -72,8 +72,9 @@ def validate(
     TRACE is a name (`windtunnel traces`), a file such as an sacct log, or - for standard input.
     """
     from windtunnel.cli.answering import PAGE_ENDINGS, tell
+    from windtunnel.cli.flying import check_policies
     from windtunnel.cli.machine import cluster_data, trace_data
-    from windtunnel.cli.opening import QUIET, TraceWish, check_out, check_settings, open_wish
+    from windtunnel.cli.opening import TraceWish, check_out, open_wish
     from windtunnel.cli.report_queue import recorded_cluster
     from windtunnel.cli.screen import progress, shows_progress
     from windtunnel.cluster.parse import parse_cluster
@@ -86,7 +87,7 @@ def validate(
     settings = {"queueing": queueing, "placement": placement}
     given = None if policies is None else _names(policies)
     if given is not None:
-        check_settings(given, {**QUIET, **settings})
+        check_policies(given, **settings)
     chosen = None if cluster is None else parse_cluster(cluster)
     show = shows_progress(as_json=as_json)
     wish = TraceWish(trace, **asked)

@@ -157,7 +157,7 @@ class _Plan:
         Raises:
             SpecError: nothing is to change, options contradict each other, or a name is unknown.
         """
-        from windtunnel.cli.opening import QUIET, check_settings
+        from windtunnel.cli.flying import check_policies
         from windtunnel.cluster.parse import parse_cluster
         from windtunnel.errors import SpecError, quote
 
@@ -190,8 +190,8 @@ class _Plan:
             (asked["policy"], asked["queueing"]),
             _policy_to(asked),
         ):
-            more = {"queueing": queueing, "placement": asked["placement"]}
-            check_settings([policy], {**QUIET, **more, "slowdown": asked["slowdown"]})
+            more = {name: asked[name] for name in ("placement", "slowdown")}
+            check_policies([policy], queueing=queueing, **more)
         to_cluster = None if asked["to_cluster"] is None else parse_cluster(asked["to_cluster"])
         return cls(asked, nodes, to_cluster, _prices(asked), _words(asked))
 

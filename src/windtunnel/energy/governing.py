@@ -63,6 +63,15 @@ class Governing:
             None if node_sleep is None else NodeSleep.read(node_sleep),
         )
 
+    def given(self) -> dict[str, Any]:
+        """Return what it was made of, by the names of the fields of a run."""
+        return {
+            "power": self.model,
+            "power_cap": self.cap,
+            "shift": self.shift,
+            "node_sleep": self.sleep,
+        }
+
     @property
     def acts(self) -> bool:
         """Whether the run is any different for it."""
@@ -70,11 +79,8 @@ class Governing:
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the settings of the run: ``power``, ``power_cap``, ``shift``, ``node_sleep``."""
-        given = (self.model, self.cap, self.shift, self.sleep)
-        names = ("power", "power_cap", "shift", "node_sleep")
         return {
-            name: None if one is None else one.to_mapping()
-            for name, one in zip(names, given, strict=True)
+            name: None if one is None else one.to_mapping() for name, one in self.given().items()
         }
 
     def check(self, *, as_pool: bool) -> None:

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.lab.setup import ANY, AUTO, Setup
-from windtunnel.policies import resolve_policy
 from windtunnel.predictors.submission import numbers
 from windtunnel.sim.flight import REJECTED
-from windtunnel.study.flight_options import FlightOptions
 from windtunnel.study.offered_load import at_load, offered_load
+from windtunnel.study.resolving import conditions_of, resolved
 from windtunnel.study.simulate import fly
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.sim.outcome import Outcome
+    from windtunnel.site.conditions import Conditions
     from windtunnel.traces.trace import Trace
 
 #: Runs that are kept; going back to one costs nothing.
@@ -114,9 +114,11 @@ class Bench:
         """
         return None if setup.load == 1 else self._natural(setup)[0] * setup.load
 
-    def options(self, setup: Setup) -> FlightOptions:
-        """Return the options of a setup's runs."""
-        return FlightOptions(
+    def conditions(self, setup: Setup) -> Conditions:
+        """Return what the first policy's run of a setup is flown under."""
+        given = conditions_of(
+            self.cluster(setup),
+            setup.policies[0],
             queueing=None if setup.queueing == AUTO else setup.queueing,
             placement=setup.placement,
             sharing=None if setup.sharing == AUTO else setup.sharing,
@@ -124,10 +126,10 @@ class Bench:
             oversize="reject",
             incomplete="reject",
         )
+        return resolved(given, several=True)
 
     def _flown(self, run: Setup) -> Outcome:
-        policy = resolve_policy(run.policies[0])
-        return fly(self._jobs(run), self.cluster(run), policy, self.options(run))
+        return fly(self._jobs(run), self.conditions(run))
 
     def _jobs(self, run: Setup) -> pa.Table:
         load = self.offered(run)
@@ -141,11 +143,9 @@ class Bench:
         key = replace(setup, load=1.0, policies=("fifo", "fifo"), queueing=AUTO)
         if key not in self._loads:
             # A run of no length tells which jobs are rejected.
-            plain = replace(self.options(key), until=0.0)
-            cluster = self.cluster(key)
-            rehearsal = fly(self.trace.jobs, cluster, resolve_policy("fifo"), plain)
+            rehearsal = fly(self.trace.jobs, self.conditions(key).having(until=0.0))
             flown: np.ndarray = np.asarray(rehearsal.flight.status != REJECTED)
-            natural = offered_load(self.trace.jobs, cluster.num_gpus, flown)
+            natural = offered_load(self.trace.jobs, rehearsal.cluster.num_gpus, flown)
             self._loads[key] = (natural, flown)
         return self._loads[key]
 

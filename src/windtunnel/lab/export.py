@@ -25,7 +25,7 @@ def study(bench: Bench, setup: Setup) -> dict[str, Any]:
         WindtunnelError: the load of the setup cannot be told.
     """
     load = bench.offered(setup)
-    options = bench.options(setup)
+    scheduler = bench.conditions(setup).scheduler
     name = bench.source.trace
     path = Path(name)
     trace: dict[str, Any] = {"trace": str(path.resolve()) if path.is_file() else name}
@@ -39,9 +39,9 @@ def study(bench: Bench, setup: Setup) -> dict[str, Any]:
         "loads": ["recorded" if load is None else load],
         "seeds": [bench.source.seed],
         "options": {
-            "oversize": options.oversize,
-            "incomplete": options.incomplete,
-            **({} if options.sharing is None else {"sharing": options.sharing}),
+            "oversize": scheduler.oversize,
+            "incomplete": scheduler.incomplete,
+            **({} if scheduler.sharing is None else {"sharing": scheduler.sharing}),
         },
         "traces": [trace],
     }

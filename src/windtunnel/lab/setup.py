@@ -9,7 +9,7 @@ from windtunnel.cluster.spec import ClusterSpec
 from windtunnel.placements import PLACEMENTS
 from windtunnel.policies.catalogue import POLICIES
 from windtunnel.sim.contract import QUEUEING
-from windtunnel.study.flight_options import SHARING
+from windtunnel.site.scheduler import SHARING
 
 #: The word for leaving a choice to the policy, the placement or the trace.
 AUTO = "auto"

@@ -40,13 +40,8 @@ if TYPE_CHECKING:
 BACKFILLING: tuple[str, ...] = ("conservative", "easy", "easy_sjbf")
 #: Head-of-line rules: at the first job that does not fit stop, go on past it, or backfill.
 QUEUEING: tuple[str, ...] = ("skip", "strict", *BACKFILLING)
-#: How a policy that preempts makes room: so that a job really fits, or by the old quota walk.
-PREEMPTION: tuple[str, ...] = ("feasible", "quota_walk")
 #: What a job's expected run time is: what its user asked for, or what it will really take.
 ESTIMATES: tuple[str, ...] = ("recorded", "perfect")
-#: In what order what happens at one instant is handled: all of it, then one decision; or one event
-#: at a time, a decision after each, arrivals or completions first.
-EVENT_ORDERS: tuple[str, ...] = ("batch", "submissions_first", "completions_first")
 
 
 @dataclass(frozen=True)
@@ -454,10 +449,10 @@ def checked_queueing(value: str | None, policy: Policy, preemption: str = "feasi
     Args:
         value: the user's.
         policy: who runs next.
-        preemption: how room is made for better jobs, one of `PREEMPTION`.
+        preemption: how room is made for better jobs, ``feasible`` or ``quota_walk``.
 
     Raises:
-        SpecError: unknown rule or preemption, backfilling with the quota walk, or a rule for a
+        SpecError: unknown rule, backfilling with the quota walk, or a rule for a
             policy that decides all by itself.
     """
     if value is not None and policy.tier == 3:  # noqa: PLR2004 - the tier's name
@@ -469,8 +464,6 @@ def checked_queueing(value: str | None, policy: Policy, preemption: str = "feasi
     chosen = value or policy.queueing or ("skip" if policy.preemptive else "strict")
     if chosen not in QUEUEING:
         raise SpecError.unknown("queueing", chosen, QUEUEING)
-    if preemption not in PREEMPTION:
-        raise SpecError.unknown("preemption", preemption, PREEMPTION)
     if chosen in BACKFILLING and policy.preemptive and preemption == "quota_walk":
         raise SpecError(
             "queueing",
@@ -488,14 +481,3 @@ def rule_of_several(value: str | None, policy: Policy) -> str | None:
         policy: one of them.
     """
     return None if policy.tier == 3 else value  # noqa: PLR2004 - the tier's name
-
-
-def checked_events(value: str) -> str:
-    """Return how the events of one instant are ordered.
-
-    Raises:
-        SpecError: unknown order.
-    """
-    if value not in EVENT_ORDERS:
-        raise SpecError.unknown("events", value, EVENT_ORDERS)
-    return value

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from windtunnel.cluster.demand_classes import device_demands
 from windtunnel.cluster.devices import CORE_UNITS, MIB, MILLI
-from windtunnel.errors import SchemaError, SpecError, Violation, quote
+from windtunnel.errors import SchemaError, Violation, quote
 from windtunnel.schema import source_of
 from windtunnel.sim.jobs import Jobs
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from windtunnel.cluster.devices import DeviceDemand, DeviceNode
 
 #: What to do with a job whose number of GPUs is unknown.
-INCOMPLETE: tuple[str, ...] = ("raise", "reject")
 
 
 @dataclass(frozen=True)
@@ -102,10 +101,7 @@ def device_requests(table: pa.Table, *, incomplete: str = "raise") -> Requests:
 
     Raises:
         SchemaError: a job's GPUs are unknown, or its tasks ask for more than one GPU with a share.
-        SpecError: ``incomplete`` is unknown.
     """
-    if incomplete not in INCOMPLETE:
-        raise SpecError.unknown("incomplete", incomplete, INCOMPLETE)
     jobs = Jobs(table)
     unknown = np.isnan(jobs.num_gpus)
     if unknown.any() and incomplete == "raise":

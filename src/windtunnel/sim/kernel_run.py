@@ -11,10 +11,11 @@ import numpy as np
 
 from windtunnel import kernel
 from windtunnel.cluster.parts import nodes_of_types, restricted
-from windtunnel.sim.contract import BACKFILLING, EVENT_ORDERS
+from windtunnel.sim.contract import BACKFILLING
 from windtunnel.sim.keys import Keys
 from windtunnel.sim.patience import patience, settles
 from windtunnel.sim.usage_order import decay_rate
+from windtunnel.site.scheduler import EVENT_ORDERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

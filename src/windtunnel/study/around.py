@@ -5,20 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.errors import SpecError, quote
-from windtunnel.sim.disruptions import Disruptions, parse_disruptions
+from windtunnel.errors import SpecError
 from windtunnel.sim.disruptions.plan import resolve
 from windtunnel.sim.neighbours import Neighbours
-from windtunnel.sim.slowdown import resolve_slowdown
-from windtunnel.study.flight_options import governing_of
-from windtunnel.time_span import seconds
+from windtunnel.study.resolving import governing_of
 
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.energy.governing import Governing
+    from windtunnel.sim.disruptions import Disruptions
     from windtunnel.sim.problem import Problem
     from windtunnel.sim.slowdown import Slowdown
-    from windtunnel.study.flight_options import FlightOptions
+    from windtunnel.site.conditions import Conditions
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class Around:
         }
 
     def extras(
-        self, problem: Problem, cluster: ClusterSpec, options: FlightOptions
+        self, problem: Problem, cluster: ClusterSpec, conditions: Conditions
     ) -> tuple[Problem, dict[str, Any], list[str]]:
         """Return the jobs to fly, what an engine gets besides them, and what to tell of it.
 
@@ -55,10 +53,10 @@ class Around:
         extra: dict[str, Any] = {}
         if self.governing is not None and self.governing.acts:
             problem, extra["power"] = self.governing.plan(
-                problem, cluster, options.seed, options.oversize
+                problem, cluster, conditions.seed, conditions.scheduler.oversize
             )
         if self.disruptions is not None:
-            extra["disruptions"] = resolve(self.disruptions, problem, cluster, options.seed)
+            extra["disruptions"] = resolve(self.disruptions, problem, cluster, conditions.seed)
         notes = [note for plan in extra.values() for note in plan.notes]
         if self.slowdown is not None:
             neighbours = Neighbours(self.slowdown, problem, cluster)
@@ -67,38 +65,20 @@ class Around:
         return problem, extra, notes
 
 
-def around(options: FlightOptions, *, as_pool: bool) -> Around:
+def around(conditions: Conditions, *, as_pool: bool) -> Around:
     """Return what was asked for, checked.
 
     Args:
-        options: of the run.
+        conditions: of the run, resolved.
         as_pool: nodes are not told apart.
 
     Raises:
-        SpecError, TraceError: one of them is wrong, or needs nodes.
+        SpecError: one of them needs nodes, or decisions are no time apart.
     """
-    governing = governing_of(options)
+    governing = governing_of(conditions)
     if governing is not None:
         governing.check(as_pool=as_pool)
-    interval = options.decide_every
-    if interval is not None:
-        interval = seconds("decide_every", interval, positive=True)
-    model = resolve_slowdown(options.slowdown)
-    return Around(_disruptions(options), model, governing, interval)
-
-
-def _disruptions(options: FlightOptions) -> Disruptions | None:
-    """Return what disrupts the run; None = nothing does, and it is a plain one.
-
-    Raises:
-        SpecError: the description is wrong.
-    """
-    given = options.disruptions
-    chosen = parse_disruptions(given) if isinstance(given, str) else given
-    if isinstance(chosen, dict):
-        chosen = Disruptions.from_mapping(chosen, source="disruptions")
-    if chosen is None or (isinstance(chosen, Disruptions) and chosen.is_empty):
-        return None
-    if not isinstance(chosen, Disruptions):
-        raise SpecError("disruptions", f"found {quote(chosen)}; expected a Disruptions or a file.")
-    return chosen
+    site, interval = conditions.site, conditions.scheduler.decide_every
+    if interval == 0:
+        raise SpecError("decide_every", "found 0; expected seconds > 0.")
+    return Around(site.disruptions, site.slowdown, governing, interval)

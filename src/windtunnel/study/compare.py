@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from windtunnel import schema
-from windtunnel.cluster.parse import parse_cluster
-from windtunnel.errors import SpecError
-from windtunnel.policies import resolve_policy
-from windtunnel.sim.contract import rule_of_several
-from windtunnel.study.flight_options import FlightOptions
+from windtunnel.errors import SpecError, quote
 from windtunnel.study.foresight import Foresight
+from windtunnel.study.resolving import conditions_of, resolved
 from windtunnel.study.simulate import fly
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.sim.outcome import Outcome
+    from windtunnel.site.conditions import Conditions
+    from windtunnel.site.site import Site
 
 
 @dataclass(frozen=True)
@@ -46,39 +45,65 @@ class Comparison:
 
 def compare(
     jobs: Any,
-    cluster: ClusterSpec | str,
-    policies: Iterable[Any],
+    site: Site | ClusterSpec | str | None,
+    schedulers: Iterable[Any],
     *,
     on_done: Callable[[str], None] | None = None,
-    **options: Any,
+    **fields: Any,
 ) -> Comparison:
-    """Fly the same jobs under several policies.
+    """Fly the same jobs under several schedulers.
 
     Args:
         jobs: as for `simulate`.
-        cluster: as for `simulate`.
-        policies: names or objects, in the order to show them; the first is the baseline.
+        site: as for `simulate`.
+        schedulers: policies (names or objects) or `Scheduler`s, in the order to show them; the
+            first is the baseline.
         on_done: called with the label after each run (for progress bars).
-        options: further arguments of `simulate`, the same for all; ``queueing`` is for the policies
+        fields: further arguments of `simulate`, the same for all; ``queueing`` is for the policies
             that have a line, not for those of tier 3.
 
     Raises:
         SpecError: no policy, or one of them twice; and whatever `simulate` raises.
     """
-    table = schema.as_jobs(jobs)
-    spec = parse_cluster(cluster) if isinstance(cluster, str) else cluster
-    chosen = [resolve_policy(given) for given in policies]  # all names are checked before any run
-    labels = [policy.label for policy in chosen]
-    if not labels or len(set(labels)) < len(labels):
-        raise SpecError("policies", f"found {labels}; expected at least one policy, each once")
-    settings = FlightOptions(**options)
-    foresight = Foresight(table, settings.seed)
-    for policy in chosen:  # what cannot be ordered by is told before any run
-        foresight.column_of(policy)
+    chosen = [resolved(conditions_of(site, one, **fields), several=True) for one in schedulers]
+    return fly_several(schema.as_jobs(jobs), chosen, on_done)
+
+
+def fly_several(
+    table: pa.Table, several: Sequence[Conditions], on_done: Callable[[str], None] | None = None
+) -> Comparison:
+    """Fly a validated jobs table under several conditions; what `compare` and the commands share.
+
+    Args:
+        table: jobs table.
+        several: resolved conditions, with the same seed.
+        on_done: see `compare`.
+
+    Raises:
+        SpecError: no policy, or one of them twice; and whatever `simulate` raises.
+    """
+    labels = check_labels(several)
+    foresight = Foresight(table, several[0].seed)
+    for one in several:  # what cannot be ordered by is told before any run
+        foresight.column_of(one.scheduler.policy)
     outcomes = {}
-    for label, policy in zip(labels, chosen, strict=True):
-        own = replace(settings, queueing=rule_of_several(settings.queueing, policy))
-        outcomes[label] = fly(table, spec, policy, own, foresight)
+    for label, one in zip(labels, several, strict=True):
+        outcomes[label] = fly(table, one, foresight)
         if on_done is not None:
             on_done(label)
     return Comparison(outcomes)
+
+
+def check_labels(several: Sequence[Conditions]) -> list[str]:
+    """Return what the policies of several runs are called.
+
+    Raises:
+        SpecError: there is none, or one of them twice.
+    """
+    labels = [one.scheduler.policy.label for one in several]
+    if not labels:
+        raise SpecError("policies", "expected at least one policy, each once, such as fifo,sjf.")
+    twice = next((label for label in labels if labels.count(label) > 1), None)
+    if twice is not None:
+        raise SpecError("policies", f"found {quote(twice)} twice; name each once.")
+    return labels

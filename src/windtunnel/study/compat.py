@@ -19,7 +19,6 @@ nothing; such jobs start at once here.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,21 +32,10 @@ from windtunnel.sim.contract import BACKFILLING, Policy
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.sim.jobs import Jobs
+    from windtunnel.site.conditions import Conditions
 
-#: Names of published simulators.
-COMPATS: tuple[str, ...] = ("gavel", "morphling", "pai")
 #: Requests are rounded to this part of a GPU or a core.
 _PERCENT = 100
-
-
-def check_compat(name: str | None) -> None:
-    """Check a simulator's name.
-
-    Raises:
-        SpecError: nobody knows it.
-    """
-    if name not in (None, *COMPATS):
-        raise SpecError.unknown("compat", str(name), COMPATS)
 
 
 def in_order(job_id: np.ndarray) -> np.ndarray:
@@ -146,26 +134,29 @@ def _floats(table: pa.Table, name: str) -> np.ndarray:
     return np.asarray(table[name].cast(pa.float64()).to_numpy(), dtype=np.float64)
 
 
-def as_pai(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: Any) -> tuple[Any, ...]:
-    """Return jobs, policy and options of a flight as the PAI simulator would make it.
+def as_pai(
+    table: pa.Table, cluster: ClusterSpec, policy: Policy, conditions: Conditions
+) -> tuple[pa.Table, Policy, Conditions]:
+    """Return jobs, policy and conditions of a flight as the PAI simulator would make it.
 
     Args:
         table: jobs table.
         cluster: where they are to be flown.
         policy: who runs next.
-        options: `windtunnel.study.simulate.FlightOptions`.
+        conditions: what they are flown under.
 
     Raises:
         SpecError: the policy, or an option, is not of the simulator's.
     """
-    if options.compat != "pai":
+    scheduler = conditions.scheduler
+    if scheduler.compat != "pai":
         raise SpecError(
-            "compat", f"policy {policy.label!r} is not of the simulator {options.compat!r}."
+            "compat", f"policy {policy.label!r} is not of the simulator {scheduler.compat!r}."
         )
-    if options.queueing not in (None, "skip"):
+    if scheduler.queueing not in (None, "skip"):
         raise SpecError(
-            "queueing", f"found {options.queueing!r}; the PAI simulator goes on past what does not "
-            "fit: 'skip'."
+            "queueing", f"found {scheduler.queueing!r}; the PAI simulator goes on past what does "
+            "not fit: 'skip'."
         )  # fmt: skip
     if policy.queueing in BACKFILLING:
         raise SpecError(
@@ -173,8 +164,7 @@ def as_pai(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: Any) 
             f"policy {policy.label!r} backfills, which the PAI simulator does not; expected a "
             "plain order, as fifo, sjf or sju are.",
         )
+    placement = "pool" if cluster.is_pool else pai_placement(scheduler.placement)
     nodes = {} if cluster.is_pool else {"sharing": "pooled"}
-    chosen = replace(options, queueing="skip", placement=pai_placement(options.placement), **nodes)
-    if cluster.is_pool:
-        chosen = replace(chosen, placement="pool")
+    chosen = conditions.having(queueing="skip", placement=placement, **nodes)
     return pai_jobs(table, cluster), ByJobId(policy), chosen

@@ -26,7 +26,6 @@ from windtunnel.placements import (
 from windtunnel.placements.scored import ScoredPlacement
 from windtunnel.schema import source_of
 from windtunnel.sim import problem as problems
-from windtunnel.sim.contract import checked_events
 from windtunnel.sim.elastic.nodes import FreeShares
 from windtunnel.sim.elastic.scores import Elastic, Scores
 from windtunnel.sim.elastic.work import PENALTY, Option, RigidOption, Work
@@ -34,7 +33,7 @@ from windtunnel.sim.engines import choose_engine
 from windtunnel.sim.outcome import Outcome
 from windtunnel.study.around import around
 from windtunnel.study.arrivals import with_arrivals
-from windtunnel.study.flight_options import settings_of
+from windtunnel.study.resolving import settings_of
 from windtunnel.study.workload_of_jobs import workload_of_jobs
 from windtunnel.throughput.options import shapes_of
 from windtunnel.throughput.requests import requested_option
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.sim.contract import Placement, Policy
     from windtunnel.sim.problem import Problem
+    from windtunnel.site.conditions import Conditions
 
 #: Cores a GPU where the nodes do not say how many they have: Morphling's machines (96 for 8).
 CORES_PER_GPU = 12
@@ -59,70 +59,71 @@ _UNUSED: dict[str, tuple[Any, str]] = {
 }
 
 
-def fly_elastic(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: Any) -> Outcome:
+def fly_elastic(
+    table: pa.Table, cluster: ClusterSpec, policy: Policy, conditions: Conditions
+) -> Outcome:
     """Fly a validated jobs table under a policy that may resize jobs.
 
     Args:
         table: jobs table.
         cluster: where; with nodes.
         policy: who runs next and how.
-        options: see `windtunnel.simulate`; ``penalty`` and ``models`` count here.
+        conditions: see `windtunnel.site`; ``penalty`` and ``models`` count here.
 
     Raises:
         SchemaError: a job breaks the schema or fits the cluster in no way.
         SpecError: the cluster is a pool, or an option is unknown, out of range or of no use.
         PolicyError: the policy decided something impossible.
     """
-    _check_unused(policy, options)
+    _check_unused(policy, conditions)
     if policy.tier != 3:  # noqa: PLR2004 - the tier's number is its name
         raise PolicyError(policy.label, "an elastic policy decides: decide(now, queue, cluster)")
     if cluster.is_pool:
         raise SpecError("cluster", "elastic jobs run on nodes; expected such as 8x8, not a pool.")
-    until = math.inf if options.until is None else float(options.until)
-    if not until >= 0:
-        raise SpecError("until", f"found {options.until!r}; expected seconds >= 0")
-    if options.arrivals is not None:
-        table = with_arrivals(table, options.arrivals, None)
+    scheduler, site = conditions.scheduler, conditions.site
+    until = math.inf if conditions.until is None else conditions.until
+    if site.arrivals is not None:
+        table = with_arrivals(table, site.arrivals, None)
     problem = problems.build(
         table,
         cluster,
         as_pool=False,
-        bind_types=options.bind_types,
-        oversize=options.oversize,
-        incomplete=options.incomplete,
+        bind_types=scheduler.bind_types,
+        oversize=scheduler.oversize,
+        incomplete=scheduler.incomplete,
     )
-    if options.compat == "morphling":
+    if scheduler.compat == "morphling":
         from windtunnel.study.morphling_ticks import fly_artifact
 
-        return fly_artifact(table, cluster, policy, options, problem)
-    cores = _cores(cluster, constrain=options.resources == "all")
-    plain, scores = _placement(cluster, options, cores, table)
+        return fly_artifact(table, cluster, policy, conditions, problem)
+    cores = _cores(cluster, constrain=site.resources == "all")
+    plain, scores = _placement(cluster, conditions, cores, table)
     room = Elastic((), cores, scores)
-    if options.oversize == "reject":
-        problem = _rejecting(problem, room, options.models)
-    rules = around(options, as_pool=False)
-    problem, extra, more = rules.extras(problem, cluster, options)
-    works, notes = _works_of(problem, room, penalty=options.penalty, models=options.models)
+    if scheduler.oversize == "reject":
+        problem = _rejecting(problem, room, scheduler.models)
+    rules = around(conditions, as_pool=False)
+    problem, extra, more = rules.extras(problem, cluster, conditions)
+    works, notes = _works_of(problem, room, penalty=scheduler.penalty, models=scheduler.models)
     flown = policy.for_run(problem)
-    engine = choose_engine(options.engine)
+    engine = choose_engine(conditions.engine)
     flight = engine.run(
         problem,
         flown,
         plain,
         queueing="strict",
         until=until,
-        events=checked_events(options.events),
+        events=scheduler.events,
         decide_every=rules.decide_every,
         elastic=replace(room, works=works),
         **extra,
     )
     settings = {
         "policy": policy.label,
-        **settings_of(options, rules.governing, without=("models", "throughputs")),
+        **settings_of(conditions, rules.governing, without=("models", "throughputs")),
         **rules.settings(),
-        "penalty": _told(options.penalty),
+        "penalty": _told(scheduler.penalty),
         "queueing": "policy",
-        "placement": label_of(options.placement) or plain.name,
+        "placement": label_of(scheduler.placement) or plain.name,
         "engine": engine.NAME,
     }
     if flown.parameters:
@@ -132,7 +133,7 @@ def fly_elastic(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: 
 
 
 def _placement(
-    cluster: ClusterSpec, options: Any, cores: tuple[int | None, ...], table: pa.Table
+    cluster: ClusterSpec, conditions: Conditions, cores: tuple[int | None, ...], table: pa.Table
 ) -> tuple[Placement, Scores | None]:
     """Return where plain numbers of GPUs go, and the scores by which options do; None = best fit.
 
@@ -140,20 +141,20 @@ def _placement(
         SpecError: the placement is unknown, looks for racks where there are none, or says how
             gangs lie on nodes, which options do.
     """
-    name, words, _ = split_placement(options.placement)
-    checked_topology(options.placement, cluster)
+    name, words, _ = split_placement(conditions.scheduler.placement)
+    checked_topology(conditions.scheduler.placement, cluster)
     if words.get("gang", "node") != "node":
-        asked = label_of(options.placement)
+        asked = label_of(conditions.scheduler.placement)
         message = f"{asked!r}: an elastic job's options say how its GPUs lie on nodes."
         raise SpecError("placement", message)
     plain = resolve_placement("spread" if name == "spread" else "best_fit", cluster)
     if name in (None, "best_fit") and not words:
         return plain, None
     scored = resolve_placement(
-        options.placement,
+        conditions.scheduler.placement,
         cluster,
         devices=True,
-        seed=options.seed,
+        seed=conditions.seed,
         workload=lambda: workload_of_jobs(table),
     )
     assert isinstance(scored, ScoredPlacement)  # noqa: S101 - so it is where devices are modelled
@@ -161,19 +162,19 @@ def _placement(
     return plain, Scores(scored, [replace(node, cores=limit) for node, limit in nodes])
 
 
-def _check_unused(policy: Policy, options: Any) -> None:
+def _check_unused(policy: Policy, conditions: Conditions) -> None:
     """Check that a run has no options that elastic jobs have no use for.
 
     Raises:
         SpecError: it has.
     """
     for name, (quiet, why) in _UNUSED.items():
-        if getattr(options, name) != quiet:
+        if conditions.value(name) != quiet:
             message = f"policy {policy.label!r} is elastic; such runs have no {name}: {why}."
             raise SpecError(name, message)
-    if split_placement(options.placement).name == "pool":
+    if split_placement(conditions.scheduler.placement).name == "pool":
         raise SpecError("placement", "elastic jobs run on nodes; expected a placement for nodes.")
-    if options.compat not in (None, "morphling"):
+    if conditions.scheduler.compat not in (None, "morphling"):
         raise SpecError("compat", f"policy {policy.label!r} is elastic; expected 'morphling'.")
 
 

@@ -8,7 +8,7 @@ equally fast on every GPU type that they accept.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +29,8 @@ from windtunnel.sim.flight import FINISHED, NOT_SUBMITTED, RUNNING, WAITING
 from windtunnel.sim.outcome import Outcome
 from windtunnel.study.arrivals import with_arrivals
 from windtunnel.study.compat import in_order
-from windtunnel.study.flight_options import governing_of, seconds, settings_of
 from windtunnel.study.gavel_work import floats, work_of
+from windtunnel.study.resolving import governing_of, settings_of
 from windtunnel.study.rigid import fly_rigid
 from windtunnel.throughput.measured import (
     REFERENCE_TYPE,
@@ -42,7 +42,7 @@ from windtunnel.throughput.measured import (
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.policies.gavel.work import Work
-    from windtunnel.study.flight_options import FlightOptions
+    from windtunnel.site.conditions import Conditions
 
 #: Added to the seed of a run for the order of GPU types, as published.
 SHUFFLE_SEED = 5
@@ -119,17 +119,17 @@ class _Flown:
 
 
 def fly_gavel(
-    table: pa.Table, cluster: ClusterSpec, policy: GavelPolicy, options: FlightOptions
+    table: pa.Table, cluster: ClusterSpec, policy: GavelPolicy, conditions: Conditions
 ) -> Outcome:
     """Fly a validated jobs table under one of Gavel's policies; see `run_rounds`."""
-    return run_rounds(table, cluster, policy, options).outcome
+    return run_rounds(table, cluster, policy, conditions).outcome
 
 
 def run_rounds(
     table: pa.Table,
     cluster: ClusterSpec,
     policy: GavelPolicy,
-    options: FlightOptions,
+    conditions: Conditions,
     *,
     stop_after: slice | None = None,
 ) -> RoundRun:
@@ -139,7 +139,7 @@ def run_rounds(
         table: jobs table.
         cluster: where; every node names its GPU type, which the throughput table knows.
         policy: the policy.
-        options: see `windtunnel.simulate`.
+        conditions: see `windtunnel.site`.
         stop_after: end the run when these jobs, by arrival, are done; None = all.
 
     Raises:
@@ -148,36 +148,37 @@ def run_rounds(
         TraceError: the throughput table cannot be read.
         InfeasibleError: the policy has no answer, as for a job that can run nowhere.
     """
-    published = options.compat == "gavel" or policy.mechanism == "published"
+    published = conditions.scheduler.compat == "gavel" or policy.mechanism == "published"
     mechanism = "published" if published else policy.mechanism
-    _check_options(options, mechanism)
-    asked = options
-    if options.arrivals is not None:
-        table = with_arrivals(table, options.arrivals, in_order if published else None)
-        options = replace(options, arrivals=None)
-    speeds = _throughputs(options.throughputs)
+    _check_options(conditions, mechanism)
+    asked = conditions
+    if conditions.site.arrivals is not None:
+        table = with_arrivals(table, conditions.site.arrivals, in_order if published else None)
+        conditions = conditions.having(arrivals=None)
+    speeds = _throughputs(conditions.scheduler.throughputs)
     packed = POLICIES[policy.allocation].packed
     notes: list[str] = []
     table = _with_deadlines(table, speeds, notes)
     work, rows, reasons = work_of(
-        table, cluster, speeds=speeds, options=options, packed=packed, notes=notes
+        table, cluster, speeds=speeds, conditions=conditions, packed=packed, notes=notes
     )
     rules = Rules(
         label=policy.label,
         length=policy.length,
         blind=POLICIES[policy.allocation].blind,
         in_turn=policy.allocation.startswith("fifo"),
-        until=math.inf if options.until is None else float(options.until),
+        until=math.inf if conditions.until is None else conditions.until,
         stop_after=None if stop_after is None else np.arange(work.num_jobs)[stop_after],
         gap=policy.gap,
-        shuffle=options.seed + SHUFFLE_SEED if POLICIES[policy.allocation].blind else None,
+        shuffle=conditions.seed + SHUFFLE_SEED if POLICIES[policy.allocation].blind else None,
         packed=packed,
     )
-    shares = _shares(table, rows, work, policy, options.seed, published=mechanism == "published")
+    is_published = mechanism == "published"
+    shares = _shares(table, rows, work, policy, conditions.seed, published=is_published)
     if mechanism == "deficit":
-        flown = _on_the_engine(table, cluster, work, rows, shares, rules, options)
+        flown = _on_the_engine(table, cluster, work, rows, shares, rules, conditions)
     else:
-        flown = _in_a_loop(table, cluster, work, rows, shares, rules, options, mechanism)
+        flown = _in_a_loop(table, cluster, work, rows, shares, rules, conditions, mechanism)
     outcome = flown.outcome
     finished = outcome.flight.status[rows] == FINISHED
     shares.account(np.where(finished, 0.0, shares.left))
@@ -203,7 +204,7 @@ def _on_the_engine(  # noqa: PLR0917 - what a run is made of
     rows: np.ndarray,
     shares: Shares,
     rules: Rules,
-    options: FlightOptions,
+    conditions: Conditions,
 ) -> _Flown:
     """Fly the jobs as any others, each as long as it takes where it is fastest."""
     duration = np.full(len(table), np.nan)
@@ -213,8 +214,8 @@ def _on_the_engine(  # noqa: PLR0917 - what a run is made of
     table = table.set_column(at, table.schema.field(at), column)
     policy = Rounds(work, rows, shares, rules)
     # Who cannot be flown has been named, or is left out here.
-    options = replace(options, incomplete="reject", throughputs=None)
-    outcome = fly_rigid(table, cluster, policy, options)
+    conditions = conditions.having(incomplete="reject", throughputs=None)
+    outcome = fly_rigid(table, cluster, policy, conditions)
     flight = outcome.flight
     last = policy.stopped_at
     if last is None:
@@ -232,7 +233,7 @@ def _in_a_loop(  # noqa: PLR0917 - ditto
     rows: np.ndarray,
     shares: Shares,
     rules: Rules,
-    options: FlightOptions,
+    conditions: Conditions,
     mechanism: str,
 ) -> _Flown:
     """Fly the jobs by a mechanism that has a loop of its own."""
@@ -243,7 +244,7 @@ def _in_a_loop(  # noqa: PLR0917 - ditto
     if any(node.cpus or node.mem_gib for node in cluster.node_types):
         notes.append("Cores and memory do not constrain in rounds: GPUs alone do.")
     settings = {
-        **settings_of(options, governing_of(options), without=("penalty", "models")),
+        **settings_of(conditions, governing_of(conditions), without=("penalty", "models")),
         "queueing": "policy",
         "placement": "pool" if is_pool else "best_fit",
         "sharing": None,
@@ -254,7 +255,7 @@ def _in_a_loop(  # noqa: PLR0917 - ditto
     return _Flown(outcome, log.type_time, log.rounds, log.solves, log.stopped_at)
 
 
-def _check_options(options: FlightOptions, mechanism: str) -> None:
+def _check_options(conditions: Conditions, mechanism: str) -> None:
     """Check that nothing was asked for that the mechanism does not do.
 
     Raises:
@@ -262,18 +263,18 @@ def _check_options(options: FlightOptions, mechanism: str) -> None:
     """
     in_loop = mechanism != "deficit"
     for name, accepted in {**_UNUSED, **(_UNUSED_IN_LOOPS if in_loop else {})}.items():
-        found = getattr(options, name)
+        found = conditions.value(name)
         if found not in accepted:
             words = " or ".join(str(word) for word in accepted if word is not None) or "none"
             where = f"the {mechanism} rounds" if name in _UNUSED_IN_LOOPS else "policies"
             raise SpecError(name, f"found {quote(found)}; Gavel's {where} take {words}.")
-    if options.compat not in (None, "gavel"):
-        raise SpecError("compat", f"found {quote(options.compat)}; Gavel's policies take 'gavel'.")
-    if in_loop and (options.save_time != 0 or options.restore_time != 0):
+    if conditions.scheduler.compat not in (None, "gavel"):
+        raise SpecError(
+            "compat", f"found {quote(conditions.scheduler.compat)}; Gavel's policies take 'gavel'."
+        )
+    if in_loop and (conditions.scheduler.save_time != 0 or conditions.scheduler.restore_time != 0):
         message = f"the {mechanism} mechanism knows no cost of preemption; expected 0."
         raise SpecError("save_time + restore_time", message)
-    if options.until is not None:
-        seconds("until", options.until)
 
 
 def _throughputs(given: Any) -> ThroughputTable:
@@ -387,9 +388,9 @@ def _with_isolated_time(table: pa.Table, rows: np.ndarray, seconds: np.ndarray) 
     return table.append_column(ISOLATED, pa.array(values, mask=np.isnan(values)))
 
 
-def _settings(policy: GavelPolicy, options: FlightOptions, mechanism: str) -> dict[str, Any]:
+def _settings(policy: GavelPolicy, conditions: Conditions, mechanism: str) -> dict[str, Any]:
     """Return what was asked for that the flight itself does not tell, as plain data."""
-    given = options.throughputs
+    given = conditions.scheduler.throughputs
     plain = given if isinstance(given, str) else None if given is None else str(given)
     if isinstance(given, ThroughputTable):
         plain = "given"
@@ -400,8 +401,8 @@ def _settings(policy: GavelPolicy, options: FlightOptions, mechanism: str) -> di
         parameters["partitions"] = policy.partitions
     return {
         "policy": policy.label,
-        "arrivals": options.arrivals,
-        "incomplete": options.incomplete,
+        "arrivals": conditions.site.arrivals,
+        "incomplete": conditions.scheduler.incomplete,
         "throughputs": plain,
         "parameters": parameters,
     }

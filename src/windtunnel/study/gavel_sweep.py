@@ -18,7 +18,7 @@ from windtunnel.cluster.parse import parse_cluster
 from windtunnel.errors import SpecError
 from windtunnel.policies.gavel.in_rounds import PREFIX, gavel_policy
 from windtunnel.schema import conform
-from windtunnel.study.flight_options import FlightOptions
+from windtunnel.site.conditions import Conditions
 from windtunnel.study.gavel_rounds import run_rounds
 from windtunnel.traces.gavel_generator import generate_gavel
 
@@ -122,7 +122,7 @@ def _continuous(policy: Any, rate: float, seed: int, options: SweepOptions) -> d
     ).jobs
     submit = np.asarray(jobs["submit_time"])
     until = float(submit[options.last - 1]) + options.limit_hours * _HOUR
-    flight = FlightOptions(
+    flight = Conditions().having(
         compat=options.compat, throughputs=options.throughputs, seed=seed, until=until
     )
     cluster = parse_cluster(options.cluster)
@@ -203,7 +203,7 @@ def makespan_sweep(
                 jobs = generate_gavel(
                     jobs=count, multi_gpu=chosen.multi_gpu, priorities=chosen.priorities, seed=seed
                 ).jobs
-                flight = FlightOptions(
+                flight = Conditions().having(
                     compat=chosen.compat, throughputs=chosen.throughputs, seed=seed
                 )
                 found = run_rounds(jobs, cluster, policy, flight).outcome.metrics()
@@ -265,7 +265,7 @@ def entity_timeline(
     words = "/".join(f"{weight:g}" for weight in weights)
     chosen = gavel_policy(f"{PREFIX}{policy}:weights={words}")
     span = math.ceil(hours)
-    flight = FlightOptions(compat=compat, seed=seed, until=span * _HOUR)
+    flight = Conditions().having(compat=compat, seed=seed, until=span * _HOUR)
     run = run_rounds(table, parse_cluster(cluster), chosen, flight)
     held = held_between(run.outcome, run.work.gpu_types, np.arange(span + 1) * _HOUR) / _HOUR
     speeds = run.work.speeds[np.argsort(run.rows)]

@@ -13,7 +13,7 @@ from windtunnel.sim.columns import numeric_column
 
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
-    from windtunnel.study.flight_options import FlightOptions
+    from windtunnel.site.conditions import Conditions
     from windtunnel.throughput.measured import ThroughputTable
 
 #: Suffix of the tables of gangs that are spread over nodes.
@@ -25,7 +25,7 @@ def work_of(
     cluster: ClusterSpec,
     *,
     speeds: ThroughputTable,
-    options: FlightOptions,
+    conditions: Conditions,
     packed: bool,
     notes: list[str],
 ) -> tuple[Work, np.ndarray, dict[int, str]]:
@@ -35,7 +35,7 @@ def work_of(
         table: jobs table.
         cluster: where; every node names its GPU type, which the throughput table knows.
         speeds: measured speeds by ``template`` and GPUs.
-        options: ``oversize``, ``incomplete`` and ``bind_types``.
+        conditions: ``oversize``, ``incomplete`` and ``bind_types``.
         packed: whether pairs of jobs share GPUs.
         notes: what a reader of the numbers must know is added to it.
 
@@ -60,13 +60,13 @@ def work_of(
         notes.append(
             "The jobs have no steps: each runs equally fast on every GPU type that it accepts."
         )
-    accepted = _accepted(table, types, options.bind_types)
+    accepted = _accepted(table, types, conditions.scheduler.bind_types)
     alone, spread = alone * accepted, spread * accepted
     missing = {"submit_time": floats(table, "submit_time"), "num_gpus": gangs}
     missing["total_steps" if measured else "duration"] = steps
     capacity = np.array([_gpus_of(cluster, name) for name in types])
     reasons = _refused(
-        table, needed=missing, speeds=alone, gangs=gangs, capacity=capacity, options=options
+        table, needed=missing, speeds=alone, gangs=gangs, capacity=capacity, conditions=conditions
     )
     keep = np.array([row for row in range(len(table)) if row not in reasons], int)
     rows = keep[np.argsort(missing["submit_time"][keep], kind="stable")]
@@ -186,31 +186,30 @@ def _refused(
     speeds: np.ndarray,
     gangs: np.ndarray,
     capacity: np.ndarray,
-    options: FlightOptions,
+    conditions: Conditions,
 ) -> dict[int, str]:
     """Return why some jobs are not flown, by row.
 
     Raises:
         SchemaError: there are some, and they were not to be rejected.
     """
-    for name in ("oversize", "incomplete"):
-        if getattr(options, name) not in ("raise", "reject"):
-            raise SpecError.unknown(name, getattr(options, name), ("raise", "reject"))
     reasons: dict[int, str] = {}
     for name, values in needed.items():
         bad = np.isnan(values) | ((values < 1) | (values % 1 != 0) if name == "num_gpus" else False)
         words = "a whole number of GPUs >= 1" if name == "num_gpus" else "a known number"
-        _sort_out(table, (name, words), np.flatnonzero(bad), options.incomplete, reasons)
+        _sort_out(
+            table, (name, words), np.flatnonzero(bad), conditions.scheduler.incomplete, reasons
+        )
     nowhere = np.flatnonzero(~(speeds > 0).any(axis=1))
     nowhere = np.array([row for row in nowhere.tolist() if row not in reasons], int)
     rule = ("template", "a job type with a speed, on as many GPUs, on a GPU type of the cluster")
     if "total_steps" not in needed:
         rule = ("gpu_type", "a GPU type of the cluster")
-    _sort_out(table, rule, nowhere, options.incomplete, reasons)
+    _sort_out(table, rule, nowhere, conditions.scheduler.incomplete, reasons)
     fits = ((speeds > 0) & (gangs[:, None] <= capacity)).any(axis=1)
     large = np.array([row for row in np.flatnonzero(~fits).tolist() if row not in reasons], int)
     rule = ("num_gpus", "at most the GPUs of a type on which the job runs")
-    _sort_out(table, rule, large, options.oversize, reasons)
+    _sort_out(table, rule, large, conditions.scheduler.oversize, reasons)
     return reasons
 
 

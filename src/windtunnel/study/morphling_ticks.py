@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from windtunnel.sim.elastic.stretches import Stretches
 from windtunnel.sim.elastic.work import PENALTY
 from windtunnel.sim.flight import FINISHED, REJECTED, Flight
 from windtunnel.sim.outcome import Outcome
-from windtunnel.study.flight_options import FlightOptions
+from windtunnel.site.conditions import QUIET, Conditions
 from windtunnel.throughput.morphling_models import training_models
 from windtunnel.throughput.plans import Plan
 from windtunnel.throughput.published import artifact_iteration_time
@@ -116,7 +116,7 @@ class _Run:
 
 
 def fly_artifact(
-    table: pa.Table, cluster: ClusterSpec, policy: Policy, options: Any, problem: Problem
+    table: pa.Table, cluster: ClusterSpec, policy: Policy, conditions: Conditions, problem: Problem
 ) -> Outcome:
     """Fly jobs as Morphling's published simulator would.
 
@@ -124,13 +124,13 @@ def fly_artifact(
         table: jobs table.
         cluster: nodes of 8 GPUs.
         policy: ``morphling``, for its name.
-        options: `windtunnel.study.simulate.FlightOptions`.
+        conditions: what the run is flown under.
         problem: the jobs and the cluster.
 
     Raises:
         SpecError: the simulator has no such cluster, model, plan or option.
     """
-    _check(cluster, policy, options, problem)
+    _check(cluster, policy, conditions, problem)
     runs = [_run(problem, row) for row in problem.rows.tolist()]
     scheduler = ArtifactScheduler(cluster.num_nodes)
     now, ticks = 0.0, 0
@@ -153,7 +153,7 @@ def fly_artifact(
         "placement": "best_fit",
         "sharing": None,
         "engine": "ticks",
-        "seed": options.seed,
+        "seed": conditions.seed,
         "until": None,
     }
     note = (
@@ -164,16 +164,16 @@ def fly_artifact(
     return Outcome(table, cluster, flight, settings, problem.reasons, (note,))
 
 
-def _check(cluster: ClusterSpec, policy: Policy, options: Any, problem: Problem) -> None:
+def _check(cluster: ClusterSpec, policy: Policy, conditions: Conditions, problem: Problem) -> None:
     if policy.label != "morphling":
         raise SpecError("compat", "Morphling's simulator runs its own policy; use 'morphling'.")
     if any(kind.gpus != NODE_GPUS for kind in cluster.node_types):
         raise SpecError("cluster", f"Morphling's simulator knows nodes of {NODE_GPUS} GPUs only.")
     for name in _OWN:
-        if getattr(options, name) is not None:
+        if conditions.value(name) is not None:
             raise SpecError(name, f"Morphling's simulator has its own {name}; leave it out.")
     for name in _WITHOUT:
-        if getattr(options, name) != getattr(FlightOptions(), name):
+        if conditions.value(name) != QUIET[name]:
             raise SpecError(name, f"Morphling's simulator has no {name}; leave it out.")
     columns = set(problem.jobs.table.column_names)
     for name in ("plan", "steps", "is_sla"):

@@ -30,6 +30,7 @@ from windtunnel.placements.catalogue import scored_placement
 from windtunnel.placements.scored_catalogue import resolve_scored
 from windtunnel.sim.device_requests import device_requests
 from windtunnel.sim.fragmentation import CAUSES, workload_of
+from windtunnel.site.scheduler import UNFIT
 from windtunnel.study.filling import fill
 from windtunnel.study.worker_processes import WorkerProcesses
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.placements.scored import ScoredPlacement
     from windtunnel.sim.device_requests import Requests
-    from windtunnel.sim.fragmentation import TargetWorkload
+from windtunnel.sim.fragmentation import TargetWorkload
 
 #: How the order of nodes that breaks ties is made.
 NODE_ORDERS: tuple[str, ...] = ("shuffled", "name", "index")
@@ -365,6 +366,8 @@ def _check(placements: list[str], options: PackOptions) -> None:
         scored_placement(name)
     if not placements or len(set(placements)) < len(placements):
         raise SpecError("placements", f"found {placements}; expected at least one, each once")
+    if options.incomplete not in UNFIT:
+        raise SpecError.unknown("incomplete", options.incomplete, UNFIT)
     if options.node_order not in NODE_ORDERS:
         raise SpecError.unknown("node_order", options.node_order, NODE_ORDERS)
     if not 0 < options.target <= 100:  # noqa: PLR2004 - nobody fills a cluster a hundred times

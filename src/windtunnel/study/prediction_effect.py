@@ -10,7 +10,7 @@ submissions to another load changes the run, not what was known.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,9 +35,9 @@ from windtunnel.study.effect_settings import (
     cures,
     shortest,
 )
-from windtunnel.study.flight_options import FlightOptions
 from windtunnel.study.foresight import Foresight
 from windtunnel.study.offered_load import at_load, offered_load
+from windtunnel.study.resolving import conditions_of, resolved
 from windtunnel.study.simulate import fly
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.sim.outcome import Outcome
+    from windtunnel.site.conditions import Conditions
 
 #: Reasons for which jobs cannot be flown that are told one by one.
 _REASONS = 3
@@ -138,14 +139,17 @@ def prediction_effect(
     checked_numbers("agings", agings, least=0)
     table = schema.as_jobs(jobs)
     spec = parse_cluster(cluster) if isinstance(cluster, str) else cluster
-    options = FlightOptions(placement=placement, seed=seed, oversize="reject", incomplete="reject")
+    conditions = conditions_of(
+        spec, placement=placement, seed=seed, oversize="reject", incomplete="reject"
+    )
     foresight = Foresight(table, seed)
     # A run of no length tells which jobs are rejected: that depends on neither load nor policy.
-    rehearsal = fly(table, spec, FIFO.resolved(), replace(options, until=0.0), foresight)
-    tunnel = _Tunnel(rehearsal, options, foresight)
-    plain = [FIFO, *(shortest(name) for name in names)]
+    plain = resolved(conditions.having(policy=FIFO.resolved(), until=0.0))
+    rehearsal = fly(table, plain, foresight)
+    tunnel = _Tunnel(rehearsal, conditions, foresight)
+    settings = [FIFO, *(shortest(name) for name in names)]
     for load in wanted:
-        for setting in plain:
+        for setting in settings:
             tunnel.fly(load, setting)
             on_done(setting.label)
     model = _best(tunnel.runs, [n for n in names if n not in peeking] or names)
@@ -203,10 +207,10 @@ class _Tunnel:
         big: the big jobs.
     """
 
-    def __init__(self, rehearsal: Outcome, options: FlightOptions, foresight: Foresight) -> None:
+    def __init__(self, rehearsal: Outcome, conditions: Conditions, foresight: Foresight) -> None:
         self._table = rehearsal.jobs
         self._cluster = rehearsal.cluster
-        self._options = options
+        self._conditions = conditions
         self._foresight = foresight
         self.flown = rehearsal.flight.status != REJECTED
         self.natural = offered_load(self._table, self._cluster.num_gpus, self.flown)
@@ -221,10 +225,10 @@ class _Tunnel:
         if load not in self._stretched:
             self._stretched[load] = at_load(self._table, self.natural, load, self.flown)
         self._order.setdefault(setting.label, len(self._order))
-        options = replace(self._options, queueing=setting.queueing, estimates=setting.estimates)
-        outcome = fly(
-            self._stretched[load], self._cluster, setting.resolved(), options, self._foresight
+        conditions = self._conditions.having(
+            policy=setting.resolved(), queueing=setting.queueing, estimates=setting.estimates
         )
+        outcome = fly(self._stretched[load], resolved(conditions), self._foresight)
         metrics = outcome.metrics()
         self.runs.append(
             {

@@ -18,7 +18,6 @@ from windtunnel.placements.scored import ScoredPlacement
 from windtunnel.sim import problem as problems
 from windtunnel.sim.contract import (
     BACKFILLING,
-    checked_events,
     checked_queueing,
 )
 from windtunnel.sim.engines import choose_engine
@@ -29,14 +28,11 @@ from windtunnel.study.around import Around, around
 from windtunnel.study.arrivals import with_arrivals
 from windtunnel.study.compat import as_pai, in_order
 from windtunnel.study.countable import check_rounds
-from windtunnel.study.flight_options import (
-    RESOURCES,
-    SHARING,
-    seconds,
+from windtunnel.study.foresight import Foresight, checked_estimates
+from windtunnel.study.resolving import (
     settings_of,
 )
-from windtunnel.study.foresight import Foresight, checked_estimates
-from windtunnel.study.resume_costs import read_cost, resume_costs
+from windtunnel.study.resume_costs import resume_costs
 from windtunnel.study.workload_of_jobs import workload_of_jobs
 
 if TYPE_CHECKING:
@@ -46,14 +42,14 @@ if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.sim.contract import Placement, Policy
     from windtunnel.sim.flight import Flight
-    from windtunnel.study.flight_options import FlightOptions
+    from windtunnel.site.conditions import Conditions
 
 
 def fly_rigid(
     table: pa.Table,
     cluster: ClusterSpec,
     policy: Policy,
-    options: FlightOptions,
+    conditions: Conditions,
     foresight: Foresight | None = None,
 ) -> Outcome:
     """Fly a validated jobs table whose jobs keep their size; see `windtunnel.study.simulate.fly`.
@@ -61,29 +57,29 @@ def fly_rigid(
     Raises:
         SchemaError, SpecError, TraceError, PolicyError: as `windtunnel.simulate`.
     """
-    recorded, asked = table, options
-    if options.arrivals is not None:
-        ties = None if options.compat is None else in_order
-        table = with_arrivals(table, options.arrivals, ties)
-    if options.compat is not None:
-        table, policy, options = as_pai(table, cluster, policy, options)
-    rules = _rules(table, cluster, policy, options)
-    told = (foresight or Foresight(recorded, options.seed)).tell(policy, rules.estimates)
+    recorded, asked = table, conditions
+    if conditions.site.arrivals is not None:
+        ties = None if conditions.scheduler.compat is None else in_order
+        table = with_arrivals(table, conditions.site.arrivals, ties)
+    if conditions.scheduler.compat is not None:
+        table, policy, conditions = as_pai(table, cluster, policy, conditions)
+    rules = _rules(table, cluster, policy, conditions)
+    told = (foresight or Foresight(recorded, conditions.seed)).tell(policy, rules.estimates)
     problem = problems.build(
         told.onto(table),
         cluster,
         as_pool=rules.as_pool,
         devices=rules.devices,
-        bind_types=options.bind_types,
+        bind_types=conditions.scheduler.bind_types,
         estimates=told.estimates,
-        oversize=options.oversize,
-        incomplete=options.incomplete,
+        oversize=conditions.scheduler.oversize,
+        incomplete=conditions.scheduler.incomplete,
     )
     check_rounds(problem, policy, rules.around.disruptions, rules.until)
-    problem, extra, notes = rules.around.extras(problem, cluster, options)
+    problem, extra, notes = rules.around.extras(problem, cluster, conditions)
     flown = policy.for_run(problem)
-    overhead = resume_costs("save_time", options.save_time, problem)
-    overhead += resume_costs("restore_time", options.restore_time, problem)
+    overhead = resume_costs("save_time", conditions.scheduler.save_time, problem)
+    overhead += resume_costs("restore_time", conditions.scheduler.restore_time, problem)
     _check_turns(policy, overhead)
     flight = rules.engine.run(
         problem,
@@ -92,7 +88,7 @@ def fly_rigid(
         queueing=rules.queueing,
         overhead=overhead,
         until=rules.until,
-        events=options.events,
+        events=conditions.scheduler.events,
         decide_every=rules.around.decide_every,
         preemption=rules.preemption,
         **extra,
@@ -104,15 +100,17 @@ def fly_rigid(
     }
     if policy.tier == 3:  # noqa: PLR2004 - the tier's name
         settings["queueing"] = "policy"
-    if not rules.as_pool and options.placement:
-        settings["placement"] = label_of(options.placement)
+    if not rules.as_pool and conditions.scheduler.placement:
+        settings["placement"] = label_of(conditions.scheduler.placement)
     if flown.parameters:
         settings["parameters"] = dict(flown.parameters)
     if told.order_by:
         settings["order_by"] = told.order_by
     notes = [*problem.notes, *flown.notes, *told.notes, *notes]
-    if asked.estimates is not None and rules.estimates is None and not told.order_by:
-        notes.append(f"Nothing plans with estimates here: {asked.estimates!r} made no difference.")
+    if asked.scheduler.estimates is not None and rules.estimates is None and not told.order_by:
+        notes.append(
+            f"Nothing plans with estimates here: {asked.scheduler.estimates!r} made no difference."
+        )
     notes += _left_waiting(flight, rules.until)
     return Outcome(table, cluster, flight, settings, problem.reasons, tuple(notes))
 
@@ -156,33 +154,31 @@ class _Rules:
         }
 
 
-def _rules(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: FlightOptions) -> _Rules:
+def _rules(table: pa.Table, cluster: ClusterSpec, policy: Policy, conditions: Conditions) -> _Rules:
     """Check the options of a run and return what it goes by.
 
     Raises:
         SpecError, TraceError: an option is wrong, or does not go with another.
     """
-    as_pool = cluster.is_pool or split_placement(options.placement).name == "pool"
-    topology = checked_topology(options.placement, cluster)
-    devices = None if as_pool else _devices(table, cluster, options, topology)
+    scheduler = conditions.scheduler
+    as_pool = cluster.is_pool or split_placement(scheduler.placement).name == "pool"
+    topology = checked_topology(scheduler.placement, cluster)
+    devices = None if as_pool else _devices(table, cluster, conditions, topology)
     where = resolve_placement(
-        options.placement,
+        scheduler.placement,
         cluster,
         devices=devices is not None,
-        seed=options.seed,
+        seed=conditions.seed,
         workload=lambda: workload_of_jobs(table),
     )
     if devices is not None and isinstance(where, ScoredPlacement):
         where.check_sharing(pooled=devices.pooled)
-    queueing = checked_queueing(options.queueing, policy, options.preemption)
-    preemption = options.preemption
-    for name in ("save_time", "restore_time"):
-        read_cost(name, getattr(options, name))
-    until = math.inf if options.until is None else seconds("until", options.until)
+    queueing = checked_queueing(scheduler.queueing, policy, scheduler.preemption)
+    preemption = scheduler.preemption
+    until = math.inf if conditions.until is None else conditions.until
     plans = queueing in BACKFILLING and policy.tier < 3  # noqa: PLR2004 - the tier's name
-    estimates = checked_estimates(options.estimates, policy)
-    checked_events(options.events)
-    engine = choose_engine(options.engine)
+    estimates = checked_estimates(scheduler.estimates, policy)
+    engine = choose_engine(conditions.engine)
     return _Rules(
         as_pool=as_pool,
         devices=devices,
@@ -191,31 +187,28 @@ def _rules(table: pa.Table, cluster: ClusterSpec, policy: Policy, options: Fligh
         preemption=preemption,
         until=until,
         estimates=estimates if plans else None,
-        around=around(options, as_pool=as_pool),
+        around=around(conditions, as_pool=as_pool),
         engine=engine,
     )
 
 
 def _devices(
-    table: pa.Table, cluster: ClusterSpec, options: FlightOptions, topology: str
+    table: pa.Table, cluster: ClusterSpec, conditions: Conditions, topology: str
 ) -> DeviceRules | None:
     """Return how the nodes' devices are used; None = whole GPUs of nodes will do.
 
     Raises:
         SpecError: an option is unknown.
     """
-    if options.sharing not in (None, *SHARING):
-        raise SpecError.unknown("sharing", str(options.sharing), SHARING)
-    if options.resources not in RESOURCES:
-        raise SpecError.unknown("resources", options.resources, RESOURCES)
-    resources = options.resources == "all"
-    wanted = options.sharing is not None or is_scored(options.placement)
+    scheduler = conditions.scheduler
+    resources = conditions.site.resources == "all"
+    wanted = scheduler.sharing is not None or is_scored(scheduler.placement)
     if not wanted and not needs_devices(table, cluster, resources=resources):
         return None
     return DeviceRules(
-        pooled=options.sharing == "pooled",
+        pooled=scheduler.sharing == "pooled",
         resources=resources,
-        bind_cpu_tasks=options.compat is not None,
+        bind_cpu_tasks=scheduler.compat is not None,
         one_rack=topology == "rack-only",
     )
 

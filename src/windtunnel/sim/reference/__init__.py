@@ -76,7 +76,7 @@ def run(
         overhead: seconds a preempted job pays when it resumes; one number, or one a flown job.
         until: horizon in s; later events are not processed.
         events: how what happens at one instant is ordered
-            (`windtunnel.sim.contract.EVENT_ORDERS`).
+            (`windtunnel.site.scheduler.EVENT_ORDERS`).
         decide_every: decisions are delayed to the multiples of so many seconds; None = they are
             not.
         preemption: ``feasible``, or ``quota_walk`` with ``strict`` and ``skip``.

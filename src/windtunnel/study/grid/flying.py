@@ -12,20 +12,20 @@ import numpy as np
 import windtunnel
 from windtunnel.cluster.spec import ClusterSpec
 from windtunnel.errors import SpecError, WindtunnelError
-from windtunnel.policies import resolve_policy
 from windtunnel.predictors.submission import numbers
-from windtunnel.sim.contract import rule_of_several
 from windtunnel.sim.flight import REJECTED
-from windtunnel.study.flight_options import FlightOptions
+from windtunnel.site.site import Site
 from windtunnel.study.foresight import Foresight
 from windtunnel.study.grid.measure import failed, measured
 from windtunnel.study.offered_load import at_load, offered_load
+from windtunnel.study.resolving import cluster_of, conditions_of, resolved
 from windtunnel.study.simulate import fly
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from windtunnel.sim.outcome import Outcome
+    from windtunnel.site.conditions import Conditions
     from windtunnel.study.grid.inputs import EnergyModels
     from windtunnel.study.grid.plan import Run
 
@@ -85,16 +85,12 @@ def _flown(order: Order) -> pa.Table:
     run = order.run
     jobs = order.table.load()
     cluster = ClusterSpec.from_mapping(order.cluster)
-    policy = resolve_policy(run.flown)
-    options = FlightOptions(
-        queueing=rule_of_several(run.queueing, policy),
-        placement=run.placement,
-        seed=run.seed,
-        **_typed(run.options),
-    )
+    given = conditions_of(cluster, run.flown, seed=run.seed, **run.options)
+    asked = given.having(queueing=run.queueing, placement=run.placement)
+    conditions = resolved(asked, several=True)
     foresight = _foresight(order.table, run.seed)
-    table = jobs if run.load is None else _at_load(jobs, cluster, options, run.load)
-    outcome = fly(table, cluster, policy, options, foresight)
+    table = jobs if run.load is None else _at_load(jobs, conditions, run.load)
+    outcome = fly(table, conditions, foresight)
     return measured(run, outcome, numbers(jobs, "submit_time"), _energy(order.energy, outcome))
 
 
@@ -104,27 +100,17 @@ def _foresight(table: ShippedTable, seed: int) -> Foresight:
     return Foresight(table.load(), seed)
 
 
-def _typed(options: dict[str, Any]) -> dict[str, Any]:
-    """Return options of plain data as `FlightOptions` takes them."""
-    types = options.get("bind_types")
-    return options if types is None else {**options, "bind_types": tuple(types)}
-
-
-def _at_load(jobs: pa.Table, cluster: ClusterSpec, options: FlightOptions, load: float) -> pa.Table:
+def _at_load(jobs: pa.Table, conditions: Conditions, load: float) -> pa.Table:
     """Return the jobs at an offered load; those that the cluster rejects do not count."""
     # A run of no length tells which jobs are rejected; that depends on neither load nor policy.
-    plain = FlightOptions(
-        placement=options.placement,
-        sharing=options.sharing,
-        resources=options.resources,
-        bind_types=options.bind_types,
-        oversize=options.oversize,
-        incomplete=options.incomplete,
-        until=0.0,
-    )
-    rehearsal = fly(jobs, cluster, resolve_policy("fifo"), plain)
+    site, scheduler = conditions.site, conditions.scheduler
+    kept = ("placement", "sharing", "bind_types", "oversize", "incomplete")
+    plain = {name: getattr(scheduler, name) for name in kept}
+    bare = Site(cluster=site.cluster, resources=site.resources)
+    rehearsal = fly(jobs, resolved(conditions_of(bare, **plain, until=0.0)))
     flown: np.ndarray = np.asarray(rehearsal.flight.status != REJECTED)
-    return at_load(jobs, offered_load(jobs, cluster.num_gpus, flown), load, flown)
+    num_gpus = cluster_of(conditions).num_gpus
+    return at_load(jobs, offered_load(jobs, num_gpus, flown), load, flown)
 
 
 def _energy(models: EnergyModels | None, outcome: Outcome) -> dict[str, Any]:

@@ -16,21 +16,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cluster.parse import parse_cluster
-from windtunnel.cluster.spec import ClusterSpec
 from windtunnel.errors import SpecError, quote
-from windtunnel.placements import resolve_placement
-from windtunnel.policies import resolve_policy
-from windtunnel.sim.contract import EVENT_ORDERS, checked_queueing, rule_of_several
-from windtunnel.sim.device_requests import INCOMPLETE
-from windtunnel.sim.engines import ENGINES
-from windtunnel.study.compat import COMPATS
-from windtunnel.study.flight_options import RESOURCES, SHARING, seconds
-from windtunnel.study.foresight import checked_estimates
+from windtunnel.site.conditions import FIELDS
 from windtunnel.study.grid.spec import OPTIONS, OWN, RECORDED, PolicyEntry
+from windtunnel.study.resolving import conditions_of, resolved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.study.grid.spec import Study, TraceEntry
 
 #: Places that a grid may have: each is listed before the first run.
@@ -38,17 +32,6 @@ MAX_PLACES = 1_000_000
 #: Letters of a run's id.
 ID_LENGTH = 16
 _BRACES = re.compile(r"\{(\w+)\}")
-#: Options that are one of some words, and those that are times in seconds.
-_WORDS = {
-    "engine": ENGINES,
-    "events": EVENT_ORDERS,
-    "oversize": INCOMPLETE,
-    "incomplete": INCOMPLETE,
-    "resources": RESOURCES,
-    "sharing": SHARING,
-    "compat": COMPATS,
-}
-_TIMES = ("save_time", "restore_time", "until")
 #: Options that are words, whose unknown names are refused before any run.
 _POLICY_OPTIONS = ("queueing", "placement")
 
@@ -248,8 +231,7 @@ def _run(
     options = {**study.options, **{n: v for n, v in used.items() if n in OPTIONS}}
     if entry.estimates is not None:
         options["estimates"] = entry.estimates
-    policy = resolve_policy(flown)
-    _check_words(policy, queueing, placement, options)
+    _check_words(flown, queueing, placement, options)
     text = _filled(cluster[0], used)
     where = cluster[1] if cluster[1] is not None or text == OWN else parse_cluster(text)
     shown = {name: value for name, value in used.items() if name not in _POLICY_OPTIONS}
@@ -350,22 +332,17 @@ def _checked_cluster(text: str, parameters: dict[str, tuple[Any, ...]]) -> Clust
 
 
 def _check_words(
-    policy: Any, queueing: str | None, placement: str | None, options: dict[str, Any]
+    policy: str, queueing: str | None, placement: str | None, options: dict[str, Any]
 ) -> None:
     """Check a run's names before any run; what does not go together fails the run alone.
 
     Raises:
-        SpecError: an unknown name.
+        SpecError: an unknown name, or a wrong value.
     """
-    checked_queueing(rule_of_several(queueing, policy), policy)
-    resolve_placement(placement, ClusterSpec.pool(1))
-    checked_estimates(options.get("estimates"), policy)
-    for name, known in _WORDS.items():
-        if name in options and options[name] not in known:
-            raise SpecError.unknown(name, str(options[name]), known)
-    for name in _TIMES:
-        if options.get(name) is not None:
-            seconds(name, options[name])
+    plain = {name: value for name, value in options.items() if FIELDS[name].kind != "object"}
+    kept = {name: value for name, value in plain.items() if name != "preemption"}
+    named = conditions_of(None, policy, queueing=queueing, placement=placement, **kept)
+    resolved(named, several=True)
 
 
 def _check_labels(cells: list[Cell]) -> None:

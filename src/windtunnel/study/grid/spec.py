@@ -6,14 +6,14 @@ parameters. `windtunnel.study.grid.plan` turns it into runs.
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from windtunnel.errors import SpecError
-from windtunnel.study.flight_options import FlightOptions
+from windtunnel.site.conditions import FIELDS
 from windtunnel.study.grid.trust import refuse_code
 from windtunnel.toml_file import read_toml
 from windtunnel.traces.trace_name import TraceName
@@ -27,9 +27,9 @@ OWN = "own"
 RECORDED = "recorded"
 #: What `windtunnel.simulate` takes that is not an axis of the grid.
 OPTIONS: tuple[str, ...] = tuple(
-    field.name
-    for field in fields(FlightOptions)
-    if field.name not in {"queueing", "placement", "seed"}
+    name
+    for name in FIELDS
+    if name not in {"cluster", "policy", "queueing", "placement", "seed", "carbon", "tariff"}
 )
 #: Seeds of random generators are 64-bit.
 _LAST_SEED = 2**63 - 1

@@ -1,0 +1,122 @@
+"""`Conditions`: all that a run is flown under: site, scheduler, seed, horizon, engine."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from windtunnel.errors import SpecError
+from windtunnel.site.fields import Field, check_fields, fields_of, plain, quiet_values
+from windtunnel.site.scheduler import Scheduler
+from windtunnel.site.site import Site
+
+#: What may fly a run.
+ENGINES: tuple[str, ...] = ("auto", "compiled", "reference")
+
+
+class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All that a run is flown under, besides its jobs.
+
+    Attributes:
+        site: what the cluster is and what happens to it.
+        scheduler: what decides.
+
+    The other fields tell what they are (`Field`).
+
+    Raises:
+        SpecError: a value is wrong; names the field.
+    """
+
+    site: Site = Site()
+    scheduler: Scheduler = Scheduler()
+    seed: Annotated[
+        Any,
+        Field("Seed of everything random.", "N", section="conditions", kind="seed"),
+    ] = 0
+    until: Annotated[
+        Any,
+        Field(
+            "Stop the clock here, counted from time 0 of the trace (seconds, or 30d).",
+            "TIME",
+            section="conditions",
+            kind="time",
+            default="when every job has finished",
+        ),
+    ] = None
+    engine: Annotated[
+        str,
+        Field(
+            "What flies the run; the results are the same.",
+            "|".join(ENGINES),
+            section="conditions",
+            kind="word",
+            words=ENGINES,
+        ),
+    ] = "auto"
+
+    def __post_init__(self) -> None:
+        """Check the fields.
+
+        Raises:
+            SpecError: a value is wrong; names the field.
+        """
+        check_fields(self)
+
+    def having(self, **values: Any) -> Conditions:
+        """Return conditions that differ in some fields, of whichever struct they are.
+
+        Raises:
+            SpecError: there is no such field, or a value is wrong; the nearest name is suggested.
+
+        >>> Conditions().having(queueing="easy", until="1h").scheduler.queueing
+        'easy'
+        """
+        parts: dict[type[msgspec.Struct], dict[str, Any]] = {
+            Site: {},
+            Scheduler: {},
+            Conditions: {},
+        }
+        for name, value in values.items():
+            if name not in HOMES:
+                raise SpecError.unknown(name, name, HOMES)
+            parts[HOMES[name]][name] = value
+        replace = msgspec.structs.replace
+        return replace(
+            self,
+            site=replace(self.site, **parts[Site]) if parts[Site] else self.site,
+            scheduler=replace(self.scheduler, **parts[Scheduler])
+            if parts[Scheduler]
+            else self.scheduler,
+            **parts[Conditions],
+        )
+
+    def value(self, name: str) -> Any:
+        """Return the value of a field, of whichever struct it is."""
+        home = HOMES[name]
+        part = self.site if home is Site else self.scheduler if home is Scheduler else self
+        return getattr(part, name)
+
+    def told(self) -> dict[str, Any]:
+        """Return what was asked for as plain data, for an outcome's settings.
+
+        Cluster and policy are told apart; models and files by whoever read them: they are None
+        here. What a run is accounted with does not belong to it.
+        """
+        return {
+            name: None if field.kind == "object" else plain(self.value(name))
+            for name, field in FIELDS.items()
+            if name not in {"cluster", "policy", "carbon", "tariff"}
+        }
+
+
+#: The fields of all three structs, by name.
+FIELDS: dict[str, Field] = {
+    name: field for kind in (Scheduler, Site, Conditions) for name, field in fields_of(kind).items()
+}
+#: The struct that each of them is of.
+HOMES: dict[str, type[msgspec.Struct]] = {
+    name: kind for kind in (Scheduler, Site, Conditions) for name in fields_of(kind)
+}
+#: The value of each of them that says nothing.
+QUIET: dict[str, Any] = {name: quiet_values(kind)[name] for name, kind in HOMES.items()}

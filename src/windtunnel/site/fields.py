@@ -1,0 +1,143 @@
+"""`Field`: what a field of `Site`, `Scheduler` or `RunSettings` tells of itself.
+
+An option is written once, as a field of one of these structs with a `Field` in its annotation. The
+options of the commands, the words that give a run again, the keys of a study and the page of all
+options are made from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+import msgspec
+
+from windtunnel.errors import SpecError, quote
+from windtunnel.time_span import seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: The sections of a command's help, in order.
+SECTIONS: tuple[str, ...] = ("cluster", "scheduler", "conditions")
+
+
+@dataclass(frozen=True)
+class Field:
+    """What a field tells of itself.
+
+    Attributes:
+        help: what it is, in a sentence.
+        metavar: how a value looks on a command line.
+        section: where the help of a command lists it; one of `SECTIONS`.
+        kind: ``text``, ``word`` (one of ``words``), ``time`` (seconds, or ``30d``), ``cost`` (of
+            resuming), ``names`` (several, joined by commas), ``seed``, ``name`` (or what it stands
+            for, in Python), or ``object`` (words, a file or, in Python, what they describe; where
+            there is no metavar, in Python alone).
+        words: what a word may be.
+        default: what stands for no value, where the value itself does not say it.
+    """
+
+    help: str
+    metavar: str = ""
+    section: str = "scheduler"
+    kind: str = "text"
+    words: tuple[str, ...] = ()
+    default: str = ""
+
+    def check(self, name: str, value: Any, quiet: Any) -> Any:
+        """Return a value as the field keeps it.
+
+        Args:
+            name: of the field, for messages.
+            value: as given.
+            quiet: the field's default, which is always right.
+
+        Raises:
+            SpecError: it is no such word or time.
+        """
+        if value is quiet or value is None:
+            return quiet if value is None else value
+        if self.kind == "word":
+            if not isinstance(value, str) or value not in self.words:
+                raise SpecError.unknown(name, str(value), self.words)
+        elif self.kind == "time":
+            return seconds(name, value)
+        elif self.kind == "names":
+            return _names(name, value)
+        elif self.kind == "seed" and not _is_seed(value):
+            raise SpecError(name, f"found {quote(value)}; expected a whole number >= 0.")
+        elif self.kind == "text" and not isinstance(value, str):
+            raise SpecError(name, f"found {quote(value)}; expected text, such as {self.metavar}.")
+        return value
+
+
+def fields_of(kind: type[msgspec.Struct]) -> Mapping[str, Field]:
+    """Return the fields of a struct that tell of themselves, by name, in their order."""
+    return _fields_of(kind)
+
+
+@cache
+def _fields_of(kind: type[msgspec.Struct]) -> dict[str, Field]:
+    hints = get_type_hints(kind, include_extras=True)
+    found = {}
+    for name in kind.__struct_fields__:
+        for part in getattr(hints[name], "__metadata__", ()):
+            if isinstance(part, Field):
+                found[name] = part
+    return found
+
+
+def quiet_values(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return the default of each field of a struct, by name."""
+    return dict(zip(kind.__struct_fields__, kind.__struct_defaults__, strict=True))
+
+
+def check_fields(struct: msgspec.Struct) -> None:
+    """Check every field of a struct, and keep what it stands for.
+
+    Raises:
+        SpecError: a value is wrong; names the field.
+    """
+    kind = type(struct)
+    quiet = quiet_values(kind)
+    for name, field in fields_of(kind).items():
+        value = getattr(struct, name)
+        kept = field.check(name, value, quiet[name])
+        if kept is not value:
+            msgspec.structs.force_setattr(struct, name, kept)
+
+
+def _names(name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        value = [part.strip() for part in value.split(",") if part.strip()]
+    try:
+        names = tuple(value)
+    except TypeError:
+        names = (None,)
+    if not all(isinstance(one, str) for one in names):
+        raise SpecError(name, f"found {quote(value)}; expected names, joined by commas.")
+    return names
+
+
+def _is_seed(value: Any) -> bool:
+    try:
+        return not isinstance(value, bool) and value == int(value) and value >= 0
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def told_of(struct: msgspec.Struct, names: Sequence[str]) -> dict[str, Any]:
+    """Return fields of a struct as plain data: what is none there is told by what it is."""
+    return {name: plain(getattr(struct, name)) for name in names}
+
+
+def plain(value: Any) -> Any:
+    """Return a value as plain data; a function by its name."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if callable(value):
+        return getattr(value, "__name__", "function")
+    return value

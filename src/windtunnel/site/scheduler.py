@@ -1,0 +1,219 @@
+"""`Scheduler`: what decides who runs next, where and how."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from windtunnel.site.fields import Field, check_fields
+
+#: How jobs may share the GPUs of a node.
+SHARING: tuple[str, ...] = ("devices", "pooled")
+#: What happens at one instant: all events, then one decision; or one event at a time, a decision
+#: after each, arrivals or completions first.
+EVENT_ORDERS: tuple[str, ...] = ("batch", "submissions_first", "completions_first")
+#: How a policy that preempts makes room: so that a job really fits, or by the old quota walk.
+PREEMPTIONS: tuple[str, ...] = ("feasible", "quota_walk")
+#: What becomes of a job that cannot be flown.
+UNFIT: tuple[str, ...] = ("raise", "reject")
+#: Published simulators whose own ways a run can have.
+COMPATS: tuple[str, ...] = ("gavel", "morphling", "pai")
+
+
+class Scheduler(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What decides who runs next, where and how.
+
+    The fields tell what they are (`Field`); docs/reference/options.md lists them.
+
+    Raises:
+        SpecError: a value is wrong; names the field.
+
+    >>> Scheduler("srtf", queueing="easy", save_time="1=7/2=30").preemption
+    'feasible'
+    """
+
+    policy: Annotated[
+        Any,
+        Field(
+            "fifo, sjf, sjf-preemptive, srtf, priority, priority-preemptive, package.module:name "
+            "...",
+            "NAME",
+            kind="object",
+        ),
+    ] = "fifo"
+    queueing: Annotated[
+        str | None,
+        Field(
+            "At a job that does not fit: strict waits, skip goes on to the next; easy, easy_sjbf "
+            "and conservative backfill.",
+            "NAME",
+            default="the policy's own",
+        ),
+    ] = None
+    placement: Annotated[
+        Any,
+        Field(
+            "best_fit, spread, pool, first_fit, fgd, ...; with options, as in "
+            "fgd:ties=index:gang=fill.",
+            "NAME",
+            kind="name",
+            default="best_fit; on a pool, pool",
+        ),
+    ] = None
+    sharing: Annotated[
+        str | None,
+        Field(
+            "Jobs share single GPUs of a node, or its GPUs are one pool.",
+            "devices|pooled",
+            kind="word",
+            words=SHARING,
+            default="devices, where anything needs them",
+        ),
+    ] = None
+    bind_types: Annotated[
+        Any,
+        Field(
+            "GPU types that bind the jobs that name them: V100,T4; all; or none.",
+            "TYPES",
+            kind="names",
+            default="all",
+        ),
+    ] = None
+    estimates: Annotated[
+        str | None,
+        Field(
+            "What backfilling expects a job to take: recorded (asked for), perfect, or a predictor "
+            "such as cart.",
+            "SOURCE",
+            default="the policy's own",
+        ),
+    ] = None
+    preemption: Annotated[
+        str,
+        Field(
+            "How a policy that preempts makes room: it stops jobs only for one that then starts, "
+            "or gives out the cluster's GPUs by rank, wherever they are (strict, skip).",
+            "feasible|quota_walk",
+            kind="word",
+            words=PREEMPTIONS,
+        ),
+    ] = "feasible"
+    decide_every: Annotated[
+        Any,
+        Field(
+            "Decide at multiples of this time only.",
+            "TIME",
+            kind="time",
+            default="whenever something happens",
+        ),
+    ] = None
+    save_time: Annotated[
+        Any,
+        Field(
+            "What a preempted job needs to save its state, paid when it goes on: a time, or by "
+            "GPUs, as in 1=7/2=30/9=60, or by workload or template, as in bert=20/*=5.",
+            "TIME|WORDS",
+            kind="cost",
+        ),
+    ] = 0.0
+    restore_time: Annotated[
+        Any,
+        Field(
+            "What it needs to restore it, paid then, too; it holds its GPUs meanwhile.",
+            "TIME|WORDS",
+            kind="cost",
+        ),
+    ] = 0.0
+    penalty: Annotated[
+        Any,
+        Field(
+            "Elastic policies: what each launch or change of a job costs, one time or, in Python, "
+            "one by model.",
+            "TIME",
+            kind="cost",
+            default="260",
+        ),
+    ] = None
+    models: Annotated[
+        Any,
+        Field(
+            "Elastic policies: throughput models by the name that jobs have as template.",
+            kind="object",
+            default="the published ones",
+        ),
+    ] = None
+    throughputs: Annotated[
+        Any,
+        Field(
+            "Policies gavel:...: measured speeds by job and GPU type.",
+            "FILE.json",
+            kind="object",
+            default="the published ones, without pairs",
+        ),
+    ] = None
+    shift: Annotated[
+        Any,
+        Field(
+            "Let jobs wait for times of less carbon, or lower prices: max_delay=12h, with "
+            "interruptible, series=FILE.csv ...; or FILE.toml.",
+            "WORDS",
+            kind="object",
+        ),
+    ] = None
+    node_sleep: Annotated[
+        Any,
+        Field(
+            "Power idle nodes off: venus, earth, saturn or uranus (Helios' rules), with options, "
+            "as in earth,wake_time=5m,buffer=3; or FILE.toml.",
+            "RULE",
+            kind="object",
+        ),
+    ] = None
+    compat: Annotated[
+        str | None,
+        Field(
+            "A published simulator's own ways, to compare with what it printed.",
+            "|".join(COMPATS),
+            kind="word",
+            words=COMPATS,
+        ),
+    ] = None
+    events: Annotated[
+        str,
+        Field(
+            "Events of one instant: batch, or one by one, submissions_first or completions_first.",
+            "ORDER",
+            section="conditions",
+            kind="word",
+            words=EVENT_ORDERS,
+        ),
+    ] = "batch"
+    oversize: Annotated[
+        str,
+        Field(
+            "A job larger than the cluster: refuse the run, or the job.",
+            "raise|reject",
+            section="conditions",
+            kind="word",
+            words=UNFIT,
+        ),
+    ] = "raise"
+    incomplete: Annotated[
+        str,
+        Field(
+            "A job without submit time, duration or GPUs: refuse the run, or the job.",
+            "raise|reject",
+            section="conditions",
+            kind="word",
+            words=UNFIT,
+        ),
+    ] = "raise"
+
+    def __post_init__(self) -> None:
+        """Check the fields.
+
+        Raises:
+            SpecError: a value is wrong; names the field.
+        """
+        check_fields(self)

@@ -1,0 +1,121 @@
+"""`Site`: what the cluster is and what happens to it, whoever schedules."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from windtunnel.site.fields import Field, check_fields
+
+#: What of a node constrains.
+RESOURCES: tuple[str, ...] = ("all", "gpus")
+
+
+class Site(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the cluster is and what happens to it, whoever schedules.
+
+    The fields tell what they are (`Field`); docs/reference/options.md lists them.
+
+    Raises:
+        SpecError: a value is wrong; names the field.
+
+    >>> Site(cluster="64x8:A100", slowdown="spread=0.42").resources
+    'all'
+    """
+
+    cluster: Annotated[
+        Any,
+        Field(
+            "64x8:A100, 8x8:A100,4x4:T4, v100:8,k80:24, pool:512, FILE.toml or a published "
+            "cluster's name.",
+            "SPEC",
+            section="cluster",
+            kind="object",
+            default="the trace's own, where it is known",
+        ),
+    ] = None
+    resources: Annotated[
+        str,
+        Field(
+            "Cores and memory constrain where cluster and job state them, or GPUs alone do.",
+            "all|gpus",
+            section="cluster",
+            kind="word",
+            words=RESOURCES,
+        ),
+    ] = "all"
+    slowdown: Annotated[
+        Any,
+        Field(
+            "Slower where spread or beside others: FILE.toml, or words such as "
+            "spread=0.42,rack=0.8,share=0.9,cpu=0.28.",
+            "MODEL",
+            section="cluster",
+            kind="object",
+            default="no slower",
+        ),
+    ] = None
+    disruptions: Annotated[
+        Any,
+        Field(
+            "Failures, checkpoints, maintenance, capacity changes, reservations: a TOML file, or "
+            "random failures: mtbf:30d/mttr:4h/checkpoint:1h.",
+            "FILE|mtbf:30d/mttr:4h",
+            section="cluster",
+            kind="object",
+        ),
+    ] = None
+    power: Annotated[
+        Any,
+        Field(
+            "Account for energy: what GPUs, hosts and the building draw.",
+            "FILE.toml",
+            section="cluster",
+            kind="object",
+        ),
+    ] = None
+    power_cap: Annotated[
+        Any,
+        Field(
+            "With --power: never draw more: 450kW, or over time (CSV: time, W); with "
+            "limits=uniform or limits=optimised jobs are slowed down to make room.",
+            "W|FILE.csv",
+            section="cluster",
+            kind="object",
+        ),
+    ] = None
+    carbon: Annotated[
+        Any,
+        Field(
+            "With --power: gCO2eq per kWh, over time (CSV: time, value) or one number.",
+            "FILE.csv|G",
+            section="cluster",
+            kind="object",
+        ),
+    ] = None
+    tariff: Annotated[
+        Any,
+        Field(
+            "With --power: money per kWh, over time (CSV: time, value) or one number.",
+            "FILE.csv|PRICE",
+            section="cluster",
+            kind="object",
+        ),
+    ] = None
+    arrivals: Annotated[
+        str | None,
+        Field(
+            "Other arrivals for the same jobs: 300/60 = 300 every 60 s, in their own order.",
+            "N/SECONDS",
+            section="conditions",
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        """Check the fields.
+
+        Raises:
+            SpecError: a value is wrong; names the field.
+        """
+        check_fields(self)

@@ -1,0 +1,139 @@
+"""From words to what they stand for: `resolved`, before anything is read or flown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.cluster.parse import parse_cluster
+from windtunnel.cluster.spec import ClusterSpec
+from windtunnel.errors import SpecError, quote
+from windtunnel.placements import label_of, resolve_placement
+from windtunnel.policies import resolve_policy
+from windtunnel.sim.contract import checked_queueing, rule_of_several
+from windtunnel.sim.disruptions import Disruptions, parse_disruptions
+from windtunnel.sim.slowdown import resolve_slowdown
+from windtunnel.site.conditions import Conditions
+from windtunnel.site.scheduler import Scheduler
+from windtunnel.site.site import Site
+from windtunnel.study.foresight import checked_estimates
+from windtunnel.study.resume_costs import read_cost
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from windtunnel.energy.governing import Governing
+
+
+def conditions_of(site: Any, scheduler: Any = None, **fields: Any) -> Conditions:
+    """Return the conditions that a call names.
+
+    Args:
+        site: a `Site`, its cluster (a `ClusterSpec` or words), or None.
+        scheduler: a `Scheduler`, its policy, or None: as ``fields`` say, else ``fifo``.
+        fields: fields of `Site`, `Scheduler` and `Conditions`, by name.
+
+    Raises:
+        SpecError: a field is unknown, given twice or wrong; the nearest name is suggested.
+    """
+    if not isinstance(site, Site):
+        site = Site(cluster=site)
+    if scheduler is not None and "policy" in fields:
+        raise SpecError("policy", "is given twice: as the scheduler, and by its name.")
+    if not isinstance(scheduler, Scheduler):
+        scheduler = Scheduler() if scheduler is None else Scheduler(scheduler)
+    return Conditions(site, scheduler).having(**fields)
+
+
+def resolved(conditions: Conditions, *, several: bool = False) -> Conditions:
+    """Return conditions with every word replaced by what it stands for, all names checked.
+
+    What is resolved stays as it is, so that this costs nothing a second time.
+
+    Args:
+        conditions: as given.
+        several: they are one scheduler's of several: a rule for the queue is then for those that
+            have one.
+
+    Raises:
+        SpecError: an unknown name or a wrong value; the nearest is suggested.
+        PolicyError: the object given is no policy.
+        TraceError: a table of slow-downs cannot be read.
+    """
+    scheduler, site = conditions.scheduler, conditions.site
+    policy = resolve_policy(scheduler.policy)
+    queueing = rule_of_several(scheduler.queueing, policy) if several else scheduler.queueing
+    checked_queueing(queueing, policy, scheduler.preemption)
+    checked_estimates(scheduler.estimates, policy)
+    resolve_placement(scheduler.placement, ClusterSpec.pool(1))
+    for name in ("save_time", "restore_time"):
+        read_cost(name, getattr(scheduler, name))
+    governing = governing_of(conditions)
+    power = {} if governing is None else governing.given()
+    cluster = site.cluster
+    return conditions.having(
+        policy=policy,
+        queueing=queueing,
+        cluster=parse_cluster(cluster) if isinstance(cluster, str) else cluster,
+        slowdown=resolve_slowdown(site.slowdown),
+        disruptions=_disruptions(site.disruptions),
+        **power,
+    )
+
+
+def cluster_of(conditions: Conditions) -> ClusterSpec:
+    """Return the cluster of resolved conditions.
+
+    Raises:
+        SpecError: they name none.
+    """
+    cluster = conditions.site.cluster
+    if isinstance(cluster, ClusterSpec):
+        return cluster
+    found = "none" if cluster is None else quote(cluster)
+    raise SpecError("cluster", f"found {found}; expected a ClusterSpec or words such as 64x8:A100.")
+
+
+def governing_of(conditions: Conditions) -> Governing | None:
+    """Return the model and policies of power that were asked for; None = none were.
+
+    Raises:
+        SpecError, TraceError: one is wrong.
+    """
+    site, scheduler = conditions.site, conditions.scheduler
+    given = (site.power, site.power_cap, scheduler.shift, scheduler.node_sleep)
+    if all(one is None for one in given):
+        return None
+    from windtunnel.energy.governing import Governing  # it brings the readers of traces
+
+    return Governing.of(*given)
+
+
+def _disruptions(given: Any) -> Disruptions | None:
+    """Return what disrupts a run; None = nothing does, and it is a plain one.
+
+    Raises:
+        SpecError: the description is wrong.
+    """
+    chosen = parse_disruptions(given) if isinstance(given, str) else given
+    if isinstance(chosen, dict):
+        chosen = Disruptions.from_mapping(chosen, source="disruptions")
+    if chosen is None or (isinstance(chosen, Disruptions) and chosen.is_empty):
+        return None
+    if not isinstance(chosen, Disruptions):
+        raise SpecError("disruptions", f"found {quote(chosen)}; expected a Disruptions or a file.")
+    return chosen
+
+
+def settings_of(
+    conditions: Conditions, governing: Governing | None, without: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return conditions as plain data, for an outcome's settings.
+
+    Args:
+        conditions: what was asked for.
+        governing: what was asked for of power, which tells itself.
+        without: fields that such runs do not have.
+    """
+    told = {**conditions.told(), "placement": label_of(conditions.scheduler.placement)}
+    told |= {} if governing is None else governing.to_mapping()
+    return {name: value for name, value in told.items() if name not in without}
