@@ -26,6 +26,8 @@ from windtunnel.sim.disruptions.spec import Disruptions as Disruptions
 from windtunnel.sim.jobs import Jobs as Jobs, JobView as JobView
 from windtunnel.sim.outcome import Outcome as Outcome
 from windtunnel.sim.slowdown import Slowdown as Slowdown
+from windtunnel.site.scheduler import Scheduler as Scheduler
+from windtunnel.site.site import Site as Site
 from windtunnel.study.compare import Comparison as Comparison, compare as compare
 from windtunnel.study.grid.run import run_study as run_study
 from windtunnel.study.grid.spec import Study as Study

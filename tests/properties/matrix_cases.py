@@ -15,7 +15,7 @@ from invariants import Told
 import windtunnel as wt
 from windtunnel.placements.catalogue import PLACEMENTS, is_scored
 from windtunnel.policies import resolve_policy
-from windtunnel.policies.catalogue import _BUILT_IN as BUILT_IN
+from windtunnel.policies.catalogue import POLICIES as NAMED
 from windtunnel.policies.gavel.catalogue import POLICIES as ALLOCATIONS
 from windtunnel.policies.quota import Quota
 
@@ -101,7 +101,7 @@ _SHORT = {
     "qssf": "qssf:by=rolling",
     "reserving-packing": "reserving-packing:types=A/B",
 }
-_BY_NAME = tuple(sorted(BUILT_IN - {"quota"}))
+_BY_NAME = tuple(sorted(set(NAMED) - {"quota"}))
 BOOKS: dict[str, dict[str, Any]] = {
     "quota": {},
     "quota, reclaimed": {"reclaim_within_cohort": "Any"},

@@ -110,9 +110,12 @@ def check_fields(struct: msgspec.Struct) -> None:
             msgspec.structs.force_setattr(struct, name, kept)
 
 
-def _names(name: str, value: Any) -> tuple[str, ...]:
+def _names(name: str, value: Any) -> tuple[str, ...] | None:
+    if value == "all":
+        return None
     if isinstance(value, str):
-        value = [part.strip() for part in value.split(",") if part.strip()]
+        words = "" if value == "none" else value
+        value = [part.strip() for part in words.split(",") if part.strip()]
     try:
         names = tuple(value)
     except TypeError:
