@@ -11,6 +11,7 @@ import pytest
 from windtunnel.energy import open_workload, pareto_front, study
 from windtunnel.energy.optimum import configurations
 from windtunnel.report import energy_charts as charts
+from windtunnel.report.chart.saving import write_chart
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,7 +91,7 @@ def test_charts_are_written(
         ("regret", charts.regret_chart(studied)),
     ):
         out = tmp_path / f"{name}.{ending}"
-        charts.write_chart(out, chart, "title")
+        write_chart(out, chart, "title")
         assert out.read_bytes().startswith(start)
         assert json.dumps(chart.to_dict(), allow_nan=False)
     assert len(list(tmp_path.iterdir())) == 2

@@ -225,18 +225,18 @@ def _found(workload: Workload, eta: float) -> dict[str, Any]:
 
 
 def _write(workload: Workload, eta: float, out: Path) -> None:
-    if out.suffix.lower() in CHARTS:
-        from windtunnel.report.energy_charts import optimum_chart, title_of, write_chart
-
-        write_chart(out, optimum_chart(workload, eta), title_of(workload, eta))
-        return
     import pyarrow as pa
 
-    from windtunnel.cli.saving import save_table
+    from windtunnel.cli.saving import save
     from windtunnel.energy.optimum import configurations
+    from windtunnel.report.energy_charts import optimum_chart, title_of
 
-    rows = [configuration_data(one) for one in configurations(workload, eta)]
-    save_table(pa.Table.from_pylist(rows), out)
+    def table() -> pa.Table:
+        return pa.Table.from_pylist(
+            [configuration_data(one) for one in configurations(workload, eta)]
+        )
+
+    save(out, table, lambda: optimum_chart(workload, eta), title_of(workload, eta))
 
 
 def _print(workload: Workload, data: dict[str, Any]) -> None:

@@ -207,7 +207,8 @@ def _runs(one: Replications) -> list[dict[str, Any]]:
 
 def _write(result: EnergyStudy, out: Path) -> None:
     if out.suffix.lower() in CHARTS:
-        from windtunnel.report.energy_charts import regret_chart, write_chart
+        from windtunnel.report.chart.saving import write_chart
+        from windtunnel.report.energy_charts import regret_chart
 
         write_chart(out, regret_chart(result), result.workload.name)
         return

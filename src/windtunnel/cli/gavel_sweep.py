@@ -199,13 +199,15 @@ def timeline(
 ) -> None:
     """Let the jobs of weighted entities come one after another, and show what each has."""
     from windtunnel.cli.opening import check_out
+    from windtunnel.cli.saving import save
     from windtunnel.report.gavel_charts import timeline_chart
     from windtunnel.study.gavel_sweep import entity_timeline
 
     check_out(out, _ENDINGS, "")
     table = entity_timeline(weights=weights, hours=hours, cluster=cluster)
     if out is not None:
-        _write(out, table, timeline_chart(table), "Throughput of entities over time")
+        title = "Throughput of entities over time"
+        save(out, lambda: table, lambda: timeline_chart(table), title)
     if as_json:
         from windtunnel.cli.machine import print_json
 
@@ -274,6 +276,7 @@ def _tell(
     as_json: bool,
 ) -> None:
     """Write and print a sweep; ``wording``: axis, measure, titles of both."""
+    from windtunnel.cli.saving import save
     from windtunnel.report.gavel_charts import curve_rows, sweep_chart
     from windtunnel.study.gavel_published import NAMES, NOT_REPRODUCIBLE
 
@@ -281,7 +284,7 @@ def _tell(
     if out is not None:
         named = {NAMES.get(name, name): values for name, values in published.items()}
         chart = sweep_chart(curve_rows(table, axis, measure, NAMES), named, x, y)
-        _write(out, table, chart, f"Gavel: {y.lower()}")
+        save(out, lambda: table, lambda: chart, f"Gavel: {y.lower()}")
     rows = curve_rows(table, axis, measure, {})
     for row in rows:
         row["published"] = published.get(row["policy"], {}).get(row["at"])
@@ -309,19 +312,3 @@ def _tell(
     if len(rows) < len({(r["policy"], r[axis]) for r in table.to_pylist()}):
         notes.append("Where a policy did not keep up with the rate the run was given up.")
     bullets(console, "Mind", notes)
-
-
-def _write(out: Path, table: pa.Table, chart: Any, title: str) -> None:
-    """Write what the ending of the file's name asks for."""
-    from windtunnel.report.gavel_charts import chart_page, chart_svg
-    from windtunnel.report.page import write_page
-
-    ending = out.suffix.lower()
-    if ending == ".html":
-        write_page(out, chart_page(chart, title))
-    elif ending == ".svg":
-        write_page(out, chart_svg(chart))
-    else:
-        from windtunnel.cli.saving import save_table
-
-        save_table(table, out)

@@ -130,22 +130,19 @@ def _write(found: ElasticComparison, out: Path) -> list[Path]:
     """Write table and charts; return the files."""
     import json
 
+    from windtunnel.report.chart.saving import write_chart
     from windtunnel.report.elastic_charts import comparison_chart, timeline_chart
-    from windtunnel.report.figures.writing import interactive
 
     out.mkdir(exist_ok=True)
-    texts: dict[str, str] = {
-        "comparison.json": json.dumps(found.rows(), indent=1),
-        "comparison.html": interactive(comparison_chart(found).to_dict(), "Schedulers compared"),
-    }
+    written = [out / "comparison.json", out / "comparison.html"]
+    written[0].write_text(json.dumps(found.rows(), indent=1), encoding="utf-8")
+    write_chart(written[1], comparison_chart(found), "Schedulers compared")
     for (trace, policy, penalty), outcome in found.outcomes.items():
         if penalty == max(key[2] for key in found.outcomes):
             name = f"gpus-{trace}-{policy}".replace(":", "-").replace("/", "-")
-            page = interactive(timeline_chart(outcome).to_dict(), f"{trace}, {policy}")
-            texts[f"{name}.html"] = page
-    for name, text in texts.items():
-        (out / name).write_text(text, encoding="utf-8")
-    return [out / name for name in texts]
+            written.append(out / f"{name}.html")
+            write_chart(written[-1], timeline_chart(outcome), f"{trace}, {policy}")
+    return written
 
 
 def _print(found: ElasticComparison, written: list[Path]) -> None:

@@ -173,19 +173,10 @@ def _nodes(text: str) -> tuple[ClusterSpec, list[str] | None]:
 
 
 def _write(result: PackResult, out: Path, title: str) -> None:
-    """Write what the ending of the file's name asks for."""
-    from windtunnel.report.pack_chart import pack_page, pack_svg
-    from windtunnel.report.page import write_page
+    from windtunnel.cli.saving import save
+    from windtunnel.report.pack_chart import pack_chart
 
-    ending = out.suffix.lower()
-    if ending == ".html":
-        write_page(out, pack_page(result, title))
-    elif ending == ".svg":
-        write_page(out, pack_svg(result))
-    else:
-        from windtunnel.cli.saving import save_table
-
-        save_table(result.table, out)
+    save(out, lambda: result.table, lambda: pack_chart(result), title)
 
 
 def _command(

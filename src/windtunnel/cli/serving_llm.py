@@ -207,9 +207,10 @@ def _write(
 
         replace(out, llm_page(run, by_rate, slo, command=command_line()))
     else:
-        from windtunnel.report.llm_charts import llm_svg
+        from windtunnel.report.chart.saving import write_chart
+        from windtunnel.report.llm_charts import llm_chart
 
-        replace(out, llm_svg(run, by_rate, slo))
+        write_chart(out, llm_chart(run, by_rate, slo))
 
 
 def _tell(figures: dict[str, float | None], replicas: int) -> None:

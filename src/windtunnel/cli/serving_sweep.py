@@ -160,9 +160,10 @@ def _write(found: Any, out: Path) -> None:
 
         write_text(out, sweep_page(found, command=command_line()))
     elif ending == ".svg":
-        from windtunnel.report.serving_sweep_chart import sweep_svg
+        from windtunnel.report.chart.saving import write_chart
+        from windtunnel.report.serving_sweep_chart import sweep_chart
 
-        write_text(out, sweep_svg(found))
+        write_chart(out, sweep_chart(found))
     else:
         import pyarrow as pa
 

@@ -101,9 +101,10 @@ def write(found: ServingOutcome, where: Placed, out: Path) -> None:
         placements = where.schedule or where.placement
         replace(out, serving_page(found, placements, where.name, command=command_line()))
     elif ending == ".svg":
-        from windtunnel.report.serving_chart import serving_svg
+        from windtunnel.report.chart.saving import write_chart
+        from windtunnel.report.serving_chart import serving_chart
 
-        replace(out, serving_svg(found))
+        write_chart(out, serving_chart(found))
     else:
         save(found.table, out)
 

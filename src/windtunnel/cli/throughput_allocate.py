@@ -41,7 +41,7 @@ def allocate(*, models: tuple[str, ...], gpus: int, out: Path | None, as_json: b
     known = [opened(text) for text in models]
     shares = {name: share(known, gpus, name) for name in SCHEDULERS}
     if out is not None:
-        from windtunnel.report.energy_charts import write_chart
+        from windtunnel.report.chart.saving import write_chart
         from windtunnel.report.throughput_chart import share_chart
 
         rows = [

@@ -182,7 +182,7 @@ def _write(model: TrainingModel, rows: list[dict[str, Any]], out: Path) -> None:
 
         save_table(pa.Table.from_pylist(rows), out)
         return
-    from windtunnel.report.energy_charts import write_chart
+    from windtunnel.report.chart.saving import write_chart
     from windtunnel.report.throughput_chart import curve_chart
 
     write_chart(out, curve_chart(model, rows), f"{model.name}: speed by GPUs")

@@ -84,7 +84,7 @@ def _write(found: tuple[LossDifference, ...], reference: str, window: int, out: 
         columns |= {one.run: one.differences for one in found}
         save_table(pa.table(columns), out)
         return
-    from windtunnel.report.energy_charts import write_chart
+    from windtunnel.report.chart.saving import write_chart
     from windtunnel.report.loss_chart import loss_chart
 
     write_chart(out, loss_chart(found, reference, window), f"Losses against {reference}")

@@ -38,7 +38,7 @@ def plan(*, model: str, out: Path | None, as_json: bool) -> None:
         raise SpecError("MODEL", f"{known.name} was not measured at the limits of figure 7.")
     data = [_data(known, row) for row in rows]
     if out is not None:
-        from windtunnel.report.energy_charts import write_chart
+        from windtunnel.report.chart.saving import write_chart
         from windtunnel.report.throughput_chart import plan_chart
 
         title = f"{known.title}: plans under shrinking limits"

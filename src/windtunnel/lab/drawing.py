@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
 from windtunnel.errors import WindtunnelError
 from windtunnel.report import charts, findings, sections
+from windtunnel.report.chart.arrange import unchecked
 from windtunnel.report.curves import named
 from windtunnel.report.format import count, percent
 from windtunnel.report.names import MAX_TEXT, clean
@@ -18,7 +18,7 @@ from windtunnel.report.render import to_svg
 from windtunnel.report.templating import render
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from windtunnel.lab.bench import Bench
     from windtunnel.lab.setup import Setup
@@ -84,18 +84,6 @@ def failed(message: str) -> str:
     """
     text = clean(message, 4 * MAX_TEXT)
     return str(Markup('<p class="lab-failed" role="alert">{}</p>').format(text))
-
-
-@contextmanager
-def unchecked() -> Iterator[None]:
-    """Let Altair draw without checking each part against its schema: three times as fast.
-
-    The charts are our own; the tests of `windtunnel.report` draw them with every check.
-    """
-    from altair.utils import schemapi
-
-    with schemapi.debug_mode(False):
-        yield
 
 
 def _headline(outcomes: Mapping[str, Outcome]) -> str:

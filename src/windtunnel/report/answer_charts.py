@@ -1,11 +1,15 @@
-"""Charts of answers: bars of parts, curves, and dots with their intervals. Rows in, charts out."""
+"""Charts of answers: bars of parts, and dots with their intervals. Rows in, charts out."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.report.charts import WIDTH, log_scale, themed, time_axis
-from windtunnel.report.palette import MUTED, colours
+from windtunnel.report.chart import marks
+from windtunnel.report.chart.arrange import WIDTH, on_page, over
+from windtunnel.report.chart.axes import Axis, waits
+from windtunnel.report.chart.axes import names as names_of
+from windtunnel.report.chart.series import Series
+from windtunnel.report.palette import colours
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,8 +17,6 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 #: Height of a bar with its gap, px.
 _BAR = 22
-#: Characters of a legend entry that still fits half the width.
-_LONG_ENTRY = 20
 
 
 def part_bars(
@@ -38,68 +40,36 @@ def part_bars(
         corner: of the axis of names.
         shown: order of the bars; None = as they come.
     """
-    import altair as alt
-
-    order = list(shown) if shown is not None else list(dict.fromkeys(row[of] for row in rows))
-    numbered = [{**row, "place": list(parts).index(row["part"])} for row in rows]
-    chart = (
-        alt.Chart(alt.Data(values=numbered))
-        .mark_bar(height=14)
-        .encode(
-            y=alt.Y(
-                f"{of}:N",
-                sort=order,
-                title=corner or None,
-                axis=alt.Axis(labelLimit=150, ticks=False, domain=False),
-            ),
-            x=alt.X(f"{value}:Q", title=title, stack="zero", axis=alt.Axis(tickCount=5)),
-            color=_colour(parts, skip=1),
-            order=alt.Order("place:Q"),
-        )
-        .properties(width=WIDTH - 60, height=max(60, _BAR * len(order)))
+    order = list(dict.fromkeys(shown or (row[of] for row in rows)))
+    drawn = marks.bars(
+        rows,
+        Axis(value, title),
+        names_of(of, order, corner or None),
+        _parts(parts),
+        stacked=True,
+        height=14,
     )
-    return themed(chart)
+    return on_page(over(drawn, width=WIDTH - 60, height=max(60, _BAR * len(order))))
 
 
 def part_columns(
-    rows: Sequence[Row],
-    *,
-    at: str,
-    parts: Sequence[str],
-    value: str,
-    title: str,
-    corner: str,
+    rows: Sequence[Row], *, at: str, parts: Sequence[str], value: str, title: str, corner: str
 ) -> Any:
-    """Return upright bars, each made of parts, such as one for each hour of the day.
+    """Return upright bars, each made of parts, one for each hour of the day.
 
     Args:
-        rows: with the keys ``at`` (a whole number), ``part`` and ``value``.
+        rows: with the keys ``at`` (the hour, 0 to 23), ``part`` and ``value``.
         at: key of the bars' places.
         parts: names of the parts, lowest first.
         value: key of the numbers.
         title: of the value axis, with its unit.
         corner: of the other axis.
     """
-    import altair as alt
-
-    numbered = [{**row, "place": list(parts).index(row["part"])} for row in rows]
-    chart = (
-        alt.Chart(alt.Data(values=numbered))
-        .mark_bar(width=9)
-        .encode(
-            x=alt.X(
-                f"{at}:Q",
-                title=corner,
-                scale=alt.Scale(domain=[-0.7, 23.7], nice=False),
-                axis=alt.Axis(values=[0, 6, 12, 18], grid=False),
-            ),
-            y=alt.Y(f"{value}:Q", title=title, stack="zero", axis=alt.Axis(tickCount=5)),
-            color=_colour(parts, skip=1),
-            order=alt.Order("place:Q"),
-        )
-        .properties(width=WIDTH, height=200)
+    hours = Axis(at, corner, domain=(-0.7, 23.7), ticks=(0, 6, 12, 18), grid=False)
+    drawn = marks.bars(
+        rows, Axis(value, title), hours, _parts(parts), upright=True, stacked=True, width=9
     )
-    return themed(chart)
+    return on_page(over(drawn, width=WIDTH, height=200))
 
 
 def curves(
@@ -115,22 +85,14 @@ def curves(
         y_title: with its unit.
         names: the curves, the first in black.
     """
-    import altair as alt
+    across = Axis(x, x_title, grid=False, scale={"nice": False})
+    drawn = marks.lines(list(rows), across, Axis(y, y_title), Series("name", names), strokeWidth=2)
+    return on_page(over(drawn, width=WIDTH, height=200))
 
-    chart = (
-        alt.Chart(alt.Data(values=list(rows)))
-        .mark_line(strokeWidth=2, clip=True)
-        .encode(
-            x=alt.X(
-                f"{x}:Q", title=x_title, scale=alt.Scale(nice=False), axis=alt.Axis(grid=False)
-            ),
-            y=alt.Y(f"{y}:Q", title=y_title, axis=alt.Axis(tickCount=5)),
-            color=_colour(names, key="name"),
-            order=alt.Order(f"{x}:Q"),
-        )
-        .properties(width=WIDTH, height=200)
-    )
-    return themed(chart)
+
+def _parts(parts: Sequence[str]) -> Series:
+    """Return the parts of bars: black is for lines."""
+    return Series("part", parts, colours(len(parts) + 1)[1:])
 
 
 def wait_spans(rows: Sequence[Row], *, of: str, corner: str) -> Any:
@@ -141,31 +103,8 @@ def wait_spans(rows: Sequence[Row], *, of: str, corner: str) -> Any:
         of: key of the spans' names.
         corner: of the axis of names.
     """
-    import altair as alt
-
     ends = [row[key] for row in rows for key in ("low", "high")]
-    source = alt.Chart(alt.Data(values=list(rows)))
-    y = alt.Y(
-        f"{of}:N",
-        sort=list(dict.fromkeys(row[of] for row in rows)),
-        title=corner,
-        axis=alt.Axis(labelLimit=150, ticks=False, domain=False),
-    )
-    x = alt.X(
-        "low:Q",
-        title="Wait (log scale; left edge: 0 to 1 s)",
-        scale=log_scale(ends),
-        axis=time_axis(ends),
-    )
-    blue = colours(2)[1]
-    layers = [
-        source.mark_rule(strokeWidth=3, color=blue).encode(x=x, x2="high:Q", y=y),
-        source.mark_point(filled=True, size=60, color=colours(1)[0], opacity=1).encode(
-            x="middle:Q", y=y
-        ),
-    ]
-    height = max(60, _BAR * len({row[of] for row in rows}))
-    return themed(alt.layer(*layers).properties(width=WIDTH - 60, height=height))
+    return _spans(rows, waits("middle", "Wait", ends), of, corner)
 
 
 def difference_spans(rows: Sequence[Row], *, of: str, title: str) -> Any:
@@ -176,49 +115,13 @@ def difference_spans(rows: Sequence[Row], *, of: str, title: str) -> Any:
         of: key of the names.
         title: of the value axis, with its unit.
     """
-    import altair as alt
-
-    source = alt.Chart(alt.Data(values=list(rows)))
-    y = alt.Y(
-        f"{of}:N",
-        sort=list(dict.fromkeys(row[of] for row in rows)),
-        title=None,
-        axis=alt.Axis(labelLimit=190, ticks=False, domain=False),
-    )
-    layers = [
-        source.mark_rule(color=MUTED[0], strokeDash=[2, 3]).encode(x=alt.datum(0)),
-        source.mark_rule(strokeWidth=3, color=colours(2)[1]).encode(
-            x=alt.X("low:Q", title=title, axis=alt.Axis(tickCount=5)), x2="high:Q", y=y
-        ),
-        source.mark_point(filled=True, size=60, color=colours(1)[0], opacity=1).encode(
-            x="middle:Q", y=y
-        ),
-    ]
-    height = max(60, _BAR * len({row[of] for row in rows}))
-    return themed(alt.layer(*layers).properties(width=WIDTH - 60, height=height))
+    return _spans(rows, Axis("middle", title), of, None, guides=[0.0])
 
 
-def _colour(names: Sequence[str], key: str = "part", skip: int = 0) -> Any:
-    """Return the colours of names; of areas the first is left out: black is for lines."""
-    import altair as alt
-
-    shown = list(names)
-    legend = None
-    if len(shown) > 1:
-        legend = _legend(shown)
-    return alt.Color(
-        f"{key}:N",
-        title=None,
-        sort=shown,
-        scale=alt.Scale(domain=shown, range=colours(len(shown) + skip)[skip:]),
-        legend=legend,
-    )
-
-
-def _legend(shown: Sequence[str]) -> Any:
-    import altair as alt
-
-    columns = 1 if max(map(len, shown), default=0) > _LONG_ENTRY else 2
-    return alt.Legend(
-        orient="top", direction="horizontal", columns=columns, labelLimit=WIDTH // columns
-    )
+def _spans(
+    rows: Sequence[Row], value: Axis, of: str, corner: str | None, guides: Sequence[float] = ()
+) -> Any:
+    order = list(dict.fromkeys(row[of] for row in rows))
+    down = names_of(of, order, corner, more={"labelLimit": 190})
+    layers = marks.forest(list(rows), value, down, low="low", high="high", guides=guides, size=60)
+    return on_page(over(*layers, width=WIDTH - 60, height=max(60, _BAR * len(order))))

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from windtunnel.quantiles import quantiles
+from windtunnel.report.chart.axes import EDGE, limits
 from windtunnel.report.format import is_known
 from windtunnel.report.names import clean, labels
 from windtunnel.sim.metrics import horizon, size_classes
@@ -32,8 +33,6 @@ Curve = Literal["utilization", "queue", "oldest", "fragmentation"]
 MAX_POINTS = 400
 #: Averages of one drawn curve over time; no more than pixels it has.
 MAX_BINS = 200
-#: Left edge of logarithmic time axes, s: shorter times, and none at all, are drawn on it.
-EDGE = 1.0
 #: Round lengths of time, s.
 _STEPS: tuple[float, ...] = (
     *(0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 60, 120, 300, 600, 1200, 3600, 7200, 6 * 3600, 12 * 3600),
@@ -88,15 +87,6 @@ def distributions(outcomes: Mapping[str, Outcome], quantity: Quantity) -> list[R
         for name, sample in samples
         for x, y in distribution(sample, right)
     ]
-
-
-def limits(seconds: Sequence[float]) -> tuple[float, float]:
-    """Return the ends of a logarithmic time axis: the edge, and room beyond the longest time.
-
-    >>> limits([]), limits([100.0])
-    ((1.0, 10.0), (1.0, 105.0))
-    """
-    return EDGE, max(10 * EDGE, 1.05 * max(seconds, default=EDGE))
 
 
 def counted(name: str, n: int) -> str:

@@ -17,7 +17,7 @@ from windtunnel.characterize.concentration import concentration
 from windtunnel.characterize.failures import failures_by
 from windtunnel.characterize.groups import NONE
 from windtunnel.characterize.series import usage_series
-from windtunnel.report.figures.axes import AxisOf, numbers, percent, seconds
+from windtunnel.report.chart.axes import Axis, numbers, percent, seconds
 from windtunnel.report.figures.box_panels import boxes
 from windtunnel.report.figures.collecting import (
     Answer,
@@ -292,7 +292,7 @@ def draw_gpus_over_time(table: pa.Table, look: Look) -> Any:
     """Return the chart of `gpus_over_time`: averages over each step."""
 
     def panel(rows: list[Row], **how: Any) -> Any:
-        x = AxisOf("at", f"Time since the first submission, {rows[0]['unit']}")
+        x = Axis("at", f"Time since the first submission, {rows[0]['unit']}")
         noun = "held" if rows[0]["title"].endswith("held") else "waited for"
         top = max(row["gpus"] for row in rows) or 1.0
         y = numbers("gpus", f"GPUs {noun}", (0.0, 1.05 * top))

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.report.charts import (
-    EDGE_NOTE,
-    PERCENT,
-    WIDTH,
-    legend_above,
-    log_scale,
-    themed,
-    time_axis,
-)
-from windtunnel.report.curves import EDGE, size_order
+from windtunnel.report.chart import marks
+from windtunnel.report.chart.arrange import WIDTH, data, facet, on_page, over
+from windtunnel.report.chart.axes import EDGE, PERCENT, TIMES, Axis, names, share, sizes, waits
+from windtunnel.report.chart.series import Series
+from windtunnel.report.curves import size_order
 from windtunnel.report.names import labels
 from windtunnel.report.palette import MUTED, colours
 from windtunnel.study.effect_choice import TOLERANCE
@@ -28,7 +24,6 @@ _ERRORS = (0.01, 100.0)
 _NAMES = 168
 #: Waits of more times fifo's are drawn at this, the mean with its number.
 _TOP = 1.5
-_TIMES = "format(datum.value, '.2~f') + '\u00d7'"
 
 
 def shown_names(found: PredictionEffect) -> dict[str, str]:
@@ -76,57 +71,18 @@ def wait_rows(found: PredictionEffect) -> list[Row]:
 
 def waits_chart(found: PredictionEffect) -> Any:
     """Return mean waits by size of the job, a dot a setting, a panel a load."""
-    import altair as alt
-
     rows = wait_rows(found)
-    names = [shown_names(found)[label] for label in compared(found)]
-    sizes = size_order({row["size"] for row in rows})
-    ends = [row["wait"] for row in rows]
-    y = alt.Y(
-        "size:N",
-        sort=sizes,
-        title="GPUs of the job",
-        axis=alt.Axis(
-            labelExpr="replace(datum.label, '-', '\u2013')", ticks=False, domain=False, grid=True
-        ),
-    )
-    x = alt.X(
-        "wait:Q",
-        title=f"Mean wait ({EDGE_NOTE})",
-        scale=log_scale(ends),
-        axis=time_axis(ends),
-    )
-    color = alt.Color(
-        "policy:N",
-        title=None,
-        sort=names,
-        scale=alt.Scale(domain=names, range=colours(len(names))),
-        legend=legend_above(names),
-    )
-    dots = (
-        alt.Chart(alt.Data(values=rows))
-        .mark_point(filled=True, size=46, opacity=0.85)
-        .encode(x=x, y=y, color=color)
-        .properties(width=WIDTH, height=max(60, 15 * len(sizes)))
-    )
-    return themed(_by_load(found, dots))
-
-
-def _limit(source: Any) -> Any:
-    """Return the rule right of which big jobs starve, drawn once a panel."""
-    import altair as alt
-
-    one = source.transform_aggregate(rows="count()", groupby=["load"])
-    return one.mark_rule(color=MUTED[0], strokeDash=[2, 3]).encode(x=alt.datum(TOLERANCE))
+    policies = Series("policy", [shown_names(found)[label] for label in compared(found)])
+    order = size_order({row["size"] for row in rows})
+    x = waits("wait", "Mean wait", [row["wait"] for row in rows])
+    y = replace(sizes(order), grid=True)
+    dots = marks.dots(rows, x, y, policies, size=46, opacity=0.85)
+    return _by_load(found, over(dots, width=WIDTH, height=max(60, 15 * len(order))))
 
 
 def _by_load(found: PredictionEffect, chart: Any) -> Any:
     """Return a chart as panels, one a load, one below the other."""
-    import altair as alt
-
-    order = [load_name(load) for load in found.loads]
-    header = alt.Header(title=None, orient="top", labelAnchor="start", labelPadding=3)
-    return chart.facet(alt.Facet("load:N", sort=order, header=header), columns=1, spacing=14)
+    return on_page(facet(chart, "load", [load_name(load) for load in found.loads]))
 
 
 def errors_chart(found: PredictionEffect) -> Any:
@@ -134,43 +90,28 @@ def errors_chart(found: PredictionEffect) -> Any:
 
     Predictors that know the truth are left out: they have no error, or one that was made up.
     """
-    import altair as alt
-
     low, high = _ERRORS
     kinds = found.predictions.to_pylist()
     counts = {row["model"]: row["num_predicted"] for row in kinds if not row["peeks"]}
     given = [name for name, n in counts.items() if n]
-    names = {
+    called = {
         name: f"{label} (n = {counts[name]:,})"
         for name, label in zip(given, labels(given, 32), strict=True)
     }
     rows = [
-        {"model": names[row["model"]], "error": row["error"], "share": row["share"]}
+        {"model": called[row["model"]], "error": row["error"], "share": row["share"]}
         for row in found.errors.to_pylist()
-        if row["model"] in names and low <= row["error"] <= high
+        if row["model"] in called and low <= row["error"] <= high
     ]
     if not rows:
         return None
-    domain = list(names.values())
-    x = alt.X(
-        "error:Q",
-        title="|predicted \u2212 true| / true (log scale)",
-        scale=alt.Scale(type="log", domain=[low, high], nice=False),
-        axis=alt.Axis(values=[0.01, 0.1, 0.25, 1, 10, 100], labelExpr=PERCENT, labelFlush=False),
-    )
-    y = alt.Y(
-        "share:Q",
-        title="Share of predicted jobs at or below",
-        scale=alt.Scale(domain=[0, 1]),
-        axis=alt.Axis(labelExpr=PERCENT, tickCount=5),
-    )
-    scale = alt.Scale(domain=domain, range=colours(len(domain) + 1)[1:])
-    color = alt.Color("model:N", title=None, sort=domain, scale=scale, legend=legend_above(domain))
-    curves = alt.Chart(alt.Data(values=rows)).mark_line(strokeWidth=2, clip=True)
-    mark = alt.Chart(alt.Data(values=[{"error": 0.25}]))
-    rule = mark.mark_rule(color=MUTED[0], strokeDash=[2, 3]).encode(x="error:Q")
-    layers = alt.layer(rule, curves.encode(x=x, y=y, color=color))
-    return themed(layers.properties(width=WIDTH, height=230))
+    ticks = (0.01, 0.1, 0.25, 1, 10, 100)
+    title = "|predicted \u2212 true| / true (log scale)"
+    x = Axis("error", title, "log", (low, high), ticks, PERCENT)
+    y = share("share", "Share of predicted jobs at or below")
+    models = Series("model", list(called.values()), colours(len(called) + 1)[1:], legend=True)
+    curves = marks.lines(rows, x, y, models, strokeWidth=2)
+    return on_page(over(marks.guide(0.25), curves, width=WIDTH, height=230))
 
 
 def starvation_chart(found: PredictionEffect) -> Any:
@@ -178,13 +119,11 @@ def starvation_chart(found: PredictionEffect) -> Any:
 
     A dot is the P99 of their waits, a tick their longest; the rule is the most that is allowed.
     """
-    import altair as alt
-
-    names = shown_names(found)
+    called = shown_names(found)
     rows = [
         {
             "load": load_name(row["load"]),
-            "policy": names[row["policy"]],
+            "policy": called[row["policy"]],
             "p99": row["big_p99_ratio"],
             "longest": row["big_max_ratio"],
             "starves": "starves the big jobs" if row["starves"] else "does not",
@@ -194,33 +133,14 @@ def starvation_chart(found: PredictionEffect) -> Any:
     ]
     if not rows:
         return None
-    order = [name for name in names.values() if name in {row["policy"] for row in rows}]
+    present = {row["policy"] for row in rows}
+    order = [name for name in called.values() if name in present]
     title = "Wait over that under fifo: dot P99, stroke longest"
-    scale = alt.Scale(zero=True, nice=True)
-    x = alt.X("p99:Q", title=title, scale=scale, axis=alt.Axis(labelExpr=_TIMES, tickCount=6))
-    y = alt.Y(
-        "policy:N",
-        sort=order,
-        title=None,
-        axis=alt.Axis(ticks=False, domain=False, labelLimit=_NAMES, minExtent=_NAMES, grid=True),
-    )
-    verdicts = ["does not", "starves the big jobs"]
-    blue, vermillion = colours(3)[1:]
-    color = alt.Color(
-        "starves:N",
-        title=None,
-        sort=verdicts,
-        scale=alt.Scale(domain=verdicts, range=[blue, vermillion]),
-        legend=legend_above(verdicts),
-    )
-    source = alt.Chart(alt.Data(values=rows))
-    dots = source.mark_point(filled=True, size=46, opacity=1).encode(x=x, y=y, color=color)
-    strokes = source.mark_tick(thickness=2, size=11, opacity=1).encode(
-        x="longest:Q", y=y, color=color
-    )
-    layers = alt.layer(_limit(source), strokes, dots)
-    width = WIDTH + 40 - _NAMES
-    return themed(_by_load(found, layers.properties(width=width, height=16 * len(order))))
+    x = Axis("p99", title, labels=TIMES, count=6, scale={"zero": True})
+    y = names("policy", order, room=_NAMES, grid=True)
+    verdicts = Series("starves", ["does not", "starves the big jobs"], colours(3)[1:])
+    layers = marks.forest(data(rows), x, y, verdicts, tick="longest", guides=[TOLERANCE], by="load")
+    return _by_load(found, over(*layers, width=WIDTH + 40 - _NAMES, height=16 * len(order)))
 
 
 def _finite(row: Row) -> bool:
@@ -275,50 +195,43 @@ def _word(row: Row) -> str:
 
 
 def tradeoff_chart(found: PredictionEffect) -> Any:
-    """Return what is gained against what the big jobs pay, a panel a load.
+    """Return mean wait against what the big jobs pay, a panel a load.
 
     A line joins first come first served, the agings in order, and shortest first. What is beyond
     `_TOP` times stands on that edge, a mean wait with its number.
     """
-    import altair as alt
-
     rows = [
         row | {"x": min(row["big"], _TOP), "y": min(row["wait"], _TOP), "word": _word(row)}
         for row in tradeoff_rows(found)
     ]
     if not rows:
         return None
-    kinds = ["fifo", "aging", "shortest", "reservation"]
-    x = alt.X(
-        "x:Q",
-        title="Big jobs: worse of P99 and longest wait, over fifo\u2019s",
-        scale=alt.Scale(zero=False, padding=16),
-        axis=alt.Axis(labelExpr=_TIMES, tickCount=6),
+    kinds = Series("kind", ["fifo", "aging", "shortest", "reservation"])
+    big = "Big jobs: worse of P99 and longest wait, over fifo\u2019s"
+    x = Axis("x", big, labels=TIMES, count=6, scale={"zero": False, "padding": 16})
+    y = Axis(
+        "y",
+        "Mean wait, over fifo\u2019s",
+        labels=TIMES,
+        count=6,
+        scale={"zero": False, "padding": 14},
     )
-    y = alt.Y(
-        "y:Q",
-        title="Mean wait, over fifo\u2019s",
-        scale=alt.Scale(zero=False, padding=14),
-        axis=alt.Axis(labelExpr=_TIMES, tickCount=6),
-    )
-    scale = alt.Scale(domain=kinds, range=colours(len(kinds)))
-    color = alt.Color("kind:N", title=None, sort=kinds, scale=scale, legend=legend_above(kinds))
-    source = alt.Chart(alt.Data(values=rows))
-    line = source.transform_filter("datum.step != null").mark_line(
-        strokeWidth=1, color=MUTED[0], strokeDash=[3, 2]
-    )
-    dots = source.mark_point(filled=True, size=50, opacity=1)
+    source = data(rows)
     below = "datum.setting == 'easy-sjbf'"  # both reservations may stand on the upper edge
+    joined = marks.lines(
+        source,
+        x,
+        y,
+        order="step",
+        where="datum.step != null",
+        strokeWidth=1,
+        color=MUTED[0],
+        strokeDash=[3, 2],
+    )
     words = [
-        source.transform_filter(test)
-        .mark_text(align="left", dx=6, dy=dy, fontSize=11)
-        .encode(x=x, y=y, text="word:N", color=color)
+        marks.texts(source, x, y, "word", kinds, where=test, align="left", dx=6, dy=dy, fontSize=11)
         for test, dy in ((f"!({below})", -6), (below, 12))
     ]
-    layers = alt.layer(
-        _limit(source),
-        line.encode(x=x, y=y, order="step:Q"),
-        dots.encode(x=x, y=y, color=color),
-        *words,
-    )
-    return themed(_by_load(found, layers.properties(width=WIDTH, height=190)))
+    limit = marks.guide(TOLERANCE, rows=source, by="load")
+    dots = marks.dots(source, x, y, kinds, size=50)
+    return _by_load(found, over(limit, joined, dots, *words, width=WIDTH, height=190))

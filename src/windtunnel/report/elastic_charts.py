@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.report.figures.look import themed
+from windtunnel.report.chart import marks
+from windtunnel.report.chart.arrange import beside, on_paper, over, titled
+from windtunnel.report.chart.axes import Axis, names
+from windtunnel.report.chart.series import FONT, Series
 from windtunnel.report.palette import MUTED, colours
 
 if TYPE_CHECKING:
+    from windtunnel.report.chart.marks import Tips
     from windtunnel.sim.outcome import Outcome
     from windtunnel.study.elastic_comparison import ElasticComparison
 
@@ -25,53 +29,42 @@ _LINE_WIDTH, _GPU = 760, 6
 
 def comparison_chart(comparison: ElasticComparison) -> Any:
     """Return mean and P99 completion times: a row a trace, a bar a scheduler and penalty."""
-    import altair as alt
-
     rows = comparison.rows()
     traces = list(dict.fromkeys(row["trace"] for row in rows))
-    lines = [
-        alt.hconcat(*(_bars(rows, trace, *measure) for measure in MEASURES), spacing=24)
-        for trace in traces
-    ]
-    return themed(alt.vconcat(*lines, spacing=18))
+    panels = [_bars(rows, trace, *measure) for trace in traces for measure in MEASURES]
+    return on_paper(beside(panels, len(MEASURES), spacing=18, own=("x", "y", "yOffset")))
 
 
 def _bars(rows: list[dict[str, Any]], trace: str, key: str, title: str) -> Any:
-    import altair as alt
-
     here = [row for row in rows if row["trace"] == trace]
     policies = list(dict.fromkeys(row["policy"] for row in here))
-    penalties = list(dict.fromkeys(_launch(row["penalty"]) for row in here))
-    data = [
+    launches = list(dict.fromkeys(_launch(row["penalty"]) for row in here))
+    shown = [
         {
             "policy": row["policy"],
             "penalty": _launch(row["penalty"]),
             "hours": row[key] / _HOUR,
-            "told": f"{row[key] / _HOUR:.2f}",
+            "text": f"{row[key] / _HOUR:.2f}",
         }
         for row in here
         if row[key] is not None
     ]
-    jobs = here[0]["num_finished"]
-    y = alt.Y("policy:N", title=None, sort=policies, axis=alt.Axis(labelLimit=150))
-    offset = alt.YOffset("penalty:N", sort=penalties)
-    source = alt.Chart(
-        alt.Data(values=data), title=alt.Title(f"{trace}, n = {jobs:,} jobs", anchor="start")
-    )
-    x = alt.X("hours:Q", title=title, axis=alt.Axis(tickCount=5))
-    colour = alt.Color(
-        "penalty:N",
+    paint = [MUTED[1], *colours(2)[1:]][: len(launches)]
+    penalties = Series(
+        "penalty",
+        launches,
+        paint,
         title="a launch or change costs",
-        sort=penalties,
-        scale=alt.Scale(domain=penalties, range=[MUTED[1], *colours(2)[1:]][: len(penalties)]),
-        legend=alt.Legend(orient="bottom", direction="horizontal"),
+        font=FONT,
+        where="bottom",
+        legend=True,
     )
-    bars = source.mark_bar().encode(x=x, y=y, yOffset=offset, color=colour)
-    numbers = source.mark_text(align="left", dx=3, fontSize=9).encode(
-        x=x, y=y, yOffset=offset, text="told:N"
+    drawn = marks.bars(
+        shown, Axis("hours", title), names("policy", policies), penalties, text="text"
     )
-    height = _BAR * len(policies) * len(penalties) + 6 * len(policies)
-    return alt.layer(bars, numbers).properties(width=_WIDTH, height=height)
+    about = titled(f"{trace}, n = {here[0]['num_finished']:,} jobs")
+    height = _BAR * len(policies) * len(launches) + 6 * len(policies)
+    return over(drawn, width=_WIDTH, height=height, title=about)
 
 
 def _launch(penalty: float) -> str:
@@ -80,34 +73,20 @@ def _launch(penalty: float) -> str:
 
 def timeline_chart(outcome: Outcome) -> Any:
     """Return who held which GPUs when: a bar a stay on each node, launching grey."""
-    import altair as alt
-
     rows = gpu_rows(outcome)
     models = sorted({row["model"] for row in rows if not row["launching"]})
-    names = ["launching", *models]
     total = outcome.cluster.num_gpus
-    title = f"{outcome.settings['policy']}: {len(outcome.jobs):,} jobs on {total:,} GPUs"
-    chart = alt.Chart(alt.Data(values=rows), title=alt.Title(title, anchor="start"))
-    bars = chart.mark_rect(stroke="white", strokeWidth=0.25).encode(
-        x=alt.X("start:Q", title="Time since the trace's start, h", axis=alt.Axis(grid=False)),
-        x2="end:Q",
-        y=alt.Y(
-            "low:Q",
-            title="GPU, node by node",
-            scale=alt.Scale(domain=[0, total], nice=False, reverse=True),
-            axis=alt.Axis(values=_edges(outcome), grid=True),
-        ),
-        y2="high:Q",
-        color=alt.Color(
-            "shown:N",
-            title=None,
-            sort=names,
-            scale=alt.Scale(domain=names, range=["#d9d5d1", *colours(len(models) + 1)[1:]]),
-            legend=alt.Legend(orient="bottom", direction="horizontal", columns=8),
-        ),
-        tooltip=["job_id:N", "plan:N", "gpus:Q"],
+    x = Axis("start", "Time since the trace's start, h", end="end", count=15, grid=False)
+    edges = _edges(outcome)
+    y = Axis("low", "GPU, node by node", domain=(total, 0), ticks=edges, end="high")
+    paint = ["#d9d5d1", *colours(len(models) + 1)[1:]]
+    shown = Series(
+        "shown", ["launching", *models], paint, font=FONT, where="bottom", room=_LINE_WIDTH
     )
-    return themed(bars.properties(width=_LINE_WIDTH, height=_GPU * total))
+    tips: Tips = {"job_id": ("job", ""), "plan": ("plan", ""), "gpus": ("GPUs", ",~r")}
+    bars = marks.gantt(rows, x, y, shown, tips=tips, stroke="white", strokeWidth=0.25)
+    title = f"{outcome.settings['policy']}: {len(outcome.jobs):,} jobs on {total:,} GPUs"
+    return on_paper(over(bars, width=_LINE_WIDTH, height=_GPU * total, title=titled(title)))
 
 
 def gpu_rows(outcome: Outcome) -> list[dict[str, Any]]:

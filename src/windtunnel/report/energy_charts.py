@@ -6,30 +6,24 @@ cost varies over batch sizes and power limits (a map), and when learning pays ba
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel import storage
-from windtunnel.energy.optimum import (
-    configurations,
-    default_configuration,
-    optimum,
-    pareto_front,
-)
+from windtunnel.energy.optimum import configurations, default_configuration, optimum, pareto_front
 from windtunnel.energy.seeds import BASELINE
-from windtunnel.report.figures.look import themed
-from windtunnel.report.figures.writing import interactive
-from windtunnel.report.page import write_page
+from windtunnel.report.chart import marks
+from windtunnel.report.chart.arrange import beside, data, on_paper, over
+from windtunnel.report.chart.axes import Axis
+from windtunnel.report.chart.series import FONT, Series
 from windtunnel.report.palette import INK, MUTED, SERIES, SHADE
-from windtunnel.report.render import to_png
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from windtunnel.energy.optimum import Configuration
     from windtunnel.energy.seeds import EnergyStudy
     from windtunnel.energy.workload import Workload
+    from windtunnel.report.chart.marks import Tips
 
 #: Width and height of a plotting area, px.
 WIDTH, HEIGHT = 330, 250
@@ -38,6 +32,7 @@ _BLACK, _BLUE, _RED = (SERIES[place][0] for place in range(3))
 _LOW, _HIGH = 0.1, 0.9
 #: The map's colours end at this multiple of the optimum's cost.
 _DARKEST = 4.0
+_BLUES = ("#e8f1f8", "#08306b")
 #: Configurations this many times beyond the front and the default are not drawn beside them.
 _FAR = 1.5
 #: Regrets that differ by this factor are drawn on a logarithmic axis.
@@ -103,64 +98,39 @@ def pareto_rows(workload: Workload, eta: float) -> list[dict[str, Any]]:
 
 def pareto_chart(workload: Workload, eta: float) -> Any:
     """Return energy against time to the target: a point a feasible configuration, and the front."""
-    import altair as alt
-
     every = pareto_rows(workload, eta)
     rows = _near(every)
     time_name, second = time_unit(float(np.median([row["tta_s"] for row in rows])))
     energy_name, joule = energy_unit(float(np.median([row["eta_j"] for row in rows])))
     for row in rows:
         row["time"], row["energy"] = row["tta_s"] / second, row["eta_j"] / joule
-    scale = alt.Scale(zero=False, nice=True, padding=8)
-    x = alt.X(
-        "time:Q",
-        title=f"Time to target, {time_name}",
-        scale=scale,
-        axis=alt.Axis(tickCount=7),
+    room = {"zero": False, "padding": 8}
+    x = Axis("time", f"Time to target, {time_name}", count=7, scale=room)
+    y = Axis("energy", f"Energy to target, {energy_name}", scale=room)
+    paint = {"optimum": _RED, "default": _BLACK, "front": _BLUE, "other": MUTED[1]}
+    kinds = Series("kind", list(paint), list(paint.values()), font=FONT, where="bottom")
+    shapes = marks.shapes(
+        "kind", ["optimum", "default", "front", "other"], ["diamond", "square", "circle", "circle"]
     )
-    y = alt.Y("energy:Q", title=f"Energy to target, {energy_name}", scale=scale)
-    kinds = ["optimum", "default", "front", "other"]
-    color = alt.Color(
-        "kind:N",
-        title=None,
-        scale=alt.Scale(domain=kinds, range=[_RED, _BLACK, _BLUE, MUTED[1]]),
-        legend=alt.Legend(orient="bottom", symbolOpacity=1),
-    )
-    shape = alt.Shape(
-        "kind:N",
-        title=None,
-        scale=alt.Scale(domain=kinds, range=["diamond", "square", "circle", "circle"]),
-    )
-    tooltip = [
-        alt.Tooltip("label:N", title="batch size @ W"),
-        alt.Tooltip("time:Q", title=f"time, {time_name}", format=".4g"),
-        alt.Tooltip("energy:Q", title=f"energy, {energy_name}", format=".4g"),
-        alt.Tooltip("cost_j:Q", title="cost, J", format=".4g"),
-    ]
-    front = [row for row in rows if row["on_front"]]
-    marked = [row for row in rows if row["kind"] in {"optimum", "default"}]
-    others = [row for row in rows if row["kind"] not in {"optimum", "default"}]
-    line = alt.Chart(alt.Data(values=front)).mark_line(
-        interpolate="step-after", color=_BLUE, strokeWidth=1
-    )
-    points = alt.Chart(alt.Data(values=others)).mark_point(filled=True, size=26, opacity=1)
-    marks = alt.Chart(alt.Data(values=marked)).mark_point(filled=True, size=80, opacity=1)
-    names = alt.Chart(alt.Data(values=marked)).mark_text(
-        align="left", dx=8, dy=9, color=INK[0], fontSize=10
-    )
-    halo = names.mark_text(
-        align="left", dx=8, dy=9, color="white", fontSize=10, stroke="white", strokeWidth=3
-    )
+    tips: Tips = {
+        "label": ("batch size @ W", ""),
+        "time": (f"time, {time_name}", ".4g"),
+        "energy": (f"energy, {energy_name}", ".4g"),
+        "cost_j": ("cost, J", ".4g"),
+    }
+    source = data(rows)
+    named = "datum.kind == 'optimum' || datum.kind == 'default'"
+    look: dict[str, Any] = {"align": "left", "dx": 8, "dy": 9, "fontSize": 10, "where": named}
     layers = [
-        line.encode(x=x, y=y),
-        points.encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip),
-        marks.encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip),
-        halo.encode(x=x, y=y, text="label:N"),
-        names.encode(x=x, y=y, text="label:N"),
+        marks.steps(source, x, y, color=_BLUE, strokeWidth=1, where="datum.on_front"),
+        marks.dots(source, x, y, kinds, size=26, tips=tips, where=f"!({named})", channels=shapes),
+        marks.dots(source, x, y, kinds, size=80, tips=tips, where=named, channels=shapes),
+        marks.texts(source, x, y, "label", color="white", stroke="white", strokeWidth=3, **look),
+        marks.texts(source, x, y, "label", color=INK[0], **look),
     ]
     far = len(every) - len(rows)
     title = "Energy against time" + (f" ({far} far dearer ones not shown)" if far else "")
-    return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT, title=title)
+    return over(*layers, width=WIDTH, height=HEIGHT, title=title)
 
 
 def _near(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -193,74 +163,69 @@ def map_rows(workload: Workload, eta: float) -> list[dict[str, Any]]:
 
 def map_chart(workload: Workload, eta: float) -> Any:
     """Return cost over batch sizes and power limits, as a multiple of the optimum's."""
-    import altair as alt
-
     rows = map_rows(workload, eta)
-    x = alt.X("batch_size:O", title="Batch size", axis=alt.Axis(labelAngle=0))
-    y = alt.Y("power_limit:O", title="Power limit, W", sort="descending")
-    data = alt.Chart(alt.Data(values=rows))
-    tooltip = [
-        alt.Tooltip("batch_size:O", title="batch size"),
-        alt.Tooltip("power_limit:O", title="limit, W"),
-        alt.Tooltip("ratio:Q", title="cost / optimum", format=".3f"),
-    ]
-    color = alt.Color(
-        "ratio:Q",
+    x = Axis("batch_size", "Batch size", "ordinal", grid=False)
+    y = Axis("power_limit", "Power limit, W", "ordinal", order="descending", grid=False)
+    tips: Tips = {
+        "batch_size": ("batch size", ""),
+        "power_limit": ("limit, W", ""),
+        "ratio": ("cost / optimum", ".3f"),
+    }
+    source, feasible = data(rows), "datum.feasible"
+    cells = marks.heat(
+        source,
+        x,
+        y,
+        "ratio",
+        where=feasible,
+        tips=tips,
+        stroke="white",
         title="Cost / optimum",
-        scale=alt.Scale(type="log", domain=[1, _DARKEST], range=["#e8f1f8", "#08306b"], clamp=True),
-        legend=alt.Legend(
-            orient="bottom", gradientLength=150, values=[1, 1.5, 2, 3, 4], direction="horizontal"
-        ),
+        scale={"type": "log", "domain": [1, _DARKEST], "clamp": True, "range": _BLUES},
+        legend={"orient": "bottom", "gradientLength": 150, "values": [1, 1.5, 2, 3, 4]},
     )
-    known = data.transform_filter("datum.feasible").mark_rect(stroke="white")
-    failing = data.transform_filter("!datum.feasible").mark_rect(fill=SHADE[0], stroke="white")
-    cross = data.transform_filter("!datum.feasible").mark_text(text="\u00d7", color=MUTED[0])
-    chosen = data.transform_filter("datum.kind != ''")
-    frame = chosen.mark_rect(filled=False, strokeWidth=2.5).encode(
-        x=x,
-        y=y,
-        stroke=alt.Stroke(
-            "kind:N",
-            title=None,
-            scale=alt.Scale(domain=["optimum", "default"], range=[_RED, _BLACK]),
-            legend=alt.Legend(
-                orient="bottom",
-                symbolType="square",
-                symbolStrokeWidth=2.5,
-            ),
-        ),
+    frames = Series(
+        "kind", ["optimum", "default"], [_RED, _BLACK], font=FONT, where="bottom", symbol="square"
     )
-    ratio = alt.Text("ratio:Q", format=".2f")
-    text = data.transform_filter("datum.feasible").mark_text(fontSize=9)
-    dark = alt.condition("datum.ratio > 2", alt.value("white"), alt.value(INK[0]))
+    fail = {"fill": SHADE[0], "stroke": "white"}
+    cross = {"text": "\u00d7", "color": MUTED[0]}
     layers = [
-        known.encode(x=x, y=y, color=color, tooltip=tooltip),
-        failing.encode(x=x, y=y, tooltip=tooltip),
-        cross.encode(x=x, y=y),
-        text.encode(x=x, y=y, text=ratio, color=dark),
-        frame,
+        cells,
+        marks.mark(
+            source,
+            "rect",
+            x,
+            y,
+            tips=tips,
+            style=fail,
+            where=f"!{feasible}",
+        ),
+        marks.mark(source, "text", x, y, style=cross, where=f"!{feasible}"),
+        *(
+            marks.texts(
+                source,
+                x,
+                y,
+                "ratio",
+                form=".2f",
+                fontSize=9,
+                color=ink,
+                where=f"{feasible} && {test}",
+            )
+            for test, ink in (("datum.ratio > 2", "white"), ("datum.ratio <= 2", INK[0]))
+        ),
+        marks.outlines(source, x, y, frames, where="datum.kind != ''"),
     ]
-    sizes, limits = len(workload.batch_sizes), len(workload.power_limits)
-    failing_told = (
-        "" if all(row["feasible"] for row in rows) else " (\u00d7: some runs miss the target)"
-    )
-    return alt.layer(*layers).properties(
-        width=max(WIDTH, 34 * sizes),
-        height=max(HEIGHT, 22 * limits),
-        title=f"Cost{failing_told}",
-    )
+    note = "" if all(row["feasible"] for row in rows) else " (\u00d7: some runs miss the target)"
+    width = max(WIDTH, 34 * len(workload.batch_sizes))
+    height = max(HEIGHT, 22 * len(workload.power_limits))
+    return over(*layers, width=width, height=height, title=f"Cost{note}")
 
 
 def optimum_chart(workload: Workload, eta: float) -> Any:
     """Return the Pareto chart and the map of cost beside each other."""
-    import altair as alt
-
-    both = alt.hconcat(
-        pareto_chart(workload, eta),
-        map_chart(workload, eta),
-        spacing=30,
-    ).resolve_scale(color="independent", shape="independent", stroke="independent")
-    return themed(both.properties(title=alt.Title(title_of(workload, eta), offset=12)))
+    both = [pareto_chart(workload, eta), map_chart(workload, eta)]
+    return on_paper(beside(both, spacing=30, title=title_of(workload, eta)))
 
 
 def regret_rows(study: EnergyStudy) -> list[dict[str, Any]]:
@@ -289,78 +254,33 @@ def regret_rows(study: EnergyStudy) -> list[dict[str, Any]]:
 
 def regret_chart(study: EnergyStudy) -> Any:
     """Return cumulative regret by recurrence: mean over seeds, and the band of the middle 80 %."""
-    import altair as alt
-
     rows = regret_rows(study)
-    names = [BASELINE, *(name for name in study.replications if name != BASELINE)]
-    ends = [abs(row["mean"]) for row in rows if row["recurrence"] == study.settings["recurrences"]]
+    last = study.settings["recurrences"]
+    ends = [abs(row["mean"]) for row in rows if row["recurrence"] == last]
     wide = max(ends) > _WIDE * max(1.0, sorted(ends)[len(ends) // 2])
-    domain = [min(row["low"] for row in rows), max(row["high"] for row in rows)]
-    scale = (
-        alt.Scale(type="symlog", constant=1, domain=domain, nice=False)
-        if wide
-        else alt.Scale(nice=True)
-    )
-    x = alt.X("recurrence:Q", title="Recurrence", axis=alt.Axis(grid=False), scale=_whole(study))
-    y_title = "Cumulative regret, optimal jobs" + (" (logarithmic)" if wide else "")
-    color = alt.Color(
-        "optimizer:N",
-        title=None,
-        sort=names,
-        scale=alt.Scale(
-            domain=names, range=[SERIES[i % len(SERIES)][0] for i in range(len(names))]
-        ),
-        legend=alt.Legend(orient="top", symbolType="stroke", symbolOpacity=1, labelLimit=220),
-    )
-    data = alt.Chart(alt.Data(values=rows))
-    tooltip = [
-        alt.Tooltip("optimizer:N"),
-        alt.Tooltip("recurrence:Q"),
-        alt.Tooltip("mean:Q", title="mean regret", format=".2f"),
-        alt.Tooltip("low:Q", title="10 % of seeds below", format=".2f"),
-        alt.Tooltip("high:Q", title="90 % of seeds below", format=".2f"),
+    title = "Cumulative regret, optimal jobs"
+    y = Axis("mean", title)
+    if wide:
+        domain = (min(row["low"] for row in rows), max(row["high"] for row in rows))
+        ticks = (-1, 0, 1, 10, 100, 1000, 10_000, 100_000)
+        y = Axis("mean", f"{title} (logarithmic)", "symlog", domain, ticks, scale={"constant": 1})
+    x = Axis("recurrence", "Recurrence", domain=(1, last), grid=False)
+    names = [BASELINE, *(name for name in study.replications if name != BASELINE)]
+    optimizers = Series("optimizer", names, font=FONT, legend=True, symbol="stroke")
+    tips: Tips = {
+        "optimizer": ("optimizer", ""),
+        "recurrence": ("recurrence", ",d"),
+        "mean": ("mean regret", ".2f"),
+        "low": ("10 % of seeds below", ".2f"),
+        "high": ("90 % of seeds below", ".2f"),
+    }
+    layers = [
+        marks.area(rows, x, replace(y, field="low", end="high"), optimizers),
+        marks.lines(rows, x, y, optimizers, tips=tips),
     ]
-    axis = alt.Axis(values=[-1, 0, 1, 10, 100, 1000, 10_000, 100_000]) if wide else alt.Axis()
-    area = data.mark_area(opacity=0.18).encode(
-        x=x, y=alt.Y("low:Q", title=y_title, scale=scale, axis=axis), y2="high:Q", color=color
-    )
-    line = data.mark_line(strokeWidth=1.7).encode(
-        x=x, y=alt.Y("mean:Q", title=y_title, scale=scale, axis=axis), color=color, tooltip=tooltip
-    )
     seeds = len(study.settings["seeds"])
-    title = (
+    about = (
         f"{study.workload.name}, \u03b7 = {study.settings['eta']:g}, \u03b2 = "
         f"{study.settings['beta']:g}: {seeds} seed{'s' * (seeds != 1)}, mean and middle 80 %"
     )
-    chart = alt.layer(area, line).properties(width=WIDTH + 100, height=HEIGHT, title=title)
-    return themed(chart)
-
-
-def _whole(study: EnergyStudy) -> Any:
-    import altair as alt
-
-    return alt.Scale(domain=[1, study.settings["recurrences"]], nice=False)
-
-
-def write_chart(out: Path, chart: Any, title: str) -> None:
-    """Write a chart as a page that loads nothing, a picture, or pixels, by the file's ending.
-
-    Args:
-        out: ends in ``.html``, ``.svg`` or ``.png``; appears whole or not at all.
-        chart: from this module.
-        title: of the page.
-
-    Raises:
-        OSError: the file cannot be written; nothing is left behind.
-    """
-    ending = out.suffix.lower()
-    if ending == ".png":
-        with storage.replacing(out) as temporary:
-            temporary.write_bytes(to_png(chart))
-        return
-    if ending == ".html":
-        write_page(out, interactive(chart.to_dict(), title))
-        return
-    import vl_convert
-
-    write_page(out, str(vl_convert.vegalite_to_svg(chart.to_dict(), allowed_base_urls=[])))
+    return on_paper(over(*layers, width=WIDTH + 100, height=HEIGHT, title=about))

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.report.figures.look import themed
-from windtunnel.report.palette import colours, dashes
+from windtunnel.report.chart import marks
+from windtunnel.report.chart.arrange import on_paper, over
+from windtunnel.report.chart.axes import Axis
+from windtunnel.report.chart.series import FONT, Series
+from windtunnel.report.palette import colours
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pyarrow as pa
+
+    from windtunnel.report.chart.marks import Tips
 
 #: Width and height of the plotting area, px.
 WIDTH, HEIGHT = 420, 260
@@ -65,60 +71,33 @@ def sweep_chart(
         x: title of the axis.
         y: title of what is measured; the unit and the number of seeds are added.
     """
-    import altair as alt
-
     names = list(dict.fromkeys(row["policy"] for row in rows))
     seeds = sorted({row["n"] for row in rows})
-    told = f"{seeds[0]}-{seeds[-1]}" if len(seeds) > 1 else str(seeds[0] if seeds else 0)
-    title = f"{y}, h (n = {told} seed{'s' * (told != '1')}; circles: published)"
+    n = f"{seeds[0]}-{seeds[-1]}" if len(seeds) > 1 else str(seeds[0] if seeds else 0)
+    title = f"{y}, h (n = {n} seed{'s' * (n != '1')}; circles: published)"
     shown = {row["at"] for row in rows}
-    marks = [
+    circles = [
         {"policy": name, "at": at, "hours": hours}
         for name in names
         for at, hours in published.get(name, {}).items()
         if at in shown
     ]
-    legend = alt.Legend(orient="top", columns=4, symbolType="stroke")
-    color = alt.Color(
-        "policy:N",
-        title=None,
-        sort=names,
-        scale=alt.Scale(domain=names, range=colours(len(names))),
-        legend=legend,
-    )
-    dash = alt.StrokeDash(
-        "policy:N",
-        title=None,
-        sort=names,
-        scale=alt.Scale(domain=names, range=dashes(len(names))),
-        legend=legend,  # the same, so that both are one
-    )
-    across = alt.X(
-        "at:Q", title=x, axis=alt.Axis(grid=False), scale=alt.Scale(zero=False, nice=True)
-    )
-    up = alt.Y("hours:Q", title=title, scale=alt.Scale(type="log", nice=True))
-    base = alt.Chart(alt.Data(values=rows))
-    lines = base.mark_line(strokeWidth=1.7, point=alt.OverlayMarkDef(size=14)).encode(
-        x=across,
-        y=up,
-        color=color,
-        strokeDash=dash,
-        tooltip=[
-            alt.Tooltip("policy:N"),
-            alt.Tooltip("at:Q", title=x),
-            alt.Tooltip("hours:Q", format=".2f", title="hours"),
-            alt.Tooltip("n:Q", title="seeds"),
-        ],
-    )
-    spread = base.mark_rule(strokeWidth=1).encode(x=across, y="low:Q", y2="high:Q", color=color)
-    if not marks:
-        return themed((spread + lines).properties(width=WIDTH, height=HEIGHT))
-    circles = (
-        alt.Chart(alt.Data(values=marks))
-        .mark_point(shape="circle", filled=False, size=60, strokeWidth=1.2)
-        .encode(x=across, y=up, color=color)
-    )
-    return themed((spread + lines + circles).properties(width=WIDTH, height=HEIGHT))
+    policies = Series("policy", names, font=FONT, legend=True, symbol="stroke", room=WIDTH)
+    across = Axis("at", x, grid=False, scale={"zero": False})
+    up = Axis("hours", title, "log")
+    tips: Tips = {
+        "policy": ("policy", ""),
+        "at": (x, ",~r"),
+        "hours": ("hours", ".2f"),
+        "n": ("seeds", ",d"),
+    }
+    ends = replace(up, field="low", end="high")
+    layers = [
+        marks.mark(rows, "rule", across, ends, series=policies, style={"strokeWidth": 1}),
+        marks.lines(rows, across, up, policies, tips=tips, point={"size": 14}),
+        marks.dots(circles, across, up, policies, filled=False, size=60, strokeWidth=1.2),
+    ]
+    return on_paper(over(*layers[: 3 if circles else 2], width=WIDTH, height=HEIGHT))
 
 
 def timeline_chart(table: pa.Table) -> Any:
@@ -127,51 +106,28 @@ def timeline_chart(table: pa.Table) -> Any:
     Args:
         table: of `windtunnel.study.gavel_sweep.entity_timeline`.
     """
-    import altair as alt
-
     rows = [
         {**row, "name": f"{row['entity']} (weight {row['weight']:g})"} for row in table.to_pylist()
     ]
-    names = list(dict.fromkeys(row["name"] for row in rows))
-    chart = (
-        alt.Chart(alt.Data(values=rows))
-        .mark_bar(size=WIDTH / max(len(rows) / max(len(names), 1), 1) - 1)
-        .encode(
-            x=alt.X("hour:Q", title="Time, h", axis=alt.Axis(grid=False)),
-            y=alt.Y(
-                "throughput:Q",
-                title="Throughput, jobs at the speed of one V100 each",
-                stack=True,
-            ),
-            color=alt.Color(
-                "name:N",
-                title=None,
-                sort=names,
-                scale=alt.Scale(domain=names, range=colours(len(names) + 1)[1:]),
-                legend=alt.Legend(orient="top"),
-            ),
-            order=alt.Order("name:N"),
-            tooltip=[
-                alt.Tooltip("name:N"),
-                alt.Tooltip("hour:Q"),
-                alt.Tooltip("throughput:Q", format=".3f"),
-                alt.Tooltip("share:Q", format=".1%"),
-            ],
-        )
-        .properties(width=WIDTH, height=HEIGHT)
+    found = list(dict.fromkeys(row["name"] for row in rows))
+    paint = colours(len(found) + 1)[1:]
+    entities = Series("name", found, paint, font=FONT, legend=True, room=WIDTH)
+    tips: Tips = {
+        "name": ("entity", ""),
+        "hour": ("hour", ",~r"),
+        "throughput": ("throughput", ".3f"),
+        "share": ("share", ".1%"),
+    }
+    size = WIDTH / max(len(rows) / max(len(found), 1), 1) - 1
+    up = Axis("throughput", "Throughput, jobs at the speed of one V100 each")
+    chart = marks.bars(
+        rows,
+        up,
+        Axis("hour", "Time, h", grid=False),
+        entities,
+        upright=True,
+        stacked=True,
+        tips=tips,
+        size=size,
     )
-    return themed(chart)
-
-
-def chart_svg(chart: Any) -> str:
-    """Return a chart as an SVG file's text."""
-    import vl_convert
-
-    return str(vl_convert.vegalite_to_svg(chart.to_dict(), allowed_base_urls=[]))
-
-
-def chart_page(chart: Any, title: str) -> str:
-    """Return a chart as one HTML page that loads nothing and shows values under the pointer."""
-    from windtunnel.report.figures.writing import interactive
-
-    return interactive(chart.to_dict(), title)
+    return on_paper(over(chart, width=WIDTH, height=HEIGHT))

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.quantiles import quantiles
-from windtunnel.report.charts import themed as page_themed
-from windtunnel.report.figures.look import themed
+from windtunnel.report.chart import marks
+from windtunnel.report.chart.arrange import beside, on_page, on_paper, over
+from windtunnel.report.chart.axes import Axis
+from windtunnel.report.chart.series import Series
 from windtunnel.report.palette import MUTED, SERIES, colours
 
 if TYPE_CHECKING:
+    from windtunnel.report.chart.marks import Tips
     from windtunnel.serving import LlmOutcome
 
 Row = dict[str, Any]
@@ -49,43 +52,25 @@ def distribution_rows(outcome: LlmOutcome, name: str) -> list[Row]:
 def distribution_chart(outcome: LlmOutcome, name: str, slo: float = math.inf) -> Any:
     """Return the distribution of a latency, with its SLO; None where no request has it."""
     chart = _distribution(outcome, name, slo)
-    return None if chart is None else page_themed(chart)
+    return None if chart is None else on_page(chart)
 
 
 def _distribution(outcome: LlmOutcome, name: str, slo: float) -> Any:
-    import altair as alt
-
     rows = distribution_rows(outcome, name)
     if not rows:
         return None
     low, high = rows[0]["latency"], rows[-1]["latency"]
-    scale = alt.Scale(nice=False)
-    if low > 0 and high / low > _WIDE:
-        scale = alt.Scale(type="log", nice=False)
-    axis = alt.Axis(grid=False, labelOverlap=True, labelSeparation=8)
-    x = alt.X("latency:Q", title=LATENCIES[name], scale=scale, axis=axis)
-    line = (
-        alt.Chart(alt.Data(values=rows))
-        .mark_line(strokeWidth=1.7, color=colours(2)[1])
-        .encode(
-            x=x,
-            y=alt.Y(
-                "share:Q",
-                title=f"Requests, % (n = {_known(outcome, name):,})",
-                scale=alt.Scale(domain=[0, 100]),
-            ),
-            order="share:Q",
-            tooltip=[
-                alt.Tooltip("latency:Q", format=".4g", title="s"),
-                alt.Tooltip("share:Q", format=".1f", title="% by then"),
-            ],
-        )
+    kind = "log" if low > 0 and high / low > _WIDE else "linear"
+    apart = {"labelOverlap": True, "labelSeparation": 8}
+    x = Axis(
+        "latency", LATENCIES[name], kind, count=4, grid=False, scale={"nice": False}, more=apart
     )
-    layers = [line]
-    if low < slo < high:
-        rule = alt.Chart(alt.Data(values=[{"latency": slo}]))
-        layers.append(rule.mark_rule(color=MUTED[0], strokeDash=[3, 3]).encode(x=x))
-    return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
+    title = f"Requests, % (n = {_known(outcome, name):,})"
+    tips: Tips = {"latency": ("s", ".4g"), "share": ("% by then", ".1f")}
+    y = Axis("share", title, domain=(0, 100))
+    line = marks.lines(rows, x, y, order="share", tips=tips, color=colours(2)[1])
+    layers = [line, marks.guide(slo)] if low < slo < high else [line]
+    return over(*layers, width=WIDTH, height=HEIGHT)
 
 
 def _known(outcome: LlmOutcome, name: str) -> int:
@@ -97,58 +82,34 @@ def rate_rows(by_rate: list[Row]) -> list[Row]:
     rows = []
     for one in by_rate:
         rows.append({"rate": one["rate"], "kind": "asked for", "requests": one["rate"]})
-        rows.append(
-            {"rate": one["rate"], "kind": "goodput", "requests": one["goodput"]},
-        )
+        rows.append({"rate": one["rate"], "kind": "goodput", "requests": one["goodput"]})
     return rows
 
 
 def goodput_chart(by_rate: list[Row]) -> Any:
     """Return goodput against rate beside what is asked for; None without rates."""
-    return page_themed(_goodput(by_rate)) if by_rate else None
+    return on_page(_goodput(by_rate)) if by_rate else None
 
 
 def _goodput(by_rate: list[Row]) -> Any:
-    import altair as alt
-
-    kinds = ["goodput", "asked for"]
-    data = alt.Chart(alt.Data(values=rate_rows(by_rate)))
-    color = alt.Color(
-        "kind:N",
-        title=None,
-        scale=alt.Scale(domain=kinds, range=[SERIES[1][0], MUTED[0]]),
-        legend=alt.Legend(orient="top", symbolType="stroke"),
+    rows = rate_rows(by_rate)
+    kinds = Series(
+        "kind",
+        ["goodput", "asked for"],
+        [SERIES[1][0], MUTED[0]],
+        [[1, 0], [3, 3]],
+        symbol="stroke",
     )
-    dash = alt.StrokeDash(
-        "kind:N", scale=alt.Scale(domain=kinds, range=[[1, 0], [3, 3]]), legend=None
-    )
-    x = alt.X("rate:Q", title="Rate, requests/s", axis=alt.Axis(grid=False))
-    y = alt.Y("requests:Q", title="Requests within both SLOs, 1/s")
-    line = data.mark_line(strokeWidth=1.7).encode(x=x, y=y, color=color, strokeDash=dash)
-    dots = (
-        data.transform_filter("datum.kind == 'goodput'")
-        .mark_point(filled=True, size=22, opacity=1)
-        .encode(
-            x=x,
-            y=y,
-            color=color,
-            tooltip=[
-                alt.Tooltip("rate:Q", format=".4g", title="requests/s"),
-                alt.Tooltip("requests:Q", format=".4g", title="goodput, 1/s"),
-            ],
-        )
-    )
-    return alt.layer(line, dots).properties(width=WIDTH, height=HEIGHT)
+    x = Axis("rate", "Rate, requests/s", grid=False)
+    y = Axis("requests", "Requests within both SLOs, 1/s")
+    tips: Tips = {"rate": ("requests/s", ".4g"), "requests": ("goodput, 1/s", ".4g")}
+    good = "datum.kind == 'goodput'"
+    dots = marks.dots(rows, x, y, kinds, size=22, tips=tips, where=good)
+    return over(marks.lines(rows, x, y, kinds), dots, width=WIDTH, height=HEIGHT)
 
 
-def llm_svg(outcome: LlmOutcome, by_rate: list[Row], slo: dict[str, float]) -> str:
-    """Return all charts as an SVG file's text."""
-    import altair as alt
-    import vl_convert
-
+def llm_chart(outcome: LlmOutcome, by_rate: list[Row], slo: dict[str, float]) -> Any:
+    """Return all charts as one, for paper."""
     panels = [_distribution(outcome, name, slo.get(name, math.inf)) for name in LATENCIES]
     panels += [_goodput(by_rate)] if by_rate else []
-    drawn = [one for one in panels if one is not None]
-    rows = [alt.hconcat(*drawn[at : at + 2], spacing=28) for at in range(0, len(drawn), 2)]
-    spec = themed(alt.vconcat(*rows, spacing=28)).to_dict()
-    return str(vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]))
+    return on_paper(beside([one for one in panels if one is not None], 2))

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.report.charts import PERCENT, WIDTH, themed
+from windtunnel.report.chart import marks
+from windtunnel.report.chart.arrange import WIDTH, on_page, over
+from windtunnel.report.chart.axes import PERCENT, Axis, names, span
+from windtunnel.report.chart.series import Series
 from windtunnel.report.curves import Row, time_unit
 from windtunnel.report.format import count, plural
 from windtunnel.report.names import clean, labels
-from windtunnel.report.palette import GRID, SERIES, dark_pairs
+from windtunnel.report.palette import SERIES, dark_pairs
 from windtunnel.report.stays import stay_times
 from windtunnel.report.templating import render
 from windtunnel.report.threads import slices, thread_name
@@ -24,6 +27,7 @@ from windtunnel.sim.metrics import horizon, size_classes
 from windtunnel.sim.observe.holdings import has_nodes
 
 if TYPE_CHECKING:
+    from windtunnel.report.chart.marks import Tips
     from windtunnel.sim.outcome import Outcome
 
 #: A run with more bars, or on more threads, is drawn as a heat map.
@@ -139,12 +143,7 @@ def heat_rows(outcome: Outcome, first: float, last: float) -> list[Row]:
 
 
 def held_shares(
-    outcome: Outcome,
-    first: float,
-    last: float,
-    *,
-    bins: int = TIME_BINS,
-    groups: int = NODE_GROUPS,
+    outcome: Outcome, first: float, last: float, *, bins: int = TIME_BINS, groups: int = NODE_GROUPS
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return what share of their GPUs nodes had in use, exact means over equal spans of time.
 
@@ -224,11 +223,7 @@ def live(chart: Any, name: str) -> Any:
     """
     from markupsafe import Markup
 
-    zoom = {
-        "name": "zoom",
-        "select": {"type": "interval", "encodings": ["x"]},
-        "bind": "scales",
-    }
+    zoom = {"name": "zoom", "select": {"type": "interval", "encodings": ["x"]}, "bind": "scales"}
     spec = chart.to_dict(validate=False)  # thousands of cells; the tests draw it checked
     fit = {"type": "fit-x", "contains": "padding"}
     spec |= {"width": "container", "autosize": fit, "params": [zoom]}
@@ -276,53 +271,51 @@ def _thread_name(outcome: Outcome, process: int, column: int, lane: int) -> str:
     return f"{where}, {thread_name(column, lane)}"
 
 
-def _gantt(outcome: Outcome, rows: list[Row], first: float, last: float) -> Occupancy:
-    import altair as alt
-
+def _span_of(first: float, last: float, *, grid: bool) -> tuple[Axis, Tips, float]:
+    """Return the axis of time, what its ends say under the pointer, and its unit in s."""
     unit, length = time_unit(last - first)
+    title = f"Time since the first submission, {unit}"
+    x = span("from", title, domain=(0, (last - first) / length), end="until", grid=grid)
+    ends = {field: (f"{field}, {unit}", ",.4~g") for field in ("from", "until")}
+    return x, ends, length
+
+
+def _in_unit(rows: list[Row], length: float) -> list[Row]:
+    return [{**row, "from": row["from"] / length, "until": row["until"] / length} for row in rows]
+
+
+def _gantt(outcome: Outcome, rows: list[Row], first: float, last: float) -> Occupancy:
+    x, ends, length = _span_of(first, last, grid=True)
     threads = list(dict.fromkeys(row["thread"] for row in rows))
     present = {row["group"] for row in rows}
     of, order, _ = _groups(outcome)
     kinds = [kind for kind in order if kind in present]
-    data = [{**row, "from": row["from"] / length, "until": row["until"] / length} for row in rows]
     colours = [pair[0] for pair in SERIES[1 : 1 + _COLOURS]]
-    scale = alt.Scale(domain=kinds, range=[colours[i % _COLOURS] for i in range(len(kinds))])
-    chart = (
-        alt.Chart(alt.Data(values=data))
-        .mark_bar(height={"band": 0.86}, cornerRadius=1, clip=True)
-        .encode(
-            x=alt.X(
-                "from:Q",
-                title=f"Time since the first submission, {unit}",
-                scale=alt.Scale(domain=[0, (last - first) / length], nice=False),
-                axis=alt.Axis(grid=True, tickCount=7, labelFlush=False),
-            ),
-            x2="until:Q",
-            y=alt.Y("thread:N", sort=threads, title=None, axis=alt.Axis(labelLimit=150)),
-            color=alt.Color(
-                "group:N",
-                title=of,
-                sort=kinds,
-                scale=scale,
-                legend=alt.Legend(orient="top", columns=3, labelLimit=100),
-            ),
-            tooltip=[
-                alt.Tooltip("job:N", title="job"),
-                alt.Tooltip("group:N", title=of),
-                alt.Tooltip("gpus:Q", title="GPUs"),
-                alt.Tooltip("thread:N", title="where"),
-                alt.Tooltip("from:Q", title=f"from, {unit}", format=",.4~g"),
-                alt.Tooltip("until:Q", title=f"until, {unit}", format=",.4~g"),
-            ],
-        )
-        .properties(width=WIDTH, height=len(threads) * (14 if len(threads) > 24 else 18))  # noqa: PLR2004
+    paint = [colours[i % _COLOURS] for i in range(len(kinds))]
+    groups = Series("group", kinds, paint, title=of, legend=True)
+    tips: Tips = {
+        "job": ("job", ""),
+        "group": (of, ""),
+        "gpus": ("GPUs", ",~r"),
+        "thread": ("where", ""),
+    }
+    chart = marks.gantt(
+        _in_unit(rows, length),
+        x,
+        names("thread", threads),
+        groups,
+        tips=tips | ends,
+        height={"band": 0.86},
+        cornerRadius=1,
+        clip=True,
     )
+    height = len(threads) * (14 if len(threads) > 24 else 18)  # noqa: PLR2004
     jobs = len({row["job"] for row in rows})
     caption = (
         f"One bar a stay and GPU: n = {count(len(rows))} bars of {plural(jobs, 'job')} on "
-        f"{plural(len(threads), 'thread')}; time in {unit}."
+        f"{plural(len(threads), 'thread')}; time in {time_unit(last - first)[0]}."
     )
-    return Occupancy(themed(chart), "Who ran where", caption)
+    return Occupancy(on_page(over(chart, width=WIDTH, height=height)), "Who ran where", caption)
 
 
 def _round_numbers(end: int) -> list[int]:
@@ -335,63 +328,41 @@ def _round_numbers(end: int) -> list[int]:
 
 
 def _heat_map(outcome: Outcome, first: float, last: float) -> Occupancy:
-    import altair as alt
-
-    unit, length = time_unit(last - first)
-    rows = [
-        {**row, "from": row["from"] / length, "until": row["until"] / length}
-        for row in heat_rows(outcome, first, last)
-    ]
+    x, ends, length = _span_of(first, last, grid=False)
     nodes = outcome.cluster.num_nodes
-    chart = (
-        alt.Chart(alt.Data(values=rows))
-        .mark_rect(color=SERIES[1][0], clip=True)
-        .encode(
-            x=alt.X(
-                "from:Q",
-                title=f"Time since the first submission, {unit}",
-                scale=alt.Scale(domain=[0, (last - first) / length], nice=False),
-                axis=alt.Axis(grid=False, tickCount=7, labelFlush=False),
-            ),
-            x2="until:Q",
-            y=alt.Y(
-                "node:Q",
-                title="Node",
-                scale=alt.Scale(domain=[nodes, 0], nice=False, zero=False),
-                axis=alt.Axis(grid=False, format=",d", values=_round_numbers(nodes)),
-            ),
-            y2="node_end:Q",
-            opacity=alt.Opacity(
-                "share:Q",
-                title="GPUs in use",
-                scale=alt.Scale(domain=[0, 1], range=[0, 1]),
-                legend=alt.Legend(
-                    orient="top",
-                    direction="horizontal",
-                    values=[0.25, 0.5, 0.75, 1],
-                    labelExpr=PERCENT,
-                    symbolType="square",
-                    symbolFillColor=SERIES[1][0],
-                    symbolStrokeWidth=0,
-                ),
-            ),
-            tooltip=[
-                alt.Tooltip("node:Q", title="from node", format=",d"),
-                alt.Tooltip("node_end:Q", title="to before node", format=",d"),
-                alt.Tooltip("share:Q", title="GPUs in use", format=".0%"),
-                alt.Tooltip("from:Q", title=f"from, {unit}", format=",.4~g"),
-                alt.Tooltip("until:Q", title=f"until, {unit}", format=",.4~g"),
-            ],
-        )
-        .properties(width=WIDTH, height=240)
+    y = Axis(
+        "node", "Node", domain=(nodes, 0), ticks=_round_numbers(nodes), end="node_end", grid=False
+    )
+    tips: Tips = {
+        "node": ("from node", ",d"),
+        "node_end": ("to before node", ",d"),
+        "share": ("GPUs in use", ".0%"),
+    }
+    legend = {
+        "values": [0.25, 0.5, 0.75, 1],
+        "labelExpr": PERCENT,
+        "symbolType": "square",
+        "symbolFillColor": SERIES[1][0],
+        "symbolStrokeWidth": 0,
+    }
+    chart = marks.heat(
+        _in_unit(heat_rows(outcome, first, last), length),
+        x,
+        y,
+        "share",
+        channel="opacity",
+        scale={"domain": [0, 1], "range": [0, 1]},
+        title="GPUs in use",
+        legend=legend,
+        tips=tips | ends,
+        color=SERIES[1][0],
     )
     together = -(-nodes // NODE_GROUPS)
     each = "each node" if together == 1 else f"up to {together} nodes that follow each other"
     caption = (
         f"Share of GPUs held by jobs: exact means of {each} over {TIME_BINS} equal spans of time, "
         f"in steps of 5 %; blank is idle; n = {count(len(outcome.flight.segment_job))} stays on "
-        f"{plural(nodes, 'node')}; time in {unit}."
+        f"{plural(nodes, 'node')}; time in {time_unit(last - first)[0]}."
     )
-    return Occupancy(
-        themed(chart).configure_view(stroke=GRID[0]), "How full the nodes are", caption
-    )
+    drawn = on_page(over(chart, width=WIDTH, height=240))
+    return Occupancy(drawn, "How full the nodes are", caption)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.report.figures.look import themed
-from windtunnel.report.palette import MUTED, colours, dashes
+from windtunnel.report.chart import marks
+from windtunnel.report.chart.arrange import beside, on_paper, over
+from windtunnel.report.chart.axes import Axis
+from windtunnel.report.chart.series import FONT, Series
+from windtunnel.report.palette import MUTED
 
 if TYPE_CHECKING:
+    from windtunnel.report.chart.marks import Tips
     from windtunnel.study.pack import PackResult
 
 #: Width and height of a panel's plotting area, px.
@@ -54,96 +59,34 @@ def pack_chart(result: PackResult) -> Any:
     everything that arrives found a place. Where more than the cluster arrives, allocation is drawn
     from 70 % on, where the curves part.
     """
-    import altair as alt
-
     names = list(dict.fromkeys(result.table["placement"].to_pylist()))
     num_seeds = len(set(result.table["seed"].to_pylist()))
-    told = f" (n = {num_seeds} seed{'s' * (num_seeds > 1)})"
-    panels = [_panel(result, names, measure, title + told, late) for measure, title, late in PANELS]
-    return themed(alt.hconcat(*panels, spacing=28).resolve_scale(color="shared"))
+    n = f" (n = {num_seeds} seed{'s' * (num_seeds > 1)})"
+    placements = Series("placement", names, font=FONT, legend=True, room=2 * WIDTH, symbol="stroke")
+    panels = [
+        _panel(curves(result, measure), placements, title + n, from_there=late)
+        for measure, title, late in PANELS
+    ]
+    return on_paper(beside(panels, own=("x", "y")))
 
 
-def _panel(result: PackResult, names: list[str], measure: str, title: str, late: bool) -> Any:  # noqa: FBT001 - a row of `PANELS`
-    import altair as alt
-
-    rows = curves(result, measure)
+def _panel(rows: list[dict[str, Any]], placements: Series, title: str, *, from_there: bool) -> Any:
     end = max((row["arrived"] for row in rows), default=100)
-    start = _PARTING if late and end > 100 else 0  # noqa: PLR2004 - percent
+    start = _PARTING if from_there and end > 100 else 0  # noqa: PLR2004 - percent
     rows = [row for row in rows if row["arrived"] >= start]
     low = min((row["low"] for row in rows), default=0.0) if start else 0.0
-    x = alt.X(
-        "arrived:Q",
-        title=_X,
-        scale=alt.Scale(domain=[start, end], nice=False),
-        axis=alt.Axis(grid=False, tickCount=7),
-    )
-    y_scale = alt.Scale(domain=[max(0.0, low), 100], nice=bool(start))
-    y = alt.Y("mean:Q", title=title, scale=y_scale, axis=alt.Axis(tickCount=6))
-    legend = alt.Legend(
-        orient="top",
-        direction="horizontal",
-        columns=6,
-        labelLimit=200,
-        symbolType="stroke",
-        symbolOpacity=1,
-        symbolStrokeWidth=2,
-    )
-    color = alt.Color(
-        "placement:N",
-        title=None,
-        sort=names,
-        scale=alt.Scale(domain=names, range=colours(len(names))),
-        legend=legend,
-    )
-    dash = alt.StrokeDash(
-        "placement:N",
-        title=None,
-        sort=names,
-        scale=alt.Scale(domain=names, range=dashes(len(names))),
-        legend=legend,  # the same, so that both are one
-    )
-    source = alt.Chart(alt.Data(values=rows))
+    x = Axis("arrived", _X, domain=(start, end), count=7, grid=False)
+    y = Axis("mean", title, domain=(max(0.0, low), 100), count=6, scale={"nice": bool(start)})
+    tips: Tips = {
+        "placement": ("placement", ""),
+        "arrived": ("arrived, %", ",~r"),
+        "mean": ("mean, %", ".2f"),
+    }
     layers = [
-        source.mark_area(opacity=0.18, clip=True).encode(
-            x=x, y=alt.Y("low:Q", title=title, scale=y_scale), y2="high:Q", color=color
-        ),
-        source.mark_line(strokeWidth=1.7, clip=True).encode(
-            x=x, y=y, color=color, strokeDash=dash, order="arrived:Q", tooltip=_tooltip()
-        ),
+        marks.area(rows, x, replace(y, field="low", end="high"), placements),
+        marks.lines(rows, x, y, placements, tips=tips),
     ]
-    if late:
-        limit = [{"arrived": at, "mean": float(min(at, 100))} for at in (start, 100, end)]
-        ideal = alt.Chart(alt.Data(values=limit)).mark_line(
-            strokeWidth=1, strokeDash=[2, 3], color=MUTED[0], clip=True
-        )
-        layers.insert(0, ideal.encode(x=x, y=y))
-    return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
-
-
-def _tooltip() -> list[Any]:
-    import altair as alt
-
-    return [
-        alt.Tooltip("placement:N"),
-        alt.Tooltip("arrived:Q", title="arrived, %"),
-        alt.Tooltip("mean:Q", format=".2f", title="mean, %"),
-    ]
-
-
-def pack_svg(result: PackResult) -> str:
-    """Return the chart as an SVG file's text."""
-    import vl_convert
-
-    return str(vl_convert.vegalite_to_svg(pack_chart(result).to_dict(), allowed_base_urls=[]))
-
-
-def pack_page(result: PackResult, title: str) -> str:
-    """Return the chart as one HTML page that loads nothing and shows values under the pointer.
-
-    Args:
-        result: the experiment.
-        title: of the page.
-    """
-    from windtunnel.report.figures.writing import interactive
-
-    return interactive(pack_chart(result).to_dict(), title)
+    if from_there:
+        ideal = [{"arrived": at, "mean": float(min(at, 100))} for at in (start, 100, end)]
+        layers.insert(0, marks.lines(ideal, x, y, strokeWidth=1, strokeDash=[2, 3], color=MUTED[0]))
+    return over(*layers, width=WIDTH, height=HEIGHT)

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.quantiles import quantiles
-from windtunnel.report.charts import themed as page_themed
-from windtunnel.report.figures.look import themed
-from windtunnel.report.palette import colours, dashes
+from windtunnel.report.chart import marks
+from windtunnel.report.chart.arrange import beside, on_page, on_paper, over
+from windtunnel.report.chart.axes import Axis
+from windtunnel.report.chart.series import Series
+from windtunnel.report.palette import colours
 
 if TYPE_CHECKING:
+    from windtunnel.report.chart.marks import Tips
     from windtunnel.serving import ServingOutcome
 
 #: Width and height of a panel's plotting area, px.
@@ -69,84 +72,37 @@ def queue_rows(outcome: ServingOutcome) -> list[dict[str, Any]]:
 
 def serving_chart(outcome: ServingOutcome) -> Any:
     """Return the chart: latency by kind of model, and the number in the system over time."""
-    import altair as alt
-
-    return themed(alt.hconcat(_latency(outcome), _queue(outcome), spacing=28))
+    size = {"width": WIDTH, "height": HEIGHT}
+    return on_paper(beside([over(_latency(outcome), **size), over(_queue(outcome), **size)]))
 
 
 def latency_chart(outcome: ServingOutcome) -> Any:
     """Return latency by kind of model, for a page."""
-    return page_themed(_latency(outcome).properties(width=PAGE_WIDTH, height=PAGE_HEIGHT))
+    return on_page(over(_latency(outcome), width=PAGE_WIDTH, height=PAGE_HEIGHT))
 
 
 def queue_chart(outcome: ServingOutcome) -> Any:
     """Return the number in the system over time, for a page."""
-    return page_themed(_queue(outcome).properties(width=PAGE_WIDTH, height=PAGE_HEIGHT))
+    return on_page(over(_queue(outcome), width=PAGE_WIDTH, height=PAGE_HEIGHT))
 
 
 def _latency(outcome: ServingOutcome) -> Any:
-    import altair as alt
-
     rows = latency_rows(outcome)
     names = list(dict.fromkeys(row["model"] for row in rows))
-    color = alt.Color(
-        "model:N",
-        title=None,
-        sort=names,
-        scale=alt.Scale(domain=names, range=colours(len(names))),
-        legend=alt.Legend(orient="top", columns=3, labelLimit=260, symbolType="stroke"),
-    )
-    dash = alt.StrokeDash(
-        "model:N",
-        sort=names,
-        scale=alt.Scale(domain=names, range=dashes(len(names))),
-        legend=None,
-    )
-    return (
-        alt.Chart(alt.Data(values=rows))
-        .mark_line(strokeWidth=1.7, interpolate="monotone")
-        .encode(
-            x=alt.X("latency:Q", title="Latency, s", axis=alt.Axis(grid=False)),
-            y=alt.Y(
-                "share:Q",
-                title="Requests answered, % (the rest was refused)",
-                scale=alt.Scale(domain=[0, 100]),
-            ),
-            color=color,
-            strokeDash=dash,
-            order="share:Q",
-            tooltip=[
-                alt.Tooltip("model:N"),
-                alt.Tooltip("latency:Q", format=".4g", title="latency, s"),
-                alt.Tooltip("share:Q", format=".1f", title="answered, %"),
-            ],
-        )
-        .properties(width=WIDTH, height=HEIGHT)
-    )
+    models = Series("model", names, legend=True, room=PAGE_WIDTH, symbol="stroke")
+    y = Axis("share", "Requests answered, % (the rest was refused)", domain=(0, 100))
+    tips: Tips = {
+        "model": ("model", ""),
+        "latency": ("latency, s", ".4g"),
+        "share": ("answered, %", ".1f"),
+    }
+    x = Axis("latency", "Latency, s", grid=False)
+    return marks.lines(rows, x, y, models, order="share", tips=tips, interpolate="monotone")
 
 
 def _queue(outcome: ServingOutcome) -> Any:
-    import altair as alt
-
-    return (
-        alt.Chart(alt.Data(values=queue_rows(outcome)))
-        .mark_line(strokeWidth=1.2, interpolate="step-after", color=colours(1)[0])
-        .encode(
-            x=alt.X(
-                "time:Q", title="Time, s", axis=alt.Axis(grid=False), scale=alt.Scale(nice=False)
-            ),
-            y=alt.Y("requests:Q", title=f"Requests in the system, most in 1/{_POINTS} of the time"),
-            tooltip=[
-                alt.Tooltip("time:Q", format=".4g", title="time, s"),
-                alt.Tooltip("requests:Q", title="in the system"),
-            ],
-        )
-        .properties(width=WIDTH, height=HEIGHT)
-    )
-
-
-def serving_svg(outcome: ServingOutcome) -> str:
-    """Return the chart as an SVG file's text."""
-    import vl_convert
-
-    return str(vl_convert.vegalite_to_svg(serving_chart(outcome).to_dict(), allowed_base_urls=[]))
+    x = Axis("time", "Time, s", grid=False, scale={"nice": False})
+    y = Axis("requests", f"Requests in the system, most in 1/{_POINTS} of the time")
+    tips: Tips = {"time": ("time, s", ".4g"), "requests": ("in the system", ",d")}
+    rows, black = queue_rows(outcome), colours(1)[0]
+    return marks.steps(rows, x, y, tips=tips, strokeWidth=1.2, color=black)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.report.charts import themed as page_themed
-from windtunnel.report.figures.look import themed
+from windtunnel.report.chart import marks
+from windtunnel.report.chart.arrange import beside, on_page, on_paper, over
+from windtunnel.report.chart.axes import Axis
+from windtunnel.report.chart.series import Series
 from windtunnel.report.names import clean
-from windtunnel.report.palette import colours, dashes
 
 if TYPE_CHECKING:
+    from windtunnel.report.chart.marks import Tips
     from windtunnel.serving import Sweep
 
 #: Width and height of a plotting area, px.
@@ -66,69 +68,41 @@ def point_rows(found: Sweep, axis: str, measure: str) -> list[dict[str, Any]]:
 def panel(found: Sweep, axis: str, measure: str) -> Any:
     """Return one measure against one axis, a line a candidate; None where there is no figure."""
     chart = _panel(found, axis, measure)
-    return None if chart is None else page_themed(chart)
+    return None if chart is None else on_page(chart)
 
 
 def _panel(found: Sweep, axis: str, measure: str) -> Any:
-    import altair as alt
-
     rows = point_rows(found, axis, measure)
     if not rows:
         return None
     names = list(dict.fromkeys(clean(row["candidate"], 40) for row in found.rows))
+    candidates = Series("candidate", names, legend=True, symbol="stroke")
     title, form = MEASURES[measure]
-    share = measure == "slo_attainment"
-    color = alt.Color(
-        "candidate:N",
-        title=None,
-        sort=names,
-        scale=alt.Scale(domain=names, range=colours(len(names))),
-        legend=alt.Legend(orient="top", columns=3, labelLimit=200, symbolType="stroke"),
-    )
-    dash = alt.StrokeDash(
-        "candidate:N",
-        sort=names,
-        scale=alt.Scale(domain=names, range=dashes(len(names))),
-        legend=None,
-    )
     values = [row["value"] for row in rows]
-    x = alt.X(
-        "value:Q",
-        title=TITLES[axis],
-        scale=alt.Scale(domain=[min(values), max(values)], nice=False)
-        if min(values) < max(values)
-        else alt.Scale(),
-        axis=alt.Axis(grid=False, tickMinStep=1 if axis == "gpus" else 0),
+    domain = (min(values), max(values))
+    x = Axis(
+        "value",
+        TITLES[axis],
+        domain=domain if domain[0] < domain[1] else None,
+        grid=False,
+        more={"tickMinStep": 1 if axis == "gpus" else 0},
     )
-    y = alt.Y(
-        "figure:Q",
-        title=title,
-        scale=alt.Scale(domain=[0, 100]) if share else alt.Scale(zero=True),
-    )
-    data = alt.Chart(alt.Data(values=rows))
-    tooltip = [
-        alt.Tooltip("candidate:N"),
-        alt.Tooltip("value:Q", title=axis.replace("_", " "), format=".4g"),
-        alt.Tooltip("figure:Q", title=title, format=form),
-        alt.Tooltip("groups:N"),
+    y = Axis("figure", title, domain=(0, 100) if measure == "slo_attainment" else None)
+    tips: Tips = {
+        "candidate": ("candidate", ""),
+        "value": (axis.replace("_", " "), ".4g"),
+        "figure": (title, form),
+        "groups": ("groups", ""),
+    }
+    dots = marks.dots(rows, x, y, candidates, size=22, tips=tips)
+    return over(marks.lines(rows, x, y, candidates), dots, width=WIDTH, height=HEIGHT)
+
+
+def sweep_chart(found: Sweep) -> Any:
+    """Return every panel, an axis a row, for paper."""
+    panels = [
+        _panel(found, axis, measure)
+        for axis in axes_of(found)
+        for measure in measures_of(found, axis)
     ]
-    line = data.mark_line(strokeWidth=1.7).encode(
-        x=x, y=y, color=color, strokeDash=dash, order="value:Q"
-    )
-    dots = data.mark_point(filled=True, size=22, opacity=1).encode(
-        x=x, y=y, color=color, tooltip=tooltip
-    )
-    return alt.layer(line, dots).properties(width=WIDTH, height=HEIGHT)
-
-
-def sweep_svg(found: Sweep) -> str:
-    """Return every panel, an axis a row, as an SVG file's text."""
-    import altair as alt
-    import vl_convert
-
-    rows = []
-    for axis in axes_of(found):
-        panels = [_panel(found, axis, measure) for measure in measures_of(found, axis)]
-        rows.append(alt.hconcat(*[one for one in panels if one is not None], spacing=28))
-    chart = themed(alt.vconcat(*rows, spacing=28))
-    return str(vl_convert.vegalite_to_svg(chart.to_dict(), allowed_base_urls=[]))
+    return on_paper(beside([one for one in panels if one is not None], 2))

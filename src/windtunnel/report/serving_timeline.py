@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from windtunnel.report.charts import themed
+from windtunnel.report.chart import marks
+from windtunnel.report.chart.arrange import on_page, over
+from windtunnel.report.chart.axes import Axis
+from windtunnel.report.chart.series import Series
 from windtunnel.report.palette import GRID, INK, MUTED, SERIES
 from windtunnel.serving import Placement, Schedule
 
 if TYPE_CHECKING:
+    from windtunnel.report.chart.marks import Tips
     from windtunnel.serving import ServingOutcome
 
 #: Width and most height of the plotting area, px.
@@ -141,11 +145,7 @@ def _cells(
         if (
             same
             and last is not None
-            and (last["kind"], last["level"])
-            == (
-                kinds[kind[at]],
-                int(level[at]),
-            )
+            and (last["kind"], last["level"]) == (kinds[kind[at]], int(level[at]))
         ):
             cells = last["cells"] + 1
             last["in_service"] += (float(total[at]) - last["in_service"]) / cells
@@ -170,61 +170,58 @@ def _cells(
 
 def timeline_chart(outcome: ServingOutcome, placed: Placement | Schedule) -> Any:
     """Return GPUs down, time across: each group coloured by what it serves; None if nothing."""
-    import altair as alt
-
     rows = cell_rows(outcome, placed)
     if not rows:
         return None
-    gpus = max(band.last for band in bands(outcome, placed))
-    kinds = [kind for kind in kinds_of(outcome) if any(row["kind"] == kind for row in rows)]
+    frames = [
+        {"first": b.first, "last": b.last, "start": b.start, "stop": b.stop}
+        for b in bands(outcome, placed)
+    ]
+    gpus = max(frame["last"] for frame in frames)
     every = kinds_of(outcome)
-    colours = [_colour(every.index(kind), kind) for kind in kinds]
-    x = alt.X("start:Q", title="Time, s", scale=alt.Scale(nice=False), axis=alt.Axis(grid=False))
-    y = alt.Y(
-        "first:Q",
-        title="GPU",
-        scale=alt.Scale(domain=[0, gpus], reverse=True, nice=False),
-        axis=alt.Axis(grid=False, tickMinStep=1),
+    kinds = [kind for kind in every if any(row["kind"] == kind for row in rows)]
+    paint = [_colour(every.index(kind), kind) for kind in kinds]
+    served = Series("kind", kinds, paint, legend=True, room=WIDTH, symbol="square")
+    x = Axis("start", "Time, s", end="stop", count=15, grid=False, scale={"nice": False})
+    y = Axis(
+        "first",
+        "GPU",
+        domain=(0, gpus),
+        end="last",
+        count=9,
+        grid=False,
+        scale={"reverse": True},
+        more={"tickMinStep": 1},
     )
-    span: dict[str, Any] = {"x": x, "x2": "stop:Q", "y": y, "y2": "last:Q"}
-    cells = (
-        alt.Chart(alt.Data(values=rows))
-        .mark_rect(strokeWidth=0)
-        .encode(
-            **span,
-            color=alt.Color(
-                "kind:N",
-                title=None,
-                sort=kinds,
-                scale=alt.Scale(domain=kinds, range=colours),
-                legend=alt.Legend(orient="top", columns=4, labelLimit=220, symbolType="square"),
-            ),
-            opacity=alt.Opacity(
-                "level:Q",
-                scale=alt.Scale(domain=[1, _LEVELS], range=[1 / _LEVELS, 1]),
-                legend=None,
-            ),
-            tooltip=[
-                alt.Tooltip("kind:N"),
-                alt.Tooltip("group:N"),
-                alt.Tooltip("in_service:Q", title="in service a stage", format=".2f"),
-            ],
-        )
-    )
-    layers = [cells, *_loading(outcome, span), _frames(outcome, placed, span)]
+    tips: Tips = {
+        "kind": ("serves", ""),
+        "group": ("group", ""),
+        "in_service": ("in service a stage", ".2f"),
+    }
+    many = len(frames) > 400  # noqa: PLR2004 - frames would hide what they frame
+    outline: dict[str, Any] = {
+        "filled": False,
+        "stroke": GRID[0] if many else MUTED[0],
+        "strokeWidth": 0.6,
+    }
+    layers = [
+        marks.gantt(
+            rows, x, y, served, tips=tips, strokeWidth=0, channels=marks.depth("level", _LEVELS)
+        ),
+        *([marks.gantt(loads, x, y, color=INK[0])] if (loads := _loads(outcome)) else []),
+        marks.gantt(frames, x, y, **outline),
+    ]
     height = min(MOST_HEIGHT, max(120, 26 * gpus))
-    return themed(alt.layer(*layers).properties(width=WIDTH, height=height))
+    return on_page(over(*layers, width=WIDTH, height=height))
 
 
 def _colour(place: int, kind: str) -> str:
     return SERIES[-1][0] if kind == _OTHERS else SERIES[1 + place % (len(SERIES) - 2)][0]
 
 
-def _loading(outcome: ServingOutcome, span: dict[str, Any]) -> list[Any]:
-    """Return the stretches in which groups load weights, dark."""
-    import altair as alt
-
-    loads = [
+def _loads(outcome: ServingOutcome) -> list[dict[str, Any]]:
+    """Return the stretches in which groups load weights, drawn dark."""
+    return [
         {
             "first": load["first_gpu"],
             "last": load["first_gpu"] + load["gpus"],
@@ -233,22 +230,3 @@ def _loading(outcome: ServingOutcome, span: dict[str, Any]) -> list[Any]:
         }
         for load in outcome.settings.get("loading", [])
     ]
-    if not loads:
-        return []
-    return [alt.Chart(alt.Data(values=loads)).mark_rect(color=INK[0]).encode(**span)]
-
-
-def _frames(outcome: ServingOutcome, placed: Placement | Schedule, span: dict[str, Any]) -> Any:
-    """Return the outlines of the groups, stretch by stretch."""
-    import altair as alt
-
-    rows = [
-        {"first": b.first, "last": b.last, "start": b.start, "stop": b.stop}
-        for b in bands(outcome, placed)
-    ]
-    many = len(rows) > 400  # noqa: PLR2004 - frames would hide what they frame
-    return (
-        alt.Chart(alt.Data(values=rows))
-        .mark_rect(filled=False, stroke=GRID[0] if many else MUTED[0], strokeWidth=0.6)
-        .encode(**span)
-    )

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.report.charts import WIDTH, legend_above, themed
+from windtunnel.report.chart import marks
+from windtunnel.report.chart.arrange import WIDTH, on_page, over
+from windtunnel.report.chart.axes import Axis, names
+from windtunnel.report.chart.series import Series
 from windtunnel.report.names import clean, labels
-from windtunnel.report.palette import MUTED, colours
+from windtunnel.report.palette import colours
 from windtunnel.report.study_rows import WORDS, condition_text
 from windtunnel.study.grid.paired import BETTER, FEW, UNCLEAR, WORSE
 
@@ -35,7 +38,7 @@ def forest_rows(found: Paired, metric: str) -> list[dict[str, Any]]:
     an interval), ``verdict`` (in words), ``together`` (all conditions), ``n`` (draws).
     """
     contrasts = [c for c in found.contrasts if c.metric == metric]
-    names = labels(_name(found, contrast) for contrast in contrasts)
+    called = labels(_name(found, contrast) for contrast in contrasts)
     return [
         {
             "place": place,
@@ -49,7 +52,7 @@ def forest_rows(found: Paired, metric: str) -> list[dict[str, Any]]:
             "together": contrast.condition is None,
             "n": contrast.change.num_draws,
         }
-        for place, (name, contrast) in enumerate(zip(names, contrasts, strict=True))
+        for place, (name, contrast) in enumerate(zip(called, contrasts, strict=True))
         if contrast.verdict in (BETTER, WORSE, UNCLEAR, FEW)
     ]
 
@@ -81,59 +84,23 @@ def forest_chart(found: Paired, metric: str) -> Any:
 
     All conditions together are a diamond. None where there is nothing to draw.
     """
-    import altair as alt
-
     rows = forest_rows(found, metric)
     if not rows:
         return None
     ends = [row[key] for row in rows for key in ("ratio", "low", "high") if row[key] is not None]
     low, high = min(0.85, *ends), max(1.2, *ends)
-    ticks = _ticks(low, high)
-    x = alt.X(
-        "ratio:Q",
-        title=f"Change against {clean(found.baseline, 28)} (log scale)",
-        scale=alt.Scale(type="log", domain=[low * 0.96, high * 1.04], nice=False),
-        axis=alt.Axis(values=ticks, labelExpr=_CHANGE, labelFlush=False, grid=True),
-    )
-    y = alt.Y(
-        "name:N",
-        sort=[row["name"] for row in rows],
-        title=None,
-        axis=alt.Axis(ticks=False, domain=False, labelLimit=_NAMES, minExtent=_NAMES, grid=False),
-    )
-    shown = [WORDS[v] for v in (BETTER, WORSE, UNCLEAR, FEW)]
-    domain = [word for word in shown if word in {row["verdict"] for row in rows}]
+    against = f"Change against {clean(found.baseline, 28)} (log scale)"
+    x = Axis("ratio", against, "log", (low * 0.96, high * 1.04), _ticks(low, high), _CHANGE)
+    y = names("name", [row["name"] for row in rows], room=_NAMES)
     _, blue, vermillion = colours(3)
-    known = dict(zip(shown, (blue, vermillion, colours(8)[7], colours(8)[7]), strict=True))
-    color = alt.Color(
-        "verdict:N",
-        title=None,
-        sort=domain,
-        scale=alt.Scale(domain=domain, range=[known[word] for word in domain]),
-        legend=legend_above(domain),
+    grey = colours(8)[7]
+    painted = {BETTER: blue, WORSE: vermillion, UNCLEAR: grey, FEW: grey}
+    present = {row["verdict"] for row in rows}
+    known = {WORDS[v]: paint for v, paint in painted.items() if WORDS[v] in present}
+    verdicts = Series("verdict", list(known), list(known.values()), legend=True)
+    together = marks.two("together", shape=("circle", "diamond"), size=(50, 110))
+    layers = marks.forest(
+        rows, x, y, verdicts, low="low", high="high", guides=[1.0], marks=together
     )
-    source = alt.Chart(alt.Data(values=rows))
-    rule = (
-        alt.Chart(alt.Data(values=[{"ratio": 1.0}]))
-        .mark_rule(color=MUTED[0], strokeDash=[2, 3])
-        .encode(x="ratio:Q")
-    )
-    spans = (
-        source.transform_filter("datum.low != null")
-        .mark_rule(strokeWidth=2)
-        .encode(x=alt.X("low:Q"), x2="high:Q", y=y, color=color)
-    )
-    shape = alt.Shape(
-        "together:N",
-        scale=alt.Scale(domain=[False, True], range=["circle", "diamond"]),
-        legend=None,
-    )
-    size = alt.Size(
-        "together:N", scale=alt.Scale(domain=[False, True], range=[50, 110]), legend=None
-    )
-    dots = source.mark_point(filled=True, opacity=1).encode(
-        x=x, y=y, color=color, shape=shape, size=size
-    )
-    width = WIDTH + 90 - _NAMES
-    layers = alt.layer(rule, spans, dots)
-    return themed(layers.properties(width=width, height=max(60, _LINE * len(rows))))
+    height = max(60, _LINE * len(rows))
+    return on_page(over(*layers, width=WIDTH + 90 - _NAMES, height=height))

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from windtunnel.report.chart.series import FONT, text_width
 from windtunnel.report.figures.catalogue import FIGURES
 from windtunnel.report.figures.curves_of_use import published_curves
 from windtunnel.report.figures.drawing import collect, look_of
-from windtunnel.report.figures.look import FONT, WIDTHS, Look, text_width
+from windtunnel.report.figures.look import WIDTHS, Look
 from windtunnel.report.figures.sources import Sources
 from windtunnel.report.figures.treemap import label_of, share_text
 from windtunnel.report.figures.writing import drawn_width, to_paper_svg

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from windtunnel.report.figures.axes import powers
+from windtunnel.report.chart.axes import powers
 from windtunnel.report.figures.catalogue import FIGURES
 from windtunnel.report.figures.drawing import look_of
 from windtunnel.report.figures.sources import Sources
@@ -36,14 +36,14 @@ def panels(spec: dict[str, Any]) -> list[dict[str, Any]]:
 
 def x_axis(panel: dict[str, Any]) -> dict[str, Any]:
     """Return the first x of a panel that has a scale."""
-    xs = (layer["encoding"].get("x", {}) for layer in panel["layer"])
+    xs = (layer["encoding"].get("x", {}) for layer in panel.get("layer", [panel]))
     found: dict[str, Any] = next(x for x in xs if "scale" in x)
     return found
 
 
 def values(panel: dict[str, Any], column: str) -> list[dict[str, Any]]:
     """Return the rows of a panel, or of its first layer, that have a column."""
-    inline = (part["data"]["values"] for part in (panel, *panel["layer"]) if "data" in part)
+    inline = (part["data"]["values"] for part in (panel, *panel.get("layer", [])) if "data" in part)
     rows: list[dict[str, Any]] = next(found for found in inline if found and column in found[0])
     return rows
 

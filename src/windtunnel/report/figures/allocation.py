@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from windtunnel.characterize.allocation import NONE, allocation_over_time
+from windtunnel.report.chart import marks
+from windtunnel.report.chart.arrange import over
+from windtunnel.report.chart.axes import Axis, texts
+from windtunnel.report.chart.series import FONT
 from windtunnel.report.curves import time_unit
-from windtunnel.report.figures.axes import MANY, texts_at
 from windtunnel.report.figures.collecting import Answer, Lacking, Measure, within
 from windtunnel.report.figures.gpus import span_of, step_for
-from windtunnel.report.figures.look import FONT, GAP
+from windtunnel.report.figures.look import GAP
 from windtunnel.report.figures.panels import LINE, arranged, heading, panels_of
 from windtunnel.report.figures.requests import tasks_of
 from windtunnel.report.format import plural
@@ -178,63 +181,40 @@ def draw_allocation(table: pa.Table, look: Look) -> Any:
 
 
 def _map_panel(rows: list[Row], width: float, top: float, title: Any) -> Any:
-    import altair as alt
-
     count = rows[-1]["row"] + 1
     names = {row["row"]: row["name"] for row in rows}
     line = LINE if count <= 12 else max(3.0, 180 / count)  # noqa: PLR2004 (rows with a name each)
-    shown = _named_rows(names, line)
+    shown = {row + 0.5: names[row] for row in _named_rows(names, line)}
     values = [
         {"a": r["from"], "b": r["to"], "row": r["row"], "end": r["row"] + 1, "share": r["share"]}
         for r in rows
     ]
-    y = alt.Y(
-        "row:Q",
-        title=None,
-        scale=alt.Scale(domain=[count, 0], nice=False),
-        axis=alt.Axis(
-            values=[i + 0.5 for i in shown],
-            tickCount=MANY,
-            labelExpr=texts_at({i + 0.5: names[i] for i in shown}),
-            ticks=False,
-            grid=False,
-            domain=False,
-            minExtent=_NAMES,
-            maxExtent=_NAMES,
-            labelLimit=_NAMES,
-            labelOverlap=False,
-        ),
+    domain = (max(min(r["from"] for r in rows), 0.0), max(r["to"] for r in rows))
+    n = f"(n = {plural(rows[0]['n'], 'task')})"
+    x = Axis(
+        "a",
+        f"Time since the first task, {rows[0]['unit']} {n}",
+        domain=domain,
+        end="b",
+        grid=False,
+        scale={"clamp": True},
     )
-    domain = [max(min(r["from"] for r in rows), 0.0), max(r["to"] for r in rows)]
-    x = alt.X(
-        "a:Q",
-        title=f"Time since the first task, {rows[0]['unit']} (n = {plural(rows[0]['n'], 'task')})",
-        scale=alt.Scale(domain=domain, nice=False, clamp=True),
-        axis=alt.Axis(grid=False, tickCount=5),
-    )
-    scale = alt.Scale(scheme="cividis", domain=[0, top], clamp=True)
-    color = alt.Color(
-        "share:Q",
+    chart = marks.heat(
+        values,
+        x,
+        texts("row", shown, count, _NAMES, end="end"),
+        "share",
+        scale={"scheme": "cividis", "domain": [0, top], "clamp": True},
         title="GPUs allocated",
-        scale=scale,
-        legend=alt.Legend(
-            format=".0%",
-            orient="top",
-            direction="horizontal",
-            gradientLength=min(120.0, width / 2),
-            gradientThickness=8,
-            titleOrient="left",
-            tickCount=3,
-        ),
+        legend={
+            "format": ".0%",
+            "gradientLength": min(120.0, width / 2),
+            "gradientThickness": 8,
+            "titleOrient": "left",
+            "tickCount": 3,
+        },
     )
-    # A stroke of the same colour covers the seams that renderers leave between cells.
-    seam = alt.Stroke("share:Q", scale=scale, legend=None)
-    chart = alt.Chart(alt.Data(values=values)).mark_rect(strokeWidth=0.5, clip=True)
-    return chart.encode(x=x, x2="b:Q", y=y, y2="end:Q", color=color, stroke=seam).properties(
-        width=width,
-        height=line * count,
-        title=title,
-    )
+    return over(chart, width=width, height=line * count, title=title)
 
 
 def _named_rows(names: dict[int, str], line: float) -> list[int]:

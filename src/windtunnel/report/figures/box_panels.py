@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.report.figures.axes import AxisOf, names_axis, x_of, y_of
+from windtunnel.report.chart import marks
+from windtunnel.report.chart.arrange import over
+from windtunnel.report.chart.axes import Axis
+from windtunnel.report.chart.axes import names as names_of
 from windtunnel.report.figures.look import AXIS
 from windtunnel.report.figures.panels import HEIGHT, LINE, names_room
-from windtunnel.report.palette import INK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,15 +18,12 @@ if TYPE_CHECKING:
     from windtunnel.report.figures.look import Look
     from windtunnel.report.figures.panels import Row
 
-#: Columns of a box plot, in order.
-BOX = ("whisker_low", "q1", "median", "q3", "whisker_high")
-
 
 def boxes(
     rows: Sequence[Row],
     look: Look,
     *,
-    value: AxisOf,
+    value: Axis,
     names: Sequence[str],
     entries: Sequence[str],
     title: Any,
@@ -44,23 +42,19 @@ def boxes(
         width: of the plotting area, px, including room for the names beyond `AXIS`.
         room: entries of all panels, so that they align; default: this one's.
     """
-    import altair as alt
-
     extent = names_room(room if room is not None else entries, look)
-    along = x_of(replace(value, field="whisker_low"))
-    across = alt.Y("entry:N", sort=list(entries), axis=names_axis(entries, extent))
+    across = names_of("entry", entries, room=extent)
     colours = [look.colour(name, names) for name in names]
-    layers = _box_layers(_box_rows(rows, entries, colours, value), along, across, lying=True)
-    return alt.layer(*layers).properties(
-        width=width + AXIS - extent - 4, height=LINE * 1.15 * len(rows), title=title
-    )
+    layers = marks.boxes(_named(rows, entries, colours, marks.BOX), value, across)
+    height = LINE * 1.15 * len(rows)
+    return over(*layers, width=width + AXIS - extent - 4, height=height, title=title)
 
 
 def standing_boxes(
     rows: Sequence[Row],
     look: Look,
     *,
-    value: AxisOf,
+    value: Axis,
     name: str,
     entries: Sequence[str],
     below: str,
@@ -81,60 +75,20 @@ def standing_boxes(
         title: what `heading` returned.
         width: of the plotting area, px.
     """
-    import altair as alt
-
-    along = y_of(replace(value, field="whisker_low"))
-    axis = alt.Axis(
-        title=below, labelAngle=0, ticks=False, values=list(entries[::every]), labelOverlap=False
+    apart = {"values": list(entries[::every]), "labelOverlap": False}
+    across = Axis(
+        "entry", below, "ordinal", order=list(entries), grid=True, more={**apart, "ticks": False}
     )
-    across = alt.X("entry:N", sort=list(entries), axis=axis)
-    colours = [look.colour(name)] * len(rows)
-    layers = _box_layers(_box_rows(rows, entries, colours, value), along, across, lying=False)
-    means = [
-        {"entry": entry, "mean": row["mean"]} for row, entry in zip(rows, entries, strict=True)
-    ]
-    dots = alt.Chart(alt.Data(values=means)).mark_point(
-        filled=True, size=9, color=INK[0], opacity=1, clip=True
-    )
-    layers.append(dots.encode(x=across, y=alt.Y("mean:Q")))
-    return alt.layer(*layers).properties(width=width, height=HEIGHT, title=title)
+    shown = _named(rows, entries, [look.colour(name)] * len(rows), (*marks.BOX, "mean"))
+    layers = marks.boxes(shown, replace(value, room=AXIS - 18), across, lying=False)
+    return over(*layers, width=width, height=HEIGHT, title=title)
 
 
-def _box_rows(
-    rows: Sequence[Row], entries: Sequence[str], colours: Sequence[str], value: AxisOf
+def _named(
+    rows: Sequence[Row], entries: Sequence[str], colours: Sequence[str], columns: Sequence[str]
 ) -> list[Row]:
-    """Return what is drawn of box plots; a logarithmic axis has no 0, its edge stands for it."""
-    low = value.domain[0] if value.kind == "log" and value.domain else -math.inf
+    """Return what is drawn of box plots: columns of the rows, what they are called, the colour."""
     return [
-        {"entry": entry, "colour": colour, **{key: max(row[key], low) for key in BOX}}
+        {"entry": entry, "colour": colour, **{key: row[key] for key in columns}}
         for row, entry, colour in zip(rows, entries, colours, strict=True)
-    ]
-
-
-def _box_layers(values: list[Row], along: Any, across: Any, *, lying: bool) -> list[Any]:
-    import altair as alt
-
-    source = alt.Chart(alt.Data(values=values))
-    one, two, other = ("x", "x2", "y") if lying else ("y", "y2", "x")
-    size = 8 if lying else 6
-
-    def marked(mark: Any, start: Any, end: str = "", **more: Any) -> Any:
-        ends = {two: f"{end}:Q"} if end else {}
-        return mark.encode(**{one: start, other: across}, **ends, **more)
-
-    def of(name: str) -> Any:
-        return alt.X(f"{name}:Q") if lying else alt.Y(f"{name}:Q")
-
-    paint = alt.Color("colour:N", scale=None, legend=None)
-    orient = {"orient": "vertical" if lying else "horizontal"}
-    tick = source.mark_tick(color=INK[0], thickness=1, size=size - 2, **orient)
-    box = source.mark_bar(size=size, fillOpacity=0.45, stroke=INK[0], strokeWidth=0.7)
-    # A box of no width, where q1 is q3, is seen by its median alone.
-    median = source.mark_tick(color=INK[0], thickness=2, size=size + 2, **orient)
-    return [
-        marked(source.mark_rule(color=INK[0], strokeWidth=0.8), along, "whisker_high"),
-        marked(tick, of("whisker_low")),
-        marked(tick, of("whisker_high")),
-        marked(box, of("q1"), "q3", color=paint),
-        marked(median, of("median")),
     ]

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.characterize.arrivals import hourly_boxes
 from windtunnel.characterize.boxes import box_statistics
-from windtunnel.report.figures.axes import numbers, powers
-from windtunnel.report.figures.box_panels import BOX, boxes, standing_boxes
+from windtunnel.report.chart.axes import numbers, powers
+from windtunnel.report.chart.marks import BOX
+from windtunnel.report.figures.box_panels import boxes, standing_boxes
 from windtunnel.report.figures.collecting import Answer, Lacking, Measure, counted, within
 from windtunnel.report.figures.durations import in_order
 from windtunnel.report.figures.panels import framed

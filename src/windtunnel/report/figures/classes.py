@@ -12,7 +12,7 @@ from windtunnel.characterize.relation import column_names, relation, rows
 from windtunnel.characterize.spread import quantile_curve
 from windtunnel.characterize.tasks import ASSIGNED, class_shares, run_times_by_type
 from windtunnel.characterize.waits import waited_share_cdf
-from windtunnel.report.figures.axes import fractions, numbers, percent, seconds
+from windtunnel.report.chart.axes import fractions, numbers, percent, seconds
 from windtunnel.report.figures.collecting import Answer, Lacking, Measure, across, counted, within
 from windtunnel.report.figures.durations import time_axis
 from windtunnel.report.figures.panels import bars, curves, framed

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.characterize.cdf import POWERS_DURATION, POWERS_QUEUE, count_cdf
 from windtunnel.characterize.facts import source_fact
-from windtunnel.report.figures.axes import end_of, percent, seconds
+from windtunnel.report.chart.axes import end_of, percent, seconds
 from windtunnel.report.figures.collecting import (
     Answer,
     FigureData,

@@ -9,8 +9,8 @@ from windtunnel.characterize.contention import colocation
 from windtunnel.characterize.intervals import run_intervals
 from windtunnel.characterize.relation import rows as rows_of
 from windtunnel.characterize.sharing import sharing_over_time, sharing_savings
+from windtunnel.report.chart.axes import numbers
 from windtunnel.report.curves import time_unit
-from windtunnel.report.figures.axes import numbers
 from windtunnel.report.figures.collecting import Answer, Lacking, Measure, across, within
 from windtunnel.report.figures.panels import bars, curves, framed
 from windtunnel.report.figures.requests import tasks_of

@@ -1,15 +1,16 @@
 """How figures look: their width on paper, type, and one colour and dash a trace over all of them.
 
 A figure is laid out in pixels of 1/96 inch, at the width it has on paper. Its type is set at
-`FONT`, 7.5 pt, of which the final fit to the exact width takes a few per cent at most.
+7.5 pt (`windtunnel.report.chart.series`), of which the final fit to the exact width takes a few
+per cent at most.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from windtunnel.report.palette import GRID, INK, MUTED, SERIES
+from windtunnel.report.palette import SERIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,10 +19,6 @@ if TYPE_CHECKING:
 DPI = 96.0
 #: Width on paper, inch: a column of a two-column page, and the page.
 WIDTHS: dict[str, float] = {"column": 3.35, "page": 7.0}
-#: Size of all type, px; 10 px are 7.5 pt.
-FONT = 10.0
-#: Width of a character over the size of the type (Liberation Sans), on the safe side.
-_NARROW, _SMALL, _DIGIT, _CAPITAL, _WIDE = 0.34, 0.54, 0.57, 0.7, 0.9
 #: Room between panels, and right of the last one for half a tick's label, px.
 GAP = 16.0
 EDGE = 7.0
@@ -94,53 +91,3 @@ class Look:
         place = self.place(label, others) % len(SERIES)
         is_kind = label not in self.traces and label in self.workloads
         return SERIES[_KINDS[place] if is_kind else place][0]
-
-
-def text_width(text: str, size: float = FONT) -> float:
-    """Return how wide a text is at most, px."""
-    return sum(map(_character, text)) * size
-
-
-def _character(char: str) -> float:
-    if char in " .,:;'|!()[]ijlIft-/":
-        return _NARROW
-    if char in "mwMW%@" or ord(char) > 0x2000:  # noqa: PLR2004 (beyond the alphabets)
-        return _WIDE
-    if char.isdigit() or char in "+<=>~":
-        return _DIGIT
-    return _CAPITAL if char.isupper() else _SMALL
-
-
-def themed(chart: Any) -> Any:
-    """Return a chart in the house's type and colours."""
-    text = {
-        "labelColor": INK[0],
-        "titleColor": INK[0],
-        "labelFontSize": FONT,
-        "titleFontSize": FONT,
-        "titleFontWeight": "normal",
-        "labelFont": "sans-serif",
-    }
-    return (
-        chart.configure(
-            background="white",
-            font="sans-serif",
-            aria=False,
-            padding={"left": 2, "right": 4, "top": 2, "bottom": 2},
-        )
-        .configure_view(stroke=None)
-        .configure_title(fontSize=FONT, fontWeight="bold", color=INK[0], offset=4, anchor="start")
-        .configure_axis(
-            **text,
-            gridColor=GRID[0],
-            domainColor=MUTED[0],
-            tickColor=MUTED[0],
-            tickSize=4,
-            labelPadding=3,
-            titlePadding=4,
-        )
-        .configure_legend(
-            **text, symbolStrokeWidth=1.6, symbolSize=130, rowPadding=1, columnPadding=10, offset=4
-        )
-        .configure_header(**text, labelFontWeight="bold")
-    )

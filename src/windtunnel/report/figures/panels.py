@@ -6,23 +6,25 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.report.chart import marks
+from windtunnel.report.chart.arrange import beside, on_paper, over, titled
+from windtunnel.report.chart.axes import texts as texts_down
+from windtunnel.report.chart.series import FONT, Series, text_width
 from windtunnel.report.curves import counted
-from windtunnel.report.figures.axes import MANY, AxisOf, texts_at, x_of, y_of
-from windtunnel.report.figures.look import AXIS, EDGE, FONT, GAP, text_width, themed
-from windtunnel.report.palette import INK, MUTED
+from windtunnel.report.figures.look import AXIS, EDGE, GAP
+from windtunnel.report.palette import INK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import pyarrow as pa
 
+    from windtunnel.report.chart.axes import Axis
     from windtunnel.report.figures.look import Look
 
 Row = dict[str, Any]
 #: Height of the plotting area of a panel of curves, px.
 HEIGHT = 118.0
-#: Room that a legend's symbol takes beside its text, px.
-_SYMBOL = 34.0
 #: A line of a bar chart or box plot, px.
 LINE = 12.5
 #: Room between the bars of different names, in bars.
@@ -39,11 +41,9 @@ def panels_of(table: pa.Table) -> list[tuple[str, str, list[Row]]]:
 
 def heading(letter: str, title: str, *, alone: bool, second: str = "", room: float = 0.0) -> Any:
     """Return a panel's title: its letter and what it shows, cut to ``room`` px (0 = not cut)."""
-    import altair as alt
-
     text = title if alone else f"({letter}) {title}"
     options = {"limit": room} if room else {}
-    return alt.TitleParams(text=[text, second] if second else text, frame="bounds", **options)
+    return titled([text, second] if second else text, frame="bounds", **options)
 
 
 def with_n(rows: Sequence[Row], series: str) -> dict[str, str]:
@@ -61,8 +61,8 @@ def curves(
     rows: Sequence[Row],
     look: Look,
     *,
-    x: AxisOf,
-    y: AxisOf,
+    x: Axis,
+    y: Axis,
     series: str,
     title: Any,
     width: float,
@@ -72,6 +72,7 @@ def curves(
     entries: dict[str, str] | None = None,
     paint: dict[str, tuple[str, list[float]]] | None = None,
     piece: str = "",
+    more_layers: Sequence[Any] = (),
 ) -> Any:
     """Return a panel of curves, one a series, each in its colour and dash, with n in the legend.
 
@@ -89,28 +90,21 @@ def curves(
         entries: series -> legend entry; default `with_n`.
         paint: series -> colour and dash; default: as the look says.
         piece: a column: only rows alike in it are joined by a line; default: all of a series.
+        more_layers: drawn over the curves.
     """
-    import altair as alt
-
     texts = entries if entries is not None else with_n(rows, series)
     if paint is None:
         paint = dict(zip(texts, zip(*look.strokes(list(texts)), strict=True), strict=True))
     painted = [paint[name] for name in texts]
-    domain = list(texts.values())
-    legend = _legend(domain, width + EDGE)
-    color = alt.Color(
-        "entry:N",
-        title=None,
-        sort=domain,
-        scale=alt.Scale(domain=domain, range=[colour for colour, _ in painted]),
-        legend=legend,
-    )
-    dash = alt.StrokeDash(
-        "entry:N",
-        title=None,
-        sort=domain,
-        scale=alt.Scale(domain=domain, range=[dash for _, dash in painted]),
-        legend=legend,
+    drawn = Series(
+        "entry",
+        list(texts.values()),
+        [colour for colour, _ in painted],
+        [dash for _, dash in painted],
+        legend=True,
+        room=width + EDGE,
+        font=FONT,
+        symbol="stroke",
     )
     values = [
         {"entry": texts[row[series]], x.field: row[x.field], y.field: row[y.field]}
@@ -118,24 +112,17 @@ def curves(
         for row in rows
         if row[y.field] is not None and row[x.field] is not None
     ]
-    line = (
-        alt.Chart(alt.Data(values=values))
-        .mark_line(strokeWidth=1.4, clip=True, interpolate="step-after" if step else "linear")
-        .encode(x=x_of(x), y=y_of(y), color=color, strokeDash=dash, order=f"{x.field}:Q")
-    )
-    layers = [line.encode(detail="piece:N") if piece else line]
-    if guides:
-        marks = alt.Chart(alt.Data(values=[{x.field: guide} for guide in guides]))
-        rule = marks.mark_rule(color=MUTED[0], strokeWidth=0.6, strokeDash=[3, 3])
-        layers.insert(0, rule.encode(x=alt.X(f"{x.field}:Q")))
-    return alt.layer(*layers).properties(width=width, height=height, title=title)
+    up = replace(y, room=AXIS - 18)
+    line = marks.lines(values, x, up, drawn, step=step, strokeWidth=1.4, piece=piece and "piece")
+    layers = [marks.guide(*guides, field=x.field), line] if guides else [line]
+    return over(*layers, *more_layers, width=width, height=height, title=title)
 
 
 def bars(
     rows: Sequence[Row],
     look: Look,
     *,
-    value: AxisOf,
+    value: Axis,
     line: str,
     series: str,
     title: Any,
@@ -158,11 +145,8 @@ def bars(
         entries: series -> legend entry; default `with_n`.
         room: names of all panels, so that they align; default: this one's.
     """
-    import altair as alt
-
     named = entries if entries is not None else with_n(rows, series)
     texts = {name: named[name] for name in sorted(named, key=lambda x: look.place(x, list(named)))}
-    domain = list(texts.values())
     extent = names_room(room if room is not None else [row[line] for row in rows], look)
     drawn = [row for row in rows if row[value.field] is not None]
     starts, middles, height = _stacked_lines([row[line] for row in drawn])
@@ -171,6 +155,7 @@ def bars(
             "from": start,
             "to": start + 1,
             "middle": start + 0.5,
+            "zero": 0,
             "entry": texts[row[series]],
             value.field: row[value.field],
             "text": text(row[value.field]),
@@ -181,34 +166,25 @@ def bars(
     widest = max((text_width(row["text"]) for row in values), default=0.0)
     plot = width + AXIS - extent - 4
     top = longest * plot / max(plot - widest - 6, 1.0)
-    names = alt.Axis(
-        values=list(middles),
-        tickCount=MANY,
-        labelExpr=texts_at(middles),
-        title=None,
-        ticks=False,
-        domain=False,
-        grid=False,
-        minExtent=extent,
-        maxExtent=extent,
-        labelLimit=extent,
-        labelOverlap=False,
+    x = replace(value, domain=(0.0, top), count=4, end="zero")
+    y = texts_down("from", middles, height, extent, end="to")
+    shown = Series(
+        "entry",
+        list(texts.values()),
+        look.strokes(list(texts))[0],
+        legend=True,
+        room=plot + EDGE,
+        font=FONT,
+        symbol="square",
     )
-    y = alt.Y("from:Q", axis=names, scale=alt.Scale(domain=[height, 0], nice=False))
-    axis = replace(value, domain=(0.0, top), count=4)
-    color = alt.Color(
-        "entry:N",
-        title=None,
-        sort=domain,
-        scale=alt.Scale(domain=domain, range=look.strokes(list(texts))[0]),
-        legend=_legend(domain, plot + EDGE, symbol="square"),
-    )
-    source = alt.Chart(alt.Data(values=values)).transform_calculate(zero="0")
-    bar = source.mark_rect().encode(x=x_of(axis), x2="zero:Q", y=y, y2="to:Q", color=color)
-    label = source.mark_text(align="left", dx=3, fontSize=FONT - 0.4, color=INK[0]).encode(
-        x=alt.X(f"{value.field}:Q"), y=alt.Y("middle:Q"), text="text:N"
-    )
-    return alt.layer(bar, label).properties(width=plot, height=LINE * height, title=title)
+    end, middle = replace(x, end=""), replace(y, field="middle", end="")
+    layers = [
+        marks.gantt(values, x, y, shown),
+        marks.texts(
+            values, end, middle, "text", align="left", dx=3, fontSize=FONT - 0.4, color=INK[0]
+        ),
+    ]
+    return over(*layers, width=plot, height=LINE * height, title=title)
 
 
 def _stacked_lines(lines: Sequence[str]) -> tuple[list[float], dict[float, str], float]:
@@ -258,33 +234,10 @@ def framed(table: pa.Table, look: Look, draw: Callable[..., Any]) -> Any:
 
 
 def arranged(drawn: Sequence[Any], columns: int) -> Any:
-    """Return panels as one themed chart, row by row."""
-    import altair as alt
-
-    if len(drawn) == 1:
-        return themed(drawn[0])
-    chart = alt.concat(*drawn, columns=columns, spacing=GAP)
-    own = {"color": "independent", "strokeDash": "independent"}
-    offsets = {"xOffset": "independent", "yOffset": "independent"}
-    chart = chart.resolve_scale(**own, **offsets, x="independent", y="independent")
-    return themed(chart.resolve_legend(**own))
+    """Return panels as one chart for paper, row by row."""
+    return on_paper(beside(drawn, columns, spacing=GAP))
 
 
 def names_room(names: Sequence[str], look: Look) -> float:
     """Return the room for names down the side, px: as they need, two fifths at most."""
     return min(max((text_width(name) for name in names), default=0.0) + 4, 0.4 * look.width)
-
-
-def _legend(entries: Sequence[str], room: float, symbol: str = "stroke") -> Any:
-    """Return a legend above the panel, in as many columns as its room has."""
-    import altair as alt
-
-    longest = max(map(text_width, entries), default=1.0) + _SYMBOL
-    columns = max(1, min(len(entries), int(room // longest)))
-    return alt.Legend(
-        orient="top",
-        direction="horizontal",
-        columns=columns,
-        labelLimit=max(room / columns - _SYMBOL, 40.0),
-        symbolType=symbol,
-    )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.characterize.recurrence import recurrence
 from windtunnel.characterize.tasks import jobs_per_user
-from windtunnel.report.figures.axes import percent, powers
+from windtunnel.report.chart.axes import percent, powers
 from windtunnel.report.figures.collecting import Answer, Lacking, Measure, across, counted
 from windtunnel.report.figures.panels import curves, framed
 from windtunnel.report.format import plural

@@ -9,7 +9,7 @@ from windtunnel.characterize.columns import known_columns
 from windtunnel.characterize.overuse import jobs_against_use, requests_against_use
 from windtunnel.characterize.requests import RESOURCES, request_use_cdfs
 from windtunnel.characterize.slowdown import node_load_cdfs
-from windtunnel.report.figures.axes import AxisOf, numbers, percent, powers
+from windtunnel.report.chart.axes import Axis, numbers, percent, powers
 from windtunnel.report.figures.collecting import Answer, Lacking, Measure, across, within
 from windtunnel.report.figures.panels import bars, curves, framed
 from windtunnel.report.format import plural
@@ -260,7 +260,7 @@ def draw_node_load(table: pa.Table, look: Look) -> Any:
             x = powers("x", "Network read, Gbit/s (log)", (low, high * 2), 10)
             shown = [{**row, "metric": "read"} for row in rows if row["x"] >= low]
         else:
-            x = AxisOf("x", "Load of the node, %", "linear", (0.0, 100.0))
+            x = Axis("x", "Load of the node, %", "linear", (0.0, 100.0))
             shown = [{**row, "metric": _LOADS[row["metric"]]} for row in rows]
         return curves(shown, look, x=x, y=percent(title="CDF, % of tasks"), series="metric", **how)
 

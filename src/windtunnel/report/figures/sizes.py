@@ -10,7 +10,7 @@ import numpy as np
 from windtunnel.characterize.cdf import GPU_GRID, count_cdf, sum_cdf
 from windtunnel.characterize.facts import source_fact
 from windtunnel.characterize.gangs import gang_sizes
-from windtunnel.report.figures.axes import percent, powers
+from windtunnel.report.chart.axes import percent, powers
 from windtunnel.report.figures.collecting import Answer, Measure, across, counted
 from windtunnel.report.figures.panels import curves, framed, with_n
 from windtunnel.report.format import plural

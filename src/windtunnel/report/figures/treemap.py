@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.characterize.facts import source_fact
 from windtunnel.characterize.mix import workload_mix
+from windtunnel.report.chart import marks
+from windtunnel.report.chart.arrange import over
+from windtunnel.report.chart.axes import Axis
+from windtunnel.report.chart.series import FONT, text_width
+from windtunnel.report.chart.series import Series as Entries
 from windtunnel.report.figures.collecting import Answer, Lacking, Measure, within
-from windtunnel.report.figures.look import FONT, GAP, text_width
+from windtunnel.report.figures.look import GAP
 from windtunnel.report.figures.panels import arranged, heading, panels_of
 from windtunnel.report.figures.squarify import squarified
 
@@ -96,19 +102,13 @@ def draw_treemaps(table: pa.Table, look: Look) -> Any:
 
 
 def _panel(rows: list[Row], look: Look, letter: str, width: float, *, alone: bool) -> Any:
-    import altair as alt
-
     scale = width / ASPECT
     names = [row["workload"] for row in rows]
     entries = [f"{row['workload']} {share_text(row['percent'])}" for row in rows]
     fills = [look.colour(name, names) for name in names]
     noun = "Jobs" if rows[0]["of"] == "num_jobs" else "GPU time"
     title = heading(
-        letter,
-        rows[0]["trace"],
-        alone=alone,
-        second=f"{noun} (n = {rows[0]['n']:,})",
-        room=width,
+        letter, rows[0]["trace"], alone=alone, second=f"{noun} (n = {rows[0]['n']:,})", room=width
     )
     values: list[Row] = []
     texts: list[Row] = []
@@ -133,36 +133,37 @@ def _panel(rows: list[Row], look: Look, letter: str, width: float, *, alone: boo
             }
             for i, text in enumerate(lines)
         ]
-    source = alt.Chart(alt.Data(values=values))
-    none = {"axis": None, "title": None}
-    x = alt.X("x:Q", scale=alt.Scale(domain=[0, width], nice=False), **none)
-    y = alt.Y("y:Q", scale=alt.Scale(domain=[scale, 0], nice=False), **none)
-    legend = alt.Legend(
-        orient="bottom",
+    x = Axis("x", None, domain=(0, width), shown=False)
+    y = Axis("y", None, domain=(scale, 0), shown=False)
+    shares = Entries(
+        "entry",
+        entries,
+        fills,
+        legend=True,
+        room=width,
+        font=FONT,
+        symbol="square",
+        where="bottom",
         columns=1,
-        labelLimit=width - 20,
-        symbolType="square",
-        symbolSize=70,
-        rowPadding=0,
     )
-    color = alt.Color(
-        "entry:N",
-        title=None,
-        sort=entries,
-        scale=alt.Scale(domain=entries, range=fills),
-        legend=legend,
-    )
-    boxes = source.mark_rect(stroke="white", strokeWidth=1).encode(
-        x=x, x2="x2:Q", y=y, y2="y2:Q", color=color
-    )
-    named = alt.Chart(alt.Data(values=texts)).mark_text(fontSize=FONT, baseline="middle")
-    labels = named.encode(
-        x=alt.X("x:Q"),
-        y=alt.Y("y:Q"),
-        text="text:N",
-        color=alt.Color("ink:N", scale=None, legend=None),
-    )
-    return alt.layer(boxes, labels).properties(width=width, height=scale, title=title)
+    ends = replace(x, end="x2"), replace(y, end="y2")
+    layers = [
+        marks.gantt(values, *ends, shares, stroke="white", strokeWidth=1),
+        *(
+            marks.texts(
+                texts,
+                x,
+                y,
+                "text",
+                fontSize=FONT,
+                baseline="middle",
+                color=ink,
+                where=f"datum.ink == '{ink}'",
+            )
+            for ink in dict.fromkeys(text["ink"] for text in texts)
+        ),
+    ]
+    return over(*layers, width=width, height=scale, title=title)
 
 
 def share_text(percent: float) -> str:

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.report.figures.axes import AxisOf, percent
+from windtunnel.report.chart import marks
+from windtunnel.report.chart.axes import Axis, percent
+from windtunnel.report.chart.series import Series
 from windtunnel.report.figures.collecting import LETTERS, FigureData, Part, stacked
 from windtunnel.report.figures.look import DASHES
 from windtunnel.report.figures.panels import curves, framed
@@ -236,8 +238,6 @@ def draw_use(table: pa.Table, look: Look) -> Any:
 
 def draw_use_panel(rows: list[Row], look: Look, **how: Any) -> Any:
     """Return a panel of curves of use, with a dot at each median."""
-    import altair as alt
-
     panel = _PANELS[rows[0]["title"]]
     first = {row["series"]: row for row in rows}
     largest = {name: max(r["value"] for r in rows if r["series"] == name) for name in first}
@@ -251,29 +251,23 @@ def draw_use_panel(rows: list[Row], look: Look, **how: Any) -> Any:
     paint = _paint(first, look)
     lone = {row["trace"] for row in first.values()}
     of = f" ({lone.pop()})" if len(lone) == 1 and len(first) > 1 else ""
-    x = AxisOf("value", panel.axis + of, "linear", domain)
-    drawn = curves(
+    x = Axis("value", panel.axis + of, "linear", domain)
+    medians = [{"value": row["p50"], "percent": 50, "c": name} for name, row in first.items()]
+    y = percent(title="CDF, % of samples")
+    whose = Series("c", list(first), [paint[name][0] for name in first], legend=False)
+    dots = marks.dots(medians, x, y, whose, size=26, clip=True)
+    return curves(
         rows,
         look,
         x=x,
-        y=percent(title="CDF, % of samples"),
+        y=y,
         series="series",
         entries=entries,
         paint=paint,
         guides=[panel.guide] if panel.guide else [],
+        more_layers=[dots],
         **how,
     )
-    dots = alt.Chart(
-        alt.Data(
-            values=[
-                {"value": row["p50"], "percent": 50, "c": paint[n][0]} for n, row in first.items()
-            ]
-        )
-    )
-    points = dots.mark_point(filled=True, size=26, opacity=1, clip=True).encode(
-        x="value:Q", y="percent:Q", color=alt.Color("c:N", scale=None, legend=None)
-    )
-    return alt.layer(drawn, points).properties(title=how["title"])
 
 
 def _entry(row: Row, unit: str, largest: float | None, many: bool, alone: bool) -> str:  # noqa: FBT001 (one caller)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.characterize.arrivals import arrivals_by
 from windtunnel.characterize.tasks import requests_over_week
-from windtunnel.report.figures.axes import AxisOf, numbers
+from windtunnel.report.chart.axes import Axis, numbers
 from windtunnel.report.figures.boxes import clock_of
 from windtunnel.report.figures.collecting import Answer, Lacking, Measure, across, counted
 from windtunnel.report.figures.panels import curves, framed
@@ -111,7 +111,7 @@ def draw_weeks(table: pa.Table, look: Look) -> Any:
     """Return the chart of rates by hour of the week."""
 
     def panel(rows: list[Row], **how: Any) -> Any:
-        x = AxisOf("hour_of_week", "Hour of the week", "linear", (0.0, 168.0), _DAYS, _NAMES)
+        x = Axis("hour_of_week", "Hour of the week", "linear", (0.0, 168.0), _DAYS, _NAMES)
         most = max((row["rate"] for row in rows if row["rate"] is not None), default=1.0)
         noun = (
             rows[0]["title"].removesuffix(" submitted per hour").removesuffix(" asked for per hour")
