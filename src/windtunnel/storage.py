@@ -115,7 +115,7 @@ def scratch_folder() -> Path:
         folder = room / f"windtunnel-{secrets.token_hex(8)}"
         folder.mkdir(mode=0o700)
         if not _held:
-            atexit.register(_drop_all)
+            atexit.register(drop_all_scratch)
         _held[folder] = _locked(folder), os.getpid()
     return folder
 
@@ -128,7 +128,8 @@ def drop_scratch(folder: Path) -> None:
         os.close(lock)
 
 
-def _drop_all() -> None:
+def drop_all_scratch() -> None:
+    """Remove every folder that `scratch_folder` made in this process."""
     for folder in list(_held):
         drop_scratch(folder)
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import subprocess
+import sys
+import threading
+import urllib.request
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +17,10 @@ import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
+#: For a process that also loads marimo, on a machine that may be busy, s.
+_PATIENCE = 60
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -104,6 +114,76 @@ def _note(watched: Watched, message: Any) -> None:
 def _note_socket(watched: Watched, url: str) -> None:
     if not url.startswith("ws://127.0.0.1:"):
         watched.remote.append(url)
+
+
+@dataclass
+class Lab:
+    """A lab that a process of its own serves.
+
+    Attributes:
+        address: what was printed; it opens the lab once.
+        process: the process.
+        cookie: name and value of what the one who opened it got; empty before.
+    """
+
+    address: str
+    process: subprocess.Popen[str]
+    cookie: tuple[str, str] = ("", "")
+
+    @property
+    def page(self) -> str:
+        """The address without what opens the lab."""
+        return self.address.partition("?")[0]
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self.page.rstrip("/").rpartition(":")[2])
+
+    def enter(self) -> None:
+        """Open the lab, as the first browser does."""
+        with urllib.request.urlopen(self.address, timeout=60) as answer:  # noqa: S310 - ours
+            name, _, value = answer.headers["Set-Cookie"].partition(";")[0].partition("=")
+        self.cookie = (name, value)
+
+    def lend_cookie(self, context: Any) -> None:
+        """Let a browser be the one that opened the lab; nothing where none has."""
+        name, value = self.cookie
+        if name:
+            cookie = {"name": name, "value": value, "url": self.page, "httpOnly": True}
+            context.add_cookies([cookie | {"sameSite": "Strict"}])
+
+
+@pytest.fixture(scope="session")
+def serve() -> Callable[..., AbstractContextManager[Lab]]:
+    """Return what lends a lab that a process of its own serves, by the words of its command."""
+    pytest.importorskip("marimo", reason="needs the extra 'lab'")
+    return _served
+
+
+@contextmanager
+def _served(*words: object) -> Iterator[Lab]:
+    command = [sys.executable, "-m", "windtunnel", "lab", *map(str, words), "--port", "0", "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    alarm = threading.Timer(_PATIENCE, process.kill)  # a lab that says nothing ends
+    alarm.start()
+    try:
+        assert process.stdout is not None
+        text = ""
+        while not text.endswith("\n}\n"):
+            line = process.stdout.readline()
+            assert line, f"the lab ended, and said {text!r}"
+            text += line
+        alarm.cancel()
+        yield Lab(str(json.loads(text)["url"]), process)
+    finally:
+        alarm.cancel()
+        process.terminate()
+        try:
+            process.communicate(timeout=_PATIENCE)
+        finally:
+            process.kill()
+            process.communicate()
 
 
 @pytest.fixture

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from windtunnel.lab.bench import current
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -19,7 +21,7 @@ pytest.importorskip("marimo", reason="needs the extra 'lab'")
 def served(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What would be served; nothing is."""
     benches: list[Any] = []
-    monkeypatch.setattr("windtunnel.lab.server.serve", lambda bench, _: benches.append(bench))
+    monkeypatch.setattr("windtunnel.lab.server.Server.serve", lambda _: benches.append(current()))
     return benches
 
 

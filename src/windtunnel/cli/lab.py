@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -23,6 +24,14 @@ TRACE, JOBS = "synthetic:seren", 20_000
     metavar="N",
     help="Where the page is served, to this machine alone; 0 = any free port.",
 )
+@click.option(
+    "--cluster",
+    "--site",
+    "cluster",
+    metavar="SPEC",
+    help="Where the controls stand at first: 64x8:A100, FILE.toml or a published cluster's name.  "
+    "[default: the trace's own; where it tells none, equal nodes that it fills]",
+)
 @click.option("--no-browser", is_flag=True, help="Do not open the page in a browser.")
 @click.argument("trace", metavar="[TRACE]", default="")
 @output_options
@@ -30,6 +39,7 @@ def lab(
     *,
     trace: str,
     seed: int | None,
+    cluster: str | None,
     port: int,
     no_browser: bool,
     as_json: bool,
@@ -39,10 +49,12 @@ def lab(
 
     TRACE is a name (`windtunnel traces`), a file, or - for standard input; without one the page
     shows 20,000 jobs like those of AcmeTrace's Seren. The page is served by this machine to this
-    machine and loads nothing from elsewhere. Ctrl-C ends it.
+    machine and loads nothing from elsewhere. The address that is printed opens it in one browser,
+    once; nobody else is let in. Ctrl-C ends it.
     """
     from windtunnel.cli.opening import TraceWish, open_wish
     from windtunnel.cli.screen import shows_progress
+    from windtunnel.cluster.parse import parse_cluster
     from windtunnel.lab import server
     from windtunnel.lab.bench import Bench, Source
 
@@ -53,13 +65,16 @@ def lab(
     words = {key: value for key, value in wish.options().items() if key != "seed"}
     if wish.reader is not None:
         words["format"] = wish.reader
+    chosen = None if cluster is None else parse_cluster(cluster)
     with server.listen(port) as listening:
         opened = open_wish(wish, show=shows_progress(as_json=as_json))
-        bench = Bench(opened, Source(trace, words, seed or 0))
-        _tell(server.address(listening), bench, as_json=as_json)
+        opened = opened if chosen is None else replace(opened, cluster=chosen)
+        bench = Bench(opened, Source(trace, words, seed or 0, cluster))
+        lab_server = server.Server(bench, listening)
+        _tell(lab_server.address, bench, as_json=as_json)
         if not (no_browser or as_json):
-            click.launch(server.address(listening))
-        server.serve(bench, listening)
+            click.launch(lab_server.address)
+        lab_server.serve()
 
 
 def _tell(address: str, bench: Any, *, as_json: bool) -> None:

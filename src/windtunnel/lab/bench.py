@@ -40,11 +40,13 @@ class Source:
         trace: name or path.
         reading: options of `windtunnel.open_trace` that were given.
         seed: of everything random, the trace included.
+        cluster: the words that named one for the trace; None = it has its own, or none.
     """
 
     trace: str
     reading: dict[str, Any]
     seed: int = 0
+    cluster: str | None = None
 
 
 class Bench:
@@ -76,7 +78,7 @@ class Bench:
         return (ANY, *dict.fromkeys((*own, *sorted(words))))
 
     def is_own(self, setup: Setup) -> bool:
-        """Return whether a setup flies on the cluster that comes with the trace."""
+        """Return whether a setup flies on the cluster that comes with the trace, or was given."""
         at = (setup.nodes, setup.gpus_per_node, setup.gpu_type)
         first = (self.first.nodes, self.first.gpus_per_node, self.first.gpu_type)
         return self.trace.cluster is not None and at == first

@@ -49,7 +49,8 @@ def flown(bench: Bench, setup: Setup) -> str:
     """Return what a page shows of a setup: its runs, or why they cannot be."""
     try:
         where = bench.cluster(setup).describe()
-        own = " (the trace's own cluster)" if bench.is_own(setup) else ""
+        told = "given" if bench.source.cluster else "trace's own"
+        own = f" (the {told} cluster)" if bench.is_own(setup) else ""
         return shown(bench.fly(setup), f"On {where}{own}")
     except WindtunnelError as error:
         return failed(str(error))

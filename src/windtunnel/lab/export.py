@@ -33,7 +33,7 @@ def study(bench: Bench, setup: Setup) -> dict[str, Any]:
     data: dict[str, Any] = {
         "name": "lab",
         "policies": list(dict.fromkeys(setup.policies)),
-        "clusters": ["own" if bench.is_own(setup) else bench.cluster(setup).name],
+        "clusters": [_cluster(bench, setup)],
         "placements": [setup.placement],
         "queueing": [] if setup.queueing == AUTO else [setup.queueing],
         "loads": ["recorded" if load is None else load],
@@ -46,6 +46,15 @@ def study(bench: Bench, setup: Setup) -> dict[str, Any]:
         "traces": [trace],
     }
     return {key: value for key, value in data.items() if value != []}
+
+
+def _cluster(bench: Bench, setup: Setup) -> str:
+    if not bench.is_own(setup):
+        return str(bench.cluster(setup).name)
+    given = bench.source.cluster
+    if given is None:
+        return "own"
+    return str(Path(given).resolve()) if Path(given).is_file() else given
 
 
 def study_toml(bench: Bench, setup: Setup) -> str:

@@ -5,18 +5,28 @@ The page's scripts, styles and fonts come from marimo's own files; it asks for n
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from windtunnel import storage
 from windtunnel.errors import SpecError
 from windtunnel.lab.bench import put_up
+from windtunnel.lab.gate import Gate
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from windtunnel.lab.bench import Bench
 
 #: Browsers on this machine alone reach it.
 HOST = "127.0.0.1"
+#: What a tab that was closed held is kept so long, s: for one that is loaded again.
+_TTL = 5
+#: Largest message of the page, bytes; most connections at once.
+_MESSAGE, _CONNECTIONS = 1 << 20, 100
 
 
 def check_installed() -> None:
@@ -53,29 +63,58 @@ def listen(port: int) -> socket.socket:
 
 
 def address(listening: socket.socket) -> str:
-    """Return where the page of a listening socket is."""
+    """Return where the page of a listening socket is, without what opens it."""
     return f"http://{HOST}:{listening.getsockname()[1]}/"
 
 
-def serve(bench: Bench, listening: socket.socket) -> None:
-    """Serve the lab until it is interrupted.
+class Server:
+    """A lab that is ready to be served.
 
     Args:
         bench: what is flown.
         listening: where.
 
+    Attributes:
+        address: what opens the lab, once, in one browser.
+
     Raises:
         SpecError: marimo is not installed.
     """
-    check_installed()
-    import marimo
-    import uvicorn
-    from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-    put_up(bench)
-    page = str(Path(__file__).with_name("app.py"))
-    made: Any = marimo.create_asgi_app(quiet=True).with_app(path="", root=page).build()
-    # A page of another site that gives itself this machine's address has another name.
-    guarded = TrustedHostMiddleware(made, allowed_hosts=[HOST, "localhost"])
-    config = uvicorn.Config(guarded, log_level="warning", timeout_graceful_shutdown=1)
-    uvicorn.Server(config).run(sockets=[listening])
+    def __init__(self, bench: Bench, listening: socket.socket) -> None:
+        check_installed()
+        import marimo
+
+        put_up(bench)
+        page = str(Path(__file__).with_name("app.py"))
+        app = marimo.create_asgi_app(quiet=True, session_ttl=_TTL, skew_protection=False)
+        gate = Gate(app.with_app(path="", root=page).build(), listening.getsockname()[1])
+        self._gate: Any = gate
+        self._listening = listening
+        self.address = f"{address(listening)}?token={gate.token}"
+
+    def serve(self) -> None:
+        """Serve until SIGINT or SIGTERM, which end the process.
+
+        A flight or a picture under way is in a thread that cannot be stopped from outside, and the
+        server would wait for it; nothing here is worth waiting for.
+        """
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, _leave)
+        import uvicorn
+
+        config = uvicorn.Config(
+            self._gate,
+            log_level="warning",
+            server_header=False,
+            ws_max_size=_MESSAGE,
+            limit_concurrency=_CONNECTIONS,
+        )
+        server = uvicorn.Server(config)
+        server.handle_exit = _leave
+        server.run(sockets=[self._listening])
+
+
+def _leave(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 - a signal's handler
+    storage.drop_all_scratch()
+    os._exit(128 + number)
