@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
+from windtunnel import saved
+from windtunnel.cluster.spec import ClusterSpec, NodeType
+from windtunnel.notebook import as_html
 from windtunnel.sim import metrics, timeline
+from windtunnel.sim.elastic.stretches import Stretches
+from windtunnel.sim.flight import Flight, Interruptions, PowerRecord
 from windtunnel.sim.flown import Flown
 from windtunnel.sim.observe import (
     allocation,
@@ -16,16 +21,27 @@ from windtunnel.sim.observe import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     import numpy as np
     import pyarrow as pa
 
     from windtunnel.sim.fragmentation import TargetWorkload
 
+#: What a notebook shows of a run.
+_SHOWN = (
+    *("num_jobs", "num_finished", "avg_wait", "p90_wait", "max_wait", "avg_jct"),
+    *("utilization", "makespan", "num_preemptions"),
+)
+
 
 class Outcome(Flown):
-    """The result of one run: what was flown (`Flown`), and its measures."""
+    """The result of one run: what was flown (`Flown`), and its measures.
+
+    Where tables are taken, it is one, of what happened to every job (`Flown.table`):
+    ``pl.DataFrame(outcome)``, ``pd.DataFrame(outcome)``, ``duckdb.sql("from outcome")``.
+    """
 
     def metrics(self) -> dict[str, Any]:
         """Return the run in numbers; see `windtunnel.sim.metrics.summary` for each of them.
@@ -104,6 +120,44 @@ class Outcome(Flown):
         """Return how fragmented the nodes are over time; see `windtunnel.sim.observe.fragments`."""
         return fragments.fragmentation(self, workload, weigh=weigh, cores=cores)
 
+    def save(self, path: str | Path) -> None:
+        """Write the outcome to one file, which `load` reads back as it was.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        saved.save(path, "outcome", self)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Return an outcome that `save` wrote.
+
+        Raises:
+            TraceError: the file is something else, or another version's.
+        """
+        found: Self = saved.load(path, "outcome", SAVED)
+        return found
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Yield what happened to each job, by column."""
+        for batch in self.table.to_batches(max_chunksize=10_000):
+            yield from batch.to_pylist()
+
+    def _repr_html_(self) -> str:
+        found = self.metrics()
+        title = f"{self.settings.get('policy')} on {self.cluster.describe()}"
+        return as_html(title, (), [(name, found[name]) for name in _SHOWN], self.notes)
+
     @cached_property
     def _jain(self) -> dict[str, float | None]:
         return shares.summary(self)
+
+
+#: What may be in a file that `Outcome.save` writes.
+SAVED: dict[str, type] = {
+    kind.__name__: kind
+    for kind in (Outcome, Flight, Interruptions, PowerRecord, Stretches, ClusterSpec, NodeType)
+}

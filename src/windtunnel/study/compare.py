@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
 
 from windtunnel import schema
 from windtunnel.errors import SpecError, quote
+from windtunnel.study.comparison import Comparison
 from windtunnel.study.foresight import Foresight
 from windtunnel.study.resolving import conditions_of, resolved
 from windtunnel.study.simulate import fly
@@ -17,30 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from windtunnel.cluster.spec import ClusterSpec
-    from windtunnel.sim.outcome import Outcome
     from windtunnel.site.conditions import Conditions
     from windtunnel.site.site import Site
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Several runs of the same jobs on the same cluster.
-
-    Attributes:
-        outcomes: label (the policy's name) -> outcome, in the order asked for; the first is what
-            the others are compared with.
-    """
-
-    outcomes: dict[str, Outcome]
-
-    @property
-    def table(self) -> pa.Table:
-        """One row a policy: ``policy``, then the metrics of `Outcome.metrics`."""
-        rows = [{"policy": label, **o.metrics()} for label, o in self.outcomes.items()]
-        return pa.Table.from_pylist(rows)
-
-    def __getitem__(self, label: str) -> Outcome:
-        return self.outcomes[label]
 
 
 def compare(

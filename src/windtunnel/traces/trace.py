@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
+
+from windtunnel import saved
+from windtunnel.cluster.spec import ClusterSpec, NodeType
+from windtunnel.notebook import as_html
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from pathlib import Path
 
-    from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.companions import Relation
 
 
@@ -69,6 +74,45 @@ class Trace:
 
     def __repr__(self) -> str:
         return f"Trace({self.name!r}, jobs={self.jobs.num_rows:,})"
+
+    def save(self, path: str | Path) -> None:
+        """Write the trace with all its tables to one file, which `load` reads back as it was.
+
+        A file that others read is what ``windtunnel convert`` writes.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        tasks = self.tasks
+        if tasks is not None and not isinstance(tasks, pa.Table):
+            tasks = tasks.to_pyarrow()
+        saved.save(path, "trace", replace(self, tasks=tasks))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Return a trace that `save` wrote.
+
+        Raises:
+            TraceError: the file is something else, or another version's.
+        """
+        kinds = (cls, TraceMetadata, ClusterSpec, NodeType)
+        found: Self = saved.load(path, "trace", {kind.__name__: kind for kind in kinds})
+        return found
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Export the jobs table: a trace serves wherever jobs are asked for."""
+        return self.jobs.__arrow_c_stream__(requested_schema)
+
+    def _repr_html_(self) -> str:
+        about = self.metadata
+        rows = [
+            ("jobs", self.jobs.num_rows),
+            ("source", about.source),
+            ("time 0", about.epoch),
+            ("cluster", None if self.cluster is None else self.cluster.describe()),
+            *((f"left out: {reason}", count) for reason, count in about.dropped.items() if count),
+        ]
+        return as_html(self.name, (), rows, about.notes)
 
     def with_jobs(self, jobs: pa.Table) -> Trace:
         """Return the same trace with another jobs table."""

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from windtunnel import storage
 from windtunnel.errors import SpecError
+from windtunnel.notebook import as_html
 from windtunnel.site.conditions import FIELDS
 from windtunnel.study.grid.trust import refuse_code
+from windtunnel.study.grid.writing import to_toml
 from windtunnel.toml_file import read_toml
 from windtunnel.traces.trace_name import TraceName
 
@@ -284,6 +287,24 @@ class Study(_Entry, frozen=True):
         return msgspec.structs.replace(
             self, traces=traces, clusters=clusters, energy=energy, options=options
         )
+
+    def save(self, path: str | Path) -> None:
+        """Write the study as a STUDY.toml, whole or not at all; `from_toml` reads it back.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        with storage.replacing(path) as temporary:
+            temporary.write_text(to_toml(self), encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        shown = {"seeds": len(self.seed_list()), "search": None}
+        rows = [
+            (name, ", ".join(map(str, value)) if isinstance(value, tuple | list) else value)
+            for name, value in {**self.to_mapping(), **shown}.items()
+            if name != "name" and value is not None
+        ]
+        return as_html(self.name, (), rows)
 
     def values(self) -> dict[str, tuple[Any, ...]]:
         """Return what each parameter may be; of a search's numbers, one."""
