@@ -14,6 +14,8 @@ from windtunnel.study.simulate import fly
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    import pyarrow as pa
+
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.site.conditions import Conditions
     from windtunnel.site.site import Site
