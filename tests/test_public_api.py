@@ -26,8 +26,9 @@ MODULES = sorted(
 
 #: What the design names, of what there is by now.
 DESIGNED = {
-    *("Comparison", "Outcome", "Study", "compare", "gavel", "open_trace", "placement", "policy"),
-    *("predictor", "reader", "serving", "simulate", "testing", "throughput_model"),
+    *("Comparison", "Outcome", "Scheduler", "Site", "Study", "compare", "gavel", "open_trace"),
+    *("placement", "plot", "policy", "predictor", "reader", "serving", "simulate", "testing"),
+    "throughput_model",
 }
 
 

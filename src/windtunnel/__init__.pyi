@@ -1,6 +1,6 @@
 """The public names, and where they come from; `windtunnel` itself goes by this list."""
 
-from windtunnel import gavel as gavel, serving as serving, testing as testing
+from windtunnel import gavel as gavel, plot as plot, serving as serving, testing as testing
 from windtunnel.cluster.spec import ClusterSpec as ClusterSpec, NodeType as NodeType
 from windtunnel.errors import (
     InfeasibleError as InfeasibleError,
