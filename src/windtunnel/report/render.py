@@ -24,10 +24,10 @@ def to_svg(chart: Any, *, name: str, label: str) -> str:
         name: letters, digits and hyphens; unique in the page.
         label: what the picture shows, in a sentence; escaped here.
     """
-    import vl_convert
+    from windtunnel.report import renderer
 
     spec = chart if isinstance(chart, dict) else chart.to_dict()
-    svg = str(vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]))
+    svg = renderer.vegalite_to_svg(spec)
     svg = _renamed(svg, name)
     svg = _PATH.sub(lambda match: _LONG_NUMBER.sub(r"\1", match[0]), svg)
     box = _VIEW_BOX.search(svg)
@@ -55,8 +55,8 @@ def to_png(chart: Any, *, scale: float = 2.0, background: str = "white") -> byte
         scale: pixels per chart pixel.
         background: CSS colour behind it.
     """
-    import vl_convert
+    from windtunnel.report import renderer
 
     spec = {**chart.to_dict(), "background": background}
     spec["config"] = {**spec.get("config", {}), "background": background}
-    return bytes(vl_convert.vegalite_to_png(spec, scale=scale, allowed_base_urls=[]))
+    return renderer.vegalite_to_png(spec, scale=scale)

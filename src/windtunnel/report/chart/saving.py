@@ -29,8 +29,7 @@ def write_chart(out: Path, chart: Any, title: str = "") -> None:
 
 
 def _bytes(ending: str, chart: Any, title: str) -> bytes:
-    import vl_convert
-
+    from windtunnel.report import renderer
     from windtunnel.report.render import to_png
 
     if ending == ".png":
@@ -40,5 +39,5 @@ def _bytes(ending: str, chart: Any, title: str) -> bytes:
 
         return interactive(chart.to_dict(), title).encode()
     if ending == ".pdf":
-        return bytes(vl_convert.vegalite_to_pdf(chart.to_dict(), allowed_base_urls=[]))
-    return str(vl_convert.vegalite_to_svg(chart.to_dict(), allowed_base_urls=[])).encode()
+        return renderer.vegalite_to_pdf(chart.to_dict())
+    return renderer.vegalite_to_svg(chart.to_dict()).encode()

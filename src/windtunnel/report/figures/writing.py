@@ -139,9 +139,9 @@ def to_paper_svg(spec: dict[str, Any], look: Look) -> str:
         spec: Vega-Lite.
         look: whose ``paper`` is the width in inch.
     """
-    import vl_convert
+    from windtunnel.report import renderer
 
-    svg = _numbered(str(vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])))
+    svg = _numbered(renderer.vegalite_to_svg(spec))
 
     def fit(match: re.Match[str]) -> str:
         height = look.paper * float(match[3]) / float(match[2])
@@ -178,24 +178,24 @@ def _sized(svg: str, look: Look, per_inch: float) -> str:
 
 def to_pdf(svg: str, look: Look) -> bytes:
     """Return a picture as PDF of the look's width."""
-    import vl_convert
+    from windtunnel.report import renderer
 
-    return bytes(vl_convert.svg_to_pdf(_sized(svg, look, _POINTS)))
+    return renderer.svg_to_pdf(_sized(svg, look, _POINTS))
 
 
 def to_png(svg: str, look: Look, dpi: float = _PNG_DPI) -> bytes:
     """Return a picture as PNG of the look's width, which says how many pixels an inch it has."""
-    import vl_convert
+    from windtunnel.report import renderer
 
-    return bytes(vl_convert.svg_to_png(_sized(svg, look, _POINTS), ppi=dpi))
+    return renderer.svg_to_png(_sized(svg, look, _POINTS), ppi=dpi)
 
 
 @functools.cache
 def vega_script() -> str:
     """Return Vega, Vega-Lite and vegaEmbed as one script that may stand in a page."""
-    import vl_convert
+    from windtunnel.report import renderer
 
-    bundle = vl_convert.javascript_bundle("window.drawChart = vegaEmbed;")
+    bundle = renderer.javascript_bundle("window.drawChart = vegaEmbed;")
     return bundle.replace("</script", "<\\/script")
 
 
