@@ -138,7 +138,7 @@ def test_standard_input_and_a_named_format(run: Callable[..., Any], tmp_path: Pa
         (SACCT, "o.parquet.gz", [], "take the .gz off"),
         (SACCT, "nowhere/o.csv", [], "folder that exists"),
         (SACCT, "log.txt", ["--to", "csv"], "the trace itself"),
-        (SACCT, "o.csv", ["--to", "xml"], "csv or parquet or swf or sacct or batsim"),
+        (SACCT, "o.csv", ["--to", "xml"], "unknown name 'xml'"),
         (SACCT, "log.txt", ["--to", "opendc"], "expected a folder in a folder that exists"),
         (SACCT, "nowhere/o", ["--to", "opendc"], "expected a folder in a folder that exists"),
         (SACCT, "o.opendc", [], "--to"),

@@ -39,6 +39,9 @@ hour = "their_cluster:Hour"
 [project.entry-points."windtunnel.readers"]
 their-log = "their_cluster:read"
 
+[project.entry-points."windtunnel.writers"]
+their-log = "their_cluster:write"
+
 [project.entry-points."windtunnel.sites"]
 theirs = "their_cluster:site"
 
@@ -49,6 +52,7 @@ MODULE = '''\
 import windtunnel as wt
 from windtunnel.throughput import Plan, TrainingModel
 from windtunnel.throughput.tables import MeasuredTable, Measurement
+from windtunnel.traces import writer
 
 
 def smallest_service(jobs):
@@ -77,6 +81,14 @@ def read(path):
     with open(path, encoding="utf-8") as file:
         rows = [[float(word) for word in line.split()] for line in file]
     return dict(zip(("submit_time", "duration", "num_gpus"), zip(*rows), strict=True))
+
+
+@writer("their-log", extensions=(".theirs",))
+def write(trace, path):
+    """Write lines of submission, duration and GPUs."""
+    columns = [trace.jobs[name].to_pylist() for name in ("submit_time", "duration", "num_gpus")]
+    path.write_text("".join(" ".join(map(str, row)) + "\\n" for row in zip(*columns, strict=True)))
+    return ["All but submission, duration and GPUs."]
 
 
 def site():

@@ -305,7 +305,7 @@ def test_what_batsim_cannot_tell_is_told() -> None:
     )
     told = " ".join(batsim_losses(jobs))
     assert "unknown state (no state): 3." in told
-    assert "evalys cannot draw: 1 " in told
+    assert "evalys cannot draw (simulate the trace to give them one): 1." in told
 
 
 def test_an_end_that_is_worked_out_is_told() -> None:

@@ -301,7 +301,7 @@ def test_what_is_lost_is_told(tmp_path: Path) -> None:
         ({"submit_time": [None]}, "needs both"),
         ({"duration": [1e300]}, "as OpenDC's types hold"),
         ({"num_gpus": [1e10]}, "as OpenDC's types hold"),
-        ({"cpu_usage": ["x"]}, "values of type double"),
+        ({"cpu_usage": ["x"]}, "column .cpu_usage.: expected numbers"),
     ],
 )
 def test_what_does_not_fit_is_refused(

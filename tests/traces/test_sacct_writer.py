@@ -52,7 +52,7 @@ def test_the_twin_of_seren_makes_the_round_trip(tmp_path: Path) -> None:
         assert again.jobs[name].equals(trace.jobs[name]), name
     assert again.jobs["job_id"].to_pylist() == [str(n + 1) for n in range(5_000)]
     assert [text.partition(":")[0] for text in sacct_losses(trace.jobs)] == [
-        "Columns that an sacct log lacks",
+        "Columns that an sacct log does not have",
         "The job ids are none that Slurm gives",
     ]
 

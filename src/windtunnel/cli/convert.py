@@ -7,22 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import OneOf, output_options
+from windtunnel.cli.options import output_options
 
 if TYPE_CHECKING:
-    from windtunnel.traces.trace import Trace
-
-_FORMATS = ("csv", "parquet", "swf", "sacct", "batsim", "opendc")
-#: Formats that the ending of a file's name tells.
-_BY_ENDING = ("csv", "parquet", "swf", "sacct")
-#: Formats whose times are seconds since some moment.
-_WITHOUT_EPOCH = ("csv", "parquet", "batsim")
-#: A trace's other tables, and what they are.
-_TABLES = {
-    "tasks": "the tasks of the jobs",
-    "nodes": "the nodes",
-    "holdings": "which job held which GPU when",
-}
+    from windtunnel.traces.writers import Writer
 
 
 @click.command(short_help="Convert a trace to CSV, Parquet, SWF, sacct, Batsim, OpenDC.")
@@ -30,10 +18,9 @@ _TABLES = {
 @click.argument("out", metavar="OUT", type=click.Path(path_type=Path))
 @click.option(
     "--to",
-    type=OneOf(*_FORMATS),
-    metavar="csv|parquet|swf|sacct|batsim|opendc",
-    help="What to write: sacct is a log as of sacct -P, batsim a jobs.csv, opendc a folder.  "
-    "[default: by the ending of OUT]",
+    metavar="FORMAT",
+    help="What to write: csv, parquet, swf, sacct (a log as of sacct -P), batsim (a jobs.csv), "
+    "opendc (a folder), or a plug-in's writer.  [default: by the ending of OUT]",
 )
 @click.option(
     "--format",
@@ -65,22 +52,22 @@ def convert(
     from windtunnel.cli.screen import progress, shows_progress
     from windtunnel.traces.open import open_trace
 
-    kind = _checked(trace, out, to)
+    writer = _checked(trace, out, to)
     show = shows_progress(as_json=as_json)
     source = "standard input" if trace == "-" else trace
     with progress(f"Reading {source}", show=show):
         opened = open_trace(trace, format=reader, **({} if zone is None else {"zone": zone}))
     with progress(f"Writing {out}", show=show):
-        rows, losses = _write(opened, out, kind)
+        written = writer.put(opened, out)
     about = opened.metadata
     data = {
         "source": about.source,
         "out": str(out),
-        "to": kind,
+        "to": writer.name,
         "rows_in": about.rows_read or opened.jobs.num_rows,
-        "rows_out": rows,
+        "rows_out": written.rows,
         "dropped": about.dropped,
-        "not_carried": (*losses, *_beside(opened, kind)),
+        "not_carried": written.losses,
         "notes": about.notes,
     }
     if as_json:
@@ -91,78 +78,31 @@ def convert(
     _print(data)
 
 
-def _checked(trace: str, out: Path, to: str | None) -> str:
-    """Return what to write, after all that can be refused before the trace is read.
+def _checked(trace: str, out: Path, to: str | None) -> Writer:
+    """Return the writer, after all that can be refused before the trace is read.
 
     Raises:
-        SpecError: an unknown ending, a folder, or the trace itself.
+        SpecError: an unknown format or ending, a folder, or the trace itself.
     """
+    import windtunnel.traces.open  # noqa: F401 - registers the writers
     from windtunnel.errors import SpecError, quote
+    from windtunnel.traces.trace_name import TraceName
+    from windtunnel.traces.writers import WRITERS, writer_for
 
-    ending = out.name.lower().removesuffix(".gz").rpartition(".")[2]
-    kind = to or ending
-    if to is None and kind not in _BY_ENDING:
-        raise SpecError(
-            "OUT",
-            f"cannot tell the format of {quote(out.name)}; expected an ending .csv, .csv.gz, "
-            ".parquet, .swf, .swf.gz, .sacct or .sacct.gz, or --to.",
-        )
-    wrong = out.is_file() if kind == "opendc" else out.is_dir()
+    writer = writer_for(out) if to is None else WRITERS.resolve(to)
+    wrong = out.is_file() if writer.files else out.is_dir()
     if wrong or not out.parent.is_dir():
-        thing = "folder" if kind == "opendc" else "file"
+        thing = "folder" if writer.files else "file"
         raise SpecError(
             "OUT", f"expected a {thing} in a folder that exists, found {quote(str(out))}."
         )
-    if kind == "parquet" and out.name.lower().endswith(".gz"):
-        raise SpecError("OUT", "Parquet is packed already; take the .gz off its name.")
-    written = (out, out / "tasks.parquet", out / "fragments.parquet")
-    if Path(trace).exists() and any(path.exists() and path.samefile(trace) for path in written):
+    if not writer.packs and out.name.lower().endswith(".gz"):
+        raise SpecError("OUT", f"{writer.name} is packed already; take the .gz off its name.")
+    read = Path(TraceName.parse(trace).base)
+    written = [out, *(out / name for name in writer.files)]
+    if read.exists() and any(path.exists() and path.samefile(read) for path in written):
         raise SpecError("OUT", "is the trace itself; expected another file.")
-    return kind
-
-
-def _write(trace: Trace, out: Path, kind: str) -> tuple[int, tuple[str, ...]]:
-    """Write the jobs; return how many were written, and what the format does not hold."""
-    from windtunnel.traces.native import write_csv, write_parquet
-
-    jobs, rows = trace.jobs, trace.jobs.num_rows
-    if kind == "swf":
-        from windtunnel.traces.swf_writer import swf_losses, write_swf
-
-        write_swf(jobs, out, metadata=trace.metadata, cluster=trace.cluster)
-        return rows, swf_losses(jobs)
-    if kind == "sacct":
-        from windtunnel.traces.sacct_writer import sacct_losses, write_sacct
-
-        write_sacct(jobs, out, metadata=trace.metadata)
-        return rows, sacct_losses(jobs)
-    if kind == "batsim":
-        from windtunnel.traces.batsim_writer import batsim_losses, write_batsim
-
-        write_batsim(jobs, out)
-        return rows, batsim_losses(jobs)
-    if kind == "opendc":
-        from windtunnel.traces.opendc_writer import opendc_losses, write_opendc
-
-        written = write_opendc(jobs, out, metadata=trace.metadata)
-        return written, opendc_losses(jobs, metadata=trace.metadata)
-    (write_csv if kind == "csv" else write_parquet)(jobs, out)
-    return rows, ()
-
-
-def _beside(trace: Trace, kind: str) -> tuple[str, ...]:
-    """Return what a trace has beside its jobs that the format does not hold."""
-    losses = []
-    epoch, zone = trace.metadata.epoch, trace.metadata.zone
-    if epoch is not None and kind in _WITHOUT_EPOCH:
-        where = f" in {zone}" if zone else ""
-        losses.append(f"Time 0 is {epoch}{where}: only the seconds since then are written.")
-    tables = [what for name, what in _TABLES.items() if getattr(trace, name) is not None]
-    if kind == "batsim" and "allocated_resources" in trace.jobs.column_names:
-        tables = [what for what in tables if what != _TABLES["holdings"]]
-    if tables:
-        losses.append(f"Tables beside the jobs: {', '.join(tables)}.")
-    return tuple(losses)
+    return writer
 
 
 def _print(data: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ from windtunnel.traces.readers import reader
 from windtunnel.traces.registry import fetch, list_traces
 from windtunnel.traces.swf_writer import write_swf
 from windtunnel.traces.trace import Trace, TraceMetadata
+from windtunnel.traces.writers import writer
 
 __all__ = [
     "Trace",
@@ -17,4 +18,5 @@ __all__ = [
     "write_csv",
     "write_parquet",
     "write_swf",
+    "writer",
 ]

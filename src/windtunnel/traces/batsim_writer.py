@@ -5,25 +5,26 @@ Format: batsim.readthedocs.io/en/latest/output-jobs.html. One GPU is written as 
 
 from __future__ import annotations
 
-import gzip
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windtunnel.errors import SchemaError, Violation, quote
-from windtunnel.schema import as_jobs, source_of
+from windtunnel.errors import SchemaError, Violation
+from windtunnel.schema import as_jobs
 from windtunnel.traces.batsim import FINAL_STATES
-from windtunnel.traces.carried import check_carried
 from windtunnel.traces.interval_set import MAX_RESOURCES, format_intervals, parse_intervals
-from windtunnel.traces.native import in_one_piece
-from windtunnel.traces.order import by_submission
+from windtunnel.traces.outgoing import Outgoing, counted, is_fraction
 from windtunnel.traces.resource_numbers import number_resources
+from windtunnel.traces.target import write_lines
+from windtunnel.traces.writers import writer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from windtunnel.traces.trace import Trace
 
 COLUMNS: tuple[str, ...] = (
     *("job_id", "workload_name", "profile", "submission_time", "requested_number_of_resources"),
@@ -80,20 +81,23 @@ def write_batsim(jobs: Any, path: str | Path, *, holdings: pa.Table | None = Non
         SchemaError: the table breaks the schema, or has a fraction of a GPU.
         TraceError: the file cannot be written.
     """
-    table = as_jobs(jobs)
-    check_carried(table, _CARRIED, "Batsim")
-    _refuse(table)
-    table, _, _ = by_submission(table, range(table.num_rows))
-    columns = _columns(table, holdings)
+    given = _outgoing(jobs)
+    given.check_plain()
+    gpus = given.floats("num_gpus")
+    most = f"at most {MAX_RESOURCES:,} GPUs of a job: each is listed"
+    given.refuse(
+        [
+            ("num_gpus", "a whole number: Batsim counts resources", is_fraction(gpus)),
+            ("num_gpus", most, np.isfinite(gpus) & (gpus > MAX_RESOURCES)),
+        ]
+    )
+    columns = _columns(given.in_order(), holdings)
     rows = zip(*(columns[name] for name in COLUMNS), strict=True)
-    lines = [",".join(COLUMNS), *(",".join(map(_cell, row)) for row in rows)]
-    data = ("\n".join(lines) + "\n").encode()
-    packed = gzip.compress(data, 6, mtime=0) if str(path).endswith(".gz") else data
+    write_lines(path, [",".join(COLUMNS), *(",".join(map(_cell, row)) for row in rows)])
 
-    def write(temporary: Path) -> None:
-        temporary.write_bytes(packed)
 
-    in_one_piece(path, write)
+def _outgoing(jobs: Any) -> Outgoing:
+    return Outgoing(jobs, "Batsim", _CARRIED)
 
 
 def flown(jobs: Any, outcome: pa.Table) -> pa.Table:
@@ -133,76 +137,40 @@ def flown(jobs: Any, outcome: pa.Table) -> pa.Table:
 
 def batsim_losses(jobs: pa.Table, *, holdings: pa.Table | None = None) -> tuple[str, ...]:
     """Return what of a jobs table ``jobs.csv`` cannot hold, one sentence each."""
-    losses = []
-    left_out = [
-        field.name
-        for field in jobs.schema
-        if field.name not in _CARRIED and jobs[field.name].null_count < jobs.num_rows
-    ]
-    if left_out:
-        losses.append(f"Columns that Batsim does not have: {', '.join(map(quote, left_out))}.")
-    ran = jobs["start_time"].null_count < jobs.num_rows
-    if ran and holdings is None and not _has(jobs, "allocated_resources"):
+    given = _outgoing(jobs)
+    losses = given.lost_columns()
+    if given.has("start_time") and holdings is None and not given.has("allocated_resources"):
         losses.append(
             "Which GPUs a job had is not known: resources are numbered here, the lowest that are "
             "free from its start to its end."
         )
-    status = jobs["status"].to_pylist()
-    merged = sum(word in _MERGED for word in status)
-    if merged:
-        losses.append(
-            "Jobs that ended by node failure or lack of memory (failed), by preemption (killed), "
-            f"or in an unknown state (no state): {merged:,}."
-        )
-    start = jobs["start_time"].to_pylist()
-    ended = sum(
-        last is None and begin is not None and length is not None and state in _OVER
-        for begin, length, last, state in zip(
-            start, jobs["duration"].to_pylist(), jobs["end_time"].to_pylist(), status, strict=True
-        )
+    start, run, end = map(given.floats, ("start_time", "duration", "end_time"))
+    said = (
+        (
+            np.isin(given.status, _MERGED),
+            (
+                "Jobs that ended by node failure or lack of memory (failed), by preemption "
+                "(killed), or in an unknown state (no state)"
+            ),
+        ),
+        (
+            np.isnan(end) & ~np.isnan(start + run) & np.isin(given.status, _OVER),
+            "Jobs without an end, which is written as start + run time",
+        ),
+        (
+            np.isnan(start) & ~np.isin(given.status, ("cancelled", "pending")),
+            (
+                "Jobs without a recorded start, which evalys cannot draw (simulate the trace to "
+                "give them one)"
+            ),
+        ),
     )
-    if ended:
-        losses.append(f"Jobs without an end, which is written as start + run time: {ended:,}.")
-    unstarted = sum(
-        word not in {"cancelled", "pending"} and begin is None
-        for word, begin in zip(status, start, strict=True)
-    )
-    if unstarted:
-        losses.append(
-            f"Jobs without a recorded start, which evalys cannot draw: {unstarted:,} (simulate "
-            "the trace to give them one)."
-        )
-    return tuple(losses)
+    return (*losses, *counted(said))
 
 
-def _has(jobs: pa.Table, name: str) -> bool:
-    return name in jobs.column_names and jobs[name].null_count < jobs.num_rows
-
-
-def _refuse(jobs: pa.Table) -> None:
-    """Refuse fractions of a GPU, and more GPUs than an interval set may have.
-
-    Raises:
-        SchemaError: counts them.
-    """
-    gpus = np.asarray(jobs["num_gpus"].to_numpy(), dtype=np.float64)
-    found = []
-    for rule, bad in (
-        ("a whole number: Batsim counts resources", gpus != np.rint(gpus)),
-        (f"at most {MAX_RESOURCES:,} GPUs of a job: each is listed", gpus > MAX_RESOURCES),
-    ):
-        broken = bad & np.isfinite(gpus)
-        if broken.any():
-            row, count = int(broken.argmax()), int(broken.sum())
-            value = float(gpus[row])
-            found.append(Violation("num_gpus", rule, count, row + 1, value, unit="row"))
-    if found:
-        raise SchemaError(f"{source_of(jobs)} as Batsim", found)
-
-
-def _columns(jobs: pa.Table, holdings: pa.Table | None) -> dict[str, Sequence[Any]]:
+def _columns(given: Outgoing, holdings: pa.Table | None) -> dict[str, Sequence[Any]]:
     """Return the columns of the file, None = an empty cell."""
-    plain = {name: jobs[name].to_pylist() for name in jobs.column_names if name in _CARRIED}
+    plain = {name: given.cells(name) for name in _CARRIED}
     submit, start, run = plain["submit_time"], plain["start_time"], plain["duration"]
     end = [
         begin + length if last is None and None not in {begin, length} and state in _OVER else last
@@ -211,16 +179,16 @@ def _columns(jobs: pa.Table, holdings: pa.Table | None) -> dict[str, Sequence[An
         )
     ]
     state = [_state(*row) for row in zip(
-        plain["status"], start, plain.get("final_state", [None] * len(run)), strict=True
+        plain["status"], start, plain["final_state"], strict=True
     )]  # fmt: skip
     turnaround = [_minus(a, b) for a, b in zip(end, submit, strict=True)]
-    workload = [w or _WORKLOAD for w in plain.get("workload_name", [None] * len(run))]
+    workload = [w or _WORKLOAD for w in plain["workload_name"]]
     return {
         "job_id": _ids(plain["job_id"], workload),
         "workload_name": workload,
         "profile": [
             _number(length) if name is None else name
-            for name, length in zip(plain.get("profile", [None] * len(run)), run, strict=True)
+            for name, length in zip(plain["profile"], run, strict=True)
         ],
         "submission_time": submit,
         "requested_number_of_resources": plain["num_gpus"],
@@ -236,12 +204,11 @@ def _columns(jobs: pa.Table, holdings: pa.Table | None) -> dict[str, Sequence[An
             None if whole is None or not length else whole / length
             for whole, length in zip(turnaround, run, strict=True)
         ],
-        "allocated_resources": _resources(jobs, start, end, holdings),
+        "allocated_resources": _resources(given, start, end, holdings),
         "consumed_energy": [
-            -1.0 if joules is None else joules
-            for joules in plain.get("consumed_energy", [None] * len(run))
+            -1.0 if joules is None else joules for joules in plain["consumed_energy"]
         ],
-        "metadata": plain.get("metadata", [None] * len(run)),
+        "metadata": plain["metadata"],
     }
 
 
@@ -267,19 +234,18 @@ def _ids(ids: list[str], workloads: list[str]) -> list[str]:
 
 
 def _resources(
-    jobs: pa.Table, start: list[Any], end: list[Any], holdings: pa.Table | None
+    given: Outgoing, start: list[Any], end: list[Any], holdings: pa.Table | None
 ) -> list[str | None]:
     """Return each job's interval set."""
     if holdings is not None:
         held = _last_stays(holdings)
         return [
-            format_intervals(held[job]) if job in held else None
-            for job in jobs["job_id"].to_pylist()
+            format_intervals(held[job]) if job in held else None for job in given.cells("job_id")
         ]
-    if _has(jobs, "allocated_resources"):
-        cells = jobs["allocated_resources"].cast(pa.string()).to_pylist()
-        return [None if cell is None or not cell.strip() else _canonical(cell) for cell in cells]
-    gpus = jobs["num_gpus"].to_pylist()
+    if given.has("allocated_resources"):
+        cells = (str(cell or "") for cell in given.cells("allocated_resources"))
+        return [_canonical(cell) if cell.strip() else None for cell in cells]
+    gpus = given.cells("num_gpus")
     ran = [
         row
         for row, (begin, count) in enumerate(zip(start, gpus, strict=True))
@@ -343,3 +309,9 @@ def _cell(value: Any) -> str:
 def _number(value: float | None) -> str | None:
     """Return a number so that it reads back exactly, ``3600`` rather than ``3600.0``."""
     return None if value is None else repr(float(value)).removesuffix(".0")
+
+
+@writer("batsim", dates=False, holdings="allocated_resources")
+def _batsim(trace: Trace, path: Path) -> tuple[str, ...]:
+    write_batsim(trace.jobs, path)
+    return batsim_losses(trace.jobs)

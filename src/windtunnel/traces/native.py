@@ -10,9 +10,8 @@ schema's.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -20,18 +19,19 @@ import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
-from windtunnel import storage
 from windtunnel.errors import SchemaError, TraceError, Violation, quote
 from windtunnel.schema import BY_NAME, as_jobs, conform_rows
 from windtunnel.traces.parquet import MAGIC, read_parquet
 from windtunnel.traces.readers import reader
-from windtunnel.traces.source import STDIN, read_bytes, short_name, source_name
+from windtunnel.traces.source import read_bytes, short_name, source_name
 from windtunnel.traces.spreadsheet import guarded, unguarded
 from windtunnel.traces.tabular import MAX_GANG, parse_text
+from windtunnel.traces.target import in_one_piece
 from windtunnel.traces.trace import Trace, TraceMetadata
+from windtunnel.traces.writers import writer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from pathlib import Path
     from typing import Any
 
 #: A source's own figures, which `windtunnel.characterize.facts` draws beside ours: s, but
@@ -56,16 +56,15 @@ def read_native(path: str | Path, *, delimiter: str = ",", bad_rows: str = "rais
         SchemaError: rules of the schema are broken; lists all of them.
     """
     file = source_name(path)
+    lines: Any = None
     if str(path).endswith(".parquet"):
-        table, lines = _typed(read_parquet(path, file), file), None
+        table = _typed(read_parquet(path, file), file)
+    elif (data := read_bytes(path)).startswith(MAGIC):
+        table = _typed(read_parquet(pa.BufferReader(data), file), file)
     else:
-        data = read_bytes(path)
-        if data.startswith(MAGIC):
-            table, lines = _typed(read_parquet(pa.BufferReader(data), file), file), None
-        else:
-            text = parse_text(data, file, delimiter=delimiter)
-            columns = {n: _column(text, n) for n in text.table.column_names}
-            table, lines = pa.table(columns), text.lines
+        text = parse_text(data, file, delimiter=delimiter)
+        table = pa.table({n: _column(text, n) for n in text.table.column_names})
+        lines = text.lines
     jobs, dropped = conform_rows(table, bad_rows=bad_rows, source=file, lines=lines)
     about = TraceMetadata(short_name(path), file, rows_read=table.num_rows, dropped=dropped)
     return Trace(jobs, about)
@@ -153,18 +152,13 @@ def write_csv(jobs: Any, path: str | Path) -> None:
             table = table.set_column(place, field.name, guarded(table.column(place)))
     header = ",".join(_header_cell(name) for name in table.column_names)
 
-    def write(temporary: Path) -> None:
-        with temporary.open("wb") as raw:
-            if str(path).endswith(".gz"):
-                # No name and no time in the header: the same table, the same bytes.
-                with gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
-                    packed.write(f"{header}\n".encode())
-                    pcsv.write_csv(table, packed, pcsv.WriteOptions(include_header=False))
-            else:
-                raw.write(f"{header}\n".encode())
-                pcsv.write_csv(table, raw, pcsv.WriteOptions(include_header=False))
-
-    in_one_piece(path, write)
+    with in_one_piece(path) as temporary, contextlib.ExitStack() as stack:
+        file: Any = stack.enter_context(temporary.open("wb"))
+        if str(path).endswith(".gz"):
+            # No name and no time in the header: the same table, the same bytes.
+            file = stack.enter_context(gzip.GzipFile("", "wb", 6, file, mtime=0))
+        file.write(f"{header}\n".encode())
+        pcsv.write_csv(table, file, pcsv.WriteOptions(include_header=False))
 
 
 def write_parquet(jobs: Any, path: str | Path) -> None:
@@ -181,26 +175,10 @@ def write_parquet(jobs: Any, path: str | Path) -> None:
     # Where the table came from (a path on this machine) is no part of it.
     table = as_jobs(jobs).replace_schema_metadata(None)
 
-    def write(temporary: Path) -> None:
-        with temporary.open("wb") as raw:  # Arrow takes a path for an address, of UTF-8
-            pq.write_table(table, raw, compression="zstd")
-
-    in_one_piece(path, write)
-
-
-def in_one_piece(path: str | Path, write: Callable[[Path], None]) -> None:
-    """Let ``write`` fill a temporary file beside ``path``, then put it in place."""
-    target = Path(path)
-    if str(path) == STDIN:
-        raise TraceError(str(path), "the name of a file to write")
-    try:
-        with storage.replacing(target) as temporary:
-            write(temporary)
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise TraceError(
-            str(path), "a place that can be written to", hint=f"The system says: {reason}."
-        ) from error
+    with in_one_piece(path) as temporary, temporary.open("wb") as raw:
+        pq.write_table(
+            table, raw, compression="zstd"
+        )  # Arrow takes a path for an address, of UTF-8
 
 
 def _flat(table: pa.Table) -> pa.Table:
@@ -224,3 +202,13 @@ def _flat(table: pa.Table) -> pa.Table:
 def _header_cell(name: str) -> str:
     doubled = name.replace('"', '""')
     return f'"{doubled}"' if any(c in name for c in ',"\n\r') else name
+
+
+@writer("csv", (".csv",), dates=False)
+def _csv(trace: Trace, path: Path) -> None:
+    write_csv(trace.jobs, path)
+
+
+@writer("parquet", (".parquet",), dates=False, packs=False)
+def _parquet(trace: Trace, path: Path) -> None:
+    write_parquet(trace.jobs, path)

@@ -8,27 +8,25 @@ escaped, and a name that a spreadsheet would run as a formula gets an apostrophe
 
 from __future__ import annotations
 
-import gzip
 import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from windtunnel.errors import SchemaError, Violation, quote
-from windtunnel.schema import as_jobs, source_of
-from windtunnel.traces.carried import check_carried
-from windtunnel.traces.native import in_one_piece
-from windtunnel.traces.order import by_submission
+from windtunnel.traces.outgoing import Outgoing, counted, is_fraction
 from windtunnel.traces.sacct_words import NOTHING, STATES, state_word
+from windtunnel.traces.target import write_lines
+from windtunnel.traces.writers import writer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from windtunnel.traces.trace import TraceMetadata
+    import pyarrow as pa
+
+    from windtunnel.traces.trace import Trace, TraceMetadata
 
 #: The columns, in the order in which sacct is asked for them; Priority where jobs have one.
 FIELDS: tuple[str, ...] = (
@@ -79,153 +77,154 @@ def write_sacct(jobs: Any, path: str | Path, *, metadata: TraceMetadata | None =
             1970 or after 2200, or a number that is too large for a log.
         TraceError: the file cannot be written.
     """
-    table = as_jobs(jobs)
-    check_carried(table, _CARRIED, "an sacct log")
+    given = _outgoing(jobs)
+    given.check_plain()
     epoch = 0.0
     if metadata is not None and metadata.epoch is not None:
         epoch = datetime.fromisoformat(metadata.epoch).timestamp()
-    _refuse(table, epoch)
-    table, _, _ = by_submission(table, range(table.num_rows))
-    columns = _columns(table, epoch)
-    lines = ["|".join(columns), *("|".join(row) for row in zip(*columns.values(), strict=True))]
-    data = ("\n".join(lines) + "\n").encode()
-    packed = gzip.compress(data, 6, mtime=0) if str(path).endswith(".gz") else data
+    _refuse(given, epoch)
+    columns = _columns(given.in_order(), epoch)
+    rows = zip(*columns.values(), strict=True)
+    write_lines(path, ["|".join(columns), *("|".join(row) for row in rows)])
 
-    def write(temporary: Path) -> None:
-        temporary.write_bytes(packed)
 
-    in_one_piece(path, write)
+def _outgoing(jobs: Any) -> Outgoing:
+    return Outgoing(jobs, "an sacct log", _CARRIED)
 
 
 def sacct_losses(jobs: pa.Table) -> tuple[str, ...]:
     """Return what of a jobs table an sacct log cannot hold, one sentence each."""
-    left_out = [
-        field.name
-        for field in jobs.schema
-        if field.name not in _CARRIED and jobs[field.name].null_count < jobs.num_rows
-    ]
-    losses = []
-    if left_out:
-        losses.append(f"Columns that an sacct log lacks: {', '.join(map(quote, left_out))}.")
-    if not _are_ids(jobs["job_id"].to_pylist()):
+    given = _outgoing(jobs)
+    losses = given.lost_columns()
+    if not _are_ids(given.cells("job_id")):
         losses.append("The job ids are none that Slurm gives: jobs are numbered from 1.")
-    times = ("submit_time", "start_time", "duration", "estimate")
-    rounded = np.any([_is_fraction(_floats(jobs, name)) for name in times], axis=0)
-    start, duration = _floats(jobs, "start_time"), _floats(jobs, "duration")
-    priority, gpus = _floats(jobs, "priority"), _floats(jobs, "num_gpus")
-    status = np.array(jobs["status"].fill_null("").to_pylist(), dtype=object)
-    unstarted = (status == "cancelled") & (np.rint(duration) == 0) & ~np.isnan(start)
-    waiting = (status == "pending") & ~(np.rint(duration) > 0) & ~np.isnan(start)
-    end, told_end = _floats(jobs, "end_time"), start + duration
+    start, duration, end = map(given.floats, ("start_time", "duration", "end_time"))
+    times = (given.floats("submit_time"), start, duration, given.floats("estimate"))
+    priority, gpus, status = given.floats("priority"), given.floats("num_gpus"), given.status
+    told_end, run = start + duration, np.rint(duration)
     stays = np.isin(status, ("running", "pending"))
-    typed = np.asarray(jobs["gpu_type"].is_valid().to_numpy(zero_copy_only=False), dtype=bool)
-    apart = ~stays & (np.abs(end - told_end) > 1)
+    kinds, names = given.cells("gpu_type"), given.cells("template")
+    typed = np.array([kind is not None for kind in kinds], dtype=bool)
+    several, split = (np.array(["|" in (c or "") for c in cells], bool) for cells in (kinds, names))
     said = (
-        (rounded, "whose times have fractions of a second, which are rounded"),
-        (_is_fraction(_floats(jobs, "num_cpus")), "with a fraction of a core, which is rounded up"),
-        (_several_types(jobs), "that may run on several GPU types, which are not written"),
+        (
+            np.any([is_fraction(time) for time in times], axis=0),
+            "whose times have fractions of a second, which are rounded",
+        ),
+        (is_fraction(given.floats("num_cpus")), "with a fraction of a core, which is rounded up"),
+        (several, "that may run on several GPU types, which are not written"),
         (~_fits(priority) & ~np.isnan(priority), "whose priority is no whole number from 0 on"),
-        (unstarted, "cancelled within their first second, which read as never started"),
+        (
+            (status == "cancelled") & (run == 0) & ~np.isnan(start),
+            "cancelled within their first second, which read as never started",
+        ),
         (np.isnan(gpus), "whose GPUs are unknown, which read as none"),
         (typed & ~(gpus > 0), "without GPUs, whose GPU type is not written"),
         (status == "", "without a status, which read as unknown"),
-        (waiting, "that wait and have a start, which is not written"),
+        (
+            (status == "pending") & ~(run > 0) & ~np.isnan(start),
+            "that wait and have a start, which is not written",
+        ),
         (stays & ~np.isnan(end), "that still run or wait and have an end, which is not written"),
         (~stays & np.isnan(end) & ~np.isnan(told_end), "without an end: it reads as start + run"),
         (
             np.isnan(duration) & ~np.isnan(end - start),
             "without a run time: it reads as end - start",
         ),
-        (_unjoinable(jobs), "of unknown status with a separator in their names, which becomes _"),
-        (apart, "whose end is not start + run time, as which it reads"),
+        (  # only a known state shows where such a name ends
+            split & ~np.isin(status, list(_WORDS)),
+            "of unknown status with a separator in their names, which becomes _",
+        ),
+        (
+            ~stays & (np.abs(end - told_end) > 1),
+            "whose end is not start + run time, as which it reads",
+        ),
     )
-    losses += [f"Jobs {words}: {int(mask.sum()):,}." for mask, words in said if mask.any()]
     changed = sum(_changed(jobs, name) for name in ("user", "vc", "template", "partition", "qos"))
-    if changed:
-        losses.append(
-            f"Names with separators, control characters, a formula's first character or a word "
-            f"that Slurm has for nothing, which read back otherwise: {changed:,}."
-        )
-    return tuple(losses)
+    names_lost = (
+        "Names with separators, control characters, a formula's first character or a word that "
+        "Slurm has for nothing, which read back otherwise"
+    )
+    masks = ((mask, f"Jobs {words}") for mask, words in said)
+    return (*losses, *counted([*masks, (changed, names_lost)]))
 
 
-def _refuse(jobs: pa.Table, epoch: float) -> None:
+def _refuse(given: Outgoing, epoch: float) -> None:
     """Refuse what sacct cannot print.
 
     Raises:
         SchemaError: lists everything at once.
     """
-    gpus = _floats(jobs, "num_gpus")
-    checks = [("num_gpus", "a whole number: Slurm counts whole GPUs", _is_fraction(gpus))]
-    for name, largest in (
-        *(("num_gpus", _MAX_COUNT), ("num_cpus", _MAX_COUNT), ("mem_gib", _MAX_GIB)),
-        *(("duration", _MAX_SPAN), ("estimate", _MAX_SPAN)),
-    ):
-        checks.append((name, f"at most {largest:,}", _floats(jobs, name) > largest))
-    nodes = _floats(jobs, "num_nodes")
-    strange = ~np.isnan(nodes) & ~((nodes >= 0) & (nodes <= _MAX_COUNT))
-    checks.append(("num_nodes", f"0 to {_MAX_COUNT:,}", strange))
-    for name in ("submit_time", "start_time", "end_time", "eligible_time"):
-        moment = _floats(jobs, name) + epoch
-        outside = (moment < 0) | (moment > _LATEST)
-        checks.append((name, "a time between 1970 and 2200", outside))
-    found = [
-        Violation(name, rule, int(bad.sum()), row + 1, jobs[name][row].as_py(), unit="row")
-        for name, rule, bad in checks
-        for row in np.flatnonzero(bad)[:1].tolist()
-    ]
-    if found:
-        raise SchemaError(f"{source_of(jobs)} as an sacct log", found)
+    limits = {"num_gpus": _MAX_COUNT, "num_cpus": _MAX_COUNT, "mem_gib": _MAX_GIB}
+    limits |= {"duration": _MAX_SPAN, "estimate": _MAX_SPAN}
+    moments = ("submit_time", "start_time", "end_time", "eligible_time")
+    whole = "a whole number: Slurm counts whole GPUs"
+    given.refuse(
+        [
+            ("num_gpus", whole, is_fraction(given.floats("num_gpus"))),
+            *((n, f"at most {most:,}", given.floats(n) > most) for n, most in limits.items()),
+            ("num_nodes", f"0 to {_MAX_COUNT:,}", _outside(given.floats("num_nodes"), _MAX_COUNT)),
+            *(
+                (n, "a time between 1970 and 2200", _outside(given.floats(n) + epoch, _LATEST))
+                for n in moments
+            ),
+        ]
+    )
 
 
-def _columns(jobs: pa.Table, epoch: float) -> dict[str, list[str]]:
+def _outside(values: np.ndarray, most: float) -> np.ndarray:
+    outside: np.ndarray = (values < 0) | (values > most)
+    return outside
+
+
+def _columns(given: Outgoing, epoch: float) -> dict[str, list[str]]:
     """Return the log's columns, name -> cells."""
-    rows = jobs.num_rows
-    ids = jobs["job_id"].to_pylist()
+    rows = len(given)
+    ids = given.cells("job_id")
     kept = _are_ids(ids)
     job_ids = [_ID.fullmatch(i)[1] for i in ids] if kept else [str(n + 1) for n in range(rows)]  # type: ignore[index]
-    start, duration = _floats(jobs, "start_time"), _floats(jobs, "duration")
+    start, duration = given.floats("start_time"), given.floats("duration")
     began = np.rint(start + epoch)
     elapsed = np.rint(duration)
-    status = jobs["status"].to_pylist()
-    states = _states(jobs, status)
+    status = given.cells("status")
+    states = _states(given, status)
     open_ended = np.array([word in ("running", "pending") for word in status], dtype=bool)
-    told_end = np.rint(_floats(jobs, "end_time") + epoch)
+    told_end = np.rint(given.floats("end_time") + epoch)
     end = np.where(np.isnan(began + elapsed), told_end, began + elapsed)
     end[open_ended] = np.nan
-    requested = _tres(jobs)
+    requested = _tres(given)
     ran = (~np.isnan(start)).tolist()
     columns = {
         "JobID": job_ids,
-        "JobIDRaw": _raw_ids(jobs, job_ids) if kept else job_ids,
+        "JobIDRaw": _raw_ids(given, job_ids) if kept else job_ids,
         "JobName": [
             name if state_word(state) in STATES else name.replace("|", "_")
             for name, state in zip(
-                _names(jobs, "template", keep_separators=True), states, strict=True
+                _names(given, "template", keep_separators=True), states, strict=True
             )
         ],
-        "User": _names(jobs, "user"),
-        "Account": _names(jobs, "vc"),
-        "Partition": _names(jobs, "partition"),
-        "QOS": _names(jobs, "qos"),
+        "User": _names(given, "user"),
+        "Account": _names(given, "vc"),
+        "Partition": _names(given, "partition"),
+        "QOS": _names(given, "qos"),
         "State": states,
         "ExitCode": ["1:0" if word == "failed" else "0:0" for word in status],
-        "Submit": _moments(_floats(jobs, "submit_time") + epoch),
-        "Eligible": _moments(_floats(jobs, "eligible_time") + epoch),
+        "Submit": _moments(given.floats("submit_time") + epoch),
+        "Eligible": _moments(given.floats("eligible_time") + epoch),
         "Start": _moments(began),
         "End": _moments(end),
         "Elapsed": [_span(seconds) for seconds in elapsed.tolist()],
         "ElapsedRaw": _whole(elapsed),
-        "Timelimit": [_span(seconds) for seconds in np.rint(_floats(jobs, "estimate")).tolist()],
-        "NNodes": _whole(_floats(jobs, "num_nodes")),
-        "NCPUS": _whole(np.ceil(_floats(jobs, "num_cpus"))),
+        "Timelimit": [_span(seconds) for seconds in np.rint(given.floats("estimate")).tolist()],
+        "NNodes": _whole(given.floats("num_nodes")),
+        "NCPUS": _whole(np.ceil(given.floats("num_cpus"))),
         "ReqTRES": requested,
         "AllocTRES": [cell if has else "" for cell, has in zip(requested, ran, strict=True)],
-        "NodeList": _names(jobs, "nodelist", nothing="None assigned"),
-        "Reason": _names(jobs, "reason", nothing="None"),
+        "NodeList": _names(given, "nodelist", nothing="None assigned"),
+        "Reason": _names(given, "reason", nothing="None"),
         "TRESUsageInTot": [""] * rows,
     }
-    priority = _floats(jobs, "priority")
+    priority = given.floats("priority")
     if _fits(priority).any():
         columns["Priority"] = _whole(np.where(_fits(priority), priority, np.nan))
     return columns
@@ -233,13 +232,13 @@ def _columns(jobs: pa.Table, epoch: float) -> dict[str, list[str]]:
 
 def _fits(priority: np.ndarray) -> np.ndarray:
     """Return which priorities Slurm could have given."""
-    fits: np.ndarray = (priority >= 0) & (priority <= _MAX_PRIORITY) & ~_is_fraction(priority)
+    fits: np.ndarray = (priority >= 0) & (priority <= _MAX_PRIORITY) & ~is_fraction(priority)
     return fits
 
 
-def _raw_ids(jobs: pa.Table, job_ids: Sequence[str]) -> list[str]:
+def _raw_ids(given: Outgoing, job_ids: Sequence[str]) -> list[str]:
     """Return the ids under which Slurm ran the jobs: as told, else their first numbers."""
-    told = _names(jobs, "job_id_raw")
+    told = _names(given, "job_id_raw")
     return [own or re.split(r"[_+]", name)[0] for own, name in zip(told, job_ids, strict=True)]
 
 
@@ -248,24 +247,24 @@ def _are_ids(ids: Sequence[str]) -> bool:
     return all(_ID.fullmatch(name) for name in ids)
 
 
-def _states(jobs: pa.Table, status: Sequence[str | None]) -> list[str]:
+def _states(given: Outgoing, status: Sequence[str | None]) -> list[str]:
     """Return Slurm's words: the log's own where it came from one, else by status."""
-    given = _names(jobs, "state")
+    told = _names(given, "state")
     return [
         own if own and STATES.get(state_word(own)) == word else _WORDS.get(word or "", "UNKNOWN")
-        for own, word in zip(given, status, strict=True)
+        for own, word in zip(told, status, strict=True)
     ]
 
 
-def _tres(jobs: pa.Table) -> list[str]:
+def _tres(given: Outgoing) -> list[str]:
     """Return each job's resources as ``cpu=8,mem=64G,node=1,gres/gpu=8,gres/gpu:a100=8``."""
-    cpus = _whole(np.ceil(_floats(jobs, "num_cpus")))
-    nodes = _whole(_floats(jobs, "num_nodes"))
-    gpus = _whole(_floats(jobs, "num_gpus"))
-    memory = [_memory(gib) for gib in _floats(jobs, "mem_gib").tolist()]
+    cpus = _whole(np.ceil(given.floats("num_cpus")))
+    nodes = _whole(given.floats("num_nodes"))
+    gpus = _whole(given.floats("num_gpus"))
+    memory = [_memory(gib) for gib in given.floats("mem_gib").tolist()]
     kinds = [
         "" if cell is None or "|" in cell else re.sub(r"[\s,=:|]", "_", _harmless(cell))
-        for cell in jobs["gpu_type"].to_pylist()
+        for cell in given.cells("gpu_type")
     ]
     cells = []
     for cpu, mem, node, gpu, kind in zip(cpus, memory, nodes, gpus, kinds, strict=True):
@@ -287,37 +286,13 @@ def _memory(gib: float) -> str:
     return f"{gib * 1024:.9f}".rstrip("0").rstrip(".") + "M"
 
 
-def _unjoinable(jobs: pa.Table) -> np.ndarray:
-    """Return which names a reader could not join again: only a known state shows where they end."""
-    has = _mask(pc.match_substring(jobs["template"], "|"))
-    unjoinable: np.ndarray = has & ~_mask(
-        pc.is_in(jobs["status"], value_set=pa.array(list(_WORDS)))
-    )
-    return unjoinable
-
-
-def _several_types(jobs: pa.Table) -> np.ndarray:
-    return _mask(pc.match_substring(jobs["gpu_type"], "|"))
-
-
-def _mask(found: Any) -> np.ndarray:
-    filled = pc.fill_null(found, False)
-    return np.asarray(filled.to_numpy(zero_copy_only=False) if len(filled) else [], dtype=bool)
-
-
 def _names(
-    jobs: pa.Table, name: str, *, keep_separators: bool = False, nothing: str = ""
+    given: Outgoing, name: str, *, keep_separators: bool = False, nothing: str = ""
 ) -> list[str]:
     """Return a column of names as cells, harmless."""
-    if name not in jobs.column_names:
-        return [nothing] * jobs.num_rows
-    known: dict[str | None, str] = {None: nothing}
-    cells = []
-    for given in jobs[name].to_pylist():
-        if given not in known:
-            known[given] = _cell(str(given), keep_separators=keep_separators)
-        cells.append(known[given])
-    return cells
+    cells = given.cells(name)
+    known = {c: _cell(str(c), keep_separators=keep_separators) for c in set(cells) - {None}}
+    return [nothing if cell is None else known[cell] for cell in cells]
 
 
 def _cell(text: str, *, keep_separators: bool) -> str:
@@ -351,27 +326,6 @@ def _changed(jobs: pa.Table, name: str) -> int:
     return changed
 
 
-def _floats(jobs: pa.Table, name: str) -> np.ndarray:
-    """Return any column of numbers as float64; NaN where there is none.
-
-    Raises:
-        SchemaError: it holds none: in a table from elsewhere, or as text from a CSV file.
-    """
-    if name not in jobs.column_names:
-        return np.full(jobs.num_rows, np.nan)
-    try:
-        numbers = pc.cast(jobs[name], "float64")
-    except pa.ArrowException as error:
-        found = [Violation(name, "numbers, as an sacct log has there")]
-        raise SchemaError(f"{source_of(jobs)} as an sacct log", found) from error
-    return np.asarray(numbers.to_numpy(), dtype=np.float64)
-
-
-def _is_fraction(values: np.ndarray) -> np.ndarray:
-    fraction: np.ndarray = np.isfinite(values) & (values != np.rint(values))
-    return fraction
-
-
 def _whole(values: np.ndarray) -> list[str]:
     """Return whole numbers as text, NaN as nothing."""
     return ["" if np.isnan(number) else f"{number + 0.0:.0f}" for number in values.tolist()]
@@ -393,3 +347,9 @@ def _span(seconds: float) -> str:
     days, rest = divmod(round(seconds), 86400)
     clock = f"{rest // 3600:02d}:{rest // 60 % 60:02d}:{rest % 60:02d}"
     return f"{days}-{clock}" if days else clock
+
+
+@writer("sacct", (".sacct",))
+def _sacct(trace: Trace, path: Path) -> tuple[str, ...]:
+    write_sacct(trace.jobs, path, metadata=trace.metadata)
+    return sacct_losses(trace.jobs)

@@ -6,18 +6,15 @@ seconds, names are numbered, and jobs with a fraction of a GPU are refused.
 
 from __future__ import annotations
 
-import gzip
 import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.errors import SchemaError, Violation, quote
-from windtunnel.schema import BY_NAME, as_jobs, source_of
-from windtunnel.traces.carried import check_carried
-from windtunnel.traces.native import in_one_piece
-from windtunnel.traces.order import by_submission
+from windtunnel.traces.outgoing import Outgoing, counted, is_fraction
+from windtunnel.traces.target import write_lines
+from windtunnel.traces.writers import writer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windtunnel.cluster.spec import ClusterSpec
-    from windtunnel.traces.trace import TraceMetadata
+    from windtunnel.traces.trace import Trace, TraceMetadata
 
 _KIB_PER_GIB = 1024**2
 _UNKNOWN = -1
@@ -40,6 +37,7 @@ _STATUS = {
     "preempted": 0,
     "cancelled": 5,
 }
+_MERGED = ("timeout", "node_fail", "out_of_memory", "preempted")
 _UNSTARTED = ("cancelled", "pending")
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,17}", re.ASCII)
 #: Columns whose cells are names, with their plural; SWF numbers them.
@@ -76,123 +74,104 @@ def write_swf(
             cannot hold.
         TraceError: the file cannot be written.
     """
-    table = as_jobs(jobs)
-    check_carried(table, _CARRIED, "SWF")
-    _refuse(table)
-    table, _, _ = by_submission(table, range(table.num_rows))
-    losses = swf_losses(table)
-    header = [*_header(table, metadata, cluster), *(f"Note: {loss}" for loss in losses)]
-    fields = [np.char.mod("%d", column) for column in _fields(table)]
-    rows = [" ".join(row) for row in zip(*(f.tolist() for f in fields), strict=True)]
-    lines = [*(f"; {text}" for text in header), *rows]
-    data = ("\n".join(lines) + "\n").encode()
-    packed = gzip.compress(data, 6, mtime=0) if str(path).endswith(".gz") else data
+    given = _outgoing(jobs)
+    given.check_plain()
+    _refuse(given)
+    given = given.in_order()
+    header = [
+        *_header(given, metadata, cluster),
+        *(f"Note: {loss}" for loss in swf_losses(given.jobs)),
+    ]
+    fields = [np.char.mod("%d", column).tolist() for column in _fields(given)]
+    write_lines(
+        path,
+        [*(f"; {text}" for text in header), *(" ".join(row) for row in zip(*fields, strict=True))],
+    )
 
-    def write(temporary: Path) -> None:
-        temporary.write_bytes(packed)
 
-    in_one_piece(path, write)
+def _outgoing(jobs: Any) -> Outgoing:
+    return Outgoing(jobs, "SWF", _CARRIED)
 
 
 def swf_losses(jobs: pa.Table) -> tuple[str, ...]:
     """Return what of a jobs table SWF cannot hold, one sentence each."""
-    losses = []
-    left_out = [
-        field.name
-        for field in jobs.schema
-        if field.name not in _CARRIED and jobs[field.name].null_count < jobs.num_rows
-    ]
-    if left_out:
-        losses.append(f"Columns that SWF does not have: {', '.join(map(quote, left_out))}.")
-    if not _are_numbers(jobs["job_id"].to_pylist()):
+    given = _outgoing(jobs)
+    losses = given.lost_columns()
+    if not _are_numbers(given.cells("job_id")):
         losses.append("The job ids are not numbers: jobs are numbered from 1.")
     for name, plural in _NAMES.items():
-        if name in jobs.column_names and not _are_numbers(jobs[name].to_pylist()):
+        if not _are_numbers(given.cells(name)):
             losses.append(f"The {plural} are not numbers: they are numbered as they appear.")
-    times = [_floats(jobs, name) for name in ("submit_time", "start_time", "duration", "estimate")]
-    rounded = np.any([np.isfinite(t) & (t != np.rint(t)) for t in times], axis=0)
-    start, run, end = (_floats(jobs, name) for name in ("start_time", "duration", "end_time"))
-    cancelled = np.array([s == "cancelled" for s in jobs["status"].to_pylist()], dtype=bool)
-    memory, each = _floats(jobs, "mem_gib"), _kib_each(jobs)
-    for count, what in (
-        (int(rounded.sum()), "had times with fractions of a second, which are rounded"),
-        (_merged(jobs), "ended by timeout, node failure, lack of memory or preemption: failed"),
-        (_bent(jobs), "ended at another time than start + run time (which SWF holds alone)"),
-        (_open(jobs), "still run or wait, or have an unknown status: written as -1"),
+    start, run, end = map(given.floats, ("start_time", "duration", "end_time"))
+    times = (given.floats("submit_time"), start, run, given.floats("estimate"))
+    cancelled, status = given.status == "cancelled", given.status
+    memory, each = given.floats("mem_gib"), _kib_each(given)
+    said = (
         (
-            int((np.isnan(end) & ~np.isnan(start + run)).sum()),
+            np.any([is_fraction(time) for time in times], axis=0),
+            "had times with fractions of a second, which are rounded",
+        ),
+        (
+            np.isin(status, _MERGED),
+            "ended by timeout, node failure, lack of memory or preemption: failed",
+        ),
+        (
+            np.abs(start + run - end) >= 1,
+            "ended at another time than start + run time (which SWF holds alone)",
+        ),
+        (
+            ~np.isin(status, ("", *_STATUS)),
+            "still run or wait, or have an unknown status: written as -1",
+        ),
+        (
+            np.isnan(end) & ~np.isnan(start + run),
             "have no end (SWF tells it by start + run time)",
         ),
         (
-            int((np.isnan(run) & ~np.isnan(end - start)).sum()),
+            np.isnan(run) & ~np.isnan(end - start),
             "have no run time, which is written as end - start",
         ),
         (
-            int((cancelled & np.isnan(run) & np.isnan(end) & ~np.isnan(start)).sum()),
+            cancelled & np.isnan(run) & np.isnan(end) & ~np.isnan(start),
             "were cancelled after a start without a run time, which read as never started",
         ),
         (
-            int((~np.isnan(memory) & np.isnan(each)).sum()),
+            ~np.isnan(memory) & np.isnan(each),
             "have memory and no GPUs, which SWF cannot tell as memory a processor",
         ),
         (
-            int((np.isfinite(each) & (each != np.rint(each))).sum()),
+            is_fraction(each),
             "have memory with fractions of a KiB a processor, which are rounded",
         ),
-    ):
-        if count:
-            losses.append(f"Jobs that {what}: {count:,}.")
-    return tuple(losses)
+    )
+    return (*losses, *counted((mask, f"Jobs that {what}") for mask, what in said))
 
 
-def _merged(jobs: pa.Table) -> int:
-    lost = ("timeout", "node_fail", "out_of_memory", "preempted")
-    return sum(status in lost for status in jobs["status"].to_pylist())
-
-
-def _bent(jobs: pa.Table) -> int:
-    start, run, end = (_floats(jobs, name) for name in ("start_time", "duration", "end_time"))
-    return int((np.abs(start + run - end) >= 1).sum())
-
-
-def _open(jobs: pa.Table) -> int:
-    return sum(s is not None and s not in _STATUS for s in jobs["status"].to_pylist())
-
-
-def _refuse(jobs: pa.Table) -> None:
+def _refuse(given: Outgoing) -> None:
     """Refuse what cannot be written as whole numbers from 0.
 
     Raises:
         SchemaError: lists everything at once.
     """
-    found = []
-    gpus, submit = _floats(jobs, "num_gpus"), _floats(jobs, "submit_time")
-    checks = [
-        ("num_gpus", "a whole number: SWF counts processors", gpus != np.rint(gpus)),
-        ("submit_time", "a time from 0 on, as SWF needs", submit < 0),
-    ]
-    checks += [
-        (name, "a number below 2**53", np.abs(_floats(jobs, name)) >= _EXACT)
-        for name in ("submit_time", "start_time", "duration", "estimate", "num_gpus")
-    ]
+    gpus, submit = given.floats("num_gpus"), given.floats("submit_time")
+    whole = ("submit_time", "start_time", "duration", "estimate", "num_gpus")
     # SWF tells memory in KiB a processor: what fits as GiB may not fit so.
-    much = _kib_each(jobs) >= _EXACT
-    checks.append(("mem_gib", "less than 2**53 KiB a processor", much))
-    for name, rule, bad in checks:
-        known = bad & ~np.isnan(_floats(jobs, name))
-        if known.any():
-            row = int(known.argmax())
-            value = jobs[name][row].as_py()
-            found.append(Violation(name, rule, int(known.sum()), row + 1, value, unit="row"))
-    if found:
-        raise SchemaError(f"{source_of(jobs)} as SWF", found)
+    much = _kib_each(given) >= _EXACT
+    given.refuse(
+        [
+            ("num_gpus", "a whole number: SWF counts processors", is_fraction(gpus)),
+            ("submit_time", "a time from 0 on, as SWF needs", submit < 0),
+            *((n, "a number below 2**53", np.abs(given.floats(n)) >= _EXACT) for n in whole),
+            ("mem_gib", "less than 2**53 KiB a processor", much),
+        ]
+    )
 
 
 def _header(
-    jobs: pa.Table, metadata: TraceMetadata | None, cluster: ClusterSpec | None
+    given: Outgoing, metadata: TraceMetadata | None, cluster: ClusterSpec | None
 ) -> list[str]:
     """Return the header's lines, without the comment mark."""
-    known = {"Version": "2.2", "MaxJobs": str(jobs.num_rows), "MaxRecords": str(jobs.num_rows)}
+    known = {"Version": "2.2", "MaxJobs": str(len(given)), "MaxRecords": str(len(given))}
     if metadata is not None:
         kept = metadata.settings
         known |= {key: str(kept[key]) for key in ("MaxNodes", "MaxProcs") if key in kept}
@@ -207,7 +186,7 @@ def _header(
         known.pop("MaxNodes", None)
         if not cluster.is_pool:
             known["MaxNodes"] = str(cluster.num_nodes)
-    queues = jobs["vc"].to_pylist()
+    queues = given.cells("vc")
     lines = [f"{key}: {_one_line(value)}" for key, value in known.items()]
     if not _are_numbers(queues):
         names = {name: None for name in queues if name is not None}
@@ -219,29 +198,26 @@ def _one_line(text: str) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-def _fields(jobs: pa.Table) -> list[np.ndarray]:
+def _fields(given: Outgoing) -> list[np.ndarray]:
     """Return the eighteen fields, int64, shape (rows,) each."""
-    unknown = np.full(jobs.num_rows, _UNKNOWN, np.int64)
-    submit, start = _whole(jobs, "submit_time"), _whole(jobs, "start_time")
-    status = jobs["status"].to_pylist()
+    unknown = np.full(len(given), _UNKNOWN, np.int64)
+    submit, start, last, gpus, estimate = (
+        _integers(given.floats(name))
+        for name in ("submit_time", "start_time", "end_time", "num_gpus", "estimate")
+    )
     # Of a job cancelled in the queue the wait says when it left, as long as no run time is told.
-    run = _floats(jobs, "duration")
-    run = _integers(np.where(np.isnan(run), np.rint(_floats(jobs, "end_time")) - start, run))
-    run[(start < 0) & np.isnan(_floats(jobs, "duration"))] = _UNKNOWN
-    in_queue = (start < 0) & (run < 0)
-    in_queue &= np.array([word == "cancelled" for word in status], dtype=bool)
-    left = np.where(in_queue, _whole(jobs, "end_time"), start)
+    told = given.floats("duration")
+    run = _integers(np.where(np.isnan(told), np.rint(given.floats("end_time")) - start, told))
+    run[(start < 0) & np.isnan(told)] = _UNKNOWN
+    in_queue = (start < 0) & (run < 0) & (given.status == "cancelled")
+    left = np.where(in_queue, last, start)
     wait = np.where((left >= 0) & (submit >= 0), left - submit, _UNKNOWN)
-    gpus = _whole(jobs, "num_gpus")
-    waits = np.array([word in _UNSTARTED for word in status], dtype=bool) & (start < 0)
-    each = _kib_each(jobs)
-    codes = np.array([_STATUS.get(word, _UNKNOWN) for word in status], dtype=np.int64)
-    numbered = {name: _numbered(jobs, name) for name in _NAMES}
-    ids = jobs["job_id"].to_pylist()
+    waits = np.isin(given.status, _UNSTARTED) & (start < 0)
+    codes = np.array([_STATUS.get(word, _UNKNOWN) for word in given.status], dtype=np.int64)
+    ids = given.cells("job_id")
     keep = _are_numbers(ids)
-    number = np.array(ids if keep else range(1, len(ids) + 1), dtype=np.int64)
     return [
-        number,
+        np.array(ids if keep else range(1, len(ids) + 1), dtype=np.int64),
         submit,
         wait,
         run,
@@ -249,35 +225,21 @@ def _fields(jobs: pa.Table) -> list[np.ndarray]:
         unknown,
         unknown,
         gpus,
-        _whole(jobs, "estimate"),
-        _integers(each),
+        estimate,
+        _integers(_kib_each(given)),
         codes,
-        numbered["user"],
-        numbered["group"],
-        numbered["template"],
-        numbered["vc"],
-        numbered["partition"],
-        _extra(jobs, "preceding_job") if keep else unknown,
-        _extra(jobs, "think_time"),
+        *(_numbered(given.cells(n)) for n in ("user", "group", "template", "vc", "partition")),
+        _extra(given.cells("preceding_job")) if keep else unknown,
+        _extra(given.cells("think_time")),
     ]
 
 
-def _floats(jobs: pa.Table, name: str) -> np.ndarray:
-    """Return a column as float64, null as NaN."""
-    values = jobs[name].cast(BY_NAME[name].type).to_numpy()
-    return np.asarray(values, dtype=np.float64)
-
-
-def _kib_each(jobs: pa.Table) -> np.ndarray:
+def _kib_each(given: Outgoing) -> np.ndarray:
     """Return the memory of one processor in KiB, NaN = unknown, or there is no processor."""
-    gpus = np.rint(_floats(jobs, "num_gpus"))
+    gpus = np.rint(given.floats("num_gpus"))
     with np.errstate(over="ignore"):  # infinite then, which is refused
-        kib: np.ndarray = _floats(jobs, "mem_gib") * _KIB_PER_GIB
+        kib: np.ndarray = given.floats("mem_gib") * _KIB_PER_GIB
         return kib / np.where(gpus > 0, gpus, np.nan)
-
-
-def _whole(jobs: pa.Table, name: str) -> np.ndarray:
-    return _integers(_floats(jobs, name))
 
 
 def _integers(values: np.ndarray) -> np.ndarray:
@@ -290,22 +252,22 @@ def _are_numbers(cells: Sequence[Any]) -> bool:
     return all(cell is None or _NUMBER.fullmatch(str(cell)) for cell in cells)
 
 
-def _numbered(jobs: pa.Table, name: str) -> np.ndarray:
-    """Return a column of names as numbers: their own, else from 1 as they appear; -1 unknown."""
-    if name not in jobs.column_names:
-        return np.full(jobs.num_rows, _UNKNOWN, np.int64)
-    cells = jobs[name].to_pylist()
+def _numbered(cells: Sequence[Any]) -> np.ndarray:
+    """Return names as numbers: their own, else from 1 as they appear; -1 unknown."""
     if _are_numbers(cells):
         return np.array([_UNKNOWN if c is None else int(c) for c in cells], dtype=np.int64)
-    numbers = {
-        cell: i for i, cell in enumerate(dict.fromkeys(c for c in cells if c is not None), 1)
-    }
+    names = dict.fromkeys(cell for cell in cells if cell is not None)
+    numbers = {name: number for number, name in enumerate(names, 1)}
     return np.array([numbers.get(cell, _UNKNOWN) for cell in cells], dtype=np.int64)
 
 
-def _extra(jobs: pa.Table, name: str) -> np.ndarray:
+def _extra(cells: Sequence[Any]) -> np.ndarray:
     """Return an extra column that SWF has, where its cells are whole numbers; else unknown."""
-    if name not in jobs.column_names:
-        return np.full(jobs.num_rows, _UNKNOWN, np.int64)
-    cells = [re.sub(r"\.0*$", "", str(cell)) for cell in jobs[name].to_pylist()]
-    return np.array([int(c) if _NUMBER.fullmatch(c) else _UNKNOWN for c in cells], dtype=np.int64)
+    texts = [re.sub(r"\.0*$", "", str(cell)) for cell in cells]
+    return np.array([int(t) if _NUMBER.fullmatch(t) else _UNKNOWN for t in texts], dtype=np.int64)
+
+
+@writer("swf", (".swf",))
+def _swf(trace: Trace, path: Path) -> tuple[str, ...]:
+    write_swf(trace.jobs, path, metadata=trace.metadata, cluster=trace.cluster)
+    return swf_losses(trace.jobs)

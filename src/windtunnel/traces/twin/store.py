@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from windtunnel.errors import SpecError, TraceError
-from windtunnel.traces.native import in_one_piece
 from windtunnel.traces.source import read_bytes, said, source_name
+from windtunnel.traces.target import in_one_piece
 from windtunnel.traces.twin.model import Statistics
 
 if TYPE_CHECKING:
@@ -36,11 +36,8 @@ def save(twin: Statistics, path: str | Path) -> None:
         TraceError: the file cannot be written; it appears whole or not at all.
     """
     text = to_json(twin) if str(path).endswith(".json") else to_toml(twin)
-
-    def write(temporary: Path) -> None:
+    with in_one_piece(path) as temporary:
         temporary.write_bytes(text.encode())
-
-    in_one_piece(path, write)
 
 
 def load(path: str | Path, kind: type[Kind]) -> Kind:
