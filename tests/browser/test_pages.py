@@ -111,3 +111,20 @@ def test_the_chart_of_a_time_line_can_be_inspected(
     )
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     watched.assert_quiet()
+
+
+@pytest.mark.parametrize("interactive", [False, True])
+def test_a_script_that_comes_to_stand_in_a_page_does_not_run(
+    watch: Callable[..., Any], written: Callable[[str], str], *, interactive: bool
+) -> None:
+    evil = (
+        "<script>window.hostile = 1</script><img src=x onerror='window.hostile = 2'>"
+        "<script src='https://example.com/x.js'></script><img src='https://example.com/x.png'>"
+    )
+    page = hostile_comparison(interactive=interactive).replace("<main>", f"<main>{evil}", 1)
+    watched = watch()
+    watched.page.goto(written(page))
+    watched.page.get_by_role("heading", name="Who ran where", exact=True).wait_for()
+    assert watched.page.evaluate("window.hostile") is None
+    assert watched.remote == []
+    assert len(watched.complaints) >= 4  # each of them was refused

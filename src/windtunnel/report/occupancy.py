@@ -204,7 +204,7 @@ def occupancy_page(
         "cluster": clean(outcome.cluster.describe(), 200),
         "drawn": drawn,
         "picture": None if drawn is None else live(drawn.chart, "occupancy"),
-        "script": script(),
+        "scripts": scripts() if drawn is not None else [],
         "notes": [clean(note, 400) for note in notes],
         "palette": dark_pairs(),
         "version": windtunnel.__version__,
@@ -213,7 +213,7 @@ def occupancy_page(
 
 
 def live(chart: Any, name: str) -> Any:
-    """Return a chart as markup that `script` brings to life: tooltips, and zooming over time.
+    """Return a chart as markup that `scripts` bring to life: tooltips, and zooming over time.
 
     Names in the data cannot leave their place: the specification is JSON without an angle bracket.
 
@@ -234,7 +234,7 @@ def live(chart: Any, name: str) -> Any:
     )
 
 
-def script() -> Any:
+def scripts() -> list[Any]:
     """Return what brings every `live` chart of a page to life; once a page, at its end."""
     from markupsafe import Markup
 
@@ -245,7 +245,7 @@ def script() -> Any:
         'drawChart("#" + one.dataset.chart, JSON.parse(one.textContent), '
         '{renderer: "svg", ast: true, mode: "vega-lite", actions: false});'
     )
-    return Markup(f"<script>{vega_script()}</script>\n<script>{start}</script>")  # noqa: S704 - ours
+    return [Markup(vega_script()), Markup(start)]  # noqa: S704 - ours
 
 
 def _groups(outcome: Outcome) -> tuple[str, list[str], list[str]]:

@@ -93,7 +93,7 @@ def comparison_page(
         "notes": _notes(outcomes),
         "figures": figures(outcomes),
         "places": _places(outcomes, live=interactive),
-        "script": occupancy.script() if interactive else None,
+        "scripts": occupancy.scripts() if interactive else [],
         "palette": palette.dark_pairs(),
         "command": clean(command, _MAX_COMMAND),
         "version": windtunnel.__version__,

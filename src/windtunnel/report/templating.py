@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from base64 import b64encode
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
 
 from windtunnel.report.format import glue
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: What every whole page has in its head, before anything that a policy could forbid.
+_HEAD = '<meta charset="utf-8">\n'
 
 
 def render(template: str, context: dict[str, Any]) -> str:
@@ -28,4 +36,19 @@ def render(template: str, context: dict[str, Any]) -> str:
         keep_trailing_newline=True,
     )
     environment.filters["glue"] = glue
-    return str(environment.get_template(template).render(context))
+    page = str(environment.get_template(template).render(context))
+    return page.replace(_HEAD, _HEAD + _policy(context.get("scripts", ())), 1)
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    """Return what tells a browser what a page may do: load nothing, run these scripts alone.
+
+    Whatever else comes to stand in a page as a script does not run.
+    """
+    digests = [b64encode(sha256(text.encode()).digest()).decode() for text in scripts]
+    runs = " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
+    return (
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+        f"script-src {runs}; style-src 'unsafe-inline'; img-src 'self' data:; "
+        "base-uri 'none'; form-action 'none'\">\n"
+    )

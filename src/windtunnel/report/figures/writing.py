@@ -190,6 +190,13 @@ def to_png(svg: str, look: Look, dpi: float = _PNG_DPI) -> bytes:
     return renderer.svg_to_png(_sized(svg, look, _POINTS), ppi=dpi)
 
 
+#: Draws the one chart of a page.
+_START = (
+    'const spec = JSON.parse(document.getElementById("spec").textContent);\n'
+    'drawChart("#chart", spec, {renderer: "svg", ast: true, mode: "vega-lite", actions: false});'
+)
+
+
 @functools.cache
 def vega_script() -> str:
     """Return Vega, Vega-Lite and vegaEmbed as one script that may stand in a page."""
@@ -219,7 +226,7 @@ def interactive(spec: dict[str, Any], title: str) -> str:
     context = {
         "title": told,
         "spec": Markup(text),  # noqa: S704 - no text of it can end the element
-        "vega": Markup(vega_script()),  # noqa: S704 - ours
+        "scripts": [Markup(vega_script()), Markup(_START)],  # noqa: S704 - ours
         "palette": dark_pairs(),
         "version": windtunnel.__version__,
     }
