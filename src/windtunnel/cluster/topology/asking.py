@@ -1,0 +1,102 @@
+"""A request in the words of levels, made one in numbers of a tree."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windtunnel.cluster.topology.counts import Slicing
+from windtunnel.cluster.topology.fitting import Ask
+from windtunnel.cluster.topology.request import Layer
+from windtunnel.cluster.topology.tree import PODS
+from windtunnel.errors import SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from windtunnel.cluster.topology.request import TopologyRequest
+
+
+def asked(
+    levels: tuple[str, ...],
+    request: TopologyRequest,
+    pods: int,
+    requests: Mapping[str, int],
+    leader: Mapping[str, int] | None = None,
+) -> Ask:
+    """Return a request in numbers of a tree's levels.
+
+    Args:
+        levels: the tree's levels, from the top.
+        request: what is asked for.
+        pods: how many pods, the leader not among them.
+        requests: what one pod takes.
+        leader: what the leader takes; None = there is none.
+
+    Raises:
+        SpecError: a level that the tree does not have, slices above the level asked for, sizes that
+            do not divide.
+    """
+    slicing = _slicing(levels, request)
+    named = request.required or request.preferred
+    if named:
+        level = _level(levels, named)
+    else:  # slices anywhere are sought from the top, single pods in the leaves
+        level = 0 if _layers(request) else len(levels) - 1
+    if level > slicing.level:
+        raise SpecError(
+            "slice_level",
+            f"slices of {levels[slicing.level]!r} are above {levels[level]!r}, the level asked for.",
+        )
+    if pods % slicing.size:
+        raise SpecError("slice_size", f"{pods:,} pods are not slices of {slicing.size:,} each.")
+    return Ask(
+        pods=pods,
+        requests=_with_pods(requests),
+        level=level,
+        required=bool(request.required),
+        unconstrained=not named,
+        slicing=slicing,
+        leader=None if leader is None else _with_pods(leader),
+    )
+
+
+def _with_pods(requests: Mapping[str, int]) -> dict[str, int]:
+    """Return what a pod takes, itself as one of its leaf's pods included."""
+    return {**requests, PODS: requests.get(PODS, 0) + 1}
+
+
+def _layers(request: TopologyRequest) -> tuple[Layer, ...]:
+    """Return the slices asked for, from the top."""
+    if not request.slice_level:
+        return request.layers
+    return (Layer(request.slice_level, request.slice_size), *request.layers)
+
+
+def _slicing(levels: tuple[str, ...], request: TopologyRequest) -> Slicing:
+    """Return in which units the pods come: single pods of the lowest level by default."""
+    layers = _layers(request)
+    inner = [1] * len(levels)
+    if not layers:
+        return Slicing(len(levels) - 1, 1, tuple(inner))
+    above, size = -1, 0
+    for layer in layers:
+        level = _level(levels, layer.level)
+        if level <= above or layer.size < 1 or (size and size % layer.size):
+            raise SpecError(
+                "layers",
+                f"{layer.size:,} pods of {layer.level!r} do not lie within the layer above; expected "
+                "a lower level and a size that divides the one above.",
+            )
+        above, size = level, layer.size
+        inner[level] = size
+    for level in range(len(levels) - 2, -1, -1):  # a level between two layers keeps the inner one's
+        if inner[level] == 1:
+            inner[level] = inner[level + 1]
+    return Slicing(_level(levels, layers[0].level), layers[0].size, tuple(inner))
+
+
+def _level(levels: tuple[str, ...], name: str) -> int:
+    """Return a level's number."""
+    if name not in levels:
+        raise SpecError.unknown("topology level", name, levels)
+    return levels.index(name)

@@ -1,0 +1,1 @@
+def balanced_shares(tree, ask, counts): return None

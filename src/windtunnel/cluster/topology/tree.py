@@ -1,0 +1,108 @@
+"""A tree of domains above the nodes, and what is free in its leaves.
+
+Domains of a level are sorted by their values from the top, so the children of a domain stand side
+by side in the level below, and a sum over children is one sum over stretches of an array.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from windtunnel.cluster.topology.places import Place
+
+#: A domain's values, level by level from the top.
+Path = tuple[str, ...]
+#: Every pod takes one of these of its node.
+PODS = "pods"
+
+
+class TopologyTree:
+    """Levels of domains; the leaves hold capacity.
+
+    Args:
+        levels: the levels' names, from the top.
+        nodes: each node's path and what it holds, by resource; nodes of one path are one leaf.
+
+    Attributes:
+        levels: the levels' names, from the top.
+        paths: the domains of each level, sorted.
+        starts: of each level but the last, where each domain's children begin in the next; int
+            arrays of shape (domains,).
+        parents: of each level, each domain's parent in the level above; int arrays (domains,).
+        capacity: what each leaf holds, by resource; int arrays of shape (leaves,).
+        used: what is used of it.
+    """
+
+    def __init__(
+        self, levels: tuple[str, ...], nodes: Iterable[tuple[Path, Mapping[str, int]]]
+    ) -> None:
+        held: dict[Path, dict[str, int]] = {}
+        for path, capacity in nodes:
+            leaf = held.setdefault(path, {})
+            for resource, amount in capacity.items():
+                leaf[resource] = leaf.get(resource, 0) + amount
+        self.levels = levels
+        leaves = sorted(held)
+        self.paths: list[list[Path]] = [
+            list(dict.fromkeys(path[: level + 1] for path in leaves)) for level in range(len(levels))
+        ]
+        self.starts: list[np.ndarray] = []
+        self.parents: list[np.ndarray] = [np.zeros(len(self.paths[0]) if levels else 0, np.intp)]
+        for above, below in zip(self.paths, self.paths[1:], strict=False):
+            index = {path: at for at, path in enumerate(above)}
+            parents = np.array([index[path[:-1]] for path in below], np.intp)
+            self.parents.append(parents)
+            self.starts.append(np.searchsorted(parents, np.arange(len(above))))
+        self.leaf_index = {path: at for at, path in enumerate(leaves)}
+        resources = dict.fromkeys(resource for leaf in held.values() for resource in leaf)
+        self.capacity = {
+            resource: np.array([held[path].get(resource, 0) for path in leaves], np.int64)
+            for resource in resources
+        }
+        self.used = {resource: np.zeros(len(leaves), np.int64) for resource in resources}
+
+    @property
+    def num_leaves(self) -> int:
+        """How many leaves there are."""
+        return len(self.leaf_index)
+
+    def children(self, level: int, domain: int) -> slice:
+        """Return where in the next level a domain's children stand."""
+        starts = self.starts[level]
+        end = starts[domain + 1] if domain + 1 < len(starts) else len(self.paths[level + 1])
+        return slice(int(starts[domain]), int(end))
+
+    def take(self, place: Place) -> None:
+        """Count what pods at a place use."""
+        self._count(place, 1)
+
+    def give(self, place: Place) -> None:
+        """Count it no more."""
+        self._count(place, -1)
+
+    def _count(self, place: Place, sign: int) -> None:
+        """Add what pods at a place use; leaves that are no more hold nothing."""
+        for path, pods in place.leaves:
+            leaf = self.leaf_index.get(path)
+            if leaf is None:
+                continue
+            for resource, amount in place.requests.items():
+                if resource in self.used:
+                    self.used[resource][leaf] += sign * pods * amount
+
+    def free(self, resource: str, *, empty: bool = False) -> np.ndarray:
+        """Return what is free in each leaf; int array of shape (leaves,).
+
+        Args:
+            resource: the resource; nobody has one that is not known.
+            empty: as if nothing were used.
+        """
+        if resource not in self.capacity:
+            return np.zeros(self.num_leaves, np.int64)
+        capacity = self.capacity[resource]
+        return capacity if empty else capacity - self.used[resource]

@@ -1,0 +1,98 @@
+"""What is admitted: who holds which quotas and which places in the topology."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from windtunnel.policies.kueue.gates import Gates
+from windtunnel.policies.kueue.quota_tree import QuotaTree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from windtunnel.cluster.topology.places import Place
+    from windtunnel.cluster.topology.tree import TopologyTree
+    from windtunnel.policies.kueue.objects import Amounts, Flavor, FlavorResource, Workload
+    from windtunnel.policies.kueue.quota_tree import QuotaNode
+
+
+class Holding(msgspec.Struct, eq=False):
+    """A workload that holds quota.
+
+    Attributes:
+        workload: the workload.
+        queue: its queue's node.
+        usage: what it holds, by flavor and resource.
+        places: what it holds in topologies, by flavor.
+        reserved_at: when it got its quota, s.
+        evicted: it is on its way out, and holds its quota until it is gone.
+    """
+
+    workload: Workload
+    queue: QuotaNode
+    usage: Amounts
+    places: tuple[tuple[str, Place], ...] = ()
+    reserved_at: float = 0.0
+    evicted: bool = False
+
+    @property
+    def on_its_way(self) -> bool:
+        """Whether it has been told to go."""
+        return self.evicted or self.workload.evicted
+
+    def uses(self, short: Iterable[FlavorResource]) -> bool:
+        """Return whether it holds something of what is short."""
+        return any(self.usage.get(what, 0) > 0 for what in short)
+
+
+class State:
+    """Quotas, topologies and who holds what of them.
+
+    Args:
+        tree: queues and cohorts.
+        flavors: the flavors by name.
+        topologies: the trees of the flavors that have one, by flavor.
+        fair: the strategies of fair sharing, in order; empty = by priority.
+        gates: Kueue's feature gates.
+    """
+
+    def __init__(
+        self,
+        tree: QuotaTree,
+        flavors: Mapping[str, Flavor],
+        topologies: Mapping[str, TopologyTree] | None = None,
+        fair: tuple[str, ...] = (),
+        gates: Gates | None = None,
+    ) -> None:
+        self.tree = tree
+        self.flavors = flavors
+        self.topologies = dict(topologies or {})
+        self.fair = fair
+        self.gates = gates or Gates()
+        self.holdings: dict[QuotaNode, dict[Holding, None]] = {
+            node: {} for node in tree.queues.values()
+        }
+
+    def add(self, holding: Holding) -> None:
+        """Let a workload hold its quota and places."""
+        self.holdings[holding.queue][holding] = None
+        self.occupy(holding)
+
+    def remove(self, holding: Holding) -> None:
+        """Take quota and places back."""
+        del self.holdings[holding.queue][holding]
+        self.vacate(holding)
+
+    def occupy(self, holding: Holding) -> None:
+        """Count what a holding uses; who holds is not changed."""
+        holding.queue.use_all(holding.usage)
+        for flavor, place in holding.places:
+            self.topologies[flavor].take(place)
+
+    def vacate(self, holding: Holding) -> None:
+        """Count what a holding uses no more; who holds is not changed."""
+        holding.queue.give_back_all(holding.usage)
+        for flavor, place in holding.places:
+            self.topologies[flavor].give(place)
