@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from windtunnel.cluster.topology.places import Place, of_pods
 from windtunnel.cluster.topology.tree import TopologyTree
 from windtunnel.policies.kueue import objects
+from windtunnel.policies.kueue.cycle import Scheduler
+from windtunnel.policies.kueue.cycle import holding_of as holding_made
 from windtunnel.policies.kueue.gates import Gates
 from windtunnel.policies.kueue.quota_tree import QuotaTree
 from windtunnel.policies.kueue.state import Holding, State
 
+if TYPE_CHECKING:
+    from windtunnel.policies.kueue.nominating import Nomination
+    from windtunnel.policies.kueue.waiting import Pending
+
 Case = dict[str, Any]
+#: What fair sharing goes by where a case says no more than that it is on.
+STRATEGIES = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
 
 
 def converted(value: Any, kind: type[Any]) -> Any:
@@ -92,7 +100,9 @@ def state_of(case: Case) -> State:
         for flavor in flavors
         if flavor.topology in levels
     }
-    fair = tuple(case["fair_sharing"]["strategies"]) if case.get("fair_sharing") else ()
+    sharing = case.get("fair_sharing")
+    fair = tuple(sharing["strategies"]) if isinstance(sharing, dict) else STRATEGIES
+    fair = fair if sharing else ()
     state = State(
         tree_of(case), {flavor.name: flavor for flavor in flavors}, topologies, fair, gates_of(case)
     )
@@ -133,3 +143,99 @@ def assignment_of(tree: TopologyTree, place: Place) -> Case:
     levels = tree.levels[-1:] if hosts else tree.levels
     domains = [[list(path[-1:] if hosts else path), pods] for path, pods in place.leaves]
     return {"levels": list(levels), "domains": domains}
+
+
+def by_queue(scheduler: Scheduler, kind: str) -> dict[str, list[str]]:
+    """Return who is tried again (active) or set aside, by queue, sorted."""
+    found = {}
+    for node, line in scheduler.lines.items():
+        names = sorted(waits.workload.key for waits in getattr(line, kind)())
+        if names:
+            found[node.name] = names
+    return found
+
+
+def admitted(state: State, nomination: Nomination) -> Case:
+    """Return an admission as a case writes it."""
+    pod_sets = []
+    by_name = {pod_set.name: pod_set for pod_set in nomination.pending.workload.pod_sets}
+    for name, of in nomination.assignment.flavors.items():
+        count = nomination.assignment.counts[name]
+        requests = by_name[name].requests
+        written: Case = {
+            "name": name,
+            "count": count,
+            "flavors": {resource: chosen.flavor for resource, chosen in of.items()},
+            "usage": {
+                resource: count * requests.get(resource, 1 if resource == "pods" else 0)
+                for resource in of
+            },
+        }
+        if name in nomination.places:
+            flavor, place = nomination.places[name]
+            written["topology_assignment"] = assignment_of(state.topologies[flavor], place)
+        pod_sets.append(written)
+    return {
+        "cluster_queue": nomination.queue.name,
+        "pod_sets": pod_sets,
+        "workload": nomination.pending.workload.key,
+    }
+
+
+def flown(case: Case) -> Case:
+    """Return a case's run: ends, arrivals, then cycles until three in a row change nothing."""
+    state = state_of(case)
+    scheduler = Scheduler(state)
+    jobs = {job["name"]: job for job in case["jobs"]}
+    arrivals = sorted(jobs.values(), key=lambda job: (job["at"], job["name"]))
+    ends: dict[str, float] = {}
+    holdings: dict[str, tuple[Pending, Holding]] = {}
+    events: list[list[Any]] = []
+    at = 0
+    while at < len(arrivals) or ends:
+        times = [*ends.values(), *(job["at"] for job in arrivals[at : at + 1])]
+        now = min(times)
+        for name in sorted(name for name, end in ends.items() if end == now):
+            del ends[name]
+            scheduler.release(holdings.pop(name)[1])
+            events.append([now, "end", name])
+        while at < len(arrivals) and arrivals[at]["at"] == now:
+            job = arrivals[at]
+            at += 1
+            pod_set = {key: job[key] for key in ("count", "requests", "topology") if key in job}
+            workload = converted(
+                {
+                    "name": job["name"],
+                    "uid": job["name"],
+                    "priority": job["priority"],
+                    "created": now,
+                    "pod_sets": [pod_set],
+                },
+                objects.Workload,
+            )
+            scheduler.submit(workload, job["cluster_queue"])
+        quiet = 0
+        while quiet < 3:
+            changes = scheduler.cycle()
+            quiet = 0 if changes.admitted or changes.preempted else quiet + 1
+            for nomination in sorted(changes.admitted, key=lambda n: n.pending.workload.name):
+                name = nomination.pending.workload.name
+                holding = holding_made(nomination, now)
+                state.add(holding)
+                holdings[name] = (nomination.pending, holding)
+                ends[name] = now + jobs[name]["duration"]
+                flavor = next(iter(nomination.assignment.flavors["main"].values())).flavor
+                event = [now, "admit", name, flavor]
+                if nomination.places:
+                    of, place = nomination.places["main"]
+                    event.append(assignment_of(state.topologies[of], place)["domains"])
+                events.append(event)
+            for victim in sorted(changes.preempted, key=lambda v: v.holding.workload.name):
+                name = victim.holding.workload.name
+                waits, holding = holdings.pop(name)
+                del ends[name]
+                scheduler.release(holding)
+                scheduler.resubmit(waits, holding.queue)
+                events.append([now, "preempt", name, victim.reason])
+    finished = {event[2] for event in events if event[1] == "end"}
+    return {"events": events, "never_finished": sorted(set(jobs) - finished)}

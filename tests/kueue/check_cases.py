@@ -15,6 +15,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import cases
 from windtunnel.policies.kueue import classical, fair, objects
+from windtunnel.policies.kueue.cycle import Scheduler
+from windtunnel.policies.kueue.flavors import FlavorSearch, Mode
 from windtunnel.policies.kueue.placing import Refused, Wish, places
 from windtunnel.policies.kueue.preempting import Attempt
 from windtunnel.policies.kueue.shares import dominant_share
@@ -89,13 +91,95 @@ def placement(case: Case) -> Any:
     return {name: cases.assignment_of(tree, place) for name, place in found.items()}
 
 
+def flavors(case: Case) -> Any:
+    """Return a workload's flavors; who would go is given."""
+    state = cases.state_of(case)
+    cases.use(state.tree, case["usage"])
+    given = {(f, r): (MODES[mode], level) for f, r, mode, level in case["preemption_oracle"]}
+    incoming = case["incoming"]
+    search = FlavorSearch(
+        state,
+        state.tree.queues[incoming["cluster_queue"]],
+        cases.workload_of({"name": "", **incoming}),
+        lambda what, _: given.get(what, (Mode.PREEMPT, 0)),
+    )
+    found = search.assign()
+    if found.mode is Mode.NO_FIT:
+        return {"mode": "NoFit"}
+    return {
+        "mode": found.mode.label,
+        "borrowing_level": found.level,
+        "pod_sets": [
+            {
+                "name": name,
+                "count": found.counts[name],
+                "flavors": {r: [c.flavor, c.mode.label] for r, c in of.items()},
+            }
+            for name, of in found.flavors.items()
+        ],
+    }
+
+
+def cycle(case: Case) -> Any:
+    """Return what one cycle admits and preempts, and who is tried again."""
+    state = cases.state_of(case)
+    scheduler = Scheduler(state)
+    queues = {(q["namespace"], q["name"]): q["cluster_queue"] for q in case["local_queues"]}
+    for given in case["workloads"]:
+        if "admission" not in given and not given.get("finished"):
+            workload = cases.workload_of(given)
+            queue = queues.get((workload.namespace, workload.queue), "")
+            if queue in state.tree.queues:
+                scheduler.submit(workload, queue)
+    changes = scheduler.cycle()
+    return {
+        "admitted": sorted(
+            (cases.admitted(state, nomination) for nomination in changes.admitted),
+            key=lambda of: of["workload"],
+        ),
+        "preempted": sorted([v.holding.workload.key, v.reason] for v in changes.preempted),
+        "waiting": cases.by_queue(scheduler, "active"),
+        "inadmissible": cases.by_queue(scheduler, "aside"),
+    }
+
+
+def expected_cycle(case: Case) -> Any:
+    """Return a cycle's answer, its lists sorted."""
+    expect = case["expect"]
+    return {
+        "admitted": sorted(expect["admitted"], key=lambda of: of["workload"]),
+        "preempted": sorted(expect["preempted"]),
+        "waiting": {queue: sorted(names) for queue, names in expect["waiting"].items()},
+        "inadmissible": {queue: sorted(names) for queue, names in expect["inadmissible"].items()},
+    }
+
+
+def flight(case: Case) -> Any:
+    """Return the events of a whole run."""
+    return cases.flown(case)
+
+
+MODES = {"NoCandidates": Mode.NO_CANDIDATES, "Preempt": Mode.PREEMPT, "Reclaim": Mode.RECLAIM}
+
+
+def expected(case: Case) -> Any:
+    """Return what a case expects, as far as it binds."""
+    if case["kind"] == "placement":
+        return expected_placement(case)
+    if case["kind"] == "cycle":
+        return expected_cycle(case)
+    if case["kind"] == "flavors" and case["expect"]["mode"] == "NoFit":
+        return {"mode": "NoFit"}
+    return case["expect"]
+
+
 def expected_placement(case: Case) -> Any:
     """Return a placement case's answer: where, not how much of it would have fit."""
     refused = any(of["assignment"] is None for of in case["expect"].values())
     return {name: None if refused else of["assignment"] for name, of in case["expect"].items()}
 
 
-KINDS = {"available": available, "share": share, "preemption": preemption, "placement": placement}
+KINDS = {"available": available, "share": share, "preemption": preemption, "placement": placement, "flavors": flavors, "cycle": cycle, "flight": flight}
 
 
 def check(case: Case) -> tuple[bool, Any]:
@@ -106,8 +190,7 @@ def check(case: Case) -> tuple[bool, Any]:
         if "--raise" in sys.argv:
             raise
         return False, f"{type(error).__name__}: {error}"
-    expected = expected_placement(case) if case["kind"] == "placement" else case["expect"]
-    return found == expected, found
+    return found == expected(case), found
 
 
 def main() -> None:

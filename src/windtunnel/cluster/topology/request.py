@@ -31,3 +31,14 @@ class TopologyRequest(msgspec.Struct, frozen=True):
     slice_size: int = 0
     layers: tuple[Layer, ...] = ()
     group: str = ""
+
+    @property
+    def places(self) -> bool:
+        """Whether it asks for places at all, not just for company."""
+        return bool(self.named_levels) or self.unconstrained
+
+    @property
+    def named_levels(self) -> tuple[str, ...]:
+        """The levels that it names."""
+        levels = (self.required, self.preferred, self.slice_level)
+        return (*filter(None, levels), *(layer.level for layer in self.layers))

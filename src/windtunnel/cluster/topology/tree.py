@@ -95,6 +95,20 @@ class TopologyTree:
                 if resource in self.used:
                     self.used[resource][leaf] += sign * pods * amount
 
+    def sound(self, place: Place) -> bool:
+        """Return whether the leaves of a place exist and no more is used of them than they hold."""
+        return all(
+            path in self.leaf_index
+            and all(
+                resource in self.used
+                and self.used[resource][self.leaf_index[path]]
+                <= self.capacity[resource][self.leaf_index[path]]
+                for resource, amount in place.requests.items()
+                if amount
+            )
+            for path, _ in place.leaves
+        )
+
     def free(self, resource: str, *, empty: bool = False) -> np.ndarray:
         """Return what is free in each leaf; int array of shape (leaves,).
 

@@ -189,6 +189,7 @@ class Workload(msgspec.Struct, eq=False):
         queue: its local queue.
         created: when it came, s; None = before everything.
         evicted: it is on its way out.
+        reclaimable_pods: pods of it that are done and need nothing more, by pod set.
     """
 
     name: str
@@ -199,6 +200,7 @@ class Workload(msgspec.Struct, eq=False):
     priority: int = 0
     created: float | None = None
     evicted: bool = False
+    reclaimable_pods: dict[str, int] = {}
 
     @property
     def key(self) -> str:

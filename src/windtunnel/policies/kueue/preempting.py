@@ -68,7 +68,9 @@ class Attempt(NamedTuple):
         return [
             holding
             for holding in self.state.holdings[queue]
-            if holding.uses(self.short) and self.passes(holding, policy)
+            if holding not in self.state.hidden
+            and holding.uses(self.short)
+            and self.passes(holding, policy)
         ]
 
     def order(self, holding: Holding) -> tuple[bool, bool, int, float, str]:

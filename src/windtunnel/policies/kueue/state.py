@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -10,7 +11,7 @@ from windtunnel.policies.kueue.gates import Gates
 from windtunnel.policies.kueue.quota_tree import QuotaTree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from windtunnel.cluster.topology.places import Place
     from windtunnel.cluster.topology.tree import TopologyTree
@@ -71,6 +72,8 @@ class State:
         self.topologies = dict(topologies or {})
         self.fair = fair
         self.gates = gates or Gates()
+        self.hidden: set[Holding] = set()
+        self._versions: dict[QuotaNode, int] = {}
         self.holdings: dict[QuotaNode, dict[Holding, None]] = {
             node: {} for node in tree.queues.values()
         }
@@ -79,11 +82,49 @@ class State:
         """Let a workload hold its quota and places."""
         self.holdings[holding.queue][holding] = None
         self.occupy(holding)
+        self._changed(holding.queue)
 
     def remove(self, holding: Holding) -> None:
         """Take quota and places back."""
         del self.holdings[holding.queue][holding]
         self.vacate(holding)
+        self._changed(holding.queue)
+
+    def _changed(self, queue: QuotaNode) -> None:
+        """Note that the usage of a queue's tree changed."""
+        root = queue.root
+        self._versions[root] = self._versions.get(root, 0) + 1
+
+    def version(self, queue: QuotaNode) -> int:
+        """Return how often the usage of a queue's tree changed."""
+        return self._versions.get(queue.root, 0)
+
+    @contextmanager
+    def gone(self, holdings: Iterable[Holding]) -> Iterator[None]:
+        """Look at things as if holdings were gone."""
+        going = [holding for holding in dict.fromkeys(holdings) if holding not in self.hidden]
+        for holding in going:
+            self.vacate(holding)
+        self.hidden.update(going)
+        try:
+            yield
+        finally:
+            self.hidden.difference_update(going)
+            for holding in going:
+                self.occupy(holding)
+
+    def has_room(self, places: Iterable[tuple[str, Place]]) -> bool:
+        """Return whether places are free."""
+        taken: list[tuple[str, Place]] = []
+        room = True
+        for flavor, place in places:
+            self.topologies[flavor].take(place)
+            taken.append((flavor, place))
+        for flavor, place in taken:
+            room = room and self.topologies[flavor].sound(place)
+        for flavor, place in taken:
+            self.topologies[flavor].give(place)
+        return room
 
     def occupy(self, holding: Holding) -> None:
         """Count what a holding uses; who holds is not changed."""

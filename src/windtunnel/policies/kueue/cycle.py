@@ -1,0 +1,286 @@
+"""One scheduling cycle: the head of each queue, who starts, who must go, who is tried again.
+
+Source: Kueue's scheduler (Apache-2.0), restated.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from windtunnel.policies.kueue.flavors import Mode
+from windtunnel.policies.kueue.nominating import Nomination, Nominator
+from windtunnel.policies.kueue.ordering import by_share, by_time
+from windtunnel.policies.kueue.state import Holding
+from windtunnel.policies.kueue.waiting import Line, Pending, pending
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from windtunnel.policies.kueue.objects import Amounts, Workload
+    from windtunnel.policies.kueue.preempting import Victim
+    from windtunnel.policies.kueue.quota_tree import QuotaNode
+    from windtunnel.policies.kueue.state import State
+
+
+class Changes(NamedTuple):
+    """What a cycle changed.
+
+    Attributes:
+        admitted: who starts, in the order of the decisions.
+        preempted: who must go, and why.
+        tried: how many heads were looked at.
+    """
+
+    admitted: list[Nomination]
+    preempted: list[Victim]
+    tried: int
+
+
+class Scheduler:
+    """Queues of workloads, and the cycles that empty them.
+
+    Args:
+        state: quotas, topologies and who holds what.
+    """
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.nominator = Nominator(state)
+        self.lines = {node: Line(node) for node in state.tree.queues.values()}
+        self.ready: dict[QuotaNode, None] = {}
+        self.cycles = 0
+
+    def submit(self, workload: Workload, queue: str) -> Pending:
+        """Let a workload wait in a cluster queue."""
+        waits = pending(workload)
+        self.resubmit(waits, self.state.tree.queues[queue])
+        return waits
+
+    def resubmit(self, waits: Pending, node: QuotaNode) -> None:
+        """Let a workload wait again, as old as it is."""
+        self.lines[node].push(waits)
+        self.ready[node] = None
+
+    def withdraw(self, waits: Pending, node: QuotaNode) -> None:
+        """Take a waiting workload out for good."""
+        line = self.lines[node]
+        line.remove(waits)
+        if line.sticky is waits:
+            line.sticky = None
+
+    def release(self, holding: Holding) -> None:
+        """Let a holding end; whoever waits for room in its tree of cohorts is tried again."""
+        self.state.remove(holding)
+        self.wake(holding.queue)
+
+    def wake(self, node: QuotaNode) -> None:
+        """Try again all that were set aside in a queue's tree of cohorts."""
+        for queue in node.root.below():
+            if self.lines[queue].wake():
+                self.ready[queue] = None
+
+    def cycle(self) -> Changes:
+        """Run one cycle; whoever is admitted holds quota and places, whoever must go is told."""
+        self.cycles += 1
+        heads = self._heads()
+        order = by_share if self.state.fair else by_time
+        round_ = _Round(self)
+        for nomination in order(self.state, [self._nominate(*head) for head in heads]):
+            round_.process(nomination)
+        round_.finish()
+        return Changes(round_.admitted, list(round_.victims), len(heads))
+
+    def _heads(self) -> list[tuple[Pending, QuotaNode]]:
+        """Take the head of each queue that has one."""
+        heads = []
+        for node in list(self.ready):
+            head = self.lines[node].head() if node.queue and not self.held(node) else None
+            if head is None:
+                del self.ready[node]
+                continue
+            self.lines[node].take(head)
+            heads.append((head, node))
+        return heads
+
+    def held(self, node: QuotaNode) -> bool:
+        """Return whether a queue is stopped."""
+        return node.queue is not None and node.queue.stop_policy in ("Hold", "HoldAndDrain")
+
+    def _nominate(self, waits: Pending, node: QuotaNode) -> Nomination:
+        """Return what a head would hold, the search for flavors where the last one stopped."""
+        version = self.state.version(node)
+        if waits.seen is not None:
+            cycle, seen = waits.seen
+            if cycle + 1 < self.cycles and seen != version:
+                waits.tried = {}
+        found = self.nominator.nominate(waits, node)
+        waits.tried = found.assignment.tried
+        waits.seen = (self.cycles, version)
+        return found
+
+    def back(self, nomination: Nomination, *, at_once: bool) -> None:
+        """Put a head back: to be tried again, or aside with all of its shape."""
+        line = self.lines[nomination.queue]
+        if line.strict or at_once or nomination.assignment.flavors_left:
+            line.push(nomination.pending)
+            self.ready[nomination.queue] = None
+        else:
+            line.put_aside(nomination.pending)
+
+
+class _Round:
+    """The heads of one cycle, one by one, with the usage of the earlier ones.
+
+    Args:
+        scheduler: whose cycle it is.
+    """
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self.scheduler = scheduler
+        self.state = scheduler.state
+        self.admitted: list[Nomination] = []
+        self.victims: list[Victim] = []
+        self.going: set[Holding] = set()
+        self.held: list[Holding] = []
+        self.reserved: list[tuple[QuotaNode, Amounts]] = []
+
+    def process(self, nomination: Nomination) -> None:
+        """Admit a head, let others go for it, or put it back."""
+        if nomination.mode is Mode.NO_FIT:
+            self.scheduler.back(nomination, at_once=False)
+            return
+        if nomination.mode < Mode.FIT and not nomination.victims:
+            self._reserve(nomination)
+            self.scheduler.back(nomination, at_once=False)
+            return
+        if any(victim.holding in self.going for victim in nomination.victims):
+            again = self._without_those_that_go(nomination)
+            if again is None:
+                return
+            nomination = again
+        if not self._fits(nomination):
+            again = self._elsewhere(nomination)
+            if again is None:
+                self.scheduler.back(nomination, at_once=True)
+                return
+            nomination = again
+        if nomination.victims:
+            self._preempt(nomination)
+        else:
+            self._admit(nomination)
+
+    def _reserve(self, nomination: Nomination) -> None:
+        """Keep the quota of a head that finds nobody to go, unless it can always reclaim it."""
+        queue = nomination.queue.queue
+        assert queue is not None, "only queues have heads"
+        if queue.preemption.reclaim_within_cohort == "Any":
+            return
+        node, kept = nomination.queue, {}
+        for what, amount in nomination.assignment.usage.items():
+            used, owned = node.usage.get(what, 0), node.nominal.get(what, 0)
+            limit = node.borrowing_limit.get(what)
+            if nomination.assignment.level == 0:
+                kept[what] = max(0, min(amount, owned - used))
+            else:
+                kept[what] = amount if limit is None else min(amount, owned + limit - used)
+        node.use_all(kept)
+        self.reserved.append((node, kept))
+
+    def _without_those_that_go(self, nomination: Nomination) -> Nomination | None:
+        """Seek anew, without those that another head lets go; None = the head is done with."""
+        scheduler = self.scheduler
+        if not self.state.gates.recompute_assignment_upon_preemption_targets_overlap:
+            scheduler.back(nomination, at_once=True)
+            return None
+        with self.state.gone(self.going):
+            pending = nomination.pending
+            tried, pending.tried = pending.tried, {}
+            again = scheduler.nominator.nominate(pending, nomination.queue)
+            pending.tried = tried
+        if again.mode is Mode.FIT:
+            self._hold(again)
+            scheduler.back(nomination, at_once=True)
+            return None
+        if not again.victims:
+            scheduler.back(nomination, at_once=True)
+            return None
+        return again
+
+    def _fits(self, nomination: Nomination) -> bool:
+        """Return whether it still fits, without those that go."""
+        going = [victim.holding for victim in nomination.victims]
+        with self.state.gone([*self.going, *going]):
+            if not nomination.queue.fits(nomination.assignment.usage):
+                return False
+            return self.state.has_room(list(nomination.places.values()))
+
+    def _elsewhere(self, nomination: Nomination) -> Nomination | None:
+        """Seek other places for a head whose places are taken; None = there are none."""
+        if not (
+            nomination.places and self.state.gates.tas_recompute_assignment_within_scheduling_cycle
+        ):
+            return None
+        with self.state.gone(self.going):
+            again = self.scheduler.nominator.nominate(nomination.pending, nomination.queue)
+        if again.mode is Mode.NO_FIT or (again.mode < Mode.FIT and not again.victims):
+            return None
+        return again if self._fits(again) else None
+
+    def _hold(self, nomination: Nomination) -> Holding:
+        """Count what a head would hold."""
+        holding = Holding(
+            nomination.pending.workload,
+            nomination.queue,
+            nomination.assignment.usage,
+            tuple(nomination.places.values()),
+        )
+        self.state.occupy(holding)
+        self.held.append(holding)
+        return holding
+
+    def _preempt(self, nomination: Nomination) -> None:
+        """Tell the victims to go; the head is tried again when they are gone."""
+        self._hold(nomination)
+        self.victims += nomination.victims
+        self.going.update(victim.holding for victim in nomination.victims)
+        nomination.pending.tried = {}
+        line = self.scheduler.lines[nomination.queue]
+        if not line.strict:
+            line.sticky = nomination.pending
+        self.scheduler.back(nomination, at_once=True)
+
+    def _admit(self, nomination: Nomination) -> None:
+        """Let a head start."""
+        self._hold(nomination)
+        self.admitted.append(nomination)
+        line = self.scheduler.lines[nomination.queue]
+        if line.sticky is nomination.pending:
+            line.sticky = None
+
+    def finish(self) -> None:
+        """Count no more what was only kept for this cycle."""
+        for node, kept in self.reserved:
+            node.give_back_all(kept)
+        for holding in self.held:
+            self.state.vacate(holding)
+
+
+def holding_of(nomination: Nomination, reserved_at: float) -> Holding:
+    """Return what an admitted workload holds.
+
+    Args:
+        nomination: as the cycle admitted it.
+        reserved_at: when, s.
+    """
+    return Holding(
+        nomination.pending.workload,
+        nomination.queue,
+        nomination.assignment.usage,
+        tuple(nomination.places.values()),
+        reserved_at,
+    )
+
+
+def everybody(lines: Iterable[Line]) -> list[Pending]:
+    """Return all who wait."""
+    return [waits for line in lines for waits in (*line.active(), *line.aside())]

@@ -1,0 +1,214 @@
+"""What the head of a queue would hold: flavors, then places, then whoever must go for it.
+
+Source: Kueue's scheduler (Apache-2.0), restated.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from windtunnel.policies.kueue import classical, fair
+from windtunnel.policies.kueue.flavors import Assignment, FlavorSearch, Mode
+from windtunnel.policies.kueue.placing import Refused, Wish, places
+from windtunnel.policies.kueue.preempting import Attempt, Victim
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from windtunnel.cluster.topology.places import Place
+    from windtunnel.policies.kueue.objects import FlavorResource, PodSet
+    from windtunnel.policies.kueue.quota_tree import QuotaNode
+    from windtunnel.policies.kueue.state import State
+    from windtunnel.policies.kueue.waiting import Pending
+
+
+class Nomination(msgspec.Struct, eq=False):
+    """What a head would hold, and who must go for it.
+
+    Attributes:
+        pending: the head.
+        queue: its queue's node.
+        assignment: its flavors.
+        places: its places, by pod set.
+        victims: who must go.
+        refused: why it cannot start.
+    """
+
+    pending: Pending
+    queue: QuotaNode
+    assignment: Assignment
+    places: dict[str, tuple[str, Place]] = {}
+    victims: list[Victim] = []
+    refused: str = ""
+
+    @property
+    def mode(self) -> Mode:
+        """How it fits."""
+        return self.assignment.mode
+
+
+class Nominator:
+    """Finds what heads would hold as things stand.
+
+    Args:
+        state: quotas, topologies and who holds what.
+    """
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+
+    def nominate(self, pending: Pending, queue: QuotaNode) -> Nomination:
+        """Return what a head would hold and who must go for it."""
+        search = FlavorSearch(
+            self.state,
+            queue,
+            pending.workload,
+            lambda what, amount: self._simulate(pending, queue, what, amount),
+            pending.tried,
+        )
+        full = self._of(pending, queue, search, None)
+        if full.mode is Mode.FIT or full.victims or not self.state.gates.partial_admission:
+            return full
+        return self._partial(pending, queue, search) or full
+
+    def _of(
+        self,
+        pending: Pending,
+        queue: QuotaNode,
+        search: FlavorSearch,
+        counts: Sequence[int] | None,
+    ) -> Nomination:
+        """Return what it would hold with so many pods of each pod set."""
+        assignment = search.assign(counts)
+        found = Nomination(pending, queue, assignment, refused=assignment.refused)
+        wishes = self.wishes(found, implied=search.only_topologies)
+        if wishes is None:
+            assignment.mode = Mode.NO_FIT
+            found.refused = "its resources stand on flavors of several topologies"
+        if assignment.mode is Mode.NO_FIT or wishes is None:
+            return found
+        self._place(found, wishes)
+        if Mode.NO_FIT < assignment.mode < Mode.FIT:
+            found.victims = self._victims(found, wishes)
+        return found
+
+    def wishes(self, found: Nomination, *, implied: bool) -> list[Wish] | None:
+        """Return the pod sets to place; None if one stands on several topologies.
+
+        Args:
+            found: what the workload would hold.
+            implied: pod sets without a request are placed as well.
+        """
+        wishes: list[Wish] = []
+        if not self.state.topologies or not self.state.gates.topology_aware_scheduling:
+            return wishes
+        for pod_set in found.pending.workload.pod_sets:
+            of = found.assignment.flavors.get(pod_set.name, {})
+            flavors = {c.flavor for c in of.values() if c.flavor in self.state.topologies}
+            if len(flavors) > 1:
+                return None
+            if flavors and (implied or _asks(pod_set)):
+                flavor = flavors.pop()
+                count = found.assignment.counts[pod_set.name]
+                wishes.append(Wish(pod_set, count, self.state.topologies[flavor], flavor))
+        return wishes
+
+    def _place(self, found: Nomination, wishes: list[Wish]) -> None:
+        """Find places; where there is no room others must go, or it can never be placed."""
+        if not wishes:
+            return
+        if found.mode is Mode.FIT:
+            got = places(wishes, self.state.gates)
+            if not isinstance(got, Refused):
+                found.places = _with_flavors(wishes, got)
+                return
+            found.assignment.lower(got.pod_set, Mode.PREEMPT)
+            found.refused = f"no room in the topology for {got.pod_set!r}"
+        never = places(wishes, self.state.gates, empty=True)
+        if isinstance(never, Refused):
+            found.assignment.lower(never.pod_set, Mode.NO_FIT)
+            found.refused = never.reason or f"{never.pod_set!r} does not fit an empty topology"
+
+    def _victims(self, found: Nomination, wishes: list[Wish]) -> list[Victim]:
+        """Return who must go for the whole request, and find its places without them."""
+        attempt = Attempt(
+            self.state,
+            found.queue,
+            found.pending.workload,
+            found.assignment.usage,
+            found.assignment.short,
+            self._room(wishes),
+        )
+        victims = self.search(attempt)
+        if victims and wishes:
+            for victim in victims:
+                self.state.vacate(victim.holding)
+            got = places(wishes, self.state.gates)
+            if not isinstance(got, Refused):
+                found.places = _with_flavors(wishes, got)
+            attempt.restore(victims)
+        return victims
+
+    def _room(self, wishes: list[Wish]) -> Callable[[], bool] | None:
+        """Return the question whether the topology has room now; None = there is none."""
+        if not wishes:
+            return None
+        return lambda: not isinstance(places(wishes, self.state.gates), Refused)
+
+    def search(self, attempt: Attempt) -> list[Victim]:
+        """Return who must go, by priority or by fair share."""
+        return (fair if self.state.fair else classical).victims(attempt)
+
+    def _simulate(
+        self, pending: Pending, queue: QuotaNode, what: FlavorResource, amount: int
+    ) -> tuple[Mode, int]:
+        """Return who would go for one flavor's resource alone, whatever the nodes, and its level."""
+        attempt = Attempt(
+            self.state, queue, pending.workload, {what: amount}, frozenset((what,))
+        )
+        victims = self.search(attempt)
+        for victim in victims:
+            self.state.vacate(victim.holding)
+        level, _ = queue.borrowing_level(what, amount)
+        attempt.restore(victims)
+        if not victims:
+            return Mode.NO_CANDIDATES, level
+        own = any(victim.holding.queue is queue for victim in victims)
+        return (Mode.PREEMPT if own else Mode.RECLAIM), level
+
+    def _partial(
+        self, pending: Pending, queue: QuotaNode, search: FlavorSearch
+    ) -> Nomination | None:
+        """Return the largest part of the pods that fits or can be made to fit, None if none."""
+        pod_sets = pending.workload.pod_sets
+        spare = [p.count - (p.count if p.min_count is None else p.min_count) for p in pod_sets]
+        total = sum(spare)
+        if total <= 0:
+            return None
+        best: Nomination | None = None
+        low, high = 1, total  # pods left out
+        while low <= high:
+            out = (low + high) // 2
+            counts = [
+                pod_set.count - left * out // total
+                for pod_set, left in zip(pod_sets, spare, strict=True)
+            ]
+            found = self._of(pending, queue, search, counts)
+            if found.mode is Mode.FIT or found.victims:
+                best, high = found, out - 1
+            else:
+                low = out + 1
+        return best
+
+
+def _asks(pod_set: PodSet) -> bool:
+    """Return whether a pod set asks for places itself."""
+    return pod_set.topology is not None and pod_set.topology.places
+
+
+def _with_flavors(wishes: list[Wish], got: dict[str, Place]) -> dict[str, tuple[str, Place]]:
+    """Return places with their flavors, by pod set."""
+    flavors = {wish.pod_set.name: wish.flavor for wish in wishes}
+    return {name: (flavors[name], place) for name, place in got.items()}
