@@ -195,6 +195,7 @@ def flown(case: Case) -> Case:
     while at < len(arrivals) or ends:
         times = [*ends.values(), *(job["at"] for job in arrivals[at : at + 1])]
         now = min(times)
+        globals()["NOW"] = now
         for name in sorted(name for name, end in ends.items() if end == now):
             del ends[name]
             scheduler.release(holdings.pop(name)[1])
@@ -216,8 +217,10 @@ def flown(case: Case) -> Case:
             scheduler.submit(workload, job["cluster_queue"])
         quiet = 0
         while quiet < 3:
+            before = by_queue(scheduler, "active")
             changes = scheduler.cycle()
-            quiet = 0 if changes.admitted or changes.preempted else quiet + 1
+            still = before == by_queue(scheduler, "active")
+            quiet = quiet + 1 if still and not (changes.admitted or changes.preempted) else 0
             for nomination in sorted(changes.admitted, key=lambda n: n.pending.workload.name):
                 name = nomination.pending.workload.name
                 holding = holding_made(nomination, now)

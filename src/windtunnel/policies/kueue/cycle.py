@@ -16,7 +16,7 @@ from windtunnel.policies.kueue.waiting import Line, Pending, pending
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from windtunnel.policies.kueue.objects import Amounts, Workload
+    from windtunnel.policies.kueue.objects import Workload
     from windtunnel.policies.kueue.preempting import Victim
     from windtunnel.policies.kueue.quota_tree import QuotaNode
     from windtunnel.policies.kueue.state import State
@@ -142,32 +142,52 @@ class _Round:
         self.victims: list[Victim] = []
         self.going: set[Holding] = set()
         self.held: list[Holding] = []
-        self.reserved: list[tuple[QuotaNode, Amounts]] = []
 
     def process(self, nomination: Nomination) -> None:
         """Admit a head, let others go for it, or put it back."""
-        if nomination.mode is Mode.NO_FIT:
-            self.scheduler.back(nomination, at_once=False)
-            return
         if nomination.mode < Mode.FIT and not nomination.victims:
-            self._reserve(nomination)
-            self.scheduler.back(nomination, at_once=False)
+            self._without_victims(nomination)
             return
         if any(victim.holding in self.going for victim in nomination.victims):
-            again = self._without_those_that_go(nomination)
-            if again is None:
-                return
-            nomination = again
-        if not self._fits(nomination):
-            again = self._elsewhere(nomination)
-            if again is None:
+            if not self.state.gates.recompute_assignment_upon_preemption_targets_overlap:
                 self.scheduler.back(nomination, at_once=True)
                 return
-            nomination = again
-        if nomination.victims:
+            nomination = self._again(nomination)
+            if nomination.mode is Mode.FIT:  # it fits once the others are gone
+                self._hold(nomination)
+                self.scheduler.back(nomination, at_once=True)
+                return
+        elif not self._fits(nomination):
+            if not nomination.places or not (
+                self.state.gates.tas_recompute_assignment_within_scheduling_cycle
+            ):
+                self.scheduler.back(nomination, at_once=True)
+                return
+            nomination = self._again(nomination)
+        if nomination.mode is Mode.FIT or nomination.victims:
+            self._start(nomination)
+        else:
+            self._without_victims(nomination)
+
+    def _start(self, nomination: Nomination) -> None:
+        """Let a head start, or let others go for it, if it still fits."""
+        if not self._fits(nomination):
+            self.scheduler.back(nomination, at_once=True)
+        elif nomination.victims:
             self._preempt(nomination)
         else:
             self._admit(nomination)
+
+    def _again(self, nomination: Nomination) -> Nomination:
+        """Seek anew on the same flavors, as if those that must go were gone."""
+        with self.state.gone(self.going):
+            return self.scheduler.nominator.again(nomination)
+
+    def _without_victims(self, nomination: Nomination) -> None:
+        """Put back a head that does not fit and finds nobody to go."""
+        if nomination.mode is not Mode.NO_FIT:
+            self._reserve(nomination)
+        self.scheduler.back(nomination, at_once=False)
 
     def _reserve(self, nomination: Nomination) -> None:
         """Keep the quota of a head that finds nobody to go, unless it can always reclaim it."""
@@ -183,28 +203,11 @@ class _Round:
                 kept[what] = max(0, min(amount, owned - used))
             else:
                 kept[what] = amount if limit is None else min(amount, owned + limit - used)
-        node.use_all(kept)
-        self.reserved.append((node, kept))
-
-    def _without_those_that_go(self, nomination: Nomination) -> Nomination | None:
-        """Seek anew, without those that another head lets go; None = the head is done with."""
-        scheduler = self.scheduler
-        if not self.state.gates.recompute_assignment_upon_preemption_targets_overlap:
-            scheduler.back(nomination, at_once=True)
-            return None
-        with self.state.gone(self.going):
-            pending = nomination.pending
-            tried, pending.tried = pending.tried, {}
-            again = scheduler.nominator.nominate(pending, nomination.queue)
-            pending.tried = tried
-        if again.mode is Mode.FIT:
-            self._hold(again)
-            scheduler.back(nomination, at_once=True)
-            return None
-        if not again.victims:
-            scheduler.back(nomination, at_once=True)
-            return None
-        return again
+        holding = Holding(
+            nomination.pending.workload, node, kept, tuple(nomination.places.values())
+        )
+        self.state.occupy(holding)
+        self.held.append(holding)
 
     def _fits(self, nomination: Nomination) -> bool:
         """Return whether it still fits, without those that go."""
@@ -213,18 +216,6 @@ class _Round:
             if not nomination.queue.fits(nomination.assignment.usage):
                 return False
             return self.state.has_room(list(nomination.places.values()))
-
-    def _elsewhere(self, nomination: Nomination) -> Nomination | None:
-        """Seek other places for a head whose places are taken; None = there are none."""
-        if not (
-            nomination.places and self.state.gates.tas_recompute_assignment_within_scheduling_cycle
-        ):
-            return None
-        with self.state.gone(self.going):
-            again = self.scheduler.nominator.nominate(nomination.pending, nomination.queue)
-        if again.mode is Mode.NO_FIT or (again.mode < Mode.FIT and not again.victims):
-            return None
-        return again if self._fits(again) else None
 
     def _hold(self, nomination: Nomination) -> Holding:
         """Count what a head would hold."""
@@ -259,8 +250,6 @@ class _Round:
 
     def finish(self) -> None:
         """Count no more what was only kept for this cycle."""
-        for node, kept in self.reserved:
-            node.give_back_all(kept)
         for holding in self.held:
             self.state.vacate(holding)
 

@@ -120,6 +120,7 @@ class FlavorSearch:
         workload: the workload.
         simulate: who would go for one flavor's resource alone.
         tried: the flavors tried last, of the last cycle's `Assignment`.
+        fixed: keep to the flavors of this assignment; None = seek them.
     """
 
     def __init__(
@@ -129,6 +130,7 @@ class FlavorSearch:
         workload: Workload,
         simulate: Callable[[FlavorResource, int], tuple[Mode, int]],
         tried: dict[tuple[int, str], int] | None = None,
+        fixed: Assignment | None = None,
     ) -> None:
         assert queue.queue is not None, "only queues have flavors"
         self.state = state
@@ -136,7 +138,8 @@ class FlavorSearch:
         self.queue: ClusterQueue = queue.queue
         self.workload = workload
         self.simulate = simulate
-        self.tried = tried or {}
+        self.tried = (tried or {}) if fixed is None else {}
+        self.fixed = fixed
         self.groups = {
             resource: group for group in self.queue.resource_groups for resource in group.covered
         }
@@ -227,6 +230,8 @@ class FlavorSearch:
             flavor = self.state.flavors.get(group.flavors[tried].flavor)
             if flavor is None or not self._eligible(flavor, members):
                 continue
+            if self.fixed is not None and not self._kept(flavor, wanted, members):
+                continue
             choice, worth = self._try(flavor.name, wanted, found, rule)
             stop = not _goes_on(worth, rule)
             if stop or _better(worth, best_worth, rule):
@@ -237,6 +242,12 @@ class FlavorSearch:
             return None
         last = -1 if tried == len(group.flavors) - 1 else tried
         return {r: chosen._replace(tried=last) for r, chosen in best.items()}
+
+    def _kept(self, flavor: Flavor, wanted: dict[str, int], members: list[int]) -> bool:
+        """Return whether a flavor is the one that resources are to stay on."""
+        assert self.fixed is not None, "asked only where flavors are fixed"
+        stay = [self.fixed.flavors.get(self.workload.pod_sets[n].name, {}) for n in members]
+        return any(r in of and of[r].flavor == flavor.name for of in stay for r in wanted)
 
     def _try(
         self, flavor: str, wanted: dict[str, int], found: Assignment, rule: Fungibility

@@ -73,6 +73,21 @@ class Nominator:
             return full
         return self._partial(pending, queue, search) or full
 
+    def again(self, nomination: Nomination) -> Nomination:
+        """Return what a head would hold as things stand now, on the same flavors."""
+        pending, queue, before = nomination.pending, nomination.queue, nomination.assignment
+        search = FlavorSearch(
+            self.state,
+            queue,
+            pending.workload,
+            lambda what, amount: self._simulate(pending, queue, what, amount),
+            fixed=before,
+        )
+        counts = [before.counts[pod_set.name] for pod_set in pending.workload.pod_sets]
+        found = self._of(pending, queue, search, counts)
+        found.assignment.tried = before.tried
+        return found
+
     def _of(
         self,
         pending: Pending,
@@ -130,6 +145,10 @@ class Nominator:
         if isinstance(never, Refused):
             found.assignment.lower(never.pod_set, Mode.NO_FIT)
             found.refused = never.reason or f"{never.pod_set!r} does not fit an empty topology"
+            return
+        found.places = _with_flavors(wishes, never)
+        for wish in wishes:  # room is what lacks, whatever the quotas
+            found.assignment.lower(wish.pod_set.name, Mode.PREEMPT)
 
     def _victims(self, found: Nomination, wishes: list[Wish]) -> list[Victim]:
         """Return who must go for the whole request, and find its places without them."""
