@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from windtunnel.policies.kueue.waiting import Pending
 
 Case = dict[str, Any]
+#: The recorded runs end an instant after so many cycles, though workloads take turns for ever.
+CYCLES = 200
 #: What fair sharing goes by where a case says no more than that it is on.
 STRATEGIES = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
 
@@ -215,8 +217,9 @@ def flown(case: Case) -> Case:
                 objects.Workload,
             )
             scheduler.submit(workload, job["cluster_queue"])
-        quiet = 0
-        while quiet < 3:
+        quiet = cycles = 0
+        while quiet < 3 and cycles < CYCLES:
+            cycles += 1
             before = by_queue(scheduler, "active")
             changes = scheduler.cycle()
             still = before == by_queue(scheduler, "active")

@@ -158,12 +158,13 @@ class _Round:
                 self.scheduler.back(nomination, at_once=True)
                 return
         elif not self._fits(nomination):
-            if not nomination.places or not (
-                self.state.gates.tas_recompute_assignment_within_scheduling_cycle
-            ):
+            if not self._may_move(nomination):
                 self.scheduler.back(nomination, at_once=True)
                 return
-            nomination = self._again(nomination)
+            nomination = self.scheduler.nominator.again(nomination)
+            if any(victim.holding in self.going for victim in nomination.victims):
+                self.scheduler.back(nomination, at_once=True)
+                return
         if nomination.mode is Mode.FIT or nomination.victims:
             self._start(nomination)
         else:
@@ -177,6 +178,14 @@ class _Round:
             self._preempt(nomination)
         else:
             self._admit(nomination)
+
+    def _may_move(self, nomination: Nomination) -> bool:
+        """Return whether only its places are taken, and it may seek others."""
+        return (
+            bool(nomination.places)
+            and self.state.gates.tas_recompute_assignment_within_scheduling_cycle
+            and self._fits(nomination, anywhere=True)
+        )
 
     def _again(self, nomination: Nomination) -> Nomination:
         """Seek anew on the same flavors, as if those that must go were gone."""
@@ -209,13 +218,13 @@ class _Round:
         self.state.occupy(holding)
         self.held.append(holding)
 
-    def _fits(self, nomination: Nomination) -> bool:
-        """Return whether it still fits, without those that go."""
+    def _fits(self, nomination: Nomination, *, anywhere: bool = False) -> bool:
+        """Return whether it still fits, in its places or anywhere, without those that go."""
         going = [victim.holding for victim in nomination.victims]
         with self.state.gone([*self.going, *going]):
             if not nomination.queue.fits(nomination.assignment.usage):
                 return False
-            return self.state.has_room(list(nomination.places.values()))
+            return anywhere or self.state.has_room(list(nomination.places.values()))
 
     def _hold(self, nomination: Nomination) -> Holding:
         """Count what a head would hold."""
