@@ -91,12 +91,13 @@ def fit(
         from windtunnel.cluster.topology.balanced import balanced_shares
 
         found = balanced_shares(tree, ask, counts)
+    even = found is not None
     if found is None:
         first = filling.first()
         if isinstance(first, int):
             return Fit(None, fits_only=first)
         found = first
-    shares = filling.down(*found)
+    shares = filling.down(*found, apart=even)
     leaves = tree.paths[-1]
     leader = next((leaves[share.domain] for share in shares if share.leader), None)
     return Fit({leaves[share.domain]: share.pods for share in shares if share.pods}, leader)
@@ -200,10 +201,17 @@ class _Filling:
             shares.append(Share(tightest, rest * unit))
         return shares
 
-    def down(self, level: int, shares: list[Share]) -> list[Share]:
-        """Hand the shares of a level down to the leaves."""
+    def down(self, level: int, shares: list[Share], *, apart: bool = False) -> list[Share]:
+        """Hand the shares of a level down to the leaves.
+
+        Args:
+            level: the level.
+            shares: the shares of its domains.
+            apart: each domain keeps its own share; else the children of all above the slice level
+                are one lot.
+        """
         while level + 1 < len(self.tree.levels):
-            if level < self.ask.slicing.level:
+            if level < self.ask.slicing.level and not apart:
                 below = np.sort(np.concatenate([self._children(level, share) for share in shares]))
                 leader = any(share.leader for share in shares)
                 pods = sum(share.pods for share in shares)
