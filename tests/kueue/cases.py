@@ -41,7 +41,8 @@ def tree_of(case: Case) -> QuotaTree:
 
 def gates_of(case: Case) -> Gates:
     """Return a case's feature gates."""
-    return converted(case.get("gates", {}), Gates)
+    gates: Gates = converted(case.get("gates", {}), Gates)
+    return gates
 
 
 def use(tree: QuotaTree, usage: dict[str, list[list[Any]]]) -> None:
@@ -91,6 +92,28 @@ def topology_tree(levels: list[str], nodes: list[Case], labels: dict[str, str]) 
     return TopologyTree(tuple(levels), stand)
 
 
+def places_used(case: Case, tree: TopologyTree) -> list[Place]:
+    """Return what is already used in a placement case: by others, and by pods of other systems."""
+    ends = {
+        path[len(path) - n :]: path for path in tree.leaf_index for n in range(1, len(path) + 1)
+    }
+    used: list[Any] = [(values, requests, pods) for values, requests, pods in case.get("usage", [])]
+    shared = case.get("usage_of_overlapping_flavor", [])
+    used += [tuple(of) for of in shared]
+    nodes = {node["name"]: node["labels"] for node in case["nodes"]}
+    for pod in case.get("pods", []):
+        labels = nodes.get(pod.get("node", ""))
+        if labels and pod.get("phase") not in ("Succeeded", "Failed") and not pod.get("tas"):
+            path = tuple(labels.get(level, "") for level in tree.levels)
+            used.append((list(path), pod["requests"], 1))
+    found = []
+    for values, requests, pods in used:
+        path = ends.get(tuple(values))  # None: a node that is out
+        if path is not None:
+            found.append(of_pods(requests, {path: pods}))
+    return found
+
+
 def state_of(case: Case) -> State:
     """Return a case's quotas, topologies, and whoever is admitted."""
     flavors = converted(case.get("flavors", []), list[objects.Flavor])
@@ -103,11 +126,19 @@ def state_of(case: Case) -> State:
         if flavor.topology in levels
     }
     sharing = case.get("fair_sharing")
-    fair = tuple(sharing["strategies"]) if isinstance(sharing, dict) else STRATEGIES
-    fair = fair if sharing else ()
+    named = sharing["strategies"] if isinstance(sharing, dict) else STRATEGIES
+    fair: tuple[str, ...] = tuple(named) if sharing else ()
     state = State(
-        tree_of(case), {flavor.name: flavor for flavor in flavors}, topologies, fair, gates_of(case)
+        tree_of(case),
+        {flavor.name: flavor for flavor in flavors},
+        topologies,
+        fair=fair,
+        gates=gates_of(case),
+        nodes=converted(case.get("nodes", []), list[objects.Node]),
     )
+    for tree in topologies.values() if case.get("pods") else ():
+        for place in places_used({"nodes": case["nodes"], "pods": case["pods"]}, tree):
+            tree.take(place)
     for given in case.get("workloads", []):
         if "admission" in given and not given.get("finished"):
             state.add(holding_of(state, given))
@@ -116,7 +147,10 @@ def state_of(case: Case) -> State:
 
 def workload_of(given: Case) -> objects.Workload:
     """Return a workload of a case."""
-    return converted({**given, "evicted": bool(given.get("evicted"))}, objects.Workload)
+    workload: objects.Workload = converted(
+        {**given, "evicted": bool(given.get("evicted"))}, objects.Workload
+    )
+    return workload
 
 
 def holding_of(state: State, given: Case) -> Holding:
@@ -176,6 +210,8 @@ def admitted(state: State, nomination: Nomination) -> Case:
         if name in nomination.places:
             flavor, place = nomination.places[name]
             written["topology_assignment"] = assignment_of(state.topologies[flavor], place)
+        if not count:
+            del written["count"]
         pod_sets.append(written)
     return {
         "cluster_queue": nomination.queue.name,

@@ -6,6 +6,7 @@ each case that fails.
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from pathlib import Path
@@ -14,12 +15,17 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 import cases
+import click
+
 from windtunnel.policies.kueue import classical, fair, objects
-from windtunnel.policies.kueue.cycle import Scheduler
+from windtunnel.policies.kueue.cycle import Scheduler, holding_of
 from windtunnel.policies.kueue.flavors import FlavorSearch, Mode
 from windtunnel.policies.kueue.placing import Refused, Wish, places
 from windtunnel.policies.kueue.preempting import Attempt
+from windtunnel.policies.kueue.quota_tree import QuotaTree
 from windtunnel.policies.kueue.shares import dominant_share
+from windtunnel.policies.kueue.state import State
+from windtunnel.policies.kueue.usage import UsageBook
 
 Case = dict[str, Any]
 
@@ -75,19 +81,19 @@ def preemption(case: Case) -> Any:
 
 def placement(case: Case) -> Any:
     """Return where pod sets go, or that they are refused."""
-    tree = cases.topology_tree(
-        case["levels"], case["nodes"], case.get("flavor_node_labels", {})
+    tree = cases.topology_tree(case["levels"], case["nodes"], case.get("flavor_node_labels", {}))
+    flavor = objects.Flavor(name="f", topology="t")
+    nodes = cases.converted(case["nodes"], list[objects.Node])
+    state = State(
+        QuotaTree(()), {"f": flavor}, {"f": tree}, gates=cases.gates_of(case), nodes=nodes
     )
-    ends = {path[len(path) - n :]: path for path in tree.leaf_index for n in range(1, len(path) + 1)}
-    for values, requests, pods in case.get("usage", []):
-        path = ends.get(tuple(values))  # None: a node that is out
-        if path is not None:
-            tree.take(cases.of_pods(requests, {path: pods}))
+    for place in cases.places_used(case, tree):
+        tree.take(place)
     pod_sets = cases.converted(case["pod_sets"], list[objects.PodSet])
-    wishes = [Wish(pod_set, pod_set.count, tree) for pod_set in pod_sets]
-    found = places(wishes, cases.gates_of(case))
+    wishes = [Wish(p, p.count, tree, "f", state.allowed(p, "f")) for p in pod_sets]
+    found = places(wishes, state.gates)
     if isinstance(found, Refused):
-        return {name: None for name in case["expect"]}
+        return dict.fromkeys(case["expect"])
     return {name: cases.assignment_of(tree, place) for name, place in found.items()}
 
 
@@ -179,7 +185,41 @@ def expected_placement(case: Case) -> Any:
     return {name: None if refused else of["assignment"] for name, of in case["expect"].items()}
 
 
-KINDS = {"available": available, "share": share, "preemption": preemption, "placement": placement, "flavors": flavors, "cycle": cycle, "flight": flight}
+def usage_fair(case: Case) -> Any:
+    """Return who is admitted in as many cycles as workloads, by the use of local queues."""
+    state = cases.state_of(case)
+    settings = case["settings"]
+    queues = cases.converted(case["local_queues"], list[objects.LocalQueue])
+    book = UsageBook(
+        queues, settings["half_life_s"], settings["sampling_s"], settings["resource_weights"]
+    )
+    for name, used in case["initial_usage"].items():
+        amounts = {r: amount / 1000 if r == "cpu" else amount for r, amount in used.items()}
+        book.used[f"default/{name}"] = amounts
+    scheduler = Scheduler(state, book)
+    target = {queue.name: queue.cluster_queue for queue in queues}
+    for given in case["workloads"]:
+        workload = cases.workload_of(given)
+        scheduler.submit(workload, target[workload.queue])
+    found = {given["name"]: "waiting" for given in case["workloads"]}
+    for _ in range(case["cycles"]):
+        for nomination in scheduler.cycle().admitted:
+            state.add(holding_of(nomination, 0.0))
+            book.admit(nomination.pending.workload, 0.0)
+            found[nomination.pending.workload.name] = "admitted"
+    return found
+
+
+KINDS = {
+    "usage_fair": usage_fair,
+    "available": available,
+    "share": share,
+    "preemption": preemption,
+    "placement": placement,
+    "flavors": flavors,
+    "cycle": cycle,
+    "flight": flight,
+}
 
 
 def check(case: Case) -> tuple[bool, Any]:
@@ -187,35 +227,83 @@ def check(case: Case) -> tuple[bool, Any]:
     try:
         found = KINDS[case["kind"]](case)
     except Exception as error:  # noqa: BLE001 - a case that stops us has failed, the rest go on
-        if "--raise" in sys.argv:
-            raise
         return False, f"{type(error).__name__}: {error}"
     return found == expected(case), found
 
 
+def check_folder(folder: Path, ids: tuple[str, ...] = ()) -> list[Case]:
+    """Return the verdict on each case of a folder: id, suite, needs, whether it passed, what came.
+
+    Args:
+        folder: holds one file a suite, one JSON case a line.
+        ids: only cases whose id contains one of these; empty = all.
+    """
+    verdicts = []
+    for file in sorted(folder.glob("*.jsonl")):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            case = json.loads(line)
+            if ids and not any(part in case["id"] for part in ids):
+                continue
+            passed, found = check(case)
+            told = {key: case[key] for key in ("id", "suite", "name", "needs")}
+            told["foreign"] = sorted({*case["needs"]} - OWN)
+            verdicts.append({**told, "passed": passed, "found": found, "expect": case["expect"]})
+    return verdicts
+
+
+#: What a case may need that windtunnel has.
+OWN = {
+    "several_resources",
+    "several_resource_groups",
+    "evicting",
+    "node_selector",
+    "taints",
+    "overlapping_flavors",
+    "foreign_pods",
+    "reclaimable_pods",
+}
+
+
+def summary(verdicts: list[Case]) -> Case:
+    """Return passed and total by suite, in all and without what is foreign, and who failed."""
+    suites: dict[str, Case] = {}
+    for verdict in verdicts:
+        suite = suites.setdefault(
+            verdict["suite"],
+            {"passed": 0, "total": 0, "own_passed": 0, "own_total": 0, "failed": []},
+        )
+        suite["total"] += 1
+        suite["passed"] += verdict["passed"]
+        if not verdict["foreign"]:
+            suite["own_total"] += 1
+            suite["own_passed"] += verdict["passed"]
+        if not verdict["passed"]:
+            suite["failed"].append({key: verdict[key] for key in ("id", "name", "foreign")})
+    keys = ("passed", "total", "own_passed", "own_total")
+    return {**{key: sum(s[key] for s in suites.values()) for key in keys}, "suites": suites}
+
+
 def main() -> None:
     """Check the folder that is named."""
-    arguments = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
-    suites: dict[str, Case] = {}
-    for file in sorted(Path(arguments[0]).glob("*.jsonl")):
-        for line in file.read_text().splitlines():
-            case = json.loads(line)
-            if case["kind"] not in KINDS or any(a not in case["id"] for a in arguments[1:]):
-                continue
-            suite = suites.setdefault(
-                case["suite"], {"passed": 0, "total": 0, "failed": [], "foreign": []}
-            )
-            passed, found = check(case)
-            suite["total"] += 1
-            suite["passed"] += passed
-            if not passed:
-                suite["failed"].append([case["id"], case["needs"]])
-            if "--show" in sys.argv and not passed:
-                print(case["id"], case["name"], case["needs"])
-                print("  expected", json.dumps(case["expect"]))
-                print("  found   ", json.dumps(found, default=str))
-    for name, suite in suites.items():
-        print(name, f"{suite['passed']}/{suite['total']}", suite["failed"])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="one file a suite, one JSON case a line")
+    parser.add_argument("ids", nargs="*", help="only cases whose id contains one of these")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--show", action="store_true", help="print what failing cases decided")
+    chosen = parser.parse_args()
+    verdicts = check_folder(chosen.folder, tuple(chosen.ids))
+    found = summary(verdicts)
+    if chosen.json:
+        click.echo(json.dumps(found, indent=2))
+        return
+    for name, suite in found["suites"].items():
+        click.echo(f"{name}: {suite['passed']} of {suite['total']}")
+        for failed in suite["failed"]:
+            click.echo(f"  {failed['id']} {failed['name']} {' '.join(failed['foreign'])}")
+    for verdict in verdicts if chosen.show else ():
+        if not verdict["passed"]:
+            of = {key: verdict[key] for key in ("id", "expect", "found")}
+            click.echo(json.dumps(of, default=str))
 
 
 if __name__ == "__main__":

@@ -38,14 +38,12 @@ def asked(
     """
     slicing = _slicing(levels, request)
     named = request.required or request.preferred
-    if named:
-        level = _level(levels, named)
-    else:  # slices anywhere are sought from the top, single pods in the leaves
-        level = 0 if _layers(request) else len(levels) - 1
+    anywhere = 0 if _layers(request) else len(levels) - 1  # slices from the top, pods in the leaves
+    level = _level(levels, named) if named else anywhere
     if level > slicing.level:
         raise SpecError(
             "slice_level",
-            f"slices of {levels[slicing.level]!r} are above {levels[level]!r}, the level asked for.",
+            f"slices of {levels[slicing.level]!r} are above {levels[level]!r}, which is asked for.",
         )
     if pods % slicing.size:
         raise SpecError("slice_size", f"{pods:,} pods are not slices of {slicing.size:,} each.")
@@ -84,8 +82,8 @@ def _slicing(levels: tuple[str, ...], request: TopologyRequest) -> Slicing:
         if level <= above or layer.size < 1 or (size and size % layer.size):
             raise SpecError(
                 "layers",
-                f"{layer.size:,} pods of {layer.level!r} do not lie within the layer above; expected "
-                "a lower level and a size that divides the one above.",
+                f"{layer.size:,} pods of {layer.level!r} do not lie within the layer above; "
+                "expected a lower level and a size that divides the one above.",
             )
         above, size = level, layer.size
         inner[level] = size

@@ -91,9 +91,7 @@ class Greedy:
         return value
 
 
-def balanced_shares(
-    tree: TopologyTree, ask: Ask, counts: Counts
-) -> tuple[int, list[Share]] | None:
+def balanced_shares(tree: TopologyTree, ask: Ask, counts: Counts) -> tuple[int, list[Share]] | None:
     """Return the level and the shares of the domains chosen, None if balance cannot be had.
 
     Args:
@@ -151,9 +149,7 @@ def _candidates(tree: TopologyTree, ask: Ask, counts: Counts) -> Iterator[list[D
         yield [made(ask.level, index) for index in range(span.start, span.stop)]
 
 
-def _balance(
-    domains: list[Domain], ask: Ask, needed: int
-) -> tuple[int, int, list[Domain]] | None:
+def _balance(domains: list[Domain], ask: Ask, needed: int) -> tuple[int, int, list[Domain]] | None:
     """Return threshold, domains used and what is left of a set; None if it cannot be balanced."""
     deep = ask.level < ask.slicing.level
     first = _greedy(_lower(domains, deep=deep), ask, needed)
@@ -217,7 +213,8 @@ def _fewest(domains: list[Domain], ask: Ask, needed: int) -> list[Domain] | None
     found[0][leaders, needed] = ()
     for domain in domains:
         for number in range(greedy.taken, 0, -1):
-            for (waits, rest), chosen in list(found[number - 1].items()):
+            before = sorted(found[number - 1].items(), key=lambda item: -item[0][0])
+            for (waits, rest), chosen in before:
                 if rest <= 0 and not waits:
                     continue
                 if waits and domain.leader:
@@ -230,13 +227,13 @@ def _fewest(domains: list[Domain], ask: Ask, needed: int) -> list[Domain] | None
     return list(found[greedy.taken][0, max(fits)]) if fits else None
 
 
-def _spread(
-    domains: list[Domain], ask: Ask, needed: int, threshold: int
-) -> list[Share] | None:
+def _spread(domains: list[Domain], ask: Ask, needed: int, threshold: int) -> list[Share] | None:
     """Give each domain the threshold, and the rest front to back."""
     leader = ask.leader is not None
     order: Callable[[Domain], tuple[int, ...]] = lambda d: (  # noqa: E731 - a key of two lines
-        (not d.leader, -d.with_slices, d.with_pods, d.index) if leader else (-d.slices, d.pods, d.index)
+        (not d.leader, -d.with_slices, d.with_pods, d.index)
+        if leader
+        else (-d.slices, d.pods, d.index)
     )
     extra = needed - threshold * len(domains)
     shares = []

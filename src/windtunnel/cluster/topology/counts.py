@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from windtunnel.cluster.topology.tree import PODS
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -51,13 +49,9 @@ class Counts(NamedTuple):
 
 def pods_that_fit(free: Mapping[str, np.ndarray], requests: Mapping[str, int]) -> np.ndarray:
     """Return how many pods fit in what is free of each leaf; int array of shape (leaves,)."""
-    fit: np.ndarray | None = None
-    for resource, amount in requests.items():
-        if amount > 0:
-            of_this = np.maximum(free[resource], 0) // amount
-            fit = of_this if fit is None else np.minimum(fit, of_this)
-    assert fit is not None, "every pod takes one of its node's pods"
-    return fit
+    fits = [np.maximum(free[what], 0) // amount for what, amount in requests.items() if amount > 0]
+    fewest: np.ndarray = np.minimum.reduce(fits)  # every pod takes one of its node's pods
+    return fewest
 
 
 def count(
@@ -68,6 +62,7 @@ def count(
     *,
     assumed: Sequence[Place] = (),
     empty: bool = False,
+    allowed: np.ndarray | None = None,
 ) -> Counts:
     """Return how many pods and slices each domain could hold.
 
@@ -78,8 +73,11 @@ def count(
         leader: what the leader takes; None = there is none.
         assumed: what others that are placed at the same time take.
         empty: as if nothing were used.
+        allowed: which leaves count; bool array of shape (leaves,), None = all.
     """
     free = _free(tree, {*requests, *(leader or ())}, assumed, empty=empty)
+    if allowed is not None:
+        free = {resource: amount * allowed for resource, amount in free.items()}
     pods = pods_that_fit(free, requests)
     if leader is None:
         levels = _up(tree, slicing, pods)
@@ -100,9 +98,10 @@ def _free(
         free = {resource: amount.copy() for resource, amount in free.items()}
     for place in assumed:
         for path, pods in place.leaves:
+            leaf = tree.leaf_of(path)
             for resource, amount in place.requests.items():
-                if resource in free:
-                    free[resource][tree.leaf_index[path]] -= pods * amount
+                if resource in free and leaf is not None:
+                    free[resource][leaf] -= pods * amount
     return free
 
 

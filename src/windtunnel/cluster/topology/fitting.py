@@ -71,6 +71,7 @@ def fit(
     empty: bool = False,
     mixed: bool = True,
     balanced: bool = False,
+    allowed: np.ndarray | None = None,
 ) -> Fit:
     """Return where a request goes.
 
@@ -81,10 +82,13 @@ def fit(
         empty: as if nothing were used.
         mixed: unconstrained requests fill the fullest domains first, not the emptiest.
         balanced: preferred requests are spread evenly over the fewest domains.
+        allowed: which leaves count; bool array of shape (leaves,), None = all.
     """
     if not tree.num_leaves:
         return Fit(None)
-    counts = count(tree, ask.slicing, ask.requests, ask.leader, assumed=assumed, empty=empty)
+    counts = count(
+        tree, ask.slicing, ask.requests, ask.leader, assumed=assumed, empty=empty, allowed=allowed
+    )
     filling = _Filling(tree, ask, counts, best_fit=not (ask.unconstrained and mixed))
     found: tuple[int, list[Share]] | None = None
     if balanced and not ask.required and not ask.unconstrained:
@@ -129,7 +133,9 @@ class _Filling:
             if whole is not None:
                 return level, [self._share(level, whole, needed)]
             if self.ask.required:
-                units = self.counts.with_slices if self.ask.leader is not None else self.counts.slices
+                units = (
+                    self.counts.with_slices if self.ask.leader is not None else self.counts.slices
+                )
                 return int(units[level].max())
             if level == 0 or self.ask.unconstrained:
                 break
@@ -173,7 +179,7 @@ class _Filling:
         return shares if placed == needed else placed
 
     def _tightest(self, level: int, order: np.ndarray, rest: int, *, with_leader: bool) -> int:
-        """Return the first of the order or, if it holds all that is left, the tightest that does."""
+        """Return the first of the order or, if it holds all that is left, the tightest so."""
         units = (self.counts.with_slices if with_leader else self.counts.slices)[level][order]
         if not self.best_fit or units[0] < rest:
             return int(order[0])

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: A domain's values, level by level from the top.
 Path = tuple[str, ...]
+#: The label of a level whose domains are hosts.
+HOST = "kubernetes.io/hostname"
 #: Every pod takes one of these of its node.
 PODS = "pods"
 
@@ -49,7 +51,8 @@ class TopologyTree:
         self.levels = levels
         leaves = sorted(held)
         self.paths: list[list[Path]] = [
-            list(dict.fromkeys(path[: level + 1] for path in leaves)) for level in range(len(levels))
+            list(dict.fromkeys(path[: level + 1] for path in leaves))
+            for level in range(len(levels))
         ]
         self.starts: list[np.ndarray] = []
         self.parents: list[np.ndarray] = [np.zeros(len(self.paths[0]) if levels else 0, np.intp)]
@@ -58,6 +61,9 @@ class TopologyTree:
             parents = np.array([index[path[:-1]] for path in below], np.intp)
             self.parents.append(parents)
             self.starts.append(np.searchsorted(parents, np.arange(len(above))))
+        #: Leaves that are hosts are the same in every tree, whatever stands above them.
+        self.hosts = levels[-1:] == (HOST,)
+        self.by_host = {path[-1]: at for at, path in enumerate(leaves)} if self.hosts else {}
         self.leaf_index = {path: at for at, path in enumerate(leaves)}
         resources = dict.fromkeys(resource for leaf in held.values() for resource in leaf)
         self.capacity = {
@@ -85,10 +91,15 @@ class TopologyTree:
         """Count it no more."""
         self._count(place, -1)
 
+    def leaf_of(self, path: Path) -> int | None:
+        """Return a leaf's number by its path, or by its host; None = it is not of this tree."""
+        leaf = self.leaf_index.get(path)
+        return self.by_host.get(path[-1]) if leaf is None and self.hosts else leaf
+
     def _count(self, place: Place, sign: int) -> None:
         """Add what pods at a place use; leaves that are no more hold nothing."""
         for path, pods in place.leaves:
-            leaf = self.leaf_index.get(path)
+            leaf = self.leaf_of(path)
             if leaf is None:
                 continue
             for resource, amount in place.requests.items():

@@ -110,8 +110,7 @@ def _sorted(attempt: Attempt, *groups: list[Candidate]) -> list[Candidate]:
 
 def _rules(attempt: Attempt) -> Preemption:
     """Return whom the queue that asks may preempt."""
-    assert attempt.queue.queue is not None, "only queues ask"
-    return attempt.queue.queue.preemption
+    return attempt.queue.asks.preemption
 
 
 def _others(attempt: Attempt) -> tuple[list[Candidate], list[Candidate]]:

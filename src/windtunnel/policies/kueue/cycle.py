@@ -11,6 +11,7 @@ from windtunnel.policies.kueue.flavors import Mode
 from windtunnel.policies.kueue.nominating import Nomination, Nominator
 from windtunnel.policies.kueue.ordering import by_share, by_time
 from windtunnel.policies.kueue.state import Holding
+from windtunnel.policies.kueue.usage import goes_by_usage, local_queue
 from windtunnel.policies.kueue.waiting import Line, Pending, pending
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from windtunnel.policies.kueue.preempting import Victim
     from windtunnel.policies.kueue.quota_tree import QuotaNode
     from windtunnel.policies.kueue.state import State
+    from windtunnel.policies.kueue.usage import UsageBook
 
 
 class Changes(NamedTuple):
@@ -41,20 +43,34 @@ class Scheduler:
 
     Args:
         state: quotas, topologies and who holds what.
+        usage: what local queues used, where queues go by it.
     """
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, usage: UsageBook | None = None) -> None:
         self.state = state
-        self.nominator = Nominator(state)
-        self.lines = {node: Line(node) for node in state.tree.queues.values()}
+        self.usage = usage if state.gates.admission_fair_sharing else None
+        self.nominator = Nominator(state, self.usage)
+        self.lines = {
+            node: Line(node, self._load if self._by_usage(node) else None)
+            for node in state.tree.queues.values()
+        }
         self.ready: dict[QuotaNode, None] = {}
         self.cycles = 0
 
     def submit(self, workload: Workload, queue: str) -> Pending:
         """Let a workload wait in a cluster queue."""
-        waits = pending(workload)
-        self.resubmit(waits, self.state.tree.queues[queue])
+        node = self.state.tree.queues[queue]
+        waits = pending(workload, by_local_queue=self._by_usage(node))
+        self.resubmit(waits, node)
         return waits
+
+    def _by_usage(self, node: QuotaNode) -> bool:
+        """Return whether a queue's workloads go by the use of their local queues."""
+        return self.usage is not None and goes_by_usage(node)
+
+    def _load(self, waits: Pending) -> float:
+        """Return the use of a workload's local queue."""
+        return self.usage.load(local_queue(waits.workload)) if self.usage is not None else 0.0
 
     def resubmit(self, waits: Pending, node: QuotaNode) -> None:
         """Let a workload wait again, as old as it is."""
@@ -200,9 +216,7 @@ class _Round:
 
     def _reserve(self, nomination: Nomination) -> None:
         """Keep the quota of a head that finds nobody to go, unless it can always reclaim it."""
-        queue = nomination.queue.queue
-        assert queue is not None, "only queues have heads"
-        if queue.preemption.reclaim_within_cohort == "Any":
+        if nomination.queue.asks.preemption.reclaim_within_cohort == "Any":
             return
         node, kept = nomination.queue, {}
         for what, amount in nomination.assignment.usage.items():

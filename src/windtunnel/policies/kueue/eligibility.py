@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Set
+    from collections.abc import Iterable, Mapping
+    from collections.abc import Set as AbstractSet
 
     from windtunnel.policies.kueue.objects import PodSet, Taint, Toleration
 
@@ -24,7 +25,7 @@ def tolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> boo
 
 
 def selected(
-    pod_set: PodSet, labels: Mapping[str, str], known: Set[str] | None = None
+    pod_set: PodSet, labels: Mapping[str, str], known: AbstractSet[str] | None = None
 ) -> bool:
     """Return whether a pod set's selector and required affinity match labels.
 

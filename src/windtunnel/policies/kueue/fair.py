@@ -42,8 +42,7 @@ def victims(attempt: Attempt) -> list[Victim]:
 
 def _candidates(attempt: Attempt) -> list[Holding]:
     """Return the holdings that may go, of the own queue and of all in the tree that borrow."""
-    assert attempt.queue.queue is not None, "only queues ask"
-    rules = attempt.queue.queue.preemption
+    rules = attempt.queue.asks.preemption
     found = attempt.candidates(attempt.queue, rules.within_cluster_queue)
     if rules.reclaim_within_cohort != "Never" and attempt.queue.parent is not None:
         for queue in attempt.queue.root.below():

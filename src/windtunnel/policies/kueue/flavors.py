@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from windtunnel.policies.kueue.objects import (
-        Amounts,
-        ClusterQueue,
         Flavor,
         FlavorResource,
         Fungibility,
@@ -42,10 +40,6 @@ class Mode(IntEnum):
     def label(self) -> str:
         """Kueue's word for it."""
         return {Mode.NO_FIT: "NoFit", Mode.FIT: "Fit"}.get(self, "Preempt")
-
-
-#: Who would go for one flavor's resource alone, and the borrowing level after it.
-Simulation = "Callable[[FlavorResource, int], tuple[Mode, int]]"
 
 
 class Chosen(NamedTuple):
@@ -129,20 +123,23 @@ class FlavorSearch:
         queue: QuotaNode,
         workload: Workload,
         simulate: Callable[[FlavorResource, int], tuple[Mode, int]],
+        *,
         tried: dict[tuple[int, str], int] | None = None,
         fixed: Assignment | None = None,
     ) -> None:
-        assert queue.queue is not None, "only queues have flavors"
         self.state = state
         self.node = queue
-        self.queue: ClusterQueue = queue.queue
+        self.queue = queue.asks
         self.workload = workload
         self.simulate = simulate
         self.tried = (tried or {}) if fixed is None else {}
         self.fixed = fixed
-        self.groups = {
-            resource: group for group in self.queue.resource_groups for resource in group.covered
-        }
+        self.groups: dict[str, ResourceGroup] = {}
+        self.times: dict[str, int] = {}
+        for group in self.queue.resource_groups:
+            for resource in group.covered:
+                self.groups.setdefault(resource, group)
+                self.times[resource] = self.times.get(resource, 0) + 1
 
     def assign(self, counts: Sequence[int] | None = None) -> Assignment:
         """Return the flavors.
@@ -197,14 +194,14 @@ class FlavorSearch:
             for resource, amount in amounts.items():
                 total[resource] = total.get(resource, 0) + amount
         chosen: dict[str, Chosen] = {}
-        for resource in total:
+        for resource in sorted(total, key=lambda resource: self.times.get(resource, 0)):
             if resource in chosen:
                 continue
             group = self.groups.get(resource)
             if group is None:
                 found.refused = f"queue {self.queue.name!r} has no quota of {resource!r}"
                 return None
-            of_group = {r: amount for r, amount in total.items() if self.groups.get(r) is group}
+            of_group = {r: a for r, a in total.items() if r in group.covered and r not in chosen}
             first = self.tried.get((members[0], resource), -1) + 1
             best = self._scan(group, of_group, members, first, found)
             if best is None:
@@ -230,7 +227,7 @@ class FlavorSearch:
             flavor = self.state.flavors.get(group.flavors[tried].flavor)
             if flavor is None or not self._eligible(flavor, members):
                 continue
-            if self.fixed is not None and not self._kept(flavor, wanted, members):
+            if not self._kept(flavor, wanted, members):
                 continue
             choice, worth = self._try(flavor.name, wanted, found, rule)
             stop = not _goes_on(worth, rule)
@@ -244,8 +241,9 @@ class FlavorSearch:
         return {r: chosen._replace(tried=last) for r, chosen in best.items()}
 
     def _kept(self, flavor: Flavor, wanted: dict[str, int], members: list[int]) -> bool:
-        """Return whether a flavor is the one that resources are to stay on."""
-        assert self.fixed is not None, "asked only where flavors are fixed"
+        """Return whether resources may stand on a flavor: if they are to stay, only on theirs."""
+        if self.fixed is None:
+            return True
         stay = [self.fixed.flavors.get(self.workload.pod_sets[n].name, {}) for n in members]
         return any(r in of and of[r].flavor == flavor.name for of in stay for r in wanted)
 

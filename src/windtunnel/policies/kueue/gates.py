@@ -20,9 +20,7 @@ class Gates(msgspec.Struct, frozen=True, rename="pascal"):
         default=True, name="TASRecomputeAssignmentWithinSchedulingCycle"
     )
     recompute_assignment_upon_preemption_targets_overlap: bool = True
-    tas_failed_node_replacement: bool = msgspec.field(
-        default=True, name="TASFailedNodeReplacement"
-    )
+    tas_failed_node_replacement: bool = msgspec.field(default=True, name="TASFailedNodeReplacement")
     tas_failed_node_replacement_fail_fast: bool = msgspec.field(
         default=True, name="TASFailedNodeReplacementFailFast"
     )

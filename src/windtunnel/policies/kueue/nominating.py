@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from windtunnel.policies.kueue.objects import FlavorResource, PodSet
     from windtunnel.policies.kueue.quota_tree import QuotaNode
     from windtunnel.policies.kueue.state import State
+    from windtunnel.policies.kueue.usage import UsageBook
     from windtunnel.policies.kueue.waiting import Pending
 
 
@@ -54,10 +55,12 @@ class Nominator:
 
     Args:
         state: quotas, topologies and who holds what.
+        usage: what local queues used, where queues go by it.
     """
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, usage: UsageBook | None = None) -> None:
         self.state = state
+        self.usage = usage
 
     def nominate(self, pending: Pending, queue: QuotaNode) -> Nomination:
         """Return what a head would hold and who must go for it."""
@@ -66,7 +69,7 @@ class Nominator:
             queue,
             pending.workload,
             lambda what, amount: self._simulate(pending, queue, what, amount),
-            pending.tried,
+            tried=pending.tried,
         )
         full = self._of(pending, queue, search, None)
         if full.mode is Mode.FIT or full.victims or not self.state.gates.partial_admission:
@@ -124,10 +127,12 @@ class Nominator:
             flavors = {c.flavor for c in of.values() if c.flavor in self.state.topologies}
             if len(flavors) > 1:
                 return None
-            if flavors and (implied or _asks(pod_set)):
+            count = found.assignment.counts[pod_set.name]
+            if flavors and count and (implied or _asks(pod_set)):
                 flavor = flavors.pop()
-                count = found.assignment.counts[pod_set.name]
-                wishes.append(Wish(pod_set, count, self.state.topologies[flavor], flavor))
+                tree = self.state.topologies[flavor]
+                allowed = self.state.allowed(pod_set, flavor)
+                wishes.append(Wish(pod_set, count, tree, flavor, allowed))
         return wishes
 
     def _place(self, found: Nomination, wishes: list[Wish]) -> None:
@@ -159,6 +164,7 @@ class Nominator:
             found.assignment.usage,
             found.assignment.short,
             self._room(wishes),
+            self.usage,
         )
         victims = self.search(attempt)
         if victims and wishes:
@@ -178,14 +184,19 @@ class Nominator:
 
     def search(self, attempt: Attempt) -> list[Victim]:
         """Return who must go, by priority or by fair share."""
-        return (fair if self.state.fair else classical).victims(attempt)
+        return fair.victims(attempt) if self.state.fair else classical.victims(attempt)
 
     def _simulate(
         self, pending: Pending, queue: QuotaNode, what: FlavorResource, amount: int
     ) -> tuple[Mode, int]:
-        """Return who would go for one flavor's resource alone, whatever the nodes, and its level."""
+        """Return who would go for one flavor's resource alone, on any nodes, and its level."""
         attempt = Attempt(
-            self.state, queue, pending.workload, {what: amount}, frozenset((what,))
+            self.state,
+            queue,
+            pending.workload,
+            {what: amount},
+            frozenset((what,)),
+            usage_book=self.usage,
         )
         victims = self.search(attempt)
         for victim in victims:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from windtunnel.cluster.topology.request import TopologyRequest
+from windtunnel.cluster.topology.request import TopologyRequest  # noqa: TC001 (msgspec reads it)
 
 #: What a quota is of: a flavor and a resource.
 FlavorResource = tuple[str, str]

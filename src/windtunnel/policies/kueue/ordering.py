@@ -41,9 +41,7 @@ def by_share(state: State, heads: list[Nomination]) -> Iterator[Nomination]:
             yield winner
 
 
-def _winner(
-    state: State, node: QuotaNode, of: dict[QuotaNode, Nomination]
-) -> Nomination | None:
+def _winner(state: State, node: QuotaNode, of: dict[QuotaNode, Nomination]) -> Nomination | None:
     """Return the head that wins below a node, None if there is none left."""
     if node.queue is not None:
         return of.get(node)

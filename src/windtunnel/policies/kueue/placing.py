@@ -13,6 +13,8 @@ from windtunnel.errors import SpecError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import numpy as np
+
     from windtunnel.cluster.topology.tree import TopologyTree
     from windtunnel.policies.kueue.gates import Gates
     from windtunnel.policies.kueue.objects import PodSet
@@ -26,15 +28,17 @@ class Wish(NamedTuple):
 
     Attributes:
         pod_set: the pod set.
-        count: how many of its pods.
+        pods: how many of its pods.
         tree: where.
         flavor: the flavor it is placed on.
+        allowed: the leaves that it may use; bool array of shape (leaves,), None = all.
     """
 
     pod_set: PodSet
-    count: int
+    pods: int
     tree: TopologyTree
     flavor: str = ""
+    allowed: np.ndarray | None = None
 
 
 class Refused(NamedTuple):
@@ -68,7 +72,7 @@ def places(
             ask = asked(
                 workers.tree.levels,
                 workers.pod_set.topology or ANYWHERE,
-                workers.count,
+                workers.pods,
                 workers.pod_set.requests,
                 leader.pod_set.requests if leader else None,
             )
@@ -77,10 +81,13 @@ def places(
         got = fit(
             workers.tree,
             ask,
-            assumed=[place for flavor, place in assumed if flavor == workers.flavor],
+            assumed=[
+                place for flavor, place in assumed if flavor == workers.flavor or workers.tree.hosts
+            ],
             empty=empty,
             mixed=gates.tas_profile_mixed,
             balanced=gates.tas_balanced_placement,
+            allowed=workers.allowed,
         )
         if got.pods is None:
             return Refused(workers.pod_set.name, got.fits_only)
@@ -103,4 +110,4 @@ def _groups(wishes: Sequence[Wish]) -> Iterator[tuple[Wish, Wish | None]]:
             yield first, None
             continue
         waiting.remove(other)
-        yield (first, other) if other.count < first.count else (other, first)
+        yield (first, other) if other.pods < first.pods else (other, first)

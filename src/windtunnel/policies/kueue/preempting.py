@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from windtunnel.policies.kueue.usage import goes_by_usage, local_queue
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from windtunnel.policies.kueue.objects import Amounts, FlavorResource, Workload
     from windtunnel.policies.kueue.quota_tree import QuotaNode
     from windtunnel.policies.kueue.state import Holding, State
+    from windtunnel.policies.kueue.usage import UsageBook
 
 IN_QUEUE = "InClusterQueue"
 RECLAIMED = "InCohortReclamation"
@@ -34,6 +37,7 @@ class Attempt(NamedTuple):
         usage: what it would hold.
         short: the flavors and resources that it lacks.
         has_room: whether the topology has room for it as things stand; None = not asked.
+        usage_book: what local queues used; None = it does not count.
     """
 
     state: State
@@ -42,6 +46,7 @@ class Attempt(NamedTuple):
     usage: Amounts
     short: frozenset[FlavorResource]
     has_room: Callable[[], bool] | None = None
+    usage_book: UsageBook | None = None
 
     def fits(self, *, borrowing: bool) -> bool:
         """Return whether it could start now, borrowing or not."""
@@ -73,11 +78,15 @@ class Attempt(NamedTuple):
             and self.passes(holding, policy)
         ]
 
-    def order(self, holding: Holding) -> tuple[bool, bool, int, float, str]:
+    def order(self, holding: Holding) -> tuple[bool, bool, float, int, float, str]:
         """Return what candidates are sorted by: who goes first comes first."""
+        own, load = holding.queue is self.queue, 0.0
+        if own and self.usage_book is not None and goes_by_usage(self.queue):
+            load = -self.usage_book.load(local_queue(holding.workload))
         return (
             not holding.on_its_way,
-            holding.queue is self.queue,
+            own,
+            load,
             holding.workload.priority,
             -holding.reserved_at,
             holding.workload.uid,

@@ -67,6 +67,13 @@ class QuotaNode:
                         self.lending_limit[what] = quota.lending_limit
 
     @property
+    def asks(self) -> ClusterQueue:
+        """The queue, of a node that asks for quota: only queues do."""
+        if self.queue is None:
+            raise TypeError(f"cohort {self.name!r} has no workloads")
+        return self.queue
+
+    @property
     def root(self) -> QuotaNode:
         """The top of its tree."""
         node = self

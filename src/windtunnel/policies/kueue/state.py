@@ -6,17 +6,26 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 
+from windtunnel.cluster.topology.tree import HOST
+from windtunnel.policies.kueue.eligibility import selected, tolerated
 from windtunnel.policies.kueue.gates import Gates
-from windtunnel.policies.kueue.quota_tree import QuotaTree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from windtunnel.cluster.topology.places import Place
     from windtunnel.cluster.topology.tree import TopologyTree
-    from windtunnel.policies.kueue.objects import Amounts, Flavor, FlavorResource, Workload
-    from windtunnel.policies.kueue.quota_tree import QuotaNode
+    from windtunnel.policies.kueue.objects import (
+        Amounts,
+        Flavor,
+        FlavorResource,
+        Node,
+        PodSet,
+        Workload,
+    )
+    from windtunnel.policies.kueue.quota_tree import QuotaNode, QuotaTree
 
 
 class Holding(msgspec.Struct, eq=False):
@@ -55,6 +64,7 @@ class State:
         tree: queues and cohorts.
         flavors: the flavors by name.
         topologies: the trees of the flavors that have one, by flavor.
+        nodes: all nodes, for selectors and taints.
         fair: the strategies of fair sharing, in order; empty = by priority.
         gates: Kueue's feature gates.
     """
@@ -64,19 +74,55 @@ class State:
         tree: QuotaTree,
         flavors: Mapping[str, Flavor],
         topologies: Mapping[str, TopologyTree] | None = None,
+        *,
         fair: tuple[str, ...] = (),
         gates: Gates | None = None,
+        nodes: Iterable[Node] = (),
     ) -> None:
         self.tree = tree
         self.flavors = flavors
         self.topologies = dict(topologies or {})
         self.fair = fair
         self.gates = gates or Gates()
+        #: The trees in which what a flavor's pods take counts: its own, and those of its hosts.
+        self.sharing = {
+            flavor: [other for other in self.topologies.values() if self._share(tree, other)]
+            for flavor, tree in self.topologies.items()
+        }
         self.hidden: set[Holding] = set()
+        self.nodes = {node.labels.get(HOST, node.name): node for node in nodes}
+        self._tainted = any(node.taints for node in self.nodes.values())
         self._versions: dict[QuotaNode, int] = {}
         self.holdings: dict[QuotaNode, dict[Holding, None]] = {
             node: {} for node in tree.queues.values()
         }
+
+    def allowed(self, pod_set: PodSet, flavor: str) -> np.ndarray | None:
+        """Return which hosts of a flavor a pod set may use; None = all.
+
+        Args:
+            pod_set: the pod set.
+            flavor: a flavor with a topology; where its leaves are no hosts, all count.
+        """
+        tree = self.topologies[flavor]
+        picky = self._tainted or pod_set.node_selector or pod_set.node_affinity
+        if not tree.hosts or not picky:
+            return None
+        tolerations = (*pod_set.tolerations, *self.flavors[flavor].tolerations)
+        found = np.ones(tree.num_leaves, np.bool_)
+        for host, leaf in tree.by_host.items():
+            node = self.nodes.get(host)
+            if node is not None:
+                fits = tolerated(node.taints, tolerations) and selected(pod_set, node.labels)
+                found[leaf] = fits
+        return found
+
+    def _share(self, tree: TopologyTree, other: TopologyTree) -> bool:
+        """Return whether two trees stand on the same hosts."""
+        if tree is other:
+            return True
+        overlap = self.gates.tas_handle_overlapping_flavors and tree.hosts and other.hosts
+        return overlap and not tree.by_host.keys().isdisjoint(other.by_host)
 
     def add(self, holding: Holding) -> None:
         """Let a workload hold its quota and places."""
@@ -130,10 +176,12 @@ class State:
         """Count what a holding uses; who holds is not changed."""
         holding.queue.use_all(holding.usage)
         for flavor, place in holding.places:
-            self.topologies[flavor].take(place)
+            for tree in self.sharing[flavor]:
+                tree.take(place)
 
     def vacate(self, holding: Holding) -> None:
         """Count what a holding uses no more; who holds is not changed."""
         holding.queue.give_back_all(holding.usage)
         for flavor, place in holding.places:
-            self.topologies[flavor].give(place)
+            for tree in self.sharing[flavor]:
+                tree.give(place)

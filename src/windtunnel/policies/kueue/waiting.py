@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from windtunnel.policies.kueue.flavors import Assignment
     from windtunnel.policies.kueue.objects import Workload
     from windtunnel.policies.kueue.quota_tree import QuotaNode
 
@@ -43,9 +42,15 @@ class Pending(msgspec.Struct, eq=False):
         return -self.workload.priority, self.created, self.workload.uid or self.workload.key
 
 
-def pending(workload: Workload) -> Pending:
-    """Return a workload as one that waits."""
-    shape = (workload.priority, msgspec.json.encode(workload.pod_sets))
+def pending(workload: Workload, *, by_local_queue: bool = False) -> Pending:
+    """Return a workload as one that waits.
+
+    Args:
+        workload: the workload.
+        by_local_queue: those of several local queues are kept apart, as their use differs.
+    """
+    door = workload.queue if by_local_queue else ""
+    shape = (workload.priority, msgspec.json.encode(workload.pod_sets), door)
     created = float("-inf") if workload.created is None else workload.created
     return Pending(workload, shape, created, {})
 
@@ -55,15 +60,16 @@ class Line:
 
     Args:
         node: the queue.
+        load: the use of a workload's local queue, the lightest first; None = it does not count.
 
     Attributes:
         sticky: who waits for evictions and goes first until it is admitted.
     """
 
-    def __init__(self, node: QuotaNode) -> None:
-        assert node.queue is not None, "only queues have lines"
+    def __init__(self, node: QuotaNode, load: Callable[[Pending], float] | None = None) -> None:
         self.node = node
-        self.strict = node.queue.strategy == "StrictFIFO"
+        self.load = load
+        self.strict = node.asks.strategy == "StrictFIFO"
         self.sticky: Pending | None = None
         self._active: dict[Any, list[tuple[tuple[int, float, str], int, Pending]]] = {}
         self._aside: dict[Any, list[tuple[tuple[int, float, str], int, Pending]]] = {}
@@ -96,11 +102,13 @@ class Line:
         """Return who is first, None if nobody is active."""
         if self.sticky is not None and not self.strict and self._is_active(self.sticky):
             return self.sticky
-        best = None
-        for heap in self._active.values():
-            if best is None or heap[0] < best:
-                best = heap[0]
-        return best[2] if best else None
+        if not self._active:
+            return None
+        tops = [heap[0] for heap in self._active.values()]
+        if self.load is None:
+            return min(tops)[2]
+        load = self.load
+        return min(tops, key=lambda entry: (load(entry[2]), entry[:2]))[2]
 
     def _is_active(self, pending: Pending) -> bool:
         """Return whether a workload waits among the active."""
