@@ -60,4 +60,4 @@ def matrix(verdicts: list[dict[str, Any]]) -> str:
 
 def written(page: str) -> str:
     """Return the matrix as a page has it."""
-    return page.split(BEGIN)[1].split(END)[0].strip()
+    return page.partition(BEGIN)[2].partition(END)[0].strip()
