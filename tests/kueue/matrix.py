@@ -27,8 +27,8 @@ DIFFERS = {
     "container resource requests exceed limits": "Kubernetes refuses such a pod; no quota is asked",
     "error during admission": "the write to Kubernetes fails; there is nothing to write to",
     "multiple preemptions within cq when fair sharing": (
-        "`reclaimWithinCohort` is not set at all, which Kueue's API does not let through; it counts "
-        "as neither `Never` nor anything else"
+        "`reclaimWithinCohort` is not set at all, which Kueue's API does not let through; "
+        "it counts as neither `Never` nor anything else"
     ),
 }
 

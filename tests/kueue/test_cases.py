@@ -13,19 +13,35 @@ import pytest
 PAGE = Path(__file__).parents[2] / "docs" / "systems" / "kueue.md"
 
 
+#: Of each kind a suite that takes no time.
+QUICK = ("available", "dominant", "preemption_", "flavors", "cycle", "usage", "flight_classic/")
+
+
 @pytest.fixture(scope="module")
-def verdicts(data_dir: Path) -> list[dict[str, Any]]:
-    folder = data_dir / "kueue_cases"
-    if not folder.is_dir():
+def folder(data_dir: Path) -> Path:
+    found = data_dir / "kueue_cases"
+    if not found.is_dir():
         pytest.skip("WINDTUNNEL_DATA has no folder kueue_cases")
+    return found
+
+
+@pytest.fixture(scope="module")
+def verdicts(folder: Path) -> list[dict[str, Any]]:
     return check_cases.check_folder(folder)
 
 
+def test_quick_suites_are_decided_the_same(folder: Path) -> None:
+    found = check_cases.check_folder(folder, QUICK)
+    assert {v["name"] for v in found if not v["passed"] and not v["foreign"]} == set(matrix.DIFFERS)
+
+
+@pytest.mark.slow
 def test_all_that_needs_nothing_foreign_is_decided_the_same(verdicts: list[dict[str, Any]]) -> None:
     differs = {v["name"] for v in verdicts if not v["passed"] and not v["foreign"]}
     assert differs == set(matrix.DIFFERS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["random_", "flight_"])
 def test_random_cases_and_whole_runs_are_the_same(
     verdicts: list[dict[str, Any]], kind: str
@@ -35,6 +51,7 @@ def test_random_cases_and_whole_runs_are_the_same(
     assert [verdict["id"] for verdict in of_kind if not verdict["passed"]] == []
 
 
+@pytest.mark.slow
 def test_the_page_shows_the_matrix_as_it_is(verdicts: list[dict[str, Any]]) -> None:
     page, found = PAGE.read_text(encoding="utf-8"), matrix.matrix(verdicts)
     if os.environ.get("WINDTUNNEL_WRITE_DOCS"):
