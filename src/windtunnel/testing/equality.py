@@ -1,4 +1,4 @@
-"""For tests of policies, placements and engines: compare what runs produced, exactly.
+"""Compare what runs produced, exactly.
 
 `assert_outcomes_equal` compares meaning, bit for bit, and says where two runs part: the first job
 and the first field that differ. Which engine flew is the one thing that may differ.
