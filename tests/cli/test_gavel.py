@@ -36,7 +36,7 @@ def test_json(run: Callable[..., Ran], instance: Path) -> None:
 def test_text(run: Callable[..., Ran], instance: Path) -> None:
     ran = run("gavel", "allocate", instance, "--policy", "max_min_fairness_perf")
     assert ran.code == 0
-    assert "1  smallest normalised throughput" in ran.out
+    assert "1 smallest normalised throughput" in ran.out
     assert "0.5000   0.5000       2.5" in ran.out
 
 

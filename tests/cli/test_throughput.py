@@ -176,7 +176,7 @@ def test_a_model_of_ones_own(run: Callable[..., Ran], mine: Path, tmp_path: Path
     pytest.importorskip("scipy")
     out = tmp_path / "model.json"
     found = run("throughput", "fit", mine, "--json", "--out", out, "--nvlink", "200").json
-    assert json.loads(out.read_text()) == found
+    assert json.loads(out.read_text()).items() <= found.items()
     assert tuple(found["fitted"]) == SEVEN
     assert found["bandwidths"]["nvlink"] == 200
     assert found["fit"]["fitted_too"] == ["forward", "pcie"]
@@ -246,7 +246,7 @@ def test_wrong_points(
         (("curve", "bert", "--threads", "4"), "goes with --compat morphling"),
         (("curve", "bert", "--plan", "gaa"), "unknown name 'gaa'"),
         (("curve", "nowhere.json"), "nowhere.json: expected a readable training model"),
-        (("curve", "bert", "--out", "x.pdf"), "found the ending '.pdf'"),
+        (("curve", "bert", "--out", "x.gif"), "found the ending '.gif'"),
         (("allocate", "llama30", "--gpus", "4"), "llama30 was not measured on 4 GPUs or fewer"),
         (("allocate", "bert"), "--gpus"),
         (("plan", "bert"), "not measured at the limits"),

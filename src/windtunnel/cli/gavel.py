@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windtunnel.cli.gavel_sweep import makespan, sweep, timeline
-from windtunnel.cli.options import OneOf, output_options, seed_option
+from windtunnel.cli.options import OneOf, seed_option
+from windtunnel.cli.presenting import presented
 
 if TYPE_CHECKING:
     from windtunnel.gavel import Allocation, Instance
+    from windtunnel.report.result import Result
+    from windtunnel.report.sections import Table
 
 
 @click.group(short_help="Gavel's policies: time shares of an instance; the headline experiments.")
@@ -55,24 +58,33 @@ for _command in (sweep, makespan, timeline):
     help="SLOs that cannot all be met: refuse, or leave all of them out.",
 )
 @seed_option("For policies that draw, and for --partitions.  [default: 0]")
-@output_options
-def allocate(*, instance: str, policy: str, seed: int | None, as_json: bool, **asked: Any) -> None:
+@presented()
+def allocate(*, instance: str, policy: str, seed: int | None, **asked: Any) -> Result:
     """Compute POLICY's time shares for INSTANCE, a JSON file with cluster, jobs and maybe pairs.
 
     cluster holds GPUs by type; a job its id, throughputs by type, and maybe scale_factor,
     priority_weight, num_steps_remaining, time_since_start, slo_seconds_left, entity.
     """
+    from windtunnel.gavel import POLICIES, as_instance
     from windtunnel.gavel import allocate as decide
-    from windtunnel.gavel import as_instance
+    from windtunnel.report.format import plural
+    from windtunnel.report.result import Part, Result
 
     problem = as_instance(_read(instance))
     decided = decide(policy, problem, seed=seed or 0, **asked)
-    if as_json:
-        from windtunnel.cli.machine import print_json
-
-        print_json(decided.as_data())
-        return
-    _print(problem, decided)
+    parts = [("", _shares(problem, decided))]
+    if decided.pair_shares:
+        parts.append(("", _together(problem, decided)))
+    headline = ""
+    if decided.objective is not None:
+        headline = f"{decided.objective:.9g} {POLICIES[decided.policy].meaning}"
+    return Result(
+        f"{decided.policy}: {plural(problem.num_jobs, 'job')}",
+        headline,
+        parts=[Part("", tables=parts)],
+        cautions=["Shares are of wall-clock time.", *decided.notes],
+        data=decided.as_data(),
+    )
 
 
 def _read(path: str) -> dict[str, Any]:
@@ -95,28 +107,23 @@ def _read(path: str) -> dict[str, Any]:
     return found
 
 
-def _print(problem: Instance, decided: Allocation) -> None:
-    from windtunnel.cli.screen import bullets, heading, plain_table, screen
-    from windtunnel.gavel import POLICIES
-    from windtunnel.report.format import count
+def _shares(problem: Instance, decided: Allocation) -> Table:
+    from windtunnel.report.result import table_of
 
-    console = screen()
-    heading(console, f"{decided.policy}: {count(problem.num_jobs)} jobs")
-    if decided.objective is not None:
-        console.print(f"{decided.objective:.9g}  {POLICIES[decided.policy].meaning}")
     rows = [
         [str(job), *(f"{row[name]:.4f}" for name in problem.gpu_types), f"{speed:.6g}"]
         for (job, row), speed in zip(
             decided.shares.items(), decided.throughputs.values(), strict=True
         )
     ]
-    headings = ["job", *problem.gpu_types, "steps/s"]
-    console.print(plain_table(headings, rows, numbers=len(headings) - 1))
-    together = [
+    return table_of(["job", *problem.gpu_types, "steps/s"], rows)
+
+
+def _together(problem: Instance, decided: Allocation) -> Table:
+    from windtunnel.report.result import table_of
+
+    rows = [
         [" + ".join(map(str, pair)), *(f"{row[name]:.4f}" for name in problem.gpu_types)]
         for pair, row in decided.pair_shares.items()
     ]
-    if together:
-        headings = ["together", *problem.gpu_types]
-        console.print(plain_table(headings, together, numbers=len(headings) - 1))
-    bullets(console, "Mind", ["Shares are of wall-clock time.", *decided.notes])
+    return table_of(["together", *problem.gpu_types], rows)

@@ -6,16 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import OneOf, out_option, output_options
+from windtunnel.cli.options import OneOf
+from windtunnel.cli.presenting import CHARTS, TABLES, presented
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     import pyarrow as pa
 
-_ENDINGS = (".html", ".svg", ".csv", ".parquet")
-_OUT = "Write the chart (.html, .svg) or the runs' numbers (.csv, .parquet)."
+    from windtunnel.report.result import Result
+    from windtunnel.report.sections import Table
+
+_ENDINGS = (*CHARTS, *TABLES)
+_OUT = "Write the chart (.html, .svg, .png, .pdf) or the runs' numbers (.csv, .parquet)."
 
 
 class Numbers(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
@@ -102,23 +105,18 @@ def _shared(command: Any) -> Any:
     help="The jobs, by arrival, that are measured.",
 )
 @_shared
-@out_option("FILE", _OUT)
-@output_options
-def sweep(
-    *, policies: str, rates: tuple[float, ...], out: Path | None, as_json: bool, **asked: Any
-) -> None:
+@presented(_ENDINGS, _OUT)
+def sweep(*, policies: str, rates: tuple[float, ...], **asked: Any) -> Result:
     """Draw streams of jobs as Gavel's authors did, and run them under policies at input rates.
 
     What is told is the mean completion time of the jobs measured, in hours, beside the published
     one where there is one; with gangs and --seeds 0,1,2 the published mean of those seeds. A run
     of a policy that does not keep up is given up.
     """
-    from windtunnel.cli.opening import check_out
-    from windtunnel.cli.screen import progress, shows_progress
+    from windtunnel.cli.screen import progress
     from windtunnel.study.gavel_published import published_jct
     from windtunnel.study.gavel_sweep import SweepOptions, rate_sweep
 
-    check_out(out, _ENDINGS, "")
     names = _names(policies)
     first, last = _window(asked["measure"])
     options = SweepOptions(
@@ -131,13 +129,13 @@ def sweep(
         last=last,
     )
     total = len(names) * len(rates) * len(asked["seeds"])
-    with progress("Running", total, show=shows_progress(as_json=as_json)) as done:
+    with progress("Running", total) as done:
         table = rate_sweep(names, rates, asked["seeds"], options, on_done=done)
     alike = _is_published(options.cluster) and (first, last) == (4000, 5000)
     means = set(asked["seeds"]) == {0, 1, 2}
     published = published_jct(multi_gpu=options.multi_gpu, means=means) if alike else {}
     wording = ("rate", "avg_jct", "Input rate, jobs per hour", "Mean completion time")
-    _tell(table, published, wording, out, as_json=as_json)
+    return _swept(table, published, wording)
 
 
 @click.command(short_help="Makespan of jobs that are all there at once, beside the published.")
@@ -153,18 +151,13 @@ def sweep(
     help="Numbers of jobs.",
 )  # fmt: skip
 @_shared
-@out_option("FILE", _OUT)
-@output_options
-def makespan(
-    *, policies: str, counts: tuple[int, ...], out: Path | None, as_json: bool, **asked: Any
-) -> None:
+@presented(_ENDINGS, _OUT)
+def makespan(*, policies: str, counts: tuple[int, ...], **asked: Any) -> Result:
     """Run jobs of 1 to 8 GPUs that are all there at the start; when is the last one done?"""
-    from windtunnel.cli.opening import check_out
-    from windtunnel.cli.screen import progress, shows_progress
+    from windtunnel.cli.screen import progress
     from windtunnel.study.gavel_published import published_makespan
     from windtunnel.study.gavel_sweep import SweepOptions, makespan_sweep
 
-    check_out(out, _ENDINGS, "")
     names = _names(policies)
     options = SweepOptions(
         cluster=asked["cluster"],
@@ -173,11 +166,11 @@ def makespan(
         throughputs=asked["throughputs"],
     )
     total = len(names) * len(counts) * len(asked["seeds"])
-    with progress("Running", total, show=shows_progress(as_json=as_json)) as done:
+    with progress("Running", total) as done:
         table = makespan_sweep(names, counts, asked["seeds"], options, on_done=done)
     wording = ("jobs", "makespan", "Jobs", "Makespan")
     published = published_makespan() if _is_published(options.cluster) else {}
-    _tell(table, published, wording, out, as_json=as_json)
+    return _swept(table, published, wording)
 
 
 @click.command(short_help="Shares of entities over time under a hierarchical policy.")
@@ -192,36 +185,29 @@ def makespan(
 @click.option(
     "--cluster", default="v100:3,p100:3,k80:3", show_default=True, metavar="SPEC", help="Where."
 )
-@out_option("FILE", _OUT)
-@output_options
-def timeline(
-    *, weights: tuple[float, ...], hours: float, cluster: str, out: Path | None, as_json: bool
-) -> None:
+@presented(_ENDINGS, _OUT)
+def timeline(*, weights: tuple[float, ...], hours: float, cluster: str) -> Result:
     """Let the jobs of weighted entities come one after another, and show what each has."""
-    from windtunnel.cli.opening import check_out
-    from windtunnel.cli.saving import save
     from windtunnel.report.gavel_charts import timeline_chart
+    from windtunnel.report.result import Part, Result, table_of
     from windtunnel.study.gavel_sweep import entity_timeline
 
-    check_out(out, _ENDINGS, "")
     table = entity_timeline(weights=weights, hours=hours, cluster=cluster)
-    if out is not None:
-        title = "Throughput of entities over time"
-        save(out, lambda: table, lambda: timeline_chart(table), title)
-    if as_json:
-        from windtunnel.cli.machine import print_json
-
-        print_json({"rows": table.to_pylist(), "out": None if out is None else str(out)})
-        return
-    from windtunnel.cli.screen import plain_table, screen
-
     rows = [
-        [str(row["hour"]), row["entity"], f"{row['weight']:g}", f"{row['gpus']:.2f}",
-         f"{row['throughput']:.3f}", f"{row['share']:.1%}"]
+        (
+            *(str(row["hour"]), row["entity"], f"{row['weight']:g}", f"{row['gpus']:.2f}"),
+            *(f"{row['throughput']:.3f}", f"{row['share']:.1%}"),
+        )
         for row in table.to_pylist()
-    ]  # fmt: skip
-    headings = ["hour", "entity", "weight", "GPUs", "throughput", "share"]
-    screen().print(plain_table(headings, rows, numbers=4))
+    ]
+    headings = ("hour", "entity", "weight", "GPUs", "throughput", "share")
+    return Result(
+        "Throughput of entities over time",
+        parts=[Part("", tables=[("", table_of(headings, rows, texts=1))])],
+        data={"rows": table.to_pylist()},
+        table=lambda: table,
+        chart=lambda: timeline_chart(table),
+    )
 
 
 def _names(text: str) -> list[str]:
@@ -267,48 +253,44 @@ def _window(text: str) -> tuple[int, int]:
     return int(first), int(last)
 
 
-def _tell(
-    table: pa.Table,
-    published: dict[str, dict[float, float]],
-    wording: tuple[str, str, str, str],
-    out: Path | None,
-    *,
-    as_json: bool,
-) -> None:
-    """Write and print a sweep; ``wording``: axis, measure, titles of both."""
-    from windtunnel.cli.saving import save
+def _swept(
+    table: pa.Table, published: dict[str, dict[float, float]], wording: tuple[str, str, str, str]
+) -> Result:
+    """Return a sweep; ``wording``: axis, measure, titles of both."""
     from windtunnel.report.gavel_charts import curve_rows, sweep_chart
+    from windtunnel.report.result import Part, Result
     from windtunnel.study.gavel_published import NAMES, NOT_REPRODUCIBLE
 
     axis, measure, x, y = wording
-    if out is not None:
-        named = {NAMES.get(name, name): values for name, values in published.items()}
-        chart = sweep_chart(curve_rows(table, axis, measure, NAMES), named, x, y)
-        save(out, lambda: table, lambda: chart, f"Gavel: {y.lower()}")
+    named = {NAMES.get(name, name): values for name, values in published.items()}
     rows = curve_rows(table, axis, measure, {})
     for row in rows:
         row["published"] = published.get(row["policy"], {}).get(row["at"])
-    if as_json:
-        from windtunnel.cli.machine import print_json
-
-        told = {"runs": table.to_pylist(), "hours": rows, "out": None if out is None else str(out)}
-        print_json(told)
-        return
-    from windtunnel.cli.screen import bullets, heading, plain_table, screen
-
-    console = screen()
-    cells = [
-        [row["policy"], f"{row['at']:g}", str(row["n"]), f"{row['hours']:.2f}",
-         f"{row['low']:.2f}-{row['high']:.2f}",
-         "" if row["published"] is None else f"{row['published']:.2f}"]
-        for row in rows
-    ]  # fmt: skip
-    headings = ["policy", axis, "seeds", "hours", "spread", "published"]
-    heading(console, f"{y}, hours; {x[0].lower()}{x[1:]}")
-    console.print(plain_table(headings, cells, numbers=5))
     notes = ["The published figures may come from other seeds of the workload."] * bool(published)
     if any(row["policy"] in NOT_REPRODUCIBLE for row in rows):
         notes.append("The published FIFO column is not reproducible: compare its shape only.")
     if len(rows) < len({(r["policy"], r[axis]) for r in table.to_pylist()}):
         notes.append("Where a policy did not keep up with the rate the run was given up.")
-    bullets(console, "Mind", notes)
+    return Result(
+        f"Gavel: {y.lower()}",
+        f"Hours; {x[0].lower()}{x[1:]}.",
+        parts=[Part("", tables=[("", _hours(rows, axis))])],
+        cautions=notes,
+        data={"runs": table.to_pylist(), "hours": rows},
+        table=lambda: table,
+        chart=lambda: sweep_chart(curve_rows(table, axis, measure, NAMES), named, x, y),
+    )
+
+
+def _hours(rows: list[dict[str, Any]], axis: str) -> Table:
+    from windtunnel.report.result import table_of
+
+    cells = [
+        (
+            *(row["policy"], f"{row['at']:g}", str(row["n"]), f"{row['hours']:.2f}"),
+            f"{row['low']:.2f}-{row['high']:.2f}",
+            "" if row["published"] is None else f"{row['published']:.2f}",
+        )
+        for row in rows
+    ]
+    return table_of(("policy", axis, "seeds", "hours", "spread", "published"), cells)

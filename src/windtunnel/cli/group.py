@@ -30,9 +30,11 @@ class Session:
 
     Attributes:
         debug: show tracebacks.
+        words: the command line, without the program's name.
     """
 
     debug: bool = False
+    words: tuple[str, ...] = ()
 
 
 class LazyGroup(click.Group):
@@ -84,7 +86,7 @@ class LazyGroup(click.Group):
             SystemExit: always, with one of this module's exit codes.
         """
         _printable_streams()
-        session = Session()
+        session = Session(words=tuple(sys.argv[1:] if args is None else args))
         extra |= {"standalone_mode": False, "obj": session}
         code = 0
         try:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli.options import FLIGHT
 from windtunnel.cli.proportion import refuse_out_of_proportion
-from windtunnel.cli.screen import progress
+from windtunnel.cli.screen import progress, shows_progress
 from windtunnel.site.conditions import QUIET
 
 if TYPE_CHECKING:
@@ -105,12 +105,14 @@ class TraceWish:
         return words
 
 
-def open_wish(wish: TraceWish, *, show: bool, seed_is_for_trace: bool = False) -> Trace:
+def open_wish(
+    wish: TraceWish, *, show: bool | None = None, seed_is_for_trace: bool = False
+) -> Trace:
     """Open a trace, downloading it first where it is published and not here.
 
     Args:
         wish: the trace.
-        show: show progress.
+        show: show progress; None = where somebody would see it.
         seed_is_for_trace: see `TraceWish.options`.
 
     Raises:
@@ -124,7 +126,9 @@ def open_wish(wish: TraceWish, *, show: bool, seed_is_for_trace: bool = False) -
 
     name = TraceName.parse(wish.spec).base.lower().removesuffix(":default")
     if wish.reader is None and name in PUBLISHED and registry.locate(name) is None:
-        registry.fetch(name, progress=show)  # with a bar of its own
+        registry.fetch(
+            name, progress=shows_progress() if show is None else show
+        )  # with a bar of its own
     source = "standard input" if wish.spec == "-" else wish.spec
     with progress(f"Reading {source}", show=show):
         trace = open_trace(wish.spec, format=wish.reader, **options)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import Seconds, out_option, output_options, seed_option, trace_options
+from windtunnel.cli.options import Seconds, seed_option, trace_options
+from windtunnel.cli.presenting import PAGES, presented
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from windtunnel.report.result import Result
     from windtunnel.traces.trace import Trace
 
 
@@ -47,8 +46,7 @@ if TYPE_CHECKING:
     help="The end of the log on which predictions are judged; at most its younger half.",
 )
 @seed_option("Synthetic traces and twins: their seed.  [default: 0]")
-@out_option("FILE.html", "Write the answer as one page with charts.")
-@output_options
+@presented(PAGES, "Write the answer as one page with charts.", metavar="FILE.html")
 def wait(
     *,
     trace: str,
@@ -58,10 +56,8 @@ def wait(
     at: str | None,
     coverage: float,
     held_back: float,
-    out: Path | None,
-    as_json: bool,
     **asked: Any,
-) -> None:
+) -> Result:
     """Tell how long a request would wait on TRACE's cluster, and how well that was foretold.
 
     Quantiles and an interval from the latest requests like it that had started by then; a back-test
@@ -69,45 +65,31 @@ def wait(
 
     TRACE is a name (`windtunnel traces`), a file such as an sacct log, or - for standard input.
     """
-    from windtunnel.cli.answering import PAGE_ENDINGS, tell
     from windtunnel.cli.machine import trace_data
-    from windtunnel.cli.opening import TraceWish, check_out, open_wish
-    from windtunnel.cli.screen import progress, shows_progress
+    from windtunnel.cli.opening import TraceWish, open_wish
+    from windtunnel.cli.screen import progress
     from windtunnel.errors import SpecError
     from windtunnel.predictors.wait_backtest import wait_backtest
     from windtunnel.predictors.waits import Request, WaitHistory
     from windtunnel.report.wait_report import wait_answer, wait_data
 
-    check_out(out, PAGE_ENDINGS, trace)
     if not 0 < coverage < 1:
         raise SpecError("--coverage", f"found {coverage:g}; expected a share between 0 and 1.")
     if not gpus < float("inf"):
         raise SpecError("--gpus", f"found {gpus:g}; expected a number of GPUs.")
-    show = shows_progress(as_json=as_json)
     wish = TraceWish(trace, **asked)
-    opened = open_wish(wish, show=show, seed_is_for_trace=True)
+    opened = open_wish(wish, seed_is_for_trace=True)
     if opened.cluster is not None and gpus > opened.cluster.num_gpus:
         has = f"the trace's cluster has {opened.cluster.num_gpus:,} GPUs"
         raise SpecError("--gpus", f"found {gpus:g}; {has}: such a request would never start.")
     history = WaitHistory(opened.jobs)
     when = history.last if at is None else _instant(at, opened)
     request = Request(gpus, when, vc, user)
-    with progress("Back-testing", show=show):
+    with progress("Back-testing"):
         test = wait_backtest(history, coverage=coverage, held_back=held_back, until=when)
     told = history.predict(request, test.level_at(when))
-    words = ["windtunnel", "predict", "wait", *wish.command_words(), "--gpus", f"{gpus:g}"]
-    for option, value in (("--vc", vc), ("--user", user), ("--at", at)):
-        words += [] if value is None else [option, value]
-    words += ["--coverage", f"{coverage:g}", "--held-back", f"{held_back:.12g}"]
-    words += [] if wish.seed is None else ["--seed", str(wish.seed)]
-    words += [] if out is None else ["--out", str(out)]
-    tell(
-        wait_answer(request, told, test, opened),
-        {"trace": trace_data(opened), **wait_data(request, told, test)},
-        out=out,
-        command=shlex.join(words),
-        as_json=as_json,
-        show=show,
+    return wait_answer(request, told, test, opened).with_data(
+        {"trace": trace_data(opened), **wait_data(request, told, test)}
     )
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import out_option, output_options, seed_option, trace_options
+from windtunnel.cli.options import seed_option, trace_options
+from windtunnel.cli.presenting import PAGES, presented
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from windtunnel.characterize.cost import Prices
+    from windtunnel.report.result import Result
 
 
 @click.command(short_help="What do the GPU hours cost, and who pays?")
@@ -40,8 +39,7 @@ if TYPE_CHECKING:
 )
 @click.option("--carbon", metavar="X|FILE.csv", help="g CO2eq per kWh: also tell emissions.")
 @click.option("--tariff", metavar="X|FILE.csv", help="Price of a kWh: also tell what energy cost.")
-@out_option("FILE.html", "Write the answer as one page with charts.")
-@output_options
+@presented(PAGES, "Write the answer as one page with charts.", metavar="FILE.html")
 def cost(
     *,
     trace: str,
@@ -51,10 +49,8 @@ def cost(
     power: str | None,
     carbon: str | None,
     tariff: str | None,
-    out: Path | None,
-    as_json: bool,
     **asked: Any,
-) -> None:
+) -> Result:
     """Tell what the GPU hours of TRACE cost, by user and virtual cluster, with an idle line.
 
     Costs of jobs and the idle line add up to the bill: every GPU of the cluster at its price, from
@@ -63,11 +59,9 @@ def cost(
     TRACE is a name (`windtunnel traces`), a file such as an sacct log, or - for standard input.
     """
     from windtunnel.characterize.cost import bill
-    from windtunnel.cli.answering import PAGE_ENDINGS, tell
     from windtunnel.cli.cluster_energy import Accounting, with_series
     from windtunnel.cli.machine import trace_data
-    from windtunnel.cli.opening import TraceWish, check_out, open_wish
-    from windtunnel.cli.screen import shows_progress
+    from windtunnel.cli.opening import TraceWish, open_wish
     from windtunnel.cluster.parse import parse_cluster
     from windtunnel.energy import PowerModel, account
     from windtunnel.errors import SpecError
@@ -75,15 +69,13 @@ def cost(
     from windtunnel.site.conditions import Conditions
     from windtunnel.study.recorded_flight import observed_cluster, recorded_outcome
 
-    check_out(out, PAGE_ENDINGS, trace)
     asked_prices = _prices(price, prices)
     accounted = {"power": power, "carbon": carbon, "tariff": tariff}
     accounting = Accounting.of(with_series(Conditions().having(**accounted)))
     model = None if power is None else PowerModel.from_toml(power)
     chosen = None if cluster is None else parse_cluster(cluster)
-    show = shows_progress(as_json=as_json)
     wish = TraceWish(trace, **asked)
-    opened = open_wish(wish, show=show, seed_is_for_trace=True)
+    opened = open_wish(wish, seed_is_for_trace=True)
     spec = chosen or opened.cluster
     found = bill(opened.jobs, spec, asked_prices)
     where = spec or observed_cluster(opened.jobs)
@@ -93,19 +85,8 @@ def cost(
     if where is not None and model is not None:
         recorded = recorded_outcome(opened.jobs, where)
         book = account(recorded, model, carbon=accounting.carbon, tariff=accounting.tariff)
-    words = ["windtunnel", "report", "cost", *wish.command_words()]
-    words += [] if wish.seed is None else ["--seed", str(wish.seed)]
-    for option, value in (("prices", prices), ("cluster", cluster), *accounted.items()):
-        words += [] if value is None else [f"--{option}", value]
-    words += [] if price is None else ["--price", f"{price:.12g}"]
-    words += [] if out is None else ["--out", str(out)]
-    tell(
-        cost_answer(found, opened, book),
-        {"trace": trace_data(opened), **cost_data(found, book)},
-        out=out,
-        command=shlex.join(words),
-        as_json=as_json,
-        show=show,
+    return cost_answer(found, opened, book).with_data(
+        {"trace": trace_data(opened), **cost_data(found, book)}
     )
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import out_option, output_options, seed_option, trace_options
+from windtunnel.cli.options import seed_option, trace_options
+from windtunnel.cli.presenting import PAGES, presented
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.report.result import Result
     from windtunnel.traces.trace import Trace
 
 
@@ -31,18 +30,15 @@ if TYPE_CHECKING:
     help="Quotas of virtual clusters, as for `simulate`.  [default: none]",
 )
 @click.option("--job", metavar="ID", help="Tell first who was in front of this job.")
-@out_option("FILE.html", "Write the answer as one page with charts.")
-@output_options
+@presented(PAGES, "Write the answer as one page with charts.", metavar="FILE.html")
 def queue(
     *,
     trace: str,
     cluster: str | None,
     quotas: str | None,
     job: str | None,
-    out: Path | None,
-    as_json: bool,
     **asked: Any,
-) -> None:
+) -> Result:
     """Tell why the jobs of TRACE waited, by cause, size, hour, and who held the GPUs meanwhile.
 
     The recorded starts and ends are taken as they are; nothing is simulated. The causes of a wait
@@ -50,43 +46,29 @@ def queue(
 
     TRACE is a name (`windtunnel traces`), a file such as an sacct log, or - for standard input.
     """
-    from windtunnel.cli.answering import PAGE_ENDINGS, tell
     from windtunnel.cli.machine import cluster_data, trace_data
-    from windtunnel.cli.opening import TraceWish, check_out, open_wish
-    from windtunnel.cli.screen import progress, shows_progress
+    from windtunnel.cli.opening import TraceWish, open_wish
+    from windtunnel.cli.screen import progress
     from windtunnel.cluster.parse import parse_cluster
     from windtunnel.report.queue_report import queue_answer, queue_data
     from windtunnel.study.in_front import in_front
     from windtunnel.study.wait_causes import limits_of, wait_causes
 
-    check_out(out, PAGE_ENDINGS, trace)
     limits = None if quotas is None else limits_of(quotas)
     chosen = None if cluster is None else parse_cluster(cluster)
-    show = shows_progress(as_json=as_json)
     wish = TraceWish(trace, **asked)
-    opened = open_wish(wish, show=show, seed_is_for_trace=True)
+    opened = open_wish(wish, seed_is_for_trace=True)
     spec, why = recorded_cluster(opened, chosen)
-    with progress("Looking at every wait", show=show):
+    with progress("Looking at every wait"):
         found = wait_causes(opened.jobs, spec, quotas=limits)
     one = None if job is None else in_front(found, job)
-    words = ["windtunnel", "report", "queue", *wish.command_words()]
-    words += [] if wish.seed is None else ["--seed", str(wish.seed)]
-    for option, value in (("--cluster", cluster), ("--quotas", quotas), ("--job", job)):
-        words += [] if value is None else [option, value]
-    words += [] if out is None else ["--out", str(out)]
-    answer = queue_answer(found, opened, one)
-    answer.cautions.extend(why)
-    tell(
-        answer,
+    return queue_answer(found, opened, one).with_data(
         {
             "trace": trace_data(opened),
             "cluster": cluster_data(spec),
             **queue_data(found, opened, one),
         },
-        out=out,
-        command=shlex.join(words),
-        as_json=as_json,
-        show=show,
+        why,
     )
 
 

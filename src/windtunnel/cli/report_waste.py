@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import Seconds, out_option, output_options, seed_option, trace_options
+from windtunnel.cli.options import Seconds, seed_option, trace_options
+from windtunnel.cli.presenting import PAGES, presented
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pyarrow as pa
 
+    from windtunnel.report.result import Result
     from windtunnel.traces.trace import Trace
 
 
@@ -52,8 +51,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="So long idle at its end, after it was busy: used once, then idle.",
 )
-@out_option("FILE.html", "Write the answer as one page with charts.")
-@output_options
+@presented(PAGES, "Write the answer as one page with charts.", metavar="FILE.html")
 def waste(
     *,
     trace: str,
@@ -62,46 +60,30 @@ def waste(
     idle_at: float,
     early: float,
     tail: float,
-    out: Path | None,
-    as_json: bool,
     **asked: Any,
-) -> None:
+) -> Result:
     """Tell which GPU hours of TRACE made nothing: failed, cancelled, idle, asked for and not used.
 
     TRACE is a name (`windtunnel traces`), a file such as an sacct log, or - for standard input.
     """
     from windtunnel.characterize.waste import waste as waste_of
-    from windtunnel.cli.answering import PAGE_ENDINGS, tell
     from windtunnel.cli.machine import trace_data
-    from windtunnel.cli.opening import TraceWish, check_out, open_wish
-    from windtunnel.cli.screen import progress, shows_progress
+    from windtunnel.cli.opening import TraceWish, open_wish
+    from windtunnel.cli.screen import progress
     from windtunnel.errors import SpecError
     from windtunnel.report.waste_report import waste_answer, waste_data
 
-    check_out(out, PAGE_ENDINGS, trace)
     if telemetry is None and metric is not None:
         raise SpecError("--metric", "needs telemetry; add --telemetry PATH.")
-    show = shows_progress(as_json=as_json)
     wish = TraceWish(trace, **asked)
-    opened = open_wish(wish, show=show, seed_is_for_trace=True)
+    opened = open_wish(wish, seed_is_for_trace=True)
     idle = None
     if telemetry is not None:
-        with progress(f"Reading {telemetry}", show=show):
+        with progress(f"Reading {telemetry}"):
             idle, metric = idle_by(opened, telemetry, metric, idle_at)
     found = waste_of(opened.jobs, early=early, tail=tail, idle=idle, tasks=opened.tasks)
-    words = ["windtunnel", "report", "waste", *wish.command_words()]
-    words += [] if wish.seed is None else ["--seed", str(wish.seed)]
-    if telemetry is not None:
-        words += ["--telemetry", telemetry, "--metric", str(metric), "--idle-at", f"{idle_at:g}"]
-    words += ["--early", f"{early:g}", "--tail", f"{tail:g}"]
-    words += [] if out is None else ["--out", str(out)]
-    tell(
-        waste_answer(found, opened),
-        {"trace": trace_data(opened), **waste_data(found), "metric": metric},
-        out=out,
-        command=shlex.join(words),
-        as_json=as_json,
-        show=show,
+    return waste_answer(found, opened).with_data(
+        {"trace": trace_data(opened), **waste_data(found), "metric": metric}
     )
 
 

@@ -11,6 +11,8 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import click
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
@@ -74,14 +76,17 @@ def facts(console: Console, pairs: Iterable[tuple[str, str]]) -> None:
     console.print(grid)
 
 
-def shows_progress(*, as_json: bool) -> bool:
-    """Return whether anybody would see a progress bar."""
+def shows_progress(*, as_json: bool | None = None) -> bool:
+    """Return whether anybody would see a progress bar; None = as the command was asked."""
+    if as_json is None:
+        context = click.get_current_context(silent=True)
+        as_json = context is not None and bool(context.params.get("as_json"))
     return sys.stderr.isatty() and not as_json
 
 
 @contextmanager
 def progress(
-    title: str, total: int | None = None, *, show: bool
+    title: str, total: int | None = None, *, show: bool | None = None
 ) -> Iterator[Callable[[str], None]]:
     """Show a progress bar on stderr while the block runs; it leaves no trace behind.
 
@@ -90,12 +95,12 @@ def progress(
     Args:
         title: what is being done.
         total: steps to come; None where nobody knows.
-        show: whether to show it at all.
+        show: whether to show it at all; None = where somebody would see it.
 
     Yields:
         A function to call with a step's name when it is done.
     """
-    if not show:
+    if not (shows_progress() if show is None else show):
         yield lambda _: None
         return
     from rich.console import Console

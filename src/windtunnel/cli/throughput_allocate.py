@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import out_option, output_options
+from windtunnel.cli.presenting import CHARTS, presented
 from windtunnel.cli.throughput import opened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
+    from windtunnel.report.result import Result
+    from windtunnel.report.sections import Table
     from windtunnel.throughput.sharing import Share
 
 
@@ -25,53 +26,43 @@ if TYPE_CHECKING:
     metavar="N",
     help="GPUs in all, on empty nodes of 8 with 96 CPUs.",
 )
-@out_option("FILE", "Write the chart (.html, .svg, .png).")
-@output_options
-def allocate(*, models: tuple[str, ...], gpus: int, out: Path | None, as_json: bool) -> None:
+@presented(CHARTS, "Write the chart (.html, .svg, .png, .pdf).")
+def allocate(*, models: tuple[str, ...], gpus: int) -> Result:
     """Share GPUs among one job of each MODEL, by two schedulers.
 
     simple gives every job as many GPUs, the last one the remainder too; morphling gives them where
     they raise the sum of normalised speeds most. Each job runs its fastest measured plan. A
     normalised speed is that over the job's speed on all the GPUs.
     """
-    from windtunnel.cli.opening import check_out
+    from windtunnel.report.result import Part, Result
+    from windtunnel.report.throughput_chart import share_chart
     from windtunnel.throughput.sharing import SCHEDULERS, share
 
-    check_out(out, (".html", ".svg", ".png"), "")
     known = [opened(text) for text in models]
     shares = {name: share(known, gpus, name) for name in SCHEDULERS}
-    if out is not None:
-        from windtunnel.report.chart.saving import write_chart
-        from windtunnel.report.throughput_chart import share_chart
-
-        rows = [
-            {"scheduler": name, **_data(one), "job": job}
-            for name, given in shares.items()
-            for one, job in zip(given, _told_apart([one.model for one in given]), strict=True)
-        ]
-        write_chart(out, share_chart(rows, gpus), f"{gpus} GPUs shared")
-    if as_json:
-        from windtunnel.cli.machine import print_json
-
-        print_json(
-            {
-                "num_gpus": gpus,
-                "schedulers": {
-                    name: {
-                        "jobs": [_data(one) for one in given],
-                        "sum_normalized_throughput": sum(one.normalised for one in given),
-                    }
-                    for name, given in shares.items()
-                },
-                "out": None if out is None else str(out),
-            }
-        )
-        return
-    notes = [f"{model.name}: {note}" for model in known for note in model.notes]
-    _print(gpus, shares, out, notes)
+    drawn = [
+        {"scheduler": name, **_data(one), "job": job}
+        for name, given in shares.items()
+        for one, job in zip(given, _numbered([one.model for one in given]), strict=True)
+    ]
+    meaning = "Normalised: speed over that of the fastest plan on all the GPUs."
+    schedulers = {
+        name: {
+            "jobs": [_data(one) for one in given],
+            "sum_normalized_throughput": sum(one.normalised for one in given),
+        }
+        for name, given in shares.items()
+    }
+    return Result(
+        f"{gpus} GPUs shared",
+        parts=[Part("", tables=[("", _shares(shares))])],
+        cautions=[meaning, *(f"{model.name}: {note}" for model in known for note in model.notes)],
+        data={"num_gpus": gpus, "schedulers": schedulers},
+        chart=lambda: share_chart(drawn, gpus),
+    )
 
 
-def _told_apart(names: list[str]) -> list[str]:
+def _numbered(names: list[str]) -> list[str]:
     """Return names with a number behind each that stands there more than once."""
     return [
         f"{name} ({names[: place + 1].count(name)})" if names.count(name) > 1 else name
@@ -91,27 +82,20 @@ def _data(one: Share) -> dict[str, Any]:
     }
 
 
-def _print(
-    gpus: int, shares: Mapping[str, Sequence[Share]], out: Path | None, notes: Sequence[str]
-) -> None:
-    from windtunnel.cli.screen import bullets, heading, line, plain_table, screen
+def _shares(shares: Mapping[str, Sequence[Share]]) -> Table:
+    """Return every scheduler's jobs, and what they are together."""
+    from windtunnel.report.result import table_of
 
-    console = screen()
-    heading(console, f"{gpus} GPUs shared")
     rows = []
     for name, given in shares.items():
         for one in given:
             option = one.option
-            told = (
-                ("", "") if option is None else (option.plan.name, f"{option.iteration_time:.7g}")
-            )
-            rows.append((name, one.model, *told, str(one.num_gpus), f"{one.normalised:.2f}"))
+            plan, seconds = ("", "")
+            if option is not None:
+                plan, seconds = option.plan.name, f"{option.iteration_time:.7g}"
+            told = (str(one.num_gpus), f"{one.normalised:.2f}")
+            rows.append((name, one.model, plan, seconds, *told))
         total = f"{sum(one.normalised for one in given):.2f}"
         rows.append((name, "together", "", "", str(sum(s.num_gpus for s in given)), total))
     headings = ("scheduler", "job", "plan", "s/iteration", "GPUs", "normalised")
-    console.print(plain_table(headings, rows, numbers=3))
-    meaning = "Normalised: speed over that of the fastest plan on all the GPUs."
-    bullets(console, "Mind", [meaning, *notes])
-    if out is not None:
-        console.print()
-        console.print(line(f"The result is in {out}"), soft_wrap=True)
+    return table_of(headings, rows, texts=2)

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import OneOf, out_option, output_options
+from windtunnel.cli.options import OneOf
+from windtunnel.cli.presenting import CHARTS, TABLES, presented
 from windtunnel.cli.throughput import opened, option_data
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    import pyarrow as pa
 
+    from windtunnel.report.result import Result
+    from windtunnel.report.sections import Table
     from windtunnel.throughput.options import Option
     from windtunnel.throughput.plans import Plan
     from windtunnel.throughput.training import TrainingModel
 
-_CHARTS, _TABLES = (".html", ".svg", ".png"), (".csv", ".parquet")
 _MOST = 4096
 #: GPUs of a node of the published scheduler.
 _NODE = 8
@@ -81,8 +83,11 @@ class GpuRange(click.ParamType):  # type: ignore[type-arg] # generic from click 
     metavar="N",
     help="With --compat: CPU threads a GPU.  [default: 1]",
 )
-@out_option("FILE", "Write the chart (.html, .svg, .png) or the curve (.csv, .parquet).")
-@output_options
+@presented(
+    (*CHARTS, *TABLES),
+    "Write the chart (.html, .svg, .png, .pdf) or the curve (.csv, .parquet).",
+    reads="model",
+)
 def curve(
     *,
     model: str,
@@ -92,19 +97,17 @@ def curve(
     plan: str | None,
     compat: str | None,
     threads: int | None,
-    out: Path | None,
-    as_json: bool,
-) -> None:
+) -> Result:
     """Compute MODEL's resource sensitivity curve: its speed with at most so many GPUs.
 
     At each size the fastest plan that is measured, or lies between measured points; a size that
     gains nothing keeps the smaller, cheaper option. Sizes too small to run on are null.
     """
-    from windtunnel.cli.opening import check_out
     from windtunnel.errors import SpecError
+    from windtunnel.report.result import Part, Result
+    from windtunnel.report.throughput_chart import curve_chart
     from windtunnel.throughput.plans import Plan
 
-    check_out(out, (*_CHARTS, *_TABLES), model)
     if threads is not None and compat is None:
         raise SpecError("--threads", "goes with --compat morphling; see --node-cpus.")
     known = opened(model)
@@ -115,16 +118,30 @@ def curve(
     else:
         found = _published(known, most, only, threads or 1)
     rows = [_row(known, size, found[size - 1]) for size in range(least, most + 1)]
-    if out is not None:
-        _write(known, rows, out)
-    if as_json:
-        from windtunnel.cli.machine import print_json
+    notes = ["Sizes that are not listed run as the next smaller one: more GPUs gain nothing."]
+    if rows and rows[0]["plan"] is None:
+        notes.append("Fewer GPUs than the first size have no option.")
 
-        facts = {"model": known.name, "global_batch_size": known.global_batch_size}
-        facts |= {"provenance": known.provenance, "notes": list(known.notes)}
-        print_json({**facts, "curve": rows, "out": None if out is None else str(out)})
-        return
-    _print(known, rows, out)
+    def table() -> pa.Table:
+        import pyarrow as pa
+
+        return pa.Table.from_pylist(rows)
+
+    return Result(
+        f"{known.name}: speed by GPUs",
+        f"{known.title}: {known.global_batch_size} samples an iteration.",
+        parts=[Part("", tables=[("", _sizes(rows))])],
+        cautions=[*notes, *known.notes],
+        data={
+            "model": known.name,
+            "global_batch_size": known.global_batch_size,
+            "provenance": known.provenance,
+            "notes": list(known.notes),
+            "curve": rows,
+        },
+        table=table,
+        chart=lambda: curve_chart(known, rows),
+    )
 
 
 def _published(
@@ -174,48 +191,22 @@ def _row(model: TrainingModel, size: int, option: Option | None) -> dict[str, An
     return {"gpus": size, **option_data(option), "throughput": speed}
 
 
-def _write(model: TrainingModel, rows: list[dict[str, Any]], out: Path) -> None:
-    if out.suffix.lower() in _TABLES:
-        import pyarrow as pa
+def _sizes(rows: list[dict[str, Any]]) -> Table:
+    """Return the sizes at which the curve rises."""
+    from windtunnel.report.result import table_of
 
-        from windtunnel.cli.saving import save_table
-
-        save_table(pa.Table.from_pylist(rows), out)
-        return
-    from windtunnel.report.chart.saving import write_chart
-    from windtunnel.report.throughput_chart import curve_chart
-
-    write_chart(out, curve_chart(model, rows), f"{model.name}: speed by GPUs")
-
-
-def _print(model: TrainingModel, rows: list[dict[str, Any]], out: Path | None) -> None:
-    from windtunnel.cli.screen import bullets, heading, line, plain_table, screen
-
-    console = screen()
-    heading(console, f"{model.title}: {model.global_batch_size} samples an iteration")
-    table = []
-    before: object = None
+    rises, before = [], None
     for row in rows:
-        if row["plan"] is None or row["num_gpus"] == before:
-            continue
-        before = row["num_gpus"]
-        table.append(
-            (
-                row["plan"],
-                row["placement"],
-                "measured" if row["measured"] else "predicted",
-                str(row["num_gpus"]),
-                str(row["num_cpus"]),
-                f"{row['iteration_time']:.5g}",
-                f"{row['throughput']:.5g}",
-            )
+        if row["plan"] is not None and row["num_gpus"] != before:
+            before = row["num_gpus"]
+            rises.append(row)
+    cells = [
+        (
+            *(row["plan"], row["placement"], "measured" if row["measured"] else "predicted"),
+            *(str(row["num_gpus"]), str(row["num_cpus"])),
+            *(f"{row['iteration_time']:.5g}", f"{row['throughput']:.5g}"),
         )
+        for row in rises
+    ]
     headings = ("plan", "placement", "time is", "GPUs", "CPUs", "s/iteration", "samples/s")
-    console.print(plain_table(headings, table, numbers=4))
-    notes = ["Sizes that are not listed run as the next smaller one: more GPUs gain nothing."]
-    if rows and rows[0]["plan"] is None:
-        notes.append("Fewer GPUs than the first size have no option.")
-    bullets(console, "Mind", [*notes, *model.notes])
-    if out is not None:
-        console.print()
-        console.print(line(f"The result is in {out}"), soft_wrap=True)
+    return table_of(headings, cells, texts=2)

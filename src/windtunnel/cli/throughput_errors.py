@@ -7,26 +7,29 @@ from typing import TYPE_CHECKING
 
 import click
 
-from windtunnel.cli.options import output_options
+from windtunnel.cli.presenting import presented
 from windtunnel.cli.throughput import opened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from windtunnel.report.result import Result
+    from windtunnel.report.sections import Table
     from windtunnel.throughput.accuracy import PredictionError
     from windtunnel.throughput.validation import ValidatedCell
 
 
 @click.command(short_help="How far predictions are off, by model and plan.")
 @click.argument("models", metavar="[MODEL]...", nargs=-1)
-@output_options
-def errors(*, models: tuple[str, ...], as_json: bool) -> None:
+@presented()
+def errors(*, models: tuple[str, ...]) -> Result:
     """Predict every measured point of each MODEL and tell the errors, by plan, nodes and model.
 
     Where the errors are small, a prediction between measured points can be trusted. Beside them:
     the published table of errors, made again with its own inputs. Without a MODEL: all that come
     with windtunnel.
     """
+    from windtunnel.report.result import Part, Result
     from windtunnel.throughput.accuracy import prediction_errors
     from windtunnel.throughput.morphling_models import training_models
     from windtunnel.throughput.validation import validate
@@ -35,21 +38,20 @@ def errors(*, models: tuple[str, ...], as_json: bool) -> None:
     known = [opened(text) for text in models or shipped]
     found = [error for model in known for error in prediction_errors(model)]
     cells = [cell for model in known if model.name in shipped for cell in validate(model.name)]
-    if as_json:
-        from windtunnel.cli.machine import print_json
+    tables = [("Predictions against every measured point, %", _measured(found))]
+    if cells:
+        tables.append(("The published errors, made again, %: mean/largest", _published(cells)))
+    return Result(
+        "How far predictions are off",
+        parts=[Part("", tables=tables)],
+        notes=[f"Not predicted: {o.model}, {o.plan}: {o.reason}." for o in found if o.reason],
+        data={"measured": [asdict(e) for e in found], "published": [asdict(c) for c in cells]},
+    )
 
-        print_json(
-            {"measured": [asdict(e) for e in found], "published": [asdict(c) for c in cells]}
-        )
-        return
-    _print(found, cells)
 
+def _measured(found: Sequence[PredictionError]) -> Table:
+    from windtunnel.report.result import table_of
 
-def _print(found: Sequence[PredictionError], cells: Sequence[ValidatedCell]) -> None:
-    from windtunnel.cli.screen import bullets, heading, plain_table, screen
-
-    console = screen()
-    heading(console, "Predictions against every measured point, %")
     rows = []
     for one in found:
         numbers: tuple[str, ...] = ("", "", "")
@@ -59,20 +61,18 @@ def _print(found: Sequence[PredictionError], cells: Sequence[ValidatedCell]) -> 
         nodes = "several" if one.several_nodes else "one"
         rows.append((one.model, one.plan, nodes, one.worst or "", str(one.points), *numbers))
     headings = ("model", "plan", "nodes", "worst at", "points", "mean", "largest", "bias")
-    console.print(plain_table(headings, rows, numbers=4))
-    reasons = [f"{one.model}, {one.plan}: {one.reason}." for one in found if one.reason]
-    bullets(console, "Not predicted", reasons)
-    if not cells:
-        return
-    heading(console, "The published errors, made again, %: mean/largest")
-    table = [
+    return table_of(headings, rows, texts=3)
+
+
+def _published(cells: Sequence[ValidatedCell]) -> Table:
+    from windtunnel.report.result import table_of
+
+    rows = [
         (
-            cell.model,
-            cell.group,
-            str(cell.points),
+            *(cell.model, cell.group, str(cell.points)),
             f"{cell.mean_percent:.3f}/{cell.max_percent:.3f}",
             f"{cell.published_mean:.3f}/{cell.published_max:.3f}",
         )
         for cell in cells
     ]
-    console.print(plain_table(("model", "plans", "points", "ours", "published"), table, numbers=3))
+    return table_of(("model", "plans", "points", "ours", "published"), rows, texts=1)

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import out_option, output_options
+from windtunnel.cli.presenting import presented
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from windtunnel.report.result import Result
+    from windtunnel.report.sections import Table
     from windtunnel.throughput.fitting import Fit
     from windtunnel.throughput.made import MeasuredPoints
-    from windtunnel.throughput.training import TrainingModel
 
 #: Published profiles are called by other names than their models.
 _PROFILE_NAMES = {"llama7b": "llama7", "llama30b": "llama30"}
@@ -46,9 +45,10 @@ _PROFILE_NAMES = {"llama7b": "llama7", "llama30b": "llama30"}
     help="Bandwidth between the GPUs of a node; fitted where nobody tells.",
 )
 @click.option("--refine", is_flag=True, help="Search longer than the published fit does.")
-@out_option("FILE", "Write the model (.json), for every command that takes a MODEL.")
-@output_options
-def fit(*, points: str, out: Path | None, as_json: bool, refine: bool, **asked: Any) -> None:
+@presented(
+    (".json",), "Write the model (.json), for every command that takes a MODEL.", reads="points"
+)
+def fit(*, points: str, refine: bool, **asked: Any) -> Result:
     """Fit Morphling's analytic model to POINTS, and make a model that every policy can use.
 
     POINTS has a row a measured point with the columns plan, placement and iteration_time (s), where
@@ -57,13 +57,14 @@ def fit(*, points: str, out: Path | None, as_json: bool, refine: bool, **asked: 
     (GB/s), gpus_per_card, gpu_memory_gib. Morphling's published tables and profiles (X.config.csv
     with X.data.csv) are read, too.
     """
-    from windtunnel.cli.opening import check_out
+    from windtunnel.cli.machine import plain
+    from windtunnel.report.result import Part, Result
+    from windtunnel.report.sections import Fact
     from windtunnel.throughput.accuracy import prediction_errors
     from windtunnel.throughput.made import fit_model
     from windtunnel.throughput.model_file import model_data
     from windtunnel.traces.training_points import read_points
 
-    check_out(out, (".json",), points)
     known = _completed(read_points(points), points, asked)
     name = asked["name"] or _stem(points)
     model, found, notes = fit_model(known, name=name, provenance=points, refine=refine)
@@ -73,17 +74,35 @@ def fit(*, points: str, out: Path | None, as_json: bool, refine: bool, **asked: 
         "errors": [asdict(error) for error in prediction_errors(model)],
         "notes": notes,
     }
-    if out is not None:
-        from windtunnel.cli.machine import plain
-        from windtunnel.report.page import write_page
+    facts = [Fact(name, f"{value:.6g}") for name, value in (data["fitted"] or {}).items()]
+    if data["fit"] is not None:
+        count = f"{data['fit']['points']} points"
+        facts.append(Fact("objective", f"{data['fit']['objective']:.6g}", note=count))
+    caption = "Predictions against the measured points, %"
+    return Result(
+        f"{model.name}: {len(model.table.rows)} measured points",
+        facts=facts,
+        parts=[Part("", tables=[(caption, _errors(data["errors"]))])],
+        cautions=notes,
+        data=data,
+        text=lambda: json.dumps(plain(data), indent=2, allow_nan=False) + "\n",
+    )
 
-        write_page(out, json.dumps(plain(data), indent=2, allow_nan=False) + "\n")
-    if as_json:
-        from windtunnel.cli.machine import print_json
 
-        print_json(data)
-        return
-    _print(model, data, out)
+def _errors(errors: list[dict[str, Any]]) -> Table:
+    from windtunnel.report.result import table_of
+
+    rows = [
+        (
+            *(error["plan"], "several" if error["several_nodes"] else "one", str(error["points"])),
+            *(
+                "" if error[key] is None else f"{error[key]:.1f}"
+                for key in ("mean_percent", "max_percent")
+            ),
+        )
+        for error in errors
+    ]
+    return table_of(("plan", "nodes", "points", "mean", "largest"), rows, texts=1)
 
 
 def _stem(points: str) -> str:
@@ -143,34 +162,3 @@ def _fit_data(found: Fit, count: int) -> dict[str, Any]:
         "on_bounds": list(found.on_bounds),
         "fitted_too": list(found.fitted_too),
     }
-
-
-def _print(model: TrainingModel, data: dict[str, Any], out: Path | None) -> None:
-    from windtunnel.cli.screen import bullets, facts, heading, line, plain_table, screen
-
-    console = screen()
-    heading(console, f"{model.name}: {len(model.table.rows)} measured points")
-    told = data["fitted"] or {}
-    facts(console, [(name, f"{value:.6g}") for name, value in told.items()])
-    if data["fit"] is not None:
-        console.print(f"objective {data['fit']['objective']:.6g}, {data['fit']['points']} points")
-    heading(console, "Predictions against the measured points, %")
-    rows = [
-        (
-            error["plan"],
-            "several" if error["several_nodes"] else "one",
-            str(error["points"]),
-            *(
-                "" if error[key] is None else f"{error[key]:.1f}"
-                for key in ("mean_percent", "max_percent")
-            ),
-        )
-        for error in data["errors"]
-    ]
-    console.print(plain_table(("plan", "nodes", "points", "mean", "largest"), rows, numbers=3))
-    bullets(console, "Mind", data["notes"])
-    if out is not None:
-        console.print()
-        console.print(
-            line(f"The model is in {out}; next: windtunnel throughput curve {out}"), soft_wrap=True
-        )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import out_option, output_options, seed_option, trace_options
+from windtunnel.cli.options import seed_option, trace_options
+from windtunnel.cli.presenting import PAGES, presented
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from windtunnel.report.result import Result
     from windtunnel.traces.trace import Trace
 
 #: Policies by the names of published clusters: what their papers say that they ran. Every other
@@ -50,8 +49,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     help="Recorded numbers of nodes in use (columns time and active), where one has them.",
 )
 @seed_option("Seed of placement and of a synthetic trace.  [default: 0]")
-@out_option("FILE.html", "Write the answer as one page with charts.")
-@output_options
+@presented(PAGES, "Write the answer as one page with charts.", metavar="FILE.html")
 def validate(
     *,
     trace: str,
@@ -60,10 +58,8 @@ def validate(
     queueing: str | None,
     placement: str | None,
     nodes_in_use: str | None,
-    out: Path | None,
-    as_json: bool,
     **asked: Any,
-) -> None:
+) -> Result:
     """Replay TRACE and tell how far waits, use and queue are from the recorded ones.
 
     By job, size and hour: so that one knows how much of a what-if to believe. Run times are as
@@ -71,31 +67,28 @@ def validate(
 
     TRACE is a name (`windtunnel traces`), a file such as an sacct log, or - for standard input.
     """
-    from windtunnel.cli.answering import PAGE_ENDINGS, tell
     from windtunnel.cli.flying import check_policies
     from windtunnel.cli.machine import cluster_data, trace_data
-    from windtunnel.cli.opening import TraceWish, check_out, open_wish
+    from windtunnel.cli.opening import TraceWish, open_wish
     from windtunnel.cli.report_queue import recorded_cluster
-    from windtunnel.cli.screen import progress, shows_progress
+    from windtunnel.cli.screen import progress
     from windtunnel.cluster.parse import parse_cluster
     from windtunnel.report.validation_report import validation_answer, validation_data
     from windtunnel.study.nodes_in_use import nodes_in_use as beside
     from windtunnel.study.validation import validate as replay
 
-    check_out(out, PAGE_ENDINGS, trace)
     seed = asked["seed"] or 0
     settings = {"queueing": queueing, "placement": placement}
     given = None if policies is None else _names(policies)
     if given is not None:
         check_policies(given, **settings)
     chosen = None if cluster is None else parse_cluster(cluster)
-    show = shows_progress(as_json=as_json)
     wish = TraceWish(trace, **asked)
-    opened = open_wish(wish, show=show)
+    opened = open_wish(wish)
     spec, why = recorded_cluster(opened, chosen)
     names = given or family_of(opened)
     about = opened.metadata
-    with progress("Flying", len(names), show=show) as done:
+    with progress("Flying", len(names)) as done:
         found = replay(
             opened.jobs,
             spec,
@@ -110,28 +103,13 @@ def validate(
     nodes = None
     if series is not None:
         nodes = {name: beside(run, *series) for name, run in found.outcomes.items()}
-    words = ["windtunnel", "validate", *wish.command_words(), "--policies", ",".join(names)]
-    for option, value in (
-        ("--cluster", cluster),
-        ("--queueing", queueing),
-        ("--placement", placement),
-        ("--nodes-in-use", nodes_in_use),
-    ):
-        words += [] if value is None else [option, value]
-    words += ["--seed", str(seed)] + ([] if out is None else ["--out", str(out)])
-    answer = validation_answer(found, opened, nodes)
-    answer.cautions.extend(why)
-    tell(
-        answer,
+    return validation_answer(found, opened, nodes).with_data(
         {
             "trace": trace_data(opened),
             "cluster": cluster_data(spec),
             **validation_data(found, nodes),
         },
-        out=out,
-        command=shlex.join(words),
-        as_json=as_json,
-        show=show,
+        why,
     )
 
 

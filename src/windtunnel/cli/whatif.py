@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,19 +11,17 @@ import click
 from windtunnel.cli.options import (
     OneOf,
     Seconds,
-    out_option,
-    output_options,
     seed_option,
     trace_options,
 )
+from windtunnel.cli.presenting import PAGES, presented
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pyarrow as pa
 
     from windtunnel.characterize.cost import Prices
     from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.report.result import Result
     from windtunnel.traces.trace import Trace
 
 _NODES = re.compile(r"([+-][0-9]{1,6})(?::(.+))?", re.ASCII)
@@ -86,9 +83,8 @@ _CHANGES = (
 @click.option("--price", type=click.FloatRange(min=0), metavar="X", help="Price of a GPU hour.")
 @click.option("--prices", metavar="FILE.toml", help="Prices by type, as for `report cost`.")
 @seed_option("Seed of draws, placement and a synthetic trace.  [default: 0]")
-@out_option("FILE.html", "Write the answer as one page with charts.")
-@output_options
-def whatif(*, trace: str, out: Path | None, as_json: bool, **asked: Any) -> None:
+@presented(PAGES, "Write the answer as one page with charts.", metavar="FILE.html")
+def whatif(*, trace: str, **asked: Any) -> Result:
     """Fly TRACE as things are and as they might be, and tell what changes, with intervals.
 
     All changes that are named are made together. Waits, completion times, use and cost before and
@@ -96,40 +92,27 @@ def whatif(*, trace: str, out: Path | None, as_json: bool, **asked: Any) -> None
 
     TRACE is a name (`windtunnel traces`), a file such as an sacct log, or - for standard input.
     """
-    from windtunnel.cli.answering import PAGE_ENDINGS, tell
     from windtunnel.cli.machine import trace_data
-    from windtunnel.cli.opening import TraceWish, check_out, open_wish
+    from windtunnel.cli.opening import TraceWish, open_wish
     from windtunnel.cli.report_queue import recorded_cluster
-    from windtunnel.cli.screen import progress, shows_progress
+    from windtunnel.cli.screen import progress
     from windtunnel.cluster.parse import parse_cluster
     from windtunnel.study.validation import replayed
 
-    check_out(out, PAGE_ENDINGS, trace)
     reading = {
         name: asked.pop(name)
         for name in ("reader", "jobs", "load", "cpu_jobs", "tasks", "zone", "bad_rows")
     }
     plan = _Plan.of(asked)
     chosen = None if asked["cluster"] is None else parse_cluster(asked["cluster"])
-    show = shows_progress(as_json=as_json)
     wish = TraceWish(trace, seed=asked["seed"], **reading)
-    opened = open_wish(wish, show=show)
+    opened = open_wish(wish)
     spec, why = recorded_cluster(opened, chosen)
-    words = ["windtunnel", "whatif", *wish.command_words(), *plan.words]
-    words += [] if out is None else ["--out", str(out)]
     flown, left_out, _ = replayed(opened.jobs)
-    with progress("Flying", show=show):
+    with progress("Flying"):
         answer, data = plan.carry_out(opened.with_jobs(flown), spec)
-    answer.cautions.extend(why)
     answer.notes.extend(f"Jobs {reason}, not flown: {n:,}." for reason, n in left_out.items())
-    tell(
-        answer,
-        {"trace": trace_data(opened), **data},
-        out=out,
-        command=shlex.join(words),
-        as_json=as_json,
-        show=show,
-    )
+    return answer.with_data({"trace": trace_data(opened), **data}, why)
 
 
 @dataclass(frozen=True)
@@ -141,14 +124,12 @@ class _Plan:
         nodes: nodes more or fewer, and of which type; None = as they are.
         to_cluster: another cluster; None = the same.
         prices: of GPU hours; None = cost is not asked for.
-        words: words of a command line that ask for it again.
     """
 
     asked: dict[str, Any]
     nodes: tuple[int, str | None] | None
     to_cluster: ClusterSpec | None
     prices: Prices | None
-    words: list[str]
 
     @classmethod
     def of(cls, asked: dict[str, Any]) -> _Plan:
@@ -193,9 +174,9 @@ class _Plan:
             more = {name: asked[name] for name in ("placement", "slowdown")}
             check_policies([policy], queueing=queueing, **more)
         to_cluster = None if asked["to_cluster"] is None else parse_cluster(asked["to_cluster"])
-        return cls(asked, nodes, to_cluster, _prices(asked), _words(asked))
+        return cls(asked, nodes, to_cluster, _prices(asked))
 
-    def carry_out(self, trace: Trace, cluster: ClusterSpec) -> tuple[Any, dict[str, Any]]:
+    def carry_out(self, trace: Trace, cluster: ClusterSpec) -> tuple[Result, dict[str, Any]]:
         """Return the answer and its data."""
         from windtunnel.report import whatif_report
         from windtunnel.study.changes import with_nodes
@@ -303,17 +284,6 @@ def _prices(asked: dict[str, Any]) -> Prices | None:
 
     file = asked["prices"]
     return Prices(default=asked["price"]) if file is None else Prices.from_toml(file)
-
-
-def _words(asked: dict[str, Any]) -> list[str]:
-    words = []
-    named = (*_CHANGES, "telemetry", "slowdown", "keep_p90_wait", "policy", "queueing")
-    for name in (*named, "placement", "cluster", "blocks", "price", "prices"):
-        value = asked[name]
-        if value is not None:
-            text = f"{value:.12g}" if isinstance(value, float) else str(value)
-            words += [f"--{name.replace('_', '-')}", text]
-    return [*words, "--seed", str(asked["seed"] or 0)]
 
 
 def _flown(jobs: pa.Table, cluster: ClusterSpec, policy: str, options: dict[str, Any]) -> Any:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.report.answer import (
+from windtunnel.report.format import count, gpu_time, number, percent, plural
+from windtunnel.report.names import clean, labels
+from windtunnel.report.result import (
     TOP,
-    Answer,
     Drawing,
     Part,
+    Result,
     left_out_notes,
     most,
     notes_of,
     subtitle_of,
 )
-from windtunnel.report.answer import top_lines as first_lines
-from windtunnel.report.format import count, gpu_time, number, percent, plural
-from windtunnel.report.names import clean, labels
+from windtunnel.report.result import top_lines as first_lines
 from windtunnel.report.sections import Cell, Fact, Line, Table
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ IDLE, ALL = "held by nobody", "the bill"
 _UNIT = ", in the prices\u2019 currency"
 
 
-def cost_answer(found: Bill, trace: Trace, book: Account | None = None) -> Answer:
+def cost_answer(found: Bill, trace: Trace, book: Account | None = None) -> Result:
     """Return the answer to "what do the GPU hours cost, and who pays?".
 
     Args:
@@ -58,7 +58,7 @@ def cost_answer(found: Bill, trace: Trace, book: Account | None = None) -> Answe
             note=f"{number(found.span_hours)} h, first submission to last end",
         ),
     ]
-    return Answer(
+    return Result(
         title=f"What the GPU hours cost: {clean(trace.name, 80)}",
         subtitle=subtitle_of(trace, plural(round(found.num_gpus), "GPU")),
         headline=_headline(found, share),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.report.answer import TOP, Answer, Drawing, Part, notes_of, subtitle_of, top_lines
 from windtunnel.report.format import count, duration, exact_seconds, number, percent, plural
 from windtunnel.report.names import clean
+from windtunnel.report.result import TOP, Drawing, Part, Result, notes_of, subtitle_of, top_lines
 from windtunnel.report.sections import Cell, Fact, Line, Table
 from windtunnel.study.wait_causes import CAUSES
 
@@ -43,7 +43,7 @@ _BY = {"vc": "Virtual cluster", "user": "User"}
 _NO_STARTS = "No GPU job that the cluster can hold has a recorded start, so that no wait is known."
 
 
-def queue_answer(found: WaitCauses, trace: Trace, job: InFront | None = None) -> Answer:
+def queue_answer(found: WaitCauses, trace: Trace, job: InFront | None = None) -> Result:
     """Return the answer to "why did jobs wait?".
 
     Args:
@@ -65,7 +65,7 @@ def queue_answer(found: WaitCauses, trace: Trace, job: InFront | None = None) ->
         Fact("Mean wait", duration(float(wait.mean()) if len(wait) else None)),
         Fact("Waited in all", f"{number(waited / 3600)} h", f"{waited:,.0f} s"),
     ]
-    return Answer(
+    return Result(
         title=f"Why jobs waited: {clean(trace.name, 80)}",
         subtitle=subtitle_of(trace, plural(found.cluster.num_gpus, "GPU")),
         headline=_headline(total, waited) if len(found.rows) else _NO_STARTS,

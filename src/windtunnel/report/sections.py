@@ -69,6 +69,7 @@ class Table:
         lines: the rows.
         lead: headings of columns between the first and ``columns``.
         under: headings repeated under each of ``columns``.
+        texts: so many of the columns behind the first hold words, set flush left on a terminal.
     """
 
     corner: str
@@ -76,6 +77,7 @@ class Table:
     lines: list[Line]
     lead: list[str] = field(default_factory=list)
     under: list[str] = field(default_factory=list)
+    texts: int = 0
 
     @property
     def has_marks(self) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.report.answer import Answer, Drawing, Part, notes_of, subtitle_of
 from windtunnel.report.format import count, duration, exact_seconds, number, percent, plural
 from windtunnel.report.names import clean
+from windtunnel.report.result import Drawing, Part, Result, notes_of, subtitle_of
 from windtunnel.report.sections import Cell, Fact, Line, Table
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _SHORT = 60.0
 
 def validation_answer(
     found: Validation, trace: Trace, nodes: Mapping[str, NodesInUse] | None = None
-) -> Answer:
+) -> Result:
     """Return the answer to "how much may a what-if on this trace be believed?".
 
     Args:
@@ -49,7 +49,7 @@ def validation_answer(
         parts += [_time_part(found, best), _size_part(found, best), _hour_part(found, best)]
     left_out = [f"Jobs {why}, not flown: {count(n)}." for why, n in found.left_out.items()]
     notes = [note for outcome in found.outcomes.values() for note in outcome.notes]
-    return Answer(
+    return Result(
         title=f"How near a replay comes: {clean(trace.name, 80)}",
         subtitle=subtitle_of(trace, plural(cluster.num_gpus, "GPU")),
         headline=_headline(found, best, nodes),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.predictors.waits import PERCENTS
-from windtunnel.report.answer import Answer, Drawing, Part, moment, notes_of, subtitle_of
 from windtunnel.report.format import UNKNOWN, count, duration, exact_seconds, percent, plural
 from windtunnel.report.names import clean
+from windtunnel.report.result import Drawing, Part, Result, moment, notes_of, subtitle_of
 from windtunnel.report.sections import Cell, Fact, Line, Table
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _GROWING = (
 )
 
 
-def wait_answer(request: Request, told: WaitPrediction, test: WaitBacktest, trace: Trace) -> Answer:
+def wait_answer(request: Request, told: WaitPrediction, test: WaitBacktest, trace: Trace) -> Result:
     """Return the answer to "how long would this wait?"."""
     covered = test.summary()
     who = "".join(
@@ -54,7 +54,7 @@ def wait_answer(request: Request, told: WaitPrediction, test: WaitBacktest, trac
     table = Table("Quantile", ["wait"], lines)
     like = f" of the same {same}" if same else ""
     lead = f"Waits of the {plural(told.alike, 'latest request')}{like}."
-    return Answer(
+    return Result(
         title=f"How long would it wait? {clean(trace.name, 80)}",
         subtitle=subtitle_of(trace, asked),
         headline=_headline(told, test, asked, covered),

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.characterize.waste import LOST
-from windtunnel.report.answer import (
+from windtunnel.report.format import count, duration, exact_seconds, gpu_time, percent, plural
+from windtunnel.report.names import clean, labels
+from windtunnel.report.result import (
     TOP,
-    Answer,
     Drawing,
     Part,
+    Result,
     left_out_notes,
     most,
     notes_of,
     subtitle_of,
     top_lines,
 )
-from windtunnel.report.format import count, duration, exact_seconds, gpu_time, percent, plural
-from windtunnel.report.names import clean, labels
 from windtunnel.report.sections import Cell, Fact, Line, Table
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ _NO_TELEMETRY = (
 )
 
 
-def waste_answer(found: Waste, trace: Trace) -> Answer:
+def waste_answer(found: Waste, trace: Trace) -> Result:
     """Return the answer to "where did the GPU hours go that made nothing?"."""
     kinds = found.kinds().to_pylist()
     whole = sum(row["gpu_time"] for row in kinds)
@@ -59,7 +59,7 @@ def waste_answer(found: Waste, trace: Trace) -> Answer:
     parts = [_kinds_part(kinds, found)]
     parts += [part for column in _BY if (part := _by_part(found, column)) is not None]
     parts += _idle_parts(found)
-    return Answer(
+    return Result(
         title=f"Wasted GPU hours: {clean(trace.name, 80)}",
         subtitle=subtitle_of(trace, gpu_time(whole)),
         headline=_headline(found, kinds, whole, lost),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.report.answer import Answer, Drawing, Part, notes_of, subtitle_of
 from windtunnel.report.format import (
     MINUS,
     count,
@@ -16,6 +15,7 @@ from windtunnel.report.format import (
     plural,
 )
 from windtunnel.report.names import clean
+from windtunnel.report.result import Drawing, Part, Result, notes_of, subtitle_of
 from windtunnel.report.sections import Cell, Fact, Line, Table
 from windtunnel.study.grid.paired import LEAST_DRAWS
 from windtunnel.study.whatif import COVERAGE, DRAWS
@@ -45,7 +45,7 @@ _SIMULATED = (
 _VARIED = "Only nodes of the kind of which there are most are varied; the others stay."
 
 
-def whatif_answer(found: WhatIf, trace: Trace, notes: Sequence[str] = ()) -> Answer:
+def whatif_answer(found: WhatIf, trace: Trace, notes: Sequence[str] = ()) -> Result:
     """Return the answer to "what would change?"."""
     rows = found.table()
     by = {row["measure"]: row for row in rows}
@@ -70,7 +70,7 @@ def whatif_answer(found: WhatIf, trace: Trace, notes: Sequence[str] = ()) -> Ans
         f"As it might be: {_flown(found.after)}.",
     ]
     runs = [note for outcome in (found.before, found.after) for note in outcome.notes]
-    return Answer(
+    return Result(
         title=f"What if: {clean(trace.name, 80)}",
         subtitle=subtitle_of(trace, *(clean(change, 120) for change in found.changes)),
         headline=_headline(found, by),
@@ -108,7 +108,7 @@ def whatif_data(found: WhatIf) -> dict[str, Any]:
     }
 
 
-def nodes_answer(found: FewestNodes, limit: float, trace: Trace, notes: Sequence[str]) -> Answer:
+def nodes_answer(found: FewestNodes, limit: float, trace: Trace, notes: Sequence[str]) -> Result:
     """Return the answer to "how few nodes keep waits short?"."""
     what = "GPU" if found.cluster.is_pool else "node"
     lines = [
@@ -122,7 +122,7 @@ def nodes_answer(found: FewestNodes, limit: float, trace: Trace, notes: Sequence
         for nodes, wait in found.tried.items()
     ]
     table = Table(f"{what}s".capitalize(), ["P90 of the waits", "short enough"], lines)
-    return Answer(
+    return Result(
         title=f"How few {what}s would do? {clean(trace.name, 80)}",
         subtitle=subtitle_of(trace, f"P90 of the waits at most {duration(limit)}"),
         headline=_fewest(found, what, limit),

@@ -1,4 +1,4 @@
-"""The HTML page of an answer: one file, no script, nothing loaded from anywhere."""
+"""The HTML page of a result: one file, no script, nothing loaded from anywhere."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from windtunnel.report.render import to_svg
 from windtunnel.report.templating import render
 
 if TYPE_CHECKING:
-    from windtunnel.report.answer import Answer, Drawing
+    from windtunnel.report.result import Drawing, Result
 
 _MAX_COMMAND = 2000
 
 
-def answer_page(answer: Answer, *, command: str) -> str:
-    """Return an answer as one self-contained HTML text; the same answer, the same bytes.
+def result_page(result: Result, *, command: str) -> str:
+    """Return a result as one self-contained HTML text; the same result, the same bytes.
 
     Args:
-        answer: what to show.
+        result: what to show.
         command: what makes the page again, printed at its end.
     """
     parts = [
@@ -32,16 +32,16 @@ def answer_page(answer: Answer, *, command: str) -> str:
             "figures": [_figure(drawing) for drawing in part.drawings],
             "tables": part.tables,
         }
-        for part in answer.parts
+        for part in result.parts
     ]
     context = {
-        "answer": answer,
+        "result": result,
         "parts": parts,
         "palette": palette.dark_pairs(),
         "command": clean(command, _MAX_COMMAND),
         "version": windtunnel.__version__,
     }
-    return render("answer.html.j2", context)
+    return render("result.html.j2", context)
 
 
 def _figure(drawing: Drawing) -> Figure:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import windtunnel as wt
-from windtunnel.report.answer import Answer, Part, moment
-from windtunnel.report.answer_page import answer_page
+from windtunnel.report.result import Result, Part, moment
+from windtunnel.report.result_page import result_page
 from windtunnel.report.sections import Cell, Line, Table
 from windtunnel.report.study_rows import change_text
 from windtunnel.report.validation_report import validation_answer
@@ -46,8 +46,8 @@ def test_the_hint_to_scroll_stands_under_wide_tables_alone(columns: int, *, wide
     cells = [Cell("12,345")] * columns
     table = Table("GPUs", ["GPU hours"] * columns, [Line("a short name", cells)])
     assert table.is_wide is wide
-    page = answer_page(
-        Answer("t", [], "h", [], [Part("p", tables=[("c", table)], terms=[("<b>", "&")])]),
+    page = result_page(
+        Result("t", "h", [], [Part("p", tables=[("c", table)], terms=[("<b>", "&")])]),
         command="",
     )
     assert ("Scroll the table sideways" in page) is wide

@@ -1,13 +1,14 @@
-"""An answer to an operator's question, as data: what its page, its terminal and its JSON share.
+"""What a command found, as data: what its page, its terminal, its JSON and its files share.
 
-Whoever answers fills in tables (`windtunnel.report.sections.Table`) and drawings; the page is
-`windtunnel.report.answer_page`, the terminal `windtunnel.report.answer_terminal`. All names in an
-answer are cleaned of what a terminal or a page would obey.
+Whoever finds it fills in tables (`windtunnel.report.sections.Table`) and drawings; the page is
+`windtunnel.report.result_page`, the terminal `windtunnel.report.terminal_table`, and
+`windtunnel.cli.presenting` chooses. All names in a result are cleaned of what a terminal or a page
+would obey.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
@@ -17,6 +18,8 @@ from windtunnel.report.names import MAX_TEXT, clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+    import pyarrow as pa
 
     from windtunnel.characterize.recorded import Recorded
     from windtunnel.report.sections import Fact, Line, Table
@@ -65,26 +68,54 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """An answer.
+class Result:
+    """What a command found.
 
     Attributes:
         title: what was asked, of what.
-        subtitle: short facts over the title.
-        headline: the answer in a sentence or two.
+        headline: the answer in a sentence or two; empty where the numbers speak for themselves.
         facts: numbers to be read first.
         parts: the rest, in order.
         cautions: what could mislead, one sentence each; they stand under the headline.
         notes: what else a reader must know, one sentence each.
+        subtitle: short facts over the title of a page.
+        data: for ``--json``, with stable keys.
+        table: makes the table that a file may hold; None = none may.
+        chart: makes the Altair chart that a file may hold; None = none may.
+        page: command -> the page, where it is not made of the parts.
+        text: makes the text that a file of another kind holds.
     """
 
     title: str
-    subtitle: list[str]
-    headline: str
-    facts: list[Fact]
-    parts: list[Part]
+    headline: str = ""
+    facts: list[Fact] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
     cautions: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    subtitle: list[str] = field(default_factory=list)
+    data: dict[str, Any] = field(default_factory=dict)
+    table: Callable[[], pa.Table] | None = None
+    chart: Callable[[], Any] | None = None
+    page: Callable[[str], str] | None = None
+    text: Callable[[], str] | None = None
+
+    def with_data(self, data: dict[str, Any], cautions: Iterable[str] = ()) -> Result:
+        """Return the result with its data for ``--json``, and perhaps more cautions."""
+        return replace(self, data=data, cautions=[*self.cautions, *cautions])
+
+
+def table_of(columns: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int = 0) -> Table:
+    """Return rows of texts as a table.
+
+    Args:
+        columns: headings.
+        rows: cells, as many as headings each; the first names the row.
+        texts: so many of the columns behind the first hold words, not numbers.
+    """
+    from windtunnel.report.sections import Cell, Line, Table
+
+    lines = [Line(first, [Cell(cell) for cell in cells]) for first, *cells in rows]
+    return Table(columns[0], list(columns[1:]), lines, texts=texts)
 
 
 def subtitle_of(trace: Trace, *more: str) -> list[str]:

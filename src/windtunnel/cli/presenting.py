@@ -1,0 +1,145 @@
+"""From a result to the terminal, to JSON and to files: what commands do with what they found."""
+
+from __future__ import annotations
+
+import functools
+import shlex
+import sys
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from windtunnel.cli.group import Session
+from windtunnel.cli.options import out_option, output_options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from windtunnel.report.result import Result
+
+    Command = TypeVar("Command", bound=Callable[..., Any])
+
+#: Endings of pages, charts and tables.
+PAGES: tuple[str, ...] = (".html", ".htm")
+CHARTS: tuple[str, ...] = (".html", ".svg", ".png", ".pdf")
+TABLES: tuple[str, ...] = (".csv", ".parquet")
+#: Options that change what is printed, not what is found.
+_SILENT = ("--json", "--debug")
+
+
+def presented(
+    endings: tuple[str, ...] = (), told: str = "", *, metavar: str = "FILE", reads: str = "trace"
+) -> Callable[[Callable[..., Result]], Command]:
+    """Make what returns a `Result` into what a command runs: add --out, --json and --debug.
+
+    Args:
+        endings: what the name of ``--out`` may end in; empty = there is no such option.
+        told: what the help says of ``--out``.
+        metavar: of ``--out``.
+        reads: the parameter that names what is read, which must not be overwritten.
+    """
+
+    def make(function: Callable[..., Result]) -> Any:
+        @functools.wraps(function)
+        def run(*, as_json: bool, out: Path | None = None, **asked: Any) -> None:
+            from windtunnel.cli.opening import check_out
+
+            check_out(out, endings, str(asked.get(reads) or ""))
+            present(function(**asked), out, as_json=as_json, is_page=endings == PAGES)
+
+        return output_options(out_option(metavar, told)(run) if endings else run)
+
+    return make
+
+
+def command_line() -> str:
+    """Return the command under way as it may be typed again."""
+    session = click.get_current_context().find_object(Session)
+    words = sys.argv[1:] if session is None else session.words
+    return shlex.join(["windtunnel", *(word for word in words if word not in _SILENT)])
+
+
+def present(result: Result, out: Path | None, *, as_json: bool, is_page: bool = False) -> None:
+    """Write the file that was asked for, and print the result.
+
+    Args:
+        result: what was found; ``headline``, ``notes``, ``command`` and the file's name (``page``
+            or ``out``) are added to its data.
+        out: the file; None = none is wanted.
+        as_json: print the data and nothing else.
+        is_page: the file can be nothing but a page.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    command = command_line()
+    if out is not None:
+        _write(result, out, command)
+    if as_json:
+        from windtunnel.cli.machine import print_json
+
+        data: dict[str, Any] = {"headline": result.headline} if result.headline else {}
+        data |= {"notes": [*result.cautions, *result.notes], **result.data, "command": command}
+        print_json({**data, "page" if is_page else "out": out and str(out)})
+        return
+    where = "" if out is None else f"The {'page is' if is_page else 'result is in'} {out}"
+    print_result(result, command, where)
+
+
+def _write(result: Result, out: Path, command: str) -> None:
+    """Write what the ending of the file's name asks for; the file appears whole or not at all."""
+    from windtunnel.cli.screen import progress
+
+    ending = out.suffix.lower()
+    if ending in TABLES:
+        from windtunnel.cli.saving import save_table
+
+        assert result.table is not None  # noqa: S101 - the command's endings say so
+        save_table(result.table(), out)
+        return
+    with progress("Drawing"):
+        if result.chart is not None:
+            from windtunnel.report.chart.saving import write_chart
+
+            write_chart(out, result.chart(), result.title)
+            return
+        from windtunnel.report.page import write_page
+        from windtunnel.report.result_page import result_page
+
+        if result.text is not None:
+            write_page(out, result.text())
+        elif result.page is not None:
+            write_page(out, result.page(command))
+        else:
+            write_page(out, result_page(result, command=command))
+
+
+def print_result(result: Result, command: str, where: str = "") -> None:
+    """Print a result, how to get it again, and where its file is."""
+    from windtunnel.cli.screen import bullets, facts, heading, line, screen
+    from windtunnel.report.terminal_table import facts_table, rich_tables
+
+    console = screen()
+    heading(console, result.title)
+    if result.headline:
+        console.print(line(result.headline, 2000))
+    bullets(console, "Mind", result.cautions)
+    if result.facts:
+        console.print()
+        console.print(facts_table(result.facts))
+    for part in result.parts:
+        if part.tells:
+            heading(console, part.title)
+            console.print(line(part.lead, 2000))
+        for caption, table in part.tables:
+            if caption:
+                heading(console, caption)
+            for piece in rich_tables(table, console.width):
+                console.print(piece)
+    bullets(console, "Notes", result.notes)
+    console.print()
+    facts(console, [("again with", command)])
+    if where:
+        console.print()
+        console.print(line(where), soft_wrap=True)

@@ -1,0 +1,122 @@
+"""Tables and facts for a terminal, as rich renderables. Nothing here prints; all text stays text.
+
+No number is ever cut or folded: a table that is wider than the terminal is given as several, each
+with the names of its rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.report.names import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from windtunnel.report.sections import Fact, Table
+
+#: Verdict -> style; arrows and words carry the meaning where there is no colour.
+_STYLES = {"better": "green", "worse": "red"}
+_LONG = 2000
+#: Names of rows, and texts, up to this length are not folded where there is room.
+_NAME = 36
+#: What a fold leaves of a text at least.
+_LEAST = 12
+_INDENT = "  "
+
+
+def facts_table(facts: Iterable[Fact]) -> Any:
+    """Return numbers to be read first: name, value, note."""
+    from rich.table import Table as RichTable
+
+    grid = RichTable.grid(padding=(0, 2))
+    grid.add_column(overflow="fold")
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_column(style="dim", overflow="fold")
+    for fact in facts:
+        grid.add_row(_text(fact.label), _text(fact.text), _text(fact.note))
+    return grid
+
+
+def rich_tables(data: Table, width: int) -> Iterator[Any]:
+    """Yield a table as one that fits the width, or as several; notes of cells stand under them.
+
+    Args:
+        data: the table.
+        width: of the terminal, characters.
+    """
+    places = list(range(len(_headings(data))))
+    whole = _rich_table(data, places)
+    if _least(whole) <= width or len(places) < 2:  # noqa: PLR2004 - nothing to part
+        yield whole
+        return
+    part: list[int] = []
+    for place in places:
+        if part and _least(_rich_table(data, [*part, place])) > width:
+            yield _rich_table(data, part)
+            part = []
+        part.append(place)
+    yield _rich_table(data, part)
+
+
+def _least(table: Any) -> int:
+    """Return how narrow a table can be without cutting a number."""
+    from rich.console import Console
+    from rich.measure import Measurement
+
+    console = Console(width=1000)
+    return Measurement.get(console, console.options, table).minimum
+
+
+def _headings(data: Table) -> list[tuple[str, str]]:
+    """Return (heading, what stands under it) of every column behind the first."""
+    under = data.under or [""]
+    return [(head, "") for head in data.lead] + [(n, u) for n in data.columns for u in under]
+
+
+def _rich_table(data: Table, places: Sequence[int]) -> Any:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table as RichTable
+
+    table = RichTable(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    labels = [line.label for line in data.lines]
+    table.add_column(_text(data.corner), overflow="fold", max_width=_NAME,
+                     min_width=min(_LEAST, max(map(len, labels), default=0)))  # fmt: skip
+    headings = _headings(data)
+    for place in places:
+        name, under = headings[place]
+        heading = _text(name)
+        if under:
+            heading.append(f"\n{under}", style="dim")
+        if place < data.texts:
+            table.add_column(heading, overflow="fold", max_width=_NAME)
+        else:  # of a heading whole words are folded, of a number nothing
+            widest = max((_text(line.cells[place].text).cell_len for line in data.lines
+                          if place < len(line.cells)), default=0)  # fmt: skip
+            table.add_column(heading, justify="right", overflow="fold", min_width=widest)
+    group = ""
+    for line in data.lines:
+        if line.group and line.group != group:
+            group = line.group
+            table.add_row(_text(group, "bold"))
+        label = _text(f"{_INDENT}{line.label}" if line.group else line.label, keep=True)
+        cells = [line.cells[place] for place in places if place < len(line.cells)]
+        table.add_row(label, *map(_cell, cells))
+    return table
+
+
+def _cell(cell: Any) -> Any:
+    text = _text(cell.text)
+    if cell.note:
+        mark = "! " if cell.marked else ""
+        style = "red" if cell.marked else _STYLES.get(cell.verdict, "dim")
+        text.append(f"\n{mark}{clean(cell.note, _LONG)}", style=style)
+    return text
+
+
+def _text(text: str, style: str = "", *, keep: bool = False) -> Any:
+    """Return untrusted text as a harmless rich text; ``keep`` its spaces in front."""
+    from rich.text import Text
+
+    front = text[: len(text) - len(text.lstrip())] if keep else ""
+    return Text(front + (clean(text, _LONG) if text else ""), style=style)
