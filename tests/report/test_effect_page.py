@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from windtunnel.report import effect_charts, effect_findings
-from windtunnel.report.effect_page import effect_page
+from windtunnel.report.effect_result import effect_result
+from windtunnel.report.result_page import result_page
 from windtunnel.schema import as_jobs
 from windtunnel.study.prediction_effect import PredictionEffect, prediction_effect
 from windtunnel.traces import Trace, TraceMetadata
@@ -42,7 +43,7 @@ def found() -> PredictionEffect:
 
 def test_names_of_the_trace_stay_text(found: PredictionEffect) -> None:
     about = TraceMetadata(name=EVIL, source=EVIL, licence=None, notes=(EVIL,))
-    page = effect_page(found, trace=Trace(as_jobs(jobs(gang=True)), about), command=EVIL)
+    page = result_page(effect_result(found, Trace(as_jobs(jobs(gang=True)), about)), command=EVIL)
     assert EVIL not in page
     assert "&lt;script&gt;alert(1)" in page
     assert page.count("<svg ") == 4
@@ -50,7 +51,7 @@ def test_names_of_the_trace_stay_text(found: PredictionEffect) -> None:
 
 def test_the_same_study_gives_the_same_page(found: PredictionEffect) -> None:
     trace = Trace(as_jobs(jobs(gang=True)), TraceMetadata(name="made-up", source="", licence=None))
-    first, second = (effect_page(found, trace=trace, command="again") for _ in range(2))
+    first, second = (result_page(effect_result(found, trace), command="again") for _ in range(2))
     assert first == second
 
 

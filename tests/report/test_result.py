@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import windtunnel as wt
-from windtunnel.report.result import Result, Part, moment
+from windtunnel.report.result import Part, Result, moment
 from windtunnel.report.result_page import result_page
 from windtunnel.report.sections import Cell, Line, Table
 from windtunnel.report.study_rows import change_text

@@ -8,12 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from windtunnel.report.result_page import result_page
 from windtunnel.report.study_charts import forest_chart, forest_rows
-from windtunnel.report.study_page import study_page
+from windtunnel.report.study_result import comparison_table, study_result
 from windtunnel.report.study_rows import (
     averages,
     change_text,
-    contrast_rows,
     failure_lines,
     metric_label,
     metric_text,
@@ -105,13 +105,14 @@ def test_the_plot_is_logarithmic_and_says_against_whom(found: Paired) -> None:
 
 
 def test_tables_say_verdict_interval_and_n(found: Paired) -> None:
-    columns, rows = contrast_rows(found, "avg_wait")
-    assert columns == ["policy", "condition", "verdict", "mean", "fifo", "change", "95 % interval"]
-    assert rows[0] == [
-        *("sjf", "load 0.9", "better (n = 8)", "1 m 00 s", "2 m 00 s"),
-        *("\u221250 %", "\u221260 % to \u221240 %"),
+    table = comparison_table(found, "avg_wait")
+    assert table.columns == ["Mean", "fifo", "Change", "95 % interval", "n (seeds)", "Verdict"]
+    first = table.lines[0]
+    assert (first.group, first.label) == ("sjf", "load 0.9")
+    assert [cell.text for cell in first.cells] == [
+        *("1 m 00 s", "2 m 00 s", "\u221250 %", "\u221260 % to \u221240 %", "8", "better"),
     ]
-    assert rows[4][-2:] == ["\u2013", "\u2013"]
+    assert [cell.text for cell in table.lines[4].cells[2:4]] == ["\u2013", "\u2013"]
 
 
 def test_every_metric_can_be_named_and_printed() -> None:
@@ -133,7 +134,7 @@ def test_progress_and_failures_are_told(results: Results) -> None:
 
 
 def test_the_page_escapes_everything_and_loads_nothing(found: Paired, results: Results) -> None:
-    html = study_page(results, found, command="windtunnel study compare '<i>'")
+    html = result_page(study_result(results, found), command="windtunnel study compare '<i>'")
     assert "<b>" not in html
     assert "<i>" not in html
     assert "&lt;b&gt;" in html

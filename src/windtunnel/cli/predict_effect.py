@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import out_option, output_options, seed_option, trace_options
+from windtunnel.cli.options import seed_option, trace_options
+from windtunnel.cli.presenting import PAGES, presented
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from windtunnel.cli.opening import TraceWish
+    from windtunnel.report.result import Result
     from windtunnel.study.prediction_effect import PredictionEffect
     from windtunnel.traces.trace import Trace
 
-PAGE_ENDINGS: tuple[str, ...] = (".html", ".htm")
 #: `windtunnel.study.effect_settings`' defaults as words; that module is not imported here.
 LOADS, MODELS, AGINGS = "0.9,1,1.1", "oracle,sjg,sju,cart", "1,3,10,30,100"
 
@@ -95,9 +93,8 @@ class Numbers(click.ParamType):  # type: ignore[type-arg] # generic from click 8
     help="As for `simulate`; pai/6 is a sixth of PAI's nodes.  [default: the trace's own]",
 )
 @seed_option("Seed of models, placement and a synthetic trace.  [default: 0]")
-@out_option("FILE.html", "Write the study as one page with charts.")
-@output_options
-def effect(*, trace: str, out: Path | None, as_json: bool, **asked: Any) -> None:
+@presented(PAGES, "Write the study as one page with charts.", metavar="FILE.html")
+def effect(*, trace: str, **asked: Any) -> Result:
     """Fly TRACE with and without predicted run times, at several loads, and say who gains.
 
     First come first served, shortest predicted first by each predictor, and for the best one aging
@@ -107,13 +104,13 @@ def effect(*, trace: str, out: Path | None, as_json: bool, **asked: Any) -> None
 
     TRACE is a name (`windtunnel traces`), a file, or - for standard input.
     """
-    from windtunnel.cli.opening import TraceWish, check_out, cluster_for, open_wish
-    from windtunnel.cli.screen import progress, shows_progress
+    from windtunnel.cli.opening import TraceWish, cluster_for, open_wish
+    from windtunnel.cli.screen import progress
     from windtunnel.cluster.parse import parse_cluster
+    from windtunnel.report.effect_result import effect_result
     from windtunnel.study.effect_settings import checked_models, checked_numbers
     from windtunnel.study.prediction_effect import num_steps, prediction_effect
 
-    check_out(out, PAGE_ENDINGS, trace)
     spec, seed = asked.pop("cluster"), asked["seed"] or 0
     study = {name: asked.pop(name) for name in ("loads", "agings", "reservations", "placement")}
     study["models"] = [name.strip() for name in asked.pop("models").split(",") if name.strip()]
@@ -121,54 +118,16 @@ def effect(*, trace: str, out: Path | None, as_json: bool, **asked: Any) -> None
     checked_numbers("--loads", study["loads"], least=1)
     checked_numbers("--aging", study["agings"], least=0)
     chosen = None if spec is None else parse_cluster(spec)
-    show = shows_progress(as_json=as_json)
     wish = TraceWish(trace, **asked)
-    opened = open_wish(wish, show=show)
+    opened = open_wish(wish)
     cluster, why = cluster_for(opened, chosen)
     steps = num_steps(
         study["loads"], study["models"], study["agings"], reservations=study["reservations"]
     )
-    with progress("Flying", steps, show=show) as done:
+    with progress("Flying", steps) as done:
         found = prediction_effect(opened.jobs, cluster, **study, seed=seed, on_done=done)
-    command = _command(wish, spec, study, out)
-    if out is not None:
-        _write(found, opened, out, command, show=show)
-    if as_json:
-        from windtunnel.cli.machine import print_json
-
-        print_json({**_data(found, opened, why), "command": command, "page": out and str(out)})
-        return
-    _print(found, opened, why, command, out)
-
-
-def _command(wish: TraceWish, cluster: str | None, study: dict[str, Any], out: Path | None) -> str:
-    """Return the command line that gives the result again."""
-    words = ["windtunnel", "predict", "effect", *wish.command_words()]
-    words += [] if cluster is None else ["--cluster", cluster]
-    words += ["--model", ",".join(study["models"]), "--loads", _joined(study["loads"])]
-    words += ["--aging", _joined(study["agings"]) or "none"]
-    words += [] if study["reservations"] else ["--no-reservations"]
-    words += [] if study["placement"] is None else ["--placement", study["placement"]]
-    words += ["--seed", str(wish.seed or 0)] + ([] if out is None else ["--out", str(out)])
-    return shlex.join(words)
-
-
-def _joined(numbers: tuple[float, ...]) -> str:
-    return ",".join(f"{number:g}" for number in numbers)
-
-
-def _write(found: PredictionEffect, trace: Trace, out: Path, command: str, *, show: bool) -> None:
-    """Write the page.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    from windtunnel.cli.screen import progress
-    from windtunnel.report.effect_page import effect_page
-    from windtunnel.report.page import write_page
-
-    with progress("Drawing the page", show=show):
-        write_page(out, effect_page(found, trace=trace, command=command))
+    told = effect_result(found, opened)
+    return replace(told, notes=[*why, *told.notes], data=_data(found, opened, why))
 
 
 def _data(found: PredictionEffect, trace: Trace, why: tuple[str, ...]) -> dict[str, Any]:
@@ -226,51 +185,3 @@ def _of(model: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         for row in rows
         if row["model"] == model
     ]
-
-
-def _print(
-    found: PredictionEffect, trace: Trace, why: tuple[str, ...], command: str, out: Path | None
-) -> None:
-    from windtunnel.cli.screen import bullets, facts, heading, line, screen
-    from windtunnel.report.effect_findings import big_words, headline, sentences
-
-    console = screen()
-    heading(console, f"{trace.name} on {found.cluster.describe()}")
-    for load in found.loads:
-        heading(console, f"Load {load:g}; the big jobs are {big_words(found)}")
-        console.print(_runs(found, load))
-    console.print(line(headline(found)), style="bold")
-    for about, told in sentences(found):
-        heading(console, about)
-        console.print(line(told, 2000))
-    bullets(console, "Notes", [*why, *found.notes])
-    console.print()
-    facts(console, [("placement", found.settings["placement"]), ("again with", command)])
-    if out is not None:
-        console.print()
-        console.print(line(f"The page is {out}"), soft_wrap=True)
-
-
-def _runs(found: PredictionEffect, load: float) -> Any:
-    """Return the settings at one load as a table that fits 80 characters."""
-    from windtunnel.cli.screen import plain_table
-    from windtunnel.report.effect_charts import shown_names
-    from windtunnel.report.format import duration, percent
-
-    names = shown_names(found)
-    rows = [
-        [
-            names[row["policy"]],
-            duration(row["avg_wait"]),
-            percent(row["wait_saved"]) if row["kind"] != "fifo" else "",
-            duration(row["avg_jct"]),
-            duration(row["big_p99_wait"]),
-            duration(row["big_max_wait"]),
-            "starve" if row["starves"] else "",
-        ]
-        for row in found.at(load)
-    ]
-    columns = ["setting", "mean wait", "saved", "mean JCT", "big: P99", "longest", "big jobs"]
-    table = plain_table(columns, rows, numbers=6)
-    table.collapse_padding = True
-    return table

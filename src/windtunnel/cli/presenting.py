@@ -132,7 +132,8 @@ def print_result(result: Result, command: str, where: str = "") -> None:
         if part.tells:
             heading(console, part.title)
             console.print(line(part.lead, 2000))
-        for caption, table in part.tables:
+        bullets(console, part.title, part.points)
+        for caption, table in () if part.page_only else part.tables:
             if caption:
                 heading(console, caption)
             for piece in rich_tables(table, console.width):

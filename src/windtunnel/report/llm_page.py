@@ -13,8 +13,10 @@ from windtunnel.report.llm_charts import (
     goodput_chart,
 )
 from windtunnel.report.names import clean
-from windtunnel.report.sections import Cell, Line, Table
-from windtunnel.report.serving_page import page, section
+from windtunnel.report.result import Result
+from windtunnel.report.result_page import result_page
+from windtunnel.report.sections import Cell, Fact, Line, Table
+from windtunnel.report.serving_page import section
 
 if TYPE_CHECKING:
     from windtunnel.serving import LlmModel, LlmOutcome
@@ -61,7 +63,7 @@ def llm_page(
             if math.isfinite(limit)
         ),
     ]
-    return page(
+    result = Result(
         title="Serving a language model",
         subtitle=[
             clean(outcome.requests.name),
@@ -70,10 +72,10 @@ def llm_page(
         ],
         headline=_headline(figures, slo),
         facts=_facts(figures),
-        sections=sections,
+        parts=sections,
         notes=notes,
-        command=command,
     )
+    return result_page(result, command=command)
 
 
 def model_words(model: LlmModel) -> list[str]:
@@ -123,14 +125,14 @@ def _headline(figures: dict[str, Any], slo: dict[str, float]) -> str:
     return f"{100 * figures['slo_attainment']:.2f} % of {total} met their SLOs."
 
 
-def _facts(figures: dict[str, Any]) -> list[tuple[str, str]]:
+def _facts(figures: dict[str, Any]) -> list[Fact]:
     return [
-        ("P99 time to first token", f"{_text(figures['p99_ttft'])} s"),
-        ("P99 time per output token", f"{_text(figures['p99_tpot'])} s"),
-        ("Goodput", f"{_text(figures['goodput'])} /s"),
-        ("Goodput a GPU", f"{_text(figures['goodput_per_gpu'])} /s"),
-        ("Time in iterations", f"{100 * figures['utilization']:.1f} %"),
-        ("Most KV tokens reserved", count(figures["peak_kv"])),
+        Fact("P99 time to first token", f"{_text(figures['p99_ttft'])} s"),
+        Fact("P99 time per output token", f"{_text(figures['p99_tpot'])} s"),
+        Fact("Goodput", f"{_text(figures['goodput'])} /s"),
+        Fact("Goodput a GPU", f"{_text(figures['goodput_per_gpu'])} /s"),
+        Fact("Time in iterations", f"{100 * figures['utilization']:.1f} %"),
+        Fact("Most KV tokens reserved", count(figures["peak_kv"])),
     ]
 
 

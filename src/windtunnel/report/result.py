@@ -37,13 +37,15 @@ class Drawing:
         name: letters, digits and hyphens, unique in the answer.
         title: heading.
         caption: what it shows; says its n.
-        draw: returns an Altair chart.
+        draw: returns an Altair chart; None = there is nothing to draw.
+        label: what screen readers hear; empty = the title.
     """
 
     name: str
     title: str
     caption: str
     draw: Callable[[], Any]
+    label: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,10 @@ class Part:
         drawings: pictures, before the tables.
         tells: the lead is an answer of its own: a terminal shows it, too.
         terms: (word, what it means) of words that the tables use; on the page alone.
+        points: sentences, one below the other.
+        key: what marks in the tables mean, under them; on the page alone.
+        is_wide: one picture a row.
+        page_only: a terminal leaves the tables out.
     """
 
     title: str
@@ -65,6 +71,10 @@ class Part:
     drawings: Sequence[Drawing] = ()
     tells: bool = False
     terms: Sequence[tuple[str, str]] = ()
+    points: Sequence[str] = ()
+    key: str = ""
+    is_wide: bool = False
+    page_only: bool = False
 
 
 @dataclass(frozen=True)

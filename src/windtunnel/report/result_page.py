@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import windtunnel
 from windtunnel.report import palette
@@ -24,19 +24,9 @@ def result_page(result: Result, *, command: str) -> str:
         result: what to show.
         command: what makes the page again, printed at its end.
     """
-    parts = [
-        {
-            "title": part.title,
-            "lead": part.lead,
-            "terms": part.terms,
-            "figures": [_figure(drawing) for drawing in part.drawings],
-            "tables": part.tables,
-        }
-        for part in result.parts
-    ]
     context = {
         "result": result,
-        "parts": parts,
+        "figure_of": _figure,
         "palette": palette.dark_pairs(),
         "command": clean(command, _MAX_COMMAND),
         "version": windtunnel.__version__,
@@ -47,6 +37,9 @@ def result_page(result: Result, *, command: str) -> str:
 def _figure(drawing: Drawing) -> Figure:
     from markupsafe import Markup
 
-    picture: Any = to_svg(drawing.draw(), name=drawing.name, label=drawing.title)
+    chart = drawing.draw()
+    if chart is None:
+        return Figure(drawing.title, drawing.caption, None)
+    picture = to_svg(chart, name=drawing.name, label=drawing.label or drawing.title)
     # The SVG is Vega's own serialisation: it escapes every text it writes.
     return Figure(drawing.title, drawing.caption, Markup(picture))  # noqa: S704

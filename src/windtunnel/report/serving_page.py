@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
-import windtunnel
-from windtunnel.report import palette
 from windtunnel.report.format import count, plural
 from windtunnel.report.names import MAX_TEXT, clean
-from windtunnel.report.page import Figure
-from windtunnel.report.render import to_svg
-from windtunnel.report.sections import Cell, Line, Table
+from windtunnel.report.result import Drawing, Part, Result
+from windtunnel.report.result_page import result_page
+from windtunnel.report.sections import Cell, Fact, Line, Table
 from windtunnel.report.serving_chart import latency_chart, queue_chart
 from windtunnel.report.serving_sweep_chart import NAMES, TITLES, axes_of, measures_of, panel
 from windtunnel.report.serving_timeline import timeline_chart
-from windtunnel.report.templating import render
 from windtunnel.serving import Placement
 
 if TYPE_CHECKING:
     from windtunnel.serving import Schedule, ServingOutcome, Sweep, WorkloadSpec
 
-_MAX_COMMAND = 2000
 #: Groups and models listed one by one.
 _MOST_LINES = 60
 _TIMELINE = (
@@ -78,17 +75,17 @@ def serving_page(
     first = placed if isinstance(placed, Placement) else placed.placements[0]
     tables = [("Groups", groups_table(outcome, first))] if placed is first else []
     tables.append(("Models", models_table(figures["by_model"])))
-    sections.append({"title": "In numbers", "lead": "", "figures": [], "tables": tables})
+    sections.append(section("In numbers", tables, {}, label))
     told = _share_words(figures)
-    return page(
+    result = Result(
         title="Model serving",
         subtitle=[label, plural(len(outcome.workload), "request"), plural(first.num_gpus, "GPU")],
         headline=told,
         facts=_facts(figures),
-        sections=sections,
+        parts=sections,
         notes=[_setting(key, value) for key, value in outcome.settings.items() if key != "loading"],
-        command=command,
     )
+    return result_page(result, command=command)
 
 
 def sweep_page(found: Sweep, *, command: str) -> str:
@@ -98,7 +95,7 @@ def sweep_page(found: Sweep, *, command: str) -> str:
         found: the sweep.
         command: what makes the page again, printed at its end.
     """
-    sections: list[dict[str, Any]] = []
+    sections: list[Part] = []
     for axis in axes_of(found):
         drawn = {}
         sizes = [row["num_requests"] for row in found.rows if row["axis"] == axis]
@@ -121,7 +118,7 @@ def sweep_page(found: Sweep, *, command: str) -> str:
             tables = [("", groups_table(run, found.placements[name]))]
             title = f"Groups of {clean(name, 40)}"
             sections.append(section(title, tables, wide, name, wide=True))
-    return page(
+    result = Result(
         title="Model serving: what changes attainment",
         subtitle=[
             plural(len(_models(found.spec)), "model"),
@@ -130,14 +127,14 @@ def sweep_page(found: Sweep, *, command: str) -> str:
         ],
         headline=_sweep_headline(found),
         facts=[],
-        sections=sections,
+        parts=sections,
         notes=[
             _setting(key, value)
             for key, value in found.spec.data().items()
             if value not in ((), None)
         ],
-        command=command,
     )
+    return result_page(result, command=command)
 
 
 def groups_table(outcome: ServingOutcome, placement: Placement) -> Table:
@@ -219,7 +216,7 @@ def section(
     label: str,
     *,
     wide: bool = False,
-) -> dict[str, Any]:
+) -> Part:
     """Return a section: its tables (caption, table), and figures by name (title, caption, chart).
 
     Args:
@@ -229,44 +226,15 @@ def section(
         label: what screen readers hear behind each figure's title.
         wide: one figure a row.
     """
-    figures = [
-        Figure(heading, caption, picture(chart, name, f"{heading}: {label}"))
+    drawings = [
+        Drawing(name, heading, caption, functools.partial(_as_is, chart), f"{heading}: {label}")
         for name, (heading, caption, chart) in drawn.items()
     ]
-    return {"title": title, "lead": "", "figures": figures, "tables": tables, "wide": wide}
+    return Part(title, tables=tables, drawings=drawings, is_wide=wide)
 
 
-def picture(chart: Any, name: str, label: str) -> Any:
-    """Return a chart as markup to stand inside a page."""
-    from markupsafe import Markup
-
-    # The SVG is Vega's own serialisation: it escapes every text it writes.
-    return Markup(to_svg(chart, name=name, label=label))  # noqa: S704
-
-
-def page(
-    *,
-    title: str,
-    subtitle: list[str],
-    headline: str,
-    facts: list[tuple[str, str]],
-    sections: list[dict[str, Any]],
-    notes: list[str],
-    command: str,
-) -> str:
-    """Return a page of model serving: a headline, facts, sections, and how it was made."""
-    context = {
-        "title": title,
-        "subtitle": subtitle,
-        "headline": headline,
-        "facts": facts,
-        "sections": [{"wide": False, **one} for one in sections],
-        "notes": notes,
-        "palette": palette.dark_pairs(),
-        "command": clean(command, _MAX_COMMAND),
-        "version": windtunnel.__version__,
-    }
-    return render("serving.html.j2", context)
+def _as_is(chart: Any) -> Any:
+    return chart
 
 
 def _setting(key: str, value: Any) -> str:
@@ -276,12 +244,12 @@ def _setting(key: str, value: Any) -> str:
     return f"{_SETTINGS.get(key, key.replace('_', ' '))}: {clean(text, MAX_TEXT)}"
 
 
-def _facts(figures: dict[str, Any]) -> list[tuple[str, str]]:
+def _facts(figures: dict[str, Any]) -> list[Fact]:
     return [
-        ("Mean latency", f"{_seconds(figures['mean_latency'])} s"),
-        ("P99 latency", f"{_seconds(figures['p99_latency'])} s"),
-        ("Good requests", f"{_seconds(figures['throughput'])} /s"),
-        ("GPU time in use", f"{_percent(figures['utilization'])} %"),
+        Fact("Mean latency", f"{_seconds(figures['mean_latency'])} s"),
+        Fact("P99 latency", f"{_seconds(figures['p99_latency'])} s"),
+        Fact("Good requests", f"{_seconds(figures['throughput'])} /s"),
+        Fact("GPU time in use", f"{_percent(figures['utilization'])} %"),
     ]
 
 

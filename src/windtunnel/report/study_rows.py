@@ -226,24 +226,6 @@ def _axis_text(axis: str, label: str) -> str:
     return label if axis in ("trace", "cluster", "policy") else f"{axis} {label}"
 
 
-def contrast_rows(found: Paired, metric: str) -> tuple[list[str], list[list[str]]]:
-    """Return the comparisons of one metric as headings and cells."""
-    contrasts = [c for c in found.contrasts if c.metric == metric]
-    texts = [condition_text(found, contrast) for contrast in contrasts]
-    told = any(texts)
-    columns = [found.between, *(["condition"] if told else [])]
-    columns += ["mean", found.baseline, "change", f"{100 * found.confidence:g} % interval"]
-    columns[-4:-4] = ["verdict"]
-    rows = []
-    for contrast, text in zip(contrasts, texts, strict=True):
-        change = contrast.change
-        row = [clean(contrast.value), *([text] if told else [])]
-        row += [f"{WORDS[contrast.verdict]} (n = {change.num_draws})"]
-        row += [metric_text(metric, contrast.mean), metric_text(metric, contrast.baseline_mean)]
-        rows.append([*row, change_text(change.estimate), interval_text(change)])
-    return columns, rows
-
-
 def claims(found: Paired) -> list[str]:
     """Return what the intervals allow to be said, a sentence each: all together, else each."""
     sentences = []

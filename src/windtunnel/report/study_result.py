@@ -1,15 +1,13 @@
-"""The HTML page of a study: one file, no script, nothing loaded from anywhere."""
+"""The comparison of a study, told to people: forest plots, tables and what they allow to say."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
-import windtunnel
-from windtunnel.report import palette
 from windtunnel.report.format import count, plural
 from windtunnel.report.names import MAX_TEXT, clean
-from windtunnel.report.page import Figure
-from windtunnel.report.render import to_svg
+from windtunnel.report.result import Drawing, Part, Result
 from windtunnel.report.sections import Cell, Line, Table
 from windtunnel.report.study_charts import EDGES, forest_chart
 from windtunnel.report.study_rows import WORDS as VERDICTS
@@ -26,14 +24,12 @@ from windtunnel.report.study_rows import (
     metric_text,
     progress_line,
 )
-from windtunnel.report.templating import render
 from windtunnel.study.grid.paired import BETTER, WORSE
 
 if TYPE_CHECKING:
     from windtunnel.study.grid.paired import Contrast, Paired
     from windtunnel.study.grid.store import Results
 
-_MAX_COMMAND = 2000
 _CAPTION = (
     "Left of the dotted line is less. A dot is the change, its line the interval; a diamond is all "
     "conditions together. Only an interval that does not reach the dotted line makes a claim. "
@@ -41,31 +37,44 @@ _CAPTION = (
 )
 
 
-def study_page(results: Results, found: Paired, *, command: str) -> str:
-    """Return the page of a study's comparison, as one self-contained HTML text.
+def study_result(results: Results, found: Paired) -> Result:
+    """Return a study's comparison as a result.
 
     Args:
         results: the study.
         found: its comparison.
-        command: what makes the page again, printed at its end.
     """
-    metrics = found.metrics
-    context = {
-        "title": clean(results.name, 80),
-        "subtitle": _subtitle(results, found),
-        "claims": claims(found),
-        "sections": [_section(found, metric, place) for place, metric in enumerate(metrics)],
-        "averages": _averages(results, metrics),
-        "caption": _CAPTION,
-        "progress": progress_line(results),
-        "failures": [clean(text, MAX_TEXT) for text in failure_lines(results)],
-        "notes": [clean(note, MAX_TEXT) for note in (*found.notes, *_inputs(results))],
-        "versions": ", ".join(f"{k} {v}" for k, v in results.manifest["versions"].items()),
-        "palette": palette.dark_pairs(),
-        "command": clean(command, _MAX_COMMAND),
-        "version": windtunnel.__version__,
-    }
-    return render("study.html.j2", context)
+    drawings = [_drawing(found, metric, place) for place, metric in enumerate(found.metrics)]
+    told, failures = claims(found), failure_lines(results)
+    parts = [
+        Part("Claims", points=told or ["None: no interval excludes no change."]),
+        Part("Changes and their intervals", _CAPTION, drawings=drawings),
+        *(
+            Part(
+                metric_label(metric),
+                tables=[(_title(found, metric), comparison_table(found, metric))],
+            )
+            for metric in found.metrics
+        ),
+        Part(
+            "Every condition",
+            "Means over the runs of a condition that gave a result, one a seed.",
+            [("Means over seeds", averages_table(results, found.metrics))],
+            page_only=True,
+        ),
+        Part("Runs with an error", points=[clean(text, MAX_TEXT) for text in failures]),
+    ]
+    versions = ", ".join(f"{k} {v}" for k, v in results.manifest["versions"].items())
+    return Result(
+        f"{clean(results.name, 80)}: {clean(found.between)} against {clean(found.baseline)}",
+        progress_line(results),
+        parts=parts if failures else parts[:-1],
+        notes=[
+            *(clean(note, MAX_TEXT) for note in (*found.notes, *_inputs(results))),
+            f"{versions}. The same study gives the same numbers, however many workers fly it.",
+        ],
+        subtitle=_subtitle(results, found),
+    )
 
 
 def _subtitle(results: Results, found: Paired) -> list[str]:
@@ -78,20 +87,14 @@ def _subtitle(results: Results, found: Paired) -> list[str]:
     ]
 
 
-def _section(found: Paired, metric: str, place: int) -> dict[str, Any]:
-    """Return one metric's heading, picture and table."""
-    from markupsafe import Markup
+def _title(found: Paired, metric: str) -> str:
+    return f"{metric_label(metric)}: {clean(found.between)} against {clean(found.baseline)}"
 
-    label = metric_label(metric)
-    chart = forest_chart(found, metric)
-    title = f"{label}: change against {clean(found.baseline)}"
-    # The SVG is Vega's own serialisation: it escapes every text it writes.
-    svg = None if chart is None else Markup(to_svg(chart, name=f"forest-{place}", label=title))  # noqa: S704
-    return {
-        "label": label,
-        "figure": Figure(title, _draws(found, metric), svg),
-        "table": comparison_table(found, metric),
-    }
+
+def _drawing(found: Paired, metric: str, place: int) -> Drawing:
+    title = f"{metric_label(metric)}: change against {clean(found.baseline)}"
+    draw = partial(forest_chart, found, metric)
+    return Drawing(f"forest-{place}", title, _draws(found, metric), draw)
 
 
 def _draws(found: Paired, metric: str) -> str:
@@ -131,7 +134,7 @@ def _cells(contrast: Contrast) -> list[Cell]:
     ]
 
 
-def _averages(results: Results, metrics: tuple[str, ...]) -> Table:
+def averages_table(results: Results, metrics: tuple[str, ...]) -> Table:
     """Return the means over seeds."""
     axes = len(average_columns(results, ())) - 1
     columns = average_columns(results, metrics)
