@@ -1,7 +1,9 @@
-"""Reading what describes something: a TOML file of a cluster, quotas, disruptions, slow-downs."""
+"""Reading and writing TOML that describes something: a cluster, quotas, disruptions, slow-downs."""
 
 from __future__ import annotations
 
+import json
+import re
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,6 +15,7 @@ from windtunnel.errors import SpecError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
@@ -75,3 +78,27 @@ def struct_of(
         return msgspec.convert(raw, kind)
     except msgspec.ValidationError as error:
         raise SpecError(source, str(error)) from error
+
+
+def toml_key(name: str) -> str:
+    """Return a name as a key of TOML."""
+    return name if _BARE_KEY.fullmatch(name) else toml_value(name)
+
+
+def toml_value(value: Any) -> str:
+    """Return plain data as TOML writes it, all in one line.
+
+    >>> toml_value({"a b": [1, 2.5, True]})
+    '{ "a b" = [1, 2.5, true] }'
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        # A basic string of TOML is one of JSON, which leaves DEL as it is.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, dict):
+        pairs = (f"{toml_key(name)} = {toml_value(item)}" for name, item in value.items())
+        return "{ " + ", ".join(pairs) + " }"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(toml_value, value))}]"
+    return repr(value)  # integers and floats, inf and nan included

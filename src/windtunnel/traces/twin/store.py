@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import textwrap
 import tomllib
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from windtunnel.errors import SpecError, TraceError
+from windtunnel.toml_file import toml_key, toml_value
 from windtunnel.traces.source import read_bytes, said, source_name
 from windtunnel.traces.target import in_one_piece
 from windtunnel.traces.twin.model import Statistics
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 Kind = TypeVar("Kind", bound=Statistics)
 
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _WIDTH = 100
 _HEAD = """\
 # A twin of a trace: statistics from which windtunnel generates jobs like those of the source.
@@ -88,35 +87,23 @@ def _table(data: dict[str, Any], path: tuple[str, ...], lines: list[str]) -> Non
         if isinstance(value, dict) or is_tables:
             inner[key] = value
         else:
-            lines.append(f"{_key(key)} = {_value(value)}")
+            lines.append(f"{toml_key(key)} = {_value(value)}")
     for key, value in inner.items():
-        here = (*path, _key(key))
+        here = (*path, toml_key(key))
         for part in value if isinstance(value, list) else [value]:
             title = ".".join(here)
             lines.extend(("", f"[[{title}]]" if isinstance(value, list) else f"[{title}]"))
             _table(part, here, lines)
 
 
-def _key(key: str) -> str:
-    return key if _BARE_KEY.fullmatch(key) else _text(key)
-
-
 def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, int | float):
-        return repr(value)
+    """Return a value as TOML; long lists of numbers, and lists of lists, over several lines."""
+    if not isinstance(value, list | tuple):
+        return toml_value(value)
     if value and isinstance(value[0], list):
         return "[\n" + "".join(f"    {_value(item)},\n" for item in value) + "]"
-    flat = ", ".join(_value(item) for item in value)
-    if len(flat) < _WIDTH - 20 or any(isinstance(item, str) for item in value):
-        return f"[{flat}]"
-    return f"[\n{textwrap.fill(flat, _WIDTH, initial_indent='    ', subsequent_indent='    ')},\n]"
-
-
-def _text(text: str) -> str:
-    """Return a TOML basic string; what JSON leaves as it is and TOML forbids is escaped."""
-    quoted = json.dumps(text, ensure_ascii=False)
-    return "".join(f"\\u{ord(c):04x}" if ord(c) == 0x7F else c for c in quoted)  # noqa: PLR2004
+    flat = toml_value(value)
+    if len(flat) < _WIDTH - 18 or any(isinstance(item, str) for item in value):
+        return flat
+    filled = textwrap.fill(flat[1:-1], _WIDTH, initial_indent="    ", subsequent_indent="    ")
+    return f"[\n{filled},\n]"
