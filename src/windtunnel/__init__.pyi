@@ -24,6 +24,7 @@ from windtunnel.sim.contract import (
 )
 from windtunnel.sim.disruptions.spec import Disruptions as Disruptions
 from windtunnel.sim.jobs import Jobs as Jobs, JobView as JobView
+from windtunnel.sim.own_metrics import metric as metric
 from windtunnel.sim.outcome import Outcome as Outcome
 from windtunnel.sim.slowdown import Slowdown as Slowdown
 from windtunnel.site.scheduler import Scheduler as Scheduler

@@ -45,6 +45,9 @@ their-log = "their_cluster:write"
 [project.entry-points."windtunnel.sites"]
 theirs = "their_cluster:site"
 
+[project.entry-points."windtunnel.metrics"]
+third = "their_cluster:third_wait"
+
 [project.entry-points."windtunnel.throughputs"]
 tiny = "their_cluster:tiny"
 """
@@ -94,6 +97,12 @@ def write(trace, path):
 def site():
     """Two nodes of four GPUs."""
     return wt.ClusterSpec.uniform(nodes=2, gpus_per_node=4)
+
+
+def third_wait(outcome):
+    """The wait of the third job, and the second's."""
+    waits = outcome.table["wait"].to_pylist()
+    return {"s": waits[2], "before": waits[1]}
 
 
 def tiny():

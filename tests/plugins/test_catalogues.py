@@ -142,6 +142,7 @@ def test_a_file_may_name_no_code(catalogue: Catalogue[Any], module: str, tmp_pat
         'policies = ["fifo"]\nclusters = ["theirs:thing"]',
         'policies = ["easy"]\noptions = {estimates = "theirs:thing"}',
         'policies = ["easy"]\nparameters = {estimates = ["recorded", "theirs:thing"]}',
+        'policies = ["fifo"]\noptions = {metrics = ["theirs:thing"]}',
         'policies = ["{a}:{b}"]\nparameters = {a = ["las", "theirs"], b = ["quantum=3", "thing"]}',
         'policies = ["theirs:thing{n}"]\nparameters = {n = [1, 2]}',
         f'{SEARCH}policy = "{{a}}"\nspace.a = ["fifo", "theirs:thing"]',

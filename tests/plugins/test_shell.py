@@ -52,6 +52,15 @@ def test_all_of_them_at_once(shell: Shell, log: str) -> None:
     assert found["settings"]["order_by"].startswith("predictor")
 
 
+def test_a_metric(shell: Shell, log: str) -> None:
+    words = ("simulate", log, "--cluster", "theirs", "--metrics", "third,their_cluster:third_wait")
+    found = out_of(shell, *words)
+    assert (found["third.s"], found["third.before"], found["third_wait.s"]) == (0, 0, 0)
+    assert "--metrics third,their_cluster:third_wait" in found["command"]
+    assert "third.before" in shell(*words).stdout
+    assert "third.before" in shell("compare", *words[1:], "--policies", "fifo,sjf").stdout
+
+
 def test_lists_and_models(shell: Shell) -> None:
     found = out_of(shell, "traces")
     assert {"name": "their-log", "extensions": [".theirs"]} in found["formats"]
@@ -84,9 +93,13 @@ def test_a_study_flies_what_is_installed_and_code_it_trusts(
     shell: Shell, log: str, tmp_path: Path
 ) -> None:
     (tmp_path / "named.toml").write_text(f'{STUDY}policies = ["ssf", "sjf:by=hour"]\n')
+    with (tmp_path / "named.toml").open("a") as file:
+        file.write('options = {metrics = ["third"]}\n')
     found = shell("study", "run", "named.toml", "--json")
     assert found.returncode == 0, found.stderr
     assert json.loads(found.stdout)["num_failed"] == 0
+    shown = shell("study", "show", "named", "--metric", "third.s")
+    assert (shown.returncode, "third.s" in shown.stdout) == (0, True), shown.stderr
     (tmp_path / "code.toml").write_text(CODE)
     found = shell("study", "run", "code.toml", "--json", "--trust")
     assert found.returncode == 0, found.stderr

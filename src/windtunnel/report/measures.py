@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from windtunnel.report.format import DUST, FORMATTERS, exact_seconds, is_known, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from windtunnel.sim.outcome import Outcome
 
 Kind = Literal[
     "duration", "count", "number", "percent", "index", "gpu_time",
@@ -55,6 +57,12 @@ class Measure:
         if self.kind == "duration":
             return exact_seconds(value)
         return str(value) if is_known(value) else "unknown"
+
+
+def own(outcomes: Iterable[Outcome]) -> list[Measure]:
+    """Return the metrics of a user's own that runs were asked for, in order."""
+    keys = dict.fromkeys(key for outcome in outcomes for key in outcome.own)
+    return [Measure(key, key, "number", None, "Metrics of your own") for key in keys]
 
 
 def _spread(name: str, label: str, group: str, kind: Kind, doc: str) -> list[Measure]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.report.format import MINUS, UNKNOWN, count, number, plural
 from windtunnel.report.measures import BY_KEY
 from windtunnel.report.names import clean
-from windtunnel.study.grid.measure import METRICS, OK
+from windtunnel.study.grid.measure import OK
 from windtunnel.study.grid.paired import AXES, BETTER, FEW, NOTHING, UNCLEAR, WORSE, axis_label
 
 if TYPE_CHECKING:
@@ -150,8 +150,8 @@ def averages(results: Results, metrics: Iterable[str]) -> list[dict[str, Any]]:
 
     wanted = list(metrics)
     for metric in wanted:
-        if metric not in METRICS:
-            raise SpecError.unknown("--metric", metric, METRICS)
+        if metric not in results.metrics:
+            raise SpecError.unknown("--metric", metric, results.metrics)
     rows = {row["run_id"]: row for row in results.rows}
     places: dict[tuple[str, ...], dict[str, Any]] = {}
     for cell in results.manifest["grid"]:

@@ -51,6 +51,8 @@ def outcome_table(outcome: Outcome, title: str = "") -> Table:
     for key in _rows([metrics]):
         measure = measures.BY_KEY[key]
         table.add_row(_text(measure.label), _text(measure.text(metrics[key])))
+    for measure in measures.own([outcome]):
+        table.add_row(_text(measure.label), _text(measure.text(metrics[measure.key])))
     return table
 
 
@@ -62,7 +64,8 @@ def comparison_table(outcomes: Mapping[str, Outcome], title: str = "") -> Table:
         title: heading; empty for none.
     """
     runs = [outcome.metrics() for outcome in outcomes.values()]
-    return _side_by_side(outcomes, runs, [measures.BY_KEY[key] for key in _rows(runs)], title)
+    shown = [measures.BY_KEY[key] for key in _rows(runs)]
+    return _side_by_side(outcomes, runs, [*shown, *measures.own(outcomes.values())], title)
 
 
 def energy_table(

@@ -28,6 +28,7 @@ class Flown:
             which engine ran; enough to run it again.
         reasons: row -> why the job was rejected.
         notes: what a reader of the numbers must know, one sentence each.
+        own: what metrics of the user's own say of it, by name.
     """
 
     jobs: pa.Table
@@ -36,6 +37,7 @@ class Flown:
     settings: dict[str, Any]
     reasons: dict[int, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    own: dict[str, float | None] = field(default_factory=dict)
 
     @cached_property
     def table(self) -> pa.Table:

@@ -19,6 +19,7 @@ from windtunnel.sim.observe import (
     shares,
     starvation,
 )
+from windtunnel.sim.own_metrics import measured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -43,12 +44,19 @@ class Outcome(Flown):
     ``pl.DataFrame(outcome)``, ``pd.DataFrame(outcome)``, ``duckdb.sql("from outcome")``.
     """
 
-    def metrics(self) -> dict[str, Any]:
+    def metrics(self, *more: Any) -> dict[str, Any]:
         """Return the run in numbers; see `windtunnel.sim.metrics.summary` for each of them.
 
-        And `windtunnel.sim.observe.shares.summary`: Jain's index over users and virtual clusters.
+        And `windtunnel.sim.observe.shares.summary`: Jain's index over users and virtual clusters;
+        and the metrics of one's own that the run was asked for.
+
+        Args:
+            more: further metrics of one's own: functions of an outcome, or their names.
+
+        Raises:
+            SpecError: there is no such metric, or it returned no number.
         """
-        return metrics.summary(self) | self._jain
+        return metrics.summary(self) | self._jain | self.own | measured(self, more)
 
     def by_size(self) -> pa.Table:
         """Return waits and completions by job size; see `windtunnel.sim.metrics.by_size`."""

@@ -44,6 +44,16 @@ class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             default="when every job has finished",
         ),
     ] = None
+    metrics: Annotated[
+        Any,
+        Field(
+            "Metrics of your own to measure the run by: installed, or package.module:name.",
+            "NAME,...",
+            section="conditions",
+            kind="names",
+            default="none",
+        ),
+    ] = None
     engine: Annotated[
         str,
         Field(

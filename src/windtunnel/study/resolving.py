@@ -11,6 +11,7 @@ from windtunnel.placements import label_of, resolve_placement
 from windtunnel.policies import resolve_policy
 from windtunnel.sim.contract import checked_queueing, rule_of_several
 from windtunnel.sim.disruptions import Disruptions, parse_disruptions
+from windtunnel.sim.own_metrics import METRICS
 from windtunnel.sim.slowdown import resolve_slowdown
 from windtunnel.site.conditions import Conditions
 from windtunnel.site.scheduler import Scheduler
@@ -67,6 +68,8 @@ def resolved(conditions: Conditions, *, several: bool = False) -> Conditions:
     resolve_placement(scheduler.placement, ClusterSpec.pool(1))
     for name in ("save_time", "restore_time"):
         read_cost(name, getattr(scheduler, name))
+    for name in conditions.metrics or ():
+        METRICS.resolve(name)
     governing = governing_of(conditions)
     power = {} if governing is None else governing.given()
     cluster = site.cluster

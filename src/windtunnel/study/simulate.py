@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from windtunnel import schema
 from windtunnel.errors import SpecError, quote
 from windtunnel.policies.gavel.in_rounds import GavelPolicy
+from windtunnel.sim.own_metrics import measured
 from windtunnel.study.gavel_rounds import fly_gavel
 from windtunnel.study.resolving import cluster_of, conditions_of, resolved
 from windtunnel.study.rigid import fly_rigid
@@ -81,6 +83,12 @@ def fly(table: pa.Table, conditions: Conditions, foresight: Foresight | None = N
     Raises:
         SchemaError, SpecError, TraceError, PolicyError: as `simulate`.
     """
+    outcome = _fly(table, conditions, foresight)
+    own = measured(outcome, conditions.metrics or ())
+    return replace(outcome, own=own) if own else outcome
+
+
+def _fly(table: pa.Table, conditions: Conditions, foresight: Foresight | None) -> Outcome:
     cluster, policy = cluster_of(conditions), conditions.scheduler.policy
     if isinstance(policy, GavelPolicy):
         _refuse(conditions, ELASTIC, "only elastic policies resize jobs")

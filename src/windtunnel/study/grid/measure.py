@@ -64,7 +64,7 @@ _GROUP = pa.struct(
 )
 #: Columns of results: what was flown, how it went, the metrics (units as in
 #: `windtunnel.sim.metrics.summary`), and the jobs by group: numbers of jobs, and sums over those
-#: that started (wait, s) or finished (jct, s; bounded_slowdown).
+#: that started (wait, s) or finished (jct, s; bounded_slowdown); and metrics of the user's own.
 SCHEMA = pa.schema(
     [
         ("run_id", pa.string()),
@@ -83,6 +83,7 @@ SCHEMA = pa.schema(
         *((name, pa.int64()) for name in _INTEGERS),
         *((name, pa.float64()) for name in _FLOATS),
         *((name, pa.list_(_GROUP)) for name in GROUPS),
+        ("own", pa.list_(pa.struct([("name", pa.string()), ("value", pa.float64())]))),
     ]
 )
 
@@ -118,7 +119,8 @@ def measured(run: Run, outcome: Outcome, recorded: np.ndarray, energy: dict[str,
         "status": OK,
         "settings": json.dumps(outcome.settings, sort_keys=True, default=str),
         "notes": list(outcome.notes),
-        **outcome.metrics(),
+        **{name: value for name, value in outcome.metrics().items() if name not in outcome.own},
+        "own": [{"name": name, "value": value} for name, value in outcome.own.items()],
         **{name: energy.get(name) for name in ("energy_j", "carbon_kg", "cost")},
     }
     if flown.any():

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.errors import SpecError, quote
-from windtunnel.study.grid.measure import HIGHER_IS_BETTER, METRICS, OK
+from windtunnel.study.grid.measure import HIGHER_IS_BETTER, OK
 from windtunnel.study.statistics import Interval, bootstrap
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def compare_results(
         SpecError: an unknown name, or nothing to compare.
     """
     chosen = over or ("seeds" if len(results.manifest["seeds"]) > 1 else "weeks")
-    _check(metrics, between, chosen)
+    _check(metrics, between, chosen, results.metrics)
     cells = results.manifest["grid"]
     labels = list(dict.fromkeys(axis_label(cell, between) for cell in cells))
     first = labels[0] if baseline is None else baseline
@@ -164,14 +164,14 @@ def compare_results(
     return Paired(metrics, between, chosen, first, tuple(found), confidence, notes)
 
 
-def _check(metrics: tuple[str, ...], between: str, over: str) -> None:
+def _check(metrics: tuple[str, ...], between: str, over: str, known: tuple[str, ...]) -> None:
     if between not in AXES:
         raise SpecError.unknown("--between", between, AXES)
     if over not in OVER:
         raise SpecError.unknown("--over", over, OVER)
     for metric in metrics:
-        if metric not in METRICS:
-            raise SpecError.unknown("--metric", metric, METRICS)
+        if metric not in known:
+            raise SpecError.unknown("--metric", metric, known)
         if over != "seeds" and metric not in _SUMS:
             raise SpecError(
                 "--metric",

@@ -327,7 +327,9 @@ class Study(_Entry, frozen=True):
         yield from (("cluster", text) for text in self.clusters)
         given = {**{k: (v,) for k, v in self.options.items()}, **self.values()}
         for name, texts in given.items():
-            yield from ((name, text) for text in texts if isinstance(text, str))
+            for value in texts:
+                several = value if isinstance(value, list | tuple) else [value]
+                yield from ((name, text) for text in several if isinstance(text, str))
 
     def trace_entries(self) -> list[TraceEntry]:
         """Return the traces, plain words as entries."""

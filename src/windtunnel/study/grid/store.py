@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from windtunnel import storage
 from windtunnel.errors import SpecError, TraceError, quote
-from windtunnel.study.grid.measure import FAILED, SCHEMA
+from windtunnel.study.grid.measure import FAILED, METRICS, SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,6 +34,11 @@ MANIFEST, RESULTS, TIMINGS, TRIALS = (
     "results.parquet",
     "timings.jsonl",
     "trials.parquet",
+)
+#: What to do about results that another windtunnel wrote.
+_ANOTHER = (
+    "Another version of windtunnel wrote it: fly the study again into another folder "
+    "(windtunnel study run STUDY.toml --out NEW), or read it with that version."
 )
 #: How often a lock is sought whose file others take away.
 _TRIES = 20
@@ -193,7 +198,7 @@ def _read(path: Path) -> pa.Table:
     except (OSError, pa.ArrowException) as error:
         raise TraceError(str(path), "a run's result as windtunnel wrote it") from error
     if table.schema.names != SCHEMA.names:
-        raise TraceError(str(path), "the columns of this windtunnel's results")
+        raise TraceError(str(path), "the columns of this windtunnel's results", hint=_ANOTHER)
     return table
 
 
@@ -209,7 +214,8 @@ def read_manifest(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise SpecError(str(path), "cannot be read as the manifest of a study.") from error
     if not known:
-        raise SpecError(str(path), f"is of format {quote(manifest['format'])}; expected {FORMAT}.")
+        found = f"is of format {quote(manifest['format'])}; expected {FORMAT}. {_ANOTHER}"
+        raise SpecError(str(path), found)
     result: dict[str, Any] = manifest
     return result
 
@@ -243,9 +249,17 @@ class Results:
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        """The finished runs as plain data."""
+        """The finished runs as plain data; metrics of the user's own stand beside the others."""
         rows: list[dict[str, Any]] = self.table.to_pylist()
+        for row in rows:
+            row |= {own["name"]: own["value"] for own in row.pop("own") or ()}
         return rows
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics of a run that there are, those of the user's own last."""
+        own = {name: None for row in self.rows for name in row if name not in SCHEMA.names}
+        return (*METRICS, *own)
 
     @property
     def failures(self) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from windtunnel.placements import split_placement
 from windtunnel.plugins import UntrustedNameError, names_of_file
 from windtunnel.policies import resolve_policy
 from windtunnel.predictors import resolve_predictor
+from windtunnel.sim.own_metrics import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -75,4 +76,5 @@ _LOOK_UP: dict[str, Callable[[str], Any]] = {
     "placement": split_placement,
     "cluster": parse_cluster,
     "estimates": resolve_predictor,
+    "metrics": METRICS.resolve,
 }
