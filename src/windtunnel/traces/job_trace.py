@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from windtunnel.schema import conform_rows
@@ -16,8 +17,6 @@ from windtunnel.traces.wallclock import named_epoch
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
-
-    import numpy as np
 
 
 def job_trace(
@@ -74,3 +73,9 @@ def job_trace(
         notes=tuple(told),
     )
     return Trace(jobs, replace(metadata, **about), **(beside or {}))
+
+
+def counted(said: Iterable[tuple[Any, str]]) -> list[str]:
+    """Return a sentence for each count, or mask that is counted, that is not 0: words: count."""
+    counts = ((int(np.sum(count)), words) for count, words in said)
+    return [f"{words}: {count:,}." for count, words in counts if count]

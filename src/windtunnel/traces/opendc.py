@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from windtunnel.companions import TASK_COLUMNS, companion
 from windtunnel.errors import TraceError, quote
 from windtunnel.traces.header import header_has
-from windtunnel.traces.job_trace import job_trace
+from windtunnel.traces.job_trace import counted, job_trace
 from windtunnel.traces.native import read_native
 from windtunnel.traces.opendc_table import MillisTable, open_table
 from windtunnel.traces.readers import reader
@@ -232,15 +232,18 @@ def _joined(columns: dict[str, Any], usage: pa.Table) -> tuple[dict[str, Any], l
     seconds = usage["seconds"].take(row)
     differing = pc.greater(pc.abs(pc.subtract(seconds, columns["duration"])), 0.0005)
     unknown = pc.invert(pc.is_in(usage["id"], value_set=_one(columns["job_id"])))
-    counted = {
-        "Tasks without a fragment, which OpenDC leaves out": row.null_count,
-        "Tasks whose fragments take another time than their duration (duration is kept)": pc.sum(
-            differing
-        ).as_py(),
-        "Fragments of no task": pc.sum(usage["num_fragments"].filter(unknown)).as_py(),
-    }
+    strays = pc.sum(usage["num_fragments"].filter(unknown)).as_py()
+    notes = counted(
+        (
+            (row.null_count, "Tasks without a fragment, which OpenDC leaves out"),
+            (
+                pc.sum(differing).as_py() or 0,
+                "Tasks whose fragments take another time than their duration (duration is kept)",
+            ),
+            (strays or 0, "Fragments of no task"),
+        )
+    )
     names = ("cpu_usage", "gpu_usage", "num_fragments")
-    notes = [f"{words}: {count:,}." for words, count in counted.items() if count]
     return {name: usage[name].take(row) for name in names}, notes
 
 

@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 
 from windtunnel.errors import SchemaError, TraceError, Violation
 from windtunnel.schema import source_of
-from windtunnel.traces.outgoing import Outgoing, counted, is_fraction
+from windtunnel.traces.job_trace import counted
+from windtunnel.traces.outgoing import Outgoing, is_fraction
 from windtunnel.traces.target import in_one_piece
 from windtunnel.traces.writers import Written, writer
 

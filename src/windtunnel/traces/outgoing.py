@@ -132,9 +132,3 @@ def is_fraction(values: np.ndarray) -> np.ndarray:
     """Return which numbers are finite and not whole."""
     fraction: np.ndarray = np.isfinite(values) & (values != np.rint(values))
     return fraction
-
-
-def counted(said: Iterable[tuple[Any, str]]) -> list[str]:
-    """Return a sentence for each count, or mask that is counted, that is not 0: words: count."""
-    counts = ((int(np.sum(count)), words) for count, words in said)
-    return [f"{words}: {count:,}." for count, words in counts if count]

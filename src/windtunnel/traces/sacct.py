@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from windtunnel.traces.job_trace import job_trace
+from windtunnel.traces.job_trace import counted, job_trace
 from windtunnel.traces.order import by_submission
 from windtunnel.traces.readers import reader
 from windtunnel.traces.sacct_clock import Times, job_times
@@ -212,15 +212,15 @@ def _text(text: SacctTable, name: str) -> list[str | None]:
 
 def _notes_on_rows(text: SacctTable, ids: _Ids, repeated: int) -> list[str]:
     tasks = len(ids.names) - len(text.lines) + ids.arrays
-    return _told(
-        {
-            "Job names that held separators, joined again": text.rejoined,
-            "Rows that list array tasks (each task is a job and counts as read)": ids.arrays,
-            "Array tasks in those lists": tasks if ids.arrays else 0,
-            "Lists of array tasks that Slurm has cut (SLURM_BITSTR_LEN)": ids.cut,
-            "Components of heterogeneous jobs, each a job of its own": ids.components,
-            "Records of requeued jobs, called JobID#2, JobID#3, ...": repeated,
-        }
+    return counted(
+        (
+            (text.rejoined, "Job names that held separators, joined again"),
+            (ids.arrays, "Rows that list array tasks (each task is a job and counts as read)"),
+            (tasks if ids.arrays else 0, "Array tasks in those lists"),
+            (ids.cut, "Lists of array tasks that Slurm has cut (SLURM_BITSTR_LEN)"),
+            (ids.components, "Components of heterogeneous jobs, each a job of its own"),
+            (repeated, "Records of requeued jobs, called JobID#2, JobID#3, ..."),
+        )
     )
 
 
@@ -228,15 +228,17 @@ def _notes_on_times(times: Times, status: list[str], zone: str | None) -> list[s
     notes = []
     if times.walls and zone is None:
         notes.append("Times are local without a zone; they were read as UTC (zone= says another).")
-    return notes + _told(
-        {
-            "Times in a repeated hour of autumn (first pass, unless order or run time tell the "
-            "second)": times.ambiguous,
-            "Ends that disagree with the run time (start + run time was taken)": times.corrected,
-            "Rows of jobs still running (duration is the time so far)": status.count("running"),
-            "Rows of jobs still pending (no start, duration 0)": status.count("pending"),
-            "Rows without a submission time (they stand last)": int(np.isnan(times.submit).sum()),
-        }
+    return notes + counted(
+        (
+            (
+                times.ambiguous,
+                "Times in a repeated hour of autumn (first pass, unless told to be the second)",
+            ),
+            (times.corrected, "Ends that disagree with the run time (start + run time was taken)"),
+            (status.count("running"), "Rows of jobs still running (duration is the time so far)"),
+            (status.count("pending"), "Rows of jobs still pending (no start, duration 0)"),
+            (int(np.isnan(times.submit).sum()), "Rows without a submission time (they stand last)"),
+        )
     )
 
 
@@ -244,15 +246,14 @@ def _notes_on_usage(given: Usage, states: list[str]) -> list[str]:
     strange = sorted({word for word in states if word not in STATES})
     shown = ", ".join(ascii(word[:40]) for word in strange[:5])
     unknown = sum(word not in STATES for word in states)
-    return _told(
-        {
-            f"Rows of a state that is not known ({shown}), status unknown": unknown,
-            "Rows with parts of GPUs (shard, mps), which do not count as GPUs": given.parts,
-            "Rows with GPUs of several types (gpu_type names all)": given.mixed,
-            "Rows with GPUs told per node (before Slurm 20.11), times their nodes": given.per_node,
-        }
+    return counted(
+        (
+            (unknown, f"Rows of a state that is not known ({shown}), status unknown"),
+            (given.parts, "Rows with parts of GPUs (shard, mps), which do not count as GPUs"),
+            (given.mixed, "Rows with GPUs of several types (gpu_type names all)"),
+            (
+                given.per_node,
+                "Rows with GPUs told per node (before Slurm 20.11), times their nodes",
+            ),
+        )
     )
-
-
-def _told(said: dict[str, int]) -> list[str]:
-    return [f"{words}: {count:,}." for words, count in said.items() if count]

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow.compute as pc
 
-from windtunnel.traces.outgoing import Outgoing, counted, is_fraction
+from windtunnel.traces.job_trace import counted
+from windtunnel.traces.outgoing import Outgoing, is_fraction
 from windtunnel.traces.sacct_words import NOTHING, STATES, state_word
 from windtunnel.traces.target import write_lines
 from windtunnel.traces.writers import writer

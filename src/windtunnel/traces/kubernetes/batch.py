@@ -5,12 +5,12 @@ Fields: kubernetes.io/docs/reference/kubernetes-api/workload-resources; volcano.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
 
 from windtunnel.traces.kubernetes.objects import Condition, Meta  # noqa: TC001 - msgspec reads them
-from windtunnel.traces.kubernetes.resources import Count, Gang, PodSpec, is_gpu, is_mig, quantity
+from windtunnel.traces.kubernetes.resources import Count, Gang, PodSpec, Template, quantities
 from windtunnel.traces.kubernetes.rows import JobRow, TaskRow, user_of
 
 if TYPE_CHECKING:
@@ -64,41 +64,22 @@ class _ContainerStatus(msgspec.Struct):
     state: _ContainerState | None = None
 
 
-class _PodStatus(msgspec.Struct, rename="camel"):
+class _Status(msgspec.Struct, rename="camel"):
+    """What a Pod, a Job or a PodGroup has become; each has some of these."""
+
     phase: str | None = None
     reason: str | None = None
     start_time: str | None = None
+    completion_time: str | None = None
     conditions: list[Condition] | None = None
     container_statuses: list[_ContainerStatus] | None = None
 
 
-class _Pod(msgspec.Struct):
-    metadata: Meta
-    spec: PodSpec
-    status: _PodStatus | None = None
-
-
-class _Template(msgspec.Struct):
-    spec: PodSpec
-
-
 class _JobSpec(msgspec.Struct, rename="camel"):
-    template: _Template
+    template: Template
     parallelism: Count | None = None
     completions: Count | None = None
     active_deadline_seconds: Count | None = None
-
-
-class _JobStatus(msgspec.Struct, rename="camel"):
-    start_time: str | None = None
-    completion_time: str | None = None
-    conditions: list[Condition] | None = None
-
-
-class _Job(msgspec.Struct):
-    metadata: Meta
-    spec: _JobSpec
-    status: _JobStatus | None = None
 
 
 class _GroupSpec(msgspec.Struct, rename="camel"):
@@ -107,15 +88,13 @@ class _GroupSpec(msgspec.Struct, rename="camel"):
     min_resources: dict[str, str | int | float] | None = None
 
 
-class _GroupStatus(msgspec.Struct, rename="camel"):
-    phase: str | None = None
-    conditions: list[Condition] | None = None
+Spec = TypeVar("Spec")
 
 
-class _Group(msgspec.Struct):
+class _Object(msgspec.Struct, Generic[Spec]):
     metadata: Meta
-    spec: _GroupSpec
-    status: _GroupStatus | None = None
+    spec: Spec
+    status: _Status | None = None
 
 
 def read_pod(version: Version, user_label: str | None) -> tuple[JobRow, TaskRow, list[str]]:
@@ -127,8 +106,8 @@ def read_pod(version: Version, user_label: str | None) -> tuple[JobRow, TaskRow,
         TraceError: a field is missing or not what it should be.
     """
     place = version.place
-    pod = place.shaped(version.body, _Pod, "Pod")
-    status = pod.status or _PodStatus()
+    pod = place.shaped(version.body, _Object[PodSpec], "Pod")
+    status = pod.status or _Status()
     row = _row(pod.metadata, place, "Pod", user_label)
     row.add_gang(_gang(place, pod.spec, 1, row))
     row.priority = pod.spec.priority
@@ -159,12 +138,12 @@ def read_pod(version: Version, user_label: str | None) -> tuple[JobRow, TaskRow,
     return row, task, pod.metadata.owner_uids
 
 
-def _terminated(status: _PodStatus) -> list[_Terminated]:
+def _terminated(status: _Status) -> list[_Terminated]:
     states = [s.state for s in status.container_statuses or () if s.state is not None]
     return [state.terminated for state in states if state.terminated is not None]
 
 
-def _why(status: _PodStatus) -> tuple[str, str | None]:
+def _why(status: _Status) -> tuple[str, str | None]:
     """Return why a pod failed, in our words and in Kubernetes'."""
     targets = [c.reason for c in status.conditions or () if c.type == "DisruptionTarget"]
     over = [end.reason for end in _terminated(status)]
@@ -185,8 +164,8 @@ def read_job(version: Version, user_label: str | None) -> tuple[JobRow, list[str
         TraceError: a field is missing or not what it should be.
     """
     place = version.place
-    job = place.shaped(version.body, _Job, "Job")
-    status = job.status or _JobStatus()
+    job = place.shaped(version.body, _Object[_JobSpec], "Job")
+    status = job.status or _Status()
     row = _row(job.metadata, place, "Job", user_label)
     pods = 1 if job.spec.parallelism is None else job.spec.parallelism
     if job.spec.completions is not None:
@@ -222,21 +201,15 @@ def read_group(version: Version, user_label: str | None) -> tuple[JobRow, list[s
         TraceError: a field is missing or not what it should be.
     """
     place = version.place
-    group = place.shaped(version.body, _Group, "PodGroup")
+    group = place.shaped(version.body, _Object[_GroupSpec], "PodGroup")
     row = _row(group.metadata, place, "PodGroup", user_label)
     if group.spec.min_resources is not None:
-        gang = Gang()
-        column = "spec.minResources"
-        try:
-            asked = {name: quantity(text) for name, text in group.spec.min_resources.items()}
-        except ValueError as error:
-            what = "quantities such as 8, 500m, 1.5Gi"
-            raise place.error(what, column=column, value=str(error)) from error
-        gang.add(1, asked, {})
+        gang, asked = Gang(), group.spec.min_resources
+        gang.add(1, place.amounts(lambda: quantities(asked), "spec.minResources"), {})
         row.add_gang(gang)
     row.num_tasks = row.num_pods = group.spec.min_member or None
     row.vc = row.local_queue = group.spec.queue
-    status = group.status or _GroupStatus()
+    status = group.status or _Status()
     row.status = _GROUP_PHASES.get(status.phase or "", "unknown")
     for condition in status.conditions or ():
         if condition.type == "Scheduled" and condition.status == "True":
@@ -261,14 +234,9 @@ def _row(meta: Meta, place: Place, kind: str, user_label: str | None) -> JobRow:
 
 def _gang(place: Place, spec: PodSpec, count: int, row: JobRow) -> Gang:
     """Return what ``count`` pods ask for, and fill in the type that they select."""
-    try:
-        asked = spec.asked()
-    except ValueError as error:
-        what = "quantities such as 8, 500m, 1.5Gi"
-        raise place.error(what, column="spec resources", value=str(error)) from error
-    selected = spec.gpu_type() or ""
+    asked = place.amounts(spec.asked, "spec resources")
     gang = Gang()
-    gang.add(count, asked, dict.fromkeys((n for n in asked if is_gpu(n) or is_mig(n)), selected))
+    gang.add(count, asked, spec.gpu_types(asked))
     row.gpu_type = gang.gpu_type
     return gang
 

@@ -20,7 +20,8 @@ from windtunnel.errors import TraceError
 from windtunnel.traces.source import said
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from decimal import Decimal
 
     Shape = TypeVar("Shape")
 
@@ -124,6 +125,22 @@ class Place:
                 row=self.line,
                 hint=f"{said(error)}, in object {self.number:,} of the file.",
             ) from error
+
+    def amounts(self, read: Callable[[], dict[str, Decimal]], column: str) -> dict[str, Decimal]:
+        """Return amounts of resources.
+
+        Args:
+            read: gives them; raises ValueError where a quantity is none.
+            column: the field in which they stand.
+
+        Raises:
+            TraceError: a quantity is none.
+        """
+        try:
+            return read()
+        except ValueError as error:
+            what = "quantities such as 8, 500m, 1.5Gi"
+            raise self.error(what, column=column, value=str(error)) from error
 
     def instant(self, text: str | None, column: str) -> float | None:
         """Return a time as UTC seconds since 1970, None where there is none.

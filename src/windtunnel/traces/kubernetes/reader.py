@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from windtunnel.errors import quote
-from windtunnel.traces.job_trace import job_trace
+from windtunnel.traces.job_trace import counted, job_trace
 from windtunnel.traces.json_text import json_values
 from windtunnel.traces.kubernetes.batch import read_group, read_job, read_pod
 from windtunnel.traces.kubernetes.objects import Objects, sort_objects
@@ -163,14 +163,15 @@ def _notes(found: _Found, renamed: int, known: int) -> tuple[str, ...]:
     shown = ", ".join(quote(reason) for reason in list(strange)[:_STRANGE_SHOWN])
     uncounted = ", ".join(quote(name) for name in sorted(others)[:_STRANGE_SHOWN])
     unseen = sum(seen.unseen > 0 for seen in found.workloads)
-    said = {
-        "Workloads with evicted runs that the file does not tell (a watch log does)": unseen,
-        f"Workloads that ended for a reason that is not known ({shown})": sum(strange.values()),
-        "Jobs that ask for slices of GPUs, which are in num_mig and not in num_gpus": sum(
-            bool(row.num_mig) for row in found.rows
+    said = (
+        (unseen, "Workloads with evicted runs that the file does not tell (a watch log does)"),
+        (sum(strange.values()), f"Workloads that ended for a reason that is not known ({shown})"),
+        (
+            sum(bool(row.num_mig) for row in found.rows),
+            "Jobs that ask for slices of GPUs, which are in num_mig and not in num_gpus",
         ),
-        f"Resources that count as no GPU ({uncounted})": len(others),
-        "Objects of one name, told apart by their uid": renamed,
-        "Objects without a creation time (they stand last)": len(found.rows) - known,
-    }
-    return tuple(f"{words}: {count:,}." for words, count in said.items() if count)
+        (len(others), f"Resources that count as no GPU ({uncounted})"),
+        (renamed, "Objects of one name, told apart by their uid"),
+        (len(found.rows) - known, "Objects without a creation time (they stand last)"),
+    )
+    return tuple(counted(said))

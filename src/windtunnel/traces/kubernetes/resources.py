@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal, InvalidOperation
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 #: A whole number from 0 on, as Kubernetes has them (int32).
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
@@ -64,6 +67,15 @@ def quantity(text: str | float) -> Decimal:
     return value
 
 
+def quantities(given: Mapping[str, str | float]) -> dict[str, Decimal]:
+    """Return amounts by resource as exact numbers.
+
+    Raises:
+        ValueError: a quantity is none.
+    """
+    return {name: quantity(text) for name, text in given.items()}
+
+
 class Resources(msgspec.Struct):
     """The ``resources`` of a container or pod."""
 
@@ -76,8 +88,7 @@ class Resources(msgspec.Struct):
         Raises:
             ValueError: a quantity is none.
         """
-        given = {**(self.limits or {}), **(self.requests or {})}
-        return {name: quantity(text) for name, text in given.items()}
+        return quantities({**(self.limits or {}), **(self.requests or {})})
 
 
 class Container(msgspec.Struct, rename="camel"):
@@ -128,13 +139,27 @@ class PodSpec(msgspec.Struct, rename="camel"):
         _raise_to(together, first)
         if self.resources is not None:
             together.update(self.resources.asked())
-        _add(together, {name: quantity(text) for name, text in (self.overhead or {}).items()})
+        _add(together, quantities(self.overhead or {}))
         return together
 
-    def gpu_type(self) -> str | None:
-        """Return the GPU type that the node selector asks for, None where it asks for none."""
+    def gpu_types(self, asked: dict[str, Decimal]) -> dict[str, str]:
+        """Return the GPU type that the node selector asks for; "" = none.
+
+        Args:
+            asked: what the pod holds.
+
+        Returns:
+            Resource -> type, of the resources that are GPUs or slices of GPUs.
+        """
         wanted = self.node_selector or {}
-        return next((wanted[label] for label in _TYPE_LABELS if wanted.get(label)), None)
+        selected = next((wanted[label] for label in _TYPE_LABELS if wanted.get(label)), "")
+        return dict.fromkeys((name for name in asked if is_gpu(name) or is_mig(name)), selected)
+
+
+class Template(msgspec.Struct):
+    """The pods of a job."""
+
+    spec: PodSpec
 
 
 def _sum(one: dict[str, Decimal], other: dict[str, Decimal]) -> dict[str, Decimal]:
@@ -198,9 +223,6 @@ class Gang:
         self.others |= {n for n in asked if "gpu" in n and not (is_gpu(n) or is_mig(n))}
         _add(self._asked, {name: each * count for name, each in asked.items()})
 
-    def _of(self, resource: str) -> Decimal | None:
-        return self._asked.get(resource)
-
     @property
     def gpus(self) -> float:
         """Whole GPUs."""
@@ -214,14 +236,12 @@ class Gang:
     @property
     def cpus(self) -> float | None:
         """CPU cores; None where nothing was asked for."""
-        cpus = self._of("cpu")
-        return None if cpus is None else float(cpus)
+        return float(self._asked["cpu"]) if "cpu" in self._asked else None
 
     @property
     def mem_gib(self) -> float | None:
         """Host memory in GiB; None where nothing was asked for."""
-        mem = self._of("memory")
-        return None if mem is None else float(mem / _GIB)
+        return float(self._asked["memory"] / _GIB) if "memory" in self._asked else None
 
     @property
     def tasks(self) -> int | None:

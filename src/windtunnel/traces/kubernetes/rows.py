@@ -31,13 +31,8 @@ _TIMES = (
     *("submit_time", "start_time", "end_time"),
     *("admitted_time", "evicted_time"),
 )
-_INTEGERS = {"num_tasks": pa.int32()} | dict.fromkeys(
-    ("num_pods", "num_evictions", "num_preemptions"), pa.int64()
-)
-_TEXTS = frozenset(
-    {"job_id", "gpu_type", "user", "vc", "template", "status", "kind", "uid", "reason"}
-    | {"local_queue", "cluster_queue"}
-)
+#: Types of columns by the annotation of the field.
+_TYPES = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
 
 
 @dataclass(kw_only=True)
@@ -147,31 +142,26 @@ def unique_ids(rows: Sequence[JobRow]) -> int:
 
 def jobs_table(rows: Sequence[JobRow], epoch: float | None) -> pa.Table:
     """Return the rows as an Arrow table, times since the epoch (None = 1970)."""
-    columns: dict[str, Any] = {}
-    for column in fields(JobRow):
-        if column.name == "number":
-            continue
-        values = [getattr(row, column.name) for row in rows]
-        columns[column.name] = _array(column.name, values, epoch)
-    return pa.table(columns)
+    return pa.table(_columns(JobRow, rows, "number", epoch))
 
 
 def tasks_table(rows: Sequence[TaskRow], epoch: float | None) -> pa.Table | None:
     """Return the tasks as `windtunnel.companions.TASK_COLUMNS`, None where there is none."""
     if not rows:
         return None
-    columns: dict[str, Any] = {"job_id": pa.array([row.job.job_id for row in rows], pa.string())}
-    for column in fields(TaskRow):
-        if column.name != "job":
-            values = [getattr(row, column.name) for row in rows]
-            columns[column.name] = _array(column.name, values, epoch)
-    return companion(TASK_COLUMNS, columns)
+    ids = {"job_id": pa.array([row.job.job_id for row in rows], pa.string())}
+    return companion(TASK_COLUMNS, ids | _columns(TaskRow, rows, "job", epoch))
 
 
-def _array(name: str, values: list[Any], epoch: float | None) -> pa.Array:
-    if name in _TIMES:
-        zero = epoch or 0.0
-        values = [None if value is None else value - zero for value in values]
-    if name in _TEXTS or name in {"task_id", "node"}:
-        return pa.array(values, pa.string())
-    return pa.array(values, _INTEGERS.get(name, pa.float64()))
+def _columns(
+    kind: type[JobRow | TaskRow], rows: Sequence[Any], without: str, epoch: float | None
+) -> dict[str, pa.Array]:
+    """Return the fields of rows as columns, but for one."""
+    columns = {}
+    for field in fields(kind):
+        if field.name != without:
+            values = [getattr(row, field.name) for row in rows]
+            if field.name in _TIMES:
+                values = [None if value is None else value - (epoch or 0.0) for value in values]
+            columns[field.name] = pa.array(values, _TYPES[str(field.type).partition(" ")[0]])
+    return columns

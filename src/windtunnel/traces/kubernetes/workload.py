@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from windtunnel.traces.kubernetes.objects import Condition, Meta  # noqa: TC001 - msgspec reads them
-from windtunnel.traces.kubernetes.resources import Count, Gang, PodSpec, Priority, is_gpu, is_mig
+from windtunnel.traces.kubernetes.resources import Count, Gang, Priority, Template
 from windtunnel.traces.kubernetes.rows import JobRow, TaskRow, user_of
 from windtunnel.traces.kubernetes.runs import NOT_SEEN, READ, Run, Transition, rebuild
 
@@ -47,12 +47,8 @@ _EVICTED = {
 _LEFT_PREFIX = ("Deactivated", "Inactive", "RequeuingLimit", "MaximumExecution")
 
 
-class _Template(msgspec.Struct):
-    spec: PodSpec
-
-
 class _PodSet(msgspec.Struct):
-    template: _Template
+    template: Template
     name: str = "main"
     count: Count = 1
 
@@ -181,18 +177,12 @@ def _add_requests(row: JobRow, states: Sequence[_Workload], place: Place) -> fro
         given = {a.name: a for a in admissions[-1].pod_set_assignments or ()}
     gang = Gang()
     for pods in states[-1].spec.pod_sets:
-        try:
-            asked = pods.template.spec.asked()
-        except ValueError as error:
-            what = "quantities such as 8, 500m, 1.5Gi"
-            column = f"spec.podSets[{pods.name}]"
-            raise place.error(what, column=column, value=str(error)) from error
+        spec = pods.template.spec
+        asked = place.amounts(spec.asked, f"spec.podSets[{pods.name}]")
         assigned = given.get(pods.name)
         count = pods.count if assigned is None or assigned.count is None else assigned.count
         flavors = (assigned.flavors if assigned else None) or {}
-        selected = pods.template.spec.gpu_type()
-        types = dict.fromkeys((n for n in asked if is_gpu(n) or is_mig(n)), selected or "")
-        gang.add(count, asked, {**types, **flavors})
+        gang.add(count, asked, spec.gpu_types(asked) | flavors)
     row.add_gang(gang)
     row.gpu_type = gang.gpu_type
     return frozenset(gang.others)
