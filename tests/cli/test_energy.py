@@ -181,7 +181,7 @@ def test_groups_of_a_trace_and_of_none(run: Run) -> None:
         (("optimum", "--workload", "synthetic", "--eta", "2"), "--eta"),
         (("optimum", "--workload", "synthetic", "--gpu", "v10"), "Did you mean 'v100'"),
         (("optimum", "--workload", "synthetic", "--target", "0.7"), "target: found 0.7"),
-        (("optimum", "--workload", "synthetic", "--out", "x.pdf"), "found the ending '.pdf'"),
+        (("optimum", "--workload", "synthetic", "--out", "x.gif"), "found the ending '.gif'"),
         (("optimum", "--workload", "x", "--data", "/no/folder"), "expected a folder"),
         (("optimum", "--workload", "synthetic", "--max-epochs", "3"), "no batch size reached"),
         (("simulate", "--workload", "synthetic", "--optimizer", "zues"), "Did you mean 'zeus'"),

@@ -107,7 +107,7 @@ def test_wrong_input_is_refused_in_one_message(
     nodes, pods = files
     assert "Did you mean 'fgd'" in refused("pack", nodes, pods, "--placement", "fdg")
     assert "each once" in refused("pack", nodes, pods, "--placement", "fgd,fgd")
-    assert "ending '.png'" in refused("pack", nodes, pods, "--out", tmp_path / "x.png")
+    assert "ending '.gif'" in refused("pack", nodes, pods, "--out", tmp_path / "x.gif")
     assert "pool" in refused("pack", "pool:8", pods)
     assert "share of 0 to 100" in refused("pack", nodes, pods, "--target", -1)
     assert "nowhere.csv" in refused("pack", tmp_path / "nowhere.csv", pods)

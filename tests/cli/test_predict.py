@@ -65,7 +65,7 @@ def test_json_holds_every_model_with_its_measures(
     )
     assert (code, err) == (0, "")
     data = json.loads(out)
-    assert set(data) == {"trace", "models", "notes", "command", "out"}
+    assert set(data) == {"headline", "trace", "models", "notes", "command", "out"}
     assert [model["model"] for model in data["models"]] == [
         "rolling", "sjg", "requested", "noise:seed=3"
     ]  # fmt: skip
@@ -168,7 +168,7 @@ WRONG = {
     ("--known-after", "ended"): ["Did you mean 'end'?"],
     ("--warm-up", "2d", "--horizon", "1d"): ["--horizon", "--warm-up"],
     ("--warm-up", "900d"): ["no job was submitted"],
-    ("--out", "said.txt"): [".parquet or .csv"],
+    ("--out", "said.txt"): [".csv or .parquet"],
     ("--jobs", "5"): ["only synthetic traces"],
 }
 

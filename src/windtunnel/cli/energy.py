@@ -168,33 +168,6 @@ def opened(asked: dict[str, Any]) -> Workload:
     )
 
 
-def option_words(asked: dict[str, Any], quiet: dict[str, Any]) -> list[str]:
-    """Return the words of a command line that give options again, those that say nothing left out.
-
-    Args:
-        asked: option -> value.
-        quiet: option -> its default; the options to give, in order.
-    """
-    words = []
-    for name, default in quiet.items():
-        if asked[name] != default:
-            value = asked[name]
-            text = f"{value:.12g}" if isinstance(value, float) else str(value)
-            words += [f"--{name.replace('_', '-')}", text]
-    return words
-
-
-#: The options of `workload_options` with their defaults.
-WORKLOAD_QUIET: dict[str, Any] = {
-    "workload": None,
-    "gpu": None,
-    "data": None,
-    "target": None,
-    "max_epochs": None,
-    "default_batch_size": None,
-}
-
-
 def workload_data(workload: Workload) -> dict[str, Any]:
     """Return a workload as plain data.
 
@@ -250,13 +223,3 @@ def joules(energy: float) -> str:
     )
     whole = len(f"{energy / size:.0f}")
     return f"{energy / size:,.{max(0, 4 - whole)}f} {unit}"
-
-
-def out_data(out: Path | None) -> str | None:
-    """Return a file's name as plain data."""
-    return None if out is None else str(out)
-
-
-#: Endings of charts, and of tables, that ``--out`` may have.
-CHARTS = (".html", ".svg", ".png")
-TABLES = (".csv", ".parquet")

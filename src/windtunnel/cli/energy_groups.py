@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.energy import TABLES, data_options, joules, out_data, tuning_options
-from windtunnel.cli.options import OneOf, out_option, output_options, seed_option, trace_options
+from windtunnel.cli.energy import data_options, joules, tuning_options
+from windtunnel.cli.options import OneOf, seed_option, trace_options
+from windtunnel.cli.presenting import TABLES, presented
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from windtunnel.energy.group_study import GroupStudy
     from windtunnel.energy.group_tables import GroupTable
     from windtunnel.energy.workload import Workload
+    from windtunnel.report.result import Result
+    from windtunnel.report.sections import Table
 
 #: The word that stands for groups made here.
 SYNTHETIC = "synthetic"
@@ -54,27 +54,23 @@ _OF_TRACES = ("reader", "cpu_jobs", "tasks", "zone", "bad_rows", "jobs", "load")
     help="Traces of jobs: leave out groups with fewer.",
 )
 @seed_option("Seed of synthetic groups, or of a synthetic trace.  [default: 0]")
-@out_option("FILE", "Write every run (.csv, .parquet).")
-@output_options
-def groups(*, trace: str, out: Path | None, as_json: bool, **asked: Any) -> None:
+@presented(TABLES, "Write every run (.csv, .parquet).")
+def groups(*, trace: str, **asked: Any) -> Result:
     """Simulate the recurring groups of TRACE, jobs in flight as the trace has them.
 
     TRACE is a file with columns group, start_time, end_time, dataset, runtime_ratio (the Zeus
     artifact's), any trace whose jobs have a template, start and run time (such as synthetic:pai;
     groups are matched to workloads by mean run time), or synthetic.
     """
-    from windtunnel.cli.opening import check_out
-    from windtunnel.cli.screen import progress, shows_progress
+    from windtunnel.cli.screen import progress
     from windtunnel.energy.catalogue import resolve_optimizer
     from windtunnel.energy.group_study import study_groups
+    from windtunnel.report.result import Part, Result
 
-    check_out(out, TABLES, trace)
     resolve_optimizer(asked["optimizer"])
-    show = shows_progress(as_json=as_json)
-    command = _command(trace, asked, out)
     workloads = _workloads(asked)
-    table = _table(trace, workloads, asked, show=show)
-    with progress("Simulating", len(table.groups()), show=show) as done:
+    table = _table(trace, workloads, asked)
+    with progress("Simulating", len(table.groups())) as done:
         result = study_groups(
             table,
             workloads,
@@ -85,27 +81,19 @@ def groups(*, trace: str, out: Path | None, as_json: bool, **asked: Any) -> None
             compat=asked["compat"],
             on_done=done,
         )
-    if out is not None:
-        from windtunnel.cli.saving import save_table
-
-        save_table(result.table(), out)
-    notes = [*table.notes, *result.notes]
-    data = {
-        "trace": trace,
-        "gpu": asked["gpu"],
-        "settings": result.settings,
-        **result.summary(),
-        "groups": result.by_group(),
-        "notes": notes,
-        "command": command,
-        "out": out_data(out),
-    }
-    if as_json:
-        from windtunnel.cli.machine import print_json
-
-        print_json(data)
-        return
-    _print(result, data)
+    return Result(
+        _title(result, asked["gpu"]),
+        parts=[Part("", tables=[("", _datasets(result))])],
+        cautions=[*table.notes, *result.notes],
+        data={
+            "trace": trace,
+            "gpu": asked["gpu"],
+            "settings": result.settings,
+            **result.summary(),
+            "groups": result.by_group(),
+        },
+        table=result.table,
+    )
 
 
 def _workloads(asked: dict[str, Any]) -> dict[str, Workload]:
@@ -118,9 +106,7 @@ def _workloads(asked: dict[str, Any]) -> dict[str, Workload]:
     return {workload.job.dataset: workload}
 
 
-def _table(
-    trace: str, workloads: dict[str, Workload], asked: dict[str, Any], *, show: bool
-) -> GroupTable:
+def _table(trace: str, workloads: dict[str, Workload], asked: dict[str, Any]) -> GroupTable:
     """Return the groups that the user named.
 
     Raises:
@@ -150,71 +136,31 @@ def _table(
             return read_groups(trace)
         return synthetic_groups(workloads, seed=asked["seed"] or 0)
     wish = TraceWish(trace, seed=asked["seed"], **{name: asked[name] for name in _OF_TRACES})
-    opened = open_wish(wish, show=show, seed_is_for_trace=True)
+    opened = open_wish(wish, seed_is_for_trace=True)
     return groups_of_jobs(opened.jobs, workloads, min_jobs=asked["min_jobs"])
 
 
-def _command(trace: str, asked: dict[str, Any], out: Path | None) -> str:
-    """Return the command line that gives the result again."""
-    from windtunnel.cli.energy import option_words
-    from windtunnel.cli.opening import TraceWish
+def _title(result: GroupStudy, gpu: str) -> str:
+    from windtunnel.report.format import plural
 
-    wish = TraceWish(trace, **{name: asked[name] for name in _OF_TRACES})
-    quiet = {
-        "gpu": None,
-        "data": None,
-        "workload": None,
-        "optimizer": None,
-        "eta": 0.5,
-        "beta": 2.0,
-        "power_limits": "jit",
-        "compat": None,
-        "min_jobs": 2,
-        "seed": None,
-    }
-    words = ["windtunnel", "energy", "groups", *wish.command_words(), *option_words(asked, quiet)]
-    return shlex.join(words + ([] if out is None else ["--out", str(out)]))
+    total = result.summary()["total"]
+    jobs, groups = plural(total["num_jobs"], "job"), plural(total["num_groups"], "group")
+    return f"{jobs} of {groups} on {gpu}, {result.optimizer} against the default"
 
 
-def _print(result: GroupStudy, data: dict[str, Any]) -> None:
-    from windtunnel.cli.screen import bullets, heading, line, plain_table, screen
+def _datasets(result: GroupStudy) -> Table:
     from windtunnel.report.format import count, duration, percent
+    from windtunnel.report.result import table_of
 
-    console = screen()
-    total = data["total"]
-    heading(
-        console,
-        f"{count(total['num_jobs'])} jobs of {count(total['num_groups'])} groups on {data['gpu']}, "
-        f"{result.optimizer} against the default",
-    )
-    columns = [
-        "dataset",
-        "groups",
-        "jobs",
-        "runs",
-        "failed",
-        "energy",
-        "saved",
-        "GPU time",
-        "saved",
-    ]
+    found = result.summary()
     rows = [
-        [
+        (
             row["dataset"],
-            count(row["num_groups"]),
-            count(row["num_jobs"]),
-            count(row["num_runs"]),
-            count(row["num_failed"]),
-            joules(row["energy_j"]),
-            percent(row["energy_saved"]),
-            duration(row["time_s"]),
-            percent(row["time_saved"]),
-        ]
-        for row in (*data["datasets"], {**total, "dataset": "all"})
+            *(count(row[f"num_{what}"]) for what in ("groups", "jobs", "runs", "failed")),
+            *(joules(row["energy_j"]), percent(row["energy_saved"])),
+            *(duration(row["time_s"]), percent(row["time_saved"])),
+        )
+        for row in (*found["datasets"], {**found["total"], "dataset": "all"})
     ]
-    console.print(plain_table(columns, rows, numbers=len(columns) - 1))
-    bullets(console, "Mind", data["notes"])
-    bullets(console, "The same again", [data["command"]])
-    if data["out"] is not None:
-        console.print()
-        console.print(line(f"The result is in {data['out']}"), soft_wrap=True)
+    counts = ("groups", "jobs", "runs", "failed")
+    return table_of(("dataset", *counts, "energy", "saved", "GPU time", "saved"), rows)

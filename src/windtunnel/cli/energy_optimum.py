@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from windtunnel.cli.energy import (
-    CHARTS,
-    TABLES,
-    WORKLOAD_QUIET,
     configuration_data,
     eta_option,
     joules,
     opened,
-    option_words,
-    out_data,
     workload_data,
     workload_options,
 )
-from windtunnel.cli.options import out_option, output_options
+from windtunnel.cli.presenting import CHARTS, TABLES, presented
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    import pyarrow as pa
 
     from windtunnel.energy.workload import Workload
+    from windtunnel.report.result import Result
+    from windtunnel.report.sections import Table
 
 
 @click.command(short_help="Best batch size and power limit, and the Pareto front.")
 @workload_options
 @eta_option
-@out_option("FILE", "Write the charts (.html, .svg, .png) or every configuration (.csv, .parquet).")
-@output_options
-def optimum(*, out: Path | None, as_json: bool, eta: float, **asked: Any) -> None:
+@presented(
+    (*CHARTS, *TABLES),
+    "Write the charts (.html, .svg, .png, .pdf) or every configuration (.csv, .parquet).",
+)
+def optimum(*, eta: float, **asked: Any) -> Result:
     """Compute the batch size and power limit of lowest expected cost, without any simulation.
 
     A batch size counts if every recorded run of it reached the target; cost is eta x energy +
@@ -41,29 +39,9 @@ def optimum(*, out: Path | None, as_json: bool, eta: float, **asked: Any) -> Non
     and time, and what either knob alone could save. With --workload all, --gpu all or both: a row a
     pair of workload and GPU.
     """
-    from windtunnel.cli.opening import check_out
-
-    every = "all" in {asked["workload"].lower(), asked["gpu"].lower()}
-    check_out(out, TABLES if every else (*CHARTS, *TABLES), "")
-    words = ["windtunnel", "energy", "optimum", *option_words(asked, WORKLOAD_QUIET)]
-    words += ["--eta", f"{eta:g}"] + ([] if out is None else ["--out", str(out)])
-    if every:
-        _tell_all(_all_opened(asked), eta, out, as_json=as_json, command=shlex.join(words))
-        return
-    workload = opened(asked)
-    data = {
-        **_data(workload, eta),
-        "command": shlex.join(words),
-        "out": out_data(out),
-    }
-    if out is not None:
-        _write(workload, eta, out)
-    if as_json:
-        from windtunnel.cli.machine import print_json
-
-        print_json(data)
-        return
-    _print(workload, data)
+    if "all" in {asked["workload"].lower(), asked["gpu"].lower()}:
+        return _every_pair(_all_opened(asked), eta)
+    return _one(opened(asked), eta)
 
 
 def _data(workload: Workload, eta: float) -> dict[str, Any]:
@@ -100,23 +78,24 @@ def _all_opened(asked: dict[str, Any]) -> list[Workload]:
     return [opened({**asked, "gpu": gpu}) for gpu in gpus]
 
 
-def _tell_all(
-    workloads: list[Workload], eta: float, out: Path | None, *, as_json: bool, command: str
-) -> None:
-    """Tell of many workloads: a row each."""
+def _every_pair(workloads: list[Workload], eta: float) -> Result:
+    """Return what is told of many workloads: a row each."""
+    from windtunnel.report.result import Part, Result
+
     pairs = [_data(workload, eta) for workload in workloads]
-    if out is not None:
+
+    def table() -> pa.Table:
         import pyarrow as pa
 
-        from windtunnel.cli.saving import save_table
+        return pa.Table.from_pylist([_flat(pair) for pair in pairs])
 
-        save_table(pa.Table.from_pylist([_flat(pair) for pair in pairs]), out)
-    if as_json:
-        from windtunnel.cli.machine import print_json
-
-        print_json({"eta": eta, "pairs": pairs, "command": command, "out": out_data(out)})
-        return
-    _print_all(pairs, eta, command, out)
+    return Result(
+        f"{len(pairs)} pairs of workload and GPU, \u03b7 = {eta:g}",
+        parts=[Part("", tables=[("", _pairs(pairs))])],
+        notes=["The last column: energy that could be saved where only energy counts."],
+        data={"eta": eta, "pairs": pairs},
+        table=table,
+    )
 
 
 def _flat(pair: dict[str, Any]) -> dict[str, Any]:
@@ -133,44 +112,25 @@ def _flat(pair: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _print_all(pairs: list[dict[str, Any]], eta: float, command: str, out: Path | None) -> None:
-    from windtunnel.cli.screen import bullets, heading, line, plain_table, screen
+def _pairs(pairs: list[dict[str, Any]]) -> Table:
     from windtunnel.report.format import percent
+    from windtunnel.report.result import table_of
 
-    console = screen()
-    heading(console, f"{len(pairs)} pairs of workload and GPU, \u03b7 = {eta:g}")
+    names = ("eta_percent", "tta_change_percent", "cost_percent")
     rows = []
     for pair in pairs:
-        one = pair["reduction"] or dict.fromkeys(
-            ("eta_percent", "tta_change_percent", "cost_percent"), float("nan")
-        )
-        best, default = pair["optimum"], pair["default"]
-        saved = (one["eta_percent"], one["tta_change_percent"], one["cost_percent"])
+        one = pair["reduction"] or dict.fromkeys(names, float("nan"))
+        chosen = (pair["default"], pair["optimum"])
         rows.append(
-            [
+            (
                 *(pair["workload"][name] for name in ("gpu", "dataset")),
-                *(f"{c['batch_size']} @ {c['power_limit']} W" for c in (default, best)),
-                *(percent(value / 100) for value in saved),
+                *(f"{found['batch_size']} @ {found['power_limit']} W" for found in chosen),
+                *(percent(one[name] / 100) for name in names),
                 "\u2013" if pair["potential"] is None else percent(pair["potential"]["both"]),
-            ]
+            )
         )
-    columns = (
-        "GPU",
-        "workload",
-        "default",
-        "optimum",
-        "energy saved",
-        "time",
-        "cost saved",
-        "\u03b7 = 1",
-    )
-    console.print(plain_table(columns, rows, numbers=6))
-    meaning = "The last column: energy that could be saved where only energy counts."
-    bullets(console, "What it means", [meaning])
-    bullets(console, "The same again", [command])
-    if out is not None:
-        console.print()
-        console.print(line(f"The result is in {out}"), soft_wrap=True)
+    columns = ("GPU", "workload", "default", "optimum", "energy saved", "time", "cost saved")
+    return table_of((*columns, "\u03b7 = 1"), rows, texts=1)
 
 
 def _found(workload: Workload, eta: float) -> dict[str, Any]:
@@ -224,63 +184,59 @@ def _found(workload: Workload, eta: float) -> dict[str, Any]:
     }
 
 
-def _write(workload: Workload, eta: float, out: Path) -> None:
-    import pyarrow as pa
-
-    from windtunnel.cli.saving import save
-    from windtunnel.energy.optimum import configurations
+def _one(workload: Workload, eta: float) -> Result:
+    """Return what is told of one workload."""
     from windtunnel.report.energy_charts import optimum_chart, title_of
+    from windtunnel.report.result import Part, Result, table_of
 
-    def table() -> pa.Table:
-        return pa.Table.from_pylist(
-            [configuration_data(one) for one in configurations(workload, eta)]
-        )
-
-    save(out, table, lambda: optimum_chart(workload, eta), title_of(workload, eta))
-
-
-def _print(workload: Workload, data: dict[str, Any]) -> None:
-    from windtunnel.cli.screen import bullets, heading, line, plain_table, screen
-    from windtunnel.report.format import percent
-
-    console = screen()
-    job = workload.job
-    heading(console, f"{workload.name}, \u03b7 = {data['eta']:g}")
-    console.print(
-        line(
-            f"{job.network} trained with {job.optimizer} to {job.target_metric:g} within "
-            f"{job.max_epochs} epochs; {data['num_feasible_configurations']} of "
-            f"{data['num_configurations']} configurations are feasible."
-        )
-    )
+    job, data = workload.job, _data(workload, eta)
     rows = [_row("default", data["default"]), _row("optimum", data["optimum"])]
     if data["runner_up"] is not None:
         rows.append(_row("second best", data["runner_up"]))
     columns = ("configuration", "batch size", "limit", "epochs", "time", "energy", "cost")
-    console.print(plain_table(columns, rows, numbers=len(columns) - 1))
-    told = []
-    if data["reduction"] is not None:
-        cut, change = data["reduction"], data["reduction"]["tta_change_percent"] / 100
-        told.append(
-            f"The optimum saves {percent(cut['eta_percent'] / 100)} of the energy and "
-            f"{percent(cut['cost_percent'] / 100)} of the cost; time changes by {percent(change)}."
-        )
-        knobs = data["potential"]
-        told.append(
-            f"Energy alone (\u03b7 = 1): the batch size could save {percent(knobs['batch_size'])}, "
-            f"the power limit {percent(knobs['power_limit'])}, both {percent(knobs['both'])}."
-        )
-    else:
-        told.append("The default misses the target in some runs: there is nothing to compare with.")
-    bullets(console, "What it means", told)
-    heading(console, "Pareto front, fastest first")
     front = [_row("", one)[1:] for one in data["pareto_front"]]
-    console.print(plain_table(columns[1:], front, numbers=len(columns) - 1))
-    bullets(console, "Mind", data["notes"])
-    bullets(console, "The same again", [data["command"]])
-    if data["out"] is not None:
-        console.print()
-        console.print(line(f"The result is in {data['out']}"), soft_wrap=True)
+    tables = [("", table_of(columns, rows))]
+    tables.append(("Pareto front, fastest first", table_of(columns[1:], front)))
+    feasible = f"{data['num_feasible_configurations']} of {data['num_configurations']}"
+
+    def table() -> pa.Table:
+        import pyarrow as pa
+
+        from windtunnel.energy.optimum import configurations
+
+        return pa.Table.from_pylist(
+            [configuration_data(one) for one in configurations(workload, eta)]
+        )
+
+    return Result(
+        title_of(workload, eta),
+        f"{job.network} trained with {job.optimizer} to {job.target_metric:g} within "
+        f"{job.max_epochs} epochs; {feasible} configurations are feasible.",
+        parts=[Part("What it means", points=_meaning(data)), Part("", tables=tables)],
+        cautions=data.pop("notes"),
+        data=data,
+        table=table,
+        chart=lambda: optimum_chart(workload, eta),
+    )
+
+
+def _meaning(data: dict[str, Any]) -> list[str]:
+    """Return what the optimum saves, in sentences."""
+    from windtunnel.report.format import percent
+
+    cut, knobs = data["reduction"], data["potential"]
+    if cut is None:
+        return ["The default misses the target in some runs: there is nothing to compare with."]
+    saved = (
+        f"The optimum saves {percent(cut['eta_percent'] / 100)} of the energy and "
+        f"{percent(cut['cost_percent'] / 100)} of the cost; time changes by "
+        f"{percent(cut['tta_change_percent'] / 100)}."
+    )
+    alone = (
+        f"Energy alone (\u03b7 = 1): the batch size could save {percent(knobs['batch_size'])}, "
+        f"the power limit {percent(knobs['power_limit'])}, both {percent(knobs['both'])}."
+    )
+    return [saved, alone]
 
 
 def _row(name: str, one: dict[str, Any]) -> list[str]:

@@ -2,46 +2,31 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from windtunnel.cli.energy import (
-    CHARTS,
-    TABLES,
-    WORKLOAD_QUIET,
     configuration_data,
     joules,
     opened,
-    option_words,
-    out_data,
     tuning_options,
     workload_data,
     workload_options,
 )
-from windtunnel.cli.options import out_option, output_options, seed_option
+from windtunnel.cli.options import seed_option
+from windtunnel.cli.presenting import CHARTS, TABLES, presented
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import numpy as np
+    import pyarrow as pa
 
     from windtunnel.energy.seeds import EnergyStudy, Replications
+    from windtunnel.report.result import Result
+    from windtunnel.report.sections import Table
 
 #: The first seed, where none is given.
 FIRST_SEED = 1
-#: The options of a simulation with the defaults that say nothing.
-_QUIET: dict[str, Any] = {
-    "optimizer": None,
-    "eta": 0.5,
-    "beta": 2.0,
-    "power_limits": "jit",
-    "recurrences": None,
-    "within": None,
-    "seeds": None,
-    "seed": FIRST_SEED,
-}
 
 
 @click.command(short_help="Zeus, grid search and others over recurrences.")
@@ -76,26 +61,27 @@ _QUIET: dict[str, Any] = {
     help="Simulations of each optimiser, a seed each.",
 )
 @seed_option(f"The first seed.  [default: {FIRST_SEED}]")
-@out_option("FILE", "Write the regret curves (.html, .svg, .png) or every run (.csv, .parquet).")
-@output_options
-def simulate(*, out: Path | None, as_json: bool, **asked: Any) -> None:
+@presented(
+    (*CHARTS, *TABLES),
+    "Write the regret curves (.html, .svg, .png, .pdf) or every run (.csv, .parquet).",
+)
+def simulate(**asked: Any) -> Result:
     """Let optimisers choose batch size and power limit of a job that recurs, many times.
 
     Told are what the last five recurrences save against the default, what all of them cost beyond
     the optimum (regret), and after how many recurrences learning has paid back.
     """
-    from windtunnel.cli.opening import check_out
-    from windtunnel.cli.screen import progress, shows_progress
+    from windtunnel.cli.screen import progress
     from windtunnel.energy.seeds import BASELINE, study
+    from windtunnel.report.energy_charts import regret_chart
+    from windtunnel.report.format import plural
+    from windtunnel.report.result import Part, Result
 
-    check_out(out, (*CHARTS, *TABLES), "")
     asked["seed"] = FIRST_SEED if asked["seed"] is None else asked["seed"]
     names = _names(asked["optimizer"])
-    words = ["windtunnel", "energy", "simulate", *option_words(asked, WORKLOAD_QUIET | _QUIET)]
-    words += [] if out is None else ["--out", str(out)]
     workload = opened(asked)
     count = len({BASELINE, *names}) * asked["seeds"]
-    with progress("Simulating", count, show=shows_progress(as_json=as_json)) as done:
+    with progress("Simulating", count) as done:
         result = study(
             workload,
             names,
@@ -107,15 +93,20 @@ def simulate(*, out: Path | None, as_json: bool, **asked: Any) -> None:
             on_done=done,
         )
     data = _data(result, asked["within"])
-    data |= {"command": shlex.join(words), "out": out_data(out)}
-    if out is not None:
-        _write(result, out)
-    if as_json:
-        from windtunnel.cli.machine import print_json
-
-        print_json(data)
-        return
-    _print(result, data)
+    settings, seeds = data["settings"], plural(asked["seeds"], "seed")
+    recurrences = plural(data["settings"]["recurrences"], "recurrence")
+    about = f"\u03b7 = {settings['eta']:g}, \u03b2 = {settings['beta']:g}"
+    return Result(
+        f"{result.workload.name}, {about}: {recurrences}, {seeds}",
+        parts=[
+            Part("", tables=[("", _optimizers(data))]),
+            Part("What it means", points=_meaning(result, data)),
+        ],
+        cautions=data.pop("notes"),
+        data=data,
+        table=lambda: _every_run(result),
+        chart=lambda: regret_chart(result),
+    )
 
 
 def _names(text: str) -> list[str]:
@@ -205,16 +196,8 @@ def _runs(one: Replications) -> list[dict[str, Any]]:
     ]
 
 
-def _write(result: EnergyStudy, out: Path) -> None:
-    if out.suffix.lower() in CHARTS:
-        from windtunnel.report.chart.saving import write_chart
-        from windtunnel.report.energy_charts import regret_chart
-
-        write_chart(out, regret_chart(result), result.workload.name)
-        return
+def _every_run(result: EnergyStudy) -> pa.Table:
     import pyarrow as pa
-
-    from windtunnel.cli.saving import save_table
 
     tables = []
     for name, one in result.replications.items():
@@ -222,42 +205,31 @@ def _write(result: EnergyStudy, out: Path) -> None:
             n = found.table.num_rows
             table = found.table.add_column(0, "seed", pa.array([seed] * n, pa.int64()))
             tables.append(table.add_column(0, "optimizer", pa.array([name] * n, pa.string())))
-    save_table(pa.concat_tables(tables), out)
+    return pa.concat_tables(tables)
 
 
-def _print(result: EnergyStudy, data: dict[str, Any]) -> None:
-    from windtunnel.cli.screen import bullets, heading, line, plain_table, screen
-    from windtunnel.report.format import count, number, percent
+def _optimizers(data: dict[str, Any]) -> Table:
+    from windtunnel.report.format import number, percent
+    from windtunnel.report.result import table_of
 
-    console = screen()
-    settings = data["settings"]
-    heading(
-        console,
-        f"{result.workload.name}, \u03b7 = {settings['eta']:g}, \u03b2 = {settings['beta']:g}: "
-        f"{count(settings['recurrences'])} recurrences, {len(settings['seeds'])} seeds",
-    )
-    headings = ["optimizer", "runs", "energy", "last 5 save", "all save", "regret", "paid back"]
     rows = []
-    for name, told in data["optimizers"].items():
-        energy = [row["energy_j"] for row in told["runs"]]
+    for name, found in data["optimizers"].items():
+        energy = [row["energy_j"] for row in found["runs"]]
+        saved = ("", "")
+        if name != "default":
+            saved = (_saving(found["savings_last_5"]), percent(found["savings_total"]["mean"]))
         rows.append(
-            [
+            (
                 name,
-                number(sum(row["num_runs"] for row in told["runs"]) / len(energy)),
+                number(sum(row["num_runs"] for row in found["runs"]) / len(energy)),
                 joules(sum(energy) / len(energy)),
-                "" if name == "default" else _saving(told["savings_last_5"]),
-                "" if name == "default" else percent(told["savings_total"]["mean"]),
-                number(told["regret"]["mean"]),
-                "" if name == "default" else _payback(told["payback"]),
-            ]
+                *saved,
+                number(found["regret"]["mean"]),
+                "" if name == "default" else _payback(found["payback"]),
+            )
         )
-    console.print(plain_table(headings, rows, numbers=len(headings) - 1))
-    bullets(console, "What it means", _meaning(result, data))
-    bullets(console, "Mind", data["notes"])
-    bullets(console, "The same again", [data["command"]])
-    if data["out"] is not None:
-        console.print()
-        console.print(line(f"The result is in {data['out']}"), soft_wrap=True)
+    headings = ("optimizer", "runs", "energy", "last 5 save", "all save", "regret", "paid back")
+    return table_of(headings, rows)
 
 
 def _saving(band: dict[str, float]) -> str:

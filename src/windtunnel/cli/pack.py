@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import OneOf, out_option, output_options, seed_option
+from windtunnel.cli.options import OneOf, seed_option
+from windtunnel.cli.presenting import CHARTS, TABLES, presented
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.report.result import Result
+    from windtunnel.report.sections import Table
     from windtunnel.study.pack import PackResult
     from windtunnel.traces.trace import Trace
 
-#: What `--out` may end in.
-_ENDINGS = (".html", ".svg", ".csv", ".parquet")
 #: Where the ratio of fragments is told, percent of arrived demand.
 _MARKS = (40, 60, 80, 90)
+_MEANING = (
+    "Arrived: GPU demand in percent of the GPUs; ± is a standard deviation over seeds. frag@80: "
+    "fragments in percent of the free GPUs when 80 % had arrived; a fragment is free room that a "
+    "job drawn from the trace could not use."
+)
 
 
 @click.command(short_help="Fill nodes with GPU-sharing jobs; allocation and fragmentation.")
@@ -89,11 +91,12 @@ _MARKS = (40, 60, 80, 90)
     help="A job whose number of GPUs is unknown: refuse the run, or leave the job out.",
 )
 @click.option("--format", "reader", metavar="FORMAT", help="The format of PODS.")
-@out_option("FILE", "Write curves (.html, .svg) or their numbers by seed (.csv, .parquet).")
-@output_options
-def pack(
-    *, nodes: str, pods: str, placements: str, out: Path | None, as_json: bool, **asked: Any
-) -> None:
+@presented(
+    (*CHARTS, *TABLES),
+    "Write curves (.html, .svg, .png, .pdf) or their numbers by seed (.csv, .parquet).",
+    reads="pods",
+)
+def pack(*, nodes: str, pods: str, placements: str, **asked: Any) -> Result:
     """Fill NODES with the jobs of PODS, in random order, until more has arrived than fits.
 
     NODES is a list of nodes (openb's CSV), 64x8:A100, FILE.toml or a published cluster's name; PODS
@@ -101,18 +104,19 @@ def pack(
     told is how many GPUs are allocated at last, and which share of the free ones is fragments that
     the trace's jobs can hardly use. The defaults are the experiment of the FGD paper (ATC'23).
     """
-    from windtunnel.cli.opening import TraceWish, check_out, open_wish
-    from windtunnel.cli.screen import progress, shows_progress
+    from windtunnel.cli.opening import TraceWish, open_wish
+    from windtunnel.cli.screen import progress
+    from windtunnel.report.format import count
+    from windtunnel.report.pack_chart import pack_chart
+    from windtunnel.report.result import Part, Result
     from windtunnel.study.pack import FIRST_SEED
     from windtunnel.study.pack import pack as fill
 
     names = _names(placements)
-    check_out(out, _ENDINGS, pods)
-    show = shows_progress(as_json=as_json)
     cluster, node_names = _nodes(nodes)
-    trace = open_wish(TraceWish(pods, reader=asked["reader"]), show=show)
+    trace = open_wish(TraceWish(pods, reader=asked["reader"]))
     first = FIRST_SEED if asked["seed"] is None else asked["seed"]
-    with progress("Filling", len(names) * asked["seeds"], show=show) as done:
+    with progress("Filling", len(names) * asked["seeds"]) as done:
         result = fill(
             trace.jobs,
             cluster,
@@ -127,15 +131,17 @@ def pack(
             scores=asked["scores"],
             incomplete=asked["incomplete"],
         )
-    command = _command((nodes, pods), names, first, asked, out)
-    if out is not None:
-        _write(result, out, f"{trace.name} on {nodes}")
-    if as_json:
-        from windtunnel.cli.machine import print_json
-
-        print_json(_data(result, trace, cluster, command, out))
-        return
-    _print(result, trace, command, out)
+    sizes = result.settings
+    where = f"{count(sizes['num_gpus'])} GPUs of {count(sizes['num_nodes'])} nodes"
+    rejected = [f"{count(jobs)} jobs left out: {why}." for why, jobs in result.rejected.items()]
+    return Result(
+        f"{trace.name} on {where}, {len(sizes['seeds'])} seeds",
+        parts=[Part("", tables=[("", _placements(result))])],
+        cautions=[*rejected, *result.notes, _MEANING],
+        data=_data(result, trace, cluster),
+        table=lambda: result.table,
+        chart=lambda: pack_chart(result),
+    )
 
 
 def _names(text: str) -> list[str]:
@@ -172,31 +178,6 @@ def _nodes(text: str) -> tuple[ClusterSpec, list[str] | None]:
     return parse_cluster(text), None
 
 
-def _write(result: PackResult, out: Path, title: str) -> None:
-    from windtunnel.cli.saving import save
-    from windtunnel.report.pack_chart import pack_chart
-
-    save(out, lambda: result.table, lambda: pack_chart(result), title)
-
-
-def _command(
-    inputs: tuple[str, str],
-    names: Sequence[str],
-    first: int,
-    asked: dict[str, Any],
-    out: Path | None,
-) -> str:
-    """Return the command that gives the same again."""
-    words = ["windtunnel", "pack", *inputs, "--placement", ",".join(names)]
-    words += ["--target", f"{asked['target']:g}", "--seeds", str(asked["seeds"])]
-    words += ["--seed", str(first), "--node-order", asked["node_order"]]
-    words += ["--scores", asked["scores"]] + ["--all-nodes"] * asked["all_nodes"]
-    words += ["--incomplete", "reject"] * (asked["incomplete"] == "reject")
-    words += [] if asked["reader"] is None else ["--format", asked["reader"]]
-    words += ["--processes", str(asked["processes"])] * (asked["processes"] > 1)
-    return shlex.join(words + ([] if out is None else ["--out", str(out)]))
-
-
 def _ends(result: PackResult) -> list[dict[str, Any]]:
     """Return each placement's row of the summary at the last percent that every seed reached."""
     rows = result.summary().to_pylist()
@@ -213,14 +194,12 @@ def _ends(result: PackResult) -> list[dict[str, Any]]:
     return list(ends.values())
 
 
-def _data(
-    result: PackResult, trace: Trace, cluster: ClusterSpec, command: str, out: Path | None
-) -> dict[str, Any]:
+def _data(result: PackResult, trace: Trace, cluster: ClusterSpec) -> dict[str, Any]:
     """Return an experiment as plain data.
 
     Keys: ``trace``, ``cluster``, ``settings``, ``placements`` (list: the summary's row at the last
     percent, and ``frag_ratio_at``: percent -> ratio), ``runs``, ``curves`` (the whole summary),
-    ``rejected`` (reason -> jobs), ``notes``, ``command``, ``out``.
+    ``rejected`` (reason -> jobs), ``notes``.
     """
     from windtunnel.cli.machine import cluster_data, trace_data
 
@@ -233,50 +212,27 @@ def _data(
         "curves": result.summary().to_pylist(),
         "rejected": result.rejected,
         "notes": [*trace.metadata.notes, *result.notes],
-        "command": command,
-        "out": None if out is None else str(out),
     }
 
 
-def _print(result: PackResult, trace: Trace, command: str, out: Path | None) -> None:
-    from windtunnel.cli.screen import bullets, heading, line, plain_table, screen
-    from windtunnel.report.format import count
+def _placements(result: PackResult) -> Table:
+    from windtunnel.report.result import table_of
 
-    console = screen()
-    told = result.settings
-    heading(
-        console,
-        f"{trace.name} on {count(told['num_gpus'])} GPUs of {count(told['num_nodes'])} nodes, "
-        f"{len(told['seeds'])} seeds",
-    )
-    headings = ["placement", "arrived", "allocated %", "GPUs left"]
-    headings += [f"frag@{mark}" for mark in _MARKS]
-    cells = []
+    rows = []
     for end in _ends(result):
-        row = [end["placement"], str(end["arrived_percent"])]
-        row.append(_with_spread(end, "allocation_percent", 2))
-        row.append(_with_spread(end, "unallocated_gpus", 1))
         marks = end["frag_ratio_at"].values()
-        cells.append([*row, *("" if mark is None else f"{mark:.2f}" for mark in marks)])
-    console.print(plain_table(headings, cells, numbers=len(headings) - 1))
-    rejected = [f"{count(jobs)} jobs left out: {why}." for why, jobs in result.rejected.items()]
-    bullets(console, "Mind", [*rejected, *result.notes, *_meaning()])
-    bullets(console, "The same again", [command])
-    if out is not None:
-        console.print()
-        console.print(line(f"The result is in {out}"), soft_wrap=True)
+        rows.append(
+            (
+                *(end["placement"], str(end["arrived_percent"])),
+                _with_spread(end, "allocation_percent", 2),
+                _with_spread(end, "unallocated_gpus", 1),
+                *("" if mark is None else f"{mark:.2f}" for mark in marks),
+            )
+        )
+    headings = ("placement", "arrived", "allocated %", "GPUs left")
+    return table_of((*headings, *(f"frag@{mark}" for mark in _MARKS)), rows)
 
 
 def _with_spread(end: dict[str, Any], measure: str, digits: int) -> str:
     spread = end[f"{measure}_sd"]
     return f"{end[measure]:.{digits}f}" + ("" if spread is None else f" ± {spread:.{digits}f}")
-
-
-def _meaning() -> tuple[str, ...]:
-    return (
-        (
-            "Arrived: GPU demand in percent of the GPUs; ± is a standard deviation over seeds. "
-            "frag@80: fragments in percent of the free GPUs when 80 % had arrived; a fragment is "
-            "free room that a job drawn from the trace could not use."
-        ),
-    )

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from windtunnel.cli.group import LazyGroup
-from windtunnel.cli.options import (
-    OneOf,
-    Seconds,
-    debug_option,
-    out_option,
-    output_options,
-    seed_option,
-    trace_options,
-)
+from windtunnel.cli.options import OneOf, Seconds, debug_option, seed_option, trace_options
+from windtunnel.cli.presenting import TABLES, presented
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
-    from windtunnel.cli.opening import TraceWish
     from windtunnel.predictors.backtest import Backtest
     from windtunnel.predictors.convention import Predictor
-    from windtunnel.traces.trace import Trace
+    from windtunnel.report.result import Result
+    from windtunnel.report.sections import Table
 
 #: `windtunnel.predictors.knowledge.KNOWN_AFTER`, which is not imported here: it needs Arrow.
 KNOWN_AFTER = ("recorded", "end", "submit+duration")
@@ -34,17 +25,11 @@ _ABOUT = (
     "median relative error; mean error."
 )
 _ABOUT_INTERVALS = "The last column: the share whose run time lies in the predicted interval."
-#: The options of a back-test whose default says nothing, with that default.
-_QUIET: dict[str, Any] = {
-    "refresh": None,
-    "refresh_jobs": None,
-    "min_history": None,
-    "train_last": None,
-    "known_after": "recorded",
-    "warm_up": None,
-    "horizon": None,
-    "interval": None,
-}
+#: The options of a back-test.
+_OPTIONS = (
+    *("refresh", "refresh_jobs", "min_history", "train_last", "known_after"),
+    *("warm_up", "horizon", "interval"),
+)
 
 
 @click.group(
@@ -126,47 +111,49 @@ def predict() -> None:
     help="Also predict intervals that hold the run time with this probability, such as 0.9.",
 )
 @seed_option("Seed of the models, and of a synthetic trace.  [default: 0]")
-@out_option("FILE", "Write every prediction of every model: a .parquet or .csv file.")
-@output_options
-def durations(*, trace: str, models: str, out: Path | None, as_json: bool, **asked: Any) -> None:
+@presented(TABLES, "Write every prediction of every model: a .parquet or .csv file.")
+def durations(*, trace: str, models: str, **asked: Any) -> Result:
     """Predict each run time of TRACE at its submission, from jobs that had ended, and compare.
 
     TRACE is a name (`windtunnel traces`), a file, or - for standard input.
     """
-    from windtunnel.cli.opening import TraceWish, check_out, open_wish
-    from windtunnel.cli.saving import ENDINGS, save_table
-    from windtunnel.cli.screen import progress, shows_progress
+    from windtunnel.cli.machine import trace_data
+    from windtunnel.cli.opening import TraceWish, open_wish
+    from windtunnel.cli.screen import progress
     from windtunnel.predictors.backtest import backtest
+    from windtunnel.report.format import count
+    from windtunnel.report.result import Part, Result
 
-    check_out(out, ENDINGS, trace)
-    chosen = {name: asked.pop(name) for name in _QUIET}
+    chosen = {name: asked.pop(name) for name in _OPTIONS}
     predictors = _resolved(models, asked["seed"] or 0)
     options = _options(chosen)
-    show = shows_progress(as_json=as_json)
-    wish = TraceWish(trace, **asked)
-    opened = open_wish(wish, show=show)
+    opened = open_wish(TraceWish(trace, **asked))
     tests: list[Backtest] = []
-    with progress("Predicting", len(predictors), show=show) as done:
+    with progress("Predicting", len(predictors)) as done:
         for predictor in predictors:
             tests.append(backtest(opened.jobs, predictor, seed=asked["seed"] or 0, **options))
             done(predictor.label)
-    command = _command(wish, models, chosen, out)
-    if out is not None:
-        save_table(_all_predictions(tests), out)
-    if as_json:
-        from windtunnel.cli.machine import print_json, trace_data
-
-        print_json(
-            {
-                "trace": trace_data(opened),
-                "models": [_data(test) for test in tests],
-                "notes": _notes(tests),
-                "command": command,
-                "out": None if out is None else str(out),
-            }
-        )
-        return
-    _print(opened, tests, command, out)
+    judged, jobs = tests[0].summary()["n"], tests[0].table.num_rows
+    with_intervals = tests[0].settings["coverage"] is not None
+    sizes = _parts_table("GPUs", tests, [test.by_size() for test in tests])
+    templates = _parts_table("template", tests, [test.by_recurrence() for test in tests])
+    tables = [
+        ("", _models_table(tests)),
+        ("By GPUs of the job: within 25 %", sizes),
+        ("By recurrence of the template: within 25 %", templates),
+    ]
+    return Result(
+        opened.name,
+        f"{_ABOUT} {_ABOUT_INTERVALS}" if with_intervals else _ABOUT,
+        parts=[Part("", tables=tables)],
+        notes=[f"{count(judged)} of {count(jobs)} jobs are judged.", *_notes(tests)],
+        data={
+            "trace": trace_data(opened),
+            "models": [_data(test) for test in tests],
+            "notes": _notes(tests),
+        },
+        table=lambda: _all_predictions(tests),
+    )
 
 
 def _resolved(models: str, seed: int) -> list[Predictor]:
@@ -209,18 +196,6 @@ def _options(chosen: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _command(wish: TraceWish, models: str, chosen: dict[str, Any], out: Path | None) -> str:
-    """Return the command line that gives the result again."""
-    words = ["windtunnel", "predict", "durations", *wish.command_words(), "--model", models]
-    for name, quiet in _QUIET.items():
-        if chosen[name] != quiet:
-            value = chosen[name]
-            text = f"{value:.12g}" if isinstance(value, float) else str(value)
-            words += [f"--{name.replace('_', '-')}", text]
-    words += ["--seed", str(wish.seed or 0)] + ([] if out is None else ["--out", str(out)])
-    return shlex.join(words)
-
-
 def _data(test: Backtest) -> dict[str, Any]:
     """Return a back-test as plain data."""
     return {
@@ -253,34 +228,10 @@ def _all_predictions(tests: Sequence[Backtest]) -> Any:
     return pa.concat_tables(named)
 
 
-def _print(trace: Trace, tests: Sequence[Backtest], command: str, out: Path | None) -> None:
-    from windtunnel.cli.screen import bullets, facts, heading, line, screen
-    from windtunnel.report.format import count
-
-    console = screen()
-    heading(console, trace.name)
-    console.print(line(_ABOUT))
-    if tests[0].settings["coverage"] is not None:
-        console.print(line(_ABOUT_INTERVALS))
-    console.print(_models_table(tests))
-    heading(console, "By GPUs of the job: within 25 %")
-    console.print(_parts_table("GPUs", tests, [test.by_size() for test in tests]))
-    heading(console, "By recurrence of the template: within 25 %")
-    console.print(_parts_table("template", tests, [test.by_recurrence() for test in tests]))
-    judged, jobs = tests[0].summary()["n"], tests[0].table.num_rows
-    told = f"{count(judged)} of {count(jobs)} jobs are judged."
-    bullets(console, "Notes", [told, *_notes(tests)])
-    console.print()
-    facts(console, [("again with", command)])
-    if out is not None:
-        console.print()
-        console.print(line(f"Every prediction is in {out}"), soft_wrap=True)
-
-
-def _models_table(tests: Sequence[Backtest]) -> Any:
+def _models_table(tests: Sequence[Backtest]) -> Table:
     """Return the models with their errors, one a row."""
-    from windtunnel.cli.screen import plain_table
     from windtunnel.report.format import count, duration, percent
+    from windtunnel.report.result import table_of
 
     nominal = tests[0].settings["coverage"]
     columns = ["model", "predicted", "fell back", "\u2264 25 %", "\u2264 100 %", "median", "mean"]
@@ -292,12 +243,10 @@ def _models_table(tests: Sequence[Backtest]) -> Any:
         cells += [percent(told[key]) for key in ("within_25", "within_100", "median_error")]
         cells += [duration(told["mae"])]
         rows.append(cells + ([] if nominal is None else [percent(told["coverage"])]))
-    table = plain_table(columns, rows, numbers=len(columns) - 1)
-    table.collapse_padding = True  # eight columns in a terminal of 80 characters
-    return table
+    return table_of(columns, rows)
 
 
-def _parts_table(title: str, tests: Sequence[Backtest], tables: Sequence[Any]) -> Any:
+def _parts_table(title: str, tests: Sequence[Backtest], tables: Sequence[Any]) -> Table:
     """Return the share within 25 % of each part of the jobs, models across.
 
     Args:
@@ -305,8 +254,8 @@ def _parts_table(title: str, tests: Sequence[Backtest], tables: Sequence[Any]) -
         tests: the back-tests.
         tables: a table of parts each, of the same parts: all judge the same jobs.
     """
-    from windtunnel.cli.screen import plain_table
     from windtunnel.report.format import count, percent
+    from windtunnel.report.result import table_of
 
     names = tables[0].column(0).to_pylist()
     rows = [
@@ -314,4 +263,4 @@ def _parts_table(title: str, tests: Sequence[Backtest], tables: Sequence[Any]) -
         for row, (name, n) in enumerate(zip(names, tables[0]["n"].to_pylist(), strict=True))
     ]
     headings = [title, "jobs", *(test.model for test in tests)]
-    return plain_table(headings, rows, numbers=len(headings) - 1)
+    return table_of(headings, rows)

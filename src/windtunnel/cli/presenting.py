@@ -42,9 +42,10 @@ def presented(
 
     def make(function: Callable[..., Result]) -> Any:
         @functools.wraps(function)
-        def run(*, as_json: bool, out: Path | None = None, **asked: Any) -> None:
+        def run(*, as_json: bool, **asked: Any) -> None:
             from windtunnel.cli.opening import check_out
 
+            out = asked.pop("out") if endings else None
             check_out(out, endings, str(asked.get(reads) or ""))
             present(function(**asked), out, as_json=as_json, is_page=endings == PAGES)
 
@@ -98,6 +99,11 @@ def _write(result: Result, out: Path, command: str) -> None:
         assert result.table is not None  # noqa: S101 - the command's endings say so
         save_table(result.table(), out)
         return
+    if ending not in PAGES and result.chart is None and result.text is None:
+        from windtunnel.errors import SpecError, quote
+
+        expected = " or ".join(TABLES)
+        raise SpecError(f"--out {out}", f"found the ending {quote(ending)}; expected {expected}.")
     with progress("Drawing"):
         if result.chart is not None:
             from windtunnel.report.chart.saving import write_chart

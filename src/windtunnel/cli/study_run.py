@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import output_options
+from windtunnel.cli.presenting import presented
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from windtunnel.report.result import Result
     from windtunnel.study.grid import Results
 
     Command = Callable[..., Any]
@@ -57,7 +58,7 @@ def crew_options(command: Command) -> Command:
 @click.command(short_help="Fly a study, or what is missing of it.")
 @crew_options
 @click.option("--retry-failed", is_flag=True, help="Fly runs again that gave an error before.")
-@output_options
+@presented()
 def run(
     *,
     file: Path,
@@ -66,8 +67,7 @@ def run(
     workers: int | None,
     trust: bool,
     retry_failed: bool,
-    as_json: bool,
-) -> None:
+) -> Result:
     """Fly every run of STUDY.toml that the folder of results does not hold yet.
 
     Stop it at any moment, by whatever means: the same command goes on where it was, and the results
@@ -81,7 +81,7 @@ def run(
     folder = folder_of(file, out)
     with (
         names_of_file(file, trust=trust),
-        flights("Flying", show=shows_progress(as_json=as_json)) as (on_start, on_done),
+        flights("Flying", show=shows_progress()) as (on_start, on_done),
     ):
         results = run_study(
             study,
@@ -92,18 +92,8 @@ def run(
             on_start=on_start,
             on_done=on_done,
         )
-    words = ["windtunnel", "study", "run", str(file), "--out", str(folder)]
-    words += ["--trust"] if trust else []
-    if as_json:
-        from windtunnel.cli.machine import print_json
-
-        print_json({**summary_data(results), "command": shlex.join(words)})
-        return
-    from windtunnel.cli.screen import line, screen
-
-    console = screen()
-    print_summary(console, results)
-    console.print(line(f"Look at them: windtunnel study compare {shlex.quote(str(folder))}"))
+    next_ = f"Look at them: windtunnel study compare {shlex.quote(str(folder))}"
+    return summary(results).with_data(summary_data(results), [next_])
 
 
 def folder_of(file: Path, out: Path | None) -> Path:
@@ -184,12 +174,10 @@ def summary_data(results: Results) -> dict[str, Any]:
     }
 
 
-def print_summary(console: Any, results: Results) -> None:
-    """Print how far a study is, and what failed."""
-    from windtunnel.cli.screen import bullets, heading, line
+def summary(results: Results) -> Result:
+    """Return how far a study is, and what failed."""
+    from windtunnel.report.result import Part, Result
     from windtunnel.report.study_rows import failure_lines, progress_line
 
-    heading(console, results.name)
-    console.print(line(progress_line(results)))
-    bullets(console, "Failed", failure_lines(results))
-    console.print()
+    failed = [Part("Failed", points=failure_lines(results))]
+    return Result(results.name, progress_line(results), parts=failed)

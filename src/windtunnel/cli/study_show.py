@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import output_options
+from windtunnel.cli.presenting import presented
+
+if TYPE_CHECKING:
+    from windtunnel.report.result import Result
 
 #: What is shown where nothing is asked for.
 METRICS = "avg_wait,p99_wait,avg_jct,utilization"
@@ -37,32 +41,31 @@ def names(text: str) -> tuple[str, ...]:
     metavar="NAMES",
     help="Columns of the results, separated by commas.",
 )
-@output_options
-def show(*, folder: Path, metrics: str, as_json: bool) -> None:
+@presented()
+def show(*, folder: Path, metrics: str) -> Result:
     """Show how far the study in DIR is, and its metrics: means over seeds."""
-    from windtunnel.cli.study_run import print_summary, summary_data
-    from windtunnel.report.study_rows import averages
+    from windtunnel.cli.study_run import summary, summary_data
+    from windtunnel.report.result import Part, table_of
+    from windtunnel.report.study_rows import average_cells, average_columns, averages
     from windtunnel.study.grid import open_results
 
     results = open_results(folder)
     wanted = names(metrics)
     rows = averages(results, wanted)
-    if as_json:
-        from windtunnel.cli.machine import print_json
-
-        runs = [_plain(row) for row in results.rows]
-        print_json({**summary_data(results), "averages": rows, "runs": runs})
-        return
-    from windtunnel.cli.screen import facts, plain_table, screen
-    from windtunnel.report.study_rows import average_cells, average_columns
-
-    console = screen()
-    print_summary(console, results)
     columns = average_columns(results, wanted)
-    console.print(
-        plain_table(columns, average_cells(results, rows, wanted), numbers=len(wanted) + 1)
+    cells = average_cells(results, rows, wanted)
+    table = table_of(columns, cells, texts=len(columns) - len(wanted) - 2)
+    found = summary(results)
+    return replace(
+        found,
+        parts=[*found.parts, Part("", tables=[("", table)])],
+        notes=[f"All columns: {folder / 'results.parquet'}"],
+        data={
+            **summary_data(results),
+            "averages": rows,
+            "runs": [_plain(row) for row in results.rows],
+        },
     )
-    facts(console, [("all columns", str(folder / "results.parquet"))])
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:

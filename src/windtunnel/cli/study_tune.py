@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import output_options
+from windtunnel.cli.presenting import presented
 from windtunnel.cli.study_run import crew_options
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from windtunnel.report.result import Result
+    from windtunnel.report.sections import Table
     from windtunnel.study.grid.search import Found, TrialResult
 
 
 @click.command(short_help="Search the parameters of a policy that make a metric best.")
 @crew_options
-@output_options
-def tune(
-    *, file: Path, out: Path | None, on: str, workers: int | None, trust: bool, as_json: bool
-) -> None:
+@presented()
+def tune(*, file: Path, out: Path | None, on: str, workers: int | None, trust: bool) -> Result:
     """Search the parameters that [search] of STUDY.toml describes.
 
     Every setting is flown under all conditions and seeds of the study. The best is the one with the
@@ -32,6 +31,8 @@ def tune(
     from windtunnel.cli.screen import shows_progress
     from windtunnel.cli.study_run import flights, folder_of
     from windtunnel.plugins import names_of_file
+    from windtunnel.report.result import Part, Result
+    from windtunnel.report.study_rows import metric_label, metric_text, parameters_text
     from windtunnel.study.grid import Study
     from windtunnel.study.grid.search import search_study
 
@@ -39,19 +40,30 @@ def tune(
     folder = folder_of(file, out)
     with (
         names_of_file(file, trust=trust),
-        flights("Searching", show=shows_progress(as_json=as_json)) as (on_start, on_done),
+        flights("Searching", show=shows_progress()) as (on_start, on_done),
     ):
         found = search_study(
             study, folder, on=on, workers=workers, on_start=on_start, on_done=on_done
         )
-    words = ["windtunnel", "study", "tune", str(file), "--out", str(folder)]
-    command = shlex.join([*words, *(["--trust"] if trust else [])])
-    if as_json:
-        from windtunnel.cli.machine import print_json
-
-        print_json({**search_data(found), "command": command})
-        return
-    _print(found, command)
+    label = metric_label(found.objective)
+    title = f"{found.results.name}: {label}, {found.direction}d over {len(found.trials)} trials"
+    headline = "No setting keeps to the limits in every run."
+    if found.best is not None:
+        best = metric_text(found.objective, found.best.objective)
+        chosen = parameters_text(found.best.parameters)
+        headline = f"Best: {chosen}, {label[0].lower()}{label[1:]} {best}."
+    baseline = [
+        f"{name}: {metric_text(found.objective, value)}" for name, value in found.baseline.items()
+    ]
+    return Result(
+        title,
+        headline,
+        parts=[
+            Part("", tables=[("", _trials(found, label))]),
+            Part("To compare with", points=baseline),
+        ],
+        data=search_data(found),
+    )
 
 
 def search_data(found: Found) -> dict[str, Any]:
@@ -76,16 +88,11 @@ def search_data(found: Found) -> dict[str, Any]:
 _SHOWN = 10
 
 
-def _print(found: Found, command: str) -> None:
-    from windtunnel.cli.screen import bullets, facts, heading, line, plain_table, screen
+def _trials(found: Found, label: str) -> Table:
+    """Return the trials, the best first."""
+    from windtunnel.report.result import table_of
     from windtunnel.report.study_rows import metric_label, metric_text, parameters_text
 
-    console = screen()
-    label = metric_label(found.objective)
-    heading(
-        console,
-        f"{found.results.name}: {label}, {found.direction}d over {len(found.trials)} trials",
-    )
     sign = -1.0 if found.direction == "maximize" else 1.0
     ordered = sorted(
         found.trials,
@@ -102,25 +109,7 @@ def _print(found: Found, command: str) -> None:
         for trial in ordered[:_SHOWN]
     ]
     headings = ["parameters", "limits", *(f"worst: {metric_label(name)}" for name in limits), label]
-    console.print(plain_table(headings, rows, numbers=len(limits) + 1))
-    bullets(
-        console,
-        "To compare with",
-        [
-            f"{name}: {metric_text(found.objective, value)}"
-            for name, value in found.baseline.items()
-        ],
-    )
-    console.print()
-    if found.best is None:
-        console.print(line("No setting keeps to the limits in every run."), style="bold")
-    else:
-        told = f"Best: {parameters_text(found.best.parameters)}, "
-        told += (
-            f"{label[0].lower()}{label[1:]} {metric_text(found.objective, found.best.objective)}."
-        )
-        console.print(line(told), style="bold")
-    facts(console, [("again with", command)])
+    return table_of(headings, rows, texts=1)
 
 
 def _verdict(trial: TrialResult) -> str:
