@@ -49,8 +49,8 @@ def page() -> str:
 def _row(name: str, field: Field) -> str:
     quiet = QUIET[name]
     default = field.default or ("none" if quiet is None else f"`{quiet}`")
-    option = f"`--{name.replace('_', '-')}`" if field.metavar else f"`{name}` (Python only)"
-    value = f"`{field.metavar}`" if field.metavar else "object"
+    option = f"`--{name.replace('_', '-')}`" if field.is_option else f"`{name}` (Python only)"
+    value = f"`{field.metavar}`" if field.metavar else field.kind
     home = HOMES[name].__name__
     cells = (option, value, field.help, default, f"`{home}`" if home != "Conditions" else "the run")
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -19,6 +19,10 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
+#: Descriptions are written by people: reading takes fifty times the memory of the file.
+MAX_BYTES = 8 << 20
+
+
 def read_toml(path: str | Path) -> dict[str, Any]:
     """Return a TOML file's data; a byte order mark before it is skipped.
 
@@ -26,6 +30,10 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         SpecError: the file is missing or not TOML.
     """
     try:
+        size = Path(path).stat().st_size
+        if size > MAX_BYTES:
+            message = f"has {size:,} bytes; expected a description of at most {MAX_BYTES:,}."
+            raise SpecError(str(path), message)
         return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except RecursionError:
         raise SpecError(str(path), "cannot be read as TOML: it is nested too deeply") from None

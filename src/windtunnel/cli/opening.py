@@ -210,7 +210,9 @@ def flight_words(asked: Conditions, placement: str) -> list[str]:
     words = []
     for name in FLIGHT:
         value = placement if name == "placement" else asked.value(name)
-        if value != QUIET[name] or name == "seed":
+        if value is True:
+            words.append(f"--{name.replace('_', '-')}")
+        elif value != QUIET[name] or name == "seed":
             text = f"{value:g}" if isinstance(value, float) and value.is_integer() else str(value)
             if isinstance(value, tuple):
                 text = ",".join(value) or "none"

@@ -248,6 +248,15 @@ def field_option(name: str, told: str | None = None) -> Callable[[Command], Comm
     default = field.default or ("" if QUIET[name] is None else f"{QUIET[name]}")
     if default and "[default" not in text:
         text = f"{text}  [default: {default}]"
+    if field.kind == "flag":
+        return click.option(
+            f"--{name.replace('_', '-')}",
+            name,
+            cls=SectionOption,
+            section=field.section,
+            is_flag=True,
+            help=text.partition("  [default")[0],
+        )
     words = [f"--{name.replace('_', '-')}"] + (["--site"] if name == "cluster" else [])
     kinds: dict[str, Any] = {
         "word": OneOf(*field.words),
@@ -279,7 +288,7 @@ def quotas_option(command: Command) -> Command:
 
 #: The fields that are options of the commands that fly a trace, in the order of their help.
 FLIGHT: tuple[str, ...] = tuple(
-    name for name, field in FIELDS.items() if field.metavar and name != "policy"
+    name for name, field in FIELDS.items() if field.is_option and name != "policy"
 )
 
 

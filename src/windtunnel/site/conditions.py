@@ -64,6 +64,14 @@ class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             words=ENGINES,
         ),
     ] = "auto"
+    allow_large: Annotated[
+        bool,
+        Field(
+            "Fly though it would have more events, or take more memory, than is flown unasked.",
+            section="conditions",
+            kind="flag",
+        ),
+    ] = False
 
     def __post_init__(self) -> None:
         """Check the fields.
@@ -116,7 +124,7 @@ class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return {
             name: None if field.kind == "object" else plain(self.value(name))
             for name, field in FIELDS.items()
-            if name not in {"cluster", "policy", "carbon", "tariff"}
+            if name not in {"cluster", "policy", "carbon", "tariff", "allow_large"}
         }
 
 

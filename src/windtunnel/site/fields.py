@@ -33,9 +33,9 @@ class Field:
         metavar: how a value looks on a command line.
         section: where the help of a command lists it; one of `SECTIONS`.
         kind: ``text``, ``word`` (one of ``words``), ``time`` (seconds, or ``30d``), ``cost`` (of
-            resuming), ``names`` (several, joined by commas), ``seed``, ``name`` (or what it stands
-            for, in Python), or ``object`` (words, a file or, in Python, what they describe; where
-            there is no metavar, in Python alone).
+            resuming), ``names`` (several, joined by commas), ``seed``, ``flag``, ``name`` (or what
+            it stands for, in Python), ``object`` (words, a file or, in Python, what they describe;
+            where there is no metavar, in Python alone).
         words: what a word may be.
         default: what stands for no value, where the value itself does not say it.
     """
@@ -46,6 +46,11 @@ class Field:
     kind: str = "text"
     words: tuple[str, ...] = ()
     default: str = ""
+
+    @property
+    def is_option(self) -> bool:
+        """Whether the command line has it."""
+        return bool(self.metavar) or self.kind == "flag"
 
     def check(self, name: str, value: Any, quiet: Any) -> Any:
         """Return a value as the field keeps it.
@@ -69,6 +74,8 @@ class Field:
             return _names(name, value)
         elif self.kind == "seed" and not _is_seed(value):
             raise SpecError(name, f"found {quote(value)}; expected a whole number >= 0.")
+        elif self.kind == "flag" and not isinstance(value, bool):
+            raise SpecError(name, f"found {quote(value)}; expected true or false.")
         elif self.kind == "text" and not isinstance(value, str):
             raise SpecError(name, f"found {quote(value)}; expected text, such as {self.metavar}.")
         return value

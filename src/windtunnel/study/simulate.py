@@ -9,6 +9,7 @@ from windtunnel import schema
 from windtunnel.errors import SpecError, quote
 from windtunnel.policies.gavel.in_rounds import GavelPolicy
 from windtunnel.sim.own_metrics import measured
+from windtunnel.study.budget import refuse_large
 from windtunnel.study.gavel_rounds import fly_gavel
 from windtunnel.study.resolving import cluster_of, conditions_of, resolved
 from windtunnel.study.rigid import fly_rigid
@@ -90,6 +91,7 @@ def fly(table: pa.Table, conditions: Conditions, foresight: Foresight | None = N
 
 def _fly(table: pa.Table, conditions: Conditions, foresight: Foresight | None) -> Outcome:
     cluster, policy = cluster_of(conditions), conditions.scheduler.policy
+    refuse_large(table, cluster, conditions)
     if isinstance(policy, GavelPolicy):
         _refuse(conditions, ELASTIC, "only elastic policies resize jobs")
         return fly_gavel(table, cluster, policy, conditions)
