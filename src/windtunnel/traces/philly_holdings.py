@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from windtunnel.companions import HOLDING_COLUMNS, companion
 from windtunnel.errors import TraceError
-from windtunnel.traces.wallclock import FIRST_SECOND, second_pass, to_utc
+from windtunnel.traces.wallclock import OddTimeError, read_times, second_pass, to_utc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,37 +44,16 @@ def clock(
     """
     cells = [None if t is None or t in UNKNOWN else t for t in texts]
     try:
-        moments = pa.array(cells, pa.string()).cast(pa.timestamp("us"))
-    except pa.ArrowInvalid as error:
-        row = next(i for i, cell in enumerate(cells) if not _is_time(cell))
-        raise _no_time(cells, row, column, file, records) from error
-    numbers = moments.cast(pa.int64()).cast(pa.float64(), safe=False)
-    seconds = np.asarray(numbers.to_numpy(zero_copy_only=False)) / 1e6
-    early = np.flatnonzero(seconds < FIRST_SECOND)
-    if len(early):
-        raise _no_time(cells, int(early[0]), column, file, records)
-    return seconds
-
-
-def _no_time(
-    cells: Sequence[str | None], row: int, column: str, file: str, records: np.ndarray | None
-) -> TraceError:
-    record = row + 1 if records is None else int(records[row])
-    return TraceError(
-        file,
-        "a time as YYYY-MM-DD HH:MM:SS without a zone",
-        column=column,
-        value=cells[row],
-        hint=f"It is in record {record:,} of the list.",
-    )
-
-
-def _is_time(cell: str | None) -> bool:
-    try:
-        pa.array([cell], pa.string()).cast(pa.timestamp("us"))
-    except pa.ArrowInvalid:
-        return False
-    return True
+        return read_times(pa.array(cells, pa.string()))
+    except OddTimeError as error:
+        record = error.row + 1 if records is None else int(records[error.row])
+        raise TraceError(
+            file,
+            "a time as YYYY-MM-DD HH:MM:SS without a zone",
+            column=column,
+            value=cells[error.row],
+            hint=f"It is in record {record:,} of the list.",
+        ) from error
 
 
 def not_before(local: np.ndarray, earlier: np.ndarray, zone: str) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windtunnel.traces.sacct_words import NOTHING
-from windtunnel.traces.wallclock import second_pass, to_utc
+from windtunnel.traces.wallclock import OddTimeError, read_times, second_pass, to_utc
 
 if TYPE_CHECKING:
     from windtunnel.traces.sacct_table import SacctTable
@@ -128,10 +128,9 @@ def moments(table: SacctTable, name: str, zone: str) -> Moments:
     seconds = _numbers(pc.if_else(counted, cells, pa.scalar(None, pa.string())).cast(pa.float64()))
     walls = pc.if_else(counted, pa.scalar(None, pa.string()), cells)
     try:
-        local = _numbers(walls.cast(pa.timestamp("us")).cast(pa.int64())) / 1e6
-    except pa.ArrowInvalid as error:
-        row = next(i for i, cell in enumerate(walls.to_pylist()) if not _is_time(cell))
-        raise table.bad(name, row, _WHAT) from error
+        local = read_times(walls)
+    except OddTimeError as error:
+        raise table.bad(name, error.row, _WHAT) from error
     wrong = ~((np.fmax(seconds, 0) <= _LATEST) & (np.fmax(local, 0) <= _LATEST))
     wrong |= np.fmin(local, 0) < 0
     if wrong.any():
@@ -150,14 +149,6 @@ def _numbers(column: pa.Array) -> np.ndarray:
     """Return a column of numbers as float64, null as NaN."""
     numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return np.asarray(numbers, dtype=np.float64)
-
-
-def _is_time(cell: str | None) -> bool:
-    try:
-        pa.array([cell], pa.string()).cast(pa.timestamp("us"))
-    except pa.ArrowInvalid:
-        return False
-    return True
 
 
 def _not_before(column: Moments, earlier: np.ndarray) -> np.ndarray:

@@ -19,10 +19,10 @@ from windtunnel.errors import SpecError, TraceError, quote
 from windtunnel.traces.header import MAX_LINE, checked_text, first_text, not_utf8, read_header
 from windtunnel.traces.records import field_counts, line_numbers, locate
 from windtunnel.traces.source import read_bytes, said, source_name
-from windtunnel.traces.wallclock import FIRST_SECOND
+from windtunnel.traces.wallclock import OddTimeError, first_failure, read_times
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 #: No gang has more tasks, as the jobs table counts them in 32 bits.
@@ -120,14 +120,17 @@ class TextTable:
             try:
                 numbers = floats.cast(pa.int64())
             except pa.ArrowInvalid as error:
-                raise self._bad_cell(name, cells, floats, pa.int64(), what) from error
+                raise self._bad(name, cells, first_failure(floats, pa.int64()), what) from error
         if largest is not None:
             beyond = pc.or_(pc.greater(numbers, largest), pc.less(numbers, -largest))
             self.refuse(name, beyond, f"{what}, at most {largest:,}")
         return numbers
 
     def clock(
-        self, name: str, *, what: str = "a time as YYYY-MM-DD HH:MM:SS without a zone"
+        self,
+        name: str,
+        *,
+        what: str = "a time as YYYY-MM-DD HH:MM:SS without a zone, from year 1 on",
     ) -> np.ndarray:
         """Return a column of wall-clock times as seconds since 1970-01-01 00:00 of that clock.
 
@@ -138,10 +141,7 @@ class TextTable:
         Raises:
             TraceError: there is no such column, or a cell is not such a time.
         """
-        moments = self._cast(name, pa.timestamp("us"), what).cast(pa.int64())
-        seconds = np.asarray(moments.cast(pa.float64(), safe=False).to_numpy()) / 1e6
-        self.refuse(name, pa.array(seconds < FIRST_SECOND), f"{what}, not before year 1")
-        return seconds
+        return self._times(name, what, zoned=False)
 
     def instants(self, name: str) -> np.ndarray:
         """Return a column of times with an offset from UTC as UTC seconds since 1970.
@@ -153,8 +153,14 @@ class TextTable:
             TraceError: there is no such column, or a cell is not such a time.
         """
         what = "a time with its offset, as YYYY-MM-DD HH:MM:SS+HH:MM"
-        moments = self._cast(name, pa.timestamp("us", "UTC"), what).cast(pa.int64())
-        return np.asarray(moments.cast(pa.float64(), safe=False).to_numpy()) / 1e6
+        return self._times(name, what, zoned=True)
+
+    def _times(self, name: str, what: str, *, zoned: bool) -> np.ndarray:
+        cells = _trimmed(self.text(name))
+        try:
+            return read_times(cells, zoned=zoned)
+        except OddTimeError as error:
+            raise self._bad(name, cells, error.row, what) from error
 
     def mapped(self, name: str, meaning: Mapping[str, str | None]) -> pa.ChunkedArray:
         """Return a column with each word replaced by its meaning; null stays null.
@@ -193,7 +199,7 @@ class TextTable:
         try:
             return cells.cast(kind)
         except pa.ArrowInvalid as error:
-            raise self._bad_cell(name, cells, cells, kind, what) from error
+            raise self._bad(name, cells, first_failure(cells, kind), what) from error
 
     def refuse(self, name: str, wrong: Any, what: str) -> None:
         """Refuse a column in which a cell is wrong, bool, null = right.
@@ -207,22 +213,12 @@ class TextTable:
             TraceError: one is; names the first.
         """
         if pc.any(wrong).as_py():
-            row = pc.index(wrong, True).as_py()
-            value = _trimmed(self.text(name).slice(row, 1))[0].as_py()
-            raise TraceError(self.file, what, row=int(self.lines[row]), column=name, value=value)
+            raise self._bad(name, _trimmed(self.text(name)), pc.index(wrong, True).as_py(), what)
 
-    def _bad_cell(
-        self,
-        name: str,
-        cells: pa.ChunkedArray,
-        tried: pa.ChunkedArray,
-        kind: pa.DataType,
-        what: str,
-    ) -> TraceError:
-        """Return the error for the first cell of ``tried`` that does not cast to ``kind``."""
-        row = _first_failure(tried, lambda part: part.cast(kind))
-        value = cells[row].as_py()
-        return TraceError(self.file, what, row=int(self.lines[row]), column=name, value=value)
+    def _bad(self, name: str, cells: pa.ChunkedArray, row: int, what: str) -> TraceError:
+        """Return the error for a cell."""
+        line, value = int(self.lines[row]), cells[row].as_py()
+        return TraceError(self.file, what, row=line, column=name, value=value)
 
 
 def read_text(
@@ -365,19 +361,3 @@ def _trimmed(cells: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return cells without surrounding blanks, blank cells as null."""
     trimmed = pc.utf8_trim_whitespace(cells)
     return pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
-
-
-def _first_failure(
-    values: pa.ChunkedArray, cast: Callable[[pa.ChunkedArray], pa.ChunkedArray]
-) -> int:
-    """Return the first index whose value does not cast, by bisection; one does not."""
-    low, high = 0, len(values)
-    while high - low > 1:
-        middle = (low + high) // 2
-        try:
-            cast(values.slice(low, middle - low))
-        except pa.ArrowInvalid:
-            high = middle
-        else:
-            low = middle
-    return low

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
+import pyarrow as pa
 
 from windtunnel.errors import SpecError, TraceError, quote
 
@@ -23,6 +24,54 @@ _SLOT_S = 900
 _MICROSECONDS = 1_000_000
 #: The first second of year 1: before it no calendar of Python's reaches, but Arrow parses year 0.
 FIRST_SECOND = -62_135_596_800.0
+
+
+class OddTimeError(ValueError):
+    """A text is no time; `row` says which, from 0."""
+
+    def __init__(self, row: int) -> None:
+        super().__init__(row)
+        self.row = row
+
+
+def read_times(cells: pa.Array | pa.ChunkedArray, *, zoned: bool = False) -> np.ndarray:
+    """Return texts as seconds since 1970, of their own wall clock or, with an offset, of UTC.
+
+    Args:
+        cells: strings as YYYY-MM-DD HH:MM:SS, null = unknown, shape (rows,).
+        zoned: they have an offset from UTC behind them.
+
+    Returns:
+        float64, shape (rows,), NaN = unknown.
+
+    Raises:
+        OddTimeError: one is no such time, or before year 1.
+    """
+    kind = pa.timestamp("us", "UTC" if zoned else None)
+    try:
+        moments = cells.cast(kind).cast(pa.int64()).cast(pa.float64(), safe=False)
+    except pa.ArrowInvalid as error:
+        raise OddTimeError(first_failure(cells, kind)) from error
+    array = moments.combine_chunks() if isinstance(moments, pa.ChunkedArray) else moments
+    seconds = np.asarray(array.to_numpy(zero_copy_only=False)) / _MICROSECONDS
+    early = np.flatnonzero(seconds < FIRST_SECOND)
+    if len(early):
+        raise OddTimeError(int(early[0]))
+    return seconds
+
+
+def first_failure(cells: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> int:
+    """Return the first index whose value does not cast, by bisection; one does not."""
+    low, high = 0, len(cells)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            cells.slice(low, middle - low).cast(kind)
+        except pa.ArrowInvalid:
+            high = middle
+        else:
+            low = middle
+    return low
 
 
 def zone_info(zone: str) -> ZoneInfo:
