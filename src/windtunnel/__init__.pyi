@@ -41,6 +41,7 @@ from windtunnel.throughput.morphling_models import throughput_model as throughpu
 from windtunnel.traces.open import open_trace as open_trace
 from windtunnel.traces.readers import reader as reader
 from windtunnel.traces.trace import Trace as Trace, TraceMetadata as TraceMetadata
+from windtunnel.traces.writers import writer as writer
 from windtunnel.traces.twin.fit import fit as fit
 from windtunnel.traces.twin.twin import Twin as Twin
 

@@ -25,6 +25,7 @@ from windtunnel.predictors import PREDICTORS
 from windtunnel.study.grid import Study
 from windtunnel.throughput.morphling_models import THROUGHPUTS
 from windtunnel.traces.readers import READERS
+from windtunnel.traces.writers import WRITERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +39,7 @@ CATALOGUES: list[Catalogue[Any]] = [
     READERS,
     SITES,
     THROUGHPUTS,
+    WRITERS,
 ]
 SEARCH = 'policies = ["fifo"]\n[search]\nobjective = "avg_wait"\n'
 BY_KIND = pytest.mark.parametrize("catalogue", CATALOGUES, ids=lambda c: c.group)

@@ -147,6 +147,11 @@ def test_readers(tmp_path: Path) -> None:
         testing.check_reader("careless", path)
 
 
+@pytest.mark.parametrize("name", ["csv", "parquet", "swf", "sacct", "batsim", "opendc"])
+def test_writers_of_ours(name: str) -> None:
+    testing.check_writer(name, wt.open_trace("synthetic:kalos:jobs=20:seed=1"))
+
+
 def test_sites_models_and_metrics() -> None:
     testing.check_site("kalos")
     testing.check_site(wt.ClusterSpec.uniform(2, 4))

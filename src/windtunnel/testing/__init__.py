@@ -14,6 +14,7 @@ from windtunnel.testing.conformance import (
     check_reader,
     check_site,
     check_throughput_model,
+    check_writer,
 )
 from windtunnel.testing.equality import PER_JOB, PER_NODE, PER_SEGMENT, assert_outcomes_equal
 from windtunnel.testing.invariants import check_outcome
@@ -35,6 +36,7 @@ __all__ = [
     "check_reader",
     "check_site",
     "check_throughput_model",
+    "check_writer",
     "clusters",
     "jobs",
 ]

@@ -21,11 +21,13 @@ from windtunnel.testing.invariants import check_outcome
 from windtunnel.testing.scenarios import SCENARIOS
 from windtunnel.throughput.morphling_models import THROUGHPUTS
 from windtunnel.traces.open import open_trace
+from windtunnel.traces.writers import WRITERS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from windtunnel.sim.outcome import Outcome
+    from windtunnel.traces.trace import Trace
 
 #: Scenarios whose nodes a placement chooses among.
 _MANY = {
@@ -137,6 +139,37 @@ def check_reader(reader: str, path: str | Path) -> None:
                 f"rubbish ends in {type(error).__name__}; expected a TraceError or SchemaError"
             )
             raise AssertionError(message) from error
+
+
+def check_writer(writer: Any, trace: Trace) -> None:
+    """Assert that a writer writes a trace alike each time, and tells in sentences what is lost.
+
+    Args:
+        writer: a function of a trace and a path, or a name.
+        trace: what to write.
+
+    Raises:
+        AssertionError: two files differ, or what is lost is not told in sentences.
+        WindtunnelError: it cannot write the trace.
+    """
+    from pathlib import Path
+    from tempfile import TemporaryDirectory
+
+    chosen = WRITERS.resolve(writer)
+    with TemporaryDirectory() as folder:
+        paths = [Path(folder, f"{name}{''.join(chosen.extensions[:1])}") for name in "ab"]
+        written = [chosen.put(trace, path) for path in paths]
+        first, second = (_content(path) for path in paths)
+    if first != second:
+        raise AssertionError("the same trace, written twice, gives two different files")
+    if not all(isinstance(one, str) and one.endswith(".") for one in written[0].losses):
+        raise AssertionError(f"lost: {list(written[0].losses)}; expected sentences")
+
+
+def _content(path: Path) -> dict[str, bytes]:
+    """Return what a file holds, or a folder's files, by name."""
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    return {"" if file == path else file.name: file.read_bytes() for file in files}
 
 
 def check_throughput_model(model: Any) -> None:
