@@ -54,8 +54,8 @@ def test_memory_of_a_million_jobs(figures: Figures, policy: str, request: object
 
 @pytest.mark.parametrize("policy", ["fifo", "srtf", "quota", "las"])
 def test_a_first_flight(figures: Figures, policy: str) -> None:
-    words = ["simulate", "synthetic:kalos", "--cluster", "300x8", "--policy", policy, "--json"]
-    words += ["--jobs", "1000"]
+    trace = "synthetic:kalos:jobs=1000"
+    words = ["simulate", trace, "--cluster", "300x8", "--policy", policy, "--json"]
     cpu, _, _ = _run([sys.executable, "-m", "windtunnel", *words])
     figures.amount(f"a first flight of 1,000 jobs, {policy}: CPU", cpu, "CPU s", 1)
 

@@ -37,7 +37,7 @@ def main(wheel: Path) -> None:
         run([python, "-m", "pip", "install", "--quiet", "--constraint", str(known), str(wheel)])
         before = _files(folder / "venv")
         alone = {"HOME": os.devnull, "PATH": str(binaries), "PYTHONDONTWRITEBYTECODE": "1"}
-        words = ["simulate", "synthetic:kalos", "--jobs", "1000", "--policy", "srtf"]
+        words = ["simulate", "synthetic:kalos:jobs=1000", "--policy", "srtf"]
         run([str(binaries / "windtunnel"), *words], cwd=folder, env=alone)
         run([python, "-c", SERVE], cwd=folder, env=alone)
         written = set(_files(folder / "venv").items()) - set(before.items())

@@ -146,9 +146,9 @@ def test_errors_name_the_file_that_the_user_knows(tmp_path: Path, lend: Any) -> 
 TRACE = "synthetic:kalos"
 #: What writes long enough to be killed on the way, by the option that names the file.
 WRITERS = {
-    "simulate": (("simulate", TRACE, "--jobs", "20000", "--timeline"), "t.json"),
-    "convert": (("convert", TRACE, "--jobs", "200000"), "jobs.csv"),
-    "compare": (("compare", TRACE, "--jobs", "2000", "--policies", "fifo,sjf", "--out"), "c.html"),
+    "simulate": (("simulate", f"{TRACE}:jobs=20000", "--timeline"), "t.json"),
+    "convert": (("convert", f"{TRACE}:jobs=200000"), "jobs.csv"),
+    "compare": (("compare", f"{TRACE}:jobs=2000", "--policies", "fifo,sjf", "--out"), "c.html"),
 }
 
 

@@ -145,7 +145,7 @@ def test_it_keeps_what_it_shows(
 def test_a_hundred_thousand_jobs_follow_a_control(
     watch: Callable[..., Any], serve: Callable[..., Any]
 ) -> None:
-    with serve("synthetic:seren", "--jobs", 100_000) as lab:
+    with serve("synthetic:seren:jobs=100000") as lab:
         watched = watch()
         watched.page.goto(lab.address)  # as printed
         page = opened(watched, lab)

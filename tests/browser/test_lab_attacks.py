@@ -276,7 +276,7 @@ def test_many_visitors_are_turned_away_and_what_they_held_is_freed(
 def test_it_ends_within_two_seconds(
     serve: Callable[..., Any], number: signal.Signals, after: float
 ) -> None:
-    with serve("synthetic:seren", "--jobs", 100_000) as lab:
+    with serve("synthetic:seren:jobs=100000") as lab:
         lab.enter()
         plugs = [_join(lab, f"s_busy{i:02}") for i in range(3)]  # each flies 200,000 jobs
         try:

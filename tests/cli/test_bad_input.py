@@ -109,8 +109,6 @@ OPTIONS = {
     ("--seed", "-1"): ["--seed", "-1"],
     ("--oversize", "rejct"): ["--oversize", "Did you mean 'reject'?"],
     ("--format", "natve"): ["format", "Did you mean 'native'?"],
-    ("--jobs", "5"): ["--jobs", "synthetic"],
-    ("--load", "0.5"): ["--load", "synthetic"],
     ("--polcy", "fifo"): ["--polcy", "--policy"],
     ("--out", "result.txt"): ["result.txt", "'.txt'", ".parquet or .csv"],
     ("--out", "no/such/folder/run.csv"): ["no/such/folder"],

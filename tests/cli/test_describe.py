@@ -92,7 +92,7 @@ def test_json_has_the_row_in_the_order_of_the_file_and_every_claim(
 
 
 def test_published_counts_of_kalos(run: Callable[..., Any]) -> None:
-    row = run("describe", "synthetic:kalos", "--cpu-jobs", "--json").json["cluster_summary"]
+    row = run("describe", "synthetic:kalos:cpu-jobs=yes", "--json").json["cluster_summary"]
     counts = (row["job_num"], row["cpu_job_num"], row["gpu_job_num"], row["max_gpu"])
     assert counts == (62_413, 42_506, 19_907, 1024)
 
@@ -123,7 +123,7 @@ def test_a_large_trace_is_no_wall_of_text(
     run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, columns: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
-    lines = run("describe", "synthetic:seren", "--jobs", 5000).out.splitlines()
+    lines = run("describe", "synthetic:seren:jobs=5000").out.splitlines()
     assert len(lines) <= 118
     assert max(map(len, lines)) <= int(columns)
 

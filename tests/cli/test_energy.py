@@ -164,7 +164,7 @@ def test_groups_of_a_file(run: Run, tmp_path: Path) -> None:
 
 
 def test_groups_of_a_trace_and_of_none(run: Run) -> None:
-    words = ("energy", "groups", "synthetic:pai", "--jobs", 3000, "--seed", 5)
+    words = ("energy", "groups", "synthetic:pai:jobs=3000", "--seed", 5)
     data = run(*words, "--workload", "synthetic", "--min-jobs", 5, "--json").json
     assert data["total"]["num_groups"] > 10
     assert data["total"]["energy_saved"] > 0
@@ -198,7 +198,10 @@ def test_groups_of_a_trace_and_of_none(run: Run) -> None:
         ),
         (("simulate", "--workload", "synthetic", "--power-limits", "low"), "power limits"),
         (("groups", "synthetic", "--workload", "synthetic", "--compat", "zus"), "expected zeus"),
-        (("groups", "synthetic", "--workload", "synthetic", "--jobs", "5"), "--jobs: only traces"),
+        (
+            ("groups", "synthetic", "--workload", "synthetic", "--zone", "UTC"),
+            "--zone: only traces",
+        ),
         (("groups", "nowhere.csv", "--workload", "synthetic"), "nowhere.csv"),
         (("optimise",), "Did you mean 'optimum'"),
     ],

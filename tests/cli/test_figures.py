@@ -76,7 +76,7 @@ def test_json_tells_every_figure_with_n_and_reasons(
     run: Callable[..., Any], jobs: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    words = (jobs, "synthetic:kalos", "--jobs", 300, "--seed", 3, "--out", out)
+    words = (jobs, "synthetic:kalos:jobs=300:seed=3", "--out", out)
     result = run(*words, "--only", "bar_job_state,box_gpu_num,cdf_power", "--json")
     assert (result.exit_code, result.stderr) == (0, "")
     data = json.loads(result.stdout)
@@ -95,7 +95,7 @@ def test_json_tells_every_figure_with_n_and_reasons(
     ]
     assert data["files"] == sorted(path.name for path in out.iterdir())
     again = shlex.split(data["command"])
-    assert again[:4] == ["windtunnel", "figures", str(jobs), "synthetic:kalos"]
+    assert again[:4] == ["windtunnel", "figures", str(jobs), "synthetic:kalos:jobs=300:seed=3"]
     page = (out / "index.html").read_bytes()
     (out / "index.html").unlink()
     assert run(*again[2:]).exit_code == 0
@@ -161,7 +161,6 @@ def test_rows_that_were_left_out_of_a_trace_are_told(
         (("--format", "svg,pgn"), "--format: unknown name 'pgn'. Did you mean 'png'"),
         (("--format", ","), "--format: expected at least one name"),
         (("--width", "colum"), "--width: unknown name 'colum'. Did you mean 'column'"),
-        (("--jobs", "5"), "--jobs: no trace is synthetic"),
         (("--reader", "nativ"), "unknown name 'nativ'"),
         (("--utilization", "missing.npz"), "missing.npz"),
         (("--telemetry", "x=missing"), "missing"),

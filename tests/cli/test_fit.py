@@ -85,7 +85,7 @@ def test_json_has_stable_keys(fit_run: Callable[..., Any], log: Path, tmp_path: 
 
 def test_a_synthetic_trace_takes_jobs_and_seed(fit_run: Callable[..., Any], tmp_path: Path) -> None:
     out = tmp_path / "k.twin.toml"
-    code, told, _ = fit_run("synthetic:kalos", "--jobs", 600, "--seed", 1, "--out", out, "--json")
+    code, told, _ = fit_run("synthetic:kalos:jobs=600", "--seed", 1, "--out", out, "--json")
     assert code == 0
     assert json.loads(told)["jobs"] == 600
 
@@ -100,7 +100,6 @@ def test_a_synthetic_trace_takes_jobs_and_seed(fit_run: Callable[..., Any], tmp_
         (["--out", "o.json"], "o.twin.json"),
         (["--out", "nowhere/o.toml"], "folder that exists"),
         ([], "--out"),
-        (["--out", "o.toml", "--jobs", "5"], "only synthetic traces"),
     ],
 )
 def test_bad_input_writes_nothing(

@@ -53,7 +53,7 @@ def test_what_sweeps_refuse(refused: Callable[..., str]) -> None:
 
 
 def test_simulate_in_rounds(run: Callable[..., Ran], refused: Callable[..., str]) -> None:
-    words = ("simulate", "synthetic:gavel", "--jobs", "20", "--cluster", "v100:8,p100:8,k80:8")
+    words = ("simulate", "synthetic:gavel:jobs=20", "--cluster", "v100:8,p100:8,k80:8")
     ran = run(*words, "--policy", "gavel:max_min_fairness_perf", "--compat", "gavel", "--json")
     assert ran.code == 0
     assert ran.json["num_finished"] == 20

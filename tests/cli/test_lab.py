@@ -40,7 +40,7 @@ def test_the_address_is_told_before_the_page_is_served(
 def test_without_a_trace_it_shows_jobs_like_serens(
     run: Callable[..., Any], served: list[Any]
 ) -> None:
-    run("lab", "--port", 0, "--json", "--jobs", 50, "--seed", 3)
+    run("lab", "synthetic:seren:jobs=50", "--port", 0, "--json", "--seed", 3)
     (bench,) = served
     assert (bench.source.trace, bench.source.reading) == ("synthetic:seren", {"jobs": 50})
     assert bench.source.seed == 3

@@ -211,7 +211,7 @@ def test_a_request_that_no_log_has_seen(
     assert not any("largest" in note for note in usual["notes"])
     alone = run("predict", "wait", hostile, "--gpus", "8", "--user", "../../etc/passwd", "--json")
     assert any("name it, too: --vc" in note for note in alone.json["notes"])
-    twin = ("predict", "wait", "synthetic:kalos", "--jobs", "200")
+    twin = ("predict", "wait", "synthetic:kalos:jobs=200")
     assert "would never start" in refused(*twin, "--gpus", "2417")
 
 

@@ -147,7 +147,7 @@ def test_trees_are_trained_as_often_as_asked_for(
 
 def test_a_synthetic_trace_is_predicted_too(predict_run: Callable[..., Any]) -> None:
     code, out, _ = predict_run(
-        "durations", "synthetic:kalos", "--jobs", 500, "--seed", 2, "--model", "rolling", "--json"
+        "durations", "synthetic:kalos:jobs=500", "--seed", 2, "--model", "rolling", "--json"
     )
     assert code == 0
     assert json.loads(out)["models"][0]["num_jobs"] == 500
@@ -169,7 +169,6 @@ WRONG = {
     ("--warm-up", "2d", "--horizon", "1d"): ["--horizon", "--warm-up"],
     ("--warm-up", "900d"): ["no job was submitted"],
     ("--out", "said.txt"): [".csv or .parquet"],
-    ("--jobs", "5"): ["only synthetic traces"],
 }
 
 

@@ -157,13 +157,13 @@ def test_csv_output_writes_nodes_as_text(run: Callable[..., Any], tmp_path: Path
 def test_synthetic_traces_take_their_options_and_know_their_cluster(
     run: Callable[..., Any],
 ) -> None:
-    words = ("simulate", "synthetic:kalos", "--jobs", 200, "--load", "0.5", "--seed", 3, "--json")
+    words = ("simulate", "synthetic:kalos:jobs=200:load=0.5", "--seed", 3, "--json")
     data = run(*words).json
     assert data["trace"]["num_jobs"] == 200
     assert data["trace"]["settings"] == {"jobs": 200, "load": 0.5, "seed": 3, "cpu_jobs": False}
     assert data["cluster"]["name"] == "kalos"
     assert any("comes with the trace" in note for note in data["notes"])
-    assert "--jobs 200 --load 0.5" in data["command"]
+    assert "synthetic:kalos:jobs=200:load=0.5" in data["command"]
     assert run(*words).json == data
 
 

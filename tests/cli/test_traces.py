@@ -87,6 +87,6 @@ def test_describe_tells_the_trace_in_numbers(run: Callable[..., Any], tmp_path: 
 
 
 def test_describe_takes_the_options_of_synthetic_traces(run: Callable[..., Any]) -> None:
-    data = run("describe", "synthetic:seren", "--jobs", 50, "--seed", 2, "--json").json
+    data = run("describe", "synthetic:seren:jobs=50:seed=2", "--json").json
     assert data["trace"]["settings"]["seed"] == 2
     assert data["overview"]["num_jobs"] == 50

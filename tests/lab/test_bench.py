@@ -108,7 +108,7 @@ def test_every_choice_of_the_page_can_be_flown_or_says_why_not() -> None:
 
 
 def test_the_study_says_all_that_was_chosen() -> None:
-    bench = bench_of(reader="ignored", jobs=4)
+    bench = bench_of(reader="ignored", zone="Asia/Shanghai")
     setup = Setup(
         nodes=3,
         gpus_per_node=4,
@@ -130,7 +130,7 @@ def test_the_study_says_all_that_was_chosen() -> None:
         "loads": [bench.offered(setup)],
         "seeds": [0],
         "options": {"oversize": "reject", "incomplete": "reject", "sharing": "devices"},
-        "traces": [{"trace": "small.csv", "jobs": 4}],
+        "traces": [{"trace": "small.csv", "zone": "Asia/Shanghai"}],
     }
     plain = export.study(bench, Setup(nodes=3, gpus_per_node=4))
     assert plain["loads"] == ["recorded"]

@@ -85,12 +85,9 @@ def _wish(trace: str, seed: int | None) -> Any:
     from windtunnel.cli.flying import Wish
 
     is_philly = trace == PHILLY
-    asked = {
-        "load": None if is_philly else KALOS_LOAD,
-        "cluster": PHILLY_CLUSTER if is_philly else KALOS_CLUSTER,
-        "seed": seed,
-    }
-    return Wish.of(trace, POLICIES, asked)
+    name = trace if is_philly else f"{trace}:load={KALOS_LOAD}"
+    cluster = PHILLY_CLUSTER if is_philly else KALOS_CLUSTER
+    return Wish.of(name, POLICIES, {"cluster": cluster, "seed": seed or 0})
 
 
 def _make_folder(out: Path) -> None:

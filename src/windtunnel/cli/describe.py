@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import output_options, seed_option, trace_options
+from windtunnel.cli.options import output_options, trace_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,6 @@ _PAGE_ENDINGS = (".html", ".htm")
 
 @click.command(short_help="Show what a trace looks like.")
 @trace_options
-@seed_option("Synthetic traces and twins: their seed.  [default: 0]")
 @click.option(
     "--html",
     "page",
@@ -69,12 +68,11 @@ def describe(
     _check_page(page, (trace, *telemetry))
     show = shows_progress(as_json=as_json)
     wish = TraceWish(trace, **asked)
-    opened = open_wish(wish, show=show, seed_is_for_trace=True)
+    opened = open_wish(wish, show=show)
     measured = _measured(opened, telemetry, show=show)
     with progress("Counting", STEPS, show=show) as done:
         found = describe_trace(opened, telemetry=measured, source_times=source_times, on_done=done)
     words = ["windtunnel", "describe", *wish.command_words()]
-    words += [] if wish.seed is None else ["--seed", str(wish.seed)]
     for path in telemetry:
         words += ["--telemetry", path]
     words += ["--source-times"] * source_times

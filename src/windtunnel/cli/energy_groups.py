@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windtunnel.cli.energy import data_options, joules, tuning_options
-from windtunnel.cli.options import OneOf, seed_option, trace_options
+from windtunnel.cli.options import READING, OneOf, seed_option, trace_options
 from windtunnel.cli.presenting import TABLES, presented
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 #: The word that stands for groups made here.
 SYNTHETIC = "synthetic"
-#: The options that only traces take.
-_OF_TRACES = ("reader", "cpu_jobs", "tasks", "zone", "bad_rows", "jobs", "load")
 
 
 @click.command(short_help="Recurring groups of a trace, with jobs that overlap.")
@@ -126,7 +124,7 @@ def _table(trace: str, workloads: dict[str, Workload], asked: dict[str, Any]) ->
     head = read_head(trace)
     is_file = header_has(head, *COLUMNS) or trace.endswith(".xz")
     if trace == SYNTHETIC or is_file:
-        given = [name for name in _OF_TRACES if asked[name]]
+        given = [name for name in READING if asked[name]]
         if given:
             option = {"reader": "format"}.get(given[0], given[0]).replace("_", "-")
             raise SpecError(f"--{option}", "only traces of jobs take it; these are groups.")
@@ -135,8 +133,8 @@ def _table(trace: str, workloads: dict[str, Workload], asked: dict[str, Any]) ->
         if is_file:
             return read_groups(trace)
         return synthetic_groups(workloads, seed=asked["seed"] or 0)
-    wish = TraceWish(trace, seed=asked["seed"], **{name: asked[name] for name in _OF_TRACES})
-    opened = open_wish(wish, seed_is_for_trace=True)
+    wish = TraceWish.of(trace, dict(asked), asked["seed"])
+    opened = open_wish(wish)
     return groups_of_jobs(opened.jobs, workloads, min_jobs=asked["min_jobs"])
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from windtunnel.cli.options import BAD_ROWS, OneOf, output_options
+from windtunnel.cli.options import BAD_ROWS, READING, OneOf, output_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,26 +21,14 @@ if TYPE_CHECKING:
 
     Command = TypeVar("Command", bound=Callable[..., Any])
 
-#: Options that only synthetic traces take, and that only traces which are read take.
-_MADE = ("jobs", "load", "seed")
-_READ = ("reader", "zone", "bad_rows")
-_SYNTHETIC = "Synthetic traces:"
-#: The synthetic trace that can have tasks.
-_WITH_TASKS = "synthetic:pai"
-
 
 def reading_options(command: Command) -> Command:
-    """Add TRACE, once or more often, and what says how to read or make them.
+    """Add TRACE, once or more often, and what says how to read them.
 
     ``--format`` is what pictures are written as, as everywhere in drawing; a file's own format is
     ``--reader`` here.
     """
     for add in (
-        click.option("--seed", type=click.IntRange(min=0), metavar="N", help=f"{_SYNTHETIC} seed."),
-        click.option("--load", type=float, metavar="X", help=f"{_SYNTHETIC} GPU time wanted."),
-        click.option("--jobs", type=int, metavar="N", help=f"{_SYNTHETIC} number of GPU jobs."),
-        click.option("--tasks", is_flag=True, help=f"{_SYNTHETIC} the tasks of PAI's jobs."),
-        click.option("--cpu-jobs", is_flag=True, help=f"{_SYNTHETIC} jobs without GPUs, too."),
         click.option(
             "--bad-rows",
             type=OneOf(*BAD_ROWS),
@@ -111,7 +99,7 @@ def figures(*, traces: tuple[str, ...], as_json: bool, **asked: Any) -> None:
 
     Every figure comes with its data as CSV, and index.html shows them all. A figure that a trace
     cannot support is drawn for the others; what is left out is told. --reader, --zone and
-    --bad-rows hold for the traces that are read, --jobs, --load and --seed for synthetic ones.
+    --bad-rows hold for the traces that are read.
     """
     from windtunnel.cli.screen import progress, shows_progress
     from windtunnel.report.figures.catalogue import chosen_figures
@@ -185,21 +173,13 @@ def _wishes(specs: Sequence[str], asked: dict[str, Any]) -> list[TraceWish]:
         raise SpecError("TRACE", f"expected 1 to {MAX_TRACES} traces, found {len(specs)}.")
     if list(specs).count("-") > 1:
         raise SpecError("TRACE", "standard input (-) can be read once only.")
-    wishes = []
-    for spec in specs:
-        kind = _MADE if TraceWish(spec).is_synthetic else _READ
-        wish = TraceWish(spec, **{name: asked[name] for name in kind})
-        if wish.is_synthetic:
-            tasks = asked["tasks"] and spec.lower() == _WITH_TASKS
-            wish = replace(wish, cpu_jobs=asked["cpu_jobs"], tasks=tasks)
-        wishes.append(wish)
-    for names, made in ((_MADE, True), (_READ, False)):
-        if all(wish.is_synthetic != made for wish in wishes):
-            for name in names:
-                if asked[name] is not None:
-                    option = f"--{name.replace('_', '-')}"
-                    kind_ = "synthetic" if made else "read"
-                    raise SpecError(option, f"no trace is {kind_}; only such traces take it.")
+    read = {name: asked[name] for name in READING}
+    named = [TraceWish(spec) for spec in specs]
+    wishes = [one if one.is_synthetic else replace(one, **read) for one in named]
+    given = [name for name, value in read.items() if value is not None]
+    if given and all(wish.is_synthetic for wish in wishes):
+        option = f"--{given[0].replace('_', '-')}"
+        raise SpecError(option, "no trace is read; only such traces take it.")
     return wishes
 
 
@@ -253,16 +233,12 @@ def _command(wishes: Sequence[TraceWish], asked: dict[str, Any]) -> list[str]:
         ("--reader", "reader"),
         ("--zone", "zone"),
         ("--bad-rows", "bad_rows"),
-        ("--jobs", "jobs"),
-        ("--load", "load"),
-        ("--seed", "seed"),
         ("--set", "set_"),
         ("--only", "only"),
         ("--utilization", "utilization"),
     ):
         if asked[name] is not None:
             words += [option, str(asked[name])]
-    words += ["--cpu-jobs"] * asked["cpu_jobs"] + ["--tasks"] * asked["tasks"]
     for text in asked["telemetry"]:
         words += ["--telemetry", text]
     return [

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from windtunnel.site.conditions import Conditions
     from windtunnel.traces.trace import Trace
 
-#: Options of a command that say how to read or make the trace; the others are the flight's.
-_TRACE_OPTIONS = ("reader", "jobs", "load", "cpu_jobs", "tasks", "zone", "bad_rows")
-
 
 @dataclass(frozen=True)
 class Wish:
@@ -53,8 +50,7 @@ class Wish:
         from windtunnel.site.conditions import Conditions
 
         fields = dict(asked)
-        reading = {name: fields.pop(name) for name in _TRACE_OPTIONS if name in fields}
-        wanted = TraceWish(trace, seed=fields.get("seed"), **reading)
+        wanted = TraceWish.of(trace, fields, fields.get("seed"))
         policies = with_quotas(policies, fields.pop("quotas", None))
         return cls(wanted, policies, Conditions().having(**fields))
 

@@ -10,7 +10,7 @@ import click
 from windtunnel.cli.options import output_options, reading_options, seed_option
 
 #: What is flown where no trace is named: so many jobs like Seren's.
-TRACE, JOBS = "synthetic:seren", 20_000
+TRACE = "synthetic:seren:jobs=20000"
 
 
 @click.command(short_help="Play with a trace on a local page.")
@@ -60,7 +60,7 @@ def lab(
 
     server.check_installed()
     if not trace:
-        trace, reading["jobs"] = TRACE, reading["jobs"] or JOBS
+        trace = TRACE
     wish = TraceWish(trace, seed=seed, **reading)
     words = {key: value for key, value in wish.options().items() if key != "seed"}
     if wish.reader is not None:

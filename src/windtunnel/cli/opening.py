@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.cli.options import FLIGHT
+from windtunnel.cli.options import FLIGHT, READING
 from windtunnel.cli.proportion import refuse_out_of_proportion
 from windtunnel.cli.screen import progress, shows_progress
 from windtunnel.site.conditions import QUIET
@@ -26,26 +26,30 @@ class TraceWish:
     """A trace as the user asked for it.
 
     Attributes:
-        spec: name, path or ``-``.
+        spec: its name with what stands behind it (`windtunnel.traces.trace_name`), path or ``-``.
         reader: ``--format``; None = found out.
-        jobs: ``--jobs``; None = not given, as for the others.
-        load: ``--load``.
-        seed: ``--seed``.
-        cpu_jobs: ``--cpu-jobs``.
-        tasks: ``--tasks``.
         zone: ``--zone``.
         bad_rows: ``--bad-rows``.
+        seed: of a trace that is made and whose name says none; None = the generator's own.
     """
 
     spec: str
     reader: str | None = None
-    cpu_jobs: bool = False
-    tasks: bool = False
     zone: str | None = None
     bad_rows: str | None = None
-    jobs: int | None = None
-    load: float | None = None
     seed: int | None = None
+
+    @classmethod
+    def of(cls, spec: str, asked: dict[str, Any], seed: int | None = None) -> TraceWish:
+        """Return the wish that a command's options make; takes the trace's out of them.
+
+        Args:
+            spec: TRACE as typed.
+            asked: the command's options, with those of `windtunnel.cli.options.reading_options`.
+            seed: the command's.
+        """
+        read = {name: asked.pop(name) for name in READING if name in asked}
+        return cls(spec, seed=seed, **read)
 
     @property
     def is_synthetic(self) -> bool:
@@ -54,71 +58,46 @@ class TraceWish:
 
         return TraceName.parse(self.spec).is_made or self.reader == "twin"
 
-    def options(self, *, seed_is_for_trace: bool = False) -> dict[str, Any]:
+    def options(self) -> dict[str, Any]:
         """Return the options that `windtunnel.open_trace` is to get.
 
-        Args:
-            seed_is_for_trace: the command has no other use for a seed.
-
         Raises:
-            SpecError: an option of traces that are made is given for one that is read, or the
-                reverse.
+            SpecError: an option of traces that are read is given for one that is made.
         """
         from windtunnel.errors import SpecError, quote
         from windtunnel.traces.trace_name import TraceName
 
-        drawn = TraceName.parse(self.spec).says_seed and not seed_is_for_trace
-        made = {
-            "jobs": self.jobs,
-            "load": self.load,
-            "seed": None if drawn else self.seed,
-            "cpu_jobs": self.cpu_jobs or None,
-            "tasks": self.tasks or None,
-        }
         read = {"zone": self.zone, "bad_rows": self.bad_rows}
-        given = {
-            name: value
-            for name, value in (made if self.is_synthetic else read).items()
-            if value is not None
-        }
-        for name, value in (read if self.is_synthetic else made).items():
-            if value is not None and (name != "seed" or seed_is_for_trace):
-                kind = "traces that are read" if self.is_synthetic else "synthetic traces and twins"
-                raise SpecError(
-                    f"--{name.replace('_', '-')}",
-                    f"only {kind} take it; {quote(self.spec)} is not one of them.",
-                )
-        return given
+        given = {name: value for name, value in read.items() if value is not None}
+        if not self.is_synthetic:
+            return given
+        for name in given:
+            option = f"--{name.replace('_', '-')}"
+            message = f"only traces that are read take it; {quote(self.spec)} is made."
+            raise SpecError(option, message)
+        has_own = self.seed is None or TraceName.parse(self.spec).says_seed
+        return {} if has_own else {"seed": self.seed}
 
     def command_words(self) -> list[str]:
         """Return the words that name the trace on a command line."""
         words = [self.spec]
-        for option, value in (
-            ("--format", self.reader),
-            ("--jobs", self.jobs),
-            ("--load", self.load),
-            ("--zone", self.zone),
-            ("--bad-rows", self.bad_rows),
-        ):
-            words += [] if value is None else [option, str(value)]
-        words += ["--cpu-jobs"] * self.cpu_jobs + ["--tasks"] * self.tasks
+        read = {"--format": self.reader, "--zone": self.zone, "--bad-rows": self.bad_rows}
+        for option, value in read.items():
+            words += [] if value is None else [option, value]
         return words
 
 
-def open_wish(
-    wish: TraceWish, *, show: bool | None = None, seed_is_for_trace: bool = False
-) -> Trace:
+def open_wish(wish: TraceWish, *, show: bool | None = None) -> Trace:
     """Open a trace, downloading it first where it is published and not here.
 
     Args:
         wish: the trace.
         show: show progress; None = where somebody would see it.
-        seed_is_for_trace: see `TraceWish.options`.
 
     Raises:
         WindtunnelError: it cannot be opened, or its numbers are out of all proportion.
     """
-    options = wish.options(seed_is_for_trace=seed_is_for_trace)
+    options = wish.options()
     from windtunnel.traces import registry
     from windtunnel.traces.open import open_trace
     from windtunnel.traces.published import PUBLISHED

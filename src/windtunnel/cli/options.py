@@ -164,33 +164,18 @@ def output_options(command: Command) -> Command:
 BAD_ROWS = ("raise", "drop")
 
 
+#: The options of `reading_options`, by the names of their values.
+READING = ("reader", "zone", "bad_rows")
+
+
 def trace_options(command: Command) -> Command:
-    """Add TRACE and what says how to read or to make it."""
+    """Add TRACE and what says how to read it."""
     return click.argument("trace", metavar="TRACE")(reading_options(command))
 
 
 def reading_options(command: Command) -> Command:
-    """Add what says how to read or to make a trace."""
+    """Add what says how to read a trace; what makes one stands in its name."""
     for add in (
-        click.option(
-            "--load",
-            type=float,
-            metavar="X",
-            help="Synthetic traces: GPU time wanted, as a share of what the cluster has; "
-            "twins: submissions, 1 = as many a day as the source had.",
-        ),
-        click.option(
-            "--jobs",
-            type=int,
-            metavar="N",
-            help="Synthetic traces and twins: number of jobs (GPU jobs, where synthetic).",
-        ),
-        click.option(
-            "--tasks", is_flag=True, help="Synthetic traces that have them: the tasks of the jobs."
-        ),
-        click.option(
-            "--cpu-jobs", is_flag=True, help="Synthetic traces: the jobs without GPUs, too."
-        ),
         click.option(
             "--bad-rows",
             type=OneOf(*BAD_ROWS),
@@ -321,16 +306,12 @@ class SectionCommand(click.Command):
                     formatter.write_dl(rows[section])
 
 
-#: Options of a command that fly nothing by themselves: how the trace is read.
-_READING = {"load", "jobs", "tasks", "cpu_jobs", "bad_rows", "zone", "reader"}
-
-
 def _section_of(param: click.Parameter) -> str:
     if isinstance(param, SectionOption):
         return param.section
     if param.name in {"policy", "policies", "quotas"}:
         return "scheduler"
-    return "trace" if param.name in _READING else "output"
+    return "trace" if param.name in READING else "output"
 
 
 def out_option(metavar: str, help_text: str) -> Callable[[Command], Command]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import Seconds, seed_option, trace_options
+from windtunnel.cli.options import Seconds, trace_options
 from windtunnel.cli.presenting import PAGES, presented
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     show_default=True,
     help="The end of the log on which predictions are judged; at most its younger half.",
 )
-@seed_option("Synthetic traces and twins: their seed.  [default: 0]")
 @presented(PAGES, "Write the answer as one page with charts.", metavar="FILE.html")
 def wait(
     *,
@@ -78,7 +77,7 @@ def wait(
     if not gpus < float("inf"):
         raise SpecError("--gpus", f"found {gpus:g}; expected a number of GPUs.")
     wish = TraceWish(trace, **asked)
-    opened = open_wish(wish, seed_is_for_trace=True)
+    opened = open_wish(wish)
     if opened.cluster is not None and gpus > opened.cluster.num_gpus:
         has = f"the trace's cluster has {opened.cluster.num_gpus:,} GPUs"
         raise SpecError("--gpus", f"found {gpus:g}; {has}: such a request would never start.")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import seed_option, trace_options
+from windtunnel.cli.options import trace_options
 from windtunnel.cli.presenting import PAGES, presented
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 @click.command(short_help="What do the GPU hours cost, and who pays?")
 @trace_options
-@seed_option("Synthetic traces and twins: their seed.  [default: 0]")
 @click.option(
     "--price",
     type=click.FloatRange(min=0),
@@ -75,7 +74,7 @@ def cost(
     model = None if power is None else PowerModel.from_toml(power)
     chosen = None if cluster is None else parse_cluster(cluster)
     wish = TraceWish(trace, **asked)
-    opened = open_wish(wish, seed_is_for_trace=True)
+    opened = open_wish(wish)
     spec = chosen or opened.cluster
     found = bill(opened.jobs, spec, asked_prices)
     where = spec or observed_cluster(opened.jobs)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import seed_option, trace_options
+from windtunnel.cli.options import trace_options
 from windtunnel.cli.presenting import PAGES, presented
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Why did jobs wait, and who was in front?")
 @trace_options
-@seed_option("Synthetic traces and twins: their seed.  [default: 0]")
 @click.option(
     "--cluster",
     metavar="SPEC",
@@ -57,7 +56,7 @@ def queue(
     limits = None if quotas is None else limits_of(quotas)
     chosen = None if cluster is None else parse_cluster(cluster)
     wish = TraceWish(trace, **asked)
-    opened = open_wish(wish, seed_is_for_trace=True)
+    opened = open_wish(wish)
     spec, why = recorded_cluster(opened, chosen)
     with progress("Looking at every wait"):
         found = wait_causes(opened.jobs, spec, quotas=limits)

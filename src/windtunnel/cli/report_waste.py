@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import Seconds, seed_option, trace_options
+from windtunnel.cli.options import Seconds, trace_options
 from windtunnel.cli.presenting import PAGES, presented
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Which GPU hours made nothing, and whose were they?")
 @trace_options
-@seed_option("Synthetic traces and twins: their seed.  [default: 0]")
 @click.option(
     "--telemetry",
     metavar="PATH",
@@ -76,7 +75,7 @@ def waste(
     if telemetry is None and metric is not None:
         raise SpecError("--metric", "needs telemetry; add --telemetry PATH.")
     wish = TraceWish(trace, **asked)
-    opened = open_wish(wish, seed_is_for_trace=True)
+    opened = open_wish(wish)
     idle = None
     if telemetry is not None:
         with progress(f"Reading {telemetry}"):

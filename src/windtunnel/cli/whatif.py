@@ -99,13 +99,9 @@ def whatif(*, trace: str, **asked: Any) -> Result:
     from windtunnel.cluster.parse import parse_cluster
     from windtunnel.study.validation import replayed
 
-    reading = {
-        name: asked.pop(name)
-        for name in ("reader", "jobs", "load", "cpu_jobs", "tasks", "zone", "bad_rows")
-    }
+    wish = TraceWish.of(trace, asked, asked["seed"])
     plan = _Plan.of(asked)
     chosen = None if asked["cluster"] is None else parse_cluster(asked["cluster"])
-    wish = TraceWish(trace, seed=asked["seed"], **reading)
     opened = open_wish(wish)
     spec, why = recorded_cluster(opened, chosen)
     flown, left_out, _ = replayed(opened.jobs)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from windtunnel.lab.setup import Setup
 
 #: Options of `windtunnel.open_trace` that a study's trace may have.
-_READING = ("format", "jobs", "load", "cpu_jobs", "zone", "bad_rows")
+_READING = ("format", "zone", "bad_rows")
 
 
 def study(bench: Bench, setup: Setup) -> dict[str, Any]:

@@ -232,7 +232,7 @@ def test_traces_that_are_made_differ_by_seed_and_read_ones_do_not(
     study = study_of(
         tmp_path,
         traces=[
-            {"trace": "synthetic:kalos", "name": "made", "jobs": 60},
+            {"trace": "synthetic:kalos:jobs=60", "name": "made"},
             {"trace": str(write_trace(tmp_path / "jobs.csv")), "name": "read"},
         ],
         clusters=["64x8"],

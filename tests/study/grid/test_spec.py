@@ -26,7 +26,7 @@ GOOD: dict[str, Any] = {"traces": ["philly"], "policies": ["fifo", "sjf"]}
     ("given", "place", "told"),
     [
         ({"polices": ["fifo"]}, "$.polices", "'policies'"),
-        ({"traces": [{"trace": "philly", "job": 3}]}, "$.traces[0].job", "'jobs'"),
+        ({"traces": [{"trace": "philly", "zon": 3}]}, "$.traces[0].zon", "'zone'"),
         (
             {"policies": [{"policy": "fifo", "queing": "skip"}]},
             "$.policies[0].queing",
@@ -98,7 +98,7 @@ def test_unknown_names_are_refused_before_any_run(given: dict[str, Any], told: s
 def test_the_grid_is_the_product_of_its_axes() -> None:
     study = Study.from_mapping(
         {
-            "traces": ["philly", {"trace": "synthetic:kalos", "jobs": 10}],
+            "traces": ["philly", {"trace": "synthetic:kalos:jobs=10"}],
             "clusters": ["own", "4x8"],
             "policies": ["fifo", "sjf", "sjf:by=sjg:aging={aging}"],
             "placements": ["best_fit", "spread"],
@@ -118,8 +118,8 @@ def test_the_grid_is_the_product_of_its_axes() -> None:
     }
     assert {(run.trace, run.trace_seed) for run in runs} == {
         ("philly", None),
-        ("synthetic:kalos", 3),
-        ("synthetic:kalos", 5),
+        ("synthetic:kalos:jobs=10", 3),
+        ("synthetic:kalos:jobs=10", 5),
     }
     assert {tuple(run.parameters) for run in runs if run.policy == "fifo"} == {("save_time",)}
     assert {run.options["save_time"] for run in runs} == {0, 60}

@@ -48,12 +48,10 @@ class TraceEntry(_Entry, frozen=True):
     """A trace of a study.
 
     Attributes:
-        trace: as for `windtunnel.open_trace`; a path is relative to the folder of STUDY.toml.
+        trace: as for `windtunnel.open_trace`, options and cuts behind its name; a path is
+            relative to the folder of STUDY.toml.
         name: what results call it; None = ``trace``.
         format: the reader, where it cannot be told.
-        jobs: number of jobs of a trace that is made.
-        load: load of a trace that is made.
-        cpu_jobs: jobs without GPUs, too, in a trace that is made.
         zone: time zone of a file's wall clock.
         bad_rows: ``raise`` or ``drop``.
     """
@@ -61,9 +59,6 @@ class TraceEntry(_Entry, frozen=True):
     trace: str
     name: str | None = None
     format: str | None = None
-    jobs: int | None = None
-    load: float | None = None
-    cpu_jobs: bool | None = None
     zone: str | None = None
     bad_rows: str | None = None
 
@@ -80,7 +75,7 @@ class TraceEntry(_Entry, frozen=True):
 
     def reading(self) -> dict[str, Any]:
         """Return the options of `windtunnel.open_trace` that the entry gives."""
-        names = ("format", "jobs", "load", "cpu_jobs", "zone", "bad_rows")
+        names = ("format", "zone", "bad_rows")
         given = {name: getattr(self, name) for name in names}
         return {name: value for name, value in given.items() if value is not None}
 
