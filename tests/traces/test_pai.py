@@ -801,3 +801,11 @@ def test_the_columns_are_the_released_ones(data_dir: Path) -> None:
     released = json.loads((data_dir / "pai" / "table_headers.json").read_text())
     assert {table.name: list(table.columns) for table in TABLES} == released
     assert {name: columns.split() for name, columns in COLUMNS.items()} == released
+
+
+def test_a_cut_takes_the_tasks_of_its_jobs(tmp_path: Path) -> None:
+    folder = write(tmp_path / "pai", GOOD)
+    trace = open_trace(f"{folder}:status=running:memory=300MiB")
+    assert trace.jobs["job_id"].to_pylist() == ["j1/ps"]
+    assert trace.tasks is not None
+    assert trace.tasks.select("inst_name").to_pyarrow().to_pydict() == {"inst_name": ["i3"]}

@@ -158,6 +158,7 @@ def test_what_stands_beside_the_jobs_is_cut_along(file: str) -> None:
         ("seed=1", "unknown name 'seed'"),
         ("jobs=2000", "found '2000'; expected first-5000 or last-5000"),
         ("jobs=first-0", "expected first-5000"),
+        ("user=ann", "tell no user"),
         ("vc=X", r"has the vc 'X'\. Did you mean 'x'\?"),
         ("bad_rows=dorp", "Did you mean 'drop'"),
         ("bad_rows=drop:bad_rows=drop", "is said twice"),

@@ -217,6 +217,8 @@ def _by_word(where: str, column: str, value: str) -> Keep:
     def keep(trace: Trace) -> np.ndarray:
         cells = trace.jobs[column]
         known = [cell for cell in cells.unique().to_pylist() if cell is not None]
+        if not known:
+            raise SpecError(where, f"the jobs of {quote(trace.name)} tell no {column}.")
         words = [value] if value in known else value.split(",")
         chosen = []
         for word in words:

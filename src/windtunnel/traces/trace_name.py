@@ -103,13 +103,14 @@ def _typed(where: str, value: str, kind: str) -> Any:
     Raises:
         SpecError: it is none of that kind.
     """
+    words = set(re.findall(r"\w+", kind))
     try:
-        if "bool" in kind:
+        if "bool" in words:
             return _SWITCH[value.lower()]
-        if "int" in kind:
+        if "int" in words:
             return int(value)
-        return float(value) if "float" in kind else value
+        return float(value) if "float" in words else value
     except (KeyError, ValueError) as error:
-        expected = "a whole number" if "int" in kind else "a number"
-        expected = "yes or no" if "bool" in kind else expected
+        expected = "a whole number" if "int" in words else "a number"
+        expected = "yes or no" if "bool" in words else expected
         raise SpecError(where, f"found {quote(value)}; expected {expected}.") from error
