@@ -15,6 +15,7 @@ from windtunnel.plugins import Catalogue, parameters
 from windtunnel.policies.backfilling import Conservative, Easy, EasyPerfect, EasySjbf
 from windtunnel.policies.deadline_order import Edf
 from windtunnel.policies.fair_share import FairShare, Multifactor
+from windtunnel.policies.kueue.policy import Kueue
 from windtunnel.policies.length_order import (
     Qssf,
     Sjf,
@@ -73,7 +74,7 @@ POLICIES: Catalogue[Policy] = Catalogue(
             *(Fifo, Sjf, SjfEstimate, SjfPreemptive, Srtf, Priority, PriorityPreemptive),
             *(Easy, EasySjbf, EasyPerfect, Conservative, Las, Tiresias, Srsf),
             *(Sju, Sjg, Sjgg, Qssf, Edf, FairShare, Multifactor),
-            *(Quota, ReservingPacking),
+            *(Quota, Kueue, ReservingPacking),
             *(Morphling, PlansOnly, ResourcesOnly, Neither),
             *(FixedPlan, EqualShare, Synergy, AntMan, Sia),
         )

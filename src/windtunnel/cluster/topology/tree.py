@@ -70,6 +70,7 @@ class TopologyTree:
             resource: np.array([held[path].get(resource, 0) for path in leaves], np.int64)
             for resource in resources
         }
+        self.withheld: dict[str, np.ndarray] = {}
         self.used = {resource: np.zeros(len(leaves), np.int64) for resource in resources}
 
     @property
@@ -108,17 +109,20 @@ class TopologyTree:
 
     def sound(self, place: Place) -> bool:
         """Return whether the leaves of a place exist and no more is used of them than they hold."""
-        return all(
-            path in self.leaf_index
-            and all(
-                resource in self.used
-                and self.used[resource][self.leaf_index[path]]
-                <= self.capacity[resource][self.leaf_index[path]]
-                for resource, amount in place.requests.items()
-                if amount
-            )
-            for path, _ in place.leaves
-        )
+        for path, _ in place.leaves:
+            leaf = self.leaf_index.get(path)
+            if leaf is None:
+                return False
+            for resource, amount in place.requests.items():
+                if amount and (resource not in self.capacity or self._free_of(resource, leaf) < 0):
+                    return False
+        return True
+
+    def _free_of(self, resource: str, leaf: int) -> int:
+        """Return what is free in one leaf."""
+        free = self.capacity[resource][leaf] - self.used[resource][leaf]
+        withheld = self.withheld.get(resource)
+        return int(free if withheld is None else free - withheld[leaf])
 
     def free(self, resource: str, *, empty: bool = False) -> np.ndarray:
         """Return what is free in each leaf; int array of shape (leaves,).
@@ -130,4 +134,16 @@ class TopologyTree:
         if resource not in self.capacity:
             return np.zeros(self.num_leaves, np.int64)
         capacity = self.capacity[resource]
-        return capacity if empty else capacity - self.used[resource]
+        if empty:
+            return capacity
+        free: np.ndarray = capacity - self.used[resource]
+        return free - self.withheld[resource] if resource in self.withheld else free
+
+    def withhold(self, resource: str, amounts: np.ndarray) -> None:
+        """Withhold so much of each leaf: others hold it, or it is out of order.
+
+        Args:
+            resource: the resource.
+            amounts: Int array of shape (leaves,); it takes the place of what was withheld before.
+        """
+        self.withheld[resource] = np.maximum(amounts, 0)

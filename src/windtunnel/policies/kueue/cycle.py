@@ -106,6 +106,11 @@ class Scheduler:
         round_.finish()
         return Changes(round_.admitted, list(round_.victims), len(heads))
 
+    @property
+    def num_active(self) -> int:
+        """How many are tried again in the next cycles."""
+        return sum(self.lines[node].num_active for node in self.ready)
+
     def _heads(self) -> list[tuple[Pending, QuotaNode]]:
         """Take the head of each queue that has one."""
         heads = []

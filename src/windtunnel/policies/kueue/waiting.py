@@ -126,6 +126,11 @@ class Line:
             del self._active[pending.shape]
         pending.waits = False
 
+    @property
+    def num_active(self) -> int:
+        """How many are tried again."""
+        return sum(map(len, self._active.values()))
+
     def remove(self, pending: Pending) -> None:
         """Take a workload out, active or set aside."""
         for heaps in (self._active, self._aside):

@@ -1,0 +1,343 @@
+"""Kueue's own manifests, read: what an operator applies with ``kubectl`` is what is flown.
+
+Read are ClusterQueue, Cohort, ResourceFlavor, LocalQueue, Topology, WorkloadPriorityClass, Node and
+Configuration; other kinds are counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from windtunnel.errors import SpecError, nearest, quote
+from windtunnel.policies.kueue import manifest_kinds as kinds
+from windtunnel.policies.kueue import objects
+from windtunnel.policies.kueue.quantities import amount
+from windtunnel.policies.kueue.quota_tree import QuotaTree
+from windtunnel.policies.kueue.yaml_files import Document, documents
+
+#: What fair sharing goes by unless the configuration says otherwise.
+STRATEGIES = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
+
+
+class Manifests(msgspec.Struct, frozen=True):
+    """What manifests say.
+
+    Attributes:
+        queues, cohorts, flavors, local_queues, topologies, nodes: the objects, in file order.
+        priorities: the value of each WorkloadPriorityClass.
+        fair: the strategies of fair sharing; empty = by priority.
+        half_life, sampling: of usage-based sharing, s.
+        resource_weights: what the use of a resource counts there.
+        other: how many objects of each kind were not read.
+    """
+
+    queues: tuple[objects.ClusterQueue, ...] = ()
+    cohorts: tuple[objects.Cohort, ...] = ()
+    flavors: tuple[objects.Flavor, ...] = ()
+    local_queues: tuple[objects.LocalQueue, ...] = ()
+    topologies: tuple[objects.Topology, ...] = ()
+    nodes: tuple[objects.Node, ...] = ()
+    priorities: dict[str, int] = {}
+    fair: tuple[str, ...] = ()
+    half_life: float = 0.0
+    sampling: float = 300.0
+    resource_weights: dict[str, float] = {}
+    other: dict[str, int] = {}
+
+    def tree(self) -> QuotaTree:
+        """Return the quota tree.
+
+        Raises:
+            SpecError: a cycle of cohorts.
+        """
+        return QuotaTree(self.queues, self.cohorts)
+
+
+def read_manifests(path: str | Path) -> Manifests:
+    """Return what the manifests of a file or a folder say.
+
+    Args:
+        path: a YAML file of one or many documents, or a folder of them.
+
+    Raises:
+        SpecError: a file cannot be read; a field is not known or has a wrong value (file, document,
+            path); a name stands twice; a queue names a flavor or a topology that there is not; the
+            cohorts form a cycle; there is no ClusterQueue.
+    """
+    found: dict[str, dict[str, Any]] = {kind: {} for kind in _MADE}
+    settings: dict[str, Any] = {}
+    other: Counter[str] = Counter()
+    for document in documents(path):
+        if not isinstance(document.data, dict) or not isinstance(document.data.get("kind"), str):
+            raise SpecError(document.where, "expected an object with apiVersion, kind and metadata.")
+        kind = document.data["kind"]
+        if kind == "Configuration":
+            settings |= _settings(document)
+        elif kind == "WorkloadPriorityClass":
+            _put(found[kind], document, _priority(document))
+        elif kind in _MADE and _is_ours(document.data):
+            _put(found[kind], document, _MADE[kind](document, _spec(document)))
+        else:
+            other[kind] += 1
+    made = Manifests(
+        queues=tuple(found["ClusterQueue"].values()),
+        cohorts=tuple(found["Cohort"].values()),
+        flavors=tuple(found["ResourceFlavor"].values()),
+        local_queues=tuple(found["LocalQueue"].values()),
+        topologies=tuple(found["Topology"].values()),
+        nodes=tuple(found["Node"].values()),
+        priorities=found["WorkloadPriorityClass"],
+        other=dict(other),
+        **settings,
+    )
+    _check(made, str(path))
+    return made
+
+
+def _is_ours(data: dict[str, Any]) -> bool:
+    """Return whether an object is Kueue's, or a node: other systems have queues, too."""
+    version = str(data.get("apiVersion", ""))
+    return data["kind"] == "Node" or "/" not in version or version.startswith("kueue.x-k8s.io/")
+
+
+def _put(there: dict[str, Any], document: Document, made: Any) -> None:
+    """Keep an object under its name, of local queues with the namespace."""
+    meta = _meta(document)
+    name = f"{meta.namespace}/{meta.name}" if isinstance(made, objects.LocalQueue) else meta.name
+    if not meta.name:
+        raise SpecError(f"{document.where}, $.metadata.name", "expected a name.")
+    if name in there:
+        kind = document.data["kind"]
+        raise SpecError(document.where, f"found {kind} {quote(name)} twice; name each once.")
+    there[name] = made
+
+
+def _meta(document: Document) -> kinds.Metadata:
+    """Return an object's name and labels."""
+    given = document.data.get("metadata") or {}
+    return _converted(given, kinds.Metadata, document, "$.metadata")
+
+
+def _spec(document: Document) -> Any:
+    """Return an object's spec as its kind has it."""
+    kind = kinds.SPECS[document.data["kind"]]
+    return _converted(document.data.get("spec") or {}, kind, document, "$.spec")
+
+
+def _converted(given: Any, kind: type[Any], document: Document, path: str) -> Any:
+    """Return plain data as a struct; a wrong field is named by file, document and path."""
+    try:
+        return msgspec.convert(given, kind, strict=True)
+    except msgspec.ValidationError as error:
+        text = str(error)
+        message, _, at = text.partition(" - at `")
+        at = at.rstrip("`").removeprefix("$")
+        raise SpecError(
+            f"{document.where} ({_named(document)}), {path}{at}",
+            f"{message}.{_suggested(message, kind)}",
+        ) from None
+
+
+def _named(document: Document) -> str:
+    """Return an object's kind and name."""
+    meta = document.data.get("metadata")
+    name = meta.get("name", "") if isinstance(meta, dict) else ""
+    return f"{document.data['kind']} {quote(str(name))}"
+
+
+def _suggested(message: str, kind: type[Any]) -> str:
+    """Return the nearest field that there is, if a field is not known."""
+    if "unknown field" not in message:
+        return ""
+    field = message.rpartition("field `")[2].rstrip("`")
+    known: set[str] = set()
+    waiting = [kind, *kinds.Written.__subclasses__()]
+    for struct in waiting:
+        known.update(of.encode_name for of in msgspec.structs.fields(struct))
+    return nearest(field, known)
+
+
+def _groups(groups: list[kinds.Group], where: str) -> tuple[objects.ResourceGroup, ...]:
+    """Return resource groups with their quotas as whole numbers."""
+    made = []
+    for g, group in enumerate(groups):
+        flavors = []
+        for f, flavor in enumerate(group.flavors):
+            quotas = {}
+            for r, of in enumerate(flavor.resources):
+                path = f"{where}, $.spec.resourceGroups[{g}].flavors[{f}].resources[{r}]"
+                if of.name not in group.covered_resources:
+                    message = f"found {quote(of.name)}; expected one of its coveredResources."
+                    raise SpecError(f"{path}.name", message)
+                quotas[of.name] = objects.Quota(
+                    amount(of.name, of.nominal_quota, f"{path}.nominalQuota"),
+                    _limit(of.name, of.borrowing_limit, f"{path}.borrowingLimit"),
+                    _limit(of.name, of.lending_limit, f"{path}.lendingLimit"),
+                )
+            flavors.append(objects.FlavorQuotas(flavor.name, quotas))
+        made.append(objects.ResourceGroup(tuple(flavors), tuple(group.covered_resources)))
+    return tuple(made)
+
+
+def _limit(resource: str, given: kinds.Quantity | None, path: str) -> int | None:
+    """Return a limit, None if there is none."""
+    return None if given is None else amount(resource, given, path)
+
+
+def _weight(sharing: kinds.FairSharing | None, where: str) -> float:
+    """Return a weight, 1 by default."""
+    if sharing is None or sharing.weight is None:
+        return 1.0
+    thousandths = amount("cpu", sharing.weight, f"{where}, $.spec.fairSharing.weight")
+    return thousandths / 1000
+
+
+def _queue(document: Document, spec: kinds.ClusterQueueSpec) -> objects.ClusterQueue:
+    """Return a cluster queue."""
+    where = f"{document.where} ({_named(document)})"
+    rules = spec.preemption or kinds.PreemptionRules()
+    borrow = rules.borrow_within_cohort or kinds.BorrowWithin()
+    flavors = spec.flavor_fungibility or kinds.FungibilityRules()
+    return objects.ClusterQueue(
+        name=_meta(document).name,
+        cohort=spec.cohort_name or spec.cohort,
+        strategy=spec.queueing_strategy,
+        weight=_weight(spec.fair_sharing, where),
+        resource_groups=_groups(spec.resource_groups, where),
+        preemption=objects.Preemption(
+            rules.within_cluster_queue,
+            rules.reclaim_within_cohort,
+            objects.BorrowWithinCohort(borrow.policy, borrow.max_priority_threshold),
+        ),
+        fungibility=objects.Fungibility(
+            flavors.when_can_borrow, flavors.when_can_preempt, flavors.preference
+        ),
+        stop_policy=spec.stop_policy or "None",
+        admission_scope=spec.admission_scope.admission_mode if spec.admission_scope else "",
+    )
+
+
+def _cohort(document: Document, spec: kinds.CohortSpec) -> objects.Cohort:
+    """Return a cohort."""
+    where = f"{document.where} ({_named(document)})"
+    return objects.Cohort(
+        _meta(document).name,
+        spec.parent_name or spec.parent,
+        _weight(spec.fair_sharing, where),
+        _groups(spec.resource_groups, where),
+    )
+
+
+def _flavor(document: Document, spec: kinds.FlavorSpec) -> objects.Flavor:
+    """Return a flavor."""
+    return objects.Flavor(
+        _meta(document).name,
+        spec.node_labels,
+        spec.topology_name,
+        tuple(spec.node_taints),
+        tuple(spec.tolerations),
+    )
+
+
+def _local_queue(document: Document, spec: kinds.LocalQueueSpec) -> objects.LocalQueue:
+    """Return a local queue."""
+    meta = _meta(document)
+    weight = _weight(spec.fair_sharing, f"{document.where} ({_named(document)})")
+    stop = spec.stop_policy or "None"
+    return objects.LocalQueue(meta.name, spec.cluster_queue, meta.namespace, weight, stop)
+
+
+def _topology(document: Document, spec: kinds.TopologySpec) -> objects.Topology:
+    """Return a topology."""
+    return objects.Topology(_meta(document).name, tuple(of.node_label for of in spec.levels))
+
+
+def _node(document: Document, spec: kinds.NodeSpec) -> objects.Node:
+    """Return a node: ready unless a condition says otherwise."""
+    meta = _meta(document)
+    given = document.data.get("status") or {}
+    status = _converted(given, kinds.NodeStatus, document, "$.status")
+    held = status.allocatable or status.capacity
+    where = f"{document.where} ({_named(document)}), $.status"
+    ready = all(of.status == "True" for of in status.conditions if of.type == "Ready")
+    return objects.Node(
+        meta.name,
+        {"kubernetes.io/hostname": meta.name, **meta.labels},
+        {resource: amount(resource, of, f"{where}.{resource}") for resource, of in held.items()},
+        ready,
+        spec.unschedulable,
+        tuple(spec.taints),
+    )
+
+
+def _priority(document: Document) -> int:
+    """Return the value of a priority class."""
+    value = document.data.get("value")
+    if not isinstance(value, int) or isinstance(value, bool) or abs(value) > 2**31:
+        where = f"{document.where} ({_named(document)}), $.value"
+        raise SpecError(where, f"found {quote(value)}; expected a whole number of 32 bits.")
+    return value
+
+
+def _settings(document: Document) -> dict[str, Any]:
+    """Return what a configuration says of fair sharing."""
+    found: dict[str, Any] = {}
+    fair = document.data.get("fairSharing")
+    if isinstance(fair, dict) and fair.get("enable", True):
+        strategies = tuple(fair.get("preemptionStrategies") or STRATEGIES)
+        for strategy in strategies:
+            if strategy not in STRATEGIES:
+                where = f"{document.where}, $.fairSharing.preemptionStrategies"
+                raise SpecError.unknown(where, str(strategy), STRATEGIES)
+        found["fair"] = strategies
+    usage = document.data.get("admissionFairSharing")
+    if isinstance(usage, dict):
+        from windtunnel.time_span import seconds
+
+        where = f"{document.where}, $.admissionFairSharing"
+        for key, field in (("usageHalfLifeTime", "half_life"), ("usageSamplingInterval", "sampling")):
+            if key in usage:
+                found[field] = seconds(f"{where}.{key}", usage[key])
+        found["resource_weights"] = _converted(
+            usage.get("resourceWeights") or {}, dict[str, float], document, "$"
+        )
+    return found
+
+
+_MADE: dict[str, Any] = {
+    "ClusterQueue": _queue,
+    "Cohort": _cohort,
+    "ResourceFlavor": _flavor,
+    "LocalQueue": _local_queue,
+    "Topology": _topology,
+    "Node": _node,
+    "WorkloadPriorityClass": _priority,
+}
+
+
+def _check(made: Manifests, source: str) -> None:
+    """Raise SpecError where objects name others that there are not, or at a cycle of cohorts."""
+    if not made.queues:
+        raise SpecError(source, "has no ClusterQueue; expected Kueue's manifests.")
+    flavors = {flavor.name for flavor in made.flavors}
+    topologies = {topology.name for topology in made.topologies}
+    for flavor in made.flavors:
+        if flavor.topology and flavor.topology not in topologies:
+            where = f"{source}: ResourceFlavor {quote(flavor.name)}, $.spec.topologyName"
+            raise SpecError.unknown(where, flavor.topology, topologies)
+    for queue in made.queues:
+        for group in queue.resource_groups:
+            for of in group.flavors:
+                if of.flavor not in flavors:
+                    where = f"{source}: ClusterQueue {quote(queue.name)}, $.spec.resourceGroups"
+                    raise SpecError.unknown(where, of.flavor, flavors)
+    names = {queue.name for queue in made.queues}
+    for local in made.local_queues:
+        if local.cluster_queue not in names:
+            where = f"{source}: LocalQueue {quote(local.name)}, $.spec.clusterQueue"
+            raise SpecError.unknown(where, local.cluster_queue, names)
+    made.tree()

@@ -1,0 +1,304 @@
+"""Policy ``kueue``: a trace under Kueue's own manifests, decided as Kueue decides.
+
+At every instant cycles run until three in a row change nothing. Where a flavor has a topology, a
+job is admitted where its pods have nodes; where it has none, Kueue looks at quota alone, and an
+admitted job holds its quota while it waits for nodes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from windtunnel.errors import PolicyError, SpecError
+from windtunnel.policies.kueue.cycle import Scheduler, holding_of
+from windtunnel.policies.kueue.gates import Gates
+from windtunnel.policies.kueue.manifests import Manifests, read_manifests
+from windtunnel.policies.kueue.objects import FlavorQuotas, Quota, ResourceGroup
+from windtunnel.policies.kueue.site_trees import flavor_types, site_nodes, trees
+from windtunnel.policies.kueue.state import State
+from windtunnel.policies.kueue.usage import UsageBook
+from windtunnel.policies.kueue.workloads import JobReader, gpu_resource
+from windtunnel.sim.contract import Policy, Preempt, Start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from windtunnel.policies.kueue.cycle import Changes
+    from windtunnel.policies.kueue.state import Holding
+    from windtunnel.policies.kueue.waiting import Pending
+    from windtunnel.sim.jobs import JobView
+    from windtunnel.sim.problem import Problem
+
+#: An instant ends after so many cycles, though workloads take turns for ever.
+MOST_CYCLES = 200
+#: Cycles in a row that change nothing end an instant.
+QUIET = 3
+
+
+class Kueue(Policy):
+    """Kueue's queues, cohorts, flavors and topologies, read from its manifests.
+
+    Args:
+        manifests: what they say, as read.
+        dir: a folder or a file of manifests (`read_manifests`).
+        gpu: the resource that GPUs are; None = the one with "gpu" in its name.
+        topology: what jobs ask of the topology that say nothing themselves, such as
+            ``preferred:rack``; None = nothing.
+        balanced: the gate TASBalancedPlacement: ``yes`` or ``no``.
+
+    Raises:
+        SpecError: a manifest is wrong.
+    """
+
+    name = "kueue"
+
+    def __init__(
+        self,
+        manifests: Manifests | None = None,
+        *,
+        dir: str | Path | None = None,  # noqa: A002 - what users type
+        gpu: str | None = None,
+        topology: str | None = None,
+        balanced: str = "no",
+    ) -> None:
+        if balanced not in ("yes", "no"):
+            raise SpecError.unknown("balanced", balanced, ("yes", "no"))
+        if isinstance(manifests, str):
+            raise SpecError("kueue", "a folder of manifests is given as dir=FOLDER.")
+        self.manifests = read_manifests(dir) if dir is not None else manifests
+        self.gpu = gpu
+        self.topology = topology
+        self.gates = Gates(tas_balanced_placement=balanced == "yes")
+
+    def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Start | Preempt]:  # noqa: ARG002 - one contract
+        """Refuse to: what it decides depends on the run.
+
+        Raises:
+            PolicyError: always; `for_run` returns the policy that decides.
+        """
+        raise PolicyError(self.label, "decides within a run only: see for_run(problem)")
+
+    def for_run(self, problem: Problem) -> Policy:
+        """Return the manifests at work on these jobs.
+
+        Raises:
+            PolicyError: there are no manifests, or they do not go with the cluster or the jobs.
+        """
+        if self.manifests is None:
+            raise PolicyError(self.label, "needs manifests: --kueue DIR, or kueue:dir=DIR")
+        return KueueRun(self, self.manifests, problem)
+
+
+class KueueRun(Policy):
+    """Manifests at work: one run's quotas, lines and places.
+
+    Args:
+        policy: the options.
+        manifests: the manifests.
+        problem: the run.
+    """
+
+    name = "kueue"
+
+    def __init__(self, policy: Kueue, manifests: Manifests, problem: Problem) -> None:
+        self.gpu = policy.gpu or gpu_resource(manifests)
+        units = problem.units
+        scaled = _in_units(manifests, self.gpu, units)
+        self.types = flavor_types(manifests, problem)
+        nodes = site_nodes(manifests, problem, self.gpu)
+        by_flavor = {} if problem.is_pool else trees(manifests, nodes, self.types)
+        self.node_of = {node.labels.get("kubernetes.io/hostname", node.name): index
+                        for index, node in enumerate(nodes)}  # fmt: skip
+        levels = next((tree.levels for tree in by_flavor.values()), ())
+        flavors = {flavor.name: flavor for flavor in scaled.flavors}
+        self.state = State(
+            scaled.tree(), flavors, by_flavor, fair=scaled.fair, gates=policy.gates, nodes=nodes
+        )
+        self.book = UsageBook(
+            scaled.local_queues, scaled.half_life, scaled.sampling, scaled.resource_weights
+        )
+        self.scheduler = Scheduler(self.state, self.book)
+        self.reader = JobReader(scaled, problem, self.gpu, policy.topology, levels)
+        self.held: dict[int, tuple[JobView, Pending, Holding]] = {}
+        self.unplaced: dict[int, JobView] = {}
+        self._jobs: dict[int, JobView] = {}
+        self._number: dict[str, int] = {}
+        self._leaves = {
+            flavor: np.array([self.node_of[path[-1]] for path in tree.paths[-1]], np.intp)
+            for flavor, tree in by_flavor.items()
+        }
+        self._placed = 0
+        self._withheld = 0
+        self._total = int(problem.sizes.sum())
+        self._units = units
+        self._turns = 0
+        if by_flavor and problem.devices:
+            raise PolicyError(
+                "kueue",
+                "flavors with a topology place pods on whole GPUs of nodes; leave out what models "
+                "devices (cores, memory, shares of GPUs)",
+            )
+        self.parameters = {"gates": _gates(policy.gates), "fair": list(scaled.fair)}
+
+    @property
+    def notes(self) -> tuple[str, ...]:  # type: ignore[override] # known after the run
+        """What a reader of the numbers must know."""
+        gates = ", ".join(name for name, on in _gates(self.state.gates).items() if on)
+        found = [f"Kueue's gates that were on: {gates}."]
+        if self._turns:
+            found.append(
+                f"At {self._turns:,} instants workloads preempted each other in turns; each was "
+                f"ended after {MOST_CYCLES} cycles."
+            )
+        return tuple(found)
+
+    def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Start | Preempt]:
+        """Yield who starts and who gives way."""
+        self._note_changes(now, queue, cluster)
+        yield from self._place_admitted(cluster)
+        quiet = cycles = 0
+        while quiet < QUIET and self.scheduler.ready:
+            if cycles == MOST_CYCLES:
+                self._turns += 1
+                break
+            cycles += 1
+            self._see_nodes(cluster)
+            waiting = self.scheduler.num_active
+            changes = self.scheduler.cycle()
+            still = waiting == self.scheduler.num_active
+            yield from self._apply(changes, now, cluster)
+            changed = changes.admitted or changes.preempted or not still
+            quiet = 0 if changed else quiet + 1
+
+    def _see_nodes(self, cluster: Any) -> None:
+        """Withhold from the topologies what others hold, or failures and drains took away."""
+        if not self._leaves:
+            return
+        if round(cluster.free_gpus * self._units) == self._total - self._placed - self._withheld:
+            return
+        free = np.rint(np.array(cluster.free_by_node) * self._units).astype(np.int64)
+        for flavor, nodes in self._leaves.items():
+            tree = self.state.topologies[flavor]
+            tree.withhold(self.gpu, tree.capacity[self.gpu] - tree.used[self.gpu] - free[nodes])
+        self._withheld = self._total - self._placed - int(free.sum())
+
+    def _note_changes(self, now: float, queue: Any, cluster: Any) -> None:
+        """Book what ended, what was taken off its nodes, and what began to wait."""
+        for job in (*cluster.finished, *cluster.interrupted):
+            _, waits, holding = self.held.pop(job.number)
+            self._placed -= self._gpus(holding)
+            self.scheduler.release(holding)
+            self.book.leave(waits.workload, now)
+        for job in queue.arrived:
+            workload = self.reader.workload(job)
+            self._number[workload.uid] = job.number
+            self._jobs[job.number] = job
+            self.scheduler.submit(workload, self.reader.queue_of(job))
+
+    def _apply(self, changes: Changes, now: float, cluster: Any) -> Iterator[Start | Preempt]:
+        """Carry a cycle's decisions out: admissions, then preemptions."""
+        for victim in changes.preempted:
+            number = self._number[victim.holding.workload.uid]
+            job, waits, holding = self.held.pop(number)
+            if self.unplaced.pop(number, None) is None:
+                self._placed -= self._gpus(holding)
+                yield Preempt(job)
+            self.scheduler.release(holding)
+            self.book.leave(waits.workload, now)
+            self.scheduler.resubmit(waits, holding.queue)
+        for nomination in changes.admitted:
+            holding = holding_of(nomination, now)
+            self.state.add(holding)
+            self.book.admit(nomination.pending.workload, now)
+            number = self._number[nomination.pending.workload.uid]
+            job = self._jobs[number]
+            self.held[number] = job, nomination.pending, holding
+            self.unplaced[number] = job
+        yield from self._place_admitted(cluster)
+
+    def _place_admitted(self, cluster: Any) -> Iterator[Start]:
+        """Start whoever is admitted and has nodes, in the order of admission."""
+        refused: set[tuple[int, tuple[str, ...] | None]] = set()
+        for number, job in list(self.unplaced.items()):
+            _, _, holding = self.held[number]
+            if holding.places:
+                where = self._nodes(holding)
+            else:
+                types = self._types(holding)
+                kind = (cluster.demand_class(job), types)
+                if kind in refused:
+                    continue
+                where = cluster.fit(job, types) if job.num_gpus else cluster.fit(job)
+                if where is None:
+                    refused.add(kind)
+                    continue
+            del self.unplaced[number]
+            self._placed += self._gpus(holding)
+            yield Start(job, where)
+
+    def _gpus(self, holding: Holding) -> int:
+        """Return the GPU units that a holding has in places."""
+        return sum(
+            place.requests.get(self.gpu, 0) * sum(pods for _, pods in place.leaves)
+            for _, place in holding.places
+        )
+
+    def _types(self, holding: Holding) -> tuple[str, ...] | None:
+        """Return the GPU types of the flavor that a holding's GPUs are on."""
+        flavor = next((f for f, r in holding.usage if r == self.gpu), None)
+        return None if flavor is None else self.types[flavor]
+
+    def _nodes(self, holding: Holding) -> list[tuple[int, int]]:
+        """Return a holding's places as pairs of a node and its GPUs."""
+        found: dict[int, int] = {}
+        for _, place in holding.places:
+            gpus = place.requests.get(self.gpu, 0)
+            for path, pods in place.leaves:
+                node = self.node_of[path[-1]]
+                found[node] = found.get(node, 0) + pods * gpus
+        return sorted(found.items())
+
+
+def _gates(gates: Gates) -> dict[str, bool]:
+    """Return the gates by Kueue's names."""
+    found: dict[str, bool] = msgspec.to_builtins(gates)
+    return found
+
+
+def _in_units(manifests: Manifests, gpu: str, units: int) -> Manifests:
+    """Return manifests with quotas of GPUs in the run's units, of which a GPU has ``units``."""
+    if units == 1:
+        return manifests
+
+    def scaled(quota: Quota) -> Quota:
+        limits = (quota.nominal, quota.borrowing_limit, quota.lending_limit)
+        nominal, borrow, lend = (None if of is None else of * units for of in limits)
+        return Quota(nominal or 0, borrow, lend)
+
+    def groups(of: tuple[ResourceGroup, ...]) -> tuple[ResourceGroup, ...]:
+        return tuple(
+            ResourceGroup(
+                tuple(
+                    FlavorQuotas(
+                        flavor.flavor,
+                        {r: scaled(q) if r == gpu else q for r, q in flavor.quotas.items()},
+                    )
+                    for flavor in group.flavors
+                ),
+                group.resources,
+            )
+            for group in of
+        )
+
+    replace = msgspec.structs.replace
+    return replace(
+        manifests,
+        queues=tuple(replace(q, resource_groups=groups(q.resource_groups)) for q in manifests.queues),
+        cohorts=tuple(
+            replace(c, resource_groups=groups(c.resource_groups)) for c in manifests.cohorts
+        ),
+    )

@@ -1,0 +1,140 @@
+"""A trace's jobs as Kueue's workloads."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from windtunnel.cluster.topology.words import request_of
+from windtunnel.errors import PolicyError, quote
+from windtunnel.policies.kueue import objects
+
+if TYPE_CHECKING:
+    from windtunnel.cluster.topology.request import TopologyRequest
+    from windtunnel.policies.kueue.manifests import Manifests
+    from windtunnel.sim.jobs import JobView
+    from windtunnel.sim.problem import Problem
+
+_GIB = 2**30
+
+
+def gpu_resource(manifests: Manifests) -> str:
+    """Return the one resource of the quotas that is GPUs.
+
+    Raises:
+        PolicyError: there is none, or several.
+    """
+    named = {
+        resource
+        for queue in manifests.queues
+        for group in queue.resource_groups
+        for resource in group.covered
+    }
+    gpus = sorted(resource for resource in named if "gpu" in resource.lower())
+    if len(gpus) != 1:
+        found = ", ".join(quote(resource) for resource in (gpus or sorted(named)))
+        message = f"which resource are the GPUs? found {found}; say it: gpu=nvidia.com/gpu"
+        raise PolicyError("kueue", message)
+    return gpus[0]
+
+
+class JobReader:
+    """Makes workloads of jobs.
+
+    Args:
+        manifests: the manifests.
+        problem: the run.
+        gpu: the resource that GPUs are.
+        topology: what jobs ask of the topology that say nothing themselves; None = nothing.
+        levels: the levels that there are.
+    """
+
+    def __init__(
+        self,
+        manifests: Manifests,
+        problem: Problem,
+        gpu: str,
+        topology: str | None,
+        levels: tuple[str, ...],
+    ) -> None:
+        self.gpu = gpu
+        self.units = problem.units
+        self.levels = levels
+        self.most = max((int(size) for size in problem.sizes), default=0)
+        self.priorities = manifests.priorities
+        self.topology = request_of(topology, levels) if topology else None
+        self.columns = set(problem.jobs.table.column_names)
+        self.queues = {queue.name: queue.name for queue in manifests.queues}
+        self.doors: dict[str, str] = {}
+        for local in manifests.local_queues:
+            self.queues.setdefault(local.name, local.cluster_queue)
+            self.queues[f"{local.namespace}/{local.name}"] = local.cluster_queue
+            self.doors[local.name] = local.namespace
+        self.covered = {
+            queue.name: {r for group in queue.resource_groups for r in group.covered}
+            for queue in manifests.queues
+        }
+
+    def queue_of(self, job: JobView) -> str:
+        """Return the cluster queue of a job.
+
+        Raises:
+            PolicyError: it names none.
+        """
+        queue = self.queues.get(job.vc or "")
+        if queue is None:
+            names = ", ".join(quote(name) for name in list(self.queues)[:10])
+            message = f"its vc {quote(job.vc)} is no LocalQueue or ClusterQueue; there are: {names}"
+            raise PolicyError("kueue", message, job=job.job_id)
+        return queue
+
+    def workload(self, job: JobView) -> objects.Workload:
+        """Return a job as a workload: pods of one size, each within a node.
+
+        Raises:
+            PolicyError: its queue or its priority is not known.
+        """
+        covered = self.covered[self.queue_of(job)]
+        units = round(job.num_gpus * self.units)
+        pods = self._pods(job, units)
+        requests = {self.gpu: units // pods} if units else {}
+        if "cpu" in covered and not math.isnan(job.num_cpus):
+            requests["cpu"] = math.ceil(job.num_cpus * 1000 / pods)
+        if "memory" in covered and not math.isnan(job.mem_gib):
+            requests["memory"] = math.ceil(job.mem_gib * _GIB / pods)
+        name = job.vc or ""
+        namespace, _, door = name.rpartition("/")
+        return objects.Workload(
+            name=job.job_id,
+            pod_sets=(objects.PodSet("main", pods, requests, topology=self._topology(job)),),
+            namespace=namespace or self.doors.get(door, "default"),
+            uid=f"{job.number:012d}",
+            queue=door,
+            priority=self._priority(job),
+            created=job.submit_time,
+        )
+
+    def _pods(self, job: JobView, units: int) -> int:
+        """Return how many pods of one size a job is: its tasks, else as few as nodes allow."""
+        tasks = job.num_tasks
+        if not math.isnan(tasks) and tasks >= 1 and units % int(tasks) == 0:
+            return int(tasks)
+        if units <= self.most or not self.most:
+            return 1
+        return next(n for n in range(-(-units // self.most), units + 1) if units % n == 0)
+
+    def _topology(self, job: JobView) -> TopologyRequest | None:
+        """Return what a job asks of the topology."""
+        if "topology" in self.columns and job.topology:
+            return request_of(str(job.topology), self.levels)
+        return self.topology
+
+    def _priority(self, job: JobView) -> int:
+        """Return a job's priority: a number, or the value of its class."""
+        if "priority_class" in self.columns and job.priority_class:
+            name = str(job.priority_class)
+            if name not in self.priorities:
+                message = f"its priority class {quote(name)} is no WorkloadPriorityClass"
+                raise PolicyError("kueue", message, job=job.job_id)
+            return self.priorities[name]
+        return 0 if math.isnan(job.priority) else int(job.priority)

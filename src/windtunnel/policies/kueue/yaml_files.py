@@ -1,0 +1,99 @@
+"""Documents of YAML files: nobody's aliases, no more than can be read, where each stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from windtunnel.errors import SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: More than this of one file is refused: reading it would take minutes and gigabytes.
+MOST_BYTES = 32 * 2**20
+#: Deeper than this nobody nests a manifest.
+MOST_DEPTH = 100
+_ENDINGS = (".yaml", ".yml", ".json")
+
+
+class Document(NamedTuple):
+    """A document of a file.
+
+    Attributes:
+        where: file and number of the document, for messages.
+        data: what it holds.
+    """
+
+    where: str
+    data: Any
+
+
+def documents(path: str | Path) -> Iterator[Document]:
+    """Yield the documents of a file, or of all YAML files of a folder; lists item by item.
+
+    Raises:
+        SpecError: a file is missing, too large, no YAML, or has aliases.
+    """
+    given = Path(path)
+    if given.is_dir():
+        files = sorted(file for file in given.iterdir() if file.suffix in _ENDINGS)
+        if not files:
+            raise SpecError(str(path), "the folder has no .yaml, .yml or .json file.")
+    else:
+        files = [given]
+    for file in files:
+        for number, data in enumerate(_loaded(file), 1):
+            where = f"{file}: document {number}"
+            if isinstance(data, dict) and isinstance(data.get("items"), list):
+                for index, item in enumerate(data["items"]):
+                    yield Document(f"{where}, $.items[{index}]", item)
+            elif data is not None:
+                yield Document(where, data)
+
+
+def _loaded(file: Path) -> list[Any]:
+    """Return a file's documents."""
+    import yaml
+
+    try:
+        size = file.stat().st_size
+        if size > MOST_BYTES:
+            most = MOST_BYTES // 2**20
+            message = f"is {size / 2**20:.0f} MiB; expected at most {most} MiB of manifests."
+            raise SpecError(str(file), f"{message} Leave out what is not read, or split the file.")
+        text = file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(str(file), f"cannot be read: {error}") from error
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        _refuse_tricks(yaml.parse(text, Loader=loader), str(file), aliases="*" in text)
+        return list(yaml.load_all(text, Loader=loader))  # noqa: S506 - it is the safe loader
+    except yaml.YAMLError as error:
+        raise SpecError(str(file), f"cannot be read as YAML: {_one_line(error)}") from error
+    except (RecursionError, ValueError) as error:
+        raise SpecError(str(file), f"cannot be read as YAML: {_one_line(error)}") from error
+
+
+def _refuse_tricks(events: Any, file: str, *, aliases: bool) -> None:
+    """Raise SpecError at an alias, which may stand for any size, or at what nests too deeply."""
+    import yaml
+
+    depth = 0
+    for event in events:
+        if aliases and isinstance(event, yaml.AliasEvent):
+            line = event.start_mark.line + 1
+            message = f"line {line} has an alias (*{event.anchor}); write out what it stands for."
+            raise SpecError(file, message)
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > MOST_DEPTH:
+            line = event.start_mark.line + 1
+            raise SpecError(file, f"line {line} is nested deeper than {MOST_DEPTH} levels.")
+
+
+def _one_line(error: Exception) -> str:
+    """Return an error's text in one line."""
+    return " ".join(str(error).split())

@@ -1,0 +1,105 @@
+"""Policy ``kueue`` flown by the simulator: the recorded runs once more, failures, nodes."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import cases
+import pyarrow as pa
+import pytest
+
+import windtunnel as wt
+from windtunnel.policies.kueue import objects
+from windtunnel.policies.kueue.manifests import STRATEGIES, Manifests
+from windtunnel.policies.kueue.policy import Kueue
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GPU = "nvidia.com/gpu"
+
+
+def manifests_of(case: cases.Case) -> Manifests:
+    return Manifests(
+        queues=cases.converted(case["cluster_queues"], tuple[objects.ClusterQueue, ...]),
+        cohorts=cases.converted(case.get("cohorts", []), tuple[objects.Cohort, ...]),
+        flavors=cases.converted(case["flavors"], tuple[objects.Flavor, ...]),
+        topologies=cases.converted(case.get("topologies", []), tuple[objects.Topology, ...]),
+        nodes=cases.converted(case.get("nodes", []), tuple[objects.Node, ...]),
+        fair=STRATEGIES if case.get("fair_sharing") else (),
+    )
+
+
+def jobs_of(case: cases.Case) -> pa.Table:
+    jobs = case["jobs"]
+    columns: dict[str, list[Any]] = {
+        "job_id": [job["name"] for job in jobs],
+        "submit_time": [float(job["at"]) for job in jobs],
+        "duration": [float(job["duration"]) for job in jobs],
+        "num_gpus": [float(job["count"] * job["requests"][GPU]) for job in jobs],
+        "num_tasks": [job["count"] for job in jobs],
+        "priority": [float(job["priority"]) for job in jobs],
+        "vc": [job["cluster_queue"] for job in jobs],
+        "topology": [words_of(job.get("topology")) for job in jobs],
+    }
+    return wt.schema.conform(pa.table(columns))
+
+
+def words_of(topology: dict[str, Any] | None) -> str:
+    if not topology:
+        return ""
+    name, value = next(iter(topology.items()))
+    return "unconstrained" if name == "unconstrained" else f"{name}:{value}"
+
+
+def same_until(case: cases.Case) -> float:
+    """When a preempted job could first end: here it goes on, in the recording it begins anew."""
+    duration = {job["name"]: job["duration"] for job in case["jobs"]}
+    since: dict[str, float] = {}
+    done: dict[str, float] = {}
+    first = math.inf
+    for time, what, name, *_ in case["expect"]["events"]:
+        if what == "admit":
+            since[name] = time
+            if name in done:
+                first = min(first, time + duration[name] - done[name])
+        elif what == "preempt":
+            done[name] = done.get(name, 0.0) + time - since[name]
+    return first
+
+
+def recorded(case: cases.Case, until: float) -> dict[str, dict[str, float]]:
+    """First starts, and ends, of each job before a time."""
+    found: dict[str, dict[str, float]] = {"start_time": {}, "end_time": {}}
+    for time, what, name, *_ in case["expect"]["events"]:
+        if time < until and what == "admit":
+            found["start_time"].setdefault(name, time)
+        elif time < until and what == "end":
+            found["end_time"][name] = time
+    return found
+
+
+@pytest.mark.parametrize(
+    "suite", ["flight_classic", "flight_fair", "flight_classic_topology", "flight_fair_topology"]
+)
+def test_recorded_runs_come_out_of_the_simulator(data_dir: Path, suite: str) -> None:
+    lines = (data_dir / "kueue_cases" / f"{suite}.jsonl").read_text().splitlines()
+    events = 0
+    for case in map(json.loads, lines[:8]):
+        until = same_until(case)
+        sizes = [node["capacity"][GPU] for node in case.get("nodes", [])]
+        asked = max(job["count"] * job["requests"][GPU] for job in case["jobs"])
+        if sizes and asked > sum(sizes):
+            continue  # such a job is refused before anybody flies
+        cluster = ",".join(f"1x{size}" for size in sizes) if sizes else "pool:1000"
+        outcome = wt.simulate(jobs_of(case), cluster, policy=Kueue(manifests_of(case)))
+        found = outcome.table.to_pydict()
+        expected = recorded(case, until)
+        for column, times in expected.items():
+            flown = dict(zip(found["job_id"], found[column], strict=True))
+            got = {n: t for n, t in flown.items() if t is not None and t < until}
+            assert got == times, case["id"]
+            events += len(times)
+    assert events > 60
