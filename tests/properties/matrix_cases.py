@@ -17,6 +17,16 @@ from windtunnel.placements.catalogue import PLACEMENTS, is_scored
 from windtunnel.policies import resolve_policy
 from windtunnel.policies.catalogue import POLICIES as NAMED
 from windtunnel.policies.gavel.catalogue import POLICIES as ALLOCATIONS
+from windtunnel.policies.kueue.manifests import STRATEGIES, Manifests
+from windtunnel.policies.kueue.objects import (
+    ClusterQueue,
+    Flavor,
+    FlavorQuotas,
+    Preemption,
+    ResourceGroup,
+)
+from windtunnel.policies.kueue.objects import Quota as Quota_
+from windtunnel.policies.kueue.policy import Kueue
 from windtunnel.policies.quota import Quota
 
 if TYPE_CHECKING:
@@ -101,7 +111,7 @@ _SHORT = {
     "qssf": "qssf:by=rolling",
     "reserving-packing": "reserving-packing:types=A/B",
 }
-_BY_NAME = tuple(sorted(set(NAMED) - {"quota"}))
+_BY_NAME = tuple(sorted(set(NAMED) - {"quota", "kueue"}))
 BOOKS: dict[str, dict[str, Any]] = {
     "quota": {},
     "quota, reclaimed": {"reclaim_within_cohort": "Any"},
@@ -112,13 +122,27 @@ BOOKS: dict[str, dict[str, Any]] = {
     "quota, fair": {"fair_sharing": "yes", "reclaim_within_cohort": "LowerPriority"},
     "quota, timed out": {"gang_timeout": 9.0, "backoff": 5.0},
 }
+#: Kueue's manifests of the same quotas, by priority and with fair sharing.
+KUEUES = {"kueue": (), "kueue, fair": STRATEGIES}
 GAVEL = (
     *(f"gavel:{name}" for name in ALLOCATIONS),
     "gavel:max_min_fairness_perf:mechanism=ideal",
     "gavel:max_min_fairness_perf:mechanism=published",
 )
 #: Every policy by its name.
-POLICIES = (*_BY_NAME, *BOOKS, *OWN, *GAVEL)
+POLICIES = (*_BY_NAME, *BOOKS, *KUEUES, *OWN, *GAVEL)
+
+
+def manifests_of_quotas(fair: tuple[str, ...]) -> Manifests:
+    """Return `QUOTAS` as Kueue's queues, whose workloads preempt."""
+    gpu = "nvidia.com/gpu"
+    queues = []
+    for of in QUOTAS["queues"]:
+        quota = Quota_(of["nominal_quota"], of.get("borrowing_limit"))
+        group = ResourceGroup((FlavorQuotas("any", {gpu: quota}),), (gpu,))
+        rules = Preemption("LowerPriority", "Any")
+        queues.append(ClusterQueue(of["vc"], "all", resource_groups=(group,), preemption=rules))
+    return Manifests(queues=tuple(queues), flavors=(Flavor("any"),), fair=fair)
 
 
 def made(policy: str) -> Any:
@@ -127,6 +151,8 @@ def made(policy: str) -> Any:
         return OWN[policy]()
     if policy in BOOKS:
         return Quota(QUOTAS, **BOOKS[policy])
+    if policy in KUEUES:
+        return Kueue(manifests_of_quotas(KUEUES[policy]))
     if policy.startswith("gavel:"):
         more = ":weights=1/2:by=vc" if "hierarchical" in policy else ""
         more += ":prices=3/1" if "by_cost" in policy else ""

@@ -11,6 +11,7 @@ from windtunnel.cli.options import (
     FLIGHT,
     SectionCommand,
     field_options,
+    kueue_option,
     out_option,
     output_options,
     quotas_option,
@@ -36,6 +37,7 @@ PAGE_ENDINGS: tuple[str, ...] = (".html", ".htm")
 )
 @field_options(*FLIGHT)
 @quotas_option
+@kueue_option
 @click.option(
     "--interactive",
     is_flag=True,

@@ -6,6 +6,9 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import click
+from click.core import ParameterSource
+
 from windtunnel.cli.opening import TraceWish, cluster_for, flight_words, open_wish
 from windtunnel.cli.screen import bullets, facts, progress, shows_progress
 
@@ -52,6 +55,7 @@ class Wish:
         fields = dict(asked)
         wanted = TraceWish.of(trace, fields, fields.get("seed"))
         policies = with_quotas(policies, fields.pop("quotas", None))
+        policies = with_manifests(policies, fields.pop("kueue", None))
         return cls(wanted, policies, Conditions().having(**fields))
 
     def resolved(self) -> list[Conditions]:
@@ -90,21 +94,43 @@ def with_quotas(policies: Sequence[str], file: str | None) -> Sequence[str]:
     Raises:
         SpecError: none of them does, or the file's name cannot stand behind a policy's.
     """
+    return _with_file("--quotas", "quota", "file", policies, file)
+
+
+def with_manifests(policies: Sequence[str], folder: str | None) -> Sequence[str]:
+    """Return the policies, ``kueue`` with its manifests; it is the policy where none was asked for.
+
+    Raises:
+        SpecError: none of them is ``kueue``, or the name cannot stand behind a policy's.
+    """
+    context = click.get_current_context(silent=True)
+    if folder is not None and context is not None:
+        source = context.get_parameter_source("policy")
+        if source is ParameterSource.DEFAULT:
+            policies = ["kueue"]
+    return _with_file("--kueue", "kueue", "dir", policies, folder)
+
+
+def _with_file(
+    option: str, policy: str, key: str, policies: Sequence[str], file: str | None
+) -> Sequence[str]:
+    """Return the policies, those of one name with the file that an option gives them."""
     from windtunnel.errors import SpecError, quote
 
     if file is None:
         return policies
     if ":" in file or "," in file:
         message = f"found {quote(file)}; expected a path without ':' and ','."
-        raise SpecError("--quotas", message)
-    named = [name.split(":")[0].lower() == "quota" for name in policies]
+        raise SpecError(option, message)
+    named = [name.split(":")[0].lower() == policy for name in policies]
     if not any(named):
-        raise SpecError("--quotas", f"none of {', '.join(policies)} goes by quotas; name 'quota'.")
-    if any(":file=" in name for name in policies):
-        raise SpecError("--quotas", "a policy names a file of its own; give one or the other.")
+        message = f"none of {', '.join(policies)} goes by it; name {policy!r}."
+        raise SpecError(option, message)
+    if any(f":{key}=" in name for name in policies):
+        raise SpecError(option, "a policy names a file of its own; give one or the other.")
     return [
-        f"{name}:file={file}" if is_quota else name
-        for name, is_quota in zip(policies, named, strict=True)
+        f"{name}:{key}={file}" if is_named else name
+        for name, is_named in zip(policies, named, strict=True)
     ]
 
 

@@ -271,6 +271,15 @@ def quotas_option(command: Command) -> Command:
     )(command)
 
 
+def kueue_option(command: Command) -> Command:
+    """Add ``--kueue``, the manifests of policy ``kueue``."""
+    return click.option(
+        "--kueue",
+        metavar="DIR|FILE.yaml",
+        help="Kueue's manifests, for policy kueue.",
+    )(command)
+
+
 #: The fields that are options of the commands that fly a trace, in the order of their help.
 FLIGHT: tuple[str, ...] = tuple(
     name for name, field in FIELDS.items() if field.is_option and name != "policy"
@@ -309,7 +318,7 @@ class SectionCommand(click.Command):
 def _section_of(param: click.Parameter) -> str:
     if isinstance(param, SectionOption):
         return param.section
-    if param.name in {"policy", "policies", "quotas"}:
+    if param.name in {"policy", "policies", "quotas", "kueue"}:
         return "scheduler"
     return "trace" if param.name in READING else "output"
 

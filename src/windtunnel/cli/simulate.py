@@ -15,6 +15,7 @@ from windtunnel.cli.options import (
     Window,
     field_option,
     field_options,
+    kueue_option,
     out_option,
     output_options,
     quotas_option,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 @field_option("policy")
 @field_options(*FLIGHT)
 @quotas_option
+@kueue_option
 @click.option(
     "--timeline",
     type=click.Path(path_type=Path),

@@ -1,4 +1,4 @@
-"""What is asked of a topology, in words: ``required:rack``, ``preferred:block``, ``slice=rack/8``."""
+"""What is asked of a topology, in words: ``required:rack``, ``unconstrained``, ``slice=rack/8``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ def request_of(words: str, levels: tuple[str, ...]) -> TopologyRequest:
     Raises:
         SpecError: a word or a level is not known.
 
-    >>> request_of("required:block+slice=rack/8", ("example.com/block", "example.com/rack")).required
+    >>> request_of(
+    ...     "required:block+slice=rack/8", ("example.com/block", "example.com/rack")
+    ... ).required
     'example.com/block'
     """
     found = {"required": "", "preferred": ""}
@@ -44,7 +46,12 @@ def request_of(words: str, levels: tuple[str, ...]) -> TopologyRequest:
             )
     if sum((bool(found["required"]), bool(found["preferred"]), unconstrained)) > 1:
         raise SpecError("topology", f"found {quote(words)}; expected one of the three words.")
-    return TopologyRequest(**found, unconstrained=unconstrained, layers=tuple(layers))
+    return TopologyRequest(
+        required=found["required"],
+        preferred=found["preferred"],
+        unconstrained=unconstrained,
+        layers=tuple(layers),
+    )
 
 
 def _level(name: str, levels: tuple[str, ...]) -> str:

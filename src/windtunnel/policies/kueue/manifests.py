@@ -7,8 +7,7 @@ Configuration; other kinds are counted.
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -18,6 +17,9 @@ from windtunnel.policies.kueue import objects
 from windtunnel.policies.kueue.quantities import amount
 from windtunnel.policies.kueue.quota_tree import QuotaTree
 from windtunnel.policies.kueue.yaml_files import Document, documents
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: What fair sharing goes by unless the configuration says otherwise.
 STRATEGIES = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
@@ -73,7 +75,9 @@ def read_manifests(path: str | Path) -> Manifests:
     other: Counter[str] = Counter()
     for document in documents(path):
         if not isinstance(document.data, dict) or not isinstance(document.data.get("kind"), str):
-            raise SpecError(document.where, "expected an object with apiVersion, kind and metadata.")
+            raise SpecError(
+                document.where, "expected an object with apiVersion, kind and metadata."
+            )
         kind = document.data["kind"]
         if kind == "Configuration":
             settings |= _settings(document)
@@ -119,7 +123,8 @@ def _put(there: dict[str, Any], document: Document, made: Any) -> None:
 def _meta(document: Document) -> kinds.Metadata:
     """Return an object's name and labels."""
     given = document.data.get("metadata") or {}
-    return _converted(given, kinds.Metadata, document, "$.metadata")
+    found: kinds.Metadata = _converted(given, kinds.Metadata, document, "$.metadata")
+    return found
 
 
 def _spec(document: Document) -> Any:
@@ -154,11 +159,10 @@ def _suggested(message: str, kind: type[Any]) -> str:
     if "unknown field" not in message:
         return ""
     field = message.rpartition("field `")[2].rstrip("`")
-    known: set[str] = set()
-    waiting = [kind, *kinds.Written.__subclasses__()]
-    for struct in waiting:
-        known.update(of.encode_name for of in msgspec.structs.fields(struct))
-    return nearest(field, known)
+    structs = (kind, *kinds.Written.__subclasses__())
+    own, *others = ([of.encode_name for of in msgspec.structs.fields(s)] for s in structs)
+    known = {name for names in others for name in names if name != field}
+    return nearest(field, own) or nearest(field, known)
 
 
 def _groups(groups: list[kinds.Group], where: str) -> tuple[objects.ResourceGroup, ...]:
@@ -299,7 +303,10 @@ def _settings(document: Document) -> dict[str, Any]:
         from windtunnel.time_span import seconds
 
         where = f"{document.where}, $.admissionFairSharing"
-        for key, field in (("usageHalfLifeTime", "half_life"), ("usageSamplingInterval", "sampling")):
+        for key, field in (
+            ("usageHalfLifeTime", "half_life"),
+            ("usageSamplingInterval", "sampling"),
+        ):
             if key in usage:
                 found[field] = seconds(f"{where}.{key}", usage[key])
         found["resource_weights"] = _converted(

@@ -142,13 +142,22 @@ class KueueRun(Policy):
                 "flavors with a topology place pods on whole GPUs of nodes; leave out what models "
                 "devices (cores, memory, shares of GPUs)",
             )
-        self.parameters = {"gates": _gates(policy.gates), "fair": list(scaled.fair)}
+        self._other = ", ".join(f"{count:,} {kind}" for kind, count in manifests.other.items())
+        self.parameters = {
+            "gates": {"as in": "v0.20", **_changed(policy.gates)},
+            "fair_sharing": list(scaled.fair),
+            "topology": policy.topology,
+            "gpu": self.gpu,
+        }
 
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override] # known after the run
         """What a reader of the numbers must know."""
-        gates = ", ".join(name for name, on in _gates(self.state.gates).items() if on)
-        found = [f"Kueue's gates that were on: {gates}."]
+        changed = _changed(self.state.gates)
+        more = f", but for {', '.join(changed)}" if changed else ""
+        found = [f"Kueue's feature gates were as in v0.20{more}; docs/systems/kueue.md lists them."]
+        if self._other:
+            found.append(f"Of the manifests {self._other} were not read: they decide nothing here.")
         if self._turns:
             found.append(
                 f"At {self._turns:,} instants workloads preempted each other in turns; each was "
@@ -263,10 +272,11 @@ class KueueRun(Policy):
         return sorted(found.items())
 
 
-def _gates(gates: Gates) -> dict[str, bool]:
-    """Return the gates by Kueue's names."""
-    found: dict[str, bool] = msgspec.to_builtins(gates)
-    return found
+def _changed(gates: Gates) -> dict[str, bool]:
+    """Return the gates that are not as by default, by Kueue's names."""
+    usual: dict[str, bool] = msgspec.to_builtins(Gates())
+    given: dict[str, bool] = msgspec.to_builtins(gates)
+    return {name: on for name, on in given.items() if on != usual[name]}
 
 
 def _in_units(manifests: Manifests, gpu: str, units: int) -> Manifests:
@@ -297,7 +307,9 @@ def _in_units(manifests: Manifests, gpu: str, units: int) -> Manifests:
     replace = msgspec.structs.replace
     return replace(
         manifests,
-        queues=tuple(replace(q, resource_groups=groups(q.resource_groups)) for q in manifests.queues),
+        queues=tuple(
+            replace(q, resource_groups=groups(q.resource_groups)) for q in manifests.queues
+        ),
         cohorts=tuple(
             replace(c, resource_groups=groups(c.resource_groups)) for c in manifests.cohorts
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from decimal import Decimal
 from typing import Any
@@ -45,4 +46,4 @@ def amount(resource: str, given: Any, path: str) -> int:
         raise SpecError(
             path, f"found {quote(given)} of {quote(resource)}; expected at most 2^63 - 1 units."
         )
-    return -int(-value // 1)
+    return math.ceil(value)

@@ -106,9 +106,7 @@ def trees(
     return found
 
 
-def _labelled(
-    node: objects.Node, levels: tuple[str, ...], more: dict[str, str]
-) -> objects.Node:
+def _labelled(node: objects.Node, levels: tuple[str, ...], more: dict[str, str]) -> objects.Node:
     """Return a node of a site without labels with those of a topology's levels."""
     values = [*["all"] * (len(levels) - 1), node.name]
     labels = {**more, HOST: node.name, **dict(zip(levels, values, strict=True))}

@@ -68,7 +68,7 @@ def _loaded(file: Path) -> list[Any]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         _refuse_tricks(yaml.parse(text, Loader=loader), str(file), aliases="*" in text)
-        return list(yaml.load_all(text, Loader=loader))  # noqa: S506 - it is the safe loader
+        return list(yaml.load_all(text, Loader=loader))
     except yaml.YAMLError as error:
         raise SpecError(str(file), f"cannot be read as YAML: {_one_line(error)}") from error
     except (RecursionError, ValueError) as error:
