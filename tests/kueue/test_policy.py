@@ -14,6 +14,7 @@ import windtunnel as wt
 from windtunnel.policies.kueue import objects
 from windtunnel.policies.kueue.manifests import STRATEGIES, Manifests
 from windtunnel.policies.kueue.policy import Kueue
+from windtunnel.schema import conform
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +45,7 @@ def jobs_of(case: cases.Case) -> pa.Table:
         "vc": [job["cluster_queue"] for job in jobs],
         "topology": [words_of(job.get("topology")) for job in jobs],
     }
-    return wt.schema.conform(pa.table(columns))
+    return conform(pa.table(columns))
 
 
 def words_of(topology: dict[str, Any] | None) -> str:
