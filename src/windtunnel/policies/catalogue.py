@@ -141,6 +141,10 @@ def resolve_policy(given: Any) -> Policy:
         from windtunnel.policies.gavel.in_rounds import gavel_policy
 
         return gavel_policy(given)
+    if given.lower().startswith("shockwave:"):
+        from windtunnel.policies.shockwave.in_rounds import shockwave_policy
+
+        return shockwave_policy(given)
     name, words = POLICIES.split(given)
     found = POLICIES.resolve(name)
     return _with_parameters(given, found, words) if words else found

@@ -41,7 +41,7 @@ from windtunnel.throughput.measured import (
 
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
-    from windtunnel.policies.gavel.work import Work
+    from windtunnel.policies.gavel.work import Allocator, Work
     from windtunnel.site.conditions import Conditions
 
 #: Added to the seed of a run for the order of GPU types, as published.
@@ -148,9 +148,13 @@ def run_rounds(
         TraceError: the throughput table cannot be read.
         InfeasibleError: the policy has no answer, as for a job that can run nowhere.
     """
+    if conditions.scheduler.compat not in (None, "gavel"):
+        raise SpecError(
+            "compat", f"found {quote(conditions.scheduler.compat)}; Gavel's policies take 'gavel'."
+        )
     published = conditions.scheduler.compat == "gavel" or policy.mechanism == "published"
     mechanism = "published" if published else policy.mechanism
-    _check_options(conditions, mechanism)
+    refuse_options(conditions, mechanism)
     asked = conditions
     if conditions.site.arrivals is not None:
         table = with_arrivals(table, conditions.site.arrivals, in_order if published else None)
@@ -176,7 +180,7 @@ def run_rounds(
     is_published = mechanism == "published"
     shares = _shares(table, rows, work, policy, conditions.seed, published=is_published)
     if mechanism == "deficit":
-        flown = _on_the_engine(table, cluster, work, rows, shares, rules, conditions)
+        flown = fly_on_the_engine(table, cluster, work, rows, shares, rules, conditions)
     else:
         flown = _in_a_loop(table, cluster, work, rows, shares, rules, conditions, mechanism)
     outcome = flown.outcome
@@ -197,12 +201,12 @@ def run_rounds(
     return RoundRun(outcome, work, rows, shares.isolated_time, *counts)
 
 
-def _on_the_engine(  # noqa: PLR0917 - what a run is made of
+def fly_on_the_engine(  # noqa: PLR0917 - what a run is made of
     table: pa.Table,
     cluster: ClusterSpec,
     work: Work,
     rows: np.ndarray,
-    shares: Shares,
+    shares: Allocator,
     rules: Rules,
     conditions: Conditions,
 ) -> _Flown:
@@ -255,8 +259,8 @@ def _in_a_loop(  # noqa: PLR0917 - ditto
     return _Flown(outcome, log.type_time, log.rounds, log.solves, log.stopped_at)
 
 
-def _check_options(conditions: Conditions, mechanism: str) -> None:
-    """Check that nothing was asked for that the mechanism does not do.
+def refuse_options(conditions: Conditions, mechanism: str) -> None:
+    """Check that nothing was asked for that a mechanism of rounds does not do.
 
     Raises:
         SpecError: something was; names it.
@@ -266,12 +270,8 @@ def _check_options(conditions: Conditions, mechanism: str) -> None:
         found = conditions.value(name)
         if found not in accepted:
             words = " or ".join(str(word) for word in accepted if word is not None) or "none"
-            where = f"the {mechanism} rounds" if name in _UNUSED_IN_LOOPS else "policies"
-            raise SpecError(name, f"found {quote(found)}; Gavel's {where} take {words}.")
-    if conditions.scheduler.compat not in (None, "gavel"):
-        raise SpecError(
-            "compat", f"found {quote(conditions.scheduler.compat)}; Gavel's policies take 'gavel'."
-        )
+            where = f"{mechanism} rounds" if name in _UNUSED_IN_LOOPS else "policies in rounds"
+            raise SpecError(name, f"found {quote(found)}; {where} take {words}.")
     if in_loop and (conditions.scheduler.save_time != 0 or conditions.scheduler.restore_time != 0):
         message = f"the {mechanism} mechanism knows no cost of preemption; expected 0."
         raise SpecError("save_time + restore_time", message)

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 from windtunnel import schema
 from windtunnel.errors import SpecError, quote
 from windtunnel.policies.gavel.in_rounds import GavelPolicy
+from windtunnel.policies.shockwave.in_rounds import ShockwavePolicy
 from windtunnel.sim.own_metrics import measured
 from windtunnel.study.budget import refuse_large
 from windtunnel.study.gavel_rounds import fly_gavel
 from windtunnel.study.resolving import cluster_of, conditions_of, resolved
 from windtunnel.study.rigid import fly_rigid
+from windtunnel.study.shockwave import fly_shockwave
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -95,9 +97,13 @@ def _fly(table: pa.Table, conditions: Conditions, foresight: Foresight | None) -
     if isinstance(policy, GavelPolicy):
         _refuse(conditions, ELASTIC, "only elastic policies resize jobs")
         return fly_gavel(table, cluster, policy, conditions)
-    _refuse(conditions, ("throughputs",), "only policies gavel:... take them")
-    if conditions.scheduler.compat == "gavel":
-        message = f"only policies gavel:... take it; {quote(policy.label)} is none."
+    if isinstance(policy, ShockwavePolicy):
+        _refuse(conditions, ELASTIC, "only elastic policies resize jobs")
+        return fly_shockwave(table, cluster, policy, conditions)
+    _refuse(conditions, ("throughputs",), "only gavel:... and shockwave:... take them")
+    if conditions.scheduler.compat in {"gavel", "shockwave"}:
+        name = conditions.scheduler.compat
+        message = f"only policies {name}:... take it; {quote(policy.label)} is none."
         raise SpecError("compat", message)
     if policy.elastic:
         from windtunnel.study.elastic import fly_elastic

@@ -35,7 +35,9 @@ OLD_COLUMNS = (
 )
 _NO_SLO = -1.0
 _SLO_WORDS = "a multiple > 0 of the ideal duration, or -1"
-_FIRST_LINE = re.compile(rb"[^\t\n]+\t[^\t\n]*\t(?:[^\t\n]*\t)?-[^\t\n]*\t[01]\t\d+\t")
+_FIRST_LINE = re.compile(
+    rb"[^\t\n]+\t[^\t\n]*\t(?:[^\t\n]*\t)?-[^\t\n]*\t[01]\t\d+\t(?!\d+\t[a-z])"
+)
 
 
 def _looks_gavel(head: bytes) -> bool:

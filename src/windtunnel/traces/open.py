@@ -27,6 +27,7 @@ import windtunnel.traces.philly
 import windtunnel.traces.philly_raw
 import windtunnel.traces.sacct
 import windtunnel.traces.sacct_writer
+import windtunnel.traces.shockwave
 import windtunnel.traces.spot
 import windtunnel.traces.swf
 import windtunnel.traces.swf_writer

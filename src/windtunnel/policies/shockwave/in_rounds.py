@@ -1,0 +1,136 @@
+"""``shockwave:<policy>``: the market and the policies it is compared with, with their parameters.
+
+The policy itself is only a description: `windtunnel.study.shockwave` runs it, on the simulator of
+all other policies or, under ``compat="shockwave"``, in the published rounds.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.errors import PolicyError, SpecError
+from windtunnel.plugins import parameters
+from windtunnel.policies.shockwave import shares
+from windtunnel.policies.shockwave.market import MarketRules
+from windtunnel.policies.shockwave.published import OVERHEAD, Rules
+from windtunnel.sim.contract import Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from windtunnel.policies.shockwave.published import SharePolicy
+    from windtunnel.sim.contract import Start
+
+PREFIX = "shockwave:"
+#: The market of rounds, which plans instead of giving shares.
+MARKET = "market"
+#: What gives shares, by the published names.
+SHARES: dict[str, Callable[[], SharePolicy]] = {
+    "gandiva_fair": lambda: shares.Shares(shares.gandiva_fair),
+    "isolated": lambda: shares.Shares(shares.isolated),
+    "max_min_fairness": lambda: shares.Shares(shares.max_min),
+    "max_sum_throughput_perf": lambda: shares.Shares(shares.most_throughput),
+    "min_total_duration": lambda: shares.Shares(shares.least_span),
+    "finish_time_fairness": shares.FinishTimeFairness,
+    "allox": shares.AlloX,
+}
+ALLOCATIONS: tuple[str, ...] = (MARKET, *SHARES)
+
+
+class ShockwavePolicy(Policy):
+    """A policy on one GPU type whose jobs may change their batch sizes, run in rounds.
+
+    Args:
+        allocation: one of `ALLOCATIONS`.
+        round: seconds a round.
+        gap: published rounds: least seconds between two decisions on shares.
+        cut: published rounds: a job ends when it ran longer than this times its ideal duration.
+        overhead: published rounds: seconds lost where a job did not run in the round before.
+        window: rounds that the market plans ahead.
+        every: rounds after which it plans anew at the latest.
+        k: what a second of the longest time left costs it.
+        lam: exponent of the weight of late jobs.
+        rhomax: finish time over that of the fair share that it promises.
+
+    Raises:
+        SpecError: a parameter is out of range.
+    """
+
+    preemptive = True
+    queueing = "skip"
+
+    def __init__(
+        self,
+        allocation: str,
+        *,
+        round: float = 120.0,  # noqa: A002 - the field's word
+        gap: float = 1000.0,
+        cut: float = 1.5,
+        overhead: float = OVERHEAD,
+        window: float = 20,
+        every: float = 8,
+        k: float = 1e-3,
+        lam: float = 12.0,
+        rhomax: float = 1.0,
+    ) -> None:
+        if allocation not in ALLOCATIONS:
+            known = [PREFIX + name for name in ALLOCATIONS]
+            raise SpecError.unknown("policy", PREFIX + allocation, known)
+        positive = {"round": round, "gap": gap, "cut": cut, "k": k, "rhomax": rhomax}
+        for name, value in {**positive, "window": window, "every": every}.items():
+            if not value > 0 or (math.isinf(value) and name != "cut"):
+                where = f"policy {PREFIX}{allocation}: {name}"
+                raise SpecError(where, f"found {value:g}; expected a number > 0.")
+        for name, value in (("overhead", overhead), ("lam", lam)):
+            if not 0 <= value < math.inf:
+                where = f"policy {PREFIX}{allocation}: {name}"
+                raise SpecError(where, f"found {value:g}; expected a number >= 0.")
+        self.allocation = allocation
+        self.rules = Rules(length=float(round), gap=gap, cut=cut, overhead=overhead)
+        self.market = MarketRules(
+            window=int(window), every=int(every), k=k, lam=lam, rhomax=rhomax, length=float(round)
+        )
+        self.text = PREFIX + allocation
+
+    @property
+    def label(self) -> str:
+        """The policy as it was asked for."""
+        return self.text
+
+    @property
+    def tier(self) -> int:
+        """3: it decides on everything."""
+        return 3
+
+    def decide(
+        self,
+        now: float,  # noqa: ARG002 - one contract
+        queue: Any,  # noqa: ARG002 - ditto
+        cluster: Any,  # noqa: ARG002 - ditto
+    ) -> Iterable[Start]:
+        """Refuse to: shares are made real by `windtunnel.simulate`, not by an engine's decisions.
+
+        Raises:
+            PolicyError: always.
+        """
+        raise PolicyError(self.label, "runs in rounds only: see windtunnel.simulate")
+
+
+def shockwave_policy(text: str) -> ShockwavePolicy:
+    """Return the policy that ``shockwave:<policy>[:parameter=value...]`` asks for.
+
+    Raises:
+        SpecError: no such policy or parameter, or the value is none for it.
+    """
+    name, *words = text[len(PREFIX) :].split(":")
+    known = [p for p in inspect.signature(ShockwavePolicy).parameters if p != "allocation"]
+    given = parameters(words, known, where=f"policy {text}")
+    try:
+        numbers = {parameter: float(value) for parameter, value in given.items()}
+    except ValueError as error:
+        raise SpecError(f"policy {text}", f"a parameter is no number: {error}.") from error
+    made = ShockwavePolicy(name, **numbers)
+    made.text = text
+    return made

@@ -1,0 +1,207 @@
+"""Compare published and recomputed runs with ours: ``check_runs.py FOLDER [--json]``.
+
+The folder has a trace of 12 columns (``*.trace``), speeds (``tacc_throughputs.json.gz`` or
+``wisr_...``, else the packaged ones), ``profiles.csv`` and runs ``simulated/POLICY`` and
+``recomputed/POLICY`` with ``summary.json``, ``jobs.csv.gz`` and where there are any
+``schedule.csv.gz`` and ``timeline.csv.gz``. Exit status 1 where a run is out of its band.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import windtunnel as wt
+from windtunnel.cluster.parse import parse_cluster
+from windtunnel.policies.shockwave.in_rounds import shockwave_policy
+from windtunnel.policies.shockwave.metrics import job_measures, run_measures
+from windtunnel.site.conditions import Conditions
+from windtunnel.study.shockwave import published_books, training_jobs_of
+from windtunnel.throughput.shockwave import CLUSTERS
+
+#: Relative bands of the mean completion and the makespan; 0 = every job's completion is equal.
+BANDS = {
+    "gandiva_fair": (0.0, 0.0),
+    "isolated": (0.0, 0.0),
+    "max_min_fairness": (0.005, 0.005),
+    "max_sum_throughput_perf": (0.01, 0.005),
+    "min_total_duration": (0.02, 0.005),
+    "allox": (0.005, 0.005),
+    "finish_time_fairness": (0.04, 0.035),
+    "shockwave": (0.02, 0.03),
+}
+#: Relative difference up to which two numbers are equal.
+EQUAL = 1e-9
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file, packed or not; none where it is not there."""
+    packed = path.with_name(path.name + ".gz")
+    if path.exists():
+        text = path.read_text("utf-8")
+    elif packed.exists():
+        text = gzip.decompress(packed.read_bytes()).decode()
+    else:
+        return []
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def unpacked(path: Path, folder: Path) -> Path | None:
+    """Return a file's path, unpacked into a folder where it is packed; None = it is not there."""
+    if path.exists():
+        return path
+    packed = path.with_name(path.name + ".gz")
+    if not packed.exists():
+        return None
+    plain = folder / path.name
+    plain.write_bytes(gzip.decompress(packed.read_bytes()))
+    return plain
+
+
+def tables_of(root: Path, scratch: Path) -> list[Any]:
+    """Return the throughput tables to choose from: those in the folder, else the packaged ones."""
+    files = [unpacked(root / f"{name}_throughputs.json", scratch) for name in CLUSTERS]
+    given = [str(file) for file in files if file is not None]
+    return given or list(CLUSTERS)
+
+
+def opened(root: Path, scratch: Path) -> tuple[Any, Any, float]:
+    """Return the trace's jobs, the table of speeds they were profiled with, and how far off."""
+    traces = sorted(root.glob("*.trace"))
+    if not traces:
+        sys.exit(f"{root}: expected a trace (*.trace)")
+    profiles = rows_of(root / "profiles.csv")
+    best: tuple[Any, Any, float] | None = None
+    for table in tables_of(root, scratch):
+        jobs = wt.open_trace(traces[0], format="shockwave", throughputs=table).jobs
+        ours = jobs["duration"].to_pylist()
+        off = max(
+            (
+                abs((mine or 0.0) - float(row["ideal_duration"])) / float(row["ideal_duration"])
+                for mine, row in zip(ours, profiles, strict=False)
+            ),
+            default=0.0,
+        )
+        if best is None or off < best[2]:
+            best = (jobs, table, off)
+    assert best is not None  # there is always a packaged table
+    return best
+
+
+def gpus_of(run: Path, summary: dict[str, Any]) -> int:
+    """Return how many GPUs a run had."""
+    if summary.get("utilization_list"):
+        return len(summary["utilization_list"])
+    for key in ("gpus", "num_gpus"):
+        if key in summary:
+            return int(summary[key])
+    held = [int(gpu) for row in rows_of(run / "schedule.csv") for gpu in row["gpus"].split()]
+    return max(held) + 1 if held else 32
+
+
+def largest(pairs: list[tuple[float, float]]) -> float:
+    """Return the largest relative difference."""
+    return max((abs(a - b) / max(abs(b), 1e-12) for a, b in pairs), default=0.0)
+
+
+def check(run: Path, jobs: Any, table: Any) -> dict[str, Any]:
+    """Return what was compared of one run, what is equal, and the largest difference."""
+    summary = json.loads((run / "summary.json").read_text("utf-8"))
+    name = summary.get("policy", run.name)
+    cut, num_gpus = float(summary.get("cut", 1.0)), gpus_of(run, summary)
+    length = float(summary.get("time_per_iteration", 120))
+    words = "market" if name == "shockwave" else name
+    policy = shockwave_policy(f"shockwave:{words}:cut={cut}:round={length}")
+    cluster = parse_cluster(f"v100:{num_gpus}")
+    works = training_jobs_of(jobs, cluster, Conditions().having(throughputs=table))
+    books = published_books(works, num_gpus, policy)
+    measures, ours = job_measures(books, works, num_gpus), run_measures(books, works, num_gpus)
+    wanted = {int(row["job"]): row for row in rows_of(run / "jobs.csv")}
+    compared: dict[str, Any] = {}
+    for column in ("jct", "ftf_static", "ftf_themis", "envy_ratio", "rounds_scheduled"):
+        pairs = [
+            (measures[job][column], float(row[column]))
+            for job, row in wanted.items()
+            if row.get(column) and job in measures
+        ]
+        if pairs:
+            equal = sum(abs(a - b) <= EQUAL * max(abs(b), 1e-12) for a, b in pairs)
+            compared[f"job {column}"] = {
+                "compared": len(wanted),
+                "equal": equal,
+                "largest": largest(pairs),
+            }
+    for column in ("avg_jct", "makespan", "rounds", "cluster_util", "num_lease_extensions"):
+        if column in summary and column in ours:
+            difference = ours[column] / summary[column] - 1
+            compared[column] = {
+                "theirs": summary[column],
+                "ours": ours[column],
+                "equal": abs(difference) <= EQUAL,
+                "difference": difference,
+            }
+    compared |= _speeds_compared(run, books)
+    band = BANDS.get(name, (0.05, 0.05))
+    within = all(
+        abs(compared[column]["difference"]) <= max(limit, EQUAL)
+        for column, limit in zip(("avg_jct", "makespan"), band, strict=True)
+    )
+    if not any(band):
+        within &= compared["job jct"]["equal"] == compared["job jct"]["compared"]
+    return {"run": f"{run.parent.name}/{run.name}", "cut": cut, "gpus": num_gpus} | {
+        "band": list(band),
+        "within": within,
+        "compared": compared,
+    }
+
+
+def _speeds_compared(run: Path, books: Any) -> dict[str, Any]:
+    """Return how many rounds of the time line have the same speed and batch size."""
+    rows = rows_of(run / "timeline.csv")
+    ours = {
+        (job, at): (speed, size) for job, told in books.speeds.items() for at, speed, size in told
+    }
+    equal = 0
+    for row in rows:
+        speed, size = ours.get((int(row["job"]), int(row["round"])), (-1.0, -1))
+        near = abs(speed - float(row["steps_per_second"])) <= 1e-6 * max(speed, 1.0)
+        equal += near and size == int(row["batch_size"])
+    return {"timeline rows": {"compared": len(rows), "equal": equal}} if rows else {}
+
+
+def main(arguments: list[str]) -> int:
+    """Check every simulated and recomputed run of a folder."""
+    import tempfile
+
+    as_json = "--json" in arguments
+    folders = [Path(word) for word in arguments if not word.startswith("--")]
+    if len(folders) != 1 or not folders[0].is_dir():
+        sys.exit("usage: check_runs.py FOLDER [--json]")
+    root = folders[0]
+    with tempfile.TemporaryDirectory() as scratch:
+        jobs, table, off = opened(root, Path(scratch))
+        runs = sorted(path.parent for path in root.glob("*/*/summary.json"))
+        runs = [run for run in runs if run.parent.name != "physical"]
+        found = [check(run, jobs, table) for run in runs]
+    report = {"folder": root.name, "profiles_largest_difference": off, "runs": found}
+    if as_json:
+        sys.stdout.write(json.dumps(report, indent=1) + "\n")
+    else:
+        for run in found:
+            told = run["compared"]
+            sys.stdout.write(
+                f"{run['run']:34} jobs equal {told['job jct']['equal']:4} of "
+                f"{told['job jct']['compared']:4}; mean {told['avg_jct']['difference']:+.2%}, "
+                f"makespan {told['makespan']['difference']:+.2%}, "
+                f"{'within' if run['within'] else 'OUT OF'} its band\n"
+            )
+    return 0 if all(run["within"] for run in found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
