@@ -1,27 +1,47 @@
-"""What an iteration of a language model costs: four numbers a model and GPU, and their fit.
+"""The costs of a language model's iterations, fitted to measured ones.
 
-Iterations are scheduled as in Orca (Yu et al., OSDI'22). That an iteration's time is linear in
-prompt tokens, sequences and cached tokens is an assumption, which `fit_llm` holds against
-measurements.
+That an iteration's time is linear in prompt tokens, sequences and cached tokens is an assumption,
+which the error on measurements that were not fitted holds to account.
 """
 
 from __future__ import annotations
 
-import csv
 import math
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.errors import TraceError
+from windtunnel.errors import SpecError, TraceError, quote
+from windtunnel.serving.llm_costs import Cost, LinearCost, PiecewiseCost
+from windtunnel.serving.llm_measured import Iterations, read_iterations
 from windtunnel.serving.llm_model import LlmModel
 
-#: Columns that tell measurements of several models and GPUs apart, where they are there.
-_WHO = ("model", "gpu_type")
-_COLUMNS = ("prefill_tokens", "decode_seqs", "kv_tokens", "iteration_time")
-_COSTS = ("iteration_s", "prefill_token_s", "decode_seq_s", "kv_token_s")
+if TYPE_CHECKING:
+    from pathlib import Path
+
+#: Forms that can be fitted, and what a fit's squares are of.
+FIT_FORMS = ("linear", "piecewise")
+FIT_WEIGHTS = ("relative", "absolute")
+_FEWEST_KNOTS = 2
+
+
+@dataclass(frozen=True)
+class HeldBack:
+    """Errors on iterations that were not fitted: means of |fitted - measured| / measured.
+
+    Attributes:
+        num_rows: how many they are.
+        mean_relative_error: of them all.
+        prefill: of those with a prefill; None where there is none.
+        decode: of the others.
+    """
+
+    num_rows: int
+    mean_relative_error: float
+    prefill: float | None
+    decode: float | None
 
 
 @dataclass(frozen=True)
@@ -29,103 +49,174 @@ class LlmFit:
     """Costs fitted to measured iterations.
 
     Attributes:
-        costs: a, b, c, d, shape (4,), s.
+        cost: None where the iterations do not tell it; ``error`` says why.
         num_rows: measurements.
         rmse: root of the mean squared error, s.
         mean_relative_error: mean of |fitted - measured| / measured.
+        held_back: of a fit to the others; None where nothing was held back.
+        error: why nothing was fitted.
     """
 
-    costs: np.ndarray
+    cost: Cost | None
     num_rows: int
-    rmse: float
-    mean_relative_error: float
+    rmse: float = math.nan
+    mean_relative_error: float = math.nan
+    held_back: HeldBack | None = None
+    error: TraceError | None = None
+
+    @property
+    def costs(self) -> np.ndarray:
+        """The numbers a, b, c, d of linear costs, and q where pairs were measured, s."""
+        if not isinstance(self.cost, LinearCost):
+            raise SpecError("costs", "expected a linear fit.")
+        numbers = self.cost.costs
+        return np.array(numbers if numbers[4] else numbers[:4], dtype=np.float64)
 
     def model(self, kv_limit: int, max_batch: int = 256, gpus: int = 1) -> LlmModel:
-        """Return a model of these costs."""
-        a, b, c, d = self.costs.tolist()
-        return LlmModel(a, b, c, d, kv_limit, max_batch, gpus)
+        """Return a model of these costs, which reserves memory exactly."""
+        if self.cost is None:
+            raise SpecError("cost", str(self.error))
+        return LlmModel(cost=self.cost, kv_limit=kv_limit, max_batch=max_batch, gpus=gpus)
 
 
-def fit_llm(path: str | Path) -> LlmFit:
+def fit_llm(path: str | Path, form: str = "linear", weights: str = "relative") -> LlmFit:
     """Fit the costs of one model on one GPU; see `fit_llms`.
 
     Raises:
-        TraceError: as `fit_llms`, or there are several.
+        TraceError: as `fit_llms`, there are several, or the iterations do not tell the costs.
         OSError: the file cannot be read.
     """
-    found = fit_llms(path)
+    found = fit_llms(path, form, weights)
     if len(found) > 1:
         names = ", ".join(found)
         raise TraceError(str(path), "one model on one GPU type", hint=f"The file has: {names}.")
-    return next(iter(found.values()))
+    fit = next(iter(found.values()))
+    if fit.error is not None:
+        raise fit.error
+    return fit
 
 
-def fit_llms(path: str | Path) -> dict[str, LlmFit]:
+def fit_llms(
+    path: str | Path,
+    form: str = "linear",
+    weights: str = "relative",
+    held_back: float | None = None,
+) -> dict[str, LlmFit]:
     """Fit the costs to a CSV of iterations by nonnegative least squares.
 
-    Columns: prefill_tokens, decode_seqs, kv_tokens, iteration_time (s) and, where there are
-    several, model and gpu_type.
+    Columns: prefill_tokens, decode_seqs, kv_tokens, iteration_time (s) and, where they were
+    measured, prefill_pairs, prefill_context, and model and gpu_type where there are several.
+
+    Args:
+        path: of the file.
+        form: ``linear``, or ``piecewise``: the median at each number of prefill tokens, and a line
+            of decodes.
+        weights: ``relative`` takes squares of fitted / measured - 1, ``absolute`` of seconds.
+        held_back: also fit without this part of each model's rows, spread evenly, and tell the
+            error on them.
 
     Returns:
-        Fits by ``model/gpu_type``, or what there is of the two, in file order.
+        Fits by ``model/gpu_type``, or what there is of the two, in file order; one that cannot be
+        has an error in place of costs.
 
     Raises:
-        TraceError: a column is missing, a value is wrong, or there are too few or too similar rows.
+        TraceError: a column is missing, a value is wrong, or there are no rows.
+        SpecError: an unknown form or weights, or a part outside 0 .. 1.
         OSError: the file cannot be read.
     """
-    file = Path(path)
-    found: dict[str, list[list[float]]] = {}
-    with file.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
-        rows = csv.DictReader(lines)
-        columns = list(rows.fieldnames or ())
-        for column in _COLUMNS:
-            if column not in columns:
-                raise TraceError.missing_column(str(file), column, columns)
-        who = [column for column in _WHO if column in columns]
+    if form not in FIT_FORMS:
+        raise SpecError.unknown("form", form, FIT_FORMS)
+    if weights not in FIT_WEIGHTS:
+        raise SpecError.unknown("weights", weights, FIT_WEIGHTS)
+    if held_back is not None and not 0 < held_back < 1:
+        raise SpecError("held_back", f"found {quote(held_back)}; expected a part, 0 < F < 1.")
+    fits = {}
+    for name, rows in read_iterations(path).items():
         try:
-            for data in rows:
-                row = rows.line_num
-                name = "/".join(_named(file, row, column, data[column]) for column in who)
-                cells = [_measured(file, row, column, data[column]) for column in _COLUMNS]
-                found.setdefault(name, []).append(cells)
-        except csv.Error as error:
-            raise TraceError(
-                str(file), "a line of CSV", row=rows.line_num, hint=str(error)
-            ) from error
-    if not found:
-        raise TraceError(str(file), "at least one iteration")
-    return {name: _fitted(file, name, np.array(cells)) for name, cells in found.items()}
+            fits[name] = _whole_fit(str(path), name, rows, form, weights, held_back)
+        except TraceError as error:
+            fits[name] = LlmFit(None, len(rows.seconds), error=error)
+    return fits
 
 
-def _fitted(file: Path, name: str, table: np.ndarray) -> LlmFit:
-    measured = table[:, 3]
-    design = np.column_stack([np.ones(len(table)), table[:, :3]])
-    # Columns differ by six orders of magnitude; scaled, each peaks at 1.
-    scale = np.maximum(design.max(axis=0, initial=0.0), 1e-300)
-    if np.linalg.matrix_rank(design / scale) < len(_COSTS):
-        of = f"{name}: " if name else ""
-        raise TraceError(str(file), f"{of}iterations that vary in all three counts independently")
-    costs = _nonnegative(design / scale, measured) / scale
-    error = design @ costs - measured
+def _whole_fit(
+    file: str, name: str, rows: Iterations, form: str, weights: str, part: float | None
+) -> LlmFit:
+    make = _linear if form == "linear" else _piecewise
+    relative = weights == "relative"
+    cost = make(file, name, rows, relative=relative)
+    held = None
+    if part is not None:
+        steps = np.floor(np.arange(len(rows.seconds) + 1) * part)
+        out = np.diff(steps) > 0
+        held = _held_back(make(file, name, rows.only(~out), relative=relative), rows.only(out))
+    error = rows.fitted(cost) - rows.seconds
     return LlmFit(
-        costs,
-        len(table),
+        cost,
+        len(rows.seconds),
         float(np.sqrt(np.mean(error**2))),
-        float(np.mean(np.abs(error) / measured)),
+        float(np.mean(np.abs(error) / rows.seconds)),
+        held,
     )
 
 
-def _named(file: Path, row: int, column: str, text: str | None) -> str:
-    if not (text or "").strip():
-        raise TraceError(str(file), "a name", row=row, column=column, value=text or "")
-    return str(text).strip()
+def _held_back(cost: Cost, rows: Iterations) -> HeldBack | None:
+    if not len(rows.seconds):
+        return None
+    errors = np.abs(rows.fitted(cost) / rows.seconds - 1)
+    prefills = rows.prefill > 0
+
+    def mean(of: np.ndarray) -> float | None:
+        return float(of.mean()) if len(of) else None
+
+    whole, of_decode = float(errors.mean()), mean(errors[~prefills])
+    return HeldBack(len(errors), whole, mean(errors[prefills]), of_decode)
+
+
+def _linear(file: str, name: str, rows: Iterations, *, relative: bool) -> LinearCost:
+    columns = [np.ones(len(rows.seconds)), rows.prefill, rows.decoding, rows.kv]
+    if rows.pairs is not None:
+        columns.append(rows.pairs)
+    numbers = _solved(file, name, np.column_stack(columns), rows.seconds, relative=relative)
+    return LinearCost(*(float(one) for one in numbers))
+
+
+def _piecewise(file: str, name: str, rows: Iterations, *, relative: bool) -> PiecewiseCost:
+    alone = (rows.decoding == 0) & (rows.prefill > 0)
+    tokens = np.unique(rows.prefill[alone])
+    if len(tokens) < _FEWEST_KNOTS:
+        raise _unfit(file, name, f"prefills alone of {_FEWEST_KNOTS} lengths or more")
+    knots = [(t, np.median(rows.seconds[alone & (rows.prefill == t)])) for t in tokens]
+    decodes = rows.only(rows.prefill == 0)
+    columns = (np.ones(len(decodes.seconds)), decodes.decoding, decodes.kv)
+    line = _solved(file, name, np.column_stack(columns), decodes.seconds, relative=relative)
+    plain = tuple((float(t), float(s)) for t, s in knots)
+    return PiecewiseCost(plain, *(float(one) for one in line))
+
+
+def _solved(
+    file: str, name: str, design: np.ndarray, measured: np.ndarray, *, relative: bool
+) -> np.ndarray:
+    # Columns differ by six orders of magnitude; scaled, each peaks at 1.
+    scale = np.maximum(design.max(axis=0, initial=0.0), 1e-300)
+    if len(design) == 0 or np.linalg.matrix_rank(design / scale) < design.shape[1]:
+        raise _unfit(file, name, "iterations that vary in all counts independently")
+    weights = 1 / measured if relative else np.ones(len(measured))
+    costs = _nonnegative(design / scale * weights[:, None], measured * weights) / scale
+    if costs[0] == 0:
+        raise _unfit(file, name, "iterations whose cost does not vanish with what they do")
+    return np.asarray(costs)
+
+
+def _unfit(file: str, name: str, expected: str) -> TraceError:
+    return TraceError(file, f"{name}: {expected}" if name else expected)
 
 
 def _nonnegative(design: np.ndarray, measured: np.ndarray) -> np.ndarray:
     """Return the nonnegative least squares solution, by trying every set of positive costs.
 
     The optimum is the unconstrained optimum on its own support, so that the best of the
-    nonnegative ones among these is exact; four columns have 16 supports.
+    nonnegative ones among these is exact; five columns have 32 supports.
     """
     best, least = np.zeros(design.shape[1]), math.inf
     for chosen in product((False, True), repeat=design.shape[1]):
@@ -138,13 +229,29 @@ def _nonnegative(design: np.ndarray, measured: np.ndarray) -> np.ndarray:
     return best
 
 
-def _measured(file: Path, row: int, column: str, text: str | None) -> float:
-    try:
-        value = float(text or "")
-    except ValueError:
-        value = math.nan
-    positive = column == "iteration_time"
-    if not 0 <= value < math.inf or (positive and value == 0):
-        expected = f"a finite number {'>' if positive else '>='} 0"
-        raise TraceError(str(file), expected, row=row, column=column, value=text or "")
-    return value
+def linear_fit(counts: np.ndarray, seconds: np.ndarray) -> LinearCost:
+    """Return linear costs near known iterations, by relative errors.
+
+    Args:
+        counts: prefill tokens, decoding sequences, KV tokens and prefill pairs, shape (n, 4).
+        seconds: shape (n,).
+    """
+    design = np.column_stack([np.ones(len(counts)), counts])
+    return LinearCost(*_solved("", "", design, seconds, relative=True).tolist())
+
+
+def fit_figures(fit: LlmFit) -> dict[str, Any]:
+    """Return what `llm-fit` tells of a fit."""
+    from dataclasses import asdict
+
+    told: dict[str, Any] = {} if fit.cost is None else fit.cost.data()
+    if isinstance(fit.cost, LinearCost):
+        told["prefill_attention_s"] = fit.cost.prefill_attention_s
+    return {
+        **told,
+        "num_rows": fit.num_rows,
+        "rmse": None if fit.cost is None else fit.rmse,
+        "mean_relative_error": None if fit.cost is None else fit.mean_relative_error,
+        "held_back": None if fit.held_back is None else asdict(fit.held_back),
+        "error": None if fit.error is None else str(fit.error),
+    }

@@ -35,8 +35,10 @@ class LlmOutcome:
         finish: when its last token came, shape (n,), s; NaN where refused.
         restarts: how often it was evicted, shape (n,).
         cached_tokens: of its prompt, found when it was first admitted, shape (n,).
-        gaps: between consecutive tokens of a request, of all requests, ascending, shape (k,), s.
+        gaps: between consecutive tokens of a request, of all requests, ascending, shape (k,), s; told
+            apart to 1e-13 s, less finely where there are more than 262,144 different ones.
         gap_counts: how often each occurred, shape (k,).
+        gap_total: of all gaps, s.
         busy: time in iterations, shape (replicas,), s; of pipelines, of each stage.
         prefilling: the part of it that is in iterations with a prefill, shape (replicas,), s.
         iterations: shape (replicas,).
@@ -54,6 +56,7 @@ class LlmOutcome:
     cached_tokens: np.ndarray
     gaps: np.ndarray
     gap_counts: np.ndarray
+    gap_total: float
     busy: np.ndarray
     prefilling: np.ndarray
     iterations: np.ndarray
@@ -121,7 +124,7 @@ class LlmOutcome:
         if not total:
             return None
         if point == "mean":
-            return float(self.gaps @ self.gap_counts / total)
+            return self.gap_total / total
         at = (total - 1) * int(point[1:]) / 100
         known = np.cumsum(self.gap_counts)
         low, high = self.gaps[np.searchsorted(known, [math.floor(at), math.ceil(at)], "right")]

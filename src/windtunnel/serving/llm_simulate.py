@@ -123,7 +123,12 @@ def _requests(
                 f"found {engine.block_size}; prefix_caching with ids expects a divisor of "
                 f"{UNIT_TOKENS}.",
             )
+    table_start = np.zeros(len(prompt) + 1, dtype=np.int64)
+    if any(engine.prefix_caching for engine, *_ in pools):
+        least = min(engine.block_size for engine, *_ in pools)
+        np.cumsum(-(-(prompt + output) // least), out=table_start[1:])
     return {
+        "table_start": table_start,
         "arrival": requests.arrival.astype(np.float64),
         "prompt": prompt,
         "output": output,

@@ -47,8 +47,8 @@ class RequestTrace:
 
     Attributes:
         name: of the file.
-        format: azure_llm, azure_lmm, mooncake, burstgpt, vidur, genai, azure_functions_2021, or
-            lengths: token lengths without times (`drawn` gives them some).
+        format: azure_llm, azure_lmm, mooncake, burstgpt, vidur, plain, vllm_log, genai,
+            azure_functions_2021, arrays, or lengths: token lengths without times (`drawn` gives them some).
         arrival: ascending, shape (n,), s from the first.
         function: index of what was called, shape (n,): 0 in traces of one service.
         functions: names, in the order in which the file has them.
@@ -221,7 +221,9 @@ def read_requests(path: str | Path) -> RequestTrace | MinuteCounts:
     Azure LLM 2023 and 2024 (``TIMESTAMP,ContextTokens,GeneratedTokens``), Azure LMM 2025 (the same
     with ``NumImages``), Mooncake (JSON lines with ``timestamp`` in ms, ``input_length``,
     ``output_length``), BurstGPT (``Timestamp,Model,Request tokens,Response tokens``), Vidur
-    (``arrived_at,num_prefill_tokens,num_decode_tokens``, or the lengths alone), GenTD26's table of
+    (``arrived_at,num_prefill_tokens,num_decode_tokens``, or the lengths alone), plain names
+    (``arrival,prompt_tokens,output_tokens``), vLLM's request logs (JSON lines with ``input_toks``,
+    ``output_toks``, ``queued_ts``, ``first_token_ts``, ``last_token_ts``), GenTD26's table of
     diffusion requests (Parquet), Azure Functions 2021 (``app,func,end_timestamp,duration``;
     arrival = end - duration) and 2019 (calls by minute).
 
@@ -236,7 +238,10 @@ def read_requests(path: str | Path) -> RequestTrace | MinuteCounts:
         try:
             head = lines.readline().lstrip("\ufeff")
             if head.lstrip().startswith("{"):
-                return _trace(file, "mooncake", token_formats.mooncake(file, _again(head, lines)))
+                is_log = any(f'"{key}"' in head for key in token_formats.VLLM_LOG)
+                form = "vllm_log" if is_log else "mooncake"
+                reader = token_formats.vllm_requests if is_log else token_formats.mooncake
+                return _trace(file, form, reader(file, _again(head, lines)))
             return _table(file, head, lines)
         except (EOFError, gzip.BadGzipFile, UnicodeDecodeError, csv.Error) as error:
             raise TraceError(str(file), "a readable text file", hint=str(error)) from error

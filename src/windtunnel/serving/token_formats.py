@@ -1,4 +1,4 @@
-"""The layouts of recorded requests to language models: Azure, Mooncake, BurstGPT, Vidur, GenTD26.
+"""The layouts of recorded requests to language models: Azure, Mooncake, BurstGPT, Vidur, GenTD26, vLLM's logs.
 
 Each reader takes numbered rows and returns `Requests`, times in seconds on the source's own clock.
 """
@@ -26,9 +26,12 @@ HEADS = {
     "azure_llm": ("TIMESTAMP", "ContextTokens", "GeneratedTokens"),
     "burstgpt": ("Timestamp", "Model", "Request tokens", "Response tokens"),
     "vidur": ("arrived_at", "num_prefill_tokens", "num_decode_tokens"),
+    "plain": ("arrival", "prompt_tokens", "output_tokens"),
 }
 #: Columns of a file of lengths without times, such as Vidur's.
 LENGTHS = ("num_prefill_tokens", "num_decode_tokens")
+#: Keys of vLLM's request logs: tokens, and times in order, s.
+VLLM_LOG = ("input_toks", "output_toks", "queued_ts", "first_token_ts", "last_token_ts")
 _MOONCAKE = ("timestamp", "input_length", "output_length")
 
 
@@ -132,6 +135,42 @@ def _hashes(file: Path, row: int, found: Any) -> tuple[int, ...]:
     return tuple(found)
 
 
+def vllm_rows(file: Path, lines: Iterable[str]) -> np.ndarray:
+    """Return ``input_toks, output_toks, queued_ts, first_token_ts, last_token_ts``, shape (n, 5).
+
+    Raises:
+        TraceError: a line is no object, a number is wrong, times descend, or there are no requests.
+    """
+    rows = [_row(file, at, text) for at, text in enumerate(lines, start=1) if text.strip()]
+    if not rows:
+        raise TraceError(str(file), "at least one request")
+    return np.array(rows)
+
+
+def _row(file: Path, row: int, text: str) -> list[float]:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise TraceError(str(file), "a JSON object", row=row, value=text.strip()) from error
+    if not isinstance(data, dict):
+        raise TraceError(str(file), "a JSON object", row=row, value=text.strip())
+    cells: list[float] = [tokens(file, row, key, data.get(key)) for key in VLLM_LOG[:2]]
+    cells += [number(file, row, key, data.get(key), -math.inf) for key in VLLM_LOG[2:]]
+    if cells[1] < 1:
+        raise TraceError(str(file), "1 or more", row=row, column="output_toks", value=cells[1])
+    for before, key, at in zip(cells[2:], VLLM_LOG[3:], cells[3:], strict=False):
+        if at < before:
+            raise TraceError(str(file), f"{before!r} or later", row=row, column=key, value=at)
+    return cells
+
+
+def vllm_requests(file: Path, lines: Iterable[str]) -> Requests:
+    """Read a log as requests that arrive when they were queued."""
+    rows = vllm_rows(file, lines)
+    counts = rows[:, :2].astype(np.int64)
+    return _requests(file, rows[:, 2].tolist(), counts.tolist())
+
+
 def azure_llm(file: Path, rows: Rows) -> Requests:
     """Read ``TIMESTAMP,ContextTokens,GeneratedTokens`` (2023 and 2024)."""
     return _azure(file, rows, images=False)
@@ -170,13 +209,18 @@ def burstgpt(file: Path, rows: Rows) -> Requests:
     return _requests(file, times, lengths, names)
 
 
-def vidur(file: Path, rows: Rows) -> Requests:
-    """Read ``arrived_at`` (s), ``num_prefill_tokens``, ``num_decode_tokens``."""
-    times, lengths = [], []
-    for row, data in rows:
-        times.append(number(file, row, "arrived_at", data["arrived_at"]))
-        lengths.append([tokens(file, row, name, data[name]) for name in LENGTHS])
-    return _requests(file, times, lengths)
+def _timed(name: str) -> Callable[[Path, Rows], Requests]:
+    """Return a reader of a layout with arrivals in s, prompt and output tokens, in this order."""
+    at, *counts = HEADS[name]
+
+    def read(file: Path, rows: Rows) -> Requests:
+        times, lengths = [], []
+        for row, data in rows:
+            times.append(number(file, row, at, data[at]))
+            lengths.append([tokens(file, row, column, data[column]) for column in counts])
+        return _requests(file, times, lengths)
+
+    return read
 
 
 def lengths_only(file: Path, rows: Rows) -> Requests:
@@ -213,7 +257,8 @@ READERS: dict[str, Callable[[Path, Rows], Requests]] = {
     "azure_lmm": azure_lmm,
     "azure_llm": azure_llm,
     "burstgpt": burstgpt,
-    "vidur": vidur,
+    "vidur": _timed("vidur"),
+    "plain": _timed("plain"),
 }
 
 

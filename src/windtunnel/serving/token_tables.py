@@ -16,6 +16,8 @@ from windtunnel.serving.token_formats import HEADS, LENGTHS, Requests
 if TYPE_CHECKING:
     from pathlib import Path
 
+#: Columns of arrivals in s.
+_SECONDS = ("Timestamp", "arrived_at", "arrival")
 #: Nanoseconds of a second.
 _NANO = 1_000_000_000
 
@@ -25,7 +27,7 @@ def read_table(file: Path, form: str, *, gzipped: bool) -> Requests | None:
 
     Args:
         file: whose columns are those of ``form``.
-        form: azure_llm, azure_lmm, burstgpt, vidur or lengths.
+        form: azure_llm, azure_lmm, burstgpt, vidur, plain or lengths.
         gzipped: whether the file is.
     """
     import pyarrow as pa
@@ -33,7 +35,7 @@ def read_table(file: Path, form: str, *, gzipped: bool) -> Requests | None:
 
     columns = list(HEADS.get(form, LENGTHS))
     kinds = {name: pa.int64() for name in columns}
-    kinds |= {"Timestamp": pa.float64(), "arrived_at": pa.float64(), "Model": pa.string()}
+    kinds |= {name: pa.float64() for name in _SECONDS} | {"Model": pa.string()}
     for zone in ("UTC", None) if "TIMESTAMP" in columns else (None,):
         kinds["TIMESTAMP"] = pa.timestamp("ns", tz=zone)
         options = pcsv.ConvertOptions(
@@ -72,7 +74,7 @@ def _requests(table: Any, form: str) -> Requests | None:
 
 def _times(table: Any) -> np.ndarray:
     """Return when requests came, s; of time stamps from the first one's whole second."""
-    for name in ("Timestamp", "arrived_at"):
+    for name in _SECONDS:
         if name in table.column_names:
             return np.asarray(table[name].to_numpy())
     if "TIMESTAMP" not in table.column_names:

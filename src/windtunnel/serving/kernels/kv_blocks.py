@@ -11,6 +11,15 @@ import numpy
 
 from windtunnel.kernel.marks import compiled
 
+#: Columns of a block: its neighbours in the free list, how many requests hold it, its name (0: it
+#: has none), and the next block in its bucket of names; the others make it half a cache line.
+_BEFORE = cython.declare(cython.int, 0)
+_AFTER = cython.declare(cython.int, 1)
+_HELD_BY = cython.declare(cython.int, 2)
+_NAME = cython.declare(cython.int, 3)
+_NEXT = cython.declare(cython.int, 4)
+_COLUMNS = cython.declare(cython.int, 8)
+
 
 @cython.final
 @cython.cclass
@@ -19,147 +28,114 @@ class KvBlocks:
 
     Attributes:
         base: (replicas + 1,); the last block of each replica stands for both ends of its free list.
-        before, after: neighbours in the free list.
-        references: requests that hold a block.
-        name: of a block; 0 where it has none.
-        bucket: the first block of each bucket of names, -1 where there is none.
+        cells: (blocks, columns).
+        bucket: the first block of each bucket of names, -1 where there is none; blocks of one name
+            are in order of naming.
         bucket_base, mask: where a replica's buckets start, and how many they are, less one.
-        following: the next block in a bucket; blocks of one name are in order of naming.
-        node_block, node_before: blocks of requests, as chains from the last block to the first.
-        idle: the first node that is free.
     """
 
     base: cython.longlong[::1]
-    before: cython.int[::1]
-    after: cython.int[::1]
-    references: cython.int[::1]
-    name: cython.longlong[::1]
+    cells: cython.int[:, ::1]
     bucket: cython.int[::1]
     bucket_base: cython.longlong[::1]
     mask: cython.longlong[::1]
-    following: cython.int[::1]
-    node_block: cython.int[::1]
-    node_before: cython.int[::1]
-    idle: cython.int
 
     def __init__(self, totals: numpy.ndarray) -> None:
         count = int((totals + 1).sum())
         stops = numpy.cumsum(totals + 1).astype(numpy.int64)
         starts = stops - (totals + 1)
-        ends = stops - 1
         self.base = numpy.append(starts, count)
-        after = numpy.arange(1, count + 1, dtype=numpy.int32)
-        before = numpy.arange(-1, count - 1, dtype=numpy.int32)
-        after[ends] = starts
-        before[starts] = ends
-        self.after = after
-        self.before = before
-        self.references = numpy.zeros(count, dtype=numpy.int32)
-        self.name = numpy.zeros(count, dtype=numpy.int64)
-        self.following = numpy.full(count, -1, dtype=numpy.int32)
+        cells = numpy.zeros((count, _COLUMNS), dtype=numpy.int32)
+        cells[:, _AFTER] = numpy.arange(1, count + 1)
+        cells[:, _BEFORE] = numpy.arange(-1, count - 1)
+        cells[stops - 1, _AFTER] = starts
+        cells[starts, _BEFORE] = stops - 1
+        cells[:, _NEXT] = -1
+        self.cells = cells
         sizes = 1 << (numpy.ceil(numpy.log2(totals + 1)).astype(numpy.int64) + 1)
         self.mask = sizes - 1
-        self.bucket_base = numpy.concatenate([[0], numpy.cumsum(sizes)])
+        self.bucket_base = numpy.cumsum(sizes) - sizes
         self.bucket = numpy.full(int(sizes.sum()), -1, dtype=numpy.int32)
-        self.node_block = numpy.empty(0, dtype=numpy.int32)
-        self.node_before = numpy.empty(0, dtype=numpy.int32)
-        self.idle = -1
 
     @compiled
     def take(self, r: cython.longlong) -> cython.int:
         """Take the block that was freed first, and forget what it held."""
-        end: cython.longlong = self.base[r + 1] - 1
-        block: cython.int = self.after[end]
+        block: cython.int = self.cells[self.base[r + 1] - 1, _AFTER]
         self.unlink(block)
-        if self.name[block] != 0:
+        if self.cells[block, _NAME] != 0:
             self.forget(r, block)
-        self.references[block] = 1
+        self.cells[block, _HELD_BY] = 1
         return block
 
     @compiled
     def unlink(self, block: cython.int) -> cython.void:
         """Take a block out of the free list."""
-        self.after[self.before[block]] = self.after[block]
-        self.before[self.after[block]] = self.before[block]
+        before: cython.int = self.cells[block, _BEFORE]
+        after: cython.int = self.cells[block, _AFTER]
+        self.cells[before, _AFTER] = after
+        self.cells[after, _BEFORE] = before
+
+    @compiled
+    def share(self, block: cython.int) -> cython.bint:
+        """Let one request more hold a block; return whether nobody held it."""
+        idle: cython.bint = self.cells[block, _HELD_BY] == 0
+        if idle:
+            self.unlink(block)
+        self.cells[block, _HELD_BY] += 1
+        return idle
+
+    @compiled
+    def is_idle(self, block: cython.int) -> cython.bint:
+        """Return whether nobody holds a block."""
+        return self.cells[block, _HELD_BY] == 0
 
     @compiled
     def release(self, r: cython.longlong, block: cython.int) -> cython.bint:
         """Give a block back; return whether nobody holds it any more."""
-        self.references[block] -= 1
-        if self.references[block] > 0:
+        end: cython.longlong
+        last: cython.int
+        self.cells[block, _HELD_BY] -= 1
+        if self.cells[block, _HELD_BY] > 0:
             return False
-        end: cython.longlong = self.base[r + 1] - 1
-        last: cython.int = self.before[end]
-        self.after[last] = block
-        self.before[block] = last
-        self.after[block] = cython.cast(cython.int, end)
-        self.before[end] = block
+        end = self.base[r + 1] - 1
+        last = self.cells[end, _BEFORE]
+        self.cells[last, _AFTER] = block
+        self.cells[block, _BEFORE] = last
+        self.cells[block, _AFTER] = cython.cast(cython.int, end)
+        self.cells[end, _BEFORE] = block
         return True
 
     @compiled
-    def find(self, r: cython.longlong, name: cython.longlong) -> cython.int:
+    def find(self, r: cython.longlong, name: cython.int) -> cython.int:
         """Return the block that got the name first; -1: there is none."""
         block: cython.int = self.bucket[self.bucket_base[r] + (name & self.mask[r])]
-        while block >= 0 and self.name[block] != name:
-            block = self.following[block]
+        while block >= 0 and self.cells[block, _NAME] != name:
+            block = self.cells[block, _NEXT]
         return block
 
     @compiled
-    def call(self, r: cython.longlong, block: cython.int, name: cython.longlong) -> cython.void:
+    def call(self, r: cython.longlong, block: cython.int, name: cython.int) -> cython.void:
         """Name a block."""
         at: cython.longlong = self.bucket_base[r] + (name & self.mask[r])
         last: cython.int = self.bucket[at]
-        self.name[block] = name
-        self.following[block] = -1
+        self.cells[block, _NAME] = name
+        self.cells[block, _NEXT] = -1
         if last < 0:
             self.bucket[at] = block
             return
-        while self.following[last] >= 0:
-            last = self.following[last]
-        self.following[last] = block
+        while self.cells[last, _NEXT] >= 0:
+            last = self.cells[last, _NEXT]
+        self.cells[last, _NEXT] = block
 
     @compiled
     def forget(self, r: cython.longlong, block: cython.int) -> cython.void:
         """Take a block's name away."""
-        at: cython.longlong = self.bucket_base[r] + (self.name[block] & self.mask[r])
+        at: cython.longlong = self.bucket_base[r] + (self.cells[block, _NAME] & self.mask[r])
         last: cython.int = self.bucket[at]
-        self.name[block] = 0
+        self.cells[block, _NAME] = 0
         if last == block:
-            self.bucket[at] = self.following[block]
+            self.bucket[at] = self.cells[block, _NEXT]
             return
-        while self.following[last] != block:
-            last = self.following[last]
-        self.following[last] = self.following[block]
-
-    @compiled
-    def append(self, chain: cython.int, block: cython.int) -> cython.int:
-        """Return a chain with one block more."""
-        if self.idle < 0:
-            with cython.gil:
-                self.more_nodes()
-        node: cython.int = self.idle
-        self.idle = self.node_before[node]
-        self.node_block[node] = block
-        self.node_before[node] = chain
-        return node
-
-    @compiled
-    def shorten(self, chain: cython.int) -> cython.int:
-        """Return a chain without its last block."""
-        rest: cython.int = self.node_before[chain]
-        self.node_before[chain] = self.idle
-        self.idle = chain
-        return rest
-
-    def more_nodes(self) -> None:
-        """Double the nodes of chains."""
-        old = len(self.node_block)
-        new = max(2 * old, 4096)
-        before = numpy.arange(1, new + 1, dtype=numpy.int32)
-        before[:old] = self.node_before
-        before[new - 1] = -1
-        block = numpy.empty(new, dtype=numpy.int32)
-        block[:old] = self.node_block
-        self.node_block = block
-        self.node_before = before
-        self.idle = old
+        while self.cells[last, _NEXT] != block:
+            last = self.cells[last, _NEXT]
+        self.cells[last, _NEXT] = self.cells[block, _NEXT]

@@ -57,6 +57,7 @@ def launch(
     else:
         f.planned[r] = 1
         f.times[r, 0] = time
+        f.begin[r] = now
         f.ends[r, 0] = now + time
         if f.decoding == f.admitted[r] and not f.evicted:
             plan(f, r)
@@ -75,6 +76,7 @@ def end_iteration(
     r: cython.longlong = slot // f.stages
     leaves_at: cython.longlong = 1 if links.count > 0 and f.pool[r] == 0 else 0
     gone: cython.bint = False
+    together: cython.longlong = 0
     k: cython.longlong
     i: cython.longlong
     f.in_flight[r] -= 1
@@ -87,6 +89,8 @@ def end_iteration(
             f.made[i] += 1
             if f.made[i] == 1:
                 f.first[i] = now
+            elif f.stages == 1 and f.last[i] == f.begin[r]:
+                together += 1
             else:
                 f.gaps.add(now - f.last[i], 1)
             f.last[i] = now
@@ -97,6 +101,8 @@ def end_iteration(
         if f.scheduler != LLM_VLLM_V1:
             f.running[r, f.num_running[r]] = i
             f.num_running[r] += 1
+    if together > 0:
+        f.gaps.add(f.times[r, 0], together)
     if gone and f.scheduler == LLM_VLLM_V1:
         drop_gone(f, r, leaves_at)
     return r

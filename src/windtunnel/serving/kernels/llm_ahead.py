@@ -37,6 +37,7 @@ def plan(f: LlmFleet, r: cython.longlong) -> cython.void:
     k: cython.longlong
     i: cython.longlong
     j: cython.longlong = 1
+    turn: cython.longlong = 0
     for k in range(count):
         i = f.batch[r, k]
         most = min(most, f.output[i] - f.made[i])
@@ -48,7 +49,8 @@ def plan(f: LlmFleet, r: cython.longlong) -> cython.void:
             f.at_slack[f.held[i] * size - f.done[i] - 1] += 1
     while j < most:
         if paged:
-            free -= f.at_slack[(j - 1) % size]
+            free -= f.at_slack[turn]
+            turn = turn + 1 if turn + 1 < size else 0
             if free < spare:
                 break
         f.kv += count
@@ -74,20 +76,29 @@ def settle(f: LlmFleet, r: cython.longlong) -> cython.void:
     slack: cython.longlong
     i: cython.longlong
     k: cython.longlong
+    together: cython.longlong = 0
+    begin: cython.double = f.begin[r]
     for k in range(count):
         i = f.batch[r, k]
-        f.gaps.add(f.ends[r, 0] - f.last[i], 1)
+        if f.last[i] == begin:
+            together += 1
+        else:
+            f.gaps.add(f.ends[r, 0] - f.last[i], 1)
         slack = f.held[i] * size - f.done[i] - 1
         if paged and slack < steps:
             f.hold(r, i, (steps - slack + size - 1) // size)
         f.done[i] += steps
         f.made[i] += steps
         f.last[i] = f.ends[r, steps - 1]
+    if together > 0:
+        f.gaps.add(f.times[r, 0], together)
     for k in range(1, steps + 1):
         f.busy[r] += f.times[r, k]
         if k < steps:
-            f.gaps.add(f.ends[r, k] - f.ends[r, k - 1], count)
+            f.gaps.add(f.times[r, k], count)
     f.iterations[r] += steps
+    f.times[r, 0] = f.times[r, steps]
+    f.begin[r] = f.ends[r, steps - 1]
     f.planned[r] = 1
 
 
@@ -112,7 +123,5 @@ def interrupt(f: LlmFleet, r: cython.longlong, now: cython.double) -> cython.bin
     if low == f.planned[r] - 1:
         return False
     f.planned[r] = low + 1
-    f.clock.hasten(
-        r, f.ends[r, low - 1] if low > 0 else f.ends[r, 0] - f.times[r, 0], f.ends[r, low]
-    )
+    f.clock.hasten(r, f.ends[r, low - 1] if low > 0 else f.begin[r], f.ends[r, low])
     return f.ends[r, low] == now

@@ -33,14 +33,14 @@ class LlmFleet:
     """All that changes while requests are served.
 
     A request's ``made`` are its tokens so far, ``done`` those whose KV this life has, ``target``
-    those that this life prefills, ``held`` its blocks; ``chain`` is the last of them, and ``named``
-    of them have names, where blocks are found again. ``first``, ``last`` and ``finish`` are
+    those that this life prefills, ``held`` its blocks; where blocks are found again, they
+    stand in ``table`` from ``table_start`` on, and ``named`` of them have names. ``first``, ``last`` and ``finish`` are
     instants of tokens, s. Waiting requests are linked by ``following``.
 
     A replica's ``running`` are those admitted, under `LLM_VLLM_V1` also those in flight; ``batch``
     and ``share`` are the requests of an iteration under way and the tokens of each. Slots of
     iterations are replica x stages + number. ``planned`` iterations of one batch are under way in
-    one go; ``ends`` and ``times`` are theirs.
+    one go from ``begin`` on; ``ends`` and ``times`` are theirs.
     """
 
     # Requests.
@@ -49,13 +49,13 @@ class LlmFleet:
     output: cython.const[cython.longlong][::1]
     units: cython.const[cython.longlong][::1]
     unit_start: cython.const[cython.longlong][::1]
-    span: cython.longlong
+    table: cython.int[::1]
+    table_start: cython.longlong[::1]
     made: cython.longlong[::1]
     done: cython.longlong[::1]
     target: cython.longlong[::1]
     held: cython.longlong[::1]
     named: cython.longlong[::1]
-    chain: cython.int[::1]
     following: cython.longlong[::1]
     is_brought: cython.uchar[::1]
     restarts: cython.longlong[::1]
@@ -77,6 +77,7 @@ class LlmFleet:
     caches: cython.longlong[::1]
     whole: cython.longlong[::1]
     pool: cython.longlong[::1]
+    unit_bits: cython.longlong[::1]
     cost: IterationCost
     other_cost: IterationCost
     free: cython.longlong[::1]
@@ -96,6 +97,7 @@ class LlmFleet:
     share: cython.longlong[:, ::1]
     entries: cython.longlong[::1]
     planned: cython.longlong[::1]
+    begin: cython.double[::1]
     ends: cython.double[:, ::1]
     times: cython.double[:, ::1]
     busy: cython.double[::1]
@@ -142,13 +144,13 @@ class LlmFleet:
         self.units = given["units"]
         self.unit_start = given["unit_start"]
         count = len(given["arrival"])
-        self.span = int((given["prompt"] + given["output"]).max(initial=0)) + 2
+        self.table = numpy.empty(int(given["table_start"].max()), dtype=numpy.int32)
+        self.table_start = given["table_start"]
         self.made = numpy.zeros(count, dtype=numpy.int64)
         self.done = numpy.zeros(count, dtype=numpy.int64)
         self.target = given["prompt"].copy()
         self.held = numpy.zeros(count, dtype=numpy.int64)
         self.named = numpy.zeros(count, dtype=numpy.int64)
-        self.chain = numpy.full(count, -1, dtype=numpy.int32)
         self.following = numpy.full(count, -1, dtype=numpy.int64)
         self.is_brought = numpy.zeros(count, dtype=numpy.uint8)
         self.restarts = numpy.zeros(count, dtype=numpy.int64)
@@ -168,6 +170,8 @@ class LlmFleet:
         self.caches = given["prefix_caching"]
         self.whole = given["reserve_prompt"]
         self.pool = given["pool"]
+        per_unit = numpy.maximum(UNIT_TOKENS // given["block_size"], 1)
+        self.unit_bits = numpy.log2(per_unit).astype(numpy.int64)
         self.replicas = len(given["pool"])
         self.links = int((given["pool"] == 1).any()) * int((given["pool"] == 0).sum())
         self.free = given["num_blocks"].copy()
@@ -197,6 +201,7 @@ class LlmFleet:
         self.share = numpy.empty((slots, room), dtype=numpy.int64)
         self.entries = numpy.zeros(slots, dtype=numpy.int64)
         self.planned = numpy.zeros(count, dtype=numpy.int64)
+        self.begin = numpy.zeros(count)
         self.ends = numpy.empty((count, LLM_AHEAD))
         self.times = numpy.empty((count, LLM_AHEAD))
         self.busy = numpy.zeros(count)
@@ -216,6 +221,7 @@ class LlmFleet:
             "iterations": numpy.asarray(self.iterations),
             "peak_blocks": numpy.asarray(self.total) - numpy.asarray(self.least_free),
             "prefill_tokens": self.prefilled,
+            "gap_total": self.gaps.total,
             **dict(zip(("gaps", "gap_counts"), self.gaps.told(), strict=True)),
         }
 
@@ -274,38 +280,37 @@ class LlmFleet:
     @compiled
     def let_go(self, r: cython.longlong, i: cython.longlong) -> cython.void:
         """Take all blocks of a request back, the last one first."""
+        start: cython.longlong
+        k: cython.longlong
         self.blocked[r] = False
         if self.caches[r] == 0:
             self.free[r] += self.held[i]
         else:
             self.name_last(r, i)
-            while self.chain[i] >= 0:
-                if self.blocks.release(r, self.blocks.node_block[self.chain[i]]):
+            start = self.table_start[i]
+            for k in range(start + self.held[i] - 1, start - 1, -1):
+                if self.blocks.release(r, self.table[k]):
                     self.free[r] += 1
-                self.chain[i] = self.blocks.shorten(self.chain[i])
         self.held[i] = 0
         self.named[i] = 0
 
     @compiled
-    def name_of(
-        self, r: cython.longlong, i: cython.longlong, k: cython.longlong
-    ) -> cython.longlong:
+    def name_of(self, r: cython.longlong, i: cython.longlong, k: cython.longlong) -> cython.int:
         """Return what block k of a request is called: by the trace's id, or its own."""
-        per: cython.longlong
         unit: cython.longlong
-        if (k + 1) * self.size[r] <= self.prompt[i] and self.unit_start[i] < self.unit_start[i + 1]:
-            per = UNIT_TOKENS // self.size[r]
-            unit = self.unit_start[i] + k // per
+        if (k + 1) * self.size[r] <= self.prompt[i]:
+            unit = self.unit_start[i] + (k >> self.unit_bits[r])
             if unit < self.unit_start[i + 1]:
-                return self.units[unit] * per + k % per + 1
-        return -1 - (i * self.span + k)
+                k &= (1 << self.unit_bits[r]) - 1
+                return cython.cast(cython.int, (self.units[unit] << self.unit_bits[r]) + k + 1)
+        return cython.cast(cython.int, -1 - self.table_start[i] - k)
 
     @compiled
     def name_last(self, r: cython.longlong, i: cython.longlong) -> cython.void:
         """Name the last block of a request if it is full and has none; all before it have one."""
         k: cython.longlong = self.held[i] - 1
         if k == self.named[i] and (k + 1) * self.size[r] <= self.done[i]:
-            self.blocks.call(r, self.blocks.node_block[self.chain[i]], self.name_of(r, i, k))
+            self.blocks.call(r, self.table[self.table_start[i] + k], self.name_of(r, i, k))
             self.named[i] += 1
 
     @compiled
@@ -314,18 +319,20 @@ class LlmFleet:
     ) -> cython.void:
         """Let a request hold blocks for ``upto`` tokens, naming those that these fill."""
         size: cython.longlong = self.size[r]
+        start: cython.longlong = self.table_start[i]
+        held: cython.longlong = self.held[i]
         block: cython.int
-        if self.named[i] < self.held[i] and self.held[i] * size <= upto:
-            block = self.blocks.node_block[self.chain[i]]
-            self.blocks.call(r, block, self.name_of(r, i, self.named[i]))
+        if self.named[i] < held and held * size <= upto:
+            self.blocks.call(r, self.table[start + held - 1], self.name_of(r, i, held - 1))
             self.named[i] += 1
-        while self.held[i] * size < upto:
+        while held * size < upto:
             block = self.blocks.take(r)
-            self.chain[i] = self.blocks.append(self.chain[i], block)
-            if (self.held[i] + 1) * size <= upto:
-                self.blocks.call(r, block, self.name_of(r, i, self.held[i]))
+            self.table[start + held] = block
+            held += 1
+            if held * size <= upto:
+                self.blocks.call(r, block, self.name_of(r, i, held - 1))
                 self.named[i] += 1
-            self.hold(r, i, 1)
+        self.hold(r, i, held - self.held[i])
 
     @compiled
     def evict(self, r: cython.longlong, i: cython.longlong) -> cython.void:

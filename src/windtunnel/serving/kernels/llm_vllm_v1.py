@@ -117,7 +117,7 @@ def look_up(
             break
         f.hits[count] = block
         count += 1
-        if f.blocks.references[block] == 0:
+        if f.blocks.is_idle(block):
             f.idle_hits += 1
     return count
 
@@ -127,10 +127,8 @@ def share_block(
     f: LlmFleet, r: cython.longlong, i: cython.longlong, block: cython.int
 ) -> cython.void:
     """Let a request hold a block that was found."""
-    f.chain[i] = f.blocks.append(f.chain[i], block)
-    if f.blocks.references[block] == 0:
-        f.blocks.unlink(block)
+    f.table[f.table_start[i] + f.held[i]] = block
+    if f.blocks.share(block):
         f.hold(r, i, 1)
     else:
         f.held[i] += 1
-    f.blocks.references[block] += 1

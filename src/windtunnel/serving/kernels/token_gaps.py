@@ -7,66 +7,85 @@ import numpy
 
 from windtunnel.kernel.marks import compiled
 
-#: Beyond so many different gaps they are told apart by this part of a second alone.
-_MANY = cython.declare(cython.longlong, 1 << 23)
-_PART = cython.declare(cython.double, 2.0**-36)
+#: Of a table's room, 2 to this power at most: beyond, gaps are told apart less finely.
+_MOST_BITS = cython.declare(cython.longlong, 19)
+_GAP_SPREAD = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
+#: What a word of 64 bits does by itself; plain Python needs to be told.
+_GAP_WORD = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 
 @cython.final
 @cython.cclass
 class TokenGaps:
-    """Gaps, s, each with how often it occurred.
+    """Gaps, each with how often it occurred: a table with open addressing.
 
     Attributes:
-        size: how many rows are in use.
-        gap: s.
-        often: how many tokens came after such a gap.
+        size: how many gaps.
+        bits: 2 to this power is the table's room.
+        total: of all gaps, s.
+        parts: of a second, by which gaps are told apart: 2^44, far finer than clocks, or less where
+            there are too many different ones for a table that is quick.
+        rows: gaps in parts of a second, -1 where there is none, and how many tokens came after each.
     """
 
     size: cython.longlong
-    room: cython.longlong
-    gap: cython.double[::1]
-    often: cython.longlong[::1]
+    bits: cython.longlong
+    total: cython.double
+    parts: cython.double
+    rows: cython.longlong[:, ::1]
 
     def __init__(self) -> None:
         self.size = 0
-        self.room = 4096
-        self.gap = numpy.empty(self.room)
-        self.often = numpy.empty(self.room, dtype=numpy.int64)
+        self.bits = 12
+        self.total = 0.0
+        self.parts = 2.0**44
+        self.rows = numpy.full((1 << 12, 2), [-1, 0], dtype=numpy.int64)
 
     @compiled
     def add(self, gap: cython.double, often: cython.longlong) -> cython.void:
-        """Count a gap."""
-        if self.size > 0 and self.gap[self.size - 1] == gap:
-            self.often[self.size - 1] += often
-            return
-        if self.size == self.room:
+        """Count a gap, s."""
+        self.total += gap * often
+        self.put(cython.cast(cython.longlong, gap * self.parts + 0.5), often)
+        if 2 * self.size > self.rows.shape[0]:
             with cython.gil:
                 self.make_room()
-        self.gap[self.size] = gap
-        self.often[self.size] = often
-        self.size += 1
+
+    @compiled
+    def put(self, parts: cython.longlong, often: cython.longlong) -> cython.void:
+        """Count a gap in parts of a second."""
+        last: cython.longlong = self.rows.shape[0] - 1
+        word: cython.ulonglong = (cython.cast(cython.ulonglong, parts) * _GAP_SPREAD) & _GAP_WORD
+        at: cython.longlong = word >> (64 - self.bits)
+        while self.rows[at, 0] != parts:
+            if self.rows[at, 0] < 0:
+                self.rows[at, 0] = parts
+                self.size += 1
+                break
+            at = (at + 1) & last
+        self.rows[at, 1] += often
 
     def make_room(self) -> None:
-        """Join what is equal, and take more memory where that is not enough."""
-        gap, often = numpy.asarray(self.gap), numpy.asarray(self.often)
-        if self.room >= _MANY:
-            gap, often = joined_gaps(numpy.round(gap / _PART) * _PART, often)
-        self.size = len(gap)
-        if 2 * self.size > self.room:
-            self.room *= 2
-        self.gap = numpy.resize(gap, self.room)
-        self.often = numpy.resize(often, self.room)
+        """Move the gaps to a table of twice the room, or tell them apart less finely."""
+        rows = numpy.asarray(self.rows)
+        rows = rows[rows[:, 0] >= 0]
+        if self.bits < _MOST_BITS:
+            self.bits += 1
+        else:
+            self.parts /= 4
+            rows[:, 0] = (rows[:, 0] + 2) // 4
+        self.rows = numpy.full((1 << self.bits, 2), [-1, 0], dtype=numpy.int64)
+        self.size = 0
+        self.put_all(rows)
+
+    def put_all(self, rows: cython.longlong[:, ::1]) -> None:
+        """Count many gaps."""
+        k: cython.longlong
+        for k in range(rows.shape[0]):
+            self.put(rows[k, 0], rows[k, 1])
 
     def told(self) -> tuple[numpy.ndarray, numpy.ndarray]:
         """Return the gaps, s, ascending, and how often each occurred."""
-        gap, often = numpy.asarray(self.gap), numpy.asarray(self.often)
-        return joined_gaps(gap[: self.size], often[: self.size])
-
-
-def joined_gaps(gap: numpy.ndarray, often: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """Return different gaps in ascending order, with how often each occurred."""
-    found, which = numpy.unique(gap, return_inverse=True)
-    counts = numpy.zeros(len(found), dtype=numpy.int64)
-    numpy.add.at(counts, which, often)
-    return found, counts
+        rows = numpy.asarray(self.rows)
+        rows = rows[rows[:, 0] >= 0]
+        rows = rows[numpy.argsort(rows[:, 0])]
+        return rows[:, 0] / self.parts, rows[:, 1].copy()
