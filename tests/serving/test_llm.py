@@ -167,7 +167,7 @@ def test_fit_is_nonnegative_least_squares(seed: int) -> None:
         file = Path(folder) / "measured.csv"
         head = "prefill_tokens,decode_seqs,kv_tokens,iteration_time"
         file.write_text("\n".join([head, *lines]))
-        fit = fit_llm(file)
+        fit = fit_llm(file, weights="absolute")
     design = np.column_stack([np.ones(12), counts])
     optimize = pytest.importorskip("scipy.optimize", reason="scipy is not installed")
     expected, residual = optimize.nnls(design, times)
@@ -191,7 +191,7 @@ def test_recorded_requests(data_dir: Path, name: str) -> None:
     trace = read_requests(file)
     assert isinstance(trace, RequestTrace)
     trace = trace.window(0, 600)
-    found = llm_capacity(trace, synthetic_llm(), ttft=10.0)
+    found = llm_capacity(trace, synthetic_llm(), limits=10.0)
     every = [
         np.quantile(simulate_llm(trace, synthetic_llm(), n).ttft, 0.99)
         for n in range(1, found.replicas + 1)

@@ -57,8 +57,9 @@ CHARTS_AND_TABLES = (".html", ".svg", ".csv", ".parquet")
         "replace": "windtunnel.cli.serving_replace",
         "evaluate": "windtunnel.cli.serving_evaluate",
         "llm": "windtunnel.cli.serving_llm",
-        "llm-capacity": "windtunnel.cli.serving_llm",
+        "llm-capacity": "windtunnel.cli.serving_llm_capacity",
         "llm-fit": "windtunnel.cli.serving_llm_fit",
+        "llm-replay": "windtunnel.cli.serving_llm_replay",
     },
     short_help="Serve models on groups of GPUs; search placements (AlpaServe).",
 )

@@ -1,96 +1,170 @@
-"""``windtunnel serving llm-fit``: a language model's four costs, from measurements."""
+"""``windtunnel serving llm-fit``: a language model's costs, from iterations or a request log."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace as changed
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import out_option, output_options
+from windtunnel.cli.options import OneOf, out_option, output_options
 from windtunnel.cli.serving_told import cell, check_ending, replace
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-_COSTS = ("iteration_s", "prefill_token_s", "decode_seq_s", "kv_token_s")
+    from windtunnel.serving import LlmFit, LlmModel
 
 
-@click.command("llm-fit", short_help="Fit a language model's costs to measured iterations.")
-@click.argument("measurements", metavar="MEASUREMENTS.csv")
+@click.command("llm-fit", short_help="Fit a language model's costs to measurements.")
+@click.argument("measurements", metavar="MEASUREMENTS.csv|LOG.jsonl")
+@click.option(
+    "--form",
+    type=OneOf("linear", "piecewise"),
+    default="linear",
+    show_default=True,
+    metavar="linear|piecewise",
+    help="Straight lines, or a curve of prefills and a line of decodes.",
+)
+@click.option(
+    "--weights",
+    type=OneOf("relative", "absolute"),
+    default="relative",
+    show_default=True,
+    metavar="relative|absolute",
+    help="Squares of fitted/measured - 1, or of seconds.",
+)
+@click.option(
+    "--held-back",
+    type=float,
+    metavar="F",
+    help="Tell the error on this part of the rows.",
+)
 @click.option(
     "--kv-limit",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Tokens that the KV memory of a replica holds; what --out needs.",
+    help="Tokens that the KV memory of a replica holds.",
+)
+@click.option(
+    "--model",
+    metavar="ENGINE.toml",
+    help="Engine of the models written; with a log, where the search for costs begins.",
 )
 @click.option(
     "--max-batch",
     type=click.IntRange(min=1),
     default=256,
     show_default=True,
-    help="Most sequences in an iteration.",
+    help="Most sequences in an iteration, with --kv-limit.",
 )
 @click.option(
     "--gpus", type=click.IntRange(min=1), default=1, show_default=True, help="GPUs of a replica."
 )
 @out_option("FILE.toml", "Write the models, for `serving llm --model FILE.toml#NAME`.")
 @output_options
-def llm_fit(
-    *,
-    measurements: str,
-    kv_limit: int | None,
-    max_batch: int,
-    gpus: int,
-    out: Path | None,
-    as_json: bool,
-) -> None:
-    """Fit iteration time = a + b prefill tokens + c decoding sequences + d KV tokens.
+def llm_fit(*, measurements: str, out: Path | None, as_json: bool, **asked: Any) -> None:
+    """Fit iteration time = a + b prefill tokens + c decoding sequences + d KV tokens + q pairs.
 
     MEASUREMENTS.csv has a row an iteration: prefill_tokens, decode_seqs, kv_tokens, iteration_time
-    (s), and model and gpu_type where there are several; each pair is fitted by itself.
+    (s), prefill_pairs where they were measured, and model and gpu_type where there are several;
+    each pair is fitted by itself, and one that cannot be is told (exit code 1). LOG.jsonl is a
+    request log as of `llm-replay`: the costs are searched whose replay has the log's latencies.
     """
-    from windtunnel import serving as rooms
-
     check_ending(out, (".toml",))
-    if out is not None and kv_limit is None:
-        raise click.UsageError("--out: expected --kv-limit N, too.")
-    fits = rooms.fit_llms(measurements)
-    models = [
-        {
-            "name": name,
-            **dict(zip(_COSTS, fit.costs.tolist(), strict=True)),
-            "num_rows": fit.num_rows,
-            "rmse": fit.rmse,
-            "mean_relative_error": fit.mean_relative_error,
-        }
-        for name, fit in fits.items()
-    ]
+    if out is not None and asked["kv_limit"] is None and asked["model"] is None:
+        raise click.UsageError("--out: expected --kv-limit N or --model ENGINE.toml, too.")
+    is_log = ".jsonl" in measurements.lower()
+    told, models = (_from_log if is_log else _from_iterations)(measurements, asked)
     if out is not None:
         from windtunnel.serving.llm_files import llm_models_toml
 
-        made = {
-            name or "model": fit.model(int(kv_limit or 0), max_batch, gpus)
-            for name, fit in fits.items()
-        }
-        replace(out, llm_models_toml(made))
+        replace(out, llm_models_toml(models))
     if as_json:
         from windtunnel.cli.machine import print_json
 
-        print_json({"models": models, "out": None if out is None else str(out)})
-        return
-    from windtunnel.cli.screen import heading, plain_table, screen
+        print_json({"models": told, "out": None if out is None else str(out)})
+    else:
+        _tell(told)
+    if any(one["error"] for one in told):
+        click.get_current_context().exit(1)
+
+
+def _from_iterations(
+    file: str, asked: dict[str, Any]
+) -> tuple[list[dict[str, Any]], dict[str, LlmModel]]:
+    from windtunnel import serving as rooms
+    from windtunnel.errors import TraceError
+    from windtunnel.serving.llm_fit import fit_figures
+
+    try:
+        fits = rooms.fit_llms(file, asked["form"], asked["weights"], asked["held_back"])
+    except OSError as error:
+        raise TraceError(file, "a readable CSV of iterations", hint=str(error)) from error
+    if all(fit.error for fit in fits.values()):
+        raise next(fit.error for fit in fits.values() if fit.error)
+    told = [{"name": n, "form": asked["form"], **fit_figures(fit)} for n, fit in fits.items()]
+    models = {
+        name or "model": _model(fit, asked) for name, fit in fits.items() if fit.cost is not None
+    }
+    return told, models
+
+
+def _model(fit: LlmFit, asked: dict[str, Any]) -> LlmModel:
+    from windtunnel.serving.llm_files import with_cost
+
+    if asked["model"] is not None and fit.cost is not None:
+        return with_cost(asked["model"], fit.cost)
+    return fit.model(asked["kv_limit"] or 1, asked["max_batch"], asked["gpus"])
+
+
+def _from_log(file: str, asked: dict[str, Any]) -> tuple[list[dict[str, Any]], dict[str, LlmModel]]:
+    from windtunnel import serving as rooms
+    from windtunnel.serving.llm_files import with_cost
+
+    if asked["model"] is None:
+        raise click.UsageError("a request log: expected --model ENGINE.toml, too.")
+    start = with_cost(asked["model"], rooms.synthetic_llm().cost, only_if_missing=True)
+    found = rooms.fit_log(file, start)
+    model = changed(found.model, gpus=start.gpus)
+    held = found.held_back
+    told = {
+        "name": "model",
+        "form": "linear",
+        **model.cost.data(),
+        "num_rows": int(held.log.first.size) - held.num_rows,
+        "mean_relative_error": found.fitted.mean_absolute_error,
+        "held_back": {
+            "num_rows": held.num_rows,
+            "mean_relative_error": held.mean_absolute_error,
+            "prefill": held.mean_error("ttft"),
+            "decode": held.mean_error("tpot"),
+        },
+        "error": None,
+    }
+    return [told], {"model": model}
+
+
+def _tell(told: list[dict[str, Any]]) -> None:
+    from windtunnel.cli.screen import heading, line, plain_table, screen
     from windtunnel.report.format import plural
+    from windtunnel.serving.llm_costs import LINEAR
 
     console = screen()
-    heading(console, f"{plural(sum(fit.num_rows for fit in fits.values()), 'iteration')}")
+    heading(console, plural(sum(one["num_rows"] for one in told), "measurement"))
     rows = [
         [
             str(one["name"]),
-            *(f"{one[cost]:.4g}" for cost in _COSTS),
+            *(cell(one.get(cost)) for cost in LINEAR),
             str(one["num_rows"]),
-            cell(100 * fit.mean_relative_error),
+            cell(100 * one["mean_relative_error"]),
+            cell(100 * one["held_back"]["mean_relative_error"]) if one["held_back"] else "",
         ]
-        for one, fit in zip(models, fits.values(), strict=True)
+        for one in told
+        if not one["error"]
     ]
-    columns = ["model", *_COSTS, "rows", "error, %"]
-    console.print(plain_table(columns, rows, numbers=6))
+    columns = ["model", "a", "b", "c", "d", "q", "rows", "error, %", "held back, %"]
+    console.print(plain_table(columns, rows, numbers=len(columns) - 1))
+    for one in told:
+        if one["error"]:
+            console.print(line(f"not fitted: {one['error']}"))

@@ -123,7 +123,7 @@ def command_line() -> str:
         if isinstance(param, click.Argument):
             words += [] if value is None else [str(value)]
         elif getattr(param, "is_flag", False):
-            behind.append(param.opts[0])
+            behind.append((param.opts if value else param.secondary_opts)[0])
         else:
             for one in value if getattr(param, "multiple", False) and value else [value]:
                 behind += [param.opts[0], _typed(one)]

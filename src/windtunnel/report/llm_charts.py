@@ -101,7 +101,7 @@ def _goodput(by_rate: list[Row]) -> Any:
         symbol="stroke",
     )
     x = Axis("rate", "Rate, requests/s", grid=False)
-    y = Axis("requests", "Requests within both SLOs, 1/s")
+    y = Axis("requests", "Requests within all SLOs, 1/s")
     tips: Tips = {"rate": ("requests/s", ".4g"), "requests": ("goodput, 1/s", ".4g")}
     good = "datum.kind == 'goodput'"
     dots = marks.dots(rows, x, y, kinds, size=22, tips=tips, where=good)

@@ -21,7 +21,19 @@ from windtunnel.report.serving_page import section
 if TYPE_CHECKING:
     from windtunnel.serving import LlmModel, LlmOutcome
 
-_WORDS = {"ttft": "time to first token (TTFT)", "tpot": "time per output token (TPOT)"}
+_WORDS = {
+    "ttft": "time to first token (TTFT)",
+    "tpot": "time per output token (TPOT)",
+    "e2e": "time to the last token",
+}
+_ROWS = {**LATENCIES, "itl": "Between tokens, s"}
+#: Facts that are told where there is something to tell.
+_MORE = (
+    ("num_restarts", "Evictions", ""),
+    ("prefix_hit_rate", "Prompt tokens found in the cache, 0 to 1", ""),
+    ("joules_per_output_token", "Energy an output token", " J"),
+    ("energy_kwh", "Energy", " kWh"),
+)
 _TITLES = {"ttft": "Time to first token", "tpot": "Time per output token", "e2e": "End to end"}
 
 
@@ -133,16 +145,21 @@ def _facts(figures: dict[str, Any]) -> list[Fact]:
         Fact("Goodput a GPU", f"{_text(figures['goodput_per_gpu'])} /s"),
         Fact("Time in iterations", f"{100 * figures['utilization']:.1f} %"),
         Fact("Most KV tokens reserved", count(figures["peak_kv"])),
+        *(
+            Fact(words, f"{_text(figures[name])}{unit}")
+            for name, words, unit in _MORE
+            if figures[name]
+        ),
     ]
 
 
 def _latencies(figures: dict[str, Any]) -> Table:
     lines = [
         Line(
-            LATENCIES[name],
+            _ROWS[name],
             [Cell(_text(figures[f"{point}_{name}"])) for point in ("mean", "p50", "p90", "p99")],
         )
-        for name in LATENCIES
+        for name in _ROWS
     ]
     return Table("", ["mean", "P50", "P90", "P99"], lines)
 
@@ -156,7 +173,7 @@ def _rates(by_rate: list[dict[str, Any]]) -> Table:
         )
         for row in by_rate
     ]
-    columns = ["within both SLOs, %", "goodput, 1/s", "P50 TTFT, s", "P99 TTFT, s"]
+    columns = ["within all SLOs, %", "goodput, 1/s", "P50 TTFT, s", "P99 TTFT, s"]
     columns += ["P50 TPOT, s", "P99 TPOT, s", "time in iterations, 0 to 1"]
     return Table("Requests/s", columns, lines)
 

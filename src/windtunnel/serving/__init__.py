@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from windtunnel.serving.arrivals import Deterministic, Gamma, MarkovModulated, model_rates, poisson
 from windtunnel.serving.cases import Case, evaluate, read_cases
-from windtunnel.serving.llm_capacity import LlmCapacity, llm_capacity
+from windtunnel.serving.llm_capacity import LlmCapacity, LlmSetup, llm_capacity, llm_choices
+from windtunnel.serving.llm_engine import Engine, Power, Split
 from windtunnel.serving.llm_files import read_llm_model
 from windtunnel.serving.llm_fit import LlmFit, fit_llm, fit_llms
+from windtunnel.serving.llm_limits import Limits
 from windtunnel.serving.llm_model import LlmModel, synthetic_llm
 from windtunnel.serving.llm_outcome import LlmOutcome
+from windtunnel.serving.llm_replay import fit_log, replay_log
 from windtunnel.serving.llm_simulate import goodput_by_rate, simulate_llm
 from windtunnel.serving.outcome import ServingOutcome
 from windtunnel.serving.overheads import Overheads
@@ -38,23 +41,28 @@ __all__ = [
     "Case",
     "Delays",
     "Deterministic",
+    "Engine",
     "Gamma",
     "Group",
+    "Limits",
     "LlmCapacity",
     "LlmFit",
     "LlmModel",
     "LlmOutcome",
+    "LlmSetup",
     "MarkovModulated",
     "MinuteCounts",
     "Overheads",
     "Parallel",
     "Partition",
     "Placement",
+    "Power",
     "Profile",
     "RequestTrace",
     "Schedule",
     "SearchResult",
     "ServingOutcome",
+    "Split",
     "Stages",
     "Sweep",
     "Switch",
@@ -65,10 +73,12 @@ __all__ = [
     "fewest_gpus",
     "fit_llm",
     "fit_llms",
+    "fit_log",
     "from_minutes",
     "generate",
     "goodput_by_rate",
     "llm_capacity",
+    "llm_choices",
     "merge",
     "model_rates",
     "partition_layers",
@@ -80,6 +90,7 @@ __all__ = [
     "read_workload",
     "refit",
     "replay",
+    "replay_log",
     "search",
     "search_schedule",
     "simulate",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -68,6 +68,20 @@ class Cost:
             )
         )
 
+    def at_degree(self, tensor_parallel: int) -> Cost:
+        """Return the cost at another degree of tensor parallelism.
+
+        Raises:
+            SpecError: it was measured at its own alone.
+        """
+        if tensor_parallel == self.tensor_parallel:
+            return self
+        raise SpecError(
+            "tensor_parallel",
+            f"form {self.form} is measured at {self.tensor_parallel}, not {tensor_parallel}; "
+            "expected form roofline, or a model of its own for each.",
+        )
+
     def data(self) -> dict[str, Any]:
         """Return the keys of a file, without those that are as by default."""
         kept = {"form": self.form} if self.form != "linear" else {}
@@ -87,7 +101,7 @@ class LinearCost(Cost):
     """a + b prefill tokens + c decoding sequences + d KV tokens + q prefill pairs.
 
     Attributes:
-        iteration_s: a, s, > 0.
+        iteration_s: a, s; a model wants it > 0.
         prefill_token_s: b, s a prompt token processed.
         decode_seq_s: c, s a sequence that gets its next token.
         kv_token_s: d, s a token that those sequences attend to.
@@ -104,7 +118,7 @@ class LinearCost(Cost):
 
     def __post_init__(self) -> None:
         for name, value in zip(LINEAR, self.costs, strict=True):
-            amount(name, value, positive=name == "iteration_s")
+            amount(name, value)
         count("tensor_parallel", self.tensor_parallel)
 
     @property
@@ -241,6 +255,10 @@ class RooflineCost(Cost):
         for name in ("kv_bytes_per_token", "overhead_s"):
             amount(name, getattr(self, name))
         check_links(self)
+
+    def at_degree(self, tensor_parallel: int) -> Cost:
+        """Return the cost at another degree of tensor parallelism."""
+        return replace(self, tensor_parallel=tensor_parallel)
 
     def _tables(self) -> dict[str, np.ndarray]:
         tp = self.tensor_parallel

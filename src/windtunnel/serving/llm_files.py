@@ -37,6 +37,38 @@ def read_llm_model(path: str | Path) -> LlmModel:
         SpecError: not TOML, a key is missing or unknown, a value is wrong, or no table is chosen.
         TraceError: a table of kernel times cannot be read.
     """
+    return _read(path, _table_of(path))
+
+
+def with_cost(path: str | Path, cost: Cost, *, only_if_missing: bool = False) -> LlmModel:
+    """Return a file's model with another cost; the file need not have one.
+
+    Args:
+        path: as of `read_llm_model`.
+        cost: in place of the file's.
+        only_if_missing: keep the file's where it has one.
+
+    Raises:
+        SpecError: as of `read_llm_model`.
+    """
+    data = dict(_table_of(path))
+    own = any(key in data for key in (*LINEAR[:4], "cost"))
+    if own and only_if_missing:
+        return read_llm_model(path)
+    for key in (*LINEAR[:4], "cost"):
+        data.pop(key, None)
+    return _read(path, data, cost)
+
+
+def _read(path: str | Path, data: Mapping[str, Any], cost: Cost | None = None) -> LlmModel:
+    try:
+        return _model(data, Path(str(path).partition("#")[0]).parent, cost)
+    except SpecError as error:
+        raise SpecError(str(path), str(error)) from error
+
+
+def _table_of(path: str | Path) -> dict[str, Any]:
+    """Return the keys of the model that a file has, or that is chosen."""
     name, _, chosen = str(path).partition("#")
     data: dict[str, Any] = read_toml(name)
     models = [key for key, value in data.items() if isinstance(value, dict) and key not in _PARTS]
@@ -51,14 +83,13 @@ def read_llm_model(path: str | Path) -> LlmModel:
     for key in data:
         if key not in _TOP:
             raise SpecError.unknown(f"{path}: key", key, _TOP)
-    try:
-        return _model(data, Path(name).parent)
-    except SpecError as error:
-        raise SpecError(str(path), str(error)) from error
+    return data
 
 
-def _model(data: Mapping[str, Any], folder: Path) -> LlmModel:
+def _model(data: Mapping[str, Any], folder: Path, cost: Cost | None = None) -> LlmModel:
     plain = {key: data[key] for key in data if key not in _PARTS}
+    if cost is not None:
+        plain["cost"] = cost
     if "cost" in data:
         for key in LINEAR[:4]:
             if key in data:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.errors import SpecError, TraceError, quote
-from windtunnel.serving.llm_costs import Cost, LinearCost, PiecewiseCost
+from windtunnel.serving.llm_costs import LINEAR, Cost, LinearCost, PiecewiseCost
 from windtunnel.serving.llm_measured import Iterations, read_iterations
 from windtunnel.serving.llm_model import LlmModel
 
@@ -76,6 +76,9 @@ class LlmFit:
         """Return a model of these costs, which reserves memory exactly."""
         if self.cost is None:
             raise SpecError("cost", str(self.error))
+        if isinstance(self.cost, LinearCost) and not self.cost.prefill_attention_s:
+            four = dict(zip(LINEAR, self.cost.costs[:4], strict=False))
+            return LlmModel(**four, kv_limit=kv_limit, max_batch=max_batch, gpus=gpus)
         return LlmModel(cost=self.cost, kv_limit=kv_limit, max_batch=max_batch, gpus=gpus)
 
 
@@ -133,14 +136,14 @@ def fit_llms(
     fits = {}
     for name, rows in read_iterations(path).items():
         try:
-            fits[name] = _whole_fit(str(path), name, rows, form, weights, held_back)
+            fits[name] = _whole_fit(str(path), name, rows, form, weights, part=held_back)
         except TraceError as error:
             fits[name] = LlmFit(None, len(rows.seconds), error=error)
     return fits
 
 
 def _whole_fit(
-    file: str, name: str, rows: Iterations, form: str, weights: str, part: float | None
+    file: str, name: str, rows: Iterations, form: str, weights: str, *, part: float | None
 ) -> LlmFit:
     make = _linear if form == "linear" else _piecewise
     relative = weights == "relative"
@@ -178,7 +181,7 @@ def _linear(file: str, name: str, rows: Iterations, *, relative: bool) -> Linear
     if rows.pairs is not None:
         columns.append(rows.pairs)
     numbers = _solved(file, name, np.column_stack(columns), rows.seconds, relative=relative)
-    return LinearCost(*(float(one) for one in numbers))
+    return LinearCost(*numbers.tolist())
 
 
 def _piecewise(file: str, name: str, rows: Iterations, *, relative: bool) -> PiecewiseCost:
@@ -191,7 +194,7 @@ def _piecewise(file: str, name: str, rows: Iterations, *, relative: bool) -> Pie
     columns = (np.ones(len(decodes.seconds)), decodes.decoding, decodes.kv)
     line = _solved(file, name, np.column_stack(columns), decodes.seconds, relative=relative)
     plain = tuple((float(t), float(s)) for t, s in knots)
-    return PiecewiseCost(plain, *(float(one) for one in line))
+    return PiecewiseCost(plain, *line.tolist())
 
 
 def _solved(
@@ -202,10 +205,8 @@ def _solved(
     if len(design) == 0 or np.linalg.matrix_rank(design / scale) < design.shape[1]:
         raise _unfit(file, name, "iterations that vary in all counts independently")
     weights = 1 / measured if relative else np.ones(len(measured))
-    costs = _nonnegative(design / scale * weights[:, None], measured * weights) / scale
-    if costs[0] == 0:
-        raise _unfit(file, name, "iterations whose cost does not vanish with what they do")
-    return np.asarray(costs)
+    found = _nonnegative(design / scale * weights[:, None], measured * weights)
+    return np.asarray(found / scale)
 
 
 def _unfit(file: str, name: str, expected: str) -> TraceError:

@@ -6,7 +6,7 @@ tokens, by sequences, and of attention by what is prefilled and what decodes bes
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -59,6 +59,19 @@ class LayersCost(Cost):
             amount(f"per_layer.{name}", times)
         check_links(self)
         self.kernel  # noqa: B018 - the tables are read now, so that what is wrong is told now
+
+    def at_degree(self, tensor_parallel: int) -> Cost:
+        """Return the cost by the tables of another degree: those whose name ends in ``_tpN``.
+
+        Raises:
+            SpecError: the tables' name does not say their degree.
+            TraceError: there are no such tables.
+        """
+        own = f"_tp{self.tensor_parallel}"
+        if tensor_parallel == self.tensor_parallel or not self.profile.endswith(own):
+            return super().at_degree(tensor_parallel)
+        profile = f"{self.profile.removesuffix(own)}_tp{tensor_parallel}"
+        return replace(self, profile=profile, tensor_parallel=tensor_parallel)
 
     def _tables(self) -> dict[str, np.ndarray]:
         dense = _curves(f"{self.profile}_dense.csv.gz", "tokens")

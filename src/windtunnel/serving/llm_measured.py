@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import io
 import math
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -15,6 +14,8 @@ import numpy as np
 from windtunnel.errors import TraceError
 
 if TYPE_CHECKING:
+    import io
+
     from windtunnel.serving.llm_costs import Cost
 
 #: Columns that tell measurements of several models and GPUs apart, where they are there.
@@ -98,15 +99,15 @@ def _opened(file: Path) -> io.TextIOBase:
     with file.open("rb") as raw:
         gzipped = raw.read(2) == _GZIP
     if gzipped:
-        binary = gzip.open(file)
-        return io.TextIOWrapper(binary, encoding="utf-8-sig", errors="replace", newline="")
+        return gzip.open(file, "rt", encoding="utf-8-sig", errors="replace", newline="")
     return file.open(encoding="utf-8-sig", errors="replace", newline="")
 
 
 def _iterations(table: np.ndarray, columns: list[str]) -> Iterations:
     at = {column: table[:, k] for k, column in enumerate(columns)}
-    needed = [at[column] for column in _COLUMNS]
-    return Iterations(*needed, at.get("prefill_pairs"), at.get("prefill_context"))
+    prefill, decoding, kv, seconds = (at[column] for column in _COLUMNS)
+    pairs, context = (at.get(column) for column in _OPTIONAL)
+    return Iterations(prefill, decoding, kv, seconds, pairs, context)
 
 
 def _named(file: Path, row: int, column: str, text: str | None) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from windtunnel.errors import SpecError
 from windtunnel.serving.llm_costs import LINEAR, Cost, LinearCost
 from windtunnel.serving.llm_engine import Engine
-from windtunnel.serving.llm_numbers import count
+from windtunnel.serving.llm_numbers import amount, count
 
 if TYPE_CHECKING:
     from windtunnel.serving.llm_engine import Power, Split
@@ -57,6 +57,8 @@ class LlmModel:
                 if value is None:
                     raise SpecError(name, "is missing.")
             object.__setattr__(self, "cost", LinearCost(*found))
+        if isinstance(self.cost, LinearCost):
+            amount("iteration_s", self.cost.iteration_s, positive=True)
         if self.gpus is None:
             stages = self.engine.stages if self.engine else 1
             object.__setattr__(self, "gpus", self.cost.tensor_parallel * stages)
@@ -110,6 +112,23 @@ class LlmModel:
             key = next(iter(engine))
             raise SpecError(key, "expected a model with an [engine].")
         return replace(self, engine=replace(self.engine, **engine))
+
+    def at_degree(self, tensor_parallel: int) -> LlmModel:
+        """Return the model on so many GPUs a stage.
+
+        Raises:
+            SpecError: its costs were measured at another degree.
+        """
+        cost = self.cost.at_degree(tensor_parallel)
+        if cost is self.cost:
+            return self
+        gpus = tensor_parallel * self.pages.stages
+        return replace(self.with_cost(cost), gpus=gpus)
+
+    def with_cost(self, cost: Cost) -> LlmModel:
+        """Return the model with another cost."""
+        none: Any = dict.fromkeys(LINEAR[:4])
+        return replace(self, cost=cost, **none)
 
     def data(self) -> dict[str, Any]:
         """Return the keys of a file."""

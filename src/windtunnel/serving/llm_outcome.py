@@ -35,8 +35,8 @@ class LlmOutcome:
         finish: when its last token came, shape (n,), s; NaN where refused.
         restarts: how often it was evicted, shape (n,).
         cached_tokens: of its prompt, found when it was first admitted, shape (n,).
-        gaps: between consecutive tokens of a request, of all requests, ascending, shape (k,), s; told
-            apart to 1e-13 s, less finely where there are more than 262,144 different ones.
+        gaps: between consecutive tokens of a request, of all requests, ascending, shape (k,), s;
+            told apart to 1e-13 s, less finely where more than 262,144 are different.
         gap_counts: how often each occurred, shape (k,).
         gap_total: of all gaps, s.
         busy: time in iterations, shape (replicas,), s; of pipelines, of each stage.
@@ -93,6 +93,12 @@ class LlmOutcome:
         """Time from the first arrival to the last token, s; 0 where nothing was served."""
         served = self.replica >= 0
         return float(self.finish[served].max() - self.requests.arrival[0]) if served.any() else 0.0
+
+    @property
+    def tokens_made(self) -> int:
+        """Tokens that all requests got."""
+        served = self.replica >= 0
+        return int(np.maximum(self.requests.output_tokens[served], 1).sum())
 
     def attained(
         self, ttft: float = math.inf, tpot: float = math.inf, e2e: float = math.inf
@@ -158,7 +164,7 @@ class LlmOutcome:
         served = self.replica >= 0
         span, gpus = self.span, int(self.gpus.sum())
         goodput = float(good.sum()) / span if span else 0.0
-        made = int(np.maximum(self.requests.output_tokens[served], 1).sum())
+        made = self.tokens_made
         cached = int(self.cached_tokens.sum())
         prompts = int(self.requests.prompt_tokens[served].sum())
         told: dict[str, float | None] = {

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from windtunnel.errors import TraceError
 from windtunnel.quantiles import quantiles
-from windtunnel.serving.llm_costs import LINEAR, LinearCost
+from windtunnel.serving.llm_costs import LinearCost
 from windtunnel.serving.llm_simulate import simulate_llm
 from windtunnel.serving.request_logs import RequestLog, read_request_log
 
@@ -34,12 +34,14 @@ class Replay:
     Attributes:
         log: what was measured.
         outcome: what was simulated.
+        num_rows: requests that the figures are of.
         measured, simulated: the twelve figures, s; None where no request has it.
         error: simulated / measured - 1.
     """
 
     log: RequestLog
     outcome: LlmOutcome
+    num_rows: int
     measured: dict[str, float | None]
     simulated: dict[str, float | None]
     error: dict[str, float | None]
@@ -47,13 +49,18 @@ class Replay:
     @property
     def mean_absolute_error(self) -> float | None:
         """Mean of |error| over the figures."""
-        known = [abs(one) for one in self.error.values() if one is not None]
+        return self.mean_error("")
+
+    def mean_error(self, latency: str) -> float | None:
+        """Return the mean of |error| over the figures of a latency, or of all."""
+        named = {name: one for name, one in self.error.items() if name.endswith(latency)}
+        known = [abs(one) for one in named.values() if one is not None]
         return float(np.mean(known)) if known else None
 
     def told(self) -> dict[str, Any]:
         """Return what `llm-replay` tells."""
         return {
-            "num_requests": len(self.log.first),
+            "num_requests": self.num_rows,
             "measured": self.measured,
             "simulated": self.simulated,
             "error": self.error,
@@ -83,7 +90,7 @@ def _compared(log: RequestLog, outcome: LlmOutcome, rows: np.ndarray) -> Replay:
     found = {name: getattr(outcome, name) for name in LATENCIES}
     simulated = _figures(found, rows)
     error = {name: _error(simulated[name], value) for name, value in measured.items()}
-    return Replay(log, outcome, measured, simulated, error)
+    return Replay(log, outcome, int(rows.sum()), measured, simulated, error)
 
 
 def _figures(values: dict[str, np.ndarray], rows: np.ndarray) -> dict[str, float | None]:
@@ -148,10 +155,8 @@ def fit_log(log: RequestLog | str | Path, model: LlmModel) -> LogFit:
         numbers = list(begin)
         for k, value in zip(free, np.exp(logs).tolist(), strict=True):
             numbers[k] = value
-        return replace(
-            model, cost=LinearCost(*numbers, tensor_parallel=start.tensor_parallel),
-            **dict.fromkeys(LINEAR[:4]),
-        )  # fmt: skip
+        a, b, c, d, q = numbers
+        return model.with_cost(LinearCost(a, b, c, d, q, start.tensor_parallel))
 
     def error(logs: np.ndarray) -> float:
         found = _compared(known, simulate_llm(known.requests, with_costs(logs)), early)

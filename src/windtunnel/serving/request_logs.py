@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,8 +47,8 @@ def read_request_log(path: str | Path) -> RequestLog:
     try:
         with file.open("rb") as raw:
             gzipped = raw.read(2) == _GZIP
-        opened = gzip.open(file) if gzipped else file.open("rb")
-        with io.TextIOWrapper(opened, encoding="utf-8-sig") as lines:  # type: ignore[arg-type] # binary
+        opener = gzip.open if gzipped else open
+        with opener(file, "rt", encoding="utf-8-sig") as lines:
             rows = vllm_rows(file, lines)
     except (OSError, EOFError, UnicodeDecodeError) as error:
         raise TraceError(str(file), "a readable request log", hint=str(error)) from error

@@ -48,7 +48,8 @@ class RequestTrace:
     Attributes:
         name: of the file.
         format: azure_llm, azure_lmm, mooncake, burstgpt, vidur, plain, vllm_log, genai,
-            azure_functions_2021, arrays, or lengths: token lengths without times (`drawn` gives them some).
+            azure_functions_2021, arrays, or lengths: token lengths without times (`drawn` gives
+            them some).
         arrival: ascending, shape (n,), s from the first.
         function: index of what was called, shape (n,): 0 in traces of one service.
         functions: names, in the order in which the file has them.

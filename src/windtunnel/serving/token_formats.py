@@ -1,4 +1,4 @@
-"""The layouts of recorded requests to language models: Azure, Mooncake, BurstGPT, Vidur, GenTD26, vLLM's logs.
+"""The layouts of recorded requests: Azure, Mooncake, BurstGPT, Vidur, GenTD26, vLLM's logs.
 
 Each reader takes numbered rows and returns `Requests`, times in seconds on the source's own clock.
 """

@@ -34,8 +34,8 @@ class LlmFleet:
 
     A request's ``made`` are its tokens so far, ``done`` those whose KV this life has, ``target``
     those that this life prefills, ``held`` its blocks; where blocks are found again, they
-    stand in ``table`` from ``table_start`` on, and ``named`` of them have names. ``first``, ``last`` and ``finish`` are
-    instants of tokens, s. Waiting requests are linked by ``following``.
+    stand in ``table`` from ``table_start`` on, and ``named`` of them have names. ``first``,
+    ``last`` and ``finish`` are instants of tokens, s. Waiting requests are linked by ``following``.
 
     A replica's ``running`` are those admitted, under `LLM_VLLM_V1` also those in flight; ``batch``
     and ``share`` are the requests of an iteration under way and the tokens of each. Slots of

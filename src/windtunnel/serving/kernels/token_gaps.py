@@ -25,7 +25,7 @@ class TokenGaps:
         total: of all gaps, s.
         parts: of a second, by which gaps are told apart: 2^44, far finer than clocks, or less where
             there are too many different ones for a table that is quick.
-        rows: gaps in parts of a second, -1 where there is none, and how many tokens came after each.
+        rows: gaps in parts of a second, -1 where there is none, and how many tokens came after.
     """
 
     size: cython.longlong

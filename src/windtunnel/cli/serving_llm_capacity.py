@@ -1,0 +1,230 @@
+"""``windtunnel serving llm-capacity``: the cheapest set-up of a language model in limits."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from windtunnel.cli.llm_options import (
+    Span,
+    engine_options,
+    model_from,
+    requests_from,
+    slo_options,
+    slos_from,
+    trace_options,
+)
+from windtunnel.cli.llm_told import tell_run
+from windtunnel.cli.options import OneOf, output_options
+from windtunnel.cli.serving_told import cell
+
+if TYPE_CHECKING:
+    from windtunnel.serving import Limits, LlmModel, LlmSetup
+    from windtunnel.serving.llm_capacity import LlmChoice
+
+_LIMIT = re.compile(r"\s*(\w+)\s*(<=|>=)\s*(\S+)\s*")
+_PRICES = ("gpus", "energy_kwh", "carbon_kg", "money")
+#: What a choice is called: words, and the attribute of it.
+_RATIO = re.compile(r"(\d+):(\d+)")
+
+
+@click.command("llm-capacity", short_help="How many GPUs a language model needs.")
+@trace_options
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="MODEL.toml[#NAME]",
+    help="Costs, engine, power and pools of a replica; repeat to compare.  "
+    "[default: a made-up model]",
+)
+@click.option(
+    "--limit",
+    "limits",
+    multiple=True,
+    metavar="FIGURE<=X",
+    help="Such as p99_ttft<=1s, p90_tpot<=50ms, slo_attainment>=0.95; repeat for several.  "
+    "[default: p99_ttft<=--ttft]",
+)
+@slo_options
+@click.option(
+    "--dispatch",
+    default="least_loaded",
+    show_default=True,
+    metavar="RULE,...",
+    help="Rules to try: least_loaded, round_robin, least_waiting, least_tokens, prefix_affinity.",
+)
+@click.option("--tp", metavar="N,...", help="Degrees of tensor parallelism to try.")
+@click.option("--split-ratio", metavar="P:D,...", help="Pools of prefill and decode to try.")
+@click.option(
+    "--cheapest",
+    type=OneOf("gpus", "kwh", "carbon", "money"),
+    default="gpus",
+    show_default=True,
+    metavar="gpus|kwh|carbon|money",
+    help="What decides between set-ups.",
+)
+@click.option(
+    "--max-replicas",
+    type=click.IntRange(1, 65536),
+    default=1024,
+    show_default=True,
+    help="Give up beyond.",
+)
+@engine_options
+@output_options
+def llm_capacity(*, trace: str, as_json: bool, **asked: Any) -> None:
+    """Search the fewest replicas that serve TRACE within every --limit, with nobody refused.
+
+    With --ttft alone: P99 time to the first token <= --ttft. Of several set-ups (models, --tp,
+    --split-ratio, --dispatch) the cheapest comes first.
+    """
+    from windtunnel import serving as rooms
+    from windtunnel.cli.screen import progress, shows_progress
+
+    limits = _limits(asked)
+    requests = requests_from(trace, asked)
+    setups = _setups(asked)
+    with progress("Searching", show=shows_progress(as_json=as_json)) as done:
+        choices = rooms.llm_choices(
+            requests, setups, limits, cheapest=asked["cheapest"], carbon=asked["carbon"],
+            price=asked["price"], max_replicas=asked["max_replicas"], on_done=done,
+        )  # fmt: skip
+    best = choices[0]
+    if best.found is None:  # llm_choices has said why
+        raise click.ClickException(str(best.reason))
+    if as_json:
+        from windtunnel.cli.machine import print_json
+
+        told = {"replicas": best.found.replicas, "gpus": best.found.gpus, "tried": _tried(choices)}
+        rows = [_row(choice) for choice in choices]
+        told |= {"choices": rows, "model": best.setup.model.data(), "metrics": best.figures}
+        print_json(told)
+        return
+    if len(choices) > 1:
+        _tell(choices)
+    tell_run(dict(best.figures), best.found.replicas)
+
+
+def _limits(asked: dict[str, Any]) -> Limits:
+    """Return the limits that were typed; else P99 TTFT <= ``--ttft``.
+
+    Raises:
+        click.UsageError: one cannot be read, has the wrong side, or there is none.
+    """
+    from windtunnel.serving import Limits
+    from windtunnel.serving.llm_limits import AT_LEAST, AT_MOST
+
+    bounds = {}
+    for text in asked["limits"]:
+        found = _LIMIT.fullmatch(text)
+        if found is None:
+            raise click.UsageError(f"--limit: found {text!a}; expected such as p99_ttft<=1s.")
+        name, side, bound = found.groups()
+        wanted = ">=" if name in AT_LEAST else "<="
+        if side != wanted and name in (*AT_LEAST, *AT_MOST):
+            raise click.UsageError(f"--limit: found {text!a}; expected {name}{wanted}X.")
+        try:
+            bounds[name] = float(bound) if name in AT_LEAST else Span().convert(bound, None, None)
+        except ValueError as error:
+            raise click.UsageError(f"--limit: found {text!a}; expected a number.") from error
+    if not bounds:
+        if asked["ttft"] is None:
+            raise click.UsageError("expected a --limit, or --ttft.")
+        bounds = {"p99_ttft": asked["ttft"]}
+    return Limits(bounds, **slos_from(asked))
+
+
+def _setups(asked: dict[str, Any]) -> list[LlmSetup]:
+    """Return every model with every degree, ratio and rule that was asked for.
+
+    Raises:
+        SpecError: a model's file is wrong, or its costs do not go with a degree.
+        click.UsageError: a list cannot be read.
+    """
+    from windtunnel import serving as rooms
+
+    setups = []
+    for name in asked["models"] or (None,):
+        model = model_from(name, asked)
+        for degree in _numbers("--tp", asked["tp"]) or (None,):
+            at_degree = model if degree is None else model.at_degree(degree)
+            for ratio in _ratios(asked["split_ratio"]) or (None,):
+                made = at_degree if ratio is None else _split(at_degree, *ratio)
+                setups += [
+                    rooms.LlmSetup(_named(name, degree, ratio), made, rule.strip())
+                    for rule in asked["dispatch"].split(",")
+                ]
+    return setups
+
+
+def _named(name: str | None, degree: int | None, ratio: tuple[int, int] | None) -> str:
+    words = [name or "made-up"]
+    words += [] if degree is None else [f"tp {degree}"]
+    words += [] if ratio is None else [f"{ratio[0]}:{ratio[1]}"]
+    return " ".join(words)
+
+
+def _numbers(option: str, text: str | None) -> list[int]:
+    words = [] if text is None else [word.strip() for word in text.split(",")]
+    if not all(word.isascii() and word.isdigit() and int(word) for word in words):
+        raise click.UsageError(f"{option}: found {text!a}; expected numbers 1,2,4.")
+    return [int(word) for word in words]
+
+
+def _ratios(text: str | None) -> list[tuple[int, int]]:
+    found = [] if text is None else [_RATIO.fullmatch(word.strip()) for word in text.split(",")]
+    ratios = [(int(one[1]), int(one[2])) for one in found if one is not None]
+    if len(ratios) < len(found) or not all(p and d for p, d in ratios):
+        raise click.UsageError(f"--split-ratio: found {text!a}; expected ratios 1:1,2:1.")
+    return ratios
+
+
+def _split(model: LlmModel, prefill: int, decode: int) -> LlmModel:
+    from windtunnel.errors import SpecError
+
+    if model.split is None:
+        raise SpecError("--split-ratio", "expected a model with [split].")
+    pools = replace(model.split, prefill_replicas=prefill, decode_replicas=decode)
+    return replace(model, split=pools)
+
+
+def _tried(choices: list[LlmChoice]) -> list[dict[str, Any]]:
+    return [
+        {**_of(choice), "replicas": n, "met": choice.found.met[n], **figures}
+        for choice in choices
+        if choice.found is not None
+        for n, figures in sorted(choice.found.tried.items())
+    ]
+
+
+def _of(choice: LlmChoice) -> dict[str, Any]:
+    return {"model": choice.setup.name, "dispatch": choice.setup.dispatch}
+
+
+def _row(choice: LlmChoice) -> dict[str, Any]:
+    replicas = None if choice.found is None else choice.found.replicas
+    prices = {name: choice.figures.get(name) for name in _PRICES}
+    return {**_of(choice), "replicas": replicas, **prices, "reason": choice.reason}
+
+
+def _tell(choices: list[LlmChoice]) -> None:
+    from windtunnel.cli.screen import heading, line, plain_table, screen
+
+    console = screen()
+    heading(console, "Set-ups, the cheapest first")
+    rows = [
+        [
+            choice.setup.name, choice.setup.dispatch, str(choice.found.replicas),
+            *(cell(choice.figures[name]) for name in _PRICES),
+        ]
+        for choice in choices if choice.found is not None
+    ]  # fmt: skip
+    columns = ["model", "dispatch", "replicas", "GPUs", "kWh", "carbon, kg", "money"]
+    console.print(plain_table(columns, rows, numbers=5))
+    for choice in choices:
+        if choice.found is None:
+            console.print(line(f"{choice.setup.name}, {choice.setup.dispatch}: {choice.reason}"))
