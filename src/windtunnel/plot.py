@@ -1,14 +1,15 @@
 """Charts of runs and studies: ``wt.plot.ecdf(runs)`` ...
 
-Each is an Altair chart: it shows itself in a notebook, and ``chart.save("waits.pdf")`` writes it as
-SVG, PDF, PNG or HTML. Runs are an `Outcome`, a `Comparison`, or a mapping from names to outcomes;
+Each is an Altair chart: it shows itself in a notebook, as a picture that loads nothing unless
+another renderer of Altair's was chosen, and ``chart.save("waits.pdf")`` writes it as SVG, PDF, PNG
+or HTML. Runs are an `Outcome`, a `Comparison`, or a mapping from names to outcomes;
 the first is drawn in black.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from windtunnel.errors import SpecError, quote
 from windtunnel.report import charts
@@ -45,7 +46,7 @@ def ecdf(runs: Runs, quantity: Literal["wait", "jct"] = "wait") -> TopLevelMixin
     """
     if quantity not in ("wait", "jct"):
         raise SpecError.unknown("quantity", str(quantity), ("wait", "jct"))
-    return charts.cdf(_outcomes(runs), quantity)
+    return _shown(charts.cdf(_outcomes(runs), quantity))
 
 
 def utilization(runs: Runs) -> TopLevelMixin:
@@ -54,7 +55,7 @@ def utilization(runs: Runs) -> TopLevelMixin:
     Raises:
         SpecError: there are no such runs.
     """
-    return charts.utilization(_outcomes(runs))
+    return _shown(charts.utilization(_outcomes(runs)))
 
 
 def queue(runs: Runs) -> TopLevelMixin:
@@ -63,7 +64,7 @@ def queue(runs: Runs) -> TopLevelMixin:
     Raises:
         SpecError: there are no such runs.
     """
-    return charts.queue(_outcomes(runs))
+    return _shown(charts.queue(_outcomes(runs)))
 
 
 def waits_by_size(runs: Runs) -> TopLevelMixin:
@@ -72,7 +73,7 @@ def waits_by_size(runs: Runs) -> TopLevelMixin:
     Raises:
         SpecError: there are no such runs.
     """
-    return charts.waits_by_size(_outcomes(runs))
+    return _shown(charts.waits_by_size(_outcomes(runs)))
 
 
 def gantt(outcome: Outcome, window: tuple[float, float] | None = None) -> TopLevelMixin:
@@ -90,8 +91,7 @@ def gantt(outcome: Outcome, window: tuple[float, float] | None = None) -> TopLev
     drawn = occupancy(outcome, window)
     if drawn is None:
         raise SpecError("plot", "nothing to draw: no job ran then, or the run knows no nodes.")
-    chart: TopLevelMixin = drawn.chart
-    return chart
+    return _shown(drawn.chart)
 
 
 def forest(study: Results | Paired, metric: str = "avg_wait") -> TopLevelMixin:
@@ -111,10 +111,27 @@ def forest(study: Results | Paired, metric: str = "avg_wait") -> TopLevelMixin:
     found = compare_results(study, metrics=(metric,)) if isinstance(study, Results) else study
     if metric not in found.metrics:
         raise SpecError.unknown("metric", metric, found.metrics)
-    chart: TopLevelMixin | None = forest_chart(found, metric)
+    chart = forest_chart(found, metric)
     if chart is None:
         raise SpecError("plot", f"no ratio of {quote(metric)} can be formed: there is no change.")
-    return chart
+    return _shown(chart)
+
+
+def _shown(chart: Any) -> TopLevelMixin:
+    """Return a chart that a notebook shows as a picture, where Altair would ask the network."""
+    import altair as alt
+
+    def bundle(*args: Any, **options: Any) -> Any:
+        if alt.renderers.active != "default":
+            return type(chart)._repr_mimebundle_(chart, *args, **options)
+        import vl_convert
+
+        svg = vl_convert.vegalite_to_svg(chart.to_dict(), allowed_base_urls=[])
+        return {"image/svg+xml": svg, "text/plain": repr(type(chart).__name__)}
+
+    object.__setattr__(chart, "_repr_mimebundle_", bundle)  # Altair's own would go into the chart
+    found: TopLevelMixin = chart
+    return found
 
 
 def _outcomes(runs: Runs) -> Mapping[str, Outcome]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import altair as alt
 import pytest
 
 import windtunnel as wt
@@ -49,7 +50,9 @@ def test_charts_of_one_run_of_several_and_of_named_ones(
 
 def test_charts_show_themselves_and_are_written(runs: wt.Comparison, tmp_path: Path) -> None:
     chart = wt.plot.ecdf(runs, "jct")
-    assert chart._repr_mimebundle_()
+    assert list(chart._repr_mimebundle_()) == ["image/svg+xml", "text/plain"]
+    with alt.renderers.enable("json"):
+        assert "application/json" in chart._repr_mimebundle_()[0]
     for ending, begin in ((".svg", b"<svg"), (".png", b"\x89PNG"), (".pdf", b"%PDF")):
         chart.save(str(tmp_path / f"chart{ending}"))
         assert (tmp_path / f"chart{ending}").read_bytes().startswith(begin)
