@@ -1,0 +1,235 @@
+"""`SlurmLimits`: the limits of QOS and associations, as meters that running jobs turn.
+
+A meter is whatever has a limit of its own: a QOS, a QOS for one user or account, an association.
+Each job has its list of meters, in the order in which slurmctld looks at them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cython
+import numpy
+
+from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.slurm_jobs import SLURM_FIRST_LIMIT, SlurmJobs
+from windtunnel.kernel.slurm_nodes import SlurmStays
+
+#: What a meter measures: processors, memory (MB), nodes, GPUs, jobs, processor-seconds to come.
+METER_CPUS = cython.declare(cython.int, 0)
+METER_MEMORY = cython.declare(cython.int, 1)
+METER_NODES = cython.declare(cython.int, 2)
+METER_GPUS = cython.declare(cython.int, 3)
+METER_JOBS = cython.declare(cython.int, 4)
+METER_RUN_SECONDS = cython.declare(cython.int, 5)
+METER_SECONDS = cython.declare(cython.int, 6)
+METER_COLUMNS = cython.declare(cython.int, 7)
+
+
+@cython.final
+@cython.cclass
+class SlurmLimits:
+    """Limits and what is used of them.
+
+    Args:
+        jobs: whose they are.
+        limit: Int array (meters, 7), -1 = none; columns as the METER constants.
+        kind: of each meter, the row of reasons that it gives.
+        nodes: how many there are.
+        safe: a job may not be able to use more processor-seconds than there are left.
+
+    Attributes:
+        used: what is used, (meters, 7).
+        node_users: jobs of each meter on each node, of meters that count nodes.
+    """
+
+    jobs: SlurmJobs
+    meters: cython.int
+    nodes: cython.int
+    limit: cython.longlong[::1]
+    used: cython.longlong[::1]
+    kind: cython.int[::1]
+    node_row: cython.int[::1]
+    node_users: cython.int[::1]
+    safe: cython.bint
+    want: cython.longlong[::1]
+
+    def __init__(self, jobs: SlurmJobs, limit: Any, kind: Any, nodes: int, *, safe: bool) -> None:
+        limits = numpy.array(limit, dtype=numpy.int64).reshape(-1, 7)
+        self.jobs, self.meters, self.nodes, self.safe = jobs, len(limits), nodes, safe
+        counting = limits[:, 2] >= 0
+        rows = numpy.where(counting, numpy.cumsum(counting) - 1, -1)
+        self.limit = numpy.append(limits.reshape(-1), 0)
+        self.used = numpy.zeros(limits.size + 1, dtype=numpy.int64)
+        self.kind = numpy.append(numpy.array(kind, dtype=numpy.int32), 0).astype(numpy.int32)
+        self.node_row = numpy.append(rows, -1).astype(numpy.int32)
+        self.node_users = numpy.zeros(int(counting.sum()) * nodes + 1, dtype=numpy.int32)
+        self.want = numpy.zeros(7, dtype=numpy.int64)
+
+    @compiled
+    def clear(self) -> cython.void:
+        """Let nothing be used."""
+        at: cython.longlong
+        for at in range(self.meters * METER_COLUMNS):
+            if at % METER_COLUMNS != METER_SECONDS:
+                self.used[at] = 0
+        for at in range(self.node_users.shape[0]):
+            self.node_users[at] = 0
+
+    @compiled
+    def admits(self, job: cython.int) -> cython.int:
+        """Return why a job may not run by how many do, 0 if it may."""
+        at: cython.int
+        meter: cython.int
+        cell: cython.int
+        for at in range(
+            self.jobs.first_meter[job], self.jobs.first_meter[job] + self.jobs.num_meters[job]
+        ):
+            meter = self.jobs.meters[at]
+            cell = meter * METER_COLUMNS + METER_JOBS
+            if self.limit[cell] >= 0 and self.used[cell] >= self.limit[cell]:
+                return self._reason(meter, METER_JOBS)
+        return 0
+
+    @compiled
+    def _reason(self, meter: cython.int, column: cython.int) -> cython.int:
+        return SLURM_FIRST_LIMIT + self.kind[meter] * METER_COLUMNS + column
+
+    @compiled
+    def admits_stay(self, stays: SlurmStays, job: cython.int) -> cython.int:
+        """Return why a job may not have what was written as its stay, 0 if it may."""
+        if self.jobs.num_meters[job] == 0:
+            return 0
+        self._ask(stays, job)
+        return self._compare(stays, job, True)
+
+    @compiled
+    def admits_request(self, stays: SlurmStays, job: cython.int) -> cython.int:
+        """Return why a job may not have what it asked for, 0 if it may; wherever it might run."""
+        if self.jobs.num_meters[job] == 0:
+            return 0
+        self.want[METER_CPUS] = self.jobs.cpus[job]
+        self.want[METER_MEMORY] = max(self.jobs.memory[job], 0) * self.jobs.min_nodes[job]
+        self.want[METER_NODES] = self.jobs.min_nodes[job]
+        self.want[METER_GPUS] = max(
+            self.jobs.gpus[job], self.jobs.node_gpus[job] * self.jobs.min_nodes[job]
+        )
+        self.want[METER_JOBS] = 1
+        self.want[METER_RUN_SECONDS] = self.want[METER_CPUS] * self.jobs.limit[job]
+        return self._compare(stays, job, False)
+
+    @compiled
+    def _compare(self, stays: SlurmStays, job: cython.int, is_placed: cython.bint) -> cython.int:
+        """Return which of a job's meters has too little left for what is wanted, 0 if none has."""
+        at: cython.int
+        column: cython.int
+        meter: cython.int
+        reason: cython.int
+        cell: cython.int
+        first: cython.int = self.jobs.first_meter[job]
+        for at in range(first, first + self.jobs.num_meters[job]):
+            meter = self.jobs.meters[at]
+            cell = meter * METER_COLUMNS
+            reason = self._seconds_left(meter)
+            if reason:
+                return reason
+            if is_placed and self.limit[cell + METER_NODES] >= 0:
+                self.want[METER_NODES] = self._new_nodes(meter, stays, job)
+            for column in range(METER_JOBS):
+                if self.limit[cell + column] < 0:
+                    continue
+                if self.used[cell + column] + self.want[column] > self.limit[cell + column]:
+                    return self._reason(meter, column)
+        return 0
+
+    @compiled
+    def _seconds_left(self, meter: cython.int) -> cython.int:
+        """Return why there are too few processor-seconds for a job, 0 if there are enough."""
+        cell: cython.int = meter * METER_COLUMNS
+        running: cython.longlong = self.used[cell + METER_RUN_SECONDS]
+        wanted: cython.longlong = self.want[METER_RUN_SECONDS]
+        if self.limit[cell + METER_SECONDS] >= 0:
+            if self.used[cell + METER_SECONDS] >= self.limit[cell + METER_SECONDS]:
+                return self._reason(meter, METER_SECONDS)
+            if self.safe and (
+                self.used[cell + METER_SECONDS] + running + wanted
+                > self.limit[cell + METER_SECONDS]
+            ):
+                return self._reason(meter, METER_SECONDS)
+        if self.limit[cell + METER_RUN_SECONDS] < 0:
+            return 0
+        if running + wanted > self.limit[cell + METER_RUN_SECONDS]:
+            return self._reason(meter, METER_RUN_SECONDS)
+        return 0
+
+    @compiled
+    def _ask(self, stays: SlurmStays, job: cython.int) -> cython.void:
+        """Sum up what a job's stay has."""
+        at: cython.longlong
+        column: cython.int
+        for column in range(METER_COLUMNS):
+            self.want[column] = 0
+        for at in range(stays.first[job], stays.first[job] + stays.length[job]):
+            self.want[METER_CPUS] += stays.cpus[at]
+            self.want[METER_MEMORY] += stays.memory[at]
+            self.want[METER_GPUS] += stays.gpus[at]
+        self.want[METER_JOBS] = 1
+        self.want[METER_RUN_SECONDS] = self.want[METER_CPUS] * self.jobs.limit[job]
+
+    @compiled
+    def _new_nodes(self, meter: cython.int, stays: SlurmStays, job: cython.int) -> cython.int:
+        """Return on how many nodes of a job's stay nobody of a meter is yet."""
+        at: cython.longlong
+        new: cython.int = 0
+        row: cython.longlong = cython.cast(cython.longlong, self.node_row[meter]) * self.nodes
+        for at in range(stays.first[job], stays.first[job] + stays.length[job]):
+            if self.node_users[row + stays.node[at]] == 0:
+                new += 1
+        return new
+
+    @compiled
+    def mark_own(self, marks: cython.schar[::1], job: cython.int) -> cython.void:
+        """Mark the nodes on which a meter of a job that counts nodes has jobs already."""
+        at: cython.int
+        node: cython.int
+        row: cython.longlong
+        first: cython.int = self.jobs.first_meter[job]
+        for at in range(first, first + self.jobs.num_meters[job]):
+            if self.node_row[self.jobs.meters[at]] < 0:
+                continue
+            row = cython.cast(cython.longlong, self.node_row[self.jobs.meters[at]]) * self.nodes
+            for node in range(self.nodes):
+                marks[node] = self.node_users[row + node] > 0
+
+    @compiled
+    def turn(self, stays: SlurmStays, job: cython.int, sign: cython.int) -> cython.void:
+        """Count a job's stay (1), or no longer (-1)."""
+        at: cython.int
+        column: cython.int
+        cell: cython.longlong
+        meter: cython.int
+        row: cython.longlong
+        place: cython.longlong
+        if self.jobs.num_meters[job] == 0:
+            return
+        self._ask(stays, job)
+        for at in range(
+            self.jobs.first_meter[job], self.jobs.first_meter[job] + self.jobs.num_meters[job]
+        ):
+            meter = self.jobs.meters[at]
+            if self.node_row[meter] >= 0:
+                row = cython.cast(cython.longlong, self.node_row[meter]) * self.nodes
+                self.want[METER_NODES] = 0
+                for place in range(stays.first[job], stays.first[job] + stays.length[job]):
+                    cell = row + stays.node[place]
+                    if sign > 0 and self.node_users[cell] == 0:
+                        self.want[METER_NODES] += 1
+                    self.node_users[cell] += sign
+                    if sign < 0 and self.node_users[cell] == 0:
+                        self.want[METER_NODES] += 1
+            for column in range(METER_SECONDS):
+                self.used[meter * METER_COLUMNS + column] += sign * self.want[column]
+
+    def use_seconds(self, meter: int, seconds: float) -> None:
+        """Say how many processor-seconds a meter has used."""
+        self.used[meter * METER_COLUMNS + METER_SECONDS] = int(seconds)

@@ -1,0 +1,294 @@
+"""Read ``slurm.conf``, ``gres.conf`` and ``topology.conf``: what a site is."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from windtunnel.errors import TraceError
+from windtunnel.site.host_list import hosts
+from windtunnel.site.slurm import (
+    SlurmNode,
+    SlurmPartition,
+    SlurmPriority,
+    SlurmSettings,
+    SlurmSite,
+    SlurmSwitch,
+)
+from windtunnel.site.slurm_words import duration, is_yes, megabytes, number, words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+#: Parameters whose lines describe one thing each.
+_THINGS = ("nodename", "partitionname", "switchname", "downnodes", "nodeset", "name")
+_MOST_BYTES = 64 * 2**20
+_DEPTH = 8
+
+
+def read_slurm_conf(folder: str | Path) -> SlurmSite:
+    """Return the site that a folder's ``slurm.conf`` describes, or a file of that kind.
+
+    ``gres.conf`` and ``topology.conf`` beside it are read, too; ``Include`` lines are followed.
+
+    Raises:
+        TraceError: a file is missing, or a line says nothing that is understood.
+    """
+    folder = Path(folder)
+    file = folder / "slurm.conf" if folder.is_dir() else folder
+    lines = list(_lines(file))
+    options = {key: value for line in lines for key, value in line.items() if _is_option(line)}
+    settings = _settings(file, options)
+    nodes = _nodes(file, [line for line in lines if "nodename" in line])
+    nodes = _with_gres(file.with_name("gres.conf"), nodes)
+    names = tuple(node.name for node in nodes)
+    partitions = _partitions(file, [line for line in lines if "partitionname" in line], names)
+    switches: tuple[SlurmSwitch, ...] = ()
+    if settings.tree and file.with_name("topology.conf").exists():
+        switches = _switches(file.with_name("topology.conf"))
+    return SlurmSite(nodes=nodes, partitions=partitions, switches=switches, settings=settings)
+
+
+def _is_option(line: dict[str, str]) -> bool:
+    return not any(name in line for name in _THINGS)
+
+
+def _lines(file: Path, depth: int = 0) -> Iterator[dict[str, str]]:
+    """Yield a file's lines as keys (lower case) and values; continued lines are joined."""
+    try:
+        if file.stat().st_size > _MOST_BYTES:
+            raise TraceError(str(file), f"a configuration of at most {_MOST_BYTES // 2**20} MiB")
+        text = file.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        hint = "Give Slurm's configuration folder."
+        raise TraceError(str(file), "a readable file", hint=hint) from error
+    for line in re.sub(r"\\\n", " ", text).splitlines():
+        line = re.sub(r"(?<!\\)#.*", "", line).strip()  # noqa: PLW2901 - what is left of it
+        if not line:
+            continue
+        if line.lower().startswith("include "):
+            if depth < _DEPTH:
+                yield from _lines(file.parent / line.split(None, 1)[1].strip(), depth + 1)
+            continue
+        yield {key.lower(): value for key, _, value in (w.partition("=") for w in _words(line))}
+
+
+def _words(line: str) -> list[str]:
+    """Return a line's words; quotes hold one together."""
+    try:
+        return shlex.split(re.sub(r"\s*=\s*", "=", line))
+    except ValueError:
+        return line.split()
+
+
+def _get(
+    file: Path, line: dict[str, str], key: str, read: Callable[[str], Any], default: Any
+) -> Any:
+    """Return what a line says under a key.
+
+    Raises:
+        TraceError: it is not understood.
+    """
+    text = line.get(key.lower())
+    if text is None:
+        return default
+    try:
+        return read(text)
+    except ValueError as error:
+        raise TraceError(
+            str(file), str(error) or "a value Slurm knows", column=key, value=text
+        ) from error
+
+
+def _seconds(text: str) -> int | None:
+    return duration(text, unit=1)
+
+
+def _settings(file: Path, options: dict[str, str]) -> SlurmSettings:
+    def get(key: str, read: Callable[[str], Any], default: Any) -> Any:
+        return _get(file, options, key, read, default)
+
+    over = options.get("overtimelimit", "0").upper()
+    return SlurmSettings(
+        backfill="backfill" in options.get("schedulertype", "sched/backfill"),
+        scheduler=_parameters(options.get("schedulerparameters", "")),
+        select=frozenset(
+            w.upper() for w in options.get("selecttypeparameters", "CR_Core_Memory").split(",")
+        ),
+        tree="tree" in options.get("topologyplugin", ""),
+        enforce=frozenset(options.get("accountingstorageenforce", "").lower().split(",")) - {""},
+        preempt=options.get("preempttype", "preempt/none").partition("/")[2].replace("none", ""),
+        preempt_mode=options.get("preemptmode", "OFF").upper(),
+        over_time_limit=None if over == "UNLIMITED" else 60 * get("OverTimeLimit", int, 0),
+        kill_wait=get("KillWait", int, 30),
+        memory_per_node=get("DefMemPerNode", number, None),
+        memory_per_cpu=get("DefMemPerCPU", number, None),
+        enforce_part_limits=options.get("enforcepartlimits", "NO").upper(),
+        priority=_priority(file, options),
+    )
+
+
+def _parameters(text: str) -> dict[str, str]:
+    """Return ``SchedulerParameters`` by name; what has no value has an empty one."""
+    pairs = (item.strip().partition("=") for item in text.split(","))
+    return {name.lower(): value for name, _, value in pairs if name}
+
+
+def _priority(file: Path, options: dict[str, str]) -> SlurmPriority:
+    def get(key: str, read: Callable[[str], Any], default: Any) -> Any:
+        return _get(file, options, "Priority" + key, read, default)
+
+    return SlurmPriority(
+        multifactor="multifactor" in options.get("prioritytype", "priority/multifactor"),
+        period=get("CalcPeriod", duration, 300) or 300,
+        half_life=get("DecayHalfLife", duration, 7 * 86400) or 0,
+        max_age=get("MaxAge", duration, 7 * 86400) or 1,
+        age=get("WeightAge", int, 0),
+        fair_share=get("WeightFairshare", int, 0),
+        job_size=get("WeightJobSize", int, 0),
+        partition=get("WeightPartition", int, 0),
+        qos=get("WeightQOS", int, 0),
+        assoc=get("WeightAssoc", int, 0),
+        tres=_weights(options.get("priorityweighttres", "")),
+        favor_small=is_yes(options.get("priorityfavorsmall", "NO")),
+        dampening=int(options.get("fairsharedampeningfactor", "1")),
+        flags=frozenset(options.get("priorityflags", "").upper().split(",")) - {""},
+    )
+
+
+def _weights(text: str) -> dict[str, float]:
+    pairs = (item.partition("=") for item in text.split(",") if item)
+    return {name.lower().removeprefix("gres/"): float(value) for name, _, value in pairs}
+
+
+def _nodes(file: Path, lines: list[dict[str, str]]) -> tuple[SlurmNode, ...]:
+    found: dict[str, SlurmNode] = {}
+    defaults: dict[str, str] = {}
+    for line in lines:
+        if line["nodename"].upper() == "DEFAULT":
+            defaults |= line
+            continue
+        said = defaults | line
+        sockets = int(said.get("sockets") or said.get("socketsperboard", "1"))
+        sockets *= _get(file, said, "Boards", int, 1) if "socketsperboard" in said else 1
+        threads = int(said.get("threadspercore", "1"))
+        cores = sockets * int(said.get("corespersocket", "1"))
+        for name in _get(file, line, "NodeName", hosts, []):
+            found[name] = SlurmNode(
+                name=name,
+                cpus=_get(file, said, "CPUs", int, cores * threads),
+                memory=_get(file, said, "RealMemory", int, 1),
+                gpus=_get(file, said, "Gres", gpu_counts, {}),
+                weight=_get(file, said, "Weight", int, 1),
+                features=words(said.get("features", said.get("feature", ""))),
+                state=said.get("state", "IDLE").upper(),
+            )
+    return tuple(found.values())
+
+
+def gpu_counts(text: str) -> dict[str, int]:
+    """Return GPUs by type (lower case) of a ``Gres``: ``gpu:a100:4(S:0-1),nvme:1``.
+
+    Raises:
+        ValueError: a count is no number.
+    """
+    found: dict[str, int] = {}
+    for item in re.sub(r"\([^)]*\)", "", text).split(","):
+        kind, *rest = item.split(":")
+        if kind != "gpu":
+            continue
+        rest = [word for word in rest if word != "no_consume"]
+        count = int(rest[-1]) if rest and rest[-1].isdigit() else 1
+        gpu_type = rest[0].lower() if rest and not rest[0].isdigit() else ""
+        found[gpu_type] = found.get(gpu_type, 0) + count
+    return found
+
+
+def _with_gres(file: Path, nodes: tuple[SlurmNode, ...]) -> tuple[SlurmNode, ...]:
+    """Return the nodes with the types of GPUs that ``gres.conf`` tells and slurm.conf does not."""
+    if not file.exists():
+        return nodes
+    types: dict[str, dict[str, int]] = {}
+    for line in _lines(file):
+        if line.get("name", "").lower() != "gpu":
+            continue
+        files = _get(file, line, "File", hosts, [])
+        count = _get(file, line, "Count", int, max(len(files), 1))
+        for name in _get(file, line, "NodeName", hosts, [node.name for node in nodes]):
+            of = types.setdefault(name, {})
+            kind = line.get("type", "").lower()
+            of[kind] = of.get(kind, 0) + count
+    return tuple(
+        msgspec.structs.replace(node, gpus=types[node.name])
+        if set(node.gpus) == {""} and "" not in types.get(node.name, {"": 0})
+        else node
+        for node in nodes
+    )
+
+
+def _partitions(
+    file: Path, lines: list[dict[str, str]], names: tuple[str, ...]
+) -> tuple[SlurmPartition, ...]:
+    found: dict[str, SlurmPartition] = {}
+    defaults: dict[str, str] = {}
+    for line in lines:
+        if line["partitionname"].upper() == "DEFAULT":
+            defaults |= line
+            continue
+        said = defaults | line
+        listed = said.get("nodes", "ALL")
+        of = set(names if listed.upper() == "ALL" else _get(file, said, "Nodes", hosts, []))
+        found[line["partitionname"]] = _partition(
+            file, said, tuple(name for name in names if name in of)
+        )
+    return tuple(found.values())
+
+
+def _partition(file: Path, said: dict[str, str], nodes: tuple[str, ...]) -> SlurmPartition:
+    both = _get(file, said, "Priority", int, 1)
+    over = _get(file, said, "OverTimeLimit", number, None)
+    return SlurmPartition(
+        name=said["partitionname"],
+        nodes=nodes,
+        max_time=_get(file, said, "MaxTime", duration, None),
+        default_time=_get(file, said, "DefaultTime", duration, None),
+        min_nodes=_get(file, said, "MinNodes", int, 0),
+        max_nodes=_get(file, said, "MaxNodes", number, None),
+        tier=_get(file, said, "PriorityTier", int, both),
+        job_factor=_get(file, said, "PriorityJobFactor", int, both),
+        exclusive=said.get("oversubscribe", said.get("shared", "")).upper().startswith("EXCL"),
+        least_loaded=is_yes(said.get("lln", "NO")),
+        memory_per_node=_get(file, said, "DefMemPerNode", number, None),
+        memory_per_cpu=_get(file, said, "DefMemPerCPU", number, None),
+        over_time_limit=None if over is None else 60 * over,
+        preempt_mode=said.get("preemptmode", "").upper(),
+        grace=_get(file, said, "GraceTime", _seconds, 0) or 0,
+        qos="" if said.get("qos", "").upper() in ("N/A", "") else said["qos"],
+        allowed_accounts=_allowed(said.get("allowaccounts")),
+        allowed_qos=_allowed(said.get("allowqos")),
+        is_default=is_yes(said.get("default", "NO")),
+        is_up=said.get("state", "UP").upper() == "UP",
+    )
+
+
+def _allowed(text: str | None) -> frozenset[str] | None:
+    return None if text is None or text.upper() == "ALL" else words(text)
+
+
+def _switches(file: Path) -> tuple[SlurmSwitch, ...]:
+    return tuple(
+        SlurmSwitch(
+            name=line["switchname"],
+            nodes=tuple(_get(file, line, "Nodes", hosts, [])),
+            switches=tuple(_get(file, line, "Switches", hosts, [])),
+        )
+        for line in _lines(file)
+        if "switchname" in line
+    )
+
+
+__all__ = ["gpu_counts", "megabytes", "read_slurm_conf"]

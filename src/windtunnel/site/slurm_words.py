@@ -1,0 +1,82 @@
+"""Slurm's ways to write times, sizes, counts by TRES, and yes or no."""
+
+from __future__ import annotations
+
+import re
+
+_UNLIMITED = ("", "-1", "UNLIMITED", "INFINITE", "N/A", "NONE", "NOT_SET")
+_MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)([KMGTP]?)B?", re.ASCII | re.IGNORECASE)
+_MB = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
+
+
+def duration(text: str, *, unit: int = 60) -> int | None:
+    """Return a time in seconds; None = unlimited.
+
+    Args:
+        text: ``minutes``, ``minutes:seconds``, ``hours:minutes:seconds``, ``days-hours[:...]``.
+        unit: seconds that a bare number counts.
+
+    Raises:
+        ValueError: it is no such time.
+    """
+    if text.upper() in _UNLIMITED:
+        return None
+    days, dash, rest = text.rpartition("-")
+    parts = [int(part) for part in rest.split(":")]
+    if dash:
+        hours, minutes, seconds = [*parts, 0, 0][:3]
+        return int(days) * 86400 + hours * 3600 + minutes * 60 + seconds
+    if len(parts) == 1:
+        return parts[0] * unit
+    hours, minutes, seconds = [0, *parts][-3:]
+    return hours * 3600 + minutes * 60 + seconds
+
+
+def megabytes(text: str) -> int:
+    """Return a size in MB.
+
+    Raises:
+        ValueError: it is no size.
+    """
+    found = _MEMORY.fullmatch(text)
+    if found is None:
+        raise ValueError("a size such as 64000 or 64G")
+    return int(float(found[1]) * _MB[found[2].upper()])
+
+
+def number(text: str) -> int | None:
+    """Return a whole number, None = unlimited.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    return None if text.upper() in _UNLIMITED else int(text)
+
+
+def tres(text: str) -> dict[str, int]:
+    """Return counts by TRES: ``cpu``, ``mem`` (MB), ``node``, ``gpu``, ``gpu:TYPE`` and others.
+
+    Raises:
+        ValueError: a count is no number.
+
+    >>> tres("cpu=64,gres/gpu=8,mem=1G")
+    {'cpu': 64, 'gpu': 8, 'mem': 1024}
+    """
+    found: dict[str, int] = {}
+    for item in text.split(","):
+        name, equals, count = item.partition("=")
+        if not equals or count.upper() in _UNLIMITED:
+            continue
+        name = name.strip().lower().removeprefix("gres/")
+        found[name] = megabytes(count) if name == "mem" else int(count)
+    return found
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of a comma-separated list; ``(null)`` and ``ALL`` are none."""
+    return frozenset(w for w in text.split(",") if w and w.upper() not in ("(NULL)", "ALL"))
+
+
+def is_yes(text: str) -> bool:
+    """Return whether an option is switched on."""
+    return text.upper() in ("YES", "TRUE", "1", "FORCE")

@@ -1,0 +1,120 @@
+"""Slurm's files: what they say, line by line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from windtunnel.errors import TraceError
+from windtunnel.site.host_list import hosts
+from windtunnel.site.sacctmgr import read_sacctmgr
+from windtunnel.site.slurm_conf import gpu_counts, read_slurm_conf
+from windtunnel.site.slurm_words import duration, tres
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CONF = """
+# a comment
+SchedulerType=sched/backfill
+SchedulerParameters=bf_interval=60,bf_window=120,pack_serial_at_end
+SelectTypeParameters=CR_Core_Memory,CR_LLN
+PriorityType=priority/multifactor
+PriorityDecayHalfLife=1-0
+OverTimeLimit=2
+NodeName=DEFAULT RealMemory=1000
+NodeName=n[1-2] Sockets=2 CoresPerSocket=8 ThreadsPerCore=2 Gres=gpu:A100:4 Weight=5 \\
+  Features=big,new
+NodeName=n3 CPUs=4 Gres=gpu:2
+PartitionName=DEFAULT MaxTime=1-00:00:00
+PartitionName=a Nodes=n[1,3] Default=YES PriorityTier=3
+PartitionName=b Nodes=ALL MaxTime=30 OverSubscribe=EXCLUSIVE State=DOWN
+"""
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    file = folder / name
+    file.write_text(text)
+    return file
+
+
+def test_the_configuration_is_read(tmp_path: Path) -> None:
+    write(tmp_path, "slurm.conf", CONF)
+    write(tmp_path, "gres.conf", "NodeName=n3 Name=gpu Type=V100 File=/dev/nvidia[0-1]\n")
+    site = read_slurm_conf(tmp_path)
+    assert [(n.name, n.cpus, n.memory, n.weight) for n in site.nodes] == [
+        ("n1", 32, 1000, 5),
+        ("n2", 32, 1000, 5),
+        ("n3", 4, 1000, 1),
+    ]
+    assert [n.gpus for n in site.nodes] == [{"a100": 4}, {"a100": 4}, {"v100": 2}]
+    assert site.nodes[0].features == {"big", "new"}
+    first, second = site.partitions
+    assert (first.nodes, first.max_time, first.tier) == (("n1", "n3"), 86400, 3)
+    assert (second.nodes, second.max_time, second.exclusive) == (("n1", "n2", "n3"), 1800, True)
+    assert (first.is_up, second.is_up) == (True, False)
+    assert site.settings.scheduler["bf_window"] == "120"
+    assert site.settings.over_time_limit == 120
+    assert site.settings.priority.half_life == 86400
+
+
+def test_what_is_not_understood_is_told_with_its_key(tmp_path: Path) -> None:
+    write(tmp_path, "slurm.conf", "NodeName=n1 CPUs=many\n")
+    with pytest.raises(TraceError, match=r"slurm.conf.*'CPUs'.*'many'"):
+        read_slurm_conf(tmp_path)
+    with pytest.raises(TraceError, match="a readable file"):
+        read_slurm_conf(tmp_path / "nowhere")
+
+
+def test_commands_tables_and_dumps_tell_the_same(tmp_path: Path) -> None:
+    commands = write(
+        tmp_path,
+        "commands",
+        "add account a1 Parent=root Fairshare=40\n"
+        "add user u1 Account=a1 Fairshare=2\n"
+        "modify account where name=a1 set GrpTRES=cpu=64\n"
+        "modify user where name=u1 set MaxJobs=2\n"
+        "add qos high Priority=100 MaxTRESPU=cpu=32 Preempt=low\n",
+    )
+    dumped = write(
+        tmp_path,
+        "dump",
+        "Cluster - 'wt':Fairshare=1\n"
+        "Parent - 'root'\n"
+        "User - 'root':DefaultAccount='root':AdminLevel='Administrator':Fairshare=1\n"
+        "Account - 'a1':Description='a1':Fairshare=40:GrpTRES=cpu=64\n"
+        "Parent - 'a1'\n"
+        "User - 'u1':DefaultAccount='a1':Fairshare=2:MaxJobs=2\n",
+    )
+    table = write(
+        tmp_path,
+        "table",
+        "Cluster|Account|User|Share|GrpTRES|MaxJobs\n"
+        "wt|root|||||\nwt|root|root|1||\nwt|a1||40|cpu=64|\nwt|a1|u1|2||2\n",
+    )
+    qos, first = read_sacctmgr(commands)
+    assert (qos[0].priority, qos[0].bounds.user, qos[0].preempts) == (100, {"cpu": 32}, {"low"})
+    assert read_sacctmgr(dumped)[1] == first
+    assert read_sacctmgr(table)[1] == first
+    assert first[-1].bounds.jobs == 2
+    assert first[-2].bounds.group == {"cpu": 64}
+
+
+def test_words_of_slurm() -> None:
+    assert hosts("n[08-10,12]x,login") == ["n08x", "n09x", "n10x", "n12x", "login"]
+    assert [duration(t) for t in ("90", "1:30", "1:00:00", "2-12", "UNLIMITED")] == [
+        5400,
+        90,
+        3600,
+        216000,
+        None,
+    ]
+    assert tres("cpu=4,mem=1.5G,gres/gpu:a100=2") == {"cpu": 4, "mem": 1536, "gpu:a100": 2}
+    assert gpu_counts("gpu:A100:4(S:0-1),nvme:1,gpu:2") == {"a100": 4, "": 2}
+
+
+@pytest.mark.parametrize("text", ["n[1-", "n[a-b]", "n[1-99999999999]", "n[1-3"])
+def test_no_list_of_hosts(text: str) -> None:
+    with pytest.raises(ValueError, match=r"hosts|ranges"):
+        hosts(text)
