@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.cli.screen import facts
 from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from windtunnel.cli.flying import Flown
     from windtunnel.energy import Account, Series
+    from windtunnel.report.sections import Fact
     from windtunnel.site.conditions import Conditions
 
 #: Parts of the energy, told with their share.
@@ -111,19 +109,19 @@ def energy_data(book: Account) -> dict[str, Any]:
     }
 
 
-def print_energy(console: Console, book: Account) -> None:
-    """Print where the energy went, what it emitted and cost, and what policies of power did."""
+def energy_facts(book: Account) -> list[Fact]:
+    """Return where the energy went, what it emitted and cost, and what policies of power did."""
     from windtunnel.report.power_measures import numbers_of, shown
+    from windtunnel.report.sections import Fact
 
     numbers = numbers_of(book)
     whole = numbers["energy_j"] or 0.0
-    rows = []
+    found = []
     for measure in shown([numbers]):
         value = numbers[measure.key]
         text = measure.text(value)
         if measure.key in _PARTS and whole:
             text += f" ({value / whole:.1%})"
         label = _LABELS.get(measure.key, measure.label[:1].lower() + measure.label[1:])
-        rows.append((label.format(book.model.pue), text))
-    console.print()
-    facts(console, rows)
+        found.append(Fact(label.format(book.model.pue), text))
+    return found

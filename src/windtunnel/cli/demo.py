@@ -51,22 +51,16 @@ def demo(*, out: Path, trace: str | None, seed: int | None, as_json: bool) -> No
     it), else a synthetic one with Kalos' published statistics; says which. Nothing is downloaded
     unless --trace asks for it.
     """
-    from windtunnel.cli.compare import comparison_data, print_comparison, write_comparison
+    from windtunnel.cli.compare import comparison
     from windtunnel.cli.flying import fly
+    from windtunnel.cli.presenting import present
 
     chosen, why = (trace, f"{trace} was asked for.") if trace else _choose()
     _make_folder(out)
-    page = out / "report.html"
-    flown = fly(_wish(chosen, seed), as_json=as_json, prepare=lambda opened: prepare(opened, why))
+    flown = fly(_wish(chosen, seed), prepare=lambda opened: prepare(opened, why))
     again = ["windtunnel", "demo", "--trace", chosen, "--seed", str(seed or 0), "--out", str(out)]
-    command = shlex.join(again)
-    write_comparison(flown, page, command, as_json=as_json)
-    if as_json:
-        from windtunnel.cli.machine import print_json
-
-        print_json(comparison_data(flown, command, page))
-        return
-    print_comparison(flown, command, page)
+    page = out / "report.html"
+    present(comparison(flown), page, as_json=as_json, key="page", command=shlex.join(again))
 
 
 def _choose() -> tuple[str, str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from windtunnel.cli.options import output_options, trace_options
+from windtunnel.cli.presenting import command_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,12 +72,8 @@ def describe(
     measured = _measured(opened, telemetry, show=show)
     with progress("Counting", STEPS, show=show) as done:
         found = describe_trace(opened, telemetry=measured, source_times=source_times, on_done=done)
-    words = ["windtunnel", "describe", *wish.command_words()]
-    for path in telemetry:
-        words += ["--telemetry", path]
-    words += ["--source-times"] * source_times
     if page is not None:
-        _write_page(found, page, shlex.join([*words, "--html", str(page)]), show=show)
+        _write_page(found, page, command_line(), show=show)
     if as_json:
         _print_json(found, page)
         return

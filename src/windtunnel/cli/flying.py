@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from windtunnel.cli.opening import TraceWish, cluster_for, flight_words, open_wish
-from windtunnel.cli.screen import bullets, facts, progress, shows_progress
+from windtunnel.cli.opening import TraceWish, cluster_for, open_wish
+from windtunnel.cli.screen import progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from rich.console import Console
 
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.energy import Account
@@ -143,8 +141,6 @@ class Flown:
         cluster: where.
         outcomes: policy -> outcome, in the order asked for.
         notes: what a reader of the numbers must know, one sentence each.
-        trace_words: words of a command line that name the trace.
-        words: words of a command line that give the settings again.
         books: policy -> its run's energy; None where it was not asked for.
     """
 
@@ -152,8 +148,6 @@ class Flown:
     cluster: ClusterSpec
     outcomes: dict[str, Outcome]
     notes: tuple[str, ...]
-    trace_words: list[str]
-    words: list[str]
     books: dict[str, Account] | None = None
 
     @property
@@ -165,14 +159,12 @@ class Flown:
 def fly(
     wish: Wish,
     *,
-    as_json: bool,
     prepare: Callable[[Trace], tuple[Trace, tuple[str, ...]]] | None = None,
 ) -> Flown:
     """Open the trace and fly it under every policy of the wish.
 
     Args:
         wish: what the user asked for.
-        as_json: no progress bars.
         prepare: changes the trace between reading and flying; returns it with what to tell.
 
     Raises:
@@ -182,25 +174,15 @@ def fly(
 
     several = wish.resolved()
     without_pandas()
-    show = shows_progress(as_json=as_json)
-    trace = open_wish(wish.trace, show=show)
+    trace = open_wish(wish.trace)
     trace, told = (trace, ()) if prepare is None else prepare(trace)
     cluster, why = cluster_for(trace, several[0].site.cluster)
     total = len(wish.policies)
-    with progress("Flying", total, show=show) as done:
+    with progress("Flying", total) as done:
         flown = fly_several(trace.jobs, [one.having(cluster=cluster) for one in several], done)
-    first = next(iter(flown.outcomes.values()))
     runs = flown.outcomes.values()
     notes = (*told, *why, *(note for outcome in runs for note in outcome.notes))
-    words = flight_words(wish.asked, first.settings["placement"])
-    return Flown(
-        trace,
-        cluster,
-        flown.outcomes,
-        tuple(dict.fromkeys(notes)),
-        wish.trace.command_words(),
-        words,
-    )
+    return Flown(trace, cluster, flown.outcomes, tuple(dict.fromkeys(notes)))
 
 
 def without_pandas() -> None:
@@ -235,36 +217,37 @@ def with_notes(trace: Trace, notes: tuple[str, ...]) -> Trace:
     return replace(trace, metadata=about)
 
 
-def print_notes(console: Console, flown: Flown, command: str) -> None:
-    """Print what a reader of the numbers must know, and how to get them again."""
+def notes_of(flown: Flown) -> list[str]:
+    """Return what a reader of the numbers must know, what was left out behind it."""
     from windtunnel.report.format import count
-    from windtunnel.report.sections import parameters_text
 
+    about = flown.trace.metadata
     dropped = [
-        f"Of {count(flown.trace.metadata.rows_read)} records {count(number)} are left out: {reason}"
-        for reason, number in flown.trace.metadata.dropped.items()
+        f"Of {count(about.rows_read)} records {count(number)} are left out: {reason}"
+        for reason, number in about.dropped.items()
         if number
     ]
-    bullets(console, "Notes", [*flown.notes, *dropped])
-    queueing = {name: o.settings["queueing"] for name, o in flown.outcomes.items()}
-    engines = {name: o.settings["engine"] for name, o in flown.outcomes.items()}
-    chosen = [
+    return [*flown.notes, *dropped]
+
+
+def settings_of(flown: Flown) -> list[tuple[str, str]]:
+    """Return how runs were flown, in short."""
+    from windtunnel.report.sections import parameters_text
+
+    runs = flown.outcomes
+    first = next(iter(runs.values())).settings
+    parameters = [
         ("parameters", f"{name.split(':')[0]}: {parameters_text(o.settings['parameters'])}")
-        for name, o in flown.outcomes.items()
+        for name, o in runs.items()
         if "parameters" in o.settings
     ]
-    console.print()
-    facts(
-        console,
-        [
-            ("queueing", _told(queueing)),
-            ("placement", next(iter(flown.outcomes.values())).settings["placement"]),
-            ("GPU sharing", next(iter(flown.outcomes.values())).settings["sharing"]),
-            ("engine", _told(engines)),
-            *chosen,
-            ("again with", command),
-        ],
-    )
+    return [
+        ("queueing", _told({name: o.settings["queueing"] for name, o in runs.items()})),
+        ("placement", str(first["placement"])),
+        ("GPU sharing", str(first["sharing"])),
+        ("engine", _told({name: o.settings["engine"] for name, o in runs.items()})),
+        *parameters,
+    ]
 
 
 def _told(values: dict[str, Any]) -> str:

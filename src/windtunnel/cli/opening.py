@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.cli.options import FLIGHT, READING
+from windtunnel.cli.options import READING
 from windtunnel.cli.proportion import refuse_out_of_proportion
 from windtunnel.cli.screen import progress, shows_progress
-from windtunnel.site.conditions import QUIET
 
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
-    from windtunnel.site.conditions import Conditions
     from windtunnel.traces.trace import Trace
 
 
@@ -77,14 +75,6 @@ class TraceWish:
             raise SpecError(option, message)
         has_own = self.seed is None or TraceName.parse(self.spec).says_seed
         return {} if has_own else {"seed": self.seed}
-
-    def command_words(self) -> list[str]:
-        """Return the words that name the trace on a command line."""
-        words = [self.spec]
-        read = {"--format": self.reader, "--zone": self.zone, "--bad-rows": self.bad_rows}
-        for option, value in read.items():
-            words += [] if value is None else [option, value]
-        return words
 
 
 def open_wish(wish: TraceWish, *, show: bool | None = None) -> Trace:
@@ -177,23 +167,3 @@ def check_out(
     read = TraceName.parse(trace).base
     if out.exists() and Path(read).exists() and out.samefile(read):
         raise SpecError(where, "is the trace itself; expected another file.")
-
-
-def flight_words(asked: Conditions, placement: str) -> list[str]:
-    """Return the words of a command line that give these conditions again.
-
-    Args:
-        asked: what the user chose.
-        placement: the placement that was used.
-    """
-    words = []
-    for name in FLIGHT:
-        value = placement if name == "placement" else asked.value(name)
-        if value is True:
-            words.append(f"--{name.replace('_', '-')}")
-        elif value != QUIET[name] or name == "seed":
-            text = f"{value:g}" if isinstance(value, float) and value.is_integer() else str(value)
-            if isinstance(value, tuple):
-                text = ",".join(value) or "none"
-            words += [f"--{name.replace('_', '-')}", text]
-    return words

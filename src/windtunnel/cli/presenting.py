@@ -24,12 +24,18 @@ if TYPE_CHECKING:
 PAGES: tuple[str, ...] = (".html", ".htm")
 CHARTS: tuple[str, ...] = (".html", ".svg", ".png", ".pdf")
 TABLES: tuple[str, ...] = (".csv", ".parquet")
+LATEX: tuple[str, ...] = (".tex",)
 #: Options that change what is printed, not what is found.
 _SILENT = ("--json", "--debug")
 
 
 def presented(
-    endings: tuple[str, ...] = (), told: str = "", *, metavar: str = "FILE", reads: str = "trace"
+    endings: tuple[str, ...] = (),
+    told: str = "",
+    *,
+    metavar: str = "FILE",
+    reads: str = "trace",
+    key: str = "",
 ) -> Callable[[Callable[..., Result]], Command]:
     """Make what returns a `Result` into what a command runs: add --out, --json and --debug.
 
@@ -38,6 +44,8 @@ def presented(
         told: what the help says of ``--out``.
         metavar: of ``--out``.
         reads: the parameter that names what is read, which must not be overwritten.
+        key: of the file's name in the data; empty = ``page``, where there are only pages, or
+            ``out``.
     """
 
     def make(function: Callable[..., Result]) -> Any:
@@ -47,7 +55,8 @@ def presented(
 
             out = asked.pop("out") if endings else None
             check_out(out, endings, str(asked.get(reads) or ""))
-            present(function(**asked), out, as_json=as_json, is_page=endings == PAGES)
+            known = key or ("page" if endings == PAGES else "out")
+            present(function(**asked), out, as_json=as_json, key=known)
 
         return output_options(out_option(metavar, told)(run) if endings else run)
 
@@ -61,7 +70,9 @@ def command_line() -> str:
     return shlex.join(["windtunnel", *(word for word in words if word not in _SILENT)])
 
 
-def present(result: Result, out: Path | None, *, as_json: bool, is_page: bool = False) -> None:
+def present(
+    result: Result, out: Path | None, *, as_json: bool, key: str = "out", command: str = ""
+) -> None:
     """Write the file that was asked for, and print the result.
 
     Args:
@@ -69,12 +80,13 @@ def present(result: Result, out: Path | None, *, as_json: bool, is_page: bool = 
             or ``out``) are added to its data.
         out: the file; None = none is wanted.
         as_json: print the data and nothing else.
-        is_page: the file can be nothing but a page.
+        key: of the file's name in the data.
+        command: what finds it again; empty = as it was typed.
 
     Raises:
         OSError: the file cannot be written.
     """
-    command = command_line()
+    command = command or command_line()
     if out is not None:
         _write(result, out, command)
     if as_json:
@@ -82,43 +94,53 @@ def present(result: Result, out: Path | None, *, as_json: bool, is_page: bool = 
 
         data: dict[str, Any] = {"headline": result.headline} if result.headline else {}
         data |= {"notes": [*result.cautions, *result.notes], **result.data, "command": command}
-        print_json({**data, "page" if is_page else "out": out and str(out)})
+        print_json({**data, key: out and str(out)})
         return
-    where = "" if out is None else f"The {'page is' if is_page else 'result is in'} {out}"
+    where = ""
+    if out is not None:
+        is_page = key == "page" and out.suffix.lower() in PAGES
+        where = f"The {'page is' if is_page else 'result is in'} {out}"
     print_result(result, command, where)
 
 
 def _write(result: Result, out: Path, command: str) -> None:
-    """Write what the ending of the file's name asks for; the file appears whole or not at all."""
+    """Write what the ending of the file's name asks for; the file appears whole or not at all.
+
+    Raises:
+        SpecError: the result has no such file.
+        OSError: it cannot be written.
+    """
     from windtunnel.cli.screen import progress
+    from windtunnel.report.page import write_page
 
     ending = out.suffix.lower()
-    if ending in TABLES:
+    if ending in TABLES and result.table is not None:
         from windtunnel.cli.saving import save_table
 
-        assert result.table is not None  # noqa: S101 - the command's endings say so
         save_table(result.table(), out)
-        return
-    if ending not in PAGES and result.chart is None and result.text is None:
+    elif ending in LATEX:
+        from windtunnel.report.latex import latex
+
+        tables = (latex(table, result.title) for part in result.parts for _, table in part.tables)
+        write_page(out, next(tables))
+    elif result.text is not None:
+        write_page(out, result.text())
+    elif ending in PAGES and (result.page is not None or result.chart is None):
+        from windtunnel.report.result_page import result_page
+
+        with progress("Drawing the page"):
+            own = result.page
+            write_page(out, result_page(result, command=command) if own is None else own(command))
+    elif result.chart is not None:
+        from windtunnel.report.chart.saving import write_chart
+
+        with progress("Drawing"):
+            write_chart(out, result.chart(), result.title)
+    else:
         from windtunnel.errors import SpecError, quote
 
         expected = " or ".join(TABLES)
         raise SpecError(f"--out {out}", f"found the ending {quote(ending)}; expected {expected}.")
-    with progress("Drawing"):
-        if result.chart is not None:
-            from windtunnel.report.chart.saving import write_chart
-
-            write_chart(out, result.chart(), result.title)
-            return
-        from windtunnel.report.page import write_page
-        from windtunnel.report.result_page import result_page
-
-        if result.text is not None:
-            write_page(out, result.text())
-        elif result.page is not None:
-            write_page(out, result.page(command))
-        else:
-            write_page(out, result_page(result, command=command))
 
 
 def print_result(result: Result, command: str, where: str = "") -> None:
@@ -146,7 +168,7 @@ def print_result(result: Result, command: str, where: str = "") -> None:
                 console.print(piece)
     bullets(console, "Notes", result.notes)
     console.print()
-    facts(console, [("again with", command)])
-    if where:
+    facts(console, [*result.settings, ("again with", command)])
+    for sentence in (*result.wrote, *([where] if where else [])):
         console.print()
-        console.print(line(where), soft_wrap=True)
+        console.print(line(sentence), soft_wrap=True)

@@ -42,27 +42,17 @@ class TimelineWish:
         check_out(path, (*ENDINGS, *_PAGES), trace, "--timeline")
         return cls(path, window)
 
-    @property
-    def words(self) -> list[str]:
-        """Words of a command line that give the wish again."""
-        words = [] if self.path is None else ["--timeline", str(self.path)]
-        if self.window is not None:
-            words += ["--timeline-window", ":".join(f"{end:.15g}" for end in self.window)]
-        return words
-
-    def write(
-        self, outcome: Outcome, trace: Trace, *, title: str, as_json: bool
-    ) -> tuple[str, ...]:
+    def write(self, outcome: Outcome, trace: Trace, *, title: str) -> tuple[str, ...]:
         """Write the file, if one was asked for; return what its reader must know.
 
         Raises:
             OSError: it cannot be written; nothing is left behind.
         """
-        from windtunnel.cli.screen import progress, shows_progress
+        from windtunnel.cli.screen import progress
 
         if self.path is None:
             return ()
-        with progress("Drawing the time-line", show=shows_progress(as_json=as_json)):
+        with progress("Drawing the time-line"):
             if self.path.suffix.lower() in _PAGES:
                 from windtunnel.report.occupancy import occupancy_page
                 from windtunnel.report.page import write_page

@@ -197,6 +197,26 @@ MEASURES: tuple[Measure, ...] = (
 BY_KEY: dict[str, Measure] = {measure.key: measure for measure in MEASURES}
 
 
+#: Metrics of one run that a terminal shows, in order; a page shows them all.
+SHORT: tuple[str, ...] = (
+    *("avg_jct", "p50_jct", "p90_jct", "p99_jct"),
+    *("avg_wait", "p50_wait", "p90_wait", "p99_wait", "max_wait", "num_waited"),
+    *("num_missed_deadlines", "slo_attainment", "avg_tardiness"),
+    *("avg_bounded_slowdown", "utilization", "makespan", "gpu_time", "num_preemptions"),
+    *("reconfigurations_per_job", "penalty_gpu_time", "promises_kept_running"),
+    *("jain_user", "jain_vc"),
+    *("num_failures", "num_restarts", "lost_gpu_time"),
+    *("num_jobs", "num_finished", "num_failed", "num_running", "num_waiting", "num_rejected"),
+)
+
+
+def in_short(outcomes: Iterable[Outcome]) -> list[Measure]:
+    """Return the measures of runs that a terminal shows, in order."""
+    runs = list(outcomes)
+    known = {measure.key for measure in shown([run.metrics() for run in runs])}
+    return [*(BY_KEY[key] for key in SHORT if key in known), *own(runs)]
+
+
 def shown(runs: Sequence[Mapping[str, Any]]) -> list[Measure]:
     """Return the measures worth a row: optional ones only where some run has a value."""
     return [
@@ -231,9 +251,9 @@ def difference(measure: Measure, base: float | None, value: float | None) -> Dif
     """Return how ``value`` differs from ``base`` and whether that is good news.
 
     >>> difference(BY_KEY["avg_jct"], 100.0, 39.0).words
-    '\u25bc 61 % better'
+    '\u25bc 61 % (1 m 01 s) better'
     >>> difference(BY_KEY["num_preemptions"], 0, 7).words
-    '\u25b2 from 0 worse'
+    '\u25b2 7 from 0 worse'
     >>> difference(BY_KEY["avg_wait"], None, 7.0).verdict
     'unknown'
     """
@@ -249,9 +269,9 @@ def difference(measure: Measure, base: float | None, value: float | None) -> Dif
         points = abs(change) * 100
         amount = f"{points:.1f} points" if points < 9.95 else f"{points:.0f} points"  # noqa: PLR2004
     elif relative is None:
-        amount = "from 0"
+        amount = f"{measure.text(abs(change))} from 0"
     else:
-        amount = percent(abs(relative))
+        amount = f"{percent(abs(relative))} ({measure.text(abs(change))})"
     if measure.better is None:
         return Difference(f"{arrow} {amount}", "neutral", relative)
     good = (change < 0) == (measure.better == "low")

@@ -89,6 +89,8 @@ class Result:
         cautions: what could mislead, one sentence each; they stand under the headline.
         notes: what else a reader must know, one sentence each.
         subtitle: short facts over the title of a page.
+        settings: (name, value) of how it was found, beside the command that finds it again.
+        wrote: sentences that name further files.
         data: for ``--json``, with stable keys.
         table: makes the table that a file may hold; None = none may.
         chart: makes the Altair chart that a file may hold; None = none may.
@@ -103,6 +105,8 @@ class Result:
     cautions: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     subtitle: list[str] = field(default_factory=list)
+    settings: list[tuple[str, str]] = field(default_factory=list)
+    wrote: list[str] = field(default_factory=list)
     data: dict[str, Any] = field(default_factory=dict)
     table: Callable[[], pa.Table] | None = None
     chart: Callable[[], Any] | None = None

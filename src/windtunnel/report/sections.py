@@ -20,6 +20,8 @@ from windtunnel.report.names import MAX_TEXT, clean
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import pyarrow as pa
+
     from windtunnel.sim.outcome import Outcome
 
 #: Width of a telephone's page, of a character and of the gap before a column, px.
@@ -103,6 +105,12 @@ def metrics_table(outcomes: Mapping[str, Outcome]) -> Table:
     return measures_table(outcomes, runs, measures.shown(runs))
 
 
+def short_table(outcomes: Mapping[str, Outcome]) -> Table:
+    """Return the metrics that a terminal shows, as `metrics_table` does."""
+    runs = [outcome.metrics() for outcome in outcomes.values()]
+    return measures_table(outcomes, runs, measures.in_short(outcomes.values()))
+
+
 def measures_table(
     outcomes: Mapping[str, Outcome],
     runs: Sequence[Mapping[str, Any]],
@@ -128,6 +136,22 @@ def measures_table(
             cells.append(Cell(text, title, change.words, change.verdict))
         lines.append(Line(measure.label, cells, measure.doc, measure.group))
     return Table("", [name for name, _ in named(outcomes)], lines)
+
+
+def numbers_table(outcomes: Mapping[str, Outcome]) -> pa.Table:
+    """Return the metrics of runs as they are: ``metric``, ``label``, a column a run."""
+    import pyarrow as pa
+
+    runs = {name: outcome.metrics() for name, outcome in named(outcomes)}
+    known = [*measures.shown(list(runs.values())), *measures.own(outcomes.values())]
+    columns: dict[str, Any] = {
+        "metric": [measure.key for measure in known],
+        "label": [measure.label for measure in known],
+    }
+    for name, run in runs.items():
+        values = [run.get(measure.key) for measure in known]
+        columns[name] = pa.array([None if v is None else float(v) for v in values], pa.float64())
+    return pa.table(columns)
 
 
 def sizes_table(outcomes: Mapping[str, Outcome]) -> Table:

@@ -60,12 +60,8 @@ def rich_tables(data: Table, width: int) -> Iterator[Any]:
 
 
 def _least(table: Any) -> int:
-    """Return how narrow a table can be without cutting a number."""
-    from rich.console import Console
-    from rich.measure import Measurement
-
-    console = Console(width=1000)
-    return Measurement.get(console, console.options, table).minimum
+    """Return how narrow a table can be without cutting a number, the gaps between columns told."""
+    return sum(column.min_width for column in table.columns) + 2 * len(table.columns)
 
 
 def _headings(data: Table) -> list[tuple[str, str]]:
@@ -79,21 +75,25 @@ def _rich_table(data: Table, places: Sequence[int]) -> Any:
     from rich.table import Table as RichTable
 
     table = RichTable(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    labels = [line.label for line in data.lines]
-    table.add_column(_text(data.corner), overflow="fold", max_width=_NAME,
-                     min_width=min(_LEAST, max(map(len, labels), default=0)))  # fmt: skip
+    labels = [_text(line.label) for line in data.lines]
+    corner = _text(data.corner)
+    least = max(_room(labels, _LEAST), _words(corner, _LEAST))
+    table.add_column(corner, overflow="fold", max_width=_NAME, min_width=least)
     headings = _headings(data)
     for place in places:
         name, under = headings[place]
         heading = _text(name)
         if under:
             heading.append(f"\n{under}", style="dim")
+        cells = [line.cells[place] for line in data.lines if place < len(line.cells)]
+        texts = [_text(cell.text) for cell in cells]
         if place < data.texts:
-            table.add_column(heading, overflow="fold", max_width=_NAME)
-        else:  # of a heading whole words are folded, of a number nothing
-            widest = max((_text(line.cells[place].text).cell_len for line in data.lines
-                          if place < len(line.cells)), default=0)  # fmt: skip
-            table.add_column(heading, justify="right", overflow="fold", min_width=widest)
+            least = max(_room(texts, _LEAST), _words(heading, _LEAST))
+            table.add_column(heading, overflow="fold", max_width=_NAME, min_width=least)
+        else:  # of headings and notes whole words are folded, of a number nothing
+            words = [heading, *(_text(cell.note) for cell in cells)]
+            least = max([_room(texts), *(_words(text, _NAME) for text in words)])
+            table.add_column(heading, justify="right", overflow="fold", min_width=least)
     group = ""
     for line in data.lines:
         if line.group and line.group != group:
@@ -103,6 +103,16 @@ def _rich_table(data: Table, places: Sequence[int]) -> Any:
         cells = [line.cells[place] for place in places if place < len(line.cells)]
         table.add_row(label, *map(_cell, cells))
     return table
+
+
+def _room(texts: Iterable[Any], most: int = 1000) -> int:
+    """Return the width of the widest text, at most so much."""
+    return min(most, max((text.cell_len for text in texts), default=0))
+
+
+def _words(text: Any, most: int) -> int:
+    """Return the width of a text's longest word, at most so much."""
+    return min(most, max(map(len, text.plain.split()), default=0))
 
 
 def _cell(cell: Any) -> Any:

@@ -1,0 +1,68 @@
+"""Tables for papers: LaTeX with booktabs, every text escaped."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from windtunnel.report.sections import Table
+
+_ESCAPED = {
+    **{char: f"\\{char}" for char in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\u2212": "$-$",
+    "\u2013": "--",
+    "\u00d7": r"$\times$",
+    "\u03b7": r"$\eta$",
+    "\u25b2": r"$\blacktriangle$",
+    "\u25bc": r"$\blacktriangledown$",
+    "\u2264": r"$\leq$",
+    "\u2019": "'",
+    "\u00a0": "~",
+    "\u00b1": r"$\pm$",
+    "\u2026": r"\ldots{}",
+}
+
+
+def escaped(text: str) -> str:
+    r"""Return a text as LaTeX shows it.
+
+    >>> print(escaped("50 % of a_b"))
+    50 \% of a\_b
+    """
+    return "".join(_ESCAPED.get(char, char) for char in text)
+
+
+def latex(table: Table, caption: str = "") -> str:
+    """Return a table as LaTeX; needs the packages booktabs and amssymb.
+
+    Args:
+        table: notes of cells stand in brackets behind them.
+        caption: of the table; empty = none.
+    """
+    under = table.under or [""]
+    heads = [*table.lead, *(f"{name} {what}".strip() for name in table.columns for what in under)]
+    lines = [
+        r"\begin{table}",
+        *([rf"\caption{{{escaped(caption)}}}"] if caption else []),
+        rf"\begin{{tabular}}{{l{'r' * len(heads)}}}",
+        r"\toprule",
+        _row([table.corner, *heads]),
+        r"\midrule",
+    ]
+    group = ""
+    for line in table.lines:
+        if line.group and line.group != group:
+            group = line.group
+            lines.append(rf"\multicolumn{{{len(heads) + 1}}}{{l}}{{\emph{{{escaped(group)}}}}} \\")
+        cells = [f"{cell.text} ({cell.note})" if cell.note else cell.text for cell in line.cells]
+        lines.append(_row([line.label, *cells]))
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
+
+
+def _row(texts: Sequence[str]) -> str:
+    return " & ".join(map(escaped, texts)) + r" \\"
