@@ -45,18 +45,26 @@ def rich_tables(data: Table, width: int) -> Iterator[Any]:
         data: the table.
         width: of the terminal, characters.
     """
-    places = list(range(len(_headings(data))))
-    whole = _rich_table(data, places)
-    if _least(whole) <= width or len(places) < 2:  # noqa: PLR2004 - nothing to part
-        yield whole
-        return
     part: list[int] = []
-    for place in places:
+    for place in range(len(_headings(data))):
         if part and _least(_rich_table(data, [*part, place])) > width:
-            yield _rich_table(data, part)
+            yield _fitted(_rich_table(data, part), width)
             part = []
         part.append(place)
-    yield _rich_table(data, part)
+    yield _fitted(_rich_table(data, part), width)
+
+
+def _fitted(table: Any, width: int) -> Any:
+    """Return a table whose numbers keep their room where headings and texts have to be folded."""
+    from rich.console import Console
+    from rich.measure import Measurement
+
+    console = Console(width=10 * width)
+    if Measurement.get(console, console.options, table).maximum > width:
+        for column in table.columns:
+            if column.justify == "right" or width < _least(table) + _LEAST:
+                column.width = column.min_width
+    return table
 
 
 def _least(table: Any) -> int:
