@@ -74,7 +74,7 @@ def test_compare(run: Callable[..., Any], jobs: Path, quotas: Path) -> None:
 @pytest.mark.parametrize(
     ("policy", "file", "message"),
     [
-        ("fifo", "{}", "none of fifo goes by quotas; name 'quota'"),
+        ("fifo", "{}", "none of fifo goes by it; name 'quota'"),
         ("quota:file=x.toml", "{}", "names a file of its own"),
         ("quota", "no:where.toml", "expected a path without ':' and ','"),
         ("quota", "nowhere.toml", "nowhere.toml: cannot be read as TOML"),

@@ -69,7 +69,8 @@ def _fitted(table: Any, width: int) -> Any:
 
 def _least(table: Any) -> int:
     """Return how narrow a table can be without cutting a number, the gaps between columns told."""
-    return sum(column.min_width for column in table.columns) + 2 * len(table.columns)
+    widths = [int(column.min_width or 0) for column in table.columns]
+    return sum(widths) + 2 * len(widths)
 
 
 def _headings(data: Table) -> list[tuple[str, str]]:
