@@ -18,14 +18,19 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.site.conditions import Conditions
+    from windtunnel.site.scheduler import Scheduler
     from windtunnel.site.site import Site
+    from windtunnel.study.named import AnyPlacement, AnyPolicy
+    from windtunnel.words import QueueingRule
 
 
 def compare(
     jobs: Any,
     site: Site | ClusterSpec | str | None,
-    schedulers: Iterable[Any],
+    schedulers: Iterable[Scheduler | AnyPolicy],
     *,
+    queueing: QueueingRule | None = None,
+    placement: AnyPlacement | None = None,
     on_done: Callable[[str], None] | None = None,
     **fields: Any,
 ) -> Comparison:
@@ -36,13 +41,19 @@ def compare(
         site: as for `simulate`.
         schedulers: policies (names or objects) or `Scheduler`s, in the order to show them; the
             first is the baseline.
+        queueing: of those policies that have a line; those of tier 3 have none.
+        placement: of all.
         on_done: called with the label after each run (for progress bars).
-        fields: further arguments of `simulate`, the same for all; ``queueing`` is for the policies
-            that have a line, not for those of tier 3.
+        fields: further arguments of `simulate`, the same for all.
 
     Raises:
         SpecError: no policy, or one of them twice; and whatever `simulate` raises.
     """
+    if isinstance(schedulers, str):
+        message = f"found {quote(schedulers)}; expected several, such as ['fifo', 'sjf']."
+        raise SpecError("policies", message)
+    named = {"queueing": queueing, "placement": placement}
+    fields |= {name: value for name, value in named.items() if value is not None}
     chosen = [resolved(conditions_of(site, one, **fields), several=True) for one in schedulers]
     return fly_several(schema.as_jobs(jobs), chosen, on_done)
 

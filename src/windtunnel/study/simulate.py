@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windtunnel.cluster.spec import ClusterSpec
-    from windtunnel.sim.contract import Policy
     from windtunnel.sim.outcome import Outcome
     from windtunnel.site.conditions import Conditions
     from windtunnel.site.scheduler import Scheduler
     from windtunnel.site.site import Site
     from windtunnel.study.foresight import Foresight
+    from windtunnel.study.named import AnyPlacement, AnyPolicy
+    from windtunnel.words import EngineName, QueueingRule
 
 #: Fields that only runs whose jobs are resized have a use for.
 ELASTIC: tuple[str, ...] = ("penalty", "models")
@@ -34,11 +35,14 @@ ELASTIC: tuple[str, ...] = ("penalty", "models")
 def simulate(
     jobs: Any,
     site: Site | ClusterSpec | str | None = None,
-    scheduler: Scheduler | Policy | str | Any = None,
+    scheduler: Scheduler | AnyPolicy | None = None,
     *,
+    policy: AnyPolicy | None = None,
+    queueing: QueueingRule | None = None,
+    placement: AnyPlacement | None = None,
     seed: int = 0,
     until: float | str | None = None,
-    engine: str = "auto",
+    engine: EngineName = "auto",
     **fields: Any,
 ) -> Outcome:
     """Fly a trace's jobs on a site under a scheduler.
@@ -50,12 +54,16 @@ def simulate(
             command line (``64x8:A100``), is a site where nothing else happens.
         scheduler: what decides; a policy (a built-in name, ``package.module:name``, a `Policy`, or
             a function of tiers 1 to 3) is a scheduler with all else as usual. None = ``fifo``.
+        policy: the scheduler's, by its name.
+        queueing: the scheduler's rule at a job that does not fit.
+        placement: the scheduler's.
         seed: seed of everything random; recorded even where nothing is.
         until: horizon in s since the trace's epoch, or ``30d``; None = until every job has
             finished.
         engine: ``auto`` (the fastest that serves), ``compiled`` or ``reference``.
         fields: further fields of the site and the scheduler, by their names, such as
-            ``queueing="easy"`` or ``slowdown="spread=0.42"``; docs/reference/options.md has all.
+            ``disruptions="mtbf:30d/mttr:4h"`` or ``slowdown="spread=0.42"``;
+            docs/reference/options.md has all.
 
     Returns:
         The outcome; row order = the jobs table's.
@@ -70,6 +78,8 @@ def simulate(
     >>> simulate(jobs, "pool:1", "sjf").metrics()["avg_jct"]
     36.333333333333336
     """
+    named = {"policy": policy, "queueing": queueing, "placement": placement}
+    fields |= {name: value for name, value in named.items() if value is not None}
     given = conditions_of(site, scheduler, seed=seed, until=until, engine=engine, **fields)
     return fly(schema.as_jobs(jobs), resolved(given))
 

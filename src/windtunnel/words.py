@@ -1,0 +1,69 @@
+"""The names that users type, as types: editors complete them, and checkers find slips in rules.
+
+Where a name may also be a plug-in's, or have parameters behind it, any text will do besides. A test
+holds the names against the catalogues.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+#: Policies without parameters.
+PolicyName: TypeAlias = Literal[
+    "antman",
+    "conservative",
+    "easy",
+    "easy-perfect",
+    "easy-sjbf",
+    "edf",
+    "equal-share",
+    "fair-share",
+    "fcfs",
+    "fifo",
+    "fixed-plan",
+    "kueue",
+    "las",
+    "morphling",
+    "morphling:neither",
+    "morphling:plans",
+    "morphling:resources",
+    "multifactor",
+    "priority",
+    "priority-preemptive",
+    "qssf",
+    "quota",
+    "reserving-packing",
+    "sia",
+    "sjf",
+    "sjf-estimate",
+    "sjf-preemptive",
+    "sjg",
+    "sjgg",
+    "sju",
+    "srsf",
+    "srtf",
+    "synergy",
+    "tiresias",
+]
+#: What happens at a job that does not fit.
+QueueingRule: TypeAlias = Literal["conservative", "easy", "easy_sjbf", "skip", "strict"]
+#: Placements without options.
+PlacementName: TypeAlias = Literal[
+    "best_fit",
+    "dot_prod",
+    "fgd",
+    "first_fit",
+    "gpu_clustering",
+    "gpu_packing",
+    "least_idle",
+    "load_rate",
+    "lowest_utilization",
+    "most_idle",
+    "openb_best_fit",
+    "pool",
+    "random",
+    "spread",
+    "worst_fit",
+]
+#: What may fly a run.
+EngineName: TypeAlias = Literal["auto", "compiled", "reference"]
