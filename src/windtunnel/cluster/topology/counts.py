@@ -49,7 +49,11 @@ class Counts(NamedTuple):
 
 def pods_that_fit(free: Mapping[str, np.ndarray], requests: Mapping[str, int]) -> np.ndarray:
     """Return how many pods fit in what is free of each leaf; int array of shape (leaves,)."""
-    fits = [np.maximum(free[what], 0) // amount for what, amount in requests.items() if amount > 0]
+    fits = [
+        np.maximum(free[what], 0) if amount == 1 else np.maximum(free[what], 0) // amount
+        for what, amount in requests.items()
+        if amount > 0
+    ]
     fewest: np.ndarray = np.minimum.reduce(fits)  # every pod takes one of its node's pods
     return fewest
 

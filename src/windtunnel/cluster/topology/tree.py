@@ -37,7 +37,8 @@ class TopologyTree:
             arrays of shape (domains,).
         parents: of each level, each domain's parent in the level above; int arrays (domains,).
         capacity: what each leaf holds, by resource; int arrays of shape (leaves,).
-        used: what is used of it.
+        left: what nobody uses of it, and what is withheld is not in it either.
+        withheld: what others hold, or is out of order, by resource.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class TopologyTree:
             for resource in resources
         }
         self.withheld: dict[str, np.ndarray] = {}
-        self.used = {resource: np.zeros(len(leaves), np.int64) for resource in resources}
+        self.left = {resource: held.copy() for resource, held in self.capacity.items()}
 
     @property
     def num_leaves(self) -> int:
@@ -104,8 +105,9 @@ class TopologyTree:
             if leaf is None:
                 continue
             for resource, amount in place.requests.items():
-                if resource in self.used:
-                    self.used[resource][leaf] += sign * pods * amount
+                left = self.left.get(resource)
+                if left is not None:
+                    left[leaf] -= sign * pods * amount
 
     def sound(self, place: Place) -> bool:
         """Return whether the leaves of a place exist and no more is used of them than they hold."""
@@ -114,15 +116,9 @@ class TopologyTree:
             if leaf is None:
                 return False
             for resource, amount in place.requests.items():
-                if amount and (resource not in self.capacity or self._free_of(resource, leaf) < 0):
+                if amount and (resource not in self.left or self.left[resource][leaf] < 0):
                     return False
         return True
-
-    def _free_of(self, resource: str, leaf: int) -> int:
-        """Return what is free in one leaf."""
-        free = self.capacity[resource][leaf] - self.used[resource][leaf]
-        withheld = self.withheld.get(resource)
-        return int(free if withheld is None else free - withheld[leaf])
 
     def free(self, resource: str, *, empty: bool = False) -> np.ndarray:
         """Return what is free in each leaf; int array of shape (leaves,).
@@ -133,11 +129,7 @@ class TopologyTree:
         """
         if resource not in self.capacity:
             return np.zeros(self.num_leaves, np.int64)
-        capacity = self.capacity[resource]
-        if empty:
-            return capacity
-        free: np.ndarray = capacity - self.used[resource]
-        return free - self.withheld[resource] if resource in self.withheld else free
+        return self.capacity[resource] if empty else self.left[resource]
 
     def withhold(self, resource: str, amounts: np.ndarray) -> None:
         """Withhold so much of each leaf: others hold it, or it is out of order.
@@ -146,4 +138,6 @@ class TopologyTree:
             resource: the resource.
             amounts: Int array of shape (leaves,); it takes the place of what was withheld before.
         """
-        self.withheld[resource] = np.maximum(amounts, 0)
+        now = np.maximum(amounts, 0)
+        self.left[resource] -= now - self.withheld.get(resource, 0)
+        self.withheld[resource] = now

@@ -239,6 +239,8 @@ class _Round:
 
     def _fits(self, nomination: Nomination, *, anywhere: bool = False) -> bool:
         """Return whether it still fits, in its places or anywhere, without those that go."""
+        if not self.held:  # nothing has changed since it was nominated
+            return True
         going = [victim.holding for victim in nomination.victims]
         with self.state.gone([*self.going, *going]):
             if not nomination.queue.fits(nomination.assignment.usage):

@@ -134,12 +134,7 @@ class FlavorSearch:
         self.simulate = simulate
         self.tried = (tried or {}) if fixed is None else {}
         self.fixed = fixed
-        self.groups: dict[str, ResourceGroup] = {}
-        self.times: dict[str, int] = {}
-        for group in self.queue.resource_groups:
-            for resource in group.covered:
-                self.groups.setdefault(resource, group)
-                self.times[resource] = self.times.get(resource, 0) + 1
+        self.groups, self.times = queue.groups, queue.times
 
     def assign(self, counts: Sequence[int] | None = None) -> Assignment:
         """Return the flavors.

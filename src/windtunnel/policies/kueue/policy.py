@@ -192,7 +192,8 @@ class KueueRun(Policy):
         free = np.rint(np.array(cluster.free_by_node) * self._units).astype(np.int64)
         for flavor, nodes in self._leaves.items():
             tree = self.state.topologies[flavor]
-            tree.withhold(self.gpu, tree.capacity[self.gpu] - tree.used[self.gpu] - free[nodes])
+            withheld = tree.withheld.get(self.gpu, 0)
+            tree.withhold(self.gpu, tree.left[self.gpu] + withheld - free[nodes])
         self._withheld = self._total - self._placed - int(free.sum())
 
     def _note_changes(self, now: float, queue: Any, cluster: Any) -> None:

@@ -53,6 +53,13 @@ class QuotaNode:
         self.local: Amounts = {}
         self.usage: Amounts = {}
         self._lendable: dict[str, int] | None = None
+        #: A queue's first group that covers each resource, and how many groups do.
+        self.groups: dict[str, ResourceGroup] = {}
+        self.times: dict[str, int] = {}
+        for group in queue.resource_groups if queue is not None else ():
+            for resource in group.covered:
+                self.groups.setdefault(resource, group)
+                self.times[resource] = self.times.get(resource, 0) + 1
 
     def own(self, groups: Iterable[ResourceGroup]) -> None:
         """Take the quotas of resource groups as its own."""
