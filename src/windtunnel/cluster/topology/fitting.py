@@ -148,16 +148,18 @@ class _Filling:
         return Share(domain, slices * self.ask.slicing.unit(level), self.ask.leader is not None)
 
     def _one(self, level: int, domains: np.ndarray, needed: int) -> int | None:
-        """Return the one domain that holds all, the tightest or the first in order."""
+        """Return the one domain that holds all, the tightest."""
         units = self.counts.with_slices[level][domains]
         can = units >= needed
         if self.ask.leader is not None:
             can &= self.counts.leaders[level][domains] > 0
-        if not can.any():
+        able = np.flatnonzero(can)
+        if not len(able):
             return None
-        order = self.order(level, domains[can], with_leader=self.ask.leader is not None)
-        held = self.counts.with_slices[level][order]
-        return int(order[np.argmin(held) if self.best_fit else 0])
+        held = units[able]
+        able = able[held == held.min()]  # the fewest slices, then the fewest pods, then by name
+        pods = self.counts.with_pods[level][domains[able]]
+        return int(domains[able[np.argmin(pods)]])
 
     def order(self, level: int, domains: np.ndarray, *, with_leader: bool = False) -> np.ndarray:
         """Return domains in the order in which they are taken."""
@@ -194,12 +196,12 @@ class _Filling:
             return []
         unit = self.ask.slicing.unit(level)
         held = self.counts.slices[level][order]
+        order, held = order[held > 0], held[held > 0]
         total = np.cumsum(held)
         last = int(np.searchsorted(total, needed))
         shares = [
             Share(int(domain), int(amount) * unit)
-            for domain, amount in zip(order[:last], held[:last], strict=True)
-            if amount > 0
+            for domain, amount in zip(order[:last].tolist(), held[:last].tolist(), strict=True)
         ]
         if last < len(order):
             rest = needed - int(total[last] - held[last])
