@@ -137,7 +137,7 @@ def _candidates(tree: TopologyTree, ask: Ask, counts: Counts) -> Iterator[list[D
             int(counts.slices[level][index]),
             int(counts.with_pods[level][index]),
             int(counts.with_slices[level][index]),
-            bool(counts.leaders[level][index]),
+            bool(counts.leaders) and bool(counts.leaders[level][index]),
             below,
         )
 

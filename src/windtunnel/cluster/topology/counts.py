@@ -37,7 +37,7 @@ class Counts(NamedTuple):
     Attributes:
         pods, slices: pods and slices.
         with_pods, with_slices: the same beside the leader, where it can stand.
-        leaders: 1 where the leader can stand.
+        leaders: 1 where the leader can stand; no lists if there is none.
     """
 
     pods: list[np.ndarray]
@@ -85,8 +85,7 @@ def count(
     pods = pods_that_fit(free, requests)
     if leader is None:
         levels = _up(tree, slicing, pods)
-        none = [np.zeros(len(level), np.int64) for level in tree.paths]
-        return Counts(*levels, *levels, none)
+        return Counts(*levels, *levels, [])
     leaders = np.minimum(pods_that_fit(free, leader), 1)
     less = {what: amount - leaders * leader.get(what, 0) for what, amount in free.items()}
     with_pods = pods_that_fit(less, requests)

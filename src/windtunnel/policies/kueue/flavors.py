@@ -278,13 +278,19 @@ class FlavorSearch:
 
     def _eligible(self, flavor: Flavor, members: list[int]) -> bool:
         """Return whether pod sets that stand together may use a flavor."""
-        pod_sets = [self.workload.pod_sets[number] for number in members]
-        return all(
-            self._has_levels(pod_set, flavor)
-            and tolerated(flavor.taints, (*pod_set.tolerations, *flavor.tolerations))
-            and selected(pod_set, flavor.node_labels, flavor.node_labels.keys())
-            for pod_set in pod_sets
-        )
+        return all(self._may_use(self.workload.pod_sets[number], flavor) for number in members)
+
+    def _may_use(self, pod_set: PodSet, flavor: Flavor) -> bool:
+        """Return whether a pod set may use a flavor; found once for each."""
+        known = self.state.may_use.setdefault(id(pod_set), (pod_set, {}))[1]
+        key = (self.queue.name, flavor.name)
+        if key not in known:
+            known[key] = (
+                self._has_levels(pod_set, flavor)
+                and tolerated(flavor.taints, (*pod_set.tolerations, *flavor.tolerations))
+                and selected(pod_set, flavor.node_labels, flavor.node_labels.keys())
+            )
+        return known[key]
 
     def _has_levels(self, pod_set: PodSet, flavor: Flavor) -> bool:
         """Return whether a flavor's topology has the levels that a pod set asks for."""

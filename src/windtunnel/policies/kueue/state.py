@@ -89,6 +89,8 @@ class State:
             flavor: [other for other in self.topologies.values() if self._share(tree, other)]
             for flavor, tree in self.topologies.items()
         }
+        #: Which flavors pod sets may use, by the pod set (kept, so that its id stays its own).
+        self.may_use: dict[int, tuple[PodSet, dict[tuple[str, str], bool]]] = {}
         self.hidden: set[Holding] = set()
         self.nodes = {node.labels.get(HOST, node.name): node for node in nodes}
         self._tainted = any(node.taints for node in self.nodes.values())

@@ -10,7 +10,6 @@ from windtunnel.errors import PolicyError, quote
 from windtunnel.policies.kueue import objects
 
 if TYPE_CHECKING:
-    from windtunnel.cluster.topology.request import TopologyRequest
     from windtunnel.policies.kueue.manifests import Manifests
     from windtunnel.sim.jobs import JobView
     from windtunnel.sim.problem import Problem
@@ -70,6 +69,8 @@ class JobReader:
             self.queues.setdefault(local.name, local.cluster_queue)
             self.queues[f"{local.namespace}/{local.name}"] = local.cluster_queue
             self.doors[local.name] = local.namespace
+        #: Jobs of one kind have one pod set: what is found out of it is found once.
+        self._pod_sets: dict[tuple[object, ...], objects.PodSet] = {}
         self.covered = {
             queue.name: {r for group in queue.resource_groups for r in group.covered}
             for queue in manifests.queues
@@ -102,11 +103,18 @@ class JobReader:
             requests["cpu"] = math.ceil(job.num_cpus * 1000 / pods)
         if "memory" in covered and not math.isnan(job.mem_gib):
             requests["memory"] = math.ceil(job.mem_gib * _GIB / pods)
+        words = str(job.topology or "") if "topology" in self.columns else ""
+        kind = (pods, *requests.items(), words)
+        pod_set = self._pod_sets.get(kind)
+        if pod_set is None:
+            asked = request_of(words, self.levels) if words else self.topology
+            pod_set = objects.PodSet("main", pods, requests, topology=asked)
+            self._pod_sets[kind] = pod_set
         name = job.vc or ""
         namespace, _, door = name.rpartition("/")
         return objects.Workload(
             name=job.job_id,
-            pod_sets=(objects.PodSet("main", pods, requests, topology=self._topology(job)),),
+            pod_sets=(pod_set,),
             namespace=namespace or self.doors.get(door, "default"),
             uid=f"{job.number:012d}",
             queue=door,
@@ -122,12 +130,6 @@ class JobReader:
         if units <= self.most or not self.most:
             return 1
         return next(n for n in range(-(-units // self.most), units + 1) if units % n == 0)
-
-    def _topology(self, job: JobView) -> TopologyRequest | None:
-        """Return what a job asks of the topology."""
-        if "topology" in self.columns and job.topology:
-            return request_of(str(job.topology), self.levels)
-        return self.topology
 
     def _priority(self, job: JobView) -> int:
         """Return a job's priority: a number, or the value of its class."""
