@@ -340,7 +340,7 @@ def test_settings_run_it_again() -> None:
         ({"node_failures": [NodeFailure(time=0)]}, "expected either nodes or gpus"),
         ({"node_failures": [NodeFailure(gpus=1, time=0)]}, "only a pool loses single GPUs"),
         ({"maintenance": [Maintenance(nodes=(0, 0), start=0, end=1)]}, "each node once"),
-        ({"failure_models": [FailureModel(mtbf=1, mttr=1, gpu_type="T4")]}, "unknown name 'T4'"),
+        ({"failure_models": [FailureModel(mtbf=1e6, mttr=1, gpu_type="T4")]}, "unknown name 'T4'"),
         ({"reservations": [Reservation(start=0, end=1, gpus=99)]}, "found 99 GPUs"),
         ({"reservations": [Reservation(start=0, end=1, nodes=(0,), jobs=("x",))]}, "no such job"),
     ],

@@ -367,6 +367,7 @@ def test_settings_are_enough_to_run_it_again() -> None:
         "power_cap": None,
         "shift": None,
         "node_sleep": None,
+        "metrics": None,
     }
     assert_outcomes_equal(wt.simulate(JOBS, "2x2", **out.settings), out)
 
@@ -378,6 +379,6 @@ def test_a_comparison_flies_them_all() -> None:
     assert runs.table["policy"].to_pylist() == done
     assert runs.table["avg_jct"].to_pylist() == [runs[p].metrics()["avg_jct"] for p in done]
     assert_outcomes_equal(runs["srtf"], wt.simulate(JOBS, "pool:1", "srtf", save_time=1.0))
-    for bad in ([], ["fifo", "fcfs"]):
-        with pytest.raises(wt.SpecError, match="expected at least one policy, each once"):
+    for bad, said in (([], "at least one policy, each once"), (["fifo", "fcfs"], "name each once")):
+        with pytest.raises(wt.SpecError, match=said):
             wt.compare(JOBS, "pool:1", bad)

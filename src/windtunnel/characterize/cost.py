@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from windtunnel.characterize.recorded import Recorded
+from windtunnel.cluster.gpu_types import check_used, spelling, spelt, with_types_of
 from windtunnel.errors import SpecError
 from windtunnel.toml_file import read_toml, struct_of
 
@@ -72,7 +73,8 @@ class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises:
             SpecError: neither the type nor ``default`` has a price; the nearest is suggested.
         """
-        price = self.default if gpu_type is None else self.gpus.get(gpu_type, self.default)
+        named = "" if gpu_type is None else spelt(gpu_type, spelling(self.gpus))
+        price = self.gpus.get(named, self.default)
         if price is None:
             if gpu_type is None:
                 raise SpecError("prices", "GPUs without a type; expected a price 'default'.")
@@ -212,8 +214,15 @@ def bill(jobs: pa.Table, cluster: ClusterSpec | None, prices: Prices) -> Bill:
         prices: what a GPU hour costs.
 
     Raises:
-        SpecError: a GPU type that was used, or that the cluster has, has no price.
+        SpecError: a GPU type that was used, or that the cluster has, has no price, or a type with
+            a price occurs nowhere.
     """
+    if cluster is not None:
+        jobs = with_types_of(jobs, cluster.gpu_types, cluster.aliases)
     made = Bill(Recorded.of(jobs), cluster, prices)
     _ = made.total, made.cost
+    asked = jobs["gpu_type"].unique().drop_null().to_pylist()
+    there = {part.strip() for name in asked for part in name.split("|")}
+    there |= set(() if cluster is None else cluster.gpu_types)
+    check_used("prices.gpus", prices.gpus, sorted(there))
     return made

@@ -47,6 +47,8 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         node_types: the node types, in the order in which nodes are numbered.
         name: what to call the cluster on a page.
         is_pool: no node boundaries: any free GPUs serve (each node type is one big node).
+        aliases: other names of its GPU types: name -> type. Types are compared without regard to
+            case.
 
     >>> ClusterSpec.uniform(nodes=64, gpus_per_node=8, gpu_type="A100").num_gpus
     512
@@ -55,6 +57,7 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     node_types: tuple[NodeType, ...]
     name: str = ""
     is_pool: bool = False
+    aliases: dict[str, str] = {}
 
     def __post_init__(self) -> None:
         """Check the numbers.

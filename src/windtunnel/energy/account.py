@@ -361,4 +361,5 @@ def account(
     Raises:
         SpecError: the model does not describe what the cluster has.
     """
+    model.check_used(outcome.cluster.gpu_types)
     return Account(outcome, model, carbon, tariff)

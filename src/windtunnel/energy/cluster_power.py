@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from windtunnel.cluster.gpu_types import check_used, spelling, spelt
 from windtunnel.energy.limit_tables import Level, LimitTable, with_measured
 from windtunnel.errors import SpecError, quote
 from windtunnel.toml_file import read_toml, struct_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 #: The entry of ``gpus`` for types that have none of their own, and for GPUs without a type.
@@ -79,7 +81,7 @@ class PowerModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         self._check_tables()
 
     def _check_tables(self) -> None:
-        keys = [(table.workload, table.gpu_type) for table in self.limits]
+        keys = [(table.workload, _small(table.gpu_type)) for table in self.limits]
         for workload, gpu_type in keys:
             if keys.count((workload, gpu_type)) > 1:
                 what = f"{quote(workload or 'all work')} on {quote(gpu_type or 'all types')}"
@@ -119,8 +121,9 @@ class PowerModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises:
             SpecError: as `gpu`.
         """
-        tables = {(table.workload, table.gpu_type): table for table in self.limits}
-        for key in ((workload, gpu_type), (workload, None), (None, gpu_type), (None, None)):
+        tables = {(table.workload, _small(table.gpu_type)): table for table in self.limits}
+        small = _small(gpu_type)
+        for key in ((workload, small), (workload, None), (None, small), (None, None)):
             if key in tables:
                 return tables[key].levels()
         draw = self.gpu(gpu_type)
@@ -134,11 +137,26 @@ class PowerModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises:
             SpecError: the model describes neither the type nor ``default``.
         """
-        found = self.gpus.get(DEFAULT) if gpu_type is None else self.gpus.get(gpu_type)
-        found = found or self.gpus.get(DEFAULT)
+        named = spelt(gpu_type or DEFAULT, spelling(self.gpus))
+        found = self.gpus.get(named) or self.gpus.get(DEFAULT)
         if found is None:
             if gpu_type is None:
                 message = "the cluster's GPUs have no type; expected an entry 'default'"
                 raise SpecError("power.gpus", message)
             raise SpecError.unknown("power.gpus", gpu_type, (*self.gpus, DEFAULT))
         return found
+
+    def check_used(self, types: Sequence[str]) -> None:
+        """Check that every GPU type that the model describes occurs.
+
+        Args:
+            types: those that there are; empty = none are told apart.
+
+        Raises:
+            SpecError: one does not; the nearest is suggested.
+        """
+        check_used("power.gpus", (name for name in self.gpus if name != DEFAULT), types)
+
+
+def _small(gpu_type: str | None) -> str | None:
+    return None if gpu_type is None else gpu_type.lower()

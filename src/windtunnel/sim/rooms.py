@@ -13,6 +13,7 @@ import numpy as np
 from windtunnel.cluster.devices import CORE_UNITS, MILLI, DeviceDemand, DeviceNode, device_nodes
 from windtunnel.cluster.free import EVERY_NODE, Demand
 from windtunnel.cluster.free_devices import FreeDevices
+from windtunnel.cluster.gpu_types import spelling, spelt
 from windtunnel.errors import SchemaError, SpecError, Violation, quote
 from windtunnel.schema import source_of
 from windtunnel.sim.device_requests import distinct_rows, requests_of, type_set, type_texts
@@ -100,20 +101,22 @@ def needs_devices(table: pa.Table, cluster: ClusterSpec, *, resources: bool) -> 
     )
 
 
-def _check_binding(
+def _binding(
     bind_types: Collection[str], cluster: ClusterSpec, texts: Sequence[str | None]
-) -> None:
-    """Check that types which are to bind are the cluster's, or some job's.
+) -> set[str]:
+    """Return the types that are to bind, spelt as the cluster or the jobs spell them.
 
     Raises:
-        SpecError: one is not; where the cluster tells no types apart, any may be named.
+        SpecError: one is neither's; where the cluster tells no types apart, any may be named.
     """
     known = set(cluster.gpu_types)
     for text in texts if known else ():
         known |= type_set(text) or set()
-    for name in bind_types if known else ():
+    found = {spelt(name, spelling(known, cluster.aliases)) for name in bind_types}
+    for name in found if known else ():
         if name not in known:
             raise SpecError.unknown("bind_types", name, known)
+    return found
 
 
 def acceptable(
@@ -129,7 +132,7 @@ def acceptable(
         SpecError: a type that is to bind is neither the cluster's nor any job's.
     """
     texts, codes = type_texts(jobs, rows)
-    _check_binding(bind_types or (), cluster, texts)
+    binding = _binding(bind_types or (), cluster, texts)
     constrained = len(jobs) - jobs.table["gpu_type"].null_count
     if not cluster.gpu_types or not constrained:
         if constrained:
@@ -143,7 +146,7 @@ def acceptable(
     numbers = []
     for text in texts:
         types = type_set(text)
-        if bind_types is not None and types is not None and not types & set(bind_types):
+        if bind_types is not None and types is not None and not types & binding:
             types = None
         if types not in kept:
             kept[types] = len(kept_texts)

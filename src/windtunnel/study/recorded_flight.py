@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windtunnel.characterize.recorded import Recorded
+from windtunnel.cluster.gpu_types import with_types_of
 from windtunnel.cluster.spec import ClusterSpec
 from windtunnel.sim.flight import FINISHED, NOT_SUBMITTED, RUNNING, WAITING, Flight
 from windtunnel.sim.outcome import Outcome
@@ -30,6 +31,7 @@ def recorded_outcome(jobs: pa.Table, cluster: ClusterSpec) -> Outcome:
         jobs: a jobs table (`windtunnel.schema`).
         cluster: where it ran; its nodes are not told apart.
     """
+    jobs = with_types_of(jobs, cluster.gpu_types, cluster.aliases)
     found = Recorded.of(jobs)
     status = np.array(jobs["status"].fill_null("unknown").to_pylist(), dtype=object)
     ran = ~np.isnan(found.start) & ~np.isnan(found.submit) & ~np.isnan(found.end)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from windtunnel import schema
+from windtunnel.cluster.gpu_types import with_types_of
 from windtunnel.errors import SpecError, quote
 from windtunnel.policies.gavel.in_rounds import GavelPolicy
 from windtunnel.policies.shockwave.in_rounds import ShockwavePolicy
@@ -103,6 +104,7 @@ def fly(table: pa.Table, conditions: Conditions, foresight: Foresight | None = N
 
 def _fly(table: pa.Table, conditions: Conditions, foresight: Foresight | None) -> Outcome:
     cluster, policy = cluster_of(conditions), conditions.scheduler.policy
+    table = with_types_of(table, cluster.gpu_types, cluster.aliases)
     refuse_large(table, cluster, conditions)
     if isinstance(policy, GavelPolicy):
         _refuse(conditions, ELASTIC, "only elastic policies resize jobs")

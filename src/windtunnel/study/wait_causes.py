@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.characterize.recorded import Recorded
+from windtunnel.cluster.gpu_types import with_types_of
 from windtunnel.policies.quotas import Quotas, by_type
 from windtunnel.quantiles import quantiles
 from windtunnel.sim import problem as problems
@@ -184,6 +185,7 @@ def wait_causes(
     Raises:
         SchemaError: the jobs cannot be put on any cluster.
     """
+    jobs = with_types_of(jobs, cluster.gpu_types, cluster.aliases)
     found = Recorded.of(jobs)
     gpus = found.gpus
     as_pool = cluster.is_pool or bool((gpus != np.rint(gpus)).any())

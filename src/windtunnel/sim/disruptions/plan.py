@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from windtunnel.cluster.free import NOBODY
+from windtunnel.cluster.gpu_types import spelling, spelt
 from windtunnel.errors import SpecError, quote
 
 if TYPE_CHECKING:
@@ -180,6 +181,7 @@ class _Site:
         self.units = problem.units
         kinds = [kind for kind in cluster.node_types for _ in range(kind.count)]
         self.types = [kind.gpu_type for kind in kinds]
+        self.spelling = spelling(cluster.gpu_types, cluster.aliases)
         self.gpus = [kind.gpus for kind in kinds]
         pooled = [k.gpu_type for k in cluster.node_types if k.gpus or cluster.is_pool]
         self.pool_types = list(dict.fromkeys(pooled))
@@ -226,12 +228,14 @@ class _Site:
 
     def of_type(self, path: str, gpu_type: str | None) -> list[int]:
         """Return the nodes with GPUs, of one type or all of them."""
+        gpu_type = None if gpu_type is None else spelt(gpu_type, self.spelling)
         if gpu_type is not None and gpu_type not in self.types:
             raise SpecError.unknown(path, gpu_type, [name for name in self.types if name])
         types = enumerate(self.types)
         return [n for n, name in types if self.gpus[n] and gpu_type in (None, name)]
 
     def _pool_of(self, path: str, gpu_type: str) -> int:
+        gpu_type = spelt(gpu_type, self.spelling)
         if gpu_type not in self.pool_types:
             raise SpecError.unknown(path, gpu_type, [name for name in self.pool_types if name])
         return self.pool_types.index(gpu_type)

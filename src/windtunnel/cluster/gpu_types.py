@@ -1,0 +1,73 @@
+"""GPU types are compared without regard to case: a log's ``a100`` is the cluster's ``A100``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from windtunnel.errors import SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+#: Between the types of a job that runs on any of several.
+_OR = "|"
+
+
+def spelling(known: Iterable[str], aliases: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return how types are spelt: small letters, or an alias in small letters -> the spelling."""
+    found = {name.lower(): name for name in known}
+    for other, name in (aliases or {}).items():
+        found.setdefault(other.lower(), found.get(name.lower(), name))
+    return found
+
+
+def spelt(name: str, known: Mapping[str, str]) -> str:
+    """Return a type, or several joined by ``|``, as `spelling` has it; unknown ones as they are.
+
+    >>> spelt("a100|h100", spelling(["A100"]))
+    'A100|h100'
+    """
+    return _OR.join(known.get(part.strip().lower(), part) for part in name.split(_OR))
+
+
+def with_types_of(
+    jobs: pa.Table, types: Iterable[str], aliases: Mapping[str, str] | None = None
+) -> pa.Table:
+    """Return a jobs table whose GPU types are spelt as a cluster's.
+
+    Args:
+        jobs: a jobs table (`windtunnel.schema`).
+        types: the cluster's.
+        aliases: other names of them.
+    """
+    known = spelling(types, aliases)
+    column = jobs["gpu_type"]
+    if not known or column.null_count == len(column):
+        return jobs
+    codes = column.combine_chunks().dictionary_encode()
+    names = codes.dictionary.to_pylist()
+    fresh = [None if name is None else spelt(name, known) for name in names]
+    if fresh == names:
+        return jobs
+    column = pa.array(fresh, column.type).take(codes.indices)
+    at = jobs.column_names.index("gpu_type")
+    return jobs.set_column(at, jobs.schema.field(at), column)
+
+
+def check_used(path: str, named: Iterable[str], used: Sequence[str]) -> None:
+    """Check that types which a file names occur somewhere.
+
+    Args:
+        path: where they are named.
+        named: the types.
+        used: the types that there are; empty = none are told apart, and nothing is checked.
+
+    Raises:
+        SpecError: one does not occur; the nearest is suggested.
+    """
+    there = {name.lower() for name in used}
+    for name in named:
+        if there and name.lower() not in there:
+            raise SpecError.unknown(f"{path}.{name}", name, used)

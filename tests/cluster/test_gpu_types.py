@@ -1,0 +1,96 @@
+"""GPU types are compared without regard to case, in whatever says one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import windtunnel as wt
+from windtunnel import schema
+from windtunnel.characterize.cost import Prices, bill
+from windtunnel.cluster.spec import ClusterSpec, NodeType
+from windtunnel.energy import PowerModel, account
+from windtunnel.study.recorded_flight import recorded_outcome
+from windtunnel.study.wait_causes import wait_causes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ASKED = ["a100", "A100", "h100|a100", None, "V100-SXM2"]
+JOBS: dict[str, Any] = {
+    "submit_time": [0, 0, 1, 2, 3],
+    "start_time": [0, 0, 4, 8, 9],
+    "end_time": [4, 8, 9, 9, 12],
+    "duration": [4, 8, 5, 1, 3],
+    "num_gpus": [2, 2, 2, 1, 1],
+    "status": ["completed"] * 5,
+}
+CLUSTER = ClusterSpec(
+    (NodeType(1, 4, "A100"), NodeType(1, 4, "V100")), aliases={"v100-sxm2": "V100"}
+)
+
+
+def jobs_spelt(*types: str | None) -> Any:
+    return schema.as_jobs({**JOBS, "gpu_type": list(types)})
+
+
+MIXED = jobs_spelt(*ASKED)
+PLAIN = jobs_spelt("A100", "A100", "h100|A100", None, "V100")
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize("options", [{}, {"bind_types": ("a100",)}, {"placement": "fgd"}])
+def test_flights_are_the_same(engine: str, options: dict[str, Any]) -> None:
+    runs = [wt.simulate(jobs, CLUSTER, "sjf", engine=engine, **options) for jobs in (MIXED, PLAIN)]
+    wt.testing.assert_outcomes_equal(*runs)
+    assert runs[0].jobs["gpu_type"].to_pylist() == PLAIN["gpu_type"].to_pylist()
+
+
+def test_what_a_log_says_is_the_same() -> None:
+    causes = [wait_causes(jobs, CLUSTER) for jobs in (MIXED, PLAIN)]
+    assert np.array_equal(causes[0].causes, causes[1].causes)
+    prices = Prices({"a100": 2.0, "V100": 1.0})
+    assert bill(MIXED, CLUSTER, prices).total == bill(PLAIN, CLUSTER, prices).total
+    watts = {"idle_w": 50, "active_w": 400}
+    runs = [wt.simulate(jobs, CLUSTER, "sjf") for jobs in (MIXED, PLAIN)]
+    models = [{"A100": watts, "v100": watts}, {"a100": watts, "V100": watts}]
+    books = [
+        account(run, PowerModel.from_mapping({"gpus": gpus}))
+        for run, gpus in zip(runs, models, strict=True)
+    ]
+    assert books[0].summary() == books[1].summary()
+
+
+def test_failures_and_a_file_say_types_as_they_like(tmp_path: Path) -> None:
+    told = [
+        wt.simulate(
+            MIXED,
+            CLUSTER,
+            disruptions={"failure_models": [{"gpu_type": kind, "mtbf": "5", "mttr": "1"}]},
+            seed=1,
+        )
+        for kind in ("A100", "a100")
+    ]
+    assert told[0].flight.start.tolist() == told[1].flight.start.tolist()
+    assert told[0].metrics() == told[1].metrics()
+    file = tmp_path / "cluster.toml"
+    file.write_text(
+        'aliases = {v100-sxm2 = "V100"}\n[[node_types]]\ncount=1\ngpus=4\ngpu_type="V100"'
+    )
+    assert ClusterSpec.from_toml(file).aliases == {"v100-sxm2": "V100"}
+
+
+def test_what_nothing_uses_is_refused() -> None:
+    with pytest.raises(
+        wt.SpecError, match=r"prices.gpus.A10: unknown name 'A10'. Did you mean 'A1"
+    ):
+        bill(PLAIN, CLUSTER, Prices({"A10": 2.0}, default=1.0))
+    model = PowerModel.from_mapping(
+        {"gpus": {"default": {"idle_w": 1, "active_w": 2}, "H10": {"idle_w": 1, "active_w": 2}}}
+    )
+    with pytest.raises(wt.SpecError, match=r"power.gpus.H10: unknown name 'H10'"):
+        account(recorded_outcome(PLAIN, CLUSTER), model)
+    with pytest.raises(wt.SpecError, match="bind_types: unknown name 'T4'"):
+        wt.simulate(PLAIN, CLUSTER, bind_types="T4")
