@@ -59,11 +59,17 @@ def describe(
     """Show what TRACE is: origin, licence, what was left out, sizes, run times, whose jobs.
 
     TRACE is a name (`windtunnel traces`), a file, or - for standard input. Numbers that the trace
-    cannot give are named, with the reason.
+    cannot give are named, with the reason. A folder of Kueue's manifests, or a .yaml file, is shown
+    as its tree of quotas.
     """
+    from windtunnel.cli.describe_manifests import are_manifests, describe_manifests
     from windtunnel.cli.opening import TraceWish, open_wish
     from windtunnel.cli.screen import progress, shows_progress
     from windtunnel.report.description import STEPS, describe_trace
+
+    if are_manifests(trace):
+        describe_manifests(trace, as_json=as_json)
+        return
 
     _check_page(page, (trace, *telemetry))
     show = shows_progress(as_json=as_json)
