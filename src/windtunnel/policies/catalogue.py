@@ -145,6 +145,10 @@ def resolve_policy(given: Any) -> Policy:
         from windtunnel.policies.shockwave.in_rounds import shockwave_policy
 
         return shockwave_policy(given)
+    if given.lower().startswith("pollux:"):
+        from windtunnel.policies.pollux.in_ticks import pollux_policy
+
+        return pollux_policy(given)
     name, words = POLICIES.split(given)
     found = POLICIES.resolve(name)
     return _with_parameters(given, found, words) if words else found

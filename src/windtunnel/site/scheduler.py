@@ -18,7 +18,7 @@ PREEMPTIONS: tuple[str, ...] = ("feasible", "quota_walk")
 #: What becomes of a job that cannot be flown.
 UNFIT: tuple[str, ...] = ("raise", "reject")
 #: Published simulators whose own ways a run can have.
-COMPATS: tuple[str, ...] = ("gavel", "morphling", "pai", "shockwave")
+COMPATS: tuple[str, ...] = ("gavel", "morphling", "pai", "pollux", "shockwave")
 
 
 class Scheduler(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -146,7 +146,7 @@ class Scheduler(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     throughputs: Annotated[
         Any,
         Field(
-            "Policies gavel:... and shockwave:...: measured speeds by job and GPU type.",
+            "Policies gavel:..., shockwave:..., pollux:...: measured speeds; of the last a folder.",
             "FILE.json",
             kind="object",
             default="the published ones, without pairs",

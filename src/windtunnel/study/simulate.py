@@ -9,10 +9,12 @@ from windtunnel import schema
 from windtunnel.cluster.gpu_types import with_types_of
 from windtunnel.errors import SpecError, quote
 from windtunnel.policies.gavel.in_rounds import GavelPolicy
+from windtunnel.policies.pollux.in_ticks import PolluxPolicy
 from windtunnel.policies.shockwave.in_rounds import ShockwavePolicy
 from windtunnel.sim.own_metrics import measured
 from windtunnel.study.budget import refuse_large
 from windtunnel.study.gavel_rounds import fly_gavel
+from windtunnel.study.pollux import fly_pollux
 from windtunnel.study.resolving import cluster_of, conditions_of, resolved
 from windtunnel.study.rigid import fly_rigid
 from windtunnel.study.shockwave import fly_shockwave
@@ -112,8 +114,11 @@ def _fly(table: pa.Table, conditions: Conditions, foresight: Foresight | None) -
     if isinstance(policy, ShockwavePolicy):
         _refuse(conditions, ELASTIC, "only elastic policies resize jobs")
         return fly_shockwave(table, cluster, policy, conditions)
-    _refuse(conditions, ("throughputs",), "only gavel:... and shockwave:... take them")
-    if conditions.scheduler.compat in {"gavel", "shockwave"}:
+    if isinstance(policy, PolluxPolicy):
+        _refuse(conditions, ELASTIC, "restarts cost what the profiles say")
+        return fly_pollux(table, cluster, policy, conditions)
+    _refuse(conditions, ("throughputs",), "only gavel:..., pollux:... and shockwave:... take them")
+    if conditions.scheduler.compat in {"gavel", "pollux", "shockwave"}:
         name = conditions.scheduler.compat
         message = f"only policies {name}:... take it; {quote(policy.label)} is none."
         raise SpecError("compat", message)

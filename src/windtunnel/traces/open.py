@@ -25,6 +25,7 @@ import windtunnel.traces.pai.reader
 import windtunnel.traces.pai_simulator
 import windtunnel.traces.philly
 import windtunnel.traces.philly_raw
+import windtunnel.traces.pollux
 import windtunnel.traces.sacct
 import windtunnel.traces.sacct_writer
 import windtunnel.traces.shockwave

@@ -1,0 +1,1 @@
+"""Pollux's published simulator: its clock, and the rivals that it flies with."""

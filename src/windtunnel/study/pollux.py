@@ -1,0 +1,135 @@
+"""Pollux's published simulator on a workload: from a jobs table and profiles to an `Outcome`."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from windtunnel.errors import SchemaError, SpecError, Violation, quote
+from windtunnel.policies.pollux.clock import Clock, ElasticJob
+from windtunnel.policies.pollux.in_ticks import DECIDERS
+from windtunnel.sim.columns import numeric_column
+from windtunnel.sim.flight import FINISHED, Flight
+from windtunnel.sim.outcome import Outcome
+from windtunnel.study.gavel_rounds import refuse_options
+from windtunnel.study.gavel_work import floats
+from windtunnel.study.resolving import governing_of, settings_of
+from windtunnel.throughput.training_profiles import read_profiles
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
+
+    from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.policies.pollux.clock import Trained
+    from windtunnel.policies.pollux.in_ticks import PolluxPolicy
+    from windtunnel.site.conditions import Conditions
+    from windtunnel.throughput.training_profiles import Application
+
+
+def fly_pollux(
+    table: pa.Table, cluster: ClusterSpec, policy: PolluxPolicy, conditions: Conditions
+) -> Outcome:
+    """Fly a validated jobs table in the ticks of Pollux's published simulator.
+
+    Args:
+        table: jobs table; ``template`` names the application, ``batch_size`` the batch asked for.
+        cluster: nodes with as many GPUs each.
+        policy: the policy.
+        conditions: see `windtunnel.site`; ``throughputs`` is the folder of profiles.
+
+    Raises:
+        SpecError: an option that the published clock does not have, or no profiles.
+        SchemaError: a job that the profiles do not know, or larger than the cluster.
+        TraceError: the profiles cannot be read.
+    """
+    if conditions.scheduler.compat != "pollux":
+        raise SpecError("compat", f"policy {policy.label!r} flies with compat='pollux' only.")
+    refuse_options(conditions, "published")
+    if conditions.until is not None or conditions.site.arrivals is not None:
+        raise SpecError("until, arrivals", "the published clock knows neither; expected none.")
+    sizes = {node.gpus for node in cluster.node_types}
+    if cluster.is_pool or len(sizes) != 1:
+        raise SpecError("cluster", "the published clock needs nodes of one size, as in 16x4.")
+    given = conditions.scheduler.throughputs
+    if not isinstance(given, str | Path):
+        raise SpecError("throughputs", f"found {quote(given)}; expected the folder of profiles.")
+    nodes, gpus = sum(node.count for node in cluster.node_types), int(sizes.pop())
+    jobs, rows = _jobs(table, read_profiles(given), nodes * gpus)
+    clock = Clock(jobs, nodes, gpus, policy.interval, policy.interference)
+    trained = clock.run(DECIDERS[policy.decider]())
+    settings = {
+        **settings_of(conditions, governing_of(conditions), without=("penalty", "models")),
+        "policy": policy.label,
+        "queueing": "policy",
+        "placement": "policy",
+        "sharing": None,
+        "estimates": None,
+        "engine": "ticks",
+        "parameters": {"interval": policy.interval, "interference": policy.interference},
+    }
+    note = (
+        f"As the published simulator: decisions every {policy.interval:g} s, epochs that end at "
+        "whole seconds, GPUs of a job that is done free at the end of its tick."
+    )
+    return Outcome(table, cluster, _flight(trained, rows), settings, {}, (note,))
+
+
+def _jobs(
+    table: pa.Table, applications: Mapping[str, Application], num_gpus: int
+) -> tuple[list[ElasticJob], np.ndarray]:
+    """Return the jobs and their rows, in the workload's order.
+
+    Raises:
+        SpecError: the jobs have no batch sizes.
+        SchemaError: a job that cannot be flown; names the row.
+    """
+    gangs, submit = floats(table, "num_gpus"), floats(table, "submit_time")
+    batches = numeric_column(table, "batch_size", "Pollux's simulator")
+    names, kinds = table["job_id"].to_pylist(), table["template"].to_pylist()
+    jobs = []
+    for row, (name, kind) in enumerate(zip(names, kinds, strict=True)):
+        app = applications.get(kind)
+        if app is None:
+            raise _violation("template", "an application of the profiles", row, kind)
+        if not 1 <= gangs[row] <= num_gpus or gangs[row] % 1:
+            raise _violation("num_gpus", "GPUs that the cluster has", row, gangs[row])
+        if not batches[row] >= 1 or math.isnan(submit[row]):
+            raise _violation("batch_size", "a batch size, and a time", row, batches[row])
+        jobs.append(ElasticJob(name, app, submit[row], int(gangs[row]), int(batches[row])))
+    return jobs, np.arange(len(jobs))
+
+
+def _violation(column: str, rule: str, row: int, value: object) -> SchemaError:
+    return SchemaError("jobs", [Violation(column, rule, 1, row + 1, value, "row")])
+
+
+def _flight(trained: Sequence[Trained], rows: np.ndarray) -> Flight:
+    """Return the run as arrays; a stay on some GPUs is a segment."""
+    stays = sorted(
+        ((stay.begin, row, stay) for row, job in enumerate(trained) for stay in job.stays),
+        key=lambda found: found[:2],
+    )
+    counts = [np.unique(stay.nodes, return_counts=True) for _, _, stay in stays]
+    sizes = [len(nodes) for nodes, _ in counts]
+    run_time = [sum(stay.end - stay.begin for stay in job.stays) for job in trained]
+    none: list[np.ndarray] = [np.empty(0, int)]
+    return Flight(
+        start=np.array([job.first_start for job in trained], float),
+        end=np.array([job.end for job in trained], float),
+        run_time=np.array(run_time),
+        preemptions=np.array([max(len(job.stays) - 1, 0) for job in trained], np.int64),
+        status=np.full(len(rows), FINISHED, np.int8),
+        segment_job=np.array([row for _, row, _ in stays], np.int64),
+        segment_start=np.array([stay.begin for _, _, stay in stays], float),
+        segment_end=np.array([stay.end for _, _, stay in stays], float),
+        node_offset=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        nodes=np.concatenate([nodes for nodes, _ in counts] or none).astype(np.int32),
+        node_gpus=np.concatenate([gpus for _, gpus in counts] or none).astype(np.int32),
+        scheduling_points=0,
+        gpu_time=np.array([job.held for job in trained]),
+    )

@@ -1,0 +1,136 @@
+"""Compare runs of elastic artifacts with ours: ``check_artifact_runs.py FOLDER [--json]``.
+
+The folder has ``pollux/`` with ``profiles/``, ``workloads/load-LOAD.csv`` and
+``targets/{runs,jobs}.csv``, or is such a folder itself. Tiresias and Optimus are compared in every
+job's completion, restarts, GPU-seconds and first start; runs of policies that are not flown here
+are listed. Exit status 1 where a run that was flown differs.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.errors import WindtunnelError
+from windtunnel.policies.pollux.clock import Clock, ElasticJob
+from windtunnel.policies.pollux.rivals import Optimus, Tiresias
+from windtunnel.throughput.training_profiles import read_profiles
+
+if TYPE_CHECKING:
+    from windtunnel.policies.pollux.clock import Trained
+    from windtunnel.throughput.training_profiles import Application
+
+POLICIES = {"tiresias": Tiresias, "optimus": Optimus}
+#: What is compared of each job, and how far numbers may differ to be equal.
+MEASURES = {"jct": 0.0, "restarts": 0.0, "gpu_seconds": 1e-6, "first_start": 0.0}
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def measured(job: Trained) -> dict[str, float]:
+    """Return what a job of ours came to."""
+    assert job.end is not None
+    assert job.first_start is not None
+    return {
+        "jct": job.end - job.job.submit,
+        "restarts": job.starts - 1,
+        "gpu_seconds": job.held,
+        "first_start": job.first_start,
+    }
+
+
+def flown(
+    run: dict[str, str], workload: list[dict[str, str]], applications: dict[str, Application]
+) -> list[Trained]:
+    """Return the jobs of a run as we fly it."""
+    jobs = [
+        ElasticJob(
+            row["name"],
+            applications[row["application"]],
+            float(row["time"]),
+            int(row["num_replicas"]),
+            int(row["batch_size"]),
+        )
+        for row in workload
+        if row.get("workload", run["workload"]) == run["workload"]
+    ]
+    clock = Clock(
+        jobs,
+        nodes=int(run["nodes"]),
+        gpus=int(run["gpus"]),
+        interval=float(run["interval"]),
+        interference=float(run["interference"]),
+    )
+    return clock.run(POLICIES[run["policy"]]())
+
+
+def check(run: dict[str, str], jobs: list[Trained], wanted: dict[str, Any]) -> dict[str, Any]:
+    """Return what was compared of one run, what is equal, and the largest difference."""
+    compared: dict[str, Any] = {}
+    ours = {job.job.name: measured(job) for job in jobs}
+    for name, tolerance in MEASURES.items():
+        pairs = [
+            (ours[job][name], float(row[name]))
+            for job, row in wanted.items()
+            if job in ours and row.get(name) not in (None, "")
+        ]
+        if pairs:
+            gaps = [abs(mine - theirs) for mine, theirs in pairs]
+            equal = sum(gap <= tolerance for gap in gaps)
+            compared[name] = {"compared": len(pairs), "equal": equal, "largest": max(gaps)}
+    mean = sum(one["jct"] for one in ours.values()) / len(ours)
+    compared["mean"] = {"theirs": float(run["mean"]), "ours": mean}
+    same = abs(mean - float(run["mean"])) <= 1e-9 * mean
+    counts = [c for name, c in compared.items() if name in MEASURES]
+    within = same and all(c["equal"] == c["compared"] for c in counts) and bool(ours)
+    return {"run": run["run"], "policy": run["policy"], "within": within, "compared": compared}
+
+
+def main(arguments: list[str]) -> int:
+    """Check every run of a folder."""
+    folders = [Path(word) for word in arguments if not word.startswith("--")]
+    if len(folders) != 1 or not folders[0].is_dir():
+        sys.exit("usage: check_artifact_runs.py FOLDER [--json]")
+    root = folders[0] / "pollux" if (folders[0] / "pollux").is_dir() else folders[0]
+    applications = read_profiles(root / "profiles")
+    wanted: dict[str, dict[str, Any]] = defaultdict(dict)
+    for row in table(root / "targets" / "jobs.csv"):
+        wanted[row["run"]][row["name"]] = row
+    found: list[dict[str, Any]] = []
+    for run in table(root / "targets" / "runs.csv"):
+        if run["policy"] not in POLICIES:
+            found.append({"run": run["run"], "policy": run["policy"], "within": None})
+            continue
+        try:
+            workload = table(root / "workloads" / f"load-{run['load']}.csv")
+            jobs = flown(run, workload, applications)
+        except (WindtunnelError, OSError) as error:
+            found.append({"run": run["run"], "policy": run["policy"], "within": False}
+                         | {"error": str(error)})  # fmt: skip
+            continue
+        found.append(check(run, jobs, wanted[run["run"]]))
+    if "--json" in arguments:
+        sys.stdout.write(json.dumps({"folder": folders[0].name, "runs": found}, indent=1) + "\n")
+    else:
+        for one in found:
+            told = {True: "equal", False: "DIFFERS", None: "not flown here"}[one["within"]]
+            counts = one.get("compared", {})
+            jobs_equal = " ".join(
+                f"{name} {counts[name]['equal']}/{counts[name]['compared']}"
+                for name in MEASURES
+                if name in counts
+            )
+            sys.stdout.write(f"{one['run']:34} {told:14} {jobs_equal}{one.get('error', '')}\n")
+    return 1 if any(one["within"] is False for one in found) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
