@@ -112,7 +112,7 @@ test-sanitized: kernel-sanitized
 	  $(BIN)/python -m pytest -p no:xdist -m "not engines and not slow and not data" $(FUZZ)
 
 test-slow: $(STAMP)
-	$(BIN)/python -m pytest $(TWO) -m slow
+	$(BIN)/python -m pytest $(TWO) -m slow -o faulthandler_timeout=900
 
 # The same test bodies as on DuckDB, over the same tables.
 test-spark: java $(SPARK_STAMP)
@@ -141,7 +141,7 @@ lint: $(STAMP)
 	$(BIN)/lint-imports
 
 bench: $(STAMP)
-	$(BIN)/python -m pytest benchmarks -p no:xdist -q -s
+	$(BIN)/python -m pytest benchmarks -p no:xdist -q -s -o faulthandler_timeout=900
 
 docs: $(DOCS_STAMP)
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs

@@ -7,8 +7,10 @@ The default profile draws the same examples in every run, so that a build cannot
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,3 +62,11 @@ def plugins_forgotten() -> Iterator[None]:
 
     with registrations_forgotten():
         yield
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure() -> None:
+    """End a process that does not end by itself after its tests: a thread or a child hangs."""
+    faulthandler.dump_traceback_later(
+        float(os.environ.get("WINDTUNNEL_EXIT_WITHIN", "120")), exit=True, file=sys.__stderr__
+    )

@@ -6,9 +6,14 @@ input, of whatever kind; 130 interrupted.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import importlib
+import os
+import re
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,6 +25,10 @@ if TYPE_CHECKING:
 FAULT = 1
 #: Exit code of wrong input.
 WRONG_INPUT = 2
+#: Names longer than this are cut in a message, as are messages longer than that.
+_LONGEST, _WHOLE = 400, 8000
+#: What of a policy made of a function calls it.
+_OF_FUNCTIONS = frozenset({"rank", "key", "decide"})
 #: Exit code after Ctrl-C.
 INTERRUPTED = 130
 
@@ -103,7 +112,22 @@ class LazyGroup(click.Group):
 
 
 def _printable_streams() -> None:
-    """Let a terminal that lacks a character show another one instead of ending the run."""
+    """Let a terminal that lacks a character show another one instead of ending the run.
+
+    A stream that is closed (``>&-``) leads nowhere; otherwise the next file that is opened would
+    get its number, and what is printed.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            with contextlib.suppress(OSError):
+                os.fstat(number)
+                continue
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -121,28 +145,60 @@ def _tell(error: Exception, *, debug: bool) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":  # click 8.2 and later
         click.echo(str(error), err=True)
         return WRONG_INPUT
-    if isinstance(error, click.UsageError):
-        told, code = error.format_message(), WRONG_INPUT
-        if error.ctx is not None:
-            told += f"\nTry '{error.ctx.command_path} --help' for help."
-    elif isinstance(error, click.ClickException):
-        told, code = error.format_message(), WRONG_INPUT
+    more = "" if debug else "\nRun it again with --debug for details."
+    code = WRONG_INPUT
+    if isinstance(error, click.ClickException):
+        told, more = error.format_message(), ""
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            more = f"\nTry '{error.ctx.command_path} --help' for help."
     elif isinstance(error, WindtunnelError):
-        told, code = str(error), WRONG_INPUT
+        told, more = str(error), ""
+    elif (where := _users_code(error)) is not None:
+        told = f"{where} raised {type(error).__name__} ({error})."
     elif isinstance(error, OSError):
-        told, code = _system_words(error), WRONG_INPUT
+        told, more = _system_words(error), ""
     elif isinstance(error, MemoryError):
-        told, code = "there is not enough memory for this trace and cluster.", WRONG_INPUT
+        told, more = "there is not enough memory for this trace and cluster.", ""
     else:
-        told = f"a fault in windtunnel: {type(error).__name__}: {error}"
-        told, code = told + ("" if debug else "\nRun it again with --debug for details."), FAULT
-    click.echo(f"Error: {harmless(told)}", err=True)
+        told, code = f"a fault in windtunnel: {type(error).__name__}: {error}", FAULT
+    click.echo(f"Error: {harmless(_short(told))}{more}", err=True)
     return code
 
 
 def _system_words(error: OSError) -> str:
-    where = f"{error.filename}: " if error.filename else ""
-    return f"{where}{error.strerror or error}."
+    full = error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+    where = error.filename or ("standard output" if full else "")
+    return f"{where}{': ' if where else ''}{error.strerror or error}."
+
+
+def _users_code(error: Exception) -> str | None:
+    """Return what of the user's own (``module:name``, a plug-in) failed; None = nothing of it."""
+    import sysconfig
+    import traceback
+
+    places = sysconfig.get_paths()
+    home = Path(__file__).parent.parent
+    libraries = [Path(places[name]) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    entered = False
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        file = Path(frame.f_code.co_filename)
+        if file.is_relative_to(home):
+            called = type(frame.f_locals.get("self")).__name__
+            entered = called == "FunctionPolicy" and frame.f_code.co_name in _OF_FUNCTIONS
+        elif entered or not _is_part(file, libraries):
+            return f"{file.name}, line {line},"
+    return "the function that the policy names" if entered else None
+
+
+def _is_part(file: Path, libraries: Sequence[Path]) -> bool:
+    """Return whether a frame's file is a library's, made on the way, or of a compiled module."""
+    return not file.is_absolute() or any(map(file.is_relative_to, libraries))
+
+
+def _short(text: str) -> str:
+    """Return a message with long names cut, and cut itself where it is longer than a screen."""
+    text = re.sub(rf"\S{{{_LONGEST},}}", lambda m: f"{m[0][:200]}...{m[0][-60:]}", text)
+    return text if len(text) <= _WHOLE else f"{text[:_WHOLE]} ... ({len(text):,} characters)"
 
 
 def harmless(text: str) -> str:

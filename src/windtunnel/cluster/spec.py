@@ -14,6 +14,8 @@ import msgspec
 from windtunnel.errors import SpecError, quote
 from windtunnel.toml_file import read_toml, struct_of
 
+#: GPUs of a cluster: they are counted in whole numbers of 32 bits.
+MAX_GPUS = 2**31 - 1
 #: Larger clusters do not exist; a typing error should not eat the machine's memory.
 MAX_NODES = 1_000_000
 #: Node types spelled out in a one-line description.
@@ -73,6 +75,9 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 raise SpecError(f"{path}.count", f"found {node.count}; expected at least 1 node")
             if node.gpus < 0:
                 raise SpecError(f"{path}.gpus", f"found {node.gpus}; expected 0 or more GPUs")
+            if node.gpus > MAX_GPUS:
+                message = f"found {node.gpus:.6g}; expected at most {MAX_GPUS:,} GPUs"
+                raise SpecError(f"{path}.gpus", message)
             for field in ("cpus", "mem_gib"):
                 value = getattr(node, field)
                 if value is not None and not 0 < value < float("inf"):
@@ -88,6 +93,9 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             )
         if self.num_gpus < 1:
             raise SpecError("$.node_types", "the cluster has no GPU; expected at least one")
+        if self.num_gpus > MAX_GPUS:
+            message = f"{self.num_gpus:,} GPUs; expected at most {MAX_GPUS:,}"
+            raise SpecError("$.node_types", message)
 
     def _check_racks(self, node: NodeType, path: str) -> None:
         per_rack = node.nodes_per_rack

@@ -153,7 +153,10 @@ def read_series(path: str | Path, *, least: float = -math.inf) -> Series:
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(file, f"cannot be read as CSV: {error}") from error
     reader = csv.reader(text.splitlines())
-    rows = [(reader.line_num, row) for row in reader if row]
+    try:
+        rows = [(reader.line_num, row) for row in reader if row]
+    except csv.Error as error:
+        raise TraceError(file, "a line of CSV", row=reader.line_num, hint=f"({error})") from error
     if not rows[1:] or len(rows[0][1]) != len(_FIELDS):
         raise TraceError(file, "a header, two columns (time, value per kWh) and a row")
     names = rows[0][1]

@@ -28,6 +28,10 @@ COUNTS: tuple[str, ...] = ("measured", "limit")
 LENGTHS: tuple[str, ...] = ("perfect", "recorded")
 #: Nodes in use a day or a week ago forecast those of today; or the last number does.
 FORECASTS: dict[str, float] = {"last": 0.0, "daily": 86_400.0, "weekly": 604_800.0}
+#: A cap of a facility, W, at most: a thousand large power stations.
+MOST_WATTS = 1e12
+#: The longest a job may be made to wait, s: every change of the series until then is looked at.
+LONGEST_DELAY = 3650 * 86_400.0
 _WATTS = {"MW": 1e6, "kW": 1e3, "W": 1.0}
 
 
@@ -139,8 +143,9 @@ class PowerCap(Written, frozen=True, forbid_unknown_fields=True):
         for name, known in (("limits", LIMITS), ("count", COUNTS)):
             if getattr(self, name) not in known:
                 raise SpecError.unknown(f"power_cap.{name}", getattr(self, name), known)
-        if not all(0 < watts < math.inf for _, watts in self.rows):
-            raise SpecError("power_cap.watts", "expected W above 0 at all times")
+        if not all(0 < watts <= MOST_WATTS for _, watts in self.rows):
+            message = f"expected W above 0, and at most {MOST_WATTS:g}, at all times"
+            raise SpecError("power_cap.watts", message)
         self.series()
 
     def series(self) -> Series:
@@ -206,8 +211,9 @@ class StartShift(Written, frozen=True, forbid_unknown_fields=True):
             raise SpecError.unknown("shift.lengths", self.lengths, LENGTHS)
         if self.max_delay is None and not self.deadlines:
             raise SpecError("shift", "expected max_delay=12h, or deadlines")
-        if self.max_delay is not None:
-            seconds("shift.max_delay", self.max_delay)
+        if seconds("shift.max_delay", self.max_delay or 0.0) > LONGEST_DELAY:
+            message = f"found {quote(self.max_delay)}; expected at most 3650d."
+            raise SpecError("shift.max_delay", message)
         if self.every is not None:
             seconds("shift.every", self.every, positive=True)
             if self.interruptible:
