@@ -87,6 +87,9 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                     f"{path}.gpu_type",
                     f"found {quote(node.gpu_type)}; expected one type's name, without '|'",
                 )
+        self._check_totals()
+
+    def _check_totals(self) -> None:
         if self.num_nodes > MAX_NODES:
             raise SpecError(
                 "$.node_types", f"{self.num_nodes:,} nodes; expected at most {MAX_NODES:,}"
