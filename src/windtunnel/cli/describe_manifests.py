@@ -49,7 +49,7 @@ def _lines(rows: list[dict[str, Any]]) -> list[str]:
     """Return the rows of the tree as lines of a table."""
     head = ("queue or cohort", "flavor", "resource", "owns", "may use", "may borrow", "lends")
     numbers = ("owns", "may_use", "may_borrow", "lends")
-    table = [head]
+    table: list[tuple[str, ...]] = [head]
     last = ""
     for row in rows:
         name = "" if row["name"] == last else "  " * row["depth"] + _plain(row["name"])
