@@ -131,13 +131,17 @@ def test_parquet_holds_the_same_requests(tmp_path: Path) -> None:
     pq.write_table(table, path)
     assert open_trace(path, format="genai").jobs.to_pydict() == read_genai(plain).jobs.to_pydict()
     assert open_trace(path).jobs.equals(open_trace(path, format="genai").jobs)  # by its columns
+    timed = table.set_column(0, "gmt_create", table["gmt_create"].cast(pa.timestamp("s")))
+    assert table.column_names[0] == "gmt_create"
+    pq.write_table(timed, path)
+    assert open_trace(path).jobs.to_pydict() == read_genai(plain).jobs.to_pydict()
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(TraceError, match="a whole Parquet file"):
         open_trace(path, format="genai")
     pq.write_table(table.slice(0, 0), path)
     with pytest.raises(TraceError, match="at least one row"):
         open_trace(path, format="genai")
-    pq.write_table(pa.table({"gmt_create": [[1]]}), path)
+    pq.write_table(pa.table({"gmt_create": [{"a": 1}]}), path)
     with pytest.raises(TraceError, match="a whole Parquet file"):
         open_trace(path, format="genai")
 

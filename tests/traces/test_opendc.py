@@ -92,7 +92,7 @@ def test_fragments_that_do_not_belong_are_told(tmp_path: Path) -> None:
     trace = read_opendc(csv_files(tmp_path, fragments=None), fragments=other)
     notes = " ".join(trace.metadata.notes)
     assert "Fragments of no task: 1." in notes
-    assert "another time than their duration (duration is kept): 1." in notes
+    assert "another time than their duration, which is kept: 1." in notes
     assert trace.jobs["duration"].to_pylist() == [3600.0, 3.0]
 
 
@@ -203,7 +203,7 @@ def test_bad_fragments_parquet_and_folders(tmp_path: Path) -> None:
         with pytest.raises(TraceError, match="a whole Parquet file"):
             read_opendc(path)
     pq.write_table(pa.table({"id": [1], "submission_time": ["x"], "duration": [1]}), path)
-    with pytest.raises(TraceError, match="column 'submission_time': found 'string'"):
+    with pytest.raises(TraceError, match="line 1, column 'submission_time': found 'x'"):
         read_opendc(path)
     with pytest.raises(TraceError, match="a file that exists"):
         read_opendc(tmp_path / "no" / "tasks.parquet")

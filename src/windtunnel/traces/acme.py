@@ -35,7 +35,7 @@ _ACME = Layout(
         "num_gpus": number("gpu_num", "GPUs"),
         "num_tasks": whole("node_num", "nodes"),
         "num_cpus": number("cpu_num", "CPUs"),
-        "mem_gib": number("mem_per_pod_GB", "GB", scale=1e9 / 2**30).optional,
+        "mem_gib": number("mem_per_pod_GB", "GB").optional,
         "user": text("user"),
         "workload": text("type"),
         "status": words("state", SLURM_STATES),
@@ -61,7 +61,8 @@ def read_acme(rows: Rows) -> None:
     pod times the nodes; ``type`` becomes ``workload``.
     """
     rows["duration"] = rows.minus("end_time", "start_time")
-    rows["mem_gib"] = pc.multiply(rows["mem_gib"], rows["num_tasks"].cast(pa.float64(), safe=False))
+    memory = pc.multiply(rows["mem_gib"], rows["num_tasks"].cast(pa.float64(), safe=False))
+    rows["mem_gib"] = pc.multiply(memory, 1e9 / 2**30)
     rows.note(
         "Duration is end minus start; the source's own differs in "
         f"{rows.differing(rows['duration'], 'source_duration'):,} of {rows.count:,} rows and is "

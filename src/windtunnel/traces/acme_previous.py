@@ -33,8 +33,8 @@ _PAI = Layout(
     licence="CC BY 4.0 (alibaba/clusterdata, cluster-trace-gpu-v2020; InternLM/AcmeTrace)",
     columns={
         "duration": seconds("duration"),
-        "num_gpus": number("plan_gpu", "percent of a GPU", scale=0.01),
-        "num_cpus": number("plan_cpu", "percent of a core", scale=0.01),
+        "num_gpus": number("plan_gpu", "percent of a GPU", per=100),
+        "num_cpus": number("plan_cpu", "percent of a core", per=100),
         "status": words("status", {"Failed": "failed"}, None),
         "source_queue": seconds("wait_time"),
     },

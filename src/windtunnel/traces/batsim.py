@@ -24,6 +24,7 @@ from windtunnel.traces.json_text import json_value
 from windtunnel.traces.layout import Layout, Rows, number, seconds, text, words
 from windtunnel.traces.readers import reader
 from windtunnel.traces.source import read_bytes, said, short_name, source_name
+from windtunnel.traces.tabular import parse_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,7 +103,7 @@ def read_batsim(path: str | Path, *, bad_rows: str = "raise") -> Trace:
     data = read_bytes(path)
     if data.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"[")):
         return _workload(data, path, bad_rows)
-    rows = _RESULTS.rows(path, data=data)
+    rows = _RESULTS.rows(path, found=parse_table(data, source_name(path)))
     rows.note(_ONE_GPU)
     _results(rows)
     trace = rows.trace(bad_rows)

@@ -10,12 +10,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from windtunnel.errors import SpecError, TraceError, quote
+from windtunnel.errors import SpecError, quote
 from windtunnel.traces.layout import Layout, Rows, clock, number, seconds, text, words
-from windtunnel.traces.parquet import MAGIC, read_parquet
-from windtunnel.traces.tabular import TextTable, parse_text
 
-_WHOLE = "a whole Parquet file of requests"
 _STATUS = {
     "SUCCEED": "completed",
     "FAILED": "failed",
@@ -26,25 +23,6 @@ _KEPT = (
     *("prompt_length", "negative_prompt_length", "num_images_per_prompt"),
     *("num_inference_steps", "num_lora"),
 )
-
-
-def _parsed(data: bytes, file: str) -> TextTable:
-    """Return the rows of CSV or Parquet, whose numbers come back exactly from their texts.
-
-    Raises:
-        TraceError: it is cut, empty, or holds columns that are no text or numbers.
-    """
-    if not data.startswith(MAGIC):
-        return parse_text(data, file)
-    table = read_parquet(pa.BufferReader(data), file, _WHOLE)
-    for place, field in enumerate(table.schema):
-        try:
-            table = table.set_column(place, field.name, table.column(place).cast(pa.string()))
-        except pa.ArrowException as error:
-            hint = "The column holds neither text nor numbers."
-            kind = str(field.type)
-            raise TraceError(file, _WHOLE, column=field.name, value=kind, hint=hint) from error
-    return TextTable(file, table, range(1, table.num_rows + 1))
 
 
 _REQUESTS = Layout(
@@ -60,8 +38,6 @@ _REQUESTS = Layout(
         "status": words("predict_status", _STATUS),
         **{name: number(name).optional for name in _KEPT},
     },
-    extensions=(".csv", ".parquet"),
-    parse=_parsed,
 )
 
 

@@ -28,7 +28,7 @@ from windtunnel.traces.header import header_has
 from windtunnel.traces.job_trace import job_trace
 from windtunnel.traces.readers import reader
 from windtunnel.traces.source import read_bytes, source_name
-from windtunnel.traces.tabular import MAX_GANG, TextTable, parse_text
+from windtunnel.traces.tabular import MAX_GANG, TextTable, parse_table
 from windtunnel.traces.wallclock import repeated_hour_note, to_utc
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Field:
         source: the file's name for it.
         form: ``text``, ``number``, ``whole``, ``instant``, ``clock`` or ``words``.
         what: what a cell should be, for messages.
-        scale: what a number is multiplied by to be in our unit.
+        per: how many of the file's unit are one of ours.
         words: the file's word -> ours.
         other: what a word without a meaning becomes, counted; empty = it is refused.
         unknown: the number that stands for an unknown one; None = an empty cell alone does.
@@ -70,7 +70,7 @@ class Field:
     source: str
     form: str = "text"
     what: str = "a number"
-    scale: float = 1.0
+    per: float = 1.0
     words: Mapping[str, str | None] | None = None
     other: str | None = ""
     unknown: float | None = None
@@ -87,10 +87,10 @@ def text(source: str) -> Field:
     return Field(source)
 
 
-def number(source: str, of: str = "", *, scale: float = 1.0, unknown: float | None = None) -> Field:
-    """Return a column of numbers, ``of`` something, that are times ``scale`` in our unit."""
+def number(source: str, of: str = "", *, per: float = 1.0, unknown: float | None = None) -> Field:
+    """Return a column of numbers, ``of`` something, ``per`` of which are one of ours."""
     what = of if " " in of else f"a number{of and f' of {of}'}"
-    return Field(source, "number", what, scale, unknown=unknown)
+    return Field(source, "number", what, per, unknown=unknown)
 
 
 def seconds(source: str, *, unknown: float | None = None) -> Field:
@@ -121,7 +121,7 @@ def words(source: str, meaning: Mapping[str, str | None], other: str | None = "u
 
 @dataclass(frozen=True)
 class Layout:
-    """A format of text with separators, a job a row.
+    """A format of tables, a job a row.
 
     Attributes:
         name: what users type for it (``--format``).
@@ -135,7 +135,8 @@ class Layout:
         extensions: endings of its files.
         by_name: these endings alone tell it.
         zone: IANA zone of its wall clock, unless the user says another; None = it has no dates.
-        parse: makes rows of a file's bytes; None = CSV with a header line.
+        parse: makes rows of a file's bytes; None = CSV with a header line, or
+            Parquet.
     """
 
     name: str
@@ -145,7 +146,7 @@ class Layout:
     told_by: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     sniff: Callable[[bytes], bool] | None = None
-    extensions: tuple[str, ...] = (".csv",)
+    extensions: tuple[str, ...] = (".csv", ".parquet")
     by_name: bool = False
     zone: str | None = None
     parse: Callable[[bytes, str], TextTable] | None = None
@@ -193,10 +194,12 @@ class Layout:
         sniff = None if self.by_name else self.knows
         return reader(self.name, self.extensions, sniff=sniff)(read)
 
-    def rows(self, path: str | Path, zone: str | None = None, data: bytes | None = None) -> Rows:
-        """Read a file, or its content: its columns in our names, forms and units."""
-        data = read_bytes(path) if data is None else data
-        found = (self.parse or parse_text)(data, source_name(path))
+    def rows(
+        self, path: str | Path, zone: str | None = None, found: TextTable | None = None
+    ) -> Rows:
+        """Read a file, or take its rows as they stand: columns in our names, forms and units."""
+        if found is None:
+            found = (self.parse or parse_table)(read_bytes(path), source_name(path))
         found.require(*self.required)
         rows = Rows(self, path, found, zone)
         moments: dict[str, np.ndarray] = {}
@@ -292,7 +295,7 @@ class Rows(dict[str, Any]):
             # What the schema does not look at has to be finite here.
             cast = self.text.floats if known and field.required else self.text.finite
             numbers = _known(cast(name, what=field.what), field)
-            return numbers if field.scale == 1 else pc.multiply(numbers, field.scale)
+            return numbers if field.per == 1 else pc.divide(numbers, field.per)
         return self.text.text(name)
 
     def moments(self, field: Field) -> np.ndarray:

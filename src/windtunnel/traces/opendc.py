@@ -18,49 +18,65 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windtunnel.companions import TASK_COLUMNS, companion
-from windtunnel.errors import TraceError, quote
+from windtunnel.errors import TraceError
 from windtunnel.traces.header import header_has
-from windtunnel.traces.job_trace import counted, job_trace
+from windtunnel.traces.job_trace import counted
+from windtunnel.traces.layout import Layout, Rows, number, text
 from windtunnel.traces.native import read_native
-from windtunnel.traces.opendc_table import MillisTable, open_table
+from windtunnel.traces.parquet import MAGIC, read_parquet
 from windtunnel.traces.readers import reader
-from windtunnel.traces.source import STDIN
+from windtunnel.traces.source import STDIN, read_bytes, read_head, source_name
+from windtunnel.traces.tabular import TextTable, parse_table, typed_rows
 
 if TYPE_CHECKING:
     from windtunnel.traces.trace import Trace
 
-#: Our name of a column -> the names under which OpenDC has had it.
-_TASKS = {
-    "id": ("id",),
-    "name": ("name",),
-    "submission_time": ("submission_time", "submissionTime"),
-    "duration": ("duration",),
-    "cpu_count": ("cpu_count", "maxCores"),
-    "cpu_capacity": ("cpu_capacity",),
-    "mem_capacity": ("mem_capacity", "requiredMemory"),
-    "gpu_count": ("gpu_count", "gpuMaxCores"),
-    "gpu_capacity": ("gpu_capacity",),
-    "gpu_mem_capacity": ("gpu_mem_capacity",),
-    "parents": ("parents",),
-    "children": ("children",),
-    "nature": ("nature",),
-    "deferrable": ("deferrable",),
-    "deadline": ("deadline",),
-    "num_fragments": ("num_fragments",),
-    "host": ("host",),
+#: Names that columns have had before -> those that they have now.
+_OLDER = {
+    "submissionTime": "submission_time",
+    "maxCores": "cpu_count",
+    "requiredMemory": "mem_capacity",
+    "gpuMaxCores": "gpu_count",
 }
-_FRAGMENTS: dict[str, tuple[str, ...]] = {
-    name: (name,) for name in ("id", "duration", "cpu_usage", "gpu_usage")
-}
-_MIB_PER_GIB = 1024.0
+_SINCE_1970 = "milliseconds since 1970"
+_TASKS = Layout(
+    "opendc",
+    columns={
+        "job_id": text("id"),
+        "submit_time": number("submission_time", _SINCE_1970),
+        "duration": number("duration", "milliseconds", per=1000),
+        "num_gpus": number("gpu_count", "GPUs").optional,
+        "num_cpus": number("cpu_count", "cores").optional,
+        "mem_gib": number("mem_capacity", "MiB", per=1024).optional,
+        "template": text("name").optional,
+        "cpu_capacity": number("cpu_capacity", "MHz").optional,
+        "gpu_capacity": number("gpu_capacity", "MHz").optional,
+        "parents": text("parents").optional,
+        "children": text("children").optional,
+        "nature": text("nature").optional,
+        "deadline": number("deadline", _SINCE_1970).optional,
+        "gpu_mem_capacity": number("gpu_mem_capacity").optional,
+        "deferrable": text("deferrable").optional,
+        "host": text("host").optional,
+    },
+    ignored=("num_fragments",),
+)
+_FRAGMENTS = Layout(
+    "fragments",
+    columns={
+        "id": text("id"),
+        "ms": number("duration", "milliseconds"),
+        "cpu": number("cpu_usage", "MHz"),
+        "gpu": number("gpu_usage", "MHz").optional,
+    },
+)
 _MS_PER_S = 1000.0
-_PARQUET_MAGIC = b"PAR1"
 _FILES = ("tasks.parquet", "tasks.csv")
 
 
 def _looks_opendc(head: bytes) -> bool:
     # What a Parquet file holds stands at its end; read_opendc looks there.
-    if head.startswith(_PARQUET_MAGIC):
+    if head.startswith(MAGIC):
         return True
     return any(header_has(head, "id", name, "duration", without=("job_id",)) for name in (
         "submission_time", "submissionTime"
@@ -103,24 +119,47 @@ def read_opendc(
         SchemaError: rules of the schema are broken.
     """
     tasks_path = _tasks_file(path)
-    tasks = open_table(tasks_path, _TASKS)
-    if "submit_time" in tasks.names and not tasks.has("submission_time"):
+    found = _opened(tasks_path)
+    if found.has("submit_time") and not found.has("submission_time"):
         ours: Trace = read_native(tasks_path, bad_rows=bad_rows)
         return ours
-    columns, epoch = _columns(tasks)
-    found = fragments if fragments is not None else _beside(tasks_path)
-    usage = None if found is None else _usage(open_table(found, _FRAGMENTS))
-    notes = [] if found is None else [f"Fragments are from {Path(found).name}."]
-    if usage is not None:
-        more, told = _joined(columns, usage)
-        columns |= more
-        notes += told
-    if tasks.unread:
-        notes.append(f"Columns that were not read: {', '.join(map(quote, tasks.unread))}.")
-    trace = job_trace(
-        tasks_path, columns, tasks.lines, bad_rows=bad_rows, notes=notes, epoch=epoch, zone="UTC"
-    )
-    return trace if usage is None else replace(trace, tasks=_tasks(trace.jobs))
+    rows = _TASKS.rows(tasks_path, found=found)
+    _place(rows)
+    beside = fragments if fragments is not None else _beside(tasks_path)
+    if beside is None:
+        return rows.trace(bad_rows)
+    rows.note(f"Fragments are from {Path(beside).name}.")
+    _add_usage(rows, _usage(_FRAGMENTS.rows(beside, found=_opened(beside))))
+    trace = rows.trace(bad_rows)
+    return replace(trace, tasks=_tasks(trace.jobs))
+
+
+def _opened(path: str | Path) -> TextTable:
+    """Return a table, Parquet or CSV, under the names that its columns have now.
+
+    Raises:
+        TraceError: it is neither.
+    """
+    file = source_name(path)
+    if str(path) != STDIN and read_head(path, len(MAGIC)) == MAGIC:
+        found = typed_rows(_in_milliseconds(read_parquet(path, file)), file)
+    elif str(path).endswith(".parquet"):
+        read_bytes(path)  # says what is wrong with the file, if it cannot be read at all
+        raise TraceError(file, "a whole Parquet file", hint="It is cut or of another format.")
+    else:
+        found = parse_table(read_bytes(path), file)
+    names = found.table.column_names
+    now = [_OLDER[n] if n in _OLDER and _OLDER[n] not in names else n for n in names]
+    return replace(found, table=found.table.rename_columns(now))
+
+
+def _in_milliseconds(table: pa.Table) -> pa.Table:
+    """Return a table with milliseconds since 1970 for instants."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            rounded = table.column(place).cast(pa.timestamp("ms", field.type.tz), safe=False)
+            table = table.set_column(place, field.name, rounded.cast(pa.int64()))
+    return table
 
 
 def _tasks_file(path: str | Path) -> str | Path:
@@ -146,65 +185,33 @@ def _beside(path: str | Path) -> Path | None:
     return found if found.is_file() else None
 
 
-def _columns(tasks: MillisTable) -> tuple[dict[str, Any], float | None]:
-    """Return the columns of jobs, and the epoch in UTC seconds.
-
-    Raises:
-        TraceError: a column is missing, or a cell is not what it should be.
-    """
-    tasks.require("id", "submission_time", "duration")
-    submitted = tasks.numbers("submission_time", what="milliseconds since 1970")
-    first = pc.min(submitted.filter(pc.is_finite(submitted))).as_py()
-    deadline = tasks.numbers("deadline", what="milliseconds since 1970")
-    deadline = pc.if_else(pc.less(deadline, 0), pa.scalar(None, pa.float64()), deadline)
-    gpus = tasks.numbers("gpu_count", what="a number of GPUs")
-    zero = first or 0.0
-    columns = {
-        "job_id": tasks.words("id"),
-        "submit_time": pc.divide(pc.subtract(submitted, zero), _MS_PER_S),
-        "duration": pc.divide(tasks.numbers("duration", what="milliseconds"), _MS_PER_S),
-        "num_gpus": pc.fill_null(gpus, 0.0),
-        "num_cpus": tasks.numbers("cpu_count", what="a number of cores"),
-        "mem_gib": pc.divide(tasks.numbers("mem_capacity", what="MiB"), _MIB_PER_GIB),
-        "template": tasks.words("name"),
-        "cpu_capacity": tasks.numbers("cpu_capacity", what="MHz"),
-        "gpu_capacity": tasks.numbers("gpu_capacity", what="MHz"),
-        "parents": tasks.words("parents"),
-        "children": tasks.words("children"),
-        "nature": tasks.words("nature"),
-        "deadline": pc.divide(pc.subtract(deadline, zero), _MS_PER_S),
-    }
-    if tasks.has("gpu_mem_capacity"):
-        columns["gpu_mem_capacity"] = tasks.numbers("gpu_mem_capacity", what="a number")
-    for name in ("deferrable", "host"):
-        if tasks.has(name):
-            columns[name] = tasks.words(name)
-    return columns, None if first is None else first / _MS_PER_S
+def _place(rows: Rows) -> None:
+    """Put times, milliseconds since 1970, as seconds behind the first submission."""
+    submitted = rows["submit_time"]
+    zero = pc.min(submitted.filter(pc.is_finite(submitted))).as_py()
+    rows.epoch, rows.zone = None if zero is None else zero / _MS_PER_S, "UTC"
+    for name in ("submit_time", "deadline"):
+        if name in rows:
+            times = (
+                pc.if_else(pc.less(rows[name], 0), None, rows[name])
+                if name == "deadline"
+                else submitted
+            )
+            rows[name] = pc.divide(pc.subtract(times, zero or 0.0), _MS_PER_S)
+    rows["num_gpus"] = pc.fill_null(rows["num_gpus"], 0.0)
 
 
-def _usage(fragments: MillisTable) -> pa.Table:
+def _usage(fragments: Rows) -> pa.Table:
     """Return what the fragments of each task add up to.
 
     Returns:
         One row a task: ``id``; ``seconds``; ``cpu_usage`` and ``gpu_usage``, means over time, MHz;
         ``num_fragments``.
-
-    Raises:
-        TraceError: a column is missing, or a cell is not what it should be.
     """
-    fragments.require("id", "duration", "cpu_usage")
-    length = fragments.numbers("duration", what="milliseconds")
-    cpu, gpu = (fragments.numbers(f"{kind}_usage", what="MHz") for kind in ("cpu", "gpu"))
-    table = pa.table(
-        {
-            "id": fragments.words("id"),
-            "ms": length,
-            "cpu": cpu,
-            "gpu": gpu,
-            "cpu_work": pc.multiply(cpu, length),
-            "gpu_work": pc.multiply(gpu, length),
-        }
-    )
+    fragments.setdefault("gpu", pa.nulls(fragments.count, pa.float64()))
+    table = pa.table(dict(fragments))
+    for kind in ("cpu", "gpu"):
+        table = table.append_column(f"{kind}_work", pc.multiply(table[kind], table["ms"]))
     asked = [("ms", "sum"), ("ms", "count"), ("cpu_work", "sum"), ("gpu_work", "sum")]
     asked += [(kind, figure) for kind in ("cpu", "gpu") for figure in ("min", "max")]
     sums = table.group_by("id", use_threads=False).aggregate(asked)
@@ -226,25 +233,26 @@ def _mean(sums: pa.Table, kind: str) -> Any:
     return pc.if_else(pc.equal(least, most), least, pc.divide(sums[f"{kind}_work_sum"], total))
 
 
-def _joined(columns: dict[str, Any], usage: pa.Table) -> tuple[dict[str, Any], list[str]]:
-    """Return the usage of each task in the tasks' order, and what to tell about it."""
-    row = pc.index_in(columns["job_id"], value_set=usage["id"].combine_chunks())
+def _add_usage(rows: Rows, usage: pa.Table) -> None:
+    """Add what each task used, and tell what is odd about it."""
+    row = pc.index_in(rows["job_id"], value_set=usage["id"].combine_chunks())
     seconds = usage["seconds"].take(row)
-    differing = pc.greater(pc.abs(pc.subtract(seconds, columns["duration"])), 0.0005)
-    unknown = pc.invert(pc.is_in(usage["id"], value_set=_one(columns["job_id"])))
+    differing = pc.greater(pc.abs(pc.subtract(seconds, rows["duration"])), 0.0005)
+    unknown = pc.invert(pc.is_in(usage["id"], value_set=_one(rows["job_id"])))
     strays = pc.sum(usage["num_fragments"].filter(unknown)).as_py()
-    notes = counted(
-        (
-            (row.null_count, "Tasks without a fragment, which OpenDC leaves out"),
+    rows.note(
+        *counted(
             (
-                pc.sum(differing).as_py() or 0,
-                "Tasks whose fragments take another time than their duration (duration is kept)",
-            ),
-            (strays or 0, "Fragments of no task"),
+                (row.null_count, "Tasks without a fragment, which OpenDC leaves out"),
+                (
+                    pc.sum(differing).as_py() or 0,
+                    "Tasks whose fragments take another time than their duration, which is kept",
+                ),
+                (strays or 0, "Fragments of no task"),
+            )
         )
     )
-    names = ("cpu_usage", "gpu_usage", "num_fragments")
-    return {name: usage[name].take(row) for name in names}, notes
+    rows |= {name: usage[name].take(row) for name in ("cpu_usage", "gpu_usage", "num_fragments")}
 
 
 def _one(values: Any) -> pa.Array:
@@ -255,9 +263,11 @@ def _tasks(jobs: pa.Table) -> pa.Table:
     """Return the tasks with what they used, in cores and GPUs."""
 
     def used(kind: str) -> pa.Array:
+        names = (f"num_{kind}s", f"{kind}_capacity", f"{kind}_usage")
+        if names[1] not in jobs.column_names:
+            return pa.nulls(jobs.num_rows, pa.float64())
         count, capacity, usage = (
-            np.asarray(jobs[name].cast(pa.float64()).to_numpy(), dtype=np.float64)
-            for name in (f"num_{kind}s", f"{kind}_capacity", f"{kind}_usage")
+            np.asarray(jobs[name].cast(pa.float64()).to_numpy(), dtype=np.float64) for name in names
         )
         with np.errstate(invalid="ignore"):  # infinite of infinite: unknown
             share = usage / np.where(capacity > 0, capacity, np.nan)

@@ -17,6 +17,7 @@ import pyarrow.csv as pcsv
 
 from windtunnel.errors import SpecError, TraceError, quote
 from windtunnel.traces.header import MAX_LINE, checked_text, first_text, not_utf8, read_header
+from windtunnel.traces.parquet import MAGIC, read_parquet
 from windtunnel.traces.records import field_counts, line_numbers, locate
 from windtunnel.traces.source import read_bytes, said, source_name
 from windtunnel.traces.wallclock import OddTimeError, first_failure, read_times
@@ -37,7 +38,7 @@ class TextTable:
 
     Attributes:
         file: what to call the source in messages.
-        table: Arrow table, every column a string; null = empty cell.
+        table: Arrow table of strings, or of numbers where they come from Parquet; null = empty.
         lines: 1-based line of each row in the file, shape (rows,).
     """
 
@@ -71,7 +72,16 @@ class TextTable:
             TraceError: there is no such column.
         """
         self.require(name)
-        return self.table[name]
+        return self.table[name].cast(pa.string())
+
+    def _cells(self, name: str) -> pa.ChunkedArray:
+        """Return a column; strings without surrounding blanks, blank ones as null."""
+        self.require(name)
+        cells = self.table[name]
+        if not pa.types.is_string(cells.type):
+            return cells
+        trimmed = pc.utf8_trim_whitespace(cells)
+        return pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
 
     def floats(self, name: str, *, what: str = "a number") -> pa.ChunkedArray:
         """Return a column as float64; an empty cell is null.
@@ -110,9 +120,9 @@ class TextTable:
         Raises:
             TraceError: there is no such column, or a cell is not such a whole number.
         """
-        cells = _trimmed(self.text(name))
+        cells = self._cells(name)
         # Arrow takes 0x10 for 16 here, but not where it reads a number with a fraction.
-        self.refuse(name, pc.match_substring(cells, "x", ignore_case=True), what)
+        self.refuse(name, pc.match_substring(self.text(name), "x", ignore_case=True), what)
         try:
             numbers = cells.cast(pa.int64())
         except pa.ArrowInvalid:
@@ -156,7 +166,7 @@ class TextTable:
         return self._times(name, what, zoned=True)
 
     def _times(self, name: str, what: str, *, zoned: bool) -> np.ndarray:
-        cells = _trimmed(self.text(name))
+        cells = self._cells(name).cast(pa.string())
         try:
             return read_times(cells, zoned=zoned)
         except OddTimeError as error:
@@ -168,7 +178,7 @@ class TextTable:
         Raises:
             TraceError: there is no such column, or a cell holds none of the words.
         """
-        cells = _trimmed(self.text(name))
+        cells = self._cells(name).cast(pa.string())
         words = pa.array(list(meaning), pa.string())
         index = pc.index_in(cells, value_set=words)
         unknown = pc.and_(pc.is_null(index), pc.is_valid(cells))
@@ -186,7 +196,7 @@ class TextTable:
         Raises:
             TraceError: there is no such column.
         """
-        cells = _trimmed(self.text(name))
+        cells = self._cells(name).cast(pa.string())
         index = pc.index_in(cells, value_set=pa.array(list(meaning), pa.string()))
         ours = pc.take(pa.array(list(meaning.values()), pa.string()), index)
         strange = pc.and_(pc.is_null(index), pc.is_valid(cells))
@@ -195,7 +205,7 @@ class TextTable:
         return pc.if_else(strange, pa.scalar(other, pa.string()), ours), counts
 
     def _cast(self, name: str, kind: pa.DataType, what: str) -> pa.ChunkedArray:
-        cells = _trimmed(self.text(name))
+        cells = self._cells(name)
         try:
             return cells.cast(kind)
         except pa.ArrowInvalid as error:
@@ -213,7 +223,7 @@ class TextTable:
             TraceError: one is; names the first.
         """
         if pc.any(wrong).as_py():
-            raise self._bad(name, _trimmed(self.text(name)), pc.index(wrong, True).as_py(), what)
+            raise self._bad(name, self._cells(name), pc.index(wrong, True).as_py(), what)
 
     def _bad(self, name: str, cells: pa.ChunkedArray, row: int, what: str) -> TraceError:
         """Return the error for a cell."""
@@ -242,6 +252,47 @@ def read_text(
     return parse_text(
         read_bytes(path), source_name(path), delimiter=delimiter, quoted=quoted, columns=columns
     )
+
+
+def typed_rows(table: pa.Table, file: str) -> TextTable:
+    """Return the rows of a Parquet file as those of text: numbers stay, all else is text.
+
+    Lists become their items joined by ``|``.
+
+    Args:
+        table: as it was read.
+        file: what to call it in messages.
+
+    Raises:
+        TraceError: a column holds neither text nor numbers nor lists of them.
+    """
+    for place, field in enumerate(table.schema):
+        cells, kind = table.column(place), field.type
+        if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_string(kind):
+            continue
+        try:
+            if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+                joined = pc.binary_join(cells.cast(pa.list_(pa.string())), "|")
+                cells = pc.if_else(pc.equal(joined, ""), pa.scalar(None, pa.string()), joined)
+            else:
+                cells = cells.cast(pa.string())
+        except pa.ArrowException as error:
+            hint = "The column holds neither text nor numbers."
+            what, value = "a whole Parquet file of text and numbers", str(kind)
+            raise TraceError(file, what, column=field.name, value=value, hint=hint) from error
+        table = table.set_column(place, field.name, cells)
+    return TextTable(file, table, range(1, table.num_rows + 1))
+
+
+def parse_table(data: bytes, file: str) -> TextTable:
+    """Return the rows of a CSV file with a header line, or of a Parquet file.
+
+    Raises:
+        TraceError: it is neither.
+    """
+    if not data.startswith(MAGIC):
+        return parse_text(data, file)
+    return typed_rows(read_parquet(pa.BufferReader(data), file), file)
 
 
 def parse_text(
@@ -355,9 +406,3 @@ def _explain(
 
 def _no_rows(file: str) -> TraceError:
     return TraceError(file, "at least one row", hint="The file has a header line and no rows.")
-
-
-def _trimmed(cells: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return cells without surrounding blanks, blank cells as null."""
-    trimmed = pc.utf8_trim_whitespace(cells)
-    return pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
