@@ -202,7 +202,8 @@ def cautions(outcomes: Mapping[str, Outcome]) -> list[str]:
     jobs = {outcome.jobs.num_rows for _, outcome in runs}
     if len(jobs) > 1:
         told.append("The runs flew job tables of different sizes.")
-    if len({outcome.cluster for _, outcome in runs}) > 1:
+    clusters = [outcome.cluster for _, outcome in runs]
+    if any(cluster != clusters[0] for cluster in clusters):
         told.append("The runs flew on different clusters.")
     told += _twins(runs)
     finished = [(name, outcome.metrics()) for name, outcome in runs]

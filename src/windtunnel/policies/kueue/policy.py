@@ -110,7 +110,10 @@ class KueueRun(Policy):
         scaled = _in_units(manifests, self.gpu, units)
         self.types = flavor_types(manifests, problem)
         nodes = site_nodes(manifests, problem, self.gpu)
-        by_flavor = {} if problem.is_pool else trees(manifests, nodes, self.types)
+        if problem.is_pool and any(flavor.topology for flavor in manifests.flavors):
+            message = "a flavor has a topology and the cluster is a pool; give its nodes: 4x8"
+            raise PolicyError("kueue", message)
+        by_flavor = trees(manifests, nodes, self.types)
         self.node_of = {node.labels.get("kubernetes.io/hostname", node.name): index
                         for index, node in enumerate(nodes)}  # fmt: skip
         levels = next((tree.levels for tree in by_flavor.values()), ())
