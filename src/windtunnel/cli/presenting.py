@@ -158,8 +158,10 @@ def print_result(result: Result, command: str, where: str = "") -> None:
         console.print(facts_table(result.facts))
     for part in result.parts:
         if part.tells:
-            heading(console, part.title)
-            console.print(line(part.lead, 2000))
+            lead = [(part.title, part.lead)] if part.lead else []
+            for title, sentence in (*lead, *part.terms):
+                heading(console, title)
+                console.print(line(sentence, 2000))
         bullets(console, part.title, part.points)
         for caption, table in () if part.page_only else part.tables:
             if caption:

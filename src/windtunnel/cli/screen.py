@@ -16,10 +16,10 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from rich.console import Console
+    from rich.console import Console, ConsoleOptions
 
-#: Names in a table's first column up to this length are never folded.
-_NAME_WIDTH = 40
+    from windtunnel.report.sections import Table
+
 #: Columns of a table that goes into a file or a pipe.
 _PIPE_WIDTH = 100
 
@@ -132,23 +132,21 @@ def plain_table(columns: Iterable[str], rows: Iterable[Iterable[str]], *, number
         rows: cells, as many as headings each.
         numbers: so many of the last columns are numbers, set flush right.
     """
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
+    from windtunnel.report.result import table_of
 
     headings = list(columns)
-    body = [[line(cell) if cell else Text() for cell in cells] for cells in rows]
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for index, text in enumerate(headings):
-        is_number = index >= len(headings) - numbers
-        # On a narrow screen headings and long texts are folded; numbers and names stay whole.
-        least = max((cells[index].cell_len for cells in body), default=0)
-        table.add_column(
-            line(text),
-            justify="right" if is_number else "left",
-            overflow="fold",
-            min_width=min(least, _NAME_WIDTH) if is_number or index == 0 else None,
-        )
-    for cells in body:
-        table.add_row(*cells)
-    return table
+    return _Fitted(
+        table_of(headings, [tuple(row) for row in rows], texts=len(headings) - 1 - numbers)
+    )
+
+
+class _Fitted:
+    """A table that is as wide as where it is printed, or several."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[Any]:
+        from windtunnel.report.terminal_table import rich_tables
+
+        yield from rich_tables(self._table, options.max_width)

@@ -57,7 +57,7 @@ def effect_result(found: PredictionEffect, trace: Trace) -> Result:
         for load in found.loads
     ]
     parts = [
-        *(Part(about, told, tells=True) for about, told in effect_findings.sentences(found)),
+        Part("In sentences", terms=effect_findings.sentences(found), tells=True),
         Part(
             "Error beside effect",
             "Relative errors of the predictions, over the jobs that fly, and what shortest "

@@ -57,8 +57,8 @@ class Part:
         lead: a sentence that says what the numbers are; empty for none.
         tables: (caption, table) in order.
         drawings: pictures, before the tables.
-        tells: the lead is an answer of its own: a terminal shows it, too.
-        terms: (word, what it means) of words that the tables use; on the page alone.
+        tells: lead and terms are answers of their own: a terminal shows them, too.
+        terms: (word, what it means) of words that the tables use.
         points: sentences, one below the other.
         key: what marks in the tables mean, under them; on the page alone.
         is_wide: one picture a row.

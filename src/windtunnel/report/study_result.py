@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from windtunnel.report.format import count, plural
+from windtunnel.report.format import MINUS, count, is_known, plural
 from windtunnel.report.names import MAX_TEXT, clean
 from windtunnel.report.result import Drawing, Part, Result
 from windtunnel.report.sections import Cell, Line, Table
@@ -67,9 +67,10 @@ def study_result(results: Results, found: Paired) -> Result:
     versions = ", ".join(f"{k} {v}" for k, v in results.manifest["versions"].items())
     return Result(
         f"{clean(results.name, 80)}: {clean(found.between)} against {clean(found.baseline)}",
-        progress_line(results),
+        told[0] if told else "No claim: no interval excludes that nothing changes.",
         parts=parts if failures else parts[:-1],
         notes=[
+            progress_line(results),
             *(clean(note, MAX_TEXT) for note in (*found.notes, *_inputs(results))),
             f"{versions}. The same study gives the same numbers, however many workers fly it.",
         ],
@@ -127,11 +128,22 @@ def _cells(contrast: Contrast) -> list[Cell]:
     return [
         Cell(metric_text(metric, contrast.mean)),
         Cell(metric_text(metric, contrast.baseline_mean)),
-        Cell(change_text(change.estimate)),
+        _difference(contrast),
         Cell(interval_text(change)),
         Cell(count(change.num_draws)),
         Cell(VERDICTS[contrast.verdict], marked=claimed and contrast.verdict == WORSE),
     ]
+
+
+def _difference(contrast: Contrast) -> Cell:
+    """Return a change, the difference under it; of a baseline of zero the difference alone."""
+    mean, base = contrast.mean, contrast.baseline_mean
+    relative = change_text(contrast.change.estimate)
+    if mean is None or base is None or not (is_known(mean) and is_known(base)):
+        return Cell(relative)
+    sign = "+" if mean >= base else MINUS
+    told = f"{sign}{metric_text(contrast.metric, abs(mean - base))}"
+    return Cell(told) if base == 0 else Cell(relative, note=told)
 
 
 def averages_table(results: Results, metrics: tuple[str, ...]) -> Table:

@@ -98,7 +98,7 @@ def _rich_table(data: Table, places: Sequence[int]) -> Any:
         texts = [_text(cell.text) for cell in cells]
         if place < data.texts:
             least = max(_room(texts, _LEAST), _words(heading, _LEAST))
-            table.add_column(heading, overflow="fold", max_width=_NAME, min_width=least)
+            table.add_column(heading, overflow="fold", min_width=least)
         else:  # of headings and notes whole words are folded, of a number nothing
             words = [heading, *(_text(cell.note) for cell in cells)]
             least = max([_room(texts), *(_words(text, _NAME) for text in words)])

@@ -1,0 +1,96 @@
+"""Every number that a command tells stands whole in a terminal of 60, 80 and 160 characters."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from windtunnel.schema import as_jobs
+from windtunnel.traces.native import write_csv
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+WIDTHS = (60, 80, 160)
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+_QUICK = (
+    "compare LOG --cluster 2x8 --policies fifo,sjf,srtf",
+    "simulate LOG --cluster 2x8",
+    "report queue LOG --cluster 2x8",
+    "gavel makespan --counts 4 --policies fifo_perf",
+    "throughput curve t5 --gpus 1..8",
+)
+_SLOW = (
+    "report waste LOG",
+    "report cost LOG --price 2.5",
+    "predict wait LOG --gpus 2",
+    "predict durations LOG --model rolling,sju,sjg,requested",
+    "predict effect LOG --cluster 2x8 --loads 1 --aging 1 --no-reservations --model oracle,sjg",
+    "validate LOG --policies fifo --cluster 2x8",
+    "whatif LOG --nodes +1 --cluster 2x8 --price 1",
+    "describe LOG",
+    "throughput plan",
+    "throughput allocate t5 roberta --gpus 4",
+    "throughput errors llama7",
+    "energy optimum --workload synthetic",
+    "energy optimum --workload synthetic --gpu all",
+    "energy simulate --workload synthetic --recurrences 10 --seeds 2",
+    "energy groups synthetic --workload synthetic",
+    "pack 2x8 LOG --placement best_fit,random --seeds 2",
+    "gavel sweep --policies fifo_perf --rates 2 --measure 2:6",
+    "traces",
+)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A log of jobs that waited, with large numbers and long names."""
+    draw = np.random.default_rng(3)
+    n = 120
+    submit = np.sort(draw.uniform(0, 5 * 86_400, n)).round()
+    wait = draw.choice([0.0, 900.0, 90_000.0], n)
+    run = draw.uniform(60, 900_000, n).round()
+    jobs: dict[str, Any] = {
+        "job_id": [f"{1_000_000 + k}" for k in range(n)],
+        "submit_time": submit.tolist(),
+        "start_time": (submit + wait).tolist(),
+        "end_time": (submit + wait + run).tolist(),
+        "duration": run.tolist(),
+        "estimate": [1e6] * n,
+        "num_gpus": [float((1, 2, 4, 8)[k % 4]) for k in range(n)],
+        "user": [f"someone-with-a-name-{k % 5}" for k in range(n)],
+        "vc": [f"a-virtual-cluster-{k % 3}" for k in range(n)],
+        "template": [f"template-{k % 9}" for k in range(n)],
+        "status": [("completed", "failed")[k % 2] for k in range(n)],
+    }
+    path = tmp_path / "log.csv"
+    write_csv(as_jobs(jobs), path)
+    return path
+
+
+def numbers(text: str) -> set[str]:
+    """Return the numbers that a text tells, but for the command at its end."""
+    return set(_NUMBER.findall(text.partition("again with")[0]))
+
+
+@pytest.mark.parametrize(
+    "words", [*_QUICK, *(pytest.param(words, marks=pytest.mark.slow) for words in _SLOW)]
+)
+def test_no_number_is_cut(
+    run: Callable[..., Any], log: Path, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    told = {}
+    for width in (*WIDTHS, 400):
+        monkeypatch.setenv("COLUMNS", str(width))
+        ran = run(*(str(log) if word == "LOG" else word for word in words.split()))
+        assert ran.code == 0, ran.err
+        told[width] = numbers(ran.out)
+        body = ran.out.partition("again with")[0]
+        assert max(map(len, body.splitlines())) <= width
+        assert "\u2026" not in body or "\u2026" in words
+    for width in WIDTHS:
+        assert told[width] >= told[400], (width, told[400] - told[width])
