@@ -16,10 +16,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import windtunnel as wt
 from windtunnel.cluster.parse import parse_cluster
 from windtunnel.policies.shockwave.in_rounds import shockwave_policy
 from windtunnel.policies.shockwave.metrics import job_measures, run_measures
+from windtunnel.policies.shockwave.replay import Replay
 from windtunnel.site.conditions import Conditions
 from windtunnel.study.shockwave import published_books, training_jobs_of
 from windtunnel.throughput.shockwave import CLUSTERS
@@ -35,6 +38,8 @@ BANDS = {
     "finish_time_fairness": (0.04, 0.035),
     "shockwave": (0.02, 0.03),
 }
+#: Relative errors by job of a real run's schedule, replayed: median, P90.
+REPLAY = (0.007, 0.025)
 #: Relative difference up to which two numbers are equal.
 EQUAL = 1e-9
 
@@ -174,6 +179,31 @@ def _speeds_compared(run: Path, books: Any) -> dict[str, Any]:
     return {"timeline rows": {"compared": len(rows), "equal": equal}} if rows else {}
 
 
+def replayed(run: Path, jobs: Any) -> dict[str, Any]:
+    """Return how far a real run's completions are from those of its schedule, replayed."""
+    rounds: dict[int, dict[int, tuple[int, ...]]] = {}
+    for row in rows_of(run / "schedule.csv"):
+        gpus = tuple(int(gpu) for gpu in row["gpus"].split())
+        rounds.setdefault(int(row["round"]), {})[int(row["job"])] = gpus
+    replay = Replay([rounds.get(at, {}) for at in range(max(rounds) + 1)])
+    jct = {int(row["job"]): float(row["jct"]) for row in rows_of(run / "jobs.csv")}
+    submit = {
+        int(job): at
+        for job, at in zip(*(jobs[c].to_pylist() for c in ("job_id", "submit_time")), strict=True)
+    }
+    clock = replay.fitted(submit, jct)
+    errors = replay.errors(clock, submit, jct)
+    median, p90 = float(np.median(errors)), float(np.percentile(errors, 90))
+    return {
+        "run": f"{run.parent.name}/{run.name}",
+        "jobs": len(errors),
+        "fitted": {"stop_time": clock.stop_time, "delay": clock.delay},
+        "median_error": median,
+        "p90_error": p90,
+        "within": median <= REPLAY[0] and p90 <= REPLAY[1],
+    }
+
+
 def main(arguments: list[str]) -> int:
     """Check every simulated and recomputed run of a folder."""
     import tempfile
@@ -186,9 +216,11 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         jobs, table, off = opened(root, Path(scratch))
         runs = sorted(path.parent for path in root.glob("*/*/summary.json"))
-        runs = [run for run in runs if run.parent.name != "physical"]
-        found = [check(run, jobs, table) for run in runs]
+        real = [run for run in runs if run.parent.name == "physical"]
+        found = [check(run, jobs, table) for run in runs if run not in real]
+        replays = [replayed(run, jobs) for run in real if rows_of(run / "schedule.csv")]
     report = {"folder": root.name, "profiles_largest_difference": off, "runs": found}
+    report["replays"] = replays
     if as_json:
         sys.stdout.write(json.dumps(report, indent=1) + "\n")
     else:
@@ -200,7 +232,12 @@ def main(arguments: list[str]) -> int:
                 f"makespan {told['makespan']['difference']:+.2%}, "
                 f"{'within' if run['within'] else 'OUT OF'} its band\n"
             )
-    return 0 if all(run["within"] for run in found) else 1
+        for run in replays:
+            sys.stdout.write(
+                f"{run['run']:34} replayed: median error {run['median_error']:.2%}, P90 "
+                f"{run['p90_error']:.2%}, {'within' if run['within'] else 'OUT OF'} its band\n"
+            )
+    return 0 if all(run["within"] for run in (*found, *replays)) else 1
 
 
 if __name__ == "__main__":

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from check_runs import BANDS, check, opened
+from check_runs import BANDS, check, opened, replayed
 
 import windtunnel as wt
 from windtunnel.errors import SchemaError, SpecError, TraceError
+from windtunnel.policies.shockwave.replay import Replay, RoundClock
 from windtunnel.throughput.batch_sizes import Kind
 from windtunnel.throughput.shockwave import shockwave_speeds
 
@@ -72,6 +73,32 @@ def test_market_within_its_band(folder: Path, tmp_path: Path) -> None:
     found = check(folder / "simulated" / "shockwave", jobs, table)
     assert found["band"] == list(BANDS["shockwave"])
     assert found["within"]
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        *("allox", "finish_time_fairness", "max_min_fairness"),
+        *("max_sum_throughput_perf", "min_total_duration", "shockwave"),
+    ],
+)
+def test_real_schedules_replayed(folder: Path, policy: str) -> None:
+    jobs = wt.open_trace(folder / "120_jobs.trace").jobs
+    found = replayed(folder / "physical" / policy, jobs)
+    assert found["jobs"] == 120
+    assert found["median_error"] <= 0.007
+    assert found["p90_error"] <= 0.025
+
+
+def test_a_replay_by_hand() -> None:
+    # Job 0 loses its GPU to job 1 after round 0 and comes back after round 1: two stops.
+    replay = Replay([{0: (0,)}, {1: (0,)}, {0: (0,)}, {1: (0,)}])
+    assert replay.stops.tolist() == [1, 1, 0, 0]
+    ends = replay.ends(RoundClock(length=100.0, stop_time=10.0, each_stop=1.0, delay=5.0))
+    assert ends == {0: 5 + 2 * 111 + 50, 1: 5 + 2 * 111 + 100 + 50}
+    submit, jct = {0: 0.0, 1: 0.0}, replay.ends(RoundClock(stop_time=7.0, delay=30.0))
+    clock = replay.fitted(submit, jct)
+    assert replay.errors(clock, submit, jct).max() < 1e-12
 
 
 def test_a_static_job_alone_by_hand(tmp_path: Path) -> None:
