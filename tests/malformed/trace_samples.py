@@ -33,6 +33,26 @@ _SWF = """\
 5 40 5 63 2 -1 -1 -1 -1 -1 1 4 2 -1 1 1 -1 -1
 6 50 5 64 2 -1 -1 -1 -1 -1 1 4 2 -1 1 1 -1 -1
 """
+_SHOCKWAVE = "".join(
+    f"{kind}\tpython3 main.py\t{at}\t--steps\t1\t{steps}\t{gpus}\t{mode}\t1\t-1.0\t900\t{at}\n"
+    for kind, steps, gpus, mode, at in [
+        ("LM (batch size 10)", 134583, 1, "gns", 0),
+        ("ResNet-18 (batch size 32)", 143450, 1, "accordion", 55),
+        ("ResNet-50 (batch size 64)", 41840, 2, "static", 64),
+        ("Recommendation (batch size 512)", 9000, 1, "accordion", 70),
+        ("Transformer (batch size 16)", 20000, 2, "static", 90),
+        ("LM (batch size 80)", 30000, 4, "gns", 120),
+    ]
+)
+_POLLUX = """\
+name,time,application,num_replicas,batch_size
+cifar10-0,107,cifar10,6,2048
+deepspeech2-1,110,deepspeech2,6,320
+ncf-2,135,ncf,1,32768
+bert-3,140,bert,4,96
+yolov3-4,141,yolov3,2,32
+imagenet-5,150,imagenet,16,1600
+"""
 _GAVEL = """\
 ResNet-18 (batch size 64)\tpython3 main.py --data_dir=%s/é\tcifar10\t--num_steps\t1\t1646\t8\t1\t-1.000000\t0
 LM (batch size 5)\tpython main.py --data %s\tlm\t--steps\t1\t95121\t1\t5\t1.200000\t326.114764
@@ -281,17 +301,32 @@ def _swf() -> Sample:
 
 
 def _gavel() -> Sample:
-    names = (
+    return _tabbed(
+        "gavel",
+        _GAVEL,
         "job_type command working_directory steps_argument needs_data total_steps scale_factor "
-        "priority_weight slo arrival_time"
+        "priority_weight slo arrival_time",
     )
-    found = grid(_GAVEL, mark="\t", quoted=False, columns=names)
+
+
+def _shockwave() -> Sample:
+    return _tabbed(
+        "shockwave",
+        _SHOCKWAVE,
+        "job_type command working_directory steps_argument needs_data total_steps scale_factor "
+        "mode priority_weight slo generated_duration arrival_time",
+    )
+
+
+def _tabbed(name: str, text: str, names: str) -> Sample:
+    """Return a sample without a header, whose job ids are its lines."""
+    found = grid(text, mark="\t", quoted=False, columns=names)
     return Sample(
-        name="gavel",
+        name=name,
         file="jobs.trace",
-        data=_GAVEL.encode(),
+        data=text.encode(),
         records=len(found.rows),
-        read=reading_trace("gavel"),
+        read=reading_trace(name),
         count=counting_lines("\0 no line is a comment"),
         grid=found,
         ids=tuple(str(row) for row in range(len(found.rows))),
@@ -365,6 +400,8 @@ def trace_samples() -> list[Sample]:
         _csv("genai", "lora_request_trace.csv", _GENAI, "genai"),
         _sacct(),
         _gavel(),
+        _shockwave(),
+        _csv("pollux", "workload.csv", _POLLUX, "name"),
         _csv("batsim", "jobs.csv", _BATSIM, "job_id", coupled=frozenset({"workload_name"})),
         _csv("opendc", "my_tasks.csv", _OPENDC, "id"),
         _beside("opendc", ("my_tasks.csv", _OPENDC), "my_fragments.csv", _FRAGMENTS),

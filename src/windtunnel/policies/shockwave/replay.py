@@ -7,7 +7,8 @@ each round, not when rounds began; two numbers a run, fitted to its completion t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,7 +55,7 @@ class Replay:
     def __init__(self, schedule: Sequence[Mapping[int, tuple[int, ...]]]) -> None:
         self.last = {job: at for at, placed in enumerate(schedule) for job in placed}
         self.stops = np.zeros(len(schedule), int)
-        for at, (placed, following) in enumerate(zip(schedule, schedule[1:], strict=False)):
+        for at, (placed, following) in enumerate(pairwise(schedule)):
             self.stops[at] = sum(
                 self.last[job] > at and following.get(job) != gpus for job, gpus in placed.items()
             )
@@ -86,15 +87,13 @@ class Replay:
         weight = 1 / np.array([jct[job] for job in jobs])
         best, least = RoundClock(), np.inf
         for stop_time in _TRIED.tolist():
-            ends = self.ends(RoundClock(stop_time=stop_time, each_stop=each_stop))
+            tried = RoundClock(stop_time=stop_time, each_stop=each_stop)
+            ends = self.ends(tried)
             missing = real - np.array([ends[job] for job in jobs])
             delay = _weighted_median(missing, weight)
             error = float((np.abs(missing - delay) * weight).mean())
             if error < least:
-                best, least = (
-                    RoundClock(stop_time=stop_time, each_stop=each_stop, delay=delay),
-                    error,
-                )
+                best, least = replace(tried, delay=delay), error
         return best
 
     def errors(
