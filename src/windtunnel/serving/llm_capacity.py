@@ -69,7 +69,8 @@ def llm_capacity(
 
     Raises:
         SpecError: an unknown figure, a request that no replica can serve, or ``max_replicas`` do
-            not suffice, as no number of them does where a request alone takes too long.
+            not suffice, as no number of them does where a request alone takes too long, or where
+            twice as many change nothing.
     """
     asked = _limits(limits)
     if max_replicas < 1:
@@ -83,6 +84,10 @@ def llm_capacity(
         _check_refused(outcome, model)
         tried[replicas] = asked.figures(outcome)
         met[replicas] = not asked.broken(tried[replicas])
+        fewer = tried.get(replicas // 2)
+        if not met[replicas] and tried[replicas] == fewer:
+            # Twice as many are of no use: whoever waits does not wait for a replica.
+            raise _out_of_reach(asked, fewer, replicas)
         if on_done is not None:
             on_done("replicas")
         return outcome if met[replicas] else None
