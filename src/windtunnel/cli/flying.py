@@ -48,13 +48,20 @@ class Wish:
         Raises:
             SpecError: a value is wrong, or no policy goes by quotas.
         """
-        from windtunnel.site.conditions import Conditions
+        from windtunnel.site.conditions import QUIET, Conditions
+        from windtunnel.study.site_file import is_site_file, read_site
 
         fields = dict(asked)
         wanted = TraceWish.of(trace, fields, fields.get("seed"))
         policies = with_quotas(policies, fields.pop("quotas", None))
         policies = with_manifests(policies, fields.pop("kueue", None))
-        return cls(wanted, policies, Conditions().having(**fields))
+        if not is_site_file(fields.get("cluster")):
+            return cls(wanted, policies, Conditions().having(**fields))
+        base = read_site(fields.pop("cluster"))
+        said = {name: value for name, value in fields.items() if value != QUIET[name]}
+        if not is_typed("policy", "policies"):
+            policies = [base.scheduler.policy]
+        return cls(wanted, policies, base.having(**said))
 
     def resolved(self) -> list[Conditions]:
         """Return the conditions of each run, with every word replaced by what it stands for.
@@ -71,6 +78,13 @@ class Wish:
         found = [resolved(asked.having(policy=one), several=several) for one in self.policies]
         check_labels(found)
         return found
+
+
+def is_typed(*names: str) -> bool:
+    """Return whether one of a command's options was typed, and is not there by default."""
+    context = click.get_current_context(silent=True)
+    sources = [None if context is None else context.get_parameter_source(name) for name in names]
+    return ParameterSource.COMMANDLINE in sources
 
 
 def check_policies(policies: Sequence[str], **fields: Any) -> None:

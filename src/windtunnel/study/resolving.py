@@ -18,6 +18,7 @@ from windtunnel.site.scheduler import Scheduler
 from windtunnel.site.site import Site
 from windtunnel.study.foresight import checked_estimates
 from windtunnel.study.resume_costs import read_cost
+from windtunnel.study.site_file import is_site_file, read_site
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -29,19 +30,25 @@ def conditions_of(site: Any, scheduler: Any = None, **fields: Any) -> Conditions
     """Return the conditions that a call names.
 
     Args:
-        site: a `Site`, its cluster (a `ClusterSpec` or words), or None.
-        scheduler: a `Scheduler`, its policy, or None: as ``fields`` say, else ``fifo``.
+        site: a `Site`, its cluster (a `ClusterSpec` or words), a site file, or None.
+        scheduler: a `Scheduler`, its policy, or None: as ``fields`` say, else as the site file
+            does, else ``fifo``.
         fields: fields of `Site`, `Scheduler` and `Conditions`, by name.
 
     Raises:
         SpecError: a field is unknown, given twice or wrong; the nearest name is suggested.
     """
-    if not isinstance(site, Site):
+    base = Conditions()
+    if is_site_file(site):
+        base = read_site(site)
+        site = base.site
+    elif not isinstance(site, Site):
         site = Site(cluster=site)
     if scheduler is not None and "policy" in fields:
         raise SpecError("policy", "is given twice: as the scheduler, and by its name.")
     if not isinstance(scheduler, Scheduler):
-        scheduler = Scheduler() if scheduler is None else Scheduler(scheduler)
+        fields |= {} if scheduler is None else {"policy": scheduler}
+        scheduler = base.scheduler
     return Conditions(site, scheduler).having(**fields)
 
 

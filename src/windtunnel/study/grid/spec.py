@@ -16,8 +16,8 @@ from windtunnel import storage
 from windtunnel.errors import SpecError
 from windtunnel.notebook import as_html
 from windtunnel.site.conditions import FIELDS
-from windtunnel.study.grid.trust import refuse_code
 from windtunnel.study.grid.writing import to_toml
+from windtunnel.study.trust import refuse_code
 from windtunnel.toml_file import read_toml
 from windtunnel.traces.trace_name import TraceName
 
