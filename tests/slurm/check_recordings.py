@@ -1,7 +1,8 @@
 """Fly Slurm's recorded runs again, decision by decision: check_recordings.py FOLDER [--json].
 
 FOLDER has the scenarios (or is one). Printed for each: decisions compared and equal by loop
-(those that started nothing included), node lists, reasons, priorities.
+(those that started nothing included), node lists, reasons, priorities, and what free flights of the
+same workload make of the waits.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 from decisions import Replay, Tally, compare_idle, compare_starts
+from free_run import compare_flights
 from priorities import Priorities, compare_priorities
 from reasons import compare_reasons
 from records import read_record
 
 
-def check(folder: Path) -> dict[str, Any]:
-    """Return what a scenario's record says of the scheduler here."""
+def check(folder: Path, flights: int) -> dict[str, Any]:
+    """Return what a scenario's record says of the scheduler here, by so many free flights."""
     record = read_record(folder)
     replay = Replay(record)
     found: dict[str, Any] = {"scenario": folder.name, "jobs": len(record.rows)}
@@ -40,6 +42,8 @@ def check(folder: Path) -> dict[str, Any]:
     }
     compared, equal, wrong = compare_reasons(record, replay)
     found["reasons"] = {"compared": compared, "equal": equal, "different": wrong[:20]}
+    if flights:
+        found["free"] = compare_flights(record, replay.world, flights)
     loops = [found[loop] for loop in tally]
     found["decisions"] = {
         "compared": sum(one["compared"] for one in loops),
@@ -62,6 +66,15 @@ def share(one: dict[str, Any]) -> str:
     return f"{one['equal']}/{one['compared']} ({100 * one['equal'] / one['compared']:.1f} %)"
 
 
+def flown(one: dict[str, Any]) -> str:
+    """Return what free flights made of the mean wait, in words."""
+    free = one.get("free")
+    if not free:
+        return ""
+    inside = f"{free['equal']} of {free['compared']}" if "equal" in free else free["is_inside"]
+    return f"mean wait {100 * free['error']:+.1f} %, inside the band: {inside}"
+
+
 def total(results: list[dict[str, Any]], name: str) -> dict[str, int]:
     """Return the sums of one measure over all scenarios."""
     some = [one[name] for one in results if name in one]
@@ -77,15 +90,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--flights", type=int, default=20, help="free flights; 0 = none")
     asked = parser.parse_args()
-    results = [check(folder) for folder in folders(asked.folder)]
-    everything = {name: total(results, name) for name in COLUMNS}
+    results = [check(folder, asked.flights) for folder in folders(asked.folder)]
+    everything: dict[str, Any] = {name: total(results, name) for name in COLUMNS}
+    if asked.flights:
+        free = [one["free"] for one in results]
+        everything["free"] = {
+            "compared": len(free),
+            "equal": sum(one["is_inside"] for one in free),
+            "error": sum(one["error"] for one in free) / max(len(free), 1),
+        }
     if asked.json:
         print(json.dumps({"scenarios": results, "all": everything}, indent=1))  # noqa: T201
         return
     for one in [*results, {"scenario": "all", **everything}]:
         cells = (f"{name} {share(one[name])}" for name in COLUMNS if name in one)
-        print(one["scenario"], *cells, sep="  ")  # noqa: T201
+        print(one["scenario"], *cells, flown(one), sep="  ")  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from records import table
@@ -11,6 +12,14 @@ from windtunnel.sim.slurm.meters import reason_text
 if TYPE_CHECKING:
     from decisions import Replay
     from records import Record
+
+
+#: `windtunnel.kernel.slurm_jobs.SLURM_PRIORITY`.
+PRIORITY = 1
+#: Since when a job must have waited for a loop to have looked at it, s.
+FRESH = 0.5
+#: That a dependency cannot be met any more is seen within so many seconds.
+LATE = 30
 
 
 def compare_reasons(record: Record, replay: Replay) -> tuple[int, int, list[str]]:
@@ -45,13 +54,23 @@ def _reasons(record: Record, replay: Replay, now: float, jobs: list[int]) -> dic
     """Return why jobs wait, after a run of each loop in the recorded state."""
     before = [stay for stay in record.stays if stay.start < now]
     replay.load(now, before)
-    waiting = {job for job, _ in replay.loops.queue()}
+    queue = replay.loops.queue()
+    waiting = {job for job, _ in queue}
+    ahead: dict[int, int] = {}
+    first: dict[int, int] = {}
+    for job, part in queue:  # at its submission a job is told whether others stand before it
+        identity = record.requests[job].identity
+        first[job] = PRIORITY if ahead.setdefault(part, identity) != identity else 0
+        replay.tables.jobs.set_reason(job, first[job])
     replay.decide(now, "main")
     seen = {job: replay.tables.jobs.reason_of(job) for job in waiting}
+    fresh = {job for job in waiting if now - replay.world.eligible[job] < FRESH}
     replay.decide(now, "backfill")
     for job in waiting:
         later = replay.tables.jobs.reason_of(job)
         seen[job] = later or seen[job]
+        if job in fresh:  # no loop has looked at it yet
+            seen[job] = first[job]
     return {job: _why(record, replay, now, job, seen) for job in jobs}
 
 
@@ -67,7 +86,9 @@ def _why(  # noqa: PLR0911 - a reason each
         return reason_text(seen[job])
     if record.requests[job].reservation:
         return "Reservation"
-    if row["reason"] == "DependencyNeverSatisfied":
+    others = set(re.findall(r"j\d+", work["dependency"]))
+    ends = [float(r["end"] or "inf") for r in record.rows if r["job"] in others]
+    if row["reason"] == "DependencyNeverSatisfied" and max(ends, default=0) < now - LATE:
         return row["reason"]
     if work["dependency"]:
         return "Dependency"

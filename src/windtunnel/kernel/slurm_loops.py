@@ -772,6 +772,19 @@ class SlurmLoops:
         """Let a running job's nodes be completing."""
         self.complete(job, end)
 
+    def leave_now(self, job: int) -> None:
+        """Let a job that runs have given back its nodes."""
+        self.leave(job, False)
+
+    def withdraw(self, job: int) -> None:
+        """Let a job wait no longer: it was cancelled."""
+        self.jobs.status[job] = SLURM_OVER
+        self.sweep()
+
+    def sort_queue(self) -> None:
+        """Put the queue in order again: priorities have changed."""
+        self.reorder()
+
     def set_up(self, node: int, is_up: bool) -> None:
         """Say whether a node may be given to jobs."""
         self.nodes.up[node] = is_up

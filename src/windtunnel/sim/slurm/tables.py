@@ -94,17 +94,13 @@ class SlurmTables:
 
     def _bars(self, job: int, request: SlurmRequest, part: SlurmPartition) -> bool:
         """Return whether a partition does not take a job, and note why."""
-        if (
-            part.max_time is not None
-            and request.limit is not None
-            and request.limit > part.max_time
-        ):
-            self.never[job] = "PartitionTimeLimit"
-        elif (part.max_nodes is not None and request.min_nodes > part.max_nodes) or (
+        if (part.max_nodes is not None and request.min_nodes > part.max_nodes) or (
             request.min_nodes > len(part.nodes)
         ):
             is_config = request.min_nodes > len(part.nodes)
             self.never[job] = "PartitionConfig" if is_config else "PartitionNodeLimit"
+        elif part.max_time is not None and (request.limit or 0) > part.max_time:
+            self.never[job] = "PartitionTimeLimit"
         elif not part.is_up:
             self.never[job] = "PartitionDown"
         else:
