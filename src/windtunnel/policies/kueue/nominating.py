@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from windtunnel.cluster.topology.places import Place
 from windtunnel.policies.kueue import classical, fair
 from windtunnel.policies.kueue.flavors import Assignment, FlavorSearch, Mode
 from windtunnel.policies.kueue.placing import Refused, Wish, places
@@ -17,12 +18,17 @@ from windtunnel.policies.kueue.preempting import Attempt, Victim
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from windtunnel.cluster.topology.places import Place
     from windtunnel.policies.kueue.objects import FlavorResource, PodSet
     from windtunnel.policies.kueue.quota_tree import QuotaNode
     from windtunnel.policies.kueue.state import State
     from windtunnel.policies.kueue.usage import UsageBook
     from windtunnel.policies.kueue.waiting import Pending
+
+
+#: More than so many are forgotten.
+_MOST_SOUGHT = 100_000
+#: What `placing.places` returns.
+_Places = dict[str, Place] | Refused
 
 
 class Nomination(msgspec.Struct, eq=False):
@@ -61,6 +67,8 @@ class Nominator:
     def __init__(self, state: State, usage: UsageBook | None = None) -> None:
         self.state = state
         self.usage = usage
+        #: Places sought since the last change, and on the empty topology, by pod set.
+        self._sought: dict[tuple[int, int, str, bool], tuple[int, Wish, _Places]] = {}
 
     def nominate(self, pending: Pending, queue: QuotaNode) -> Nomination:
         """Return what a head would hold and who must go for it."""
@@ -71,7 +79,7 @@ class Nominator:
             lambda what, amount: self._simulate(pending, queue, what, amount),
             tried=pending.tried,
         )
-        full = self._of(pending, queue, search, None)
+        full = self._of(pending, queue, search, None, as_it_stands=True)
         if full.mode is Mode.FIT or full.victims or not self.state.gates.partial_admission:
             return full
         return self._partial(pending, queue, search) or full
@@ -97,6 +105,8 @@ class Nominator:
         queue: QuotaNode,
         search: FlavorSearch,
         counts: Sequence[int] | None,
+        *,
+        as_it_stands: bool = False,
     ) -> Nomination:
         """Return what it would hold with so many pods of each pod set."""
         assignment = search.assign(counts)
@@ -107,7 +117,7 @@ class Nominator:
             found.refused = "its resources stand on flavors of several topologies"
         if assignment.mode is Mode.NO_FIT or wishes is None:
             return found
-        self._place(found, wishes)
+        self._place(found, wishes, as_it_stands=as_it_stands)
         if Mode.NO_FIT < assignment.mode < Mode.FIT:
             found.victims = self._victims(found, wishes)
         return found
@@ -135,18 +145,40 @@ class Nominator:
                 wishes.append(Wish(pod_set, count, tree, flavor, allowed))
         return wishes
 
-    def _place(self, found: Nomination, wishes: list[Wish]) -> None:
+    def _places(self, wishes: list[Wish], *, empty: bool) -> _Places:
+        """Return places as `placing.places` does; what was sought since the last change is known.
+
+        Only for the state as it stands between cycles, or for the empty topology.
+        """
+        if len(wishes) > 1:
+            return places(wishes, self.state.gates, empty=empty)
+        (wish,) = wishes
+        key = (id(wish.pod_set), wish.pods, wish.flavor, empty)
+        stamp = 0 if empty else self.state.changes
+        known = self._sought.get(key)
+        if known is not None and known[0] == stamp and known[1].pod_set is wish.pod_set:
+            return known[2]
+        found = places(wishes, self.state.gates, empty=empty)
+        if len(self._sought) > _MOST_SOUGHT:
+            self._sought.clear()
+        self._sought[key] = stamp, wish, found
+        return found
+
+    def _place(self, found: Nomination, wishes: list[Wish], *, as_it_stands: bool) -> None:
         """Find places; where there is no room others must go, or it can never be placed."""
         if not wishes:
             return
         if found.mode is Mode.FIT:
-            got = places(wishes, self.state.gates)
+            if as_it_stands:
+                got = self._places(wishes, empty=False)
+            else:
+                got = places(wishes, self.state.gates)
             if not isinstance(got, Refused):
                 found.places = _with_flavors(wishes, got)
                 return
             found.assignment.lower(got.pod_set, Mode.PREEMPT)
             found.refused = f"no room in the topology for {got.pod_set!r}"
-        never = places(wishes, self.state.gates, empty=True)
+        never = self._places(wishes, empty=True)
         if isinstance(never, Refused):
             found.assignment.lower(never.pod_set, Mode.NO_FIT)
             found.refused = never.reason or f"{never.pod_set!r} does not fit an empty topology"

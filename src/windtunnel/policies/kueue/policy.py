@@ -196,7 +196,7 @@ class KueueRun(Policy):
         for flavor, nodes in self._leaves.items():
             tree = self.state.topologies[flavor]
             withheld = tree.withheld.get(self.gpu, 0)
-            tree.withhold(self.gpu, tree.left[self.gpu] + withheld - free[nodes])
+            self.state.withhold(flavor, self.gpu, tree.left[self.gpu] + withheld - free[nodes])
         self._withheld = self._total - self._placed - int(free.sum())
 
     def _note_changes(self, now: float, queue: Any, cluster: Any) -> None:

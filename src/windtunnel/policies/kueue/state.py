@@ -91,6 +91,8 @@ class State:
         }
         #: Which flavors pod sets may use, by the pod set (kept, so that its id stays its own).
         self.may_use: dict[int, tuple[PodSet, dict[tuple[str, str], bool]]] = {}
+        #: How often something was admitted, ended or withheld.
+        self.changes = 0
         self.hidden: set[Holding] = set()
         self.nodes = {node.labels.get(HOST, node.name): node for node in nodes}
         self._tainted = any(node.taints for node in self.nodes.values())
@@ -140,8 +142,14 @@ class State:
 
     def _changed(self, queue: QuotaNode) -> None:
         """Note that the usage of a queue's tree changed."""
+        self.changes += 1
         root = queue.root
         self._versions[root] = self._versions.get(root, 0) + 1
+
+    def withhold(self, flavor: str, resource: str, amounts: np.ndarray) -> None:
+        """Withhold so much of each leaf of a flavor's topology; see `TopologyTree.withhold`."""
+        self.topologies[flavor].withhold(resource, amounts)
+        self.changes += 1
 
     def version(self, queue: QuotaNode) -> int:
         """Return how often the usage of a queue's tree changed."""
