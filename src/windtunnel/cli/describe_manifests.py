@@ -8,14 +8,25 @@ from typing import Any
 import click
 
 _ENDINGS = (".yaml", ".yml")
+_BEGINNING = 2**20
 
 
 def are_manifests(given: str) -> bool:
-    """Return whether what is to be described is a YAML file, or a folder that holds some."""
+    """Return whether what is to be described is a YAML file, or a folder with some of Kueue's."""
     path = Path(given)
     if path.suffix in _ENDINGS:
         return True
-    return path.is_dir() and any(file.suffix in _ENDINGS for file in path.iterdir())
+    files = path.iterdir() if path.is_dir() else ()
+    return any(file.suffix in _ENDINGS and _names_kueue(file) for file in files)
+
+
+def _names_kueue(file: Path) -> bool:
+    """Return whether a file speaks of Kueue's API near its beginning; traces have YAML, too."""
+    try:
+        with file.open("rb") as opened:
+            return b"kueue.x-k8s.io" in opened.read(_BEGINNING)
+    except OSError:
+        return False
 
 
 def describe_manifests(given: str, *, as_json: bool) -> None:
