@@ -28,13 +28,14 @@ INSTALL = $(BIN)/python -m pip --version >/dev/null 2>&1 && pip="$(BIN)/python -
 
 .PHONY: demo test test-engines test-slow test-spark test-ray test-browser lint bench docs clean lock
 .PHONY: help java chromium test-checked test-sanitized kernel-checked kernel-sanitized
-.PHONY: dist test-dist
+.PHONY: dist test-dist test-fuzz
 
 help:
 	@echo "make demo   fly a real trace under four policies; page in build/demo/report.html"
 	@echo "make test   run the tests"
 	@echo "make test-engines  engine and reference on thousands of random runs; random tables"
 	@echo "make test-slow  studies that are killed, thousands of bad files, twins of full size"
+	@echo "make test-fuzz  random calls of every command, with odd values and damaged files"
 	@echo "make test-spark  the tests of the analyses once more, on Spark (needs Java 17)"
 	@echo "make test-ray  studies on a local Ray cluster"
 	@echo "make test-browser  the pages and the lab in Chromium (needs chromium)"
@@ -113,6 +114,12 @@ test-sanitized: kernel-sanitized
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest $(TWO) -m slow -o faulthandler_timeout=900
+
+# Random calls of every command: of a seed that stays, and of one that is new each time. A failure
+# is told with the command that makes the call again.
+test-fuzz: $(STAMP)
+	$(BIN)/python tests/fuzz/judged.py --seed fixed --calls 5000 --seconds 120
+	$(BIN)/python tests/fuzz/judged.py --calls 5000 --seconds 180
 
 # The same test bodies as on DuckDB, over the same tables.
 test-spark: java $(SPARK_STAMP)

@@ -11,6 +11,7 @@ from windtunnel.errors import SpecError, nearest, quote
 #: ``64x8:A100``: 64 nodes of 8 GPUs of type A100.
 _UNIFORM = re.compile(r"(?P<nodes>\d+)x(?P<gpus>\d+)(?::(?P<type>[\w.+-]+))?")
 #: ``pool:512`` or ``pool:512:A100``.
+_ENDLESS = re.compile(r"\d{100,}")
 _POOL = re.compile(r"pool:(?P<gpus>\d+)(?::(?P<type>[\w.+-]+))?")
 #: ``v100:8``: 8 GPUs of one type without node boundaries; ``v100:2x4``: 2 nodes of 4.
 _TYPED = re.compile(r"(?P<type>[A-Za-z][\w.+-]*):(?:(?P<nodes>\d+)x)?(?P<gpus>\d+)")
@@ -40,6 +41,8 @@ def parse_cluster(text: str) -> ClusterSpec:
     '24 GPUs: 1 nodes x 8 v100, 1 nodes x 16 p100'
     """
     text = text.strip()
+    if _ENDLESS.search(text):
+        raise SpecError("cluster", f"found {quote(text)}; expected numbers of fewer digits.")
     if match := _POOL.fullmatch(text):
         return ClusterSpec.pool(int(match["gpus"]), gpu_type=match["type"])
     parts = [_UNIFORM.fullmatch(part.strip()) for part in text.split(",")]

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from windtunnel.cluster.spec import ClusterSpec, NodeType
-from windtunnel.errors import SpecError, quote
+from windtunnel.errors import SpecError, WindtunnelError, quote
 from windtunnel.plugins import Catalogue
 
 _MIB = 1.0 / 1024.0
@@ -78,7 +78,13 @@ def as_cluster(name: str, given: Any) -> ClusterSpec:
     Raises:
         SpecError: it is none.
     """
-    found = given() if callable(given) and not isinstance(given, type) else given
+    try:
+        found = given() if callable(given) and not isinstance(given, type) else given
+    except WindtunnelError:
+        raise
+    except Exception as error:  # whatever the user's function raises
+        message = f"{quote(name)} raised {type(error).__name__} ({error})."
+        raise SpecError("cluster", message) from error
     if not isinstance(found, ClusterSpec):
         expected = "expected a ClusterSpec, or a function without arguments that returns one"
         raise SpecError(f"cluster {name}".rstrip(), f"found {quote(found)}; {expected}.")

@@ -1,0 +1,176 @@
+"""Making a call in a process of its own, and judging what came of it.
+
+``python tests/fuzz/judged.py --seed S --calls N`` makes calls and tells what failed, with the
+command that makes the call again; ``--only NUMBER`` makes one and shows what it printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import shlex
+import signal
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from calls import Call, drawn
+
+#: What a call may take: s, and kB.
+SECONDS, MEMORY = 20.0, 2 << 20
+#: A machine that does other things is given so many times as long; it is CPU time that is judged.
+_PATIENCE = 6
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a call.
+
+    Attributes:
+        failed: why it failed; empty = it did not.
+        code: its exit code.
+        said: what it printed on stderr.
+    """
+
+    failed: str
+    code: int
+    said: str
+
+
+def judged(call: Call) -> Verdict:
+    """Make a call in a fork of this process, in a folder of its own."""
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as room:
+        for name, data in call.files.items():
+            path = Path(room, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        child = os.fork()
+        if child == 0:
+            _call(call, room)
+        code, cpu, memory = _waited(child)
+        said = Path(room, ".err").read_text("utf-8", "replace")
+        left = [path.name for path in Path(room).rglob(".windtunnel-*")]
+    failed = ""
+    if code not in {0, 2}:
+        failed = f"exit code {code}"
+    elif "Traceback" in said or "a fault in windtunnel" in said:
+        failed = "a traceback"
+    elif code == 2 and not said.strip():
+        failed = "refused without a word"
+    elif len(said) > 20_000:
+        failed = f"{len(said):,} characters of words"
+    elif cpu > SECONDS:
+        failed = f"{cpu:.0f} s"
+    elif memory > MEMORY:
+        failed = f"{memory / 2**20:.1f} GiB"
+    elif left:
+        failed = f"left {left}"
+    return Verdict(failed, code, said)
+
+
+def _call(call: Call, room: str) -> None:
+    """Be the command; never return."""
+    code = 99
+    try:
+        os.setsid()
+        os.chdir(room)
+        os.environ.update(TMPDIR=room, HOME=room, WINDTUNNEL_CACHE=f"{room}/cache", NO_COLOR="1")
+        os.environ.update(HTTP_PROXY="http://127.0.0.1:9", HTTPS_PROXY="http://127.0.0.1:9")
+        tempfile.tempdir = None
+        for number, name in ((0, os.devnull), (1, ".out"), (2, ".err")):
+            file = os.open(name, os.O_RDWR | os.O_CREAT, 0o600)
+            os.dup2(file, number)
+        from windtunnel.cli.root import windtunnel
+
+        windtunnel.main(list(call.words), prog_name="windtunnel")
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else 1
+    except BaseException:  # noqa: BLE001 - whatever came out is judged
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        from windtunnel import storage
+        from windtunnel.report import renderer
+
+        storage.drop_all_scratch()
+        renderer._close()
+        os._exit(code)
+
+
+def _waited(child: int) -> tuple[int, float, int]:
+    """Return a call's exit code, CPU seconds and memory, kB; it is ended where it hangs."""
+    deadline = time.monotonic() + _PATIENCE * SECONDS
+    while True:
+        done, status, used = os.wait4(child, os.WNOHANG)
+        if done:
+            cpu = used.ru_utime + used.ru_stime
+            return os.waitstatus_to_exitcode(status), cpu, used.ru_maxrss
+        if time.monotonic() > deadline:
+            os.killpg(child, signal.SIGKILL)
+            os.wait4(child, 0)
+            return 0, _PATIENCE * SECONDS, 0
+        time.sleep(0.005)
+
+
+def again(seed: str, number: int) -> str:
+    """Return the command that makes a call once more."""
+    return f"python tests/fuzz/judged.py --seed {shlex.quote(seed)} --only {number}"
+
+
+def prepare() -> None:
+    """Import what calls import, so that a fork of this process need not."""
+    import importlib
+    import pkgutil
+
+    import windtunnel.cli
+    from windtunnel.report import page, renderer  # noqa: F401
+    from windtunnel.study import simulate  # noqa: F401
+    from windtunnel.traces import open as readers  # noqa: F401
+
+    for module in pkgutil.iter_modules(windtunnel.cli.__path__, "windtunnel.cli."):
+        importlib.import_module(module.name)
+    for name in ("altair", "duckdb", "ibis", "jinja2", "pyarrow.parquet", "pyarrow.csv"):
+        importlib.import_module(name)
+
+
+def main() -> int:
+    """Make calls; return 1 where one failed."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", default=secrets.token_hex(4))
+    parser.add_argument("--calls", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--only", type=int)
+    given = parser.parse_args()
+    prepare()
+    if given.only is not None:
+        call = drawn(given.seed, given.only)
+        print(shlex.join(("windtunnel", *call.words)))
+        verdict = judged(call)
+        print(verdict.said, verdict.failed or "held", f"(exit code {verdict.code})")
+        return int(bool(verdict.failed))
+    codes: dict[int, int] = {}
+    failures, made, begun = 0, 0, time.monotonic()
+    for number in range(given.first, given.first + given.calls):
+        if time.monotonic() - begun > given.seconds:
+            break
+        verdict = judged(drawn(given.seed, number))
+        codes[verdict.code] = codes.get(verdict.code, 0) + 1
+        made += 1
+        if verdict.failed:
+            failures += 1
+            print(f"{verdict.failed}: {again(given.seed, number)}", flush=True)
+    print(f"{made:,} calls of seed {given.seed}: {failures} failed; exit codes {codes}")
+    return int(failures > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
