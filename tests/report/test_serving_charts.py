@@ -104,6 +104,10 @@ def test_pages_of_runs() -> None:
     ):
         assert text in page
     assert "<b>by hand" not in page
+    assert "Models without a replica" not in page
+    half = Placement((Group(Parallel(), (0,)),))
+    page = serving_page(served(), half, "half", command="").replace("\xa0", " ")
+    assert "Models without a replica: 1: b." in page
     assert "<script" not in page
     nothing = served().workload.window(-2.0, -1.0)
     stages = Stages(np.array([30.0]), np.array([2.0**30]), np.zeros(1))

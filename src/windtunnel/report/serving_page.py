@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Groups and models listed one by one.
 _MOST_LINES = 60
+#: Models without a replica that are named, at most.
+_NAMED = 12
 _TIMELINE = (
     "GPUs down, time across; a frame is a group. Colour: the type of model with most requests in "
     "service in 1/120 of the time; depth: requests in service a stage, in quarters, full at one "
@@ -83,9 +85,26 @@ def serving_page(
         headline=told,
         facts=_facts(figures),
         parts=sections,
+        cautions=_unplaced_words(outcome, placed),
         notes=[_setting(key, value) for key, value in outcome.settings.items() if key != "loading"],
     )
     return result_page(result, command=command)
+
+
+def _unplaced_words(outcome: ServingOutcome, placed: Placement | Schedule) -> list[str]:
+    """Return a sentence that names the models which no group ever served; none without any."""
+    every = [placed] if isinstance(placed, Placement) else placed.placements
+    held = {model for one in every for group in one.groups for model in group.models}
+    models = [
+        f"{index}: {clean(name, 40)}"
+        for index, name in enumerate(outcome.workload.models)
+        if index not in held
+    ]
+    if not models:
+        return []
+    named = ", ".join(models[:_NAMED])
+    more = f" and {count(len(models) - _NAMED)} more" if len(models) > _NAMED else ""
+    return [f"Models without a replica: {named}{more}."]
 
 
 def sweep_page(found: Sweep, *, command: str) -> str:
