@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 #: The twelve figures: these of each of the three latencies.
 POINTS = ("mean", "p50", "p90", "p99")
 LATENCIES = ("ttft", "tpot", "e2e")
+#: Where a number starts that is 0 in the file: s, s a token, s a sequence, and so on.
+_USUAL = (1e-2, 1e-5, 1e-5, 1e-8, 1e-9)
+#: How often the search begins anew from the best.
+_ROUNDS = 2
 #: Steps of a search for costs, at most; and where it ends: the span of its simplex.
 _STEPS = 400
 _NEAR = 1e-4
@@ -148,21 +152,21 @@ def fit_log(log: RequestLog | str | Path, model: LlmModel) -> LogFit:
     count = len(known.first)
     early = np.arange(count) < (count + 1) // 2
     start = replay_log(known, model).outcome.model.cost
-    begin = start.costs if isinstance(start, LinearCost) else _lined(start).costs
-    free = [k for k, number in enumerate(begin) if number > 0]
+    lines = start if isinstance(start, LinearCost) else _lined(start)
+    begin = [number or usual for number, usual in zip(lines.costs, _USUAL, strict=True)]
 
     def with_costs(logs: np.ndarray) -> LlmModel:
-        numbers = list(begin)
-        for k, value in zip(free, np.exp(logs).tolist(), strict=True):
-            numbers[k] = value
-        a, b, c, d, q = numbers
+        a, b, c, d, q = np.exp(logs).tolist()
         return model.with_cost(LinearCost(a, b, c, d, q, start.tensor_parallel))
 
     def error(logs: np.ndarray) -> float:
         found = _compared(known, simulate_llm(known.requests, with_costs(logs)), early)
         return found.mean_absolute_error or 0.0
 
-    best = with_costs(_least(error, np.log([begin[k] for k in free])))
+    at = np.log(begin)
+    for _ in range(_ROUNDS):  # a simplex that has collapsed too early gets its size again
+        at = _least(error, at)
+    best = with_costs(at)
     outcome = simulate_llm(known.requests, best)
     return LogFit(best, _compared(known, outcome, early), _compared(known, outcome, ~early))
 
