@@ -7,6 +7,7 @@ needs and what an epoch costs at a power limit; optimisers choose both, recurren
 from windtunnel.energy.account import Account, account
 from windtunnel.energy.cluster_power import GpuPower, PowerModel
 from windtunnel.energy.contract import BatchSizeOptimizer, PowerLimitOptimizer, Trial
+from windtunnel.energy.costs import Pricing
 from windtunnel.energy.governed import governed
 from windtunnel.energy.group_tables import (
     GroupTable,
@@ -53,6 +54,7 @@ __all__ = [
     "PowerCap",
     "PowerLimitOptimizer",
     "PowerModel",
+    "Pricing",
     "Recurrences",
     "Series",
     "Shift",

@@ -1,5 +1,6 @@
 """Placements: where a job runs; one family a file."""
 
+from windtunnel.placements.asked import NodeRoom, Request
 from windtunnel.placements.catalogue import (
     PLACEMENTS,
     checked_topology,
@@ -12,6 +13,8 @@ from windtunnel.placements.catalogue import (
 
 __all__ = [
     "PLACEMENTS",
+    "NodeRoom",
+    "Request",
     "checked_topology",
     "is_scored",
     "label_of",
