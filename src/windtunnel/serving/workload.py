@@ -114,7 +114,7 @@ class Workload:
             raise SpecError("times", f"found {quote(times)}; expected a whole number >= 1.")
         return self._rows(np.repeat(np.arange(len(self)), times))
 
-    def with_slo(self, slo: Sequence[float] | float) -> Workload:
+    def with_slo(self, slo: Sequence[float] | np.ndarray | float) -> Workload:
         """Return the requests with other deadlines.
 
         Args:
@@ -128,7 +128,9 @@ class Workload:
 
 
 def merge(
-    models: Sequence[str], arrivals: Sequence[np.ndarray], slo: Sequence[float] | float = math.inf
+    models: Sequence[str],
+    arrivals: Sequence[np.ndarray],
+    slo: Sequence[float] | np.ndarray | float = math.inf,
 ) -> Workload:
     """Return the arrivals of several models as one workload.
 
@@ -176,7 +178,7 @@ def generate(
     rates: str | Sequence[float] = "uniform",
     cv: float = 1.0,
     processes: Sequence[ArrivalProcess] | None = None,
-    slo: Sequence[float] | float = math.inf,
+    slo: Sequence[float] | np.ndarray | float = math.inf,
     seed: int = 0,
 ) -> Workload:
     """Draw requests for several models.
