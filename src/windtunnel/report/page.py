@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
+    from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.energy.account import Account
     from windtunnel.sim.outcome import Outcome
     from windtunnel.traces.trace import Trace
@@ -276,9 +277,13 @@ def _trace_context(first: Outcome, trace: Trace | None) -> dict[str, Any]:
 
 def _clusters(outcomes: Mapping[str, Outcome]) -> list[dict[str, Any]]:
     """Return each distinct cluster with the runs that flew on it."""
-    seen: dict[Any, list[str]] = {}
+    seen: list[tuple[ClusterSpec, list[str]]] = []  # a cluster with labels has no hash
     for name, outcome in named(outcomes):
-        seen.setdefault(outcome.cluster, []).append(name)
+        runs = next((runs for cluster, runs in seen if cluster == outcome.cluster), None)
+        if runs is None:
+            seen.append((outcome.cluster, [name]))
+        else:
+            runs.append(name)
     return [
         {
             "name": clean(cluster.name) if cluster.name else "",
@@ -296,7 +301,7 @@ def _clusters(outcomes: Mapping[str, Outcome]) -> list[dict[str, Any]]:
             ],
             "is_pool": cluster.is_pool,
         }
-        for cluster, runs in seen.items()
+        for cluster, runs in seen
     ]
 
 
