@@ -205,7 +205,7 @@ def test_resizing_needs_an_elastic_policy() -> None:
 
 def test_what_elastic_runs_refuse() -> None:
     for options, message in (
-        ({"queueing": "easy"}, "queueing: policy 'fixed-plan' is elastic"),
+        ({"queueing": "easy"}, "queueing: policy .fixed-plan. takes every decision"),
         ({"save_time": 3.0}, "save_time: policy"),
         ({"penalty": -1.0}, "penalty: found -1.0; expected seconds >= 0"),
         ({"penalty": {"flat": float("nan")}}, "penalty.flat: found nan"),

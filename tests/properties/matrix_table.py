@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 PAGE = Path(__file__).parents[2] / "docs/reference/semantics.md"
 HEADING = "## What cannot be combined"
+#: Policies that are not in the matrix, as the page names them.
+CLOCKED = ("pollux:…", "shockwave:…", "shockwave:… with compat=shockwave")
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,16 @@ MEANING: dict[str, Callable[[Cell], bool]] = {
     "policies of tier 3": lambda cell: cell.kind.tier == 3,
     "policies with elastic = True": lambda cell: cell.kind.elastic,
     "gavel:…": lambda cell: cell.policy.startswith("gavel:"),
+    "shockwave:…": lambda cell: cell.policy.startswith("shockwave:"),
+    "a cluster of several GPU types": lambda cell: cell.placement != NO_NODES,
+    # Runs by the published clocks have tests of their own (tests/elastic, tests/shockwave).
+    "shockwave:… with compat=shockwave": lambda _: False,
+    "pollux:…": lambda cell: cell.policy.startswith("pollux:"),
+    "runs without compat=pollux": lambda _: True,
+    "arrivals": lambda _: False,
+    "a pool": lambda _: False,
+    "nodes of several sizes": lambda _: False,
+    "what mechanism=published refuses": lambda _: False,
     "gavel:allox": lambda cell: cell.policy == "gavel:allox",
     "gavel:…:mechanism=ideal": _mechanism("ideal"),
     "gavel:…:mechanism=published (compat=gavel)": _mechanism("published"),

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 CORES_PER_GPU = 12
 #: Options of a flight that an elastic run has no use for, what says nothing, and why.
 _UNUSED: dict[str, tuple[Any, str]] = {
-    "queueing": (None, "the policy takes every decision itself"),
     "sharing": (None, "its options are of whole GPUs"),
     "estimates": (None, "nothing plans with them"),
     "save_time": (0.0, "its penalty says what a launch costs"),

@@ -27,9 +27,6 @@ def jobs(
         shares: some ask for part of a GPU.
         types: some name the GPU types that serve.
         memory: they say how much memory they need.
-
-    >>> sorted(jobs(max_size=0).example())[:2]
-    ['duration', 'estimate']
     """
     from hypothesis import strategies as st
 
