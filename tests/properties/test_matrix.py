@@ -122,6 +122,17 @@ def test_both_engines_agree(part: int) -> None:
 
 #: Runs in which the engines once differed, each with what was not the same.
 DIFFERED = {
+    "nodes sleep while nothing but failures, and an alarm far off, are to come": Cell(
+        "morphling:neither",
+        None,
+        "openb_best_fit",
+        (
+            *("node sleep", "rejected jobs", "slower beside others", "reservations"),
+            *("slower where spread", "bound types", "shift with pauses", "decision interval"),
+            *("capacity changes", "node failures", "submissions first", "slower without cores"),
+        ),
+        99345,
+    ),
     "a node that sleeps and is out of service, in the quota walk": Cell(
         "priority-preemptive",
         "strict",

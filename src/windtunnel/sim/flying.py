@@ -96,6 +96,7 @@ class Flying:
         self.sim = run.sim
         self.outages = None if run.plan is None else KernelOutages(run, run.plan)
         self.powered = None if run.power is None else KernelPower(run, run.power)
+        self._passes_over = False
         run.sources.extend(s for s in (self.outages, self.powered) if s is not None)
         self._next_source()
 
@@ -127,7 +128,8 @@ class Flying:
         elif why == END:
             assert self.powered is not None  # noqa: S101 - ditto
             self.powered.after(self.sim.now)
-            self._next_source()
+            if not self._passes_over:
+                self._next_source()
         elif why == IDLE:
             return self._waits_on()
         else:
@@ -181,11 +183,12 @@ class Flying:
         is_quiet = not self.sim.has_news and not self.sim.is_pending
         if is_quiet and self._nothing_will_change():
             alarm = self.sim.next_alarm
+            self._passes_over = True  # until the policy is asked again
             self.sim.watch("source_time", alarm)
             if alarm == math.inf:
                 self.sim.undo_instant()
             return bool(alarm < math.inf)
-        now = self.sim.now
+        now, self._passes_over = self.sim.now, False
         for source in self.run.sources:
             source.apply(now)
             self.run.tell()
