@@ -110,7 +110,7 @@ OPTIONS = {
     ("--oversize", "rejct"): ["--oversize", "Did you mean 'reject'?"],
     ("--format", "natve"): ["format", "Did you mean 'native'?"],
     ("--polcy", "fifo"): ["--polcy", "--policy"],
-    ("--out", "result.txt"): ["result.txt", "'.txt'", ".parquet or .csv"],
+    ("--out", "result.txt"): ["result.txt", "'.txt'", ".csv or .parquet"],
     ("--out", "no/such/folder/run.csv"): ["no/such/folder"],
 }
 
@@ -134,7 +134,7 @@ def test_a_run_whose_result_cannot_be_written_is_refused_before_it(
     assert "the trace itself" in refused(*start, "--out", lecture)
     assert "expected a folder" in refused(*start, "--out", lecture / "run.csv")
     assert ".html" in refused(
-        *("compare", lecture, "--cluster", "pool:2", "--out", tmp_path / "page.pdf")
+        *("compare", lecture, "--cluster", "pool:2", "--out", tmp_path / "page.doc")
     )
     assert "cannot be made" in refused("demo", "--out", lecture / "demo")
 

@@ -66,8 +66,9 @@ def test_show_tells_averages_and_runs(run: Callable[..., Any], flown: Path) -> N
         assert row["avg_wait"] == pytest.approx(sum(values) / 2)
     ran = run("study", "show", flown)
     assert ran.code == 0
-    for text in ("8 runs, all finished", "fifo", "sjf", "0.8", "Wait, mean", "results.parquet"):
+    for text in ("8 runs, all finished", "fifo", "sjf", "0.8", "Wait, mean"):
         assert text in ran.out
+    assert "results.parquet" in "".join(ran.out.split())  # the path may be longer than a line
 
 
 def test_compare_tells_changes_with_intervals(run: Callable[..., Any], flown: Path) -> None:

@@ -85,6 +85,8 @@ def _call(call: Call, room: str) -> None:
         for number, name in ((0, os.devnull), (1, ".out"), (2, ".err")):
             file = os.open(name, os.O_RDWR | os.O_CREAT, 0o600)
             os.dup2(file, number)
+        # Under pytest the streams of this process are pytest's own, not those of the system.
+        sys.stdout, sys.stderr = (os.fdopen(number, "w", encoding="utf-8") for number in (1, 2))
         from windtunnel.cli.root import windtunnel
 
         windtunnel.main(list(call.words), prog_name="windtunnel")

@@ -34,7 +34,7 @@ def budget(cluster: str = "4x8", **fields: Any) -> Any:
 
 def test_two_jobs_come_and_go() -> None:
     load = Load.of(as_jobs(JOBS))
-    assert load == Load(2, 10 * DAY, 2 * DAY, 3 * DAY, 20 * DAY)
+    assert load == Load(2, 10 * DAY, 2 * DAY, 3 * DAY, 20 * DAY, 2 * DAY)
     found = budget()
     assert found.total == 4
     assert found.horizon == 12 * DAY
@@ -87,7 +87,7 @@ def test_it_is_flown_where_it_is_allowed() -> None:
 
 
 def test_ordinary_runs_are_far_from_the_limit() -> None:
-    year = Load(10_000_000, 365 * DAY, 30 * DAY, 1e7 * 3 * 3600, 1e7 * 8 * 3 * 3600)
+    year = Load(10_000_000, 365 * DAY, 30 * DAY, 1e7 * 3 * 3600, 1e7 * 8 * 3 * 3600, 30 * DAY)
     for fields in ({"policy": "las"}, {"disruptions": "mtbf:30d/mttr:4h/checkpoint:1h"}):
         conditions = resolved(Conditions().having(cluster="2000x8:A100", **fields))
         found = estimate(year, conditions.site.cluster, conditions)

@@ -16,7 +16,7 @@ def test_more_rounds_than_anybody_can_wait_for(policy: str, huge: dict[str, Any]
     with pytest.raises(
         wt.SpecError, match=f"{policy}: times of the trace reach .* too many rounds"
     ):
-        wt.simulate(jobs, "pool:1", policy)
+        wt.simulate(jobs, "pool:1", policy, allow_large=True)
 
 
 def test_a_horizon_makes_them_countable() -> None:
@@ -31,4 +31,4 @@ def test_a_horizon_makes_them_countable() -> None:
 def test_more_failures_than_anybody_can_wait_for() -> None:
     jobs = {"submit_time": [0.0, 1e300], "duration": [9.0, 1.0], "num_gpus": [1, 1]}
     with pytest.raises(wt.SpecError, match=r"disruptions: .* too many failures of a node"):
-        wt.simulate(jobs, "1x1", disruptions="mtbf:30d/mttr:4h")
+        wt.simulate(jobs, "1x1", disruptions="mtbf:30d/mttr:4h", allow_large=True)

@@ -40,6 +40,7 @@ class Load:
         longest: the longest job, s.
         run_time: seconds of all jobs: for no longer can any of them be running.
         gpu_time: GPU seconds of all jobs.
+        longest_held: the longest job that holds GPUs, which failures may stop, s.
     """
 
     jobs: int
@@ -47,6 +48,7 @@ class Load:
     longest: float
     run_time: float
     gpu_time: float
+    longest_held: float
 
     @classmethod
     def of(cls, jobs: pa.Table) -> Load:
@@ -61,6 +63,7 @@ class Load:
             float(duration.max(initial=0.0)),
             float(duration.sum()),
             float((duration * gpus).sum()),
+            float(duration[gpus > 0].max(initial=0.0)),
         )
 
 
@@ -105,7 +108,7 @@ def estimate(load: Load, cluster: ClusterSpec, conditions: Conditions) -> Budget
     if sleep is not None:
         step = _seconds(sleep, "step")
         events[f"looks of node_sleep, one in {step:g} s"] = horizon / step
-    failures = _failures(load, cluster, conditions.site.disruptions, horizon)
+    failures = _failures(load, cluster, conditions, horizon)
     if failures:
         events["failures and repairs"] = failures
     memory = (
@@ -146,23 +149,26 @@ def _size(cluster: ClusterSpec) -> str:
     return f"{cluster.num_gpus:,} GPUs on {cluster.num_nodes:,} nodes"
 
 
-def _failures(load: Load, cluster: ClusterSpec, disruptions: Any, horizon: float) -> float:
+def _failures(load: Load, cluster: ClusterSpec, conditions: Conditions, horizon: float) -> float:
     """Return how often random failures begin and end.
 
     A job of d seconds that loses all at a failure of rate r fails e^(rd) - 1 times on average
     before it ends (Feller, vol. 1, XIII); with checkpoints every c seconds of work, d/c times
-    e^(rc) - 1. The clock runs on meanwhile.
+    e^(rc) - 1. The clock runs on meanwhile, up to the run's end where that is set; jobs that are
+    over with a failure, and those without GPUs, add nothing.
     """
+    disruptions = conditions.site.disruptions
     if disruptions is None:
         return 0.0
     total = 0.0
     kept = _seconds(disruptions.checkpoint, "interval")
     for model in disruptions.failure_models:
         mtbf, mttr = _seconds(model, "mtbf"), _seconds(model, "mttr")
-        piece = min(kept, load.longest)
-        pieces = load.longest / piece if piece else 0.0
+        piece = min(kept, load.longest_held)
+        pieces = load.longest_held / piece if piece else 0.0
         again = min(pieces * math.expm1(min(piece / mtbf, 700.0)), _ENDLESS)
-        length = horizon + again * mttr
+        is_bounded = conditions.until is not None or disruptions.on_failure == "end"
+        length = horizon + (0.0 if is_bounded else again * mttr)
         total += 2.0 * cluster.num_nodes * length / (mtbf + mttr)
     return total
 

@@ -39,8 +39,8 @@ def compare(
     Args:
         jobs: as for `simulate`.
         site: as for `simulate`.
-        schedulers: policies (names or objects) or `Scheduler`s, in the order to show them; the
-            first is the baseline.
+        schedulers: policies (names or objects), or `Scheduler` objects, in the order to show them;
+            the first is the baseline.
         queueing: of those policies that have a line; those of tier 3 have none.
         placement: of all.
         on_done: called with the label after each run (for progress bars).

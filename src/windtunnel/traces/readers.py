@@ -94,7 +94,7 @@ def reader(
 
     def register(read: Callable[..., Any]) -> Callable[..., Any]:
         made = Reader(name, read, tuple(extensions), sniff, sniff_folder)
-        if read.__module__.startswith("windtunnel."):
+        if read.__module__.startswith("windtunnel.") and read.__module__ != __name__:
             _BUILT_IN[name] = made
         else:
             READERS.register(name, made)
