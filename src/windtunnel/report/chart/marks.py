@@ -6,6 +6,7 @@ Every mark takes rows, or what `arrange.data` made of them where charts share ro
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.report.chart.arrange import data
@@ -265,8 +266,8 @@ def bars(
         return drawn
     turned = {"angle": 270, "dx": 4} if upright else {"dx": 3}
     look: dict[str, Any] = {"align": "left", "fontSize": 9, **turned}
-    told = texts(source, x, y, text, channels=channels, **look)
-    return alt.layer(drawn, told)
+    x, y = replace(x, end=""), replace(y, end="")  # a bar has two ends, its text stands at one
+    return alt.layer(drawn, texts(source, x, y, text, channels=channels, **look))
 
 
 def forest(
