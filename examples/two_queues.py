@@ -16,7 +16,7 @@ def main(folder: str) -> None:
     study = Study.from_mapping(
         {
             "name": "two queues",
-            "traces": [{"trace": "synthetic:kalos", "name": "kalos", "jobs": 300}],
+            "traces": [{"trace": "synthetic:kalos:jobs=300", "name": "kalos"}],
             "clusters": ["16x8"],
             "policies": ["fifo"],
             "queueing": ["strict", "skip"],

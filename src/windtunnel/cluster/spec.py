@@ -18,8 +18,8 @@ from windtunnel.toml_file import read_toml, struct_of
 MAX_GPUS = 2**31 - 1
 #: Larger clusters do not exist; a typing error should not eat the machine's memory.
 MAX_NODES = 1_000_000
-#: Nor nodes with more GPUs; a pool is one big node, and may have as many as all nodes together.
-MAX_GPUS = 1_000_000
+#: Nor nodes with more GPUs; a pool, which is one big node, may have as many as any cluster.
+MAX_GPUS_A_NODE = 1_000_000
 #: Node types spelled out in a one-line description.
 _SHOWN_TYPES = 6
 
@@ -75,14 +75,14 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             self._check_racks(node, f"{path}.nodes_per_rack")
             if node.count < 1:
                 raise SpecError(f"{path}.count", f"found {node.count}; expected at least 1 node")
-            if node.gpus > MAX_GPUS and not self.is_pool:
-                expected = f"at most {MAX_GPUS:,} GPUs a node, or a pool (pool:512)"
-                raise SpecError(f"{path}.gpus", f"found {node.gpus:,}; expected {expected}.")
             if node.gpus < 0:
                 raise SpecError(f"{path}.gpus", f"found {node.gpus}; expected 0 or more GPUs")
             if node.gpus > MAX_GPUS:
                 message = f"found {node.gpus:.6g}; expected at most {MAX_GPUS:,} GPUs"
                 raise SpecError(f"{path}.gpus", message)
+            if node.gpus > MAX_GPUS_A_NODE and not self.is_pool:
+                expected = f"at most {MAX_GPUS_A_NODE:,} GPUs a node, or a pool (pool:512)"
+                raise SpecError(f"{path}.gpus", f"found {node.gpus:,}; expected {expected}.")
             for field in ("cpus", "mem_gib"):
                 value = getattr(node, field)
                 if value is not None and not 0 < value < float("inf"):
