@@ -20,7 +20,7 @@ import numpy as np
 
 import windtunnel as wt
 from windtunnel.cluster.parse import parse_cluster
-from windtunnel.policies.shockwave.in_rounds import shockwave_policy
+from windtunnel.policies.shockwave.in_rounds import ShockwavePolicy
 from windtunnel.policies.shockwave.metrics import job_measures, run_measures
 from windtunnel.policies.shockwave.replay import Replay
 from windtunnel.site.conditions import Conditions
@@ -121,7 +121,7 @@ def check(run: Path, jobs: Any, table: Any) -> dict[str, Any]:
     cut, num_gpus = float(summary.get("cut", 1.0)), gpus_of(run, summary)
     length = float(summary.get("time_per_iteration", 120))
     words = "market" if name == "shockwave" else name
-    policy = shockwave_policy(f"shockwave:{words}:cut={cut}:round={length}")
+    policy = ShockwavePolicy.of(f"shockwave:{words}:cut={cut}:round={length}")
     cluster = parse_cluster(f"v100:{num_gpus}")
     works = training_jobs_of(jobs, cluster, Conditions().having(throughputs=table))
     books = published_books(works, num_gpus, policy)

@@ -217,13 +217,13 @@ def _names(text: str) -> list[str]:
         SpecError: an unknown name, none, or one twice.
     """
     from windtunnel.errors import SpecError
-    from windtunnel.policies.gavel.in_rounds import PREFIX, gavel_policy
+    from windtunnel.policies.gavel.in_rounds import PREFIX, GavelPolicy
 
     names = [name.strip().removeprefix(PREFIX) for name in text.split(",") if name.strip()]
     if not names or len(set(names)) < len(names):
         raise SpecError("--policies", f"found {names}; expected at least one, each once.")
     for name in names:
-        gavel_policy(PREFIX + name)
+        GavelPolicy.of(PREFIX + name)
     return names
 
 

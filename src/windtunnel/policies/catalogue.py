@@ -138,17 +138,17 @@ def resolve_policy(given: Any) -> Policy:
     if not isinstance(given, str):
         return POLICIES.resolve(given)
     if given.lower().startswith("gavel:"):
-        from windtunnel.policies.gavel.in_rounds import gavel_policy
+        from windtunnel.policies.gavel.in_rounds import GavelPolicy
 
-        return gavel_policy(given)
+        return GavelPolicy.of(given)
     if given.lower().startswith("shockwave:"):
-        from windtunnel.policies.shockwave.in_rounds import shockwave_policy
+        from windtunnel.policies.shockwave.in_rounds import ShockwavePolicy
 
-        return shockwave_policy(given)
+        return ShockwavePolicy.of(given)
     if given.lower().startswith("pollux:"):
-        from windtunnel.policies.pollux.in_ticks import pollux_policy
+        from windtunnel.policies.pollux.in_ticks import PolluxPolicy
 
-        return pollux_policy(given)
+        return PolluxPolicy.of(given)
     name, words = POLICIES.split(given)
     found = POLICIES.resolve(name)
     return _with_parameters(given, found, words) if words else found

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from windtunnel.cluster.parse import parse_cluster
 from windtunnel.errors import SpecError
-from windtunnel.policies.gavel.in_rounds import PREFIX, gavel_policy
+from windtunnel.policies.gavel.in_rounds import PREFIX, GavelPolicy
 from windtunnel.schema import conform
 from windtunnel.site.conditions import Conditions
 from windtunnel.study.gavel_rounds import run_rounds
@@ -96,7 +96,7 @@ def rate_sweep(
     for rate in rates:
         if not 0 < rate < math.inf:
             raise SpecError("rates", f"found {rate:g}; expected jobs per hour > 0.")
-    made = [gavel_policy(PREFIX + name) for name in policies]
+    made = [GavelPolicy.of(PREFIX + name) for name in policies]
     rows = []
     for policy in made:
         for rate in rates:
@@ -194,7 +194,7 @@ def makespan_sweep(
         SpecError: an unknown policy, or an option out of range.
     """
     chosen = options or SweepOptions(multi_gpu=True)
-    made = [gavel_policy(PREFIX + name) for name in policies]
+    made = [GavelPolicy.of(PREFIX + name) for name in policies]
     cluster = parse_cluster(chosen.cluster)
     rows = []
     for policy in made:
@@ -263,7 +263,7 @@ def entity_timeline(
     }
     table = conform(pa.table(columns), source="entities")
     words = "/".join(f"{weight:g}" for weight in weights)
-    chosen = gavel_policy(f"{PREFIX}{policy}:weights={words}")
+    chosen = GavelPolicy.of(f"{PREFIX}{policy}:weights={words}")
     span = math.ceil(hours)
     flight = Conditions().having(compat=compat, seed=seed, until=span * _HOUR)
     run = run_rounds(table, parse_cluster(cluster), chosen, flight)

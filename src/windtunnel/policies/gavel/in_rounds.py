@@ -6,17 +6,11 @@ policy itself is only a description: `windtunnel.study.gavel_rounds` runs it.
 
 from __future__ import annotations
 
-import inspect
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from windtunnel.errors import PolicyError, SpecError, quote
+from windtunnel.errors import SpecError
+from windtunnel.policies.described import Described
 from windtunnel.policies.gavel.catalogue import POLICIES
-from windtunnel.sim.contract import Policy
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from windtunnel.sim.contract import Start
 
 PREFIX = "gavel:"
 #: How shares become GPUs: by deficits (`windtunnel.policies.gavel.rounds`), as published, exactly.
@@ -29,7 +23,7 @@ INNER: tuple[str, ...] = ("fairness", "fifo")
 CHOICES: tuple[str, ...] = ("", "vertex", "centre")
 
 
-class GavelPolicy(Policy):
+class GavelPolicy(Described):
     """One of Gavel's policies, run in rounds.
 
     Args:
@@ -51,8 +45,7 @@ class GavelPolicy(Policy):
         SpecError: a parameter is out of range.
     """
 
-    preemptive = True
-    queueing = "skip"
+    prefix = PREFIX
 
     def __init__(
         self,
@@ -97,28 +90,19 @@ class GavelPolicy(Policy):
         self.choice = choice
         self.text = f"{PREFIX}{allocation}"
 
-    @property
-    def label(self) -> str:
-        """The policy as it was asked for."""
-        return self.text
-
-    @property
-    def tier(self) -> int:
-        """3: it decides on everything."""
-        return 3
-
-    def decide(
-        self,
-        now: float,  # noqa: ARG002 - one contract
-        queue: Any,  # noqa: ARG002 - ditto
-        cluster: Any,  # noqa: ARG002 - ditto
-    ) -> Iterable[Start]:
-        """Refuse to: shares are made real by `windtunnel.simulate`, not by an engine's decisions.
+    @classmethod
+    def value(cls, where: str, parameter: str, said: str) -> Any:
+        """Return a parameter's value: a word, a number, or several joined by ``/``.
 
         Raises:
-            PolicyError: always.
+            SpecError: it should be a number, and is none.
         """
-        raise PolicyError(self.label, "runs in rounds only: see windtunnel.simulate")
+        if parameter in {"mechanism", "by", "inner", "choice"}:
+            return said
+        if parameter in {"prices", "weights"}:
+            number = super().value
+            return tuple(number(where, parameter, one) for one in said.split("/"))
+        return super().value(where, parameter, said)
 
 
 def _check_parts(where: str, allocation: str, partitions: float, alpha: float) -> None:
@@ -133,50 +117,6 @@ def _check_parts(where: str, allocation: str, partitions: float, alpha: float) -
         raise SpecError(f"{where}: alpha", f"found {alpha:g}; expected a number > 0 and <= 1.")
     if alpha != 1 and allocation != "allox":
         raise SpecError(f"{where}: alpha", "only allox looks at a part of the jobs.")
-
-
-def gavel_policy(text: str) -> GavelPolicy:
-    """Return the policy that ``gavel:<policy>[:parameter=value...]`` asks for.
-
-    Raises:
-        SpecError: no such policy or parameter, or the value is none for it.
-    """
-    name, *words = text[len(PREFIX) :].split(":")
-    known = [p for p in inspect.signature(GavelPolicy).parameters if p != "allocation"]
-    given: dict[str, Any] = {}
-    for word in words:
-        parameter, equals, value = word.partition("=")
-        if parameter not in known:
-            raise SpecError.unknown(f"policy {text}", parameter, known)
-        if not equals:
-            raise SpecError(f"policy {text}", f"found {quote(word)}; expected {word}=VALUE.")
-        if parameter in given:
-            raise SpecError(f"policy {text}", f"found {quote(parameter)} twice; give it once.")
-        given[parameter] = _value(text, parameter, value)
-    made = GavelPolicy(name, **given)
-    made.text = PREFIX + ":".join([name, *words])
-    return made
-
-
-def _value(text: str, parameter: str, value: str) -> Any:
-    """Return a parameter's value: a word, a number, or several joined by ``/``.
-
-    Raises:
-        SpecError: it should be a number, and is none.
-    """
-    if parameter in {"mechanism", "by", "inner", "choice"}:
-        return value
-    try:
-        numbers = tuple(float(part) for part in value.split("/"))
-    except ValueError as error:
-        message = f"found {parameter}={quote(value)}; expected a number."
-        raise SpecError(f"policy {text}", message) from error
-    if parameter in {"prices", "weights"}:
-        return numbers
-    if len(numbers) != 1:
-        message = f"found {parameter}={quote(value)}; expected one number."
-        raise SpecError(f"policy {text}", message)
-    return numbers[0]
 
 
 def _names() -> list[str]:

@@ -5,25 +5,22 @@ The policy itself is only a description: `windtunnel.study.pollux` runs it.
 
 from __future__ import annotations
 
-import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from windtunnel.errors import PolicyError, SpecError
-from windtunnel.plugins import parameters
+from windtunnel.errors import SpecError
+from windtunnel.policies.described import Described
 from windtunnel.policies.pollux.rivals import Optimus, Tiresias
-from windtunnel.sim.contract import Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from windtunnel.policies.pollux.clock import Decider
-    from windtunnel.sim.contract import Start
 
 PREFIX = "pollux:"
 DECIDERS: dict[str, Callable[[], Decider]] = {"tiresias": Tiresias, "optimus": Optimus}
 
 
-class PolluxPolicy(Policy):
+class PolluxPolicy(Described):
     """A policy in the ticks of Pollux's published simulator.
 
     Args:
@@ -35,8 +32,8 @@ class PolluxPolicy(Policy):
         SpecError: a parameter is out of range.
     """
 
-    preemptive = True
-    queueing = "skip"
+    prefix = PREFIX
+    runs = "with compat=pollux only"
 
     def __init__(self, decider: str, *, interval: float = 60.0, interference: float = 0.0) -> None:
         if decider not in DECIDERS:
@@ -49,44 +46,3 @@ class PolluxPolicy(Policy):
             raise SpecError(f"{where}: interference", f"found {interference:g}; expected 0 to 1.")
         self.decider, self.interval, self.interference = decider, interval, interference
         self.text = PREFIX + decider
-
-    @property
-    def label(self) -> str:
-        """The policy as it was asked for."""
-        return self.text
-
-    @property
-    def tier(self) -> int:
-        """3: it decides on everything."""
-        return 3
-
-    def decide(
-        self,
-        now: float,  # noqa: ARG002 - one contract
-        queue: Any,  # noqa: ARG002 - ditto
-        cluster: Any,  # noqa: ARG002 - ditto
-    ) -> Iterable[Start]:
-        """Refuse to: the published clock asks in its own words.
-
-        Raises:
-            PolicyError: always.
-        """
-        raise PolicyError(self.label, "runs with compat=pollux only: see windtunnel.simulate")
-
-
-def pollux_policy(text: str) -> PolluxPolicy:
-    """Return the policy that ``pollux:<policy>[:parameter=value...]`` asks for.
-
-    Raises:
-        SpecError: no such policy or parameter, or the value is none for it.
-    """
-    name, *words = text[len(PREFIX) :].split(":")
-    known = [p for p in inspect.signature(PolluxPolicy).parameters if p != "decider"]
-    given = parameters(words, known, where=f"policy {text}")
-    try:
-        numbers = {parameter: float(value) for parameter, value in given.items()}
-    except ValueError as error:
-        raise SpecError(f"policy {text}", f"a parameter is no number: {error}.") from error
-    made = PolluxPolicy(name, **numbers)
-    made.text = text
-    return made

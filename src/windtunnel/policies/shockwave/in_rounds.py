@@ -6,22 +6,19 @@ all other policies or, under ``compat="shockwave"``, in the published rounds.
 
 from __future__ import annotations
 
-import inspect
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from windtunnel.errors import PolicyError, SpecError
-from windtunnel.plugins import parameters
+from windtunnel.errors import SpecError
+from windtunnel.policies.described import Described
 from windtunnel.policies.shockwave import shares
 from windtunnel.policies.shockwave.market import MarketRules
 from windtunnel.policies.shockwave.published import OVERHEAD, Rules
-from windtunnel.sim.contract import Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from windtunnel.policies.shockwave.published import SharePolicy
-    from windtunnel.sim.contract import Start
 
 PREFIX = "shockwave:"
 #: The market of rounds, which plans instead of giving shares.
@@ -39,7 +36,7 @@ SHARES: dict[str, Callable[[], SharePolicy]] = {
 ALLOCATIONS: tuple[str, ...] = (MARKET, *SHARES)
 
 
-class ShockwavePolicy(Policy):
+class ShockwavePolicy(Described):
     """A policy on one GPU type whose jobs may change their batch sizes, run in rounds.
 
     Args:
@@ -58,8 +55,7 @@ class ShockwavePolicy(Policy):
         SpecError: a parameter is out of range.
     """
 
-    preemptive = True
-    queueing = "skip"
+    prefix = PREFIX
 
     def __init__(
         self,
@@ -93,44 +89,3 @@ class ShockwavePolicy(Policy):
             window=int(window), every=int(every), k=k, lam=lam, rhomax=rhomax, length=float(round)
         )
         self.text = PREFIX + allocation
-
-    @property
-    def label(self) -> str:
-        """The policy as it was asked for."""
-        return self.text
-
-    @property
-    def tier(self) -> int:
-        """3: it decides on everything."""
-        return 3
-
-    def decide(
-        self,
-        now: float,  # noqa: ARG002 - one contract
-        queue: Any,  # noqa: ARG002 - ditto
-        cluster: Any,  # noqa: ARG002 - ditto
-    ) -> Iterable[Start]:
-        """Refuse to: shares are made real by `windtunnel.simulate`, not by an engine's decisions.
-
-        Raises:
-            PolicyError: always.
-        """
-        raise PolicyError(self.label, "runs in rounds only: see windtunnel.simulate")
-
-
-def shockwave_policy(text: str) -> ShockwavePolicy:
-    """Return the policy that ``shockwave:<policy>[:parameter=value...]`` asks for.
-
-    Raises:
-        SpecError: no such policy or parameter, or the value is none for it.
-    """
-    name, *words = text[len(PREFIX) :].split(":")
-    known = [p for p in inspect.signature(ShockwavePolicy).parameters if p != "allocation"]
-    given = parameters(words, known, where=f"policy {text}")
-    try:
-        numbers = {parameter: float(value) for parameter, value in given.items()}
-    except ValueError as error:
-        raise SpecError(f"policy {text}", f"a parameter is no number: {error}.") from error
-    made = ShockwavePolicy(name, **numbers)
-    made.text = text
-    return made
