@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from windtunnel.cluster.topology.asks import Ask
 from windtunnel.cluster.topology.counts import Slicing
-from windtunnel.cluster.topology.fitting import Ask
 from windtunnel.cluster.topology.request import Layer
 from windtunnel.cluster.topology.tree import PODS
 from windtunnel.errors import SpecError

@@ -9,13 +9,13 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from windtunnel.cluster.topology.fitting import Share
+from windtunnel.cluster.topology.asks import Share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from windtunnel.cluster.topology.asks import Ask
     from windtunnel.cluster.topology.counts import Counts
-    from windtunnel.cluster.topology.fitting import Ask
     from windtunnel.cluster.topology.tree import TopologyTree
 
 

@@ -10,43 +10,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from windtunnel.cluster.topology.counts import Counts, Slicing, count
+from windtunnel.cluster.topology.asks import Share
+from windtunnel.cluster.topology.balanced import balanced_shares
+from windtunnel.cluster.topology.counts import count
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
+    from windtunnel.cluster.topology.asks import Ask
+    from windtunnel.cluster.topology.counts import Counts
     from windtunnel.cluster.topology.places import Place
     from windtunnel.cluster.topology.tree import Path, TopologyTree
-
-
-class Ask(NamedTuple):
-    """A request in numbers of a tree's levels.
-
-    Attributes:
-        pods: pods to place; whole slices.
-        requests: what one takes, one of its leaf's pods included.
-        level: the level at which to begin.
-        required: only there; else one level up, and so on, and at the top several domains.
-        unconstrained: several domains of that level at once.
-        slicing: in which units the pods come.
-        leader: what the leader takes, that stands in the same domain of ``level``; None = none.
-    """
-
-    pods: int
-    requests: Mapping[str, int]
-    level: int
-    required: bool
-    unconstrained: bool
-    slicing: Slicing
-    leader: Mapping[str, int] | None = None
-
-
-class Share(NamedTuple):
-    """A domain's part of a request: its pods, and whether the leader is there."""
-
-    domain: int
-    pods: int
-    leader: bool = False
 
 
 class Fit(NamedTuple):
@@ -92,8 +66,6 @@ def fit(
     filling = _Filling(tree, ask, counts, best_fit=not (ask.unconstrained and mixed))
     found: tuple[int, list[Share]] | None = None
     if balanced and not ask.required and not ask.unconstrained:
-        from windtunnel.cluster.topology.balanced import balanced_shares
-
         found = balanced_shares(tree, ask, counts)
     even = found is not None
     if found is None:
