@@ -112,6 +112,11 @@ def _up(
     tree: TopologyTree, slicing: Slicing, pods: np.ndarray
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Sum pods and slices up from the leaves."""
+    if slicing.size == 1:  # slices are pods
+        sums = [pods]
+        for starts in reversed(tree.starts):
+            sums.insert(0, _sum(sums[0], starts))
+        return sums, sums
     all_pods, all_slices = [pods], [_slices(slicing, len(tree.levels) - 1, pods)]
     for level in range(len(tree.levels) - 2, -1, -1):
         whole = _whole(slicing, level + 1, all_pods[0])

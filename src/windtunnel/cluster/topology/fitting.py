@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from windtunnel.cluster.topology.places import Place
     from windtunnel.cluster.topology.tree import Path, TopologyTree
 
+#: More than any domain holds.
+_MOST = np.iinfo(np.int64).max
+
 
 class Fit(NamedTuple):
     """Where a request goes, or how much of it would.
@@ -100,8 +103,7 @@ class _Filling:
         """Return the level and the domains that hold all, or how many slices would fit."""
         needed, level = self.ask.pods // self.size, self.ask.level
         while True:
-            domains = np.arange(len(self.tree.paths[level]))
-            whole = self._one(level, domains, needed)
+            whole = self._one(level, needed)
             if whole is not None:
                 return level, [self._share(level, whole, needed)]
             if self.ask.required:
@@ -112,26 +114,27 @@ class _Filling:
             if level == 0 or self.ask.unconstrained:
                 break
             level -= 1
-        taken = self._several(level, domains, needed)
+        taken = self._several(level, np.arange(len(self.tree.paths[level])), needed)
         return taken if isinstance(taken, int) else (level, taken)
 
     def _share(self, level: int, domain: int, slices: int) -> Share:
         """Return a domain's share of so many slices, with the leader if there is one."""
         return Share(domain, slices * self.ask.slicing.unit(level), self.ask.leader is not None)
 
-    def _one(self, level: int, domains: np.ndarray, needed: int) -> int | None:
-        """Return the one domain that holds all, the tightest."""
-        units = self.counts.with_slices[level][domains]
-        can = units >= needed
+    def _one(self, level: int, needed: int) -> int | None:
+        """Return the one domain that holds all: of the fewest slices, then pods, then by name."""
+        units = self.counts.with_slices[level]
+        too_few = units < needed
         if self.ask.leader is not None:
-            can &= self.counts.leaders[level][domains] > 0
-        able = np.flatnonzero(can)
-        if not len(able):
+            too_few |= self.counts.leaders[level] == 0
+        held = np.where(too_few, _MOST, units)
+        best = int(held.argmin())
+        if held[best] == _MOST:
             return None
-        held = units[able]
-        able = able[held == held.min()]  # the fewest slices, then the fewest pods, then by name
-        pods = self.counts.with_pods[level][domains[able]]
-        return int(domains[able[np.argmin(pods)]])
+        if self.size == 1:  # slices are pods
+            return best
+        alike = np.flatnonzero(held == held[best])
+        return int(alike[np.argmin(self.counts.with_pods[level][alike])])
 
     def order(self, level: int, domains: np.ndarray, *, with_leader: bool = False) -> np.ndarray:
         """Return domains in the order in which they are taken."""
@@ -160,7 +163,7 @@ class _Filling:
         can = units >= rest
         if with_leader:
             can &= self.counts.leaders[level][order] > 0
-        return int(order[np.argmin(np.where(can, units, np.iinfo(np.int64).max))])
+        return int(order[np.argmin(np.where(can, units, _MOST))])
 
     def take(self, level: int, order: np.ndarray, needed: int) -> list[Share]:
         """Take domains in order, the last one the tightest, until so many units stand."""

@@ -70,10 +70,13 @@ class Attempt(NamedTuple):
         """Return a queue's holdings that use what is short and may go, by policy."""
         if policy == "Never":
             return []
+        below = self.workload.priority + (policy == "LowerOrNewerEqualPriority")
+        any_goes, hidden = policy == "Any", self.state.hidden
         return [
             holding
             for holding in self.state.holdings[queue]
-            if holding not in self.state.hidden
+            if (any_goes or holding.workload.priority < below)
+            and holding not in hidden
             and holding.uses(self.short)
             and self.passes(holding, policy)
         ]

@@ -180,7 +180,10 @@ class QuotaNode:
 
     def within_nominal(self, short: Iterable[FlavorResource]) -> bool:
         """Return whether it uses no more than its subtree owns of each."""
-        return all(self.usage.get(what, 0) <= self.subtree.get(what, 0) for what in short)
+        for what in short:  # noqa: SIM110 - asked millions of times
+            if self.usage.get(what, 0) > self.subtree.get(what, 0):
+                return False
+        return True
 
     def would_borrow(self, what: FlavorResource, amount: int) -> bool:
         """Return whether it would use more than it owns (a cohort: than its subtree) with it."""

@@ -54,7 +54,10 @@ class Holding(msgspec.Struct, eq=False):
 
     def uses(self, short: Iterable[FlavorResource]) -> bool:
         """Return whether it holds something of what is short."""
-        return any(self.usage.get(what, 0) > 0 for what in short)
+        for what in short:  # noqa: SIM110 - asked millions of times
+            if self.usage.get(what, 0) > 0:
+                return True
+        return False
 
 
 class State:
