@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from used_tasks import DRAWN_ROWS, drawn_cap, drawn_tables
 
 from windtunnel.characterize.overuse import (
-    SHARES,
-    excess_cdfs,
     jobs_against_use,
     requests_against_use,
 )
@@ -129,18 +127,3 @@ def test_the_notebooks_rule_equals_plain_python(rows: list[dict[str, Any]]) -> N
 def test_a_table_without_use_is_refused_by_name(tasks: pa.Table) -> None:
     with pytest.raises(SchemaError, match="gpus_used"):
         requests_against_use(tasks.drop_columns(["gpus_used"]))
-
-
-def test_curves_of_excess_by_hand(tasks: pa.Table, nodes: pa.Table, backend: Backend) -> None:
-    found = excess_cdfs(backend(tasks), backend(nodes), unit="task", at=(0.05, 0.1, 1.0))
-    curves = {
-        (row["resource"], row["side"]): (row["n"], row["left_out"], []) for row in found.to_pylist()
-    }
-    for row in found.to_pylist():
-        curves[row["resource"], row["side"]][2].append(row["count"])
-    assert curves["cpu", "over"] == (2, 1, [1, 2, 2])  # (7 - 6) / 10 and (13 - 12) / 20
-    assert curves["cpu", "under"] == (1, 2, [1, 1, 1])  # (6 - 5.5) / 10
-    assert curves["gpu", "over"] == (1, 2, [0, 0, 1])  # 0.25 / 2
-    assert curves["mem", "over"] == (0, 4, [0, 0, 0])  # the task that does is on no known node
-    assert curves["mem", "under"] == (3, 1, [0, 2, 3])
-    assert excess_cdfs(tasks, nodes).num_rows == 6 * len(SHARES)

@@ -23,7 +23,7 @@ from windtunnel.traces.kubernetes.reader import read_kueue
 from windtunnel.traces.native import read_native
 from windtunnel.traces.philly_raw import read_philly_raw
 from windtunnel.traces.readers import reader_for
-from windtunnel.traces.resource_numbers import number_resources, stay_holdings
+from windtunnel.traces.resource_numbers import number_resources
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -217,34 +217,24 @@ def test_what_is_no_interval_set_is_refused(text: str) -> None:
         parse_intervals(text)
 
 
-STAYS = st.lists(
-    st.tuples(st.integers(0, 20), st.integers(0, 6), st.integers(1, 5), st.sampled_from([0, 1, 2])),
-    max_size=30,
-)
+STAYS = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 6), st.integers(1, 5)), max_size=30)
 
 
 @given(stays=STAYS)
-def test_numbered_resources_never_overlap(stays: list[tuple[int, int, int, int]]) -> None:
-    """Two stays that share time share no number; the highest number is the peak, node by node."""
-    sizes = [200, 300, 100]
-    asked = [(float(a), float(a + d), [(node, count)]) for a, d, count, node in stays]
-    numbers = number_resources(asked, sizes)
-    for i, (begin, end, [(node, count)]) in enumerate(asked):
-        low = sum(sizes[:node])
+def test_numbered_resources_never_overlap(stays: list[tuple[int, int, int]]) -> None:
+    """Two stays that share time share no number; the highest number is the peak."""
+    asked = [(float(a), float(a + d), count) for a, d, count in stays]
+    numbers = number_resources(asked)
+    for i, (begin, end, count) in enumerate(asked):
         assert len(set(numbers[i])) == count
-        assert all(low <= number < low + sizes[node] for number in numbers[i])
         for j in range(i):
             if begin < asked[j][1] and asked[j][0] < end:
                 assert not set(numbers[i]) & set(numbers[j])
-    for node in range(3):
-        mine = [(a, b, c) for a, b, [(n, c)] in asked if n == node]
-        # A stay without length holds its GPUs for the instant of its start, too.
-        peak = max(
-            (sum(c for a, b, c in mine if a <= t < b or a == b == t) for t, _, _ in mine), default=0
-        )
-        used = [n - sum(sizes[:node]) for s, g in zip(asked, numbers, strict=True)
-                for n in g if s[2][0][0] == node]  # fmt: skip
-        assert max(used, default=-1) + 1 <= peak
+    # A stay without length holds its GPUs for the instant of its start, too.
+    peak = max(
+        (sum(c for a, b, c in asked if a <= t < b or a == b == t) for t, _, _ in asked), default=0
+    )
+    assert max((number for given in numbers for number in given), default=-1) + 1 <= peak
 
 
 def jobs_of(**columns: list[Any]) -> pa.Table:
@@ -331,29 +321,25 @@ def test_gzip_is_the_same_bytes_twice(tmp_path: Path) -> None:
     assert gzip.decompress(packed) == (tmp_path / "a.csv").read_bytes()
 
 
-@pytest.mark.parametrize("cluster", ["2x4", "pool:8"])
-def test_a_run_of_the_simulator(tmp_path: Path, cluster: str) -> None:
+def test_a_run_of_the_simulator(tmp_path: Path) -> None:
     """The hand-checked case of the house: 2 nodes x 4 GPUs, FIFO, starts 0, 0, 4, 10, 18, 18."""
     rows = [(0, 10, 3), (0, 4, 4), (1, 3, 2), (2, 8, 8), (3, 1, 1), (4, 2, 1)]
     submit, duration, gpus = (list(column) for column in zip(*rows, strict=True))
     jobs = as_jobs({"submit_time": submit, "duration": duration, "num_gpus": gpus})
-    outcome = wt.simulate(jobs, cluster, policy="fifo")
-    sizes = [4, 4] if cluster == "2x4" else [8]
-    holdings = stay_holdings(jobs["job_id"].to_pylist(), outcome.segments, sizes)
+    outcome = wt.simulate(jobs, "2x4", policy="fifo")
     table = flown(jobs, outcome.table)
-    written_rows = written(tmp_path, table, holdings=holdings)
+    written_rows = written(tmp_path, table)
     starts = [0, 0, 4, 10, 18, 18]
     assert [float(row["starting_time"]) for row in written_rows] == starts
     assert [float(row["execution_time"]) for row in written_rows] == duration
     allocated = [row["allocated_resources"] for row in written_rows]
     assert [count_of(parse_intervals(text)) for text in allocated] == gpus
-    if cluster == "2x4":
-        assert allocated[:2] == ["0-2", "4-7"]
-        assert allocated[3] == "0-7"
+    assert allocated[:2] == ["0-2", "3-6"]
+    assert allocated[3] == "0-7"
     again = read_batsim(tmp_path / "jobs.csv")
     assert again.jobs["status"].to_pylist() == ["completed"] * 6
     assert again.jobs["end_time"].to_pylist() == outcome.table["end_time"].to_pylist()
-    assert not any("numbered here" in text for text in batsim_losses(table, holdings=holdings))
+    assert any("numbered here" in text for text in batsim_losses(table))
 
 
 def test_a_run_that_rejects_and_does_not_end(tmp_path: Path) -> None:

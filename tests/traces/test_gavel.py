@@ -9,10 +9,11 @@ import pytest
 from windtunnel.errors import SpecError, TraceError
 from windtunnel.throughput import gavel_speeds
 from windtunnel.traces import open_trace
-from windtunnel.traces.gavel_generator import gavel_text
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from windtunnel.traces.trace import Trace
 
 TEN = (
     "ResNet-50 (batch size 64)\tpython3 main.py %s\timagenet\t--num_minibatches\t1\t43948\t1\t5"
@@ -125,6 +126,19 @@ def test_seven_column_traces(data_dir: Path) -> None:
         trace = open_trace(path)
         assert trace.jobs.num_rows == len(path.read_text().splitlines())
         assert "slo" not in trace.jobs.column_names
+
+
+def gavel_text(trace: Trace) -> str:
+    """A trace in Gavel's ten columns."""
+    started = ("template", "command", "working_directory", "steps_argument")
+    lines = []
+    for job in trace.jobs.to_pylist():
+        fields = [job[name] for name in started]
+        fields += ["1" if job["needs_data"] == "yes" else "0", str(job["total_steps"])]
+        fields += [f"{job['num_gpus']:.0f}", f"{job['priority']:g}"]
+        fields += [f"{-1.0 if job['slo'] is None else job['slo']:f}", f"{job['submit_time']:f}"]
+        lines.append("\t".join(fields) + "\n")
+    return "".join(lines)
 
 
 @pytest.mark.parametrize("name", sorted(GENERATED))

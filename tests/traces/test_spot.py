@@ -14,7 +14,7 @@ from windtunnel.companions import NODE_COLUMNS
 from windtunnel.errors import SchemaError, SpecError, TraceError
 from windtunnel.traces.native import read_native
 from windtunnel.traces.readers import reader_for
-from windtunnel.traces.spot import read_spot, read_spot_nodes
+from windtunnel.traces.spot import _NODES, read_spot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,7 +124,7 @@ def test_bad_nodes(tmp_path: Path, text: str, error: type[Exception], message: s
     path = tmp_path / "node_info_df.csv"
     path.write_text(text)
     with pytest.raises(error, match=message):
-        read_spot_nodes(path)
+        _NODES.read(path)
 
 
 ROW = st.tuples(
@@ -160,7 +160,7 @@ def test_totals_agree_with_plain_python(tmp_path: Path, rows: list[tuple[object,
 @pytest.mark.data
 def test_the_published_nodes(data_dir: Path) -> None:
     """4,278 nodes with 10,412 GPUs, by type as counted from the file in its README."""
-    table, cluster = read_spot_nodes(data_dir / "alibaba_v2026_spot" / "node_info_df.csv")
+    table, cluster = _NODES.read(data_dir / "alibaba_v2026_spot" / "node_info_df.csv")
     assert (cluster.num_nodes, cluster.num_gpus) == (4_278, 10_412)
     assert table.num_rows == 4_278
     counts = Counter(zip(table["gpu_type"].to_pylist(), table["num_gpus"].to_pylist(), strict=True))

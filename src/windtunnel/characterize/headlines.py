@@ -6,7 +6,7 @@ the trace has. One that cannot be had is not left out: it says in a sentence wha
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windtunnel.characterize.headline_claims import CLAIMS, NOT_IN_TABLES
@@ -15,8 +15,6 @@ from windtunnel.characterize.headlines_of_jobs import answers as answers_of_jobs
 from windtunnel.characterize.headlines_of_tasks import answers as answers_of_tasks
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from windtunnel.traces.trace import Trace
 
 
@@ -75,17 +73,3 @@ def headlines(trace: Trace) -> list[Headline]:
             )
         )
     return found
-
-
-def headline_table(trace: Trace) -> pa.Table:
-    """Return `headlines` as a table: one row a claim, a column an attribute of `Headline`."""
-    import pyarrow as pa
-
-    text, real, whole = pa.string(), pa.float64(), pa.int64()
-    schema = pa.schema(
-        [
-            *(("key", text), ("claim", text), ("value", real), ("unit", text), ("n", whole)),
-            *(("left_out", whole), ("published", real), ("why_not", text), ("source", text)),
-        ]
-    )
-    return pa.Table.from_pylist([asdict(row) for row in headlines(trace)], schema=schema)

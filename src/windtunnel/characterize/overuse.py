@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from windtunnel.characterize.column_cdf import column_cdfs
 from windtunnel.characterize.columns import known_columns
 from windtunnel.characterize.left_out import LeftOut, split_off, why
 from windtunnel.characterize.relation import relation, rows
@@ -16,7 +15,6 @@ from windtunnel.characterize.requests import RESOURCES, Resource, typed
 from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import TypeAlias
 
     import pyarrow as pa
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
     #: ``pai``: the sums are taken as the notebook takes them.
     Compat: TypeAlias = Literal["pai"] | None
 
-#: Points of the curves of excess, shares of a node's capacity: 0 and half octaves to 1.
-SHARES: tuple[float, ...] = (0.0, *(2.0 ** (k / 2) for k in range(-28, 1)))
 #: Columns of the answer, and their kinds.
 _AGAINST_USE = (
     "resource n over over_share under under_share mean_excess excess_n left_out why",
@@ -106,50 +102,6 @@ def jobs_against_use(tasks: Relation, nodes: Relation | None) -> tuple[pa.Table,
     return found.set_column(
         found.column_names.index("left_out"), "left_out", left_out
     ), as_published
-
-
-def excess_cdfs(
-    tasks: Relation,
-    nodes: Relation,
-    *,
-    unit: Unit = "job",
-    compat: Compat = None,
-    at: Sequence[float] = SHARES,
-) -> pa.Table:
-    """Return the CDFs of what is used beyond the request, and of what is left unused of it.
-
-    Args:
-        tasks: a tasks table (`windtunnel.companions.TASK_COLUMNS`).
-        nodes: a nodes table (`windtunnel.companions.NODE_COLUMNS`).
-        unit: what is compared.
-        compat: see `requests_against_use`.
-        at: rising points, shares of the capacity of the nodes a unit ran on.
-
-    Returns:
-        Columns ``resource``, ``side`` (over: (use - request) / capacity of the units that use
-        more; under: (request - use) / capacity of those that use less), ``x``, ``count``,
-        ``percent``, ``n`` (units of the side whose capacity is known and positive), ``left_out``
-        (units that are not on this side, or of no known capacity).
-
-    Raises:
-        SchemaError: a table lacks a column.
-        SpecError: ``compat`` without what it needs, or points that do not rise.
-    """
-    import pyarrow as pa
-
-    table = _with_capacity(tasks, nodes, unit, compat)
-    parts = []
-    for resource in RESOURCES:
-        units, _ = _units(table, resource, unit, compat)
-        excess = (units.used - units.asked) / units.cap.nullif(0.0)
-        sides = units.select(
-            over=(excess > 0).ifelse(excess, None), under=(excess < 0).ifelse(-excess, None)
-        )
-        curves = {"over": sides.over.cast("float64"), "under": sides.under.cast("float64")}
-        found = column_cdfs(sides, curves, dict.fromkeys(curves, at))
-        names = pa.array([resource.name] * found.num_rows, pa.string())
-        parts.append(found.rename_columns({"value": "side"}).add_column(0, "resource", names))
-    return pa.concat_tables(parts)
 
 
 def _with_capacity(tasks: Relation, nodes: Relation | None, unit: str, compat: str | None) -> Any:

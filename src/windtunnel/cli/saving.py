@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from windtunnel import storage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     import pyarrow as pa
@@ -42,26 +41,6 @@ def save_table(table: pa.Table, path: Path) -> None:
 
             with temporary.open("wb") as raw:
                 pcsv.write_csv(guarded_table(_flat(table)), raw)
-
-
-def save(out: Path, table: Callable[[], pa.Table], chart: Callable[[], Any], title: str) -> None:
-    """Write a result as what the ending of the file's name asks for: its chart, or its table.
-
-    Args:
-        out: the file; it appears whole or not at all.
-        table: makes the table.
-        chart: makes the Altair chart.
-        title: of the chart's page.
-
-    Raises:
-        OSError: the file cannot be written; nothing is left behind.
-    """
-    if out.suffix.lower() in ENDINGS:
-        save_table(table(), out)
-        return
-    from windtunnel.report.chart.saving import write_chart
-
-    write_chart(out, chart(), title)
 
 
 def _flat(table: pa.Table) -> pa.Table:

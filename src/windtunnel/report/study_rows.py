@@ -34,8 +34,6 @@ WORDS = {
     FEW: "too few draws",
     NOTHING: "not comparable",
 }
-#: Times under a day of metrics that `report.measures` does not name are in these.
-_TIMES = ("_wait", "_jct", "_time", "makespan", "tardiness")
 
 
 def metric_label(metric: str) -> str:

@@ -10,15 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import Any, get_type_hints
 
 import msgspec
 
 from windtunnel.errors import SpecError, quote
 from windtunnel.time_span import seconds
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 #: The sections of a command's help, in order.
 SECTIONS: tuple[str, ...] = ("cluster", "scheduler", "conditions")
@@ -137,11 +134,6 @@ def _is_seed(value: Any) -> bool:
         return not isinstance(value, bool) and value == int(value) and value >= 0
     except (TypeError, ValueError, OverflowError):
         return False
-
-
-def told_of(struct: msgspec.Struct, names: Sequence[str]) -> dict[str, Any]:
-    """Return fields of a struct as plain data: what is none there is told by what it is."""
-    return {name: plain(getattr(struct, name)) for name in names}
 
 
 def plain(value: Any) -> Any:

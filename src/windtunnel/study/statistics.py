@@ -135,17 +135,6 @@ def _resampled(
     return np.concatenate(parts)
 
 
-def expanded_tail(tail: float, draws: int) -> float:
-    """Return the tail of a percentile interval that makes up for few draws.
-
-    Phi(-sqrt(n / (n - 1)) t_{n - 1}(1 - tail)), with t the quantile of Student's distribution.
-
-    >>> round(expanded_tail(0.025, 10), 4), round(expanded_tail(0.025, 1000), 4)
-    (0.0086, 0.0248)
-    """
-    return _NORMAL.cdf(-_reach(tail, draws))
-
-
 def _reach(tail: float, draws: int | None) -> float:
     """Return how many standard deviations a normal's tail begins from its middle; see above."""
     if draws is None:

@@ -55,8 +55,6 @@ _DOUBLINGS: dict[tuple[str, int], dict[int, tuple[int, ...]]] = {
 }
 #: Part of the training before which a *planned* Accordion job never leaves its first batch size.
 _EARLY = 0.3
-#: The planned rule of ResNet-50 knows no regime after this epoch.
-_LAST_PLANNED = 600
 
 
 @dataclass(frozen=True)

@@ -97,21 +97,6 @@ def fit_costs(rows: Sequence[Costs], seconds: Sequence[float]) -> Costs:
     return tuple(map(float, found))  # type: ignore[return-value] # seven columns
 
 
-def leave_one_out(rows: Sequence[Costs], seconds: Sequence[float]) -> tuple[float, ...]:
-    """Return each row's relative error when the costs are fitted to all the others.
-
-    Args:
-        rows: what each row pays, at least two rows.
-        seconds: its measured iteration.
-    """
-    errors = []
-    for index, (row, time) in enumerate(zip(rows, seconds, strict=True)):
-        others = [other for i, other in enumerate(rows) if i != index]
-        times = [other for i, other in enumerate(seconds) if i != index]
-        errors.append(abs(predict(fit_costs(others, times), row) / time - 1))
-    return tuple(errors)
-
-
 def _least_squares() -> Any:
     try:
         from scipy.optimize import nnls

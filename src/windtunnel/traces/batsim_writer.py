@@ -252,11 +252,9 @@ def _resources(
         for row, (begin, count) in enumerate(zip(start, gpus, strict=True))
         if begin is not None and count
     ]
-    stays = [
-        (start[row], np.inf if end[row] is None else end[row], [(0, int(gpus[row]))]) for row in ran
-    ]
+    stays = [(start[row], np.inf if end[row] is None else end[row], int(gpus[row])) for row in ran]
     sets: list[str | None] = [None] * len(gpus)
-    for row, numbers in zip(ran, number_resources(stays, None), strict=True):
+    for row, numbers in zip(ran, number_resources(stays), strict=True):
         sets[row] = format_intervals(numbers)
     return sets
 

@@ -159,29 +159,3 @@ def _columns(drawn: list[_Job], *, whole_steps: bool) -> dict[str, pa.Array]:
         "steps_argument": pa.array([job.family.steps_argument for job in drawn]),
         "needs_data": pa.array(["yes" if job.family.needs_data else "no" for job in drawn]),
     }
-
-
-def gavel_text(trace: Trace) -> str:
-    """Return a trace in Gavel's ten columns, as `read_gavel` reads them.
-
-    Args:
-        trace: made by `generate_gavel` with whole steps, or read by `read_gavel` from ten columns.
-
-    Raises:
-        SpecError: it lacks a column that the layout needs.
-
-    >>> print(gavel_text(generate_gavel(jobs=1)).split(chr(9))[5])
-    17484476
-    """
-    started = ("template", "command", "working_directory", "steps_argument")
-    for name in (*started, "needs_data", "total_steps", "priority", "slo"):
-        if name not in trace.jobs.column_names:
-            raise SpecError("trace", f"{trace.name} has no column {quote(name)}.")
-    lines = []
-    for job in trace.jobs.to_pylist():
-        fields = [job[name] for name in started]
-        fields += ["1" if job["needs_data"] == "yes" else "0", str(job["total_steps"])]
-        fields += [f"{job['num_gpus']:.0f}", f"{job['priority']:g}"]
-        fields += [f"{-1.0 if job['slo'] is None else job['slo']:f}", f"{job['submit_time']:f}"]
-        lines.append("\t".join(fields) + "\n")
-    return "".join(lines)

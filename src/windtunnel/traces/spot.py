@@ -18,7 +18,6 @@ from windtunnel.traces.node_table import NodeLayout
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from windtunnel.cluster.spec import ClusterSpec
 
 _SPOT = Layout(
     "spot",
@@ -71,8 +70,3 @@ def read_spot(rows: Rows, *, nodes: str | Path | None = None) -> None:
         "The trace does not say when jobs started, how they ended or who preempted them.",
     )
     _NODES.add(rows, nodes)
-
-
-def read_spot_nodes(path: str | Path) -> tuple[pa.Table, ClusterSpec]:
-    """Read a list of nodes; see `windtunnel.traces.node_table.NodeLayout.read`."""
-    return _NODES.read(path)

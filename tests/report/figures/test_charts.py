@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +15,7 @@ from windtunnel.report.figures.drawing import collect, look_of
 from windtunnel.report.figures.look import WIDTHS, Look
 from windtunnel.report.figures.sources import Sources
 from windtunnel.report.figures.treemap import label_of, share_text
-from windtunnel.report.figures.writing import drawn_width, to_paper_svg
+from windtunnel.report.figures.writing import to_paper_svg
 from windtunnel.report.palette import SERIES
 
 if TYPE_CHECKING:
@@ -215,6 +216,12 @@ def test_hostile_names_are_drawn_as_harmless_text(
     svg = to_paper_svg(spec_of("bar_job_state", sources), look)
     assert "<script" not in svg
     assert "&lt;/script&gt;" in svg
+
+
+def drawn_width(svg: str) -> float:
+    found = re.search(r'viewBox="[-\d.]+ [-\d.]+ ([\d.]+) ', svg)
+    assert found is not None
+    return float(found[1])
 
 
 def test_pictures_are_drawn_at_the_width_that_they_have_on_paper(both: Sources) -> None:

@@ -160,14 +160,6 @@ def _numbered(svg: str) -> str:
     return _LOCAL_ID.sub(rename, svg)
 
 
-def drawn_width(svg: str) -> float:
-    """Return how wide a picture was drawn, px: its type has its full size at the look's width."""
-    found = re.search(r'viewBox="[-\d.]+ [-\d.]+ ([\d.]+) ', svg)
-    if found is None:
-        raise ValueError("an SVG without a viewBox")
-    return float(found[1])
-
-
 def _sized(svg: str, look: Look, per_inch: float) -> str:
     """Return an SVG whose size is written in units of which so many make an inch."""
     width, height = map(float, re.findall(r'viewBox="[-\d.]+ [-\d.]+ ([\d.]+) ([\d.]+)"', svg)[0])
