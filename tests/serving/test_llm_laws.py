@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windtunnel import serving
+from windtunnel.serving.llm_alone import Alone
 from windtunnel.serving.llm_costs import LinearCost
 
 COST = LinearCost(0.25, 0.125, 0.0625, 0.03125, 0.015625)
@@ -132,3 +133,29 @@ def test_every_rule_serves_all(trace: serving.RequestTrace, rule: str) -> None:
     assert np.isfinite(run.finish).all()
     again = serving.simulate_llm(trace, _model("vllm_v1", prefix_caching=True), 3, rule)
     np.testing.assert_array_equal(run.finish, again.finish)
+
+
+@given(trace=traces, blocks=st.integers(14, 60), caching=st.booleans())
+def test_company_only_slows_but_for_what_a_cache_holds(
+    trace: serving.RequestTrace, blocks: int, *, caching: bool
+) -> None:
+    model = _model("vllm_v1", num_blocks=blocks, prefix_caching=caching, token_budget=16)
+    run = serving.simulate_llm(trace, model, 2)
+    served = run.replica >= 0
+    least = Alone(trace).latencies(model)
+    assert least is not None
+    for name, values in least.items():
+        known = served & ~np.isnan(values)
+        assert (getattr(run, name)[known] >= values[known] * (1 - 1e-12)).all()
+
+
+def test_lone_requests_are_served_once_for_pools_that_differ_in_size_alone() -> None:
+    trace = serving.RequestTrace(
+        arrival=np.zeros(2), prompt_tokens=np.array([9, 5]), output_tokens=np.array([3, 1])
+    )
+    split = serving.Split(1, 1, 1.0, 1e9)
+    model = replace(_model("vllm_v1"), split=split)
+    alone = Alone(trace)
+    first = alone.latencies(model)
+    assert alone.latencies(replace(model, split=replace(split, decode_replicas=3))) is first
+    assert alone.latencies(replace(model, split=replace(split, latency_s=1.0))) is not first

@@ -25,7 +25,8 @@ def fewest(
     >>> fewest(lambda n: n if n * n >= 50 else None, 100, start=90)
     (8, 8)
     """
-    low, high, step = 0, min(start, most), 1
+    low, high = 0, min(start, most)
+    step = max(1, high // 8)
     best = reaches(high)
     if best is None:
         while best is None:

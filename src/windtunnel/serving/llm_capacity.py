@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from windtunnel.errors import SpecError
 from windtunnel.serving.fewest import fewest
+from windtunnel.serving.llm_alone import Alone
 from windtunnel.serving.llm_limits import AT_MOST, Limits
 from windtunnel.serving.llm_simulate import simulate_llm
 
@@ -48,6 +49,7 @@ def llm_capacity(
     max_replicas: int = 1024,
     *,
     start: int = 1,
+    alone: Alone | None = None,
     on_done: Callable[[str], None] | None = None,
 ) -> LlmCapacity:
     """Search the fewest replicas that keep limits with nobody refused.
@@ -65,6 +67,7 @@ def llm_capacity(
         dispatch: as in `windtunnel.serving.simulate_llm`.
         max_replicas: given up beyond.
         start: the number tried first.
+        alone: the same requests, each on a replica of its own, where that was asked before.
         on_done: called after each number.
 
     Raises:
@@ -75,7 +78,7 @@ def llm_capacity(
     asked = _limits(limits)
     if max_replicas < 1:
         raise SpecError("max_replicas", f"must be > 0, not {max_replicas!r}.")
-    asked.check_reachable(requests, model)
+    asked.check_reachable(alone or Alone(requests), model)
     tried: dict[int, dict[str, float | None]] = {}
     met: dict[int, bool] = {}
 
@@ -193,12 +196,13 @@ def llm_choices(
     asked = _limits(limits)
     choices: list[LlmChoice] = []
     last: LlmCapacity | None = None
+    alone = Alone(requests)
     for setup in setups:
         start = 1 if last is None else _as_many(last, setup.model)
         try:
             last = llm_capacity(
                 *(requests, setup.model, asked, setup.dispatch, max_replicas),
-                start=min(start, max_replicas), on_done=on_done,
+                start=min(start, max_replicas), alone=alone, on_done=on_done,
             )  # fmt: skip
         except SpecError as error:
             choices.append(LlmChoice(setup, None, {}, str(error)))

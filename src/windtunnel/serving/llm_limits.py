@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from windtunnel.errors import SpecError, quote
 from windtunnel.serving.llm_outcome import LATENCIES, PERCENTS
-from windtunnel.serving.llm_simulate import simulate_llm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from windtunnel.serving.llm_alone import Alone
     from windtunnel.serving.llm_model import LlmModel
     from windtunnel.serving.llm_outcome import LlmOutcome
-    from windtunnel.serving.request_traces import RequestTrace
 
 #: Figures that are limited from above, and from below.
 AT_MOST = tuple(
     f"{point}_{name}" for name in LATENCIES for point in ("mean", *(f"p{p}" for p in PERCENTS))
 )
 AT_LEAST = ("slo_attainment", "goodput", "output_tokens_per_s")
-#: Requests that are served alone in one go.
-_TOGETHER = 4096
 
 
 @dataclass(frozen=True)
@@ -81,22 +78,19 @@ class Limits:
             and (value > bound if name in AT_MOST else value < bound)
         ]
 
-    def check_reachable(self, requests: RequestTrace, model: LlmModel) -> None:
+    def check_reachable(self, alone: Alone, model: LlmModel) -> None:
         """Refuse limits that each request breaks on a replica of its own.
-
-        Company only slows a request down, but for what it finds in a prefix cache; where blocks
-        have ids and are cached, nothing is refused.
 
         Raises:
             SpecError: some latency is above its limit with any number of replicas.
         """
-        if model.pages.prefix_caching and requests.blocks:
-            return
         bounds = {n: b for n, b in self.bounds.items() if n in AT_MOST and not n.endswith("itl")}
-        alone = _alone(requests, model) if bounds else {}
+        least_of = alone.latencies(model) if bounds else None
+        if least_of is None:
+            return
         for name, bound in bounds.items():
             point, _, latency = name.partition("_")
-            values = alone[latency][~np.isnan(alone[latency])]
+            values = least_of[latency][~np.isnan(least_of[latency])]
             if not len(values):
                 continue
             least = values.mean() if point == "mean" else np.quantile(values, int(point[1:]) / 100)
@@ -108,26 +102,3 @@ class Limits:
                     f"{point.upper()} is {least:.6g} s with any number of replicas: {what} alone "
                     f"takes as long.",
                 )
-
-
-def _alone(requests: RequestTrace, model: LlmModel) -> dict[str, np.ndarray]:
-    """Return the latencies of each request on a replica that has no other, shape (n,), s."""
-    prompt, output = requests.prompt_tokens, requests.output_tokens
-    both, row = np.unique(np.stack([prompt, output]), axis=1, return_inverse=True)
-    parts: dict[str, list[np.ndarray]] = {"ttft": [], "tpot": [], "e2e": []}
-    for start in range(0, both.shape[1], _TOGETHER):
-        lengths = both[:, start : start + _TOGETHER]
-        each = replace(
-            requests,
-            arrival=np.zeros(lengths.shape[1]),
-            function=np.zeros(lengths.shape[1], dtype=np.int64),
-            prompt_tokens=lengths[0],
-            output_tokens=lengths[1],
-            images=np.empty(0, dtype=np.int64),
-            blocks=(),
-        )
-        lone = model.but(prefix_caching=False) if model.pages.prefix_caching else model
-        run = simulate_llm(each, lone, lengths.shape[1], "round_robin")
-        for name, found in parts.items():
-            found.append(getattr(run, name))
-    return {name: np.concatenate(found)[row.ravel()] for name, found in parts.items()}
