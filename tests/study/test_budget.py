@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 import windtunnel as wt
 from windtunnel.errors import SpecError
 from windtunnel.schema import as_jobs
 from windtunnel.site.conditions import Conditions
-from windtunnel.study.budget import MAX_BYTES, MAX_EVENTS, Load, estimate
+from windtunnel.study.budget import MAX_BYTES, MAX_EVENTS, MAX_OF_A_JOB, Load, estimate
 from windtunnel.study.resolving import resolved
 from windtunnel.toml_file import MAX_BYTES as MAX_TOML
 from windtunnel.toml_file import read_toml
@@ -42,19 +43,50 @@ def test_two_jobs_come_and_go() -> None:
 
 
 def test_rounds_go_on_while_something_can_run() -> None:
+    """A round counts as 2 events, and a fifth of one for each job that runs."""
     found = budget(policy="las:quantum=60")
-    assert found.total == 4 + 3 * DAY / 60
-    assert budget(policy="las:quantum=60", until=DAY).total == 4 + DAY / 60
+    assert found.total == 4 + 2.2 * 3 * DAY / 60
+    assert budget(policy="las:quantum=60", until=DAY).total == 4 + 2.4 * DAY / 60
+
+
+def test_what_rounds_do_counts_for_what_it_costs() -> None:
+    def each(policy: str) -> float:
+        return float(budget(policy=policy).total - 4) / (3 * DAY / 60)
+
+    assert each("multifactor:every=60") == 2
+    assert each("gavel:max_min_fairness:round=60") == pytest.approx(800.2)
+    assert each("sia:every=60") == 20_000
+
+
+def test_turns_are_taken_where_more_is_wanted_than_there_is() -> None:
+    """Three jobs that want all there is run one by one, and somebody always waits."""
+    jobs = {"submit_time": [0.0] * 3, "duration": [3600.0] * 3, "num_gpus": [8.0] * 3}
+    assert Load.of(as_jobs(jobs), 24).waited == 0
+    assert Load.of(as_jobs(jobs), 8).waited == pytest.approx(3 * 3600)
+    jobs["submit_time"] = [0.0, 4000.0, 8000.0]  # one after the other
+    assert Load.of(as_jobs(jobs), 8).waited == 0
+
+
+@pytest.mark.parametrize("count", [9, 24, 60])
+def test_turns_that_are_taken_are_those_foretold(count: int) -> None:
+    jobs = {
+        "submit_time": np.arange(count, dtype=float),
+        "duration": np.full(count, 1000.0),
+        "num_gpus": np.ones(count),
+    }
+    found = Load.of(as_jobs(jobs), 8).waited
+    taken = wt.simulate(jobs, "1x8", "las:quantum=1").metrics()["num_preemptions"]
+    assert found / 3 <= taken <= 3 * found
 
 
 def test_nodes_are_looked_at_all_the_time() -> None:
-    assert budget(node_sleep="earth,step=600").total == 4 + 12 * DAY / 600
+    assert budget(node_sleep="earth,step=600").total == 4 + 400 * 12 * DAY / 600
 
 
 def test_failures_are_those_of_the_renewal_process() -> None:
     found = budget(disruptions="mtbf:30d/mttr:1d/checkpoint:1h")
     again = 2 * DAY / 3600 * math.expm1(3600 / (30 * DAY))
-    assert found.total == pytest.approx(4 + 2 * 4 * (12 + again) / 31)
+    assert found.total == pytest.approx(4 + 500 * 2 * 4 * (12 + again) / 31)
     # Without checkpoints a job that is longer than nodes live begins for ever.
     assert budget(disruptions="mtbf:1/mttr:1000d").total > 1e12
 
@@ -63,6 +95,7 @@ def test_failures_are_those_of_the_renewal_process() -> None:
     ("cluster", "fields", "cause"),
     [
         ("4x8", {"policy": "las:quantum=1e-3"}, "rounds of las"),
+        ("4x8", {"policy": "gavel:max_min_fairness:round=0.1"}, "rounds of gavel"),
         ("4x8", {"node_sleep": "earth,step=1e-3"}, "looks of node_sleep, one in 0.001 s"),
         ("4x8", {"disruptions": "mtbf:1/mttr:1000d"}, "failures and repairs"),
         ("800x1000000", {}, "800,000,000 GPUs on 800 nodes"),
@@ -74,7 +107,8 @@ def test_what_no_machine_can_fly_is_refused_with_the_number(
     with pytest.raises(SpecError, match=cause) as caught:
         wt.simulate(JOBS, cluster, **fields)
     assert "--allow-large" in str(caught.value)
-    assert f"{MAX_EVENTS:,}" in str(caught.value) or f"{MAX_BYTES >> 30} GiB" in str(caught.value)
+    limit = MAX_EVENTS + MAX_OF_A_JOB * 2
+    assert f"{limit:,}" in str(caught.value) or f"{MAX_BYTES >> 30} GiB" in str(caught.value)
 
 
 def test_it_is_flown_where_it_is_allowed() -> None:
@@ -91,7 +125,7 @@ def test_ordinary_runs_are_far_from_the_limit() -> None:
     for fields in ({"policy": "las"}, {"disruptions": "mtbf:30d/mttr:4h/checkpoint:1h"}):
         conditions = resolved(Conditions().having(cluster="2000x8:A100", **fields))
         found = estimate(year, conditions.site.cluster, conditions)
-        assert found.total < MAX_EVENTS
+        assert found.total < MAX_EVENTS + MAX_OF_A_JOB * year.jobs
         assert found.memory <= MAX_BYTES + (1 << 30)
 
 
