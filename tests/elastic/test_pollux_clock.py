@@ -64,10 +64,11 @@ def test_every_job_equal(root: Path, name: str) -> None:
 
 
 @pytest.mark.slow
-def test_every_given_run_equal(root: Path) -> None:
+@pytest.mark.parametrize("policy", ["tiresias", "optimus"])
+def test_every_given_run_equal(root: Path, policy: str) -> None:
     from check_artifact_runs import main
 
-    assert main([str(root), "--json"]) == 0
+    assert main([str(root), "--json", f"--policy={policy}"]) == 0
 
 
 def test_the_command_flies_a_workload(root: Path) -> None:

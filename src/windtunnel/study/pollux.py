@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windtunnel.errors import SchemaError, SpecError, Violation, quote
-from windtunnel.policies.pollux.clock import Clock, ElasticJob
-from windtunnel.policies.pollux.in_ticks import DECIDERS
+from windtunnel.policies.pollux.clock import ElasticJob
+from windtunnel.policies.pollux.in_ticks import run_in_ticks
 from windtunnel.sim.columns import numeric_column
 from windtunnel.sim.flight import FINISHED, Flight
 from windtunnel.sim.outcome import Outcome
@@ -60,8 +60,7 @@ def fly_pollux(
         raise SpecError("throughputs", f"found {quote(given)}; expected the folder of profiles.")
     nodes, gpus = sum(node.count for node in cluster.node_types), int(sizes.pop())
     jobs, rows = _jobs(table, read_profiles(given), nodes * gpus)
-    clock = Clock(jobs, nodes, gpus, policy.interval, policy.interference)
-    trained = clock.run(DECIDERS[policy.decider]())
+    trained = run_in_ticks(jobs, nodes, gpus, policy)
     settings = {
         **settings_of(conditions, governing_of(conditions), without=("penalty", "models")),
         "policy": policy.label,
@@ -70,7 +69,7 @@ def fly_pollux(
         "sharing": None,
         "estimates": None,
         "engine": "ticks",
-        "parameters": {"interval": policy.interval, "interference": policy.interference},
+        "parameters": policy.given,
     }
     note = (
         f"As the published simulator: decisions every {policy.interval:g} s, epochs that end at "

@@ -82,9 +82,13 @@ class Application:
         step, sync = self.step_time(placement, local)
         return step + accumulated * (step - sync)
 
+    def noise(self, batch: int, epoch: int) -> tuple[float, float]:
+        """Return the gradient's squared norm and its variance at a batch size."""
+        return self._at(self.grad_sqr[:, epoch], batch), self._at(self.grad_var[:, epoch], batch)
+
     def gain(self, batch: int, epoch: int) -> float:
         """Return what an iteration at a batch size advances, in iterations at the first one."""
-        sqr, var = (self._at(of[:, epoch], batch) for of in (self.grad_sqr, self.grad_var))
+        sqr, var = self.noise(batch, epoch)
         return (var + sqr) / (var * self.first_batch / batch + sqr)
 
     def iterations_left(self, batch: int, epoch: int) -> float:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,6 +100,13 @@ class Trained:
             self.starts += 1
             self.first_start = now if self.first_start is None else self.first_start
 
+    def batch_size(self) -> tuple[int, int]:
+        """Return the micro-batch of each GPU and the accumulated steps: those asked for."""
+        return self.job.application.fixed_batch(self.job.batch, len(self.nodes))
+
+    def observe(self, local: int, accumulated: int) -> None:
+        """Take note of what is about to be trained with; who trains as asked has no use for it."""
+
     def train(self, now: float, seconds: float, slowed: float) -> None:
         """Train for a tick that begins now, at a part ``slowed`` less speed."""
         if not self.nodes or self.end is not None:
@@ -110,7 +117,8 @@ class Trained:
         now, left = now + paid, seconds - paid
         self.held += paid * gpus
         while left > 0 and self.end is None:
-            local, accumulated = app.fixed_batch(self.job.batch, gpus)
+            local, accumulated = self.batch_size()
+            self.observe(local, accumulated)
             gain = app.gain(gpus * local * (accumulated + 1), self.epoch)
             rate = gain / app.iteration_time(placement, local, accumulated) * (1 - slowed)
             goal = float(app.goals[self.epoch])
@@ -128,16 +136,21 @@ class Trained:
 
 
 class Decider(Protocol):
-    """Decides which GPUs each job has; see `tiresias` and `optimus` beside this module."""
+    """Decides which GPUs each job has; see `rivals` and `search` beside this module."""
+
+    @property
+    def trains(self) -> type[Trained]:
+        """As what jobs are made: who chooses their batch sizes."""
 
     def __call__(
-        self, active: Sequence[Trained], free: list[int], interval: float
+        self, active: Sequence[Any], free: list[int], now: float, interval: float
     ) -> dict[str, tuple[int, ...]]:
         """Return the nodes of each active job's GPUs, by name; a job that is left out waits.
 
         Args:
             active: jobs that came and are not done, in the workload's order.
             free: GPUs of each node, all of them.
+            now: s.
             interval: s a tick.
         """
 
@@ -160,14 +173,12 @@ class Clock:
     gpus: int = 4
     interval: float = 60.0
     interference: float = 0.0
-    trained: list[Trained] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.trained = [Trained(job) for job in self.jobs]
+    trained: list[Trained] = field(default_factory=list)
 
     def run(self, decide: Decider) -> list[Trained]:
         """Return the jobs, all done."""
         now = 0.0
+        self.trained = [decide.trains(job) for job in self.jobs]
         while any(job.end is None for job in self.trained):
             running = [job for job in self.trained if job.nodes and job.end is None]
             slowed = self._disturbed(running)
@@ -175,7 +186,7 @@ class Clock:
                 job.train(now, self.interval, self.interference if job.job.name in slowed else 0.0)
             now += self.interval
             here = [job for job in self.trained if job.end is None and job.job.submit <= now]
-            chosen = decide(here, [self.gpus] * self.nodes, self.interval)
+            chosen = decide(here, [self.gpus] * self.nodes, now, self.interval)
             for job in here:
                 job.allocate(chosen.get(job.job.name, ()), now)
         return self.trained

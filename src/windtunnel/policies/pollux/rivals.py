@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windtunnel.policies.pollux.clock import place
+from windtunnel.policies.pollux.clock import Trained, place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from windtunnel.policies.pollux.clock import Trained
 
 #: GPU-seconds of service after which Tiresias moves a job to the second queue.
 QUEUE_BOUND = 57_600.0
@@ -26,14 +24,17 @@ _FILLED = 4
 class Tiresias:
     """Two queues by attained service; jobs run as they were asked for, and never come back up."""
 
+    trains = Trained
+
     def __init__(self) -> None:
         self._queues: tuple[list[str], list[str]] = ([], [])
         self._executed: dict[str, float] = {}
 
     def __call__(
-        self, active: Sequence[Trained], free: list[int], interval: float
+        self, active: Sequence[Trained], free: list[int], now: float, interval: float
     ) -> dict[str, tuple[int, ...]]:
         """Return the nodes of each job that runs."""
+        del now
         here = {job.job.name: job for job in active}
         self._requeue(here, interval)
         room, runs = sum(free), []
@@ -67,11 +68,13 @@ class Tiresias:
 class Optimus:
     """GPUs one by one to the job whose remaining time they shorten most, from true step times."""
 
+    trains = Trained
+
     def __call__(
-        self, active: Sequence[Trained], free: list[int], interval: float
+        self, active: Sequence[Trained], free: list[int], now: float, interval: float
     ) -> dict[str, tuple[int, ...]]:
         """Return the nodes of each job that runs."""
-        del interval
+        del now, interval
         room = sum(free)
         counts = {job.job.name: 1 for job in active[:room]}
         room -= len(counts)
