@@ -56,6 +56,7 @@ CHARTS_AND_TABLES = (".html", ".svg", ".csv", ".parquet")
         "sweep": "windtunnel.cli.serving_sweep",
         "replace": "windtunnel.cli.serving_replace",
         "evaluate": "windtunnel.cli.serving_evaluate",
+        "fleet": "windtunnel.cli.serving_fleet",
         "llm": "windtunnel.cli.serving_llm",
         "llm-capacity": "windtunnel.cli.serving_llm_capacity",
         "llm-fit": "windtunnel.cli.serving_llm_fit",

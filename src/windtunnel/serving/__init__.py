@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from windtunnel.serving.arrivals import Deterministic, Gamma, MarkovModulated, model_rates, poisson
 from windtunnel.serving.cases import Case, evaluate, read_cases
+from windtunnel.serving.fleet_files import FleetSpec, read_fleet
 from windtunnel.serving.llm_capacity import LlmCapacity, LlmSetup, llm_capacity, llm_choices
 from windtunnel.serving.llm_engine import Engine, Power, Split
 from windtunnel.serving.llm_files import read_llm_model
@@ -28,6 +29,7 @@ from windtunnel.serving.request_traces import MinuteCounts, RequestTrace, read_r
 from windtunnel.serving.schedule import Schedule, Switch, simulate_schedule
 from windtunnel.serving.search import SearchResult, search
 from windtunnel.serving.search.capacity import Capacity, fewest_gpus
+from windtunnel.serving.search.fleet import Fleet, LlmReplicas, LlmService, search_fleet
 from windtunnel.serving.search.replacing import search_schedule
 from windtunnel.serving.simulate import Delays, simulate, simulate_batches, simulate_events
 from windtunnel.serving.sweep import Sweep, sweep
@@ -42,6 +44,8 @@ __all__ = [
     "Delays",
     "Deterministic",
     "Engine",
+    "Fleet",
+    "FleetSpec",
     "Gamma",
     "Group",
     "Limits",
@@ -49,6 +53,8 @@ __all__ = [
     "LlmFit",
     "LlmModel",
     "LlmOutcome",
+    "LlmReplicas",
+    "LlmService",
     "LlmSetup",
     "MarkovModulated",
     "MinuteCounts",
@@ -84,6 +90,7 @@ __all__ = [
     "partition_layers",
     "poisson",
     "read_cases",
+    "read_fleet",
     "read_llm_model",
     "read_profile",
     "read_requests",
@@ -92,6 +99,7 @@ __all__ = [
     "replay",
     "replay_log",
     "search",
+    "search_fleet",
     "search_schedule",
     "simulate",
     "simulate_batches",

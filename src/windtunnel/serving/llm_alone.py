@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -70,7 +70,7 @@ def _findable(requests: RequestTrace, size: int) -> np.ndarray:
     own = np.append(np.flatnonzero(~shared), len(units))
     ends = np.minimum(own[np.searchsorted(own, start[:-1])], start[1:])
     most = (requests.prompt_tokens - 1) // size * size
-    return np.clip((ends - start[:-1]) * UNIT_TOKENS, 0, np.maximum(most, 0))
+    return np.asarray(np.clip((ends - start[:-1]) * UNIT_TOKENS, 0, np.maximum(most, 0)))
 
 
 def _without_pools(model: LlmModel) -> LlmModel:
@@ -78,8 +78,8 @@ def _without_pools(model: LlmModel) -> LlmModel:
     lone = model.but(prefix_caching=False) if model.pages.prefix_caching else model
     if lone.split is None:
         return lone
-    one = {"prefill_replicas": 1, "decode_replicas": 1, "decode_dispatch": "round_robin"}
-    return replace(lone, split=replace(lone.split, **one))
+    one: dict[str, Any] = {"prefill_replicas": 1, "decode_replicas": 1}
+    return replace(lone, split=replace(lone.split, decode_dispatch="round_robin", **one))
 
 
 def _served_alone(

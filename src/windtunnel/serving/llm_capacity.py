@@ -198,7 +198,7 @@ def llm_choices(
     last: LlmCapacity | None = None
     alone = Alone(requests)
     for setup in setups:
-        start = 1 if last is None else _as_many(last, setup.model)
+        start = 1 if last is None else max(1, round(last.gpus / setup.model.gpus_together))
         try:
             last = llm_capacity(
                 *(requests, setup.model, asked, setup.dispatch, max_replicas),
@@ -212,10 +212,3 @@ def llm_choices(
     if all(choice.found is None for choice in choices):
         raise SpecError("limits", " ".join(dict.fromkeys(str(one.reason) for one in choices)))
     return sorted(choices, key=lambda one: (one.found is None, one.price(cheapest)))
-
-
-def _as_many(last: LlmCapacity, model: LlmModel) -> int:
-    """Return how many replicas of a model have about as many GPUs as were found before."""
-    split = model.split
-    copies = 1 if split is None else split.prefill_replicas + split.decode_replicas
-    return max(1, round(last.gpus / ((model.gpus or 1) * copies)))

@@ -84,6 +84,20 @@ class LlmModel:
         )
 
     @property
+    def gpus_together(self) -> int:
+        """GPUs of a replica; of both pools where they lie apart."""
+        split, each = self.split, self.gpus or 1
+        if split is None:
+            return each
+        engines = split.engines(self.pages)
+        costs = split.prefill_cost, split.decode_cost
+        counts = split.prefill_replicas, split.decode_replicas
+        return sum(
+            count * (each if own is None else own.tensor_parallel * engine.stages)
+            for count, own, engine in zip(counts, costs, engines, strict=True)
+        )
+
+    @property
     def reserves_exactly(self) -> bool:
         """Whether requests reserve prompt + output tokens, not blocks."""
         return self.pages.scheduler == "orca" and self.pages.reserve_tokens is None
