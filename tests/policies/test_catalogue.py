@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("plugins_forgotten")
 
 ENGINES = ("reference", "compiled")
 #: Policies of tier 3.
-DECIDERS = ("quota", "kueue", "reserving-packing")
+DECIDERS = ("quota", "kueue", "slurm", "reserving-packing")
 #: Those that resize jobs; docs/reference/morphling.md has their parameters.
 ELASTIC = tuple(name for name, made in POLICIES.items() if made.elastic)
 JOBS = {
@@ -322,7 +322,10 @@ def test_the_reference_names_every_policy_with_its_parameters_and_default() -> N
             assert all(f"`{parameter}`" in told for parameter in parameters), name
             continue
         if decides:
-            guides = {"kueue": "[Kueue](../systems/kueue.md)"}
+            guides = {
+                "kueue": "[Kueue](../systems/kueue.md)",
+                "slurm": "[Slurm](../systems/slurm.md)",
+            }
             assert cells[3:] == ["its own", guides.get(name, "[quotas](../guides/quotas.md)")], name
             continue
         assert cells[2] == ("yes" if made.preemptive else ""), name

@@ -28,6 +28,17 @@ from windtunnel.policies.kueue.objects import (
 from windtunnel.policies.kueue.objects import Quota as Quota_
 from windtunnel.policies.kueue.policy import Kueue
 from windtunnel.policies.quota import Quota
+from windtunnel.policies.slurm.policy import Slurm
+from windtunnel.site.slurm import (
+    SlurmAssociation,
+    SlurmBounds,
+    SlurmNode,
+    SlurmPartition,
+    SlurmPriority,
+    SlurmQos,
+    SlurmSettings,
+    SlurmSite,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,7 +122,7 @@ _SHORT = {
     "qssf": "qssf:by=rolling",
     "reserving-packing": "reserving-packing:types=A/B",
 }
-_BY_NAME = tuple(sorted(set(NAMED) - {"quota", "kueue"}))
+_BY_NAME = tuple(sorted(set(NAMED) - {"quota", "kueue", "slurm"}))
 BOOKS: dict[str, dict[str, Any]] = {
     "quota": {},
     "quota, reclaimed": {"reclaim_within_cohort": "Any"},
@@ -124,13 +135,15 @@ BOOKS: dict[str, dict[str, Any]] = {
 }
 #: Kueue's manifests of the same quotas, by priority and with fair sharing.
 KUEUES = {"kueue": (), "kueue, fair": STRATEGIES}
+#: Slurm with everything as by default, and with limits and shares.
+SLURMS = ("slurm", "slurm, limited")
 GAVEL = (
     *(f"gavel:{name}" for name in ALLOCATIONS),
     "gavel:max_min_fairness_perf:mechanism=ideal",
     "gavel:max_min_fairness_perf:mechanism=published",
 )
 #: Every policy by its name.
-POLICIES = (*_BY_NAME, *BOOKS, *KUEUES, *OWN, *GAVEL)
+POLICIES = (*_BY_NAME, *BOOKS, *KUEUES, *SLURMS, *OWN, *GAVEL)
 
 
 def manifests_of_quotas(fair: tuple[str, ...]) -> Manifests:
@@ -145,12 +158,38 @@ def manifests_of_quotas(fair: tuple[str, ...]) -> Manifests:
     return Manifests(queues=tuple(queues), flavors=(Flavor("any"),), fair=fair)
 
 
+def limited_slurm() -> SlurmSite:
+    """Return the cells' cluster with two partitions, limits of accounts and users, and shares."""
+    nodes = tuple(SlurmNode(f"n{at}", 4, gpus={"aabb"[at]: 4}) for at in range(4))
+    names = tuple(node.name for node in nodes)
+    accounts = (SlurmAssociation("x", parent="root", bounds=SlurmBounds(group={"gpu": 9})),
+                SlurmAssociation("y", parent="root", shares=3))  # fmt: skip
+    users = tuple(
+        SlurmAssociation(account, user, bounds=SlurmBounds(jobs=2))
+        for account in "xy"
+        for user in ("ann", "bob", "eve")
+    )
+    return SlurmSite(
+        nodes=nodes,
+        partitions=(SlurmPartition("all", names, is_default=True),),
+        qos=(SlurmQos("normal"),),
+        associations=(SlurmAssociation("root"), *accounts, *users),
+        settings=SlurmSettings(
+            select=frozenset({"CR_CORE"}),
+            enforce=frozenset({"limits"}),
+            priority=SlurmPriority(multifactor=True, period=60, fair_share=1000, age=10),
+        ),
+    )
+
+
 def made(policy: str) -> Any:
     """Return the policy of a name, as `windtunnel.simulate` takes it."""
     if policy in OWN:
         return OWN[policy]()
     if policy in BOOKS:
         return Quota(QUOTAS, **BOOKS[policy])
+    if policy == "slurm, limited":
+        return Slurm(limited_slurm())
     if policy in KUEUES:
         return Kueue(manifests_of_quotas(KUEUES[policy]))
     if policy.startswith("gavel:"):

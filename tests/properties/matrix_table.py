@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from matrix_cases import NO_NODES
+from matrix_cases import NO_NODES, SLURMS
 
 from windtunnel.sim.contract import BACKFILLING
 
@@ -138,6 +138,7 @@ MEANING: dict[str, Callable[[Cell], bool]] = {
     "queueing=conservative": _rule("conservative"),
     "queueing": lambda cell: cell.rule is not None,
     "las": lambda cell: cell.policy == "las",
+    "slurm": lambda cell: cell.policy in SLURMS,
     "reserving-packing": lambda cell: cell.policy == "reserving-packing",
     "tiresias": lambda cell: cell.policy == "tiresias",
     "sjf-estimate": lambda cell: cell.policy == "sjf-estimate",

@@ -1,9 +1,7 @@
 """Fly a recorded workload from its beginning, with the recorded run times, many times.
 
 What differs from flight to flight is how long launching and ending took: drawn from what was
-recorded (elapsed less run time). Calls of the loops come as slurmctld's threads make them: the
-main loop a second after something happened and at most every three, all of the queue each minute;
-backfill cycles by their interval, in the recorded phase.
+recorded (elapsed less run time).
 """
 
 from __future__ import annotations
@@ -13,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windtunnel.sim.slurm.priority import Multifactor
-from windtunnel.sim.slurm.shares import Shares
+from windtunnel.sim.slurm.controller import Controller
 from windtunnel.sim.slurm.tables import SlurmTables
 
 if TYPE_CHECKING:
@@ -23,11 +20,7 @@ if TYPE_CHECKING:
 
 #: Kinds of moments, in the order in which they are looked at within a second.
 END, SUBMIT = range(2)
-#: Requests for the main loop are served at least so many seconds apart, ...
-DELAY = 3
-#: ... all of the queue is looked at so often, ...
-FULL = 60
-#: ... and time limits so often, s.
+#: Time limits are looked at so often, s.
 LOOK = 30
 #: A flight ends then, s.
 HORIZON = 40_000
@@ -40,20 +33,17 @@ class Flight:
         self.record, self.world = record, world
         self.random = np.random.default_rng(seed)
         self.tables = SlurmTables(record.site, record.requests)
+        self.controller = Controller(
+            self.tables, phase=self._phase(), reservations=world.reservations
+        )
         self.loops = self.tables.loops
         self.settings = record.site.settings
         self.lags = self._lags()
         self.start: dict[int, int] = {}
         self.over: dict[int, tuple[int, bool]] = {}
         self.agenda: list[tuple[int, int, int]] = []
-        self.waiting: set[int] = set()
         self.blocked: set[int] = set()
-        self.phase = self._phase()
-        self.shares = Shares(record.site.associations, self.settings.priority)
-        self.multifactor = Multifactor(record.site)
-        self.last_tick = -359
-        self.used_to: dict[int, int] = {}
-        self.reserving = [j for j, r in enumerate(record.requests) if r.reservation]
+        self.down: set[str] = set()
         self.cancelled = {
             job: int(row["end"])
             for job, row in enumerate(record.rows)
@@ -80,7 +70,7 @@ class Flight:
         """Return the second of the first backfill cycle."""
         interval = self.tables.settings["bf_interval"]
         fills = [int(s.start) % interval for s in self.record.stays if s.loop == "backfill"]
-        return max(set(fills), key=fills.count) if fills else 1
+        return fills[0] if fills else 1
 
     def fly(self) -> dict[int, int]:
         """Return the second in which each job that started did."""
@@ -88,51 +78,33 @@ class Flight:
             if job not in self.tables.never:
                 submit = int(float(self.record.work[job]["submit"]))
                 heapq.heappush(self.agenda, (submit, SUBMIT, job))
-        last_main, asked, now = -DELAY, True, 0
-        interval = self.tables.settings["bf_interval"]
-        while now < HORIZON and (self.agenda or self.waiting or self.blocked):
-            asked = self._happen(now - 1) or asked
+        now = 0
+        while now < HORIZON and (self.agenda or self.controller.waiting or self.blocked):
+            self._happen(now - 1)
             self._surround(now)
-            if now % LOOK == self.phase % LOOK:
+            if now % LOOK == 0:
                 self._time_out(now)
-            if self.settings.priority.multifactor and now % self.settings.priority.period == 1:
-                self._calculate(now)
-            if (asked and now - last_main >= DELAY) or now % FULL == self.phase % FULL:
-                self._began(self.loops.run_main(now, is_full=now % FULL == self.phase % FULL), now)
-                last_main, asked = now, False
-            if self.settings.backfill and now % interval == self.phase % interval:
-                self._began(self.loops.run_backfill(now), now)
+            self._began(self.controller.act(now), now)
             if not self.agenda and not self.loops.queue():
                 break
             now += 1
         return self.start
 
-    def _happen(self, until: int) -> bool:
-        """Let everything up to a second happen; return whether there was anything."""
-        found = False
+    def _happen(self, until: int) -> None:
+        """Let everything up to a second happen."""
         while self.agenda and self.agenda[0][0] <= until:
             now, kind, job = heapq.heappop(self.agenda)
-            found = True
             if kind == END:
-                self._use(job, now)
-                self.loops.leave_now(job)
+                self.controller.end(job, now)
                 self.over[job] = now, self._run_time(job) <= self.record.requests[job].limit
             elif self._is_eligible(job, now):
-                self._enqueue(job, now)
+                self.controller.submit(job, now)
             else:
                 self.blocked.add(job)
         for job in sorted(self.blocked):
             if self._is_eligible(job, until + 1):
                 self.blocked.discard(job)
-                self._enqueue(job, until + 1)
-                found = True
-        return found
-
-    def _enqueue(self, job: int, now: int) -> None:
-        self.used_to[job] = now
-        self._rate(job, now)
-        self.loops.put_pending(job)
-        self.waiting.add(job)
+                self.controller.submit(job, until)
 
     def _is_eligible(self, job: int, now: int) -> bool:
         work = self.record.work[job]
@@ -154,24 +126,21 @@ class Flight:
         return True
 
     def _surround(self, now: int) -> None:
-        """Let nodes, reservations and cancellations be as they were recorded."""
+        """Let nodes and cancellations be as they were recorded."""
         down = self.world.is_down(now)
-        for name, node in self.tables.node_number.items():
-            self.loops.set_up(node, name not in down)
-        holds = self.world.reserved(now)
-        self.loops.set_holds(self.tables.hold_tables(holds))
-        numbers = {hold.name: at for at, hold in enumerate(holds)}
-        for job in self.reserving:
-            self.tables.jobs.set_hold(job, numbers.get(self.record.requests[job].reservation, -1))
+        if down != self.down:
+            self.down = down
+            for name, node in self.tables.node_number.items():
+                self.loops.set_up(node, name not in down)
+            self.controller.ask(now - 1)
         for job in [job for job, when in self.cancelled.items() if when <= now]:
             self._cancel(job, now)
 
     def _cancel(self, job: int, now: int) -> None:
         del self.cancelled[job]
         self.blocked.discard(job)
-        if job in self.waiting:
-            self.waiting.discard(job)
-            self.loops.withdraw(job)
+        if job in self.controller.waiting:
+            self.controller.withdraw(job, now)
         elif job in self.start and job not in self.over:
             self.agenda = [*(m for m in self.agenda if m[1:] != (END, job)), (now, END, job)]
             heapq.heapify(self.agenda)
@@ -186,48 +155,11 @@ class Flight:
                 self.agenda = [*kept, (now, END, job)]
                 heapq.heapify(self.agenda)
 
-    def _began(self, started: list[tuple[int, int]], now: int) -> None:
-        for job, _ in started:
+    def _began(self, started: list[int], now: int) -> None:
+        for job in started:
             self.start[job] = now
-            self.waiting.discard(job)
-            self.used_to[job] = now
             lag = int(self.random.choice(self.lags))
             heapq.heappush(self.agenda, (now + self._run_time(job) + lag, END, job))
-
-    # Priorities.
-
-    def _rate(self, job: int, now: int) -> None:
-        request = self.record.requests[job]
-        if not self.settings.priority.multifactor:
-            self.tables.jobs.set_priority(job, 4_294_901_759 - request.identity)
-            return
-        self.shares.look_up(request.account, request.user)
-        factors = self.multifactor.of(
-            request,
-            age=now - self.used_to[job],
-            fair_share=self.shares.factor(request.account, request.user),
-            limit=request.limit or 0,
-        )
-        self.tables.jobs.set_priority(job, factors.total)
-
-    def _use(self, job: int, now: int) -> None:
-        since = max(self.used_to[job], self.last_tick)
-        if now > since and self.settings.priority.multifactor:
-            request = self.record.requests[job]
-            cpus = sum(cpus for _, cpus in self.tables.stays.of(job))
-            self.shares.add(request.account, request.user, cpus, now - since)
-
-    def _calculate(self, now: int) -> None:
-        self.shares.age(now - self.last_tick)
-        self.shares.settle()
-        for job in list(self.start):
-            if job not in self.over:
-                self._use(job, now)
-        self.shares.calculate()
-        self.last_tick = now
-        for job in sorted(self.waiting):
-            self._rate(job, now)
-        self.loops.sort_queue()
 
 
 def compare_flights(record: Record, world: World, flights: int) -> dict[str, float | bool]:

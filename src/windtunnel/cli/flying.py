@@ -55,6 +55,8 @@ class Wish:
         wanted = TraceWish.of(trace, fields, fields.get("seed"))
         policies = with_quotas(policies, fields.pop("quotas", None))
         policies = with_manifests(policies, fields.pop("kueue", None))
+        if fields.get("slurm_conf") is not None and not is_typed("policy", "policies"):
+            policies = ["slurm"]
         if not is_site_file(fields.get("cluster")):
             return cls(wanted, policies, Conditions().having(**fields))
         base = read_site(fields.pop("cluster"))

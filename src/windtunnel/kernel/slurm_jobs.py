@@ -127,8 +127,13 @@ class SlurmJobs:
         """Say why a job waits."""
         self.reason[job] = reason
 
+    def reasons(self) -> list[int]:
+        """Return why each job waits, or waited last."""
+        found: list[int] = numpy.asarray(self.reason[: self.count]).tolist()
+        return found
+
     def reason_of(self, job: int) -> int:
-        """Return why a job waits, as far as a loop has looked at it."""
+        """Return why a job waits, or waited last, as far as a loop has looked at it."""
         return int(self.reason[job])
 
 

@@ -279,7 +279,6 @@ class SlurmLoops:
     def run(self, job: cython.int, part: cython.int, start: cython.longlong) -> cython.void:
         """Let a job run on the nodes of its stay."""
         self.jobs.status[job] = SLURM_RUNNING
-        self.jobs.reason[job] = 0
         self.jobs.part[job] = part
         self.jobs.start[job] = start
         self.jobs.end[job] = start + self.jobs.limit[job]
@@ -771,6 +770,24 @@ class SlurmLoops:
     def put_completing(self, job: int, end: int) -> None:
         """Let a running job's nodes be completing."""
         self.complete(job, end)
+
+    def first_end(self) -> int:
+        """Return when the first of those who run is expected to end, s; -1 = nobody runs."""
+        return int(self.jobs.end[self.by_end[0]]) if self.num_running else -1
+
+    def fits_alone(self, job: int) -> bool:
+        """Return whether a job could run in one of its partitions with nobody else there."""
+        at: cython.int
+        number: cython.int = job
+        for at in range(
+            self.jobs.first_part[number], self.jobs.first_part[number] + self.jobs.num_parts[number]
+        ):
+            self._mark_candidates(number, self.jobs.parts[at])
+            if self._num_candidates() < self.jobs.min_nodes[number]:
+                continue
+            if self.choice.fit(self.bare, number, self.jobs.parts[at]):
+                return True
+        return False
 
     def leave_now(self, job: int) -> None:
         """Let a job that runs have given back its nodes."""

@@ -61,6 +61,11 @@ class SlurmNodes:
         other.copy_from(self)
         return other
 
+    def gpus_free(self) -> list[int]:
+        """Return how many GPUs of each node nobody has."""
+        free: list[int] = numpy.asarray(self.free_gpus).tolist()
+        return free
+
     @compiled
     def copy_from(self, other: SlurmNodes) -> cython.void:
         """Become equal to another state of the same nodes; of what is up there is one truth."""
@@ -182,3 +187,10 @@ class SlurmStays:
         first = int(self.first[job])
         last = first + int(self.length[job])
         return [(int(self.node[at]), int(self.cpus[at])) for at in range(first, last)]
+
+    def places(self, job: int) -> list[tuple[int, int]]:
+        """Return the nodes on which a job has GPUs, and how many on each."""
+        first = int(self.first[job])
+        last = first + int(self.length[job])
+        pairs = ((int(self.node[at]), int(self.gpus[at])) for at in range(first, last))
+        return [(node, gpus) for node, gpus in pairs if gpus > 0]

@@ -33,6 +33,7 @@ from windtunnel.policies.queue_order import Fifo, Priority, PriorityPreemptive, 
 from windtunnel.policies.quota import Quota
 from windtunnel.policies.reserving_packing import ReservingPacking
 from windtunnel.policies.service_order import Las, Srsf, Tiresias
+from windtunnel.policies.slurm.policy import Slurm
 from windtunnel.sim.contract import FunctionPolicy, Policy
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ POLICIES: Catalogue[Policy] = Catalogue(
             *(Fifo, Sjf, SjfEstimate, SjfPreemptive, Srtf, Priority, PriorityPreemptive),
             *(Easy, EasySjbf, EasyPerfect, Conservative, Las, Tiresias, Srsf),
             *(Sju, Sjg, Sjgg, Qssf, Edf, FairShare, Multifactor),
-            *(Quota, Kueue, ReservingPacking),
+            *(Quota, Kueue, Slurm, ReservingPacking),
             *(Morphling, PlansOnly, ResourcesOnly, Neither),
             *(FixedPlan, EqualShare, Synergy, AntMan, Sia),
         )

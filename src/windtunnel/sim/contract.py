@@ -187,6 +187,8 @@ class Policy:
             returns an array; None = if its first parameter is named ``jobs``.
         elastic: jobs run as elastic ones: as many iterations, as fast as the option they run says,
             a penalty for every launch and change (`windtunnel.sim.elastic`).
+        chooses_nodes: the policy keeps books of the nodes' cores and memory and says where each job
+            goes; the run counts whole GPUs of nodes beside it, and has no placement of its own.
         by: what the order goes by: numeric columns of the jobs table or predictors of run times by
             name, of which the first that there is counts. A prediction stands in a column of the
             predictor's name while the policy is asked (`windtunnel.study.foresight`).
@@ -206,6 +208,7 @@ class Policy:
     turn: float | None = None
     vectorised: bool | None = None
     elastic: bool = False
+    chooses_nodes: bool = False
     #: The column the order cannot do without, for the message where a job has none.
     needs: ClassVar[str] = ""
     #: What decides the policy's decisions besides the trace, for settings and reports.
@@ -223,6 +226,10 @@ class Policy:
             PolicyError: the policy cannot run these jobs.
         """
         return self
+
+    def refuses(self) -> dict[int, str]:
+        """Return the run's jobs that it would never start, with why, by arrival number."""
+        return {}
 
     def rank(self, jobs: Jobs) -> np.ndarray:
         """Return the static order, lower first: float array of shape (n,), row order."""
@@ -248,6 +255,10 @@ class Policy:
                 ``fit(job)`` -> where it would go, or None ...
         """
         raise NotImplementedError
+
+    def wait_reasons(self) -> dict[int, str]:
+        """Return why jobs waited last, by arrival number, as far as it says; after the run."""
+        return {}
 
     def started(self, job: JobView, now: float) -> None:
         """Note that a job got its GPUs at ``now`` (s); called by the engine, see `watches`."""

@@ -29,6 +29,7 @@ class Flown:
         reasons: row -> why the job was rejected.
         notes: what a reader of the numbers must know, one sentence each.
         own: what metrics of the user's own say of it, by name.
+        wait_reasons: row -> why the job waited last, where the policy tells.
     """
 
     jobs: pa.Table
@@ -38,6 +39,7 @@ class Flown:
     reasons: dict[int, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     own: dict[str, float | None] = field(default_factory=dict)
+    wait_reasons: dict[int, str] = field(default_factory=dict)
 
     @cached_property
     def table(self) -> pa.Table:
@@ -50,7 +52,8 @@ class Flown:
         waiting, not_submitted, rejected, failed = ended by a failure); ``nodes`` list of node
         indices of its last stay, in placement order, empty on a pool; ``reason`` (null unless
         rejected). With a model of slow-downs also ``slowdown_time``: seconds on GPUs lost
-        to them (negative: gained).
+        to them (negative: gained). Where the policy tells (``slurm``) also ``wait_reason``: why the
+        job waited last, null where it did not.
         """
         flight = self.flight
         submit = self.submit_time
@@ -60,9 +63,6 @@ class Flown:
         found = flight.interruptions
         failures = np.zeros(len(submit)) if found is None else found.failures
         lost = np.zeros(len(submit)) if found is None else found.lost_time
-        reasons = np.full(len(submit), None, dtype=object)
-        for row, reason in self.reasons.items():
-            reasons[row] = reason
         columns = {
             "job_id": self.jobs["job_id"],
             "start_time": _nullable(flight.start),
@@ -75,11 +75,20 @@ class Flown:
             "lost_time": pa.array(lost),
             "status": status.cast(pa.string()),
             "nodes": self._last_nodes(),
-            "reason": pa.array(reasons, pa.string()),
+            "reason": self._texts(self.reasons),
         }
         if flight.slowdown_time is not None:
             columns["slowdown_time"] = pa.array(flight.slowdown_time)
+        if self.wait_reasons:
+            columns["wait_reason"] = self._texts(self.wait_reasons)
         return pa.table(columns)
+
+    def _texts(self, by_row: dict[int, str]) -> pa.Array:
+        """Return a column of words, null in rows that have none."""
+        words = np.full(len(self.submit_time), None, dtype=object)
+        for row, word in by_row.items():
+            words[row] = word
+        return pa.array(words, pa.string())
 
     @cached_property
     def segments(self) -> pa.Table:

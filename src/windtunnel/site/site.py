@@ -35,6 +35,16 @@ class Site(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             default="the trace's own, where it is known",
         ),
     ] = None
+    slurm_conf: Annotated[
+        str | None,
+        Field(
+            "Slurm's own files (slurm.conf, and beside it gres.conf, topology.conf, *.sacctmgr): "
+            "the nodes, and for policy slurm partitions, limits and settings.",
+            "DIR",
+            section="cluster",
+            default="none",
+        ),
+    ] = None
     resources: Annotated[
         str,
         Field(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cluster.parse import parse_cluster
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from windtunnel.energy.governing import Governing
+    from windtunnel.sim.contract import Policy
 
 
 def conditions_of(site: Any, scheduler: Any = None, **fields: Any) -> Conditions:
@@ -68,7 +70,7 @@ def resolved(conditions: Conditions, *, several: bool = False) -> Conditions:
         TraceError: a table of slow-downs cannot be read.
     """
     scheduler, site = conditions.scheduler, conditions.site
-    policy = resolve_policy(scheduler.policy)
+    policy, cluster = with_slurm(site.slurm_conf, resolve_policy(scheduler.policy), site.cluster)
     queueing = rule_of_several(scheduler.queueing, policy) if several else scheduler.queueing
     checked_queueing(queueing, policy, scheduler.preemption)
     checked_estimates(scheduler.estimates, policy)
@@ -79,7 +81,6 @@ def resolved(conditions: Conditions, *, several: bool = False) -> Conditions:
         METRICS.resolve(name)
     governing = governing_of(conditions)
     power = {} if governing is None else governing.given()
-    cluster = site.cluster
     return conditions.having(
         policy=policy,
         queueing=queueing,
@@ -88,6 +89,23 @@ def resolved(conditions: Conditions, *, several: bool = False) -> Conditions:
         disruptions=_disruptions(site.disruptions),
         **power,
     )
+
+
+def with_slurm(folder: str | None, policy: Policy, cluster: Any) -> tuple[Policy, Any]:
+    """Return policy and cluster, as Slurm's files say where neither says more itself.
+
+    Raises:
+        TraceError, SpecError: the files cannot be read, or describe no cluster of GPUs.
+    """
+    if folder is None:
+        return policy, cluster
+    from windtunnel.policies.slurm.policy import Slurm
+    from windtunnel.policies.slurm.site_of import cluster_of_site, read_site_folder
+
+    site = read_site_folder(folder)
+    if isinstance(policy, Slurm) and policy.site is None:
+        policy = Slurm(site)
+    return policy, cluster_of_site(site, Path(folder).name) if cluster is None else cluster
 
 
 def cluster_of(conditions: Conditions) -> ClusterSpec:

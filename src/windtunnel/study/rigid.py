@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.errors import SpecError
+from windtunnel.errors import SpecError, quote
 from windtunnel.placements import (
     checked_topology,
     is_scored,
@@ -75,9 +75,14 @@ def fly_rigid(
         oversize=conditions.scheduler.oversize,
         incomplete=conditions.scheduler.incomplete,
     )
+    whole, flown = problem, policy.for_run(problem)
+    refused = flown.refuses()
+    if refused:
+        problem = problem.without(refused)
     check_rounds(problem, policy, rules.around.disruptions, rules.until)
     problem, extra, notes = rules.around.extras(problem, cluster, conditions)
-    flown = policy.for_run(problem)
+    if problem is not whole:
+        flown = policy.for_run(problem)
     overhead = resume_costs("save_time", conditions.scheduler.save_time, problem)
     overhead += resume_costs("restore_time", conditions.scheduler.restore_time, problem)
     _check_turns(policy, overhead)
@@ -97,13 +102,8 @@ def fly_rigid(
         "policy": policy.label,
         **settings_of(asked, rules.around.governing, without=("penalty", "models", "throughputs")),
         **rules.settings(),
+        **_own_settings(policy, flown, conditions, as_pool=rules.as_pool),
     }
-    if policy.tier == 3:  # noqa: PLR2004 - the tier's name
-        settings["queueing"] = "policy"
-    if not rules.as_pool and conditions.scheduler.placement:
-        settings["placement"] = label_of(conditions.scheduler.placement)
-    if flown.parameters:
-        settings["parameters"] = dict(flown.parameters)
     if told.order_by:
         settings["order_by"] = told.order_by
     notes = [*problem.notes, *flown.notes, *told.notes, *notes]
@@ -112,7 +112,10 @@ def fly_rigid(
             f"Nothing plans with estimates here: {asked.scheduler.estimates!r} made no difference."
         )
     notes += _left_waiting(flight, rules.until)
-    return Outcome(table, cluster, flight, settings, problem.reasons, tuple(notes))
+    waited = {int(problem.rows[job]): why for job, why in flown.wait_reasons().items()}
+    return Outcome(
+        table, cluster, flight, settings, problem.reasons, tuple(notes), wait_reasons=waited
+    )
 
 
 @dataclass(frozen=True)
@@ -163,7 +166,10 @@ def _rules(table: pa.Table, cluster: ClusterSpec, policy: Policy, conditions: Co
     scheduler = conditions.scheduler
     as_pool = cluster.is_pool or split_placement(scheduler.placement).name == "pool"
     topology = checked_topology(scheduler.placement, cluster)
-    devices = None if as_pool else _devices(table, cluster, conditions, topology)
+    if policy.chooses_nodes:
+        _check_chooses(policy, conditions, as_pool=as_pool)
+    has_devices = not (as_pool or policy.chooses_nodes)
+    devices = _devices(table, cluster, conditions, topology) if has_devices else None
     where = resolve_placement(
         scheduler.placement,
         cluster,
@@ -211,6 +217,43 @@ def _devices(
         bind_cpu_tasks=scheduler.compat is not None,
         one_rack=topology == "rack-only",
     )
+
+
+def _own_settings(
+    policy: Policy, flown: Policy, conditions: Conditions, *, as_pool: bool
+) -> dict[str, Any]:
+    """Return what the policy decides of the settings, and its placement's full name."""
+    found: dict[str, Any] = {}
+    if policy.tier == 3:  # noqa: PLR2004 - the tier's name
+        found["queueing"] = "policy"
+    if policy.chooses_nodes:
+        found["placement"] = "policy"
+    elif not as_pool and conditions.scheduler.placement:
+        found["placement"] = label_of(conditions.scheduler.placement)
+    if flown.parameters:
+        found["parameters"] = dict(flown.parameters)
+    return found
+
+
+def _check_chooses(policy: Policy, conditions: Conditions, *, as_pool: bool) -> None:
+    """Check that nothing else is to choose nodes, or to keep some, where the policy does.
+
+    Raises:
+        SpecError: something is, or there are no nodes.
+    """
+    scheduler, site = conditions.scheduler, conditions.site
+    label = quote(policy.label)
+    if as_pool:
+        raise SpecError("cluster", f"policy {label} chooses nodes; expected them, as in 64x8:A100.")
+    for name in ("placement", "sharing"):
+        if getattr(scheduler, name) not in (None, "best_fit"):
+            raise SpecError(name, f"policy {label} chooses whole GPUs of nodes by its own rules.")
+    if site.disruptions is not None and site.disruptions.reservations:
+        message = f"policy {label} has reservations of its own; expected none here."
+        raise SpecError("disruptions.reservations", message)
+    if site.slowdown is not None and site.slowdown.cpu > 0:
+        message = f"policy {label} gives jobs the cores that they ask for; expected none."
+        raise SpecError("slowdown.cpu", message)
 
 
 def _left_waiting(flight: Flight, until: float) -> list[str]:

@@ -52,7 +52,7 @@ def read_site(path: str | Path) -> Conditions:
         refuse_unknown_keys(part, fields_of(kind), f"{path}: $.{table}")
         fields |= part
     folder = Path(path).parent
-    fields = {name: _beside(folder, value) for name, value in fields.items()}
+    fields = {name: _beside(folder, name, value) for name, value in fields.items()}
     cluster = fields.get("cluster")
     if isinstance(cluster, dict):
         where = f"{path}: $.site.cluster"
@@ -67,8 +67,9 @@ def read_site(path: str | Path) -> Conditions:
         raise SpecError(f"{path}: $.{table}.{error.path}", error.message) from error
 
 
-def _beside(folder: Path, value: Any) -> Any:
+def _beside(folder: Path, name: str, value: Any) -> Any:
     """Return the name of a file as found from the folder of the site file; anything else as is."""
-    if not isinstance(value, str) or not value.lower().endswith(_FILES):
+    is_file = isinstance(value, str) and value.lower().endswith(_FILES)
+    if not is_file and (name != "slurm_conf" or not isinstance(value, str)):
         return value
     return str(folder / value)

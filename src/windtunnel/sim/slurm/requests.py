@@ -16,6 +16,7 @@ class SlurmRequest(msgspec.Struct, frozen=True):
         cpus: processors in all (tasks x processors of each).
         node_cpus: processors on each node (``--ntasks-per-node``); 0 = any.
         gpus, node_gpus: GPUs in all (``--gpus``), or on each node (``--gres``).
+        gpu_types: lower case; one of them will do, empty = any.
         memory, cpu_memory: MB on each node or for each processor; None = the partition's default.
         limit: s (``--time``); None = the partition's.
         array, array_limit: which array, "" = none, and how many tasks may run at once (``%``).
@@ -35,6 +36,7 @@ class SlurmRequest(msgspec.Struct, frozen=True):
     node_cpus: int = 0
     gpus: int = 0
     node_gpus: int = 0
+    gpu_types: frozenset[str] = frozenset()
     memory: int | None = None
     cpu_memory: int | None = None
     exclusive: bool = False

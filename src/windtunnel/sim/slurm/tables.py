@@ -126,7 +126,7 @@ class SlurmTables:
 
     def _mask(self, request: SlurmRequest) -> int:
         """Return the number of the row of nodes a job may use; -1 = all."""
-        key = (request.nodes, request.excluded, request.features)
+        key = (request.nodes, request.excluded, request.features, request.gpu_types)
         if not any(key):
             return -1
         if key not in self._masks:
@@ -136,6 +136,7 @@ class SlurmTables:
                     (not request.nodes or node.name in request.nodes)
                     and node.name not in request.excluded
                     and request.features <= node.features
+                    and (not request.gpu_types or not request.gpu_types.isdisjoint(node.gpus))
                     for node in self.site.nodes
                 ]
             )

@@ -1,0 +1,170 @@
+"""Policy ``slurm``: a trace under slurmctld's two loops, limits and priorities.
+
+slurmctld counts cores, memory and GPUs itself; what the run knows besides (failures, drains, power,
+sleep) keeps nodes from it. Its clock has whole seconds: docs/systems/slurm.md.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.errors import PolicyError, SpecError
+from windtunnel.policies.slurm.site_of import check_nodes, read_site_folder, site_of_problem
+from windtunnel.sim.contract import Policy, Wake
+from windtunnel.sim.slurm.asked import requests_of
+from windtunnel.sim.slurm.controller import Controller
+from windtunnel.sim.slurm.meters import reason_text
+from windtunnel.sim.slurm.tables import SlurmTables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from windtunnel.sim.jobs import JobView
+    from windtunnel.sim.problem import Problem
+    from windtunnel.site.slurm import SlurmSite
+
+
+class Slurm(Policy):
+    """Slurm's main loop and backfill cycle, as its configuration says.
+
+    Args:
+        site: what its files say, as read.
+        conf: a folder of them, or a ``slurm.conf``; None = one partition of all nodes, everything
+            as by default.
+
+    Raises:
+        TraceError: a file is missing, or not understood.
+    """
+
+    name = "slurm"
+    chooses_nodes = True
+
+    def __init__(self, site: SlurmSite | None = None, *, conf: str | Path | None = None) -> None:
+        if isinstance(site, str):
+            raise SpecError("slurm", "a folder of Slurm's files is given as conf=FOLDER.")
+        self.site = read_site_folder(conf) if conf is not None else site
+
+    def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Wake]:  # noqa: ARG002 - one contract
+        """Refuse to: what it decides depends on the run.
+
+        Raises:
+            PolicyError: always; `for_run` returns the policy that decides.
+        """
+        raise PolicyError(self.label, "decides within a run only: see for_run(problem)")
+
+    def for_run(self, problem: Problem) -> Policy:
+        """Return slurmctld at work on these jobs.
+
+        Raises:
+            PolicyError: the cluster's nodes are not the site's.
+        """
+        return SlurmRun(self._tables(problem))
+
+    def _tables(self, problem: Problem) -> SlurmTables:
+        if problem.is_pool:
+            raise PolicyError(self.label, "chooses nodes, and a pool has none; give them: 4x8")
+        site = self.site or site_of_problem(problem)
+        check_nodes(site, problem)
+        return SlurmTables(site, requests_of(problem, site, has_cores=self.site is not None))
+
+
+class SlurmRun(Policy):
+    """slurmctld in one run.
+
+    Args:
+        tables: the site and the jobs.
+    """
+
+    name = "slurm"
+
+    def __init__(self, tables: SlurmTables) -> None:
+        self.tables, self.controller = tables, Controller(tables)
+        self._total = sum(sum(node.gpus.values()) for node in tables.site.nodes)
+        self._held = 0
+        self._views: dict[int, JobView] = {}
+        self._up = [True] * len(tables.site.nodes)
+        self._put_back = 0
+        self._wake = math.inf
+        site = tables.site
+        self.parameters = {
+            "partitions": [part.name for part in site.partitions],
+            "priority": "multifactor" if site.settings.priority.multifactor else "basic",
+            "scheduler_parameters": dict(site.settings.scheduler),
+            "enforce": sorted(site.settings.enforce),
+        }
+
+    @property
+    def notes(self) -> tuple[str, ...]:  # type: ignore[override] # known after the run
+        """What a reader of the numbers must know."""
+        found = []
+        if self.tables.site.settings.preempt:
+            found.append("Preemption by QOS or partition is not modelled: nobody gives way.")
+        if self._put_back:
+            found.append(
+                f"{self._put_back:,} starts of Slurm waited for power, or for nodes that slept."
+            )
+        return tuple(found)
+
+    def refuses(self) -> dict[int, str]:
+        """Return the jobs that Slurm would never start, and its reason."""
+        found = dict(self.tables.never)
+        for job in range(len(self.tables.requests)):
+            if job not in found and not self.tables.loops.fits_alone(job):
+                found[job] = "BadConstraints"
+        return {job: f"Slurm never starts it: {reason}" for job, reason in found.items()}
+
+    def wait_reasons(self) -> dict[int, str]:
+        """Return Slurm's last reason of each job that waited, by arrival number."""
+        numbers = enumerate(self.tables.jobs.reasons())
+        return {job: reason_text(number) for job, number in numbers if number}
+
+    def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Wake]:
+        """Start whom the loops start, and ask to be woken for the next."""
+        controller = self.controller
+        finished = cluster.finished
+        for job in (*cluster.interrupted, *finished):
+            if job.number in controller.running:
+                self._held -= int(job.num_gpus)
+        for job in cluster.interrupted:
+            self._gone(job, now)
+        self._look_at_nodes(now, cluster)
+        if now >= self._wake:
+            self._start(controller.act(math.floor(now)), cluster)
+        for job in finished:
+            self._gone(job, now)
+        for job in queue.arrived:
+            self._views[job.number] = job
+            controller.submit(job.number, now)
+        self._wake = controller.next_time(now)
+        if self._wake < math.inf:
+            yield Wake(self._wake)
+
+    def _gone(self, job: JobView, now: float) -> None:
+        if job.number in self.controller.running:
+            self.controller.end(job.number, now)
+            self._views.pop(job.number, None)
+
+    def _start(self, started: list[int], cluster: Any) -> None:
+        """Start jobs where the loops have put them; those that find no place wait on."""
+        for job in started:
+            where = self.tables.stays.places(job)
+            try:
+                cluster.start(self._views[job], where or None)
+                self._held += sum(gpus for _, gpus in where)
+            except PolicyError:
+                self.controller.put_back(job)
+                self._put_back += 1
+
+    def _look_at_nodes(self, now: float, cluster: Any) -> None:
+        """Take nodes out that lack GPUs which no job of ours holds, and back in."""
+        if round(cluster.free_gpus) == self._total - self._held and all(self._up):
+            return
+        mine = self.tables.nodes.gpus_free()
+        for node, (there, own) in enumerate(zip(cluster.free_by_node, mine, strict=True)):
+            is_up = there >= own
+            if is_up != self._up[node]:
+                self._up[node] = is_up
+                self.controller.loops.set_up(node, is_up)
+                self.controller.ask(now)

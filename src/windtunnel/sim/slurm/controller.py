@@ -1,0 +1,242 @@
+"""`Controller`: slurmctld at work: when its loops run, what jobs are worth, who has begun.
+
+Seconds are whole. What happened within a second is seen from the next one on. The *main loop* runs
+then for jobs that ended, for submissions at most every three seconds, and over its whole queue each
+minute. *Backfill cycles* follow each other by their interval; where nobody waited in the last one,
+the next begins as soon as something happens.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from windtunnel.sim.slurm.priority import BASIC_FIRST, Multifactor
+from windtunnel.sim.slurm.shares import Shares
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from windtunnel.sim.slurm.tables import SlurmTables
+    from windtunnel.site.slurm import SlurmReservation
+
+#: Requests of submissions are served at least so many seconds apart (``batch_sched_delay``), ...
+DELAY = 3
+#: ... and all of the queue is looked at so often (``sched_interval``), s.
+FULL = 60
+
+
+class Controller:
+    """The two loops and their clocks, over a site's tables.
+
+    Args:
+        tables: the site and the jobs, nobody running or waiting.
+        phase: second of the first backfill cycle; full runs and looks at priorities are at
+            multiples of their own periods.
+        reservations: those there will be; None = the site's.
+
+    Attributes:
+        loops: the kernel's two loops.
+        waiting: jobs that may be started, by number.
+        running: jobs that run.
+    """
+
+    def __init__(
+        self,
+        tables: SlurmTables,
+        *,
+        phase: int = 1,
+        reservations: Sequence[SlurmReservation] | None = None,
+    ) -> None:
+        site = tables.site
+        self.tables, self.loops, self.requests = tables, tables.loops, tables.requests
+        self.settings = site.settings
+        self.priority = site.settings.priority
+        self.interval = tables.settings["bf_interval"]
+        self.waiting: set[int] = set()
+        self.running: set[int] = set()
+        self.shares = Shares(site.associations, self.priority)
+        self.multifactor = Multifactor(site)
+        self.since: dict[int, int] = {}
+        self._used_to: dict[int, int] = {}
+        self._reservations = site.reservations if reservations is None else reservations
+        self._holds: list[SlurmReservation] | None = None
+        self._reserving = [job for job, r in enumerate(self.requests) if r.reservation]
+        self._calculated = 0
+        # Main loop: when it is to run, and whether a full run may find anybody.
+        self._direct = self._queued = math.inf
+        self._last_queued = -DELAY
+        self._is_new_to_full = False
+        # Backfill: the last cycle, whether somebody waited in it, what has changed since.
+        self._last_cycle = phase - self.interval
+        self._was_busy = False
+        self._changed = math.inf
+
+    # What happens.
+
+    def submit(self, job: int, now: float) -> None:
+        """Let a job wait: it may run from ``now`` (s) on."""
+        second = math.floor(now)
+        self.since[job] = self._used_to[job] = second
+        self._rate(job, second)
+        self.loops.put_pending(job)
+        self.waiting.add(job)
+        self.ask(now)
+
+    def end(self, job: int, now: float) -> None:
+        """Let a running job have given back its nodes."""
+        second = math.floor(now)
+        self._use(job, second)
+        self.loops.leave_now(job)
+        self.running.discard(job)
+        self._direct = min(self._direct, second + 1)
+        self._note(second)
+
+    def withdraw(self, job: int, now: float) -> None:
+        """Let a job wait no longer: it was cancelled."""
+        self.waiting.discard(job)
+        self.loops.withdraw(job)
+        self._note(math.floor(now))
+
+    def put_back(self, job: int) -> None:
+        """Let a job that a loop has just started wait on: its nodes cannot be had after all."""
+        self.loops.leave_now(job)
+        self.running.discard(job)
+        self.loops.put_pending(job)
+        self.waiting.add(job)
+
+    def ask(self, now: float) -> None:
+        """Say that something has changed by which jobs may start."""
+        second = math.floor(now)
+        self._queued = min(self._queued, max(second + 1, self._last_queued + DELAY))
+        self._note(second)
+
+    def _note(self, second: int) -> None:
+        self._is_new_to_full = True
+        self._changed = min(self._changed, second + 1)
+
+    # What it does.
+
+    def next_time(self, after: float) -> float:
+        """Return the next second after ``after`` at which there is something to do; inf = never."""
+        times: list[float] = []
+        if self.priority.multifactor and (self.waiting or (self.running and self.shares.root)):
+            times.append(_next(after, self.priority.period, 1))
+        if self.waiting:
+            times += [self._direct, self._queued]
+            if self._is_new_to_full:
+                times.append(_next(after, FULL, 0))
+            if self.settings.backfill:
+                times.append(self._next_cycle(after))
+            times += [math.floor(bound) + 1 for bound in self._bounds() if bound >= after]
+        return max(min(times, default=math.inf), math.floor(after) + 1)
+
+    def _bounds(self) -> Iterator[float]:
+        """Yield the instants at which reservations are made, begin or end."""
+        for hold in self._reservations:
+            yield from (hold.made, hold.start, hold.end)
+
+    def _next_cycle(self, after: float) -> float:
+        """Return when the next backfill cycle is that may start somebody."""
+        if self._changed < math.inf and not self._was_busy:
+            return max(self._changed, self._last_cycle + self.interval)
+        news = self._changed
+        overdue = self.loops.first_end()
+        if overdue >= 0:
+            # It is expected to end ever later: jobs behind it get more room by that alone.
+            news = min(news, max(overdue, after))
+        if news == math.inf:
+            return math.inf
+        first = max(news - 1, self._last_cycle, after)
+        return _next(first, self.interval, self._last_cycle)
+
+    def act(self, now: int) -> list[int]:
+        """Do what is due at a second; return the jobs that were started, in order."""
+        found: list[int] = []
+        if self.priority.multifactor and now % self.priority.period == 1:
+            self._calculate(now)
+        self._reserve(now)
+        is_full = now % FULL == 0
+        if min(self._direct, self._queued) <= now or (is_full and self._is_new_to_full):
+            if self._queued <= now:
+                self._last_queued = now
+            self._direct = self._queued = math.inf
+            self._is_new_to_full = self._is_new_to_full and not is_full
+            found += self._began(self.loops.run_main(now, is_full=is_full), now)
+        if self.settings.backfill and self._is_cycle(now):
+            self._last_cycle, self._changed = now, math.inf
+            self._was_busy = bool(self.waiting)
+            found += self._began(self.loops.run_backfill(now), now)
+        return found
+
+    def _reserve(self, now: int) -> None:
+        """Let the reservations be known that there are."""
+        if any(now - 1 <= bound < now for bound in self._bounds()):
+            self.ask(now - 1)
+        holds = [hold for hold in self._reservations if hold.made < now < hold.end]
+        if holds == self._holds:
+            return
+        self._holds = holds
+        self.loops.set_holds(self.tables.hold_tables(holds))
+        numbers = {hold.name: at for at, hold in enumerate(holds)}
+        for job in self._reserving:
+            number = numbers.get(self.requests[job].reservation, -1)
+            self.tables.jobs.set_hold(job, number)
+
+    def _is_cycle(self, now: int) -> bool:
+        since = now - self._last_cycle
+        if self._was_busy:
+            return since > 0 and since % self.interval == 0
+        return since >= self.interval and self._changed <= now
+
+    def _began(self, started: list[tuple[int, int]], now: int) -> list[int]:
+        jobs = [job for job, _ in started]
+        for job in jobs:
+            self.waiting.discard(job)
+            self.running.add(job)
+            self._used_to[job] = now
+        if jobs:
+            self._note(now - 1)
+        return jobs
+
+    # Priorities.
+
+    def _rate(self, job: int, now: int) -> None:
+        request = self.requests[job]
+        if not self.priority.multifactor:
+            self.tables.jobs.set_priority(job, BASIC_FIRST - request.identity)
+            return
+        self.shares.look_up(request.account, request.user)
+        factors = self.multifactor.of(
+            request,
+            age=now - self.since[job],
+            fair_share=self.shares.factor(request.account, request.user),
+            limit=request.limit or 0,
+        )
+        self.tables.jobs.set_priority(job, factors.total)
+
+    def _use(self, job: int, now: int) -> None:
+        since = max(self._used_to[job], self._calculated)
+        if now > since and self.priority.multifactor:
+            request = self.requests[job]
+            cpus = sum(cpus for _, cpus in self.tables.stays.of(job))
+            self.shares.add(request.account, request.user, cpus, now - since)
+
+    def _calculate(self, now: int) -> None:
+        """Work out all priorities anew, and what was used since the last time."""
+        self.shares.age(now - self._calculated)
+        self.shares.settle()
+        for job in sorted(self.running):
+            self._use(job, now)
+        self.shares.calculate()
+        self._calculated = now
+        for job in sorted(self.waiting):
+            self._rate(job, now)
+        self.loops.sort_queue()
+        self._note(now - 1)
+
+
+def _next(after: float, period: int, phase: int) -> int:
+    """Return the first second after ``after`` that is ``phase`` modulo ``period``."""
+    first = math.floor(after) + 1
+    return first + (phase - first) % period
