@@ -166,10 +166,8 @@ class SpecError(WindtunnelError):
     def unknown(cls, path: str, name: str, known: Iterable[str]) -> SpecError:
         """Build the error for a name that is not one of ``known``."""
         names = sorted(known)
-        return cls(
-            path,
-            f"unknown name {quote(name)}.{nearest(name, names)} Known: {', '.join(names)}.",
-        )
+        listed = ", ".join(names) or "none"
+        return cls(path, f"unknown name {quote(name)}.{nearest(name, names)} Known: {listed}.")
 
     @classmethod
     def no_cluster(cls, trace: str) -> SpecError:

@@ -53,6 +53,14 @@ def test_a_value_that_looks_right_is_refused_in_one_sentence(
     assert said in refused("simulate", lecture, *words.split())
 
 
+@pytest.mark.parametrize("option", ["--refresh-jobs", "--min-history", "--train-last"])
+def test_counts_that_no_trace_has_are_refused(
+    refused: Callable[..., str], lecture: Path, option: str
+) -> None:
+    said = refused("predict", "durations", lecture, option, 2**64 - 1)
+    assert "found 18446744073709551615; expected a whole number of at most 2,147,483,647" in said
+
+
 def test_the_largest_seed_is_one(run: Callable[..., Any], lecture: Path) -> None:
     words = ("--cluster", "2x2", "--seed", 2**64 - 1, "--placement", "random")
     assert run("simulate", lecture, *words, "--json").json["settings"]["seed"] == 2**64 - 1

@@ -35,7 +35,7 @@ def budget(cluster: str = "4x8", **fields: Any) -> Any:
 
 def test_two_jobs_come_and_go() -> None:
     load = Load.of(as_jobs(JOBS))
-    assert load == Load(2, 10 * DAY, 2 * DAY, 3 * DAY, 20 * DAY, 2 * DAY)
+    assert load == Load(2, 10 * DAY, 2 * DAY, 3 * DAY, 20 * DAY, 2 * DAY, 0, 12)
     found = budget()
     assert found.total == 4
     assert found.horizon == 12 * DAY
@@ -77,6 +77,13 @@ def test_turns_that_are_taken_are_those_foretold(count: int) -> None:
     found = Load.of(as_jobs(jobs), 8).waited
     taken = wt.simulate(jobs, "1x8", "las:quantum=1").metrics()["num_preemptions"]
     assert found / 3 <= taken <= 3 * found
+
+
+def test_rounds_go_on_while_jobs_wait_for_a_decision() -> None:
+    """Each of two jobs may wait for one of its own."""
+    found = budget("1x8", policy="multifactor:every=60", decide_every="100d")
+    assert found.horizon == 10 * DAY + 2.5 * DAY + 200 * DAY
+    assert found.total == 4 + 2 * (3 * DAY + 200 * DAY) / 60
 
 
 def test_nodes_are_looked_at_all_the_time() -> None:

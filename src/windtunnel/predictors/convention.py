@@ -197,15 +197,16 @@ def checked_choice(where: str, value: Any, known: Sequence[str]) -> str:
     return str(value)
 
 
-def checked_count(where: str, value: Any, *, least: int = 1) -> int:
+def checked_count(where: str, value: Any, *, least: int = 1, most: int = 2**31 - 1) -> int:
     """Return a whole number.
 
     Raises:
-        SpecError: it is none, or less than ``least``.
+        SpecError: it is none, or not from ``least`` to ``most``.
     """
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < least:
-        raise SpecError(where, f"found {quote(value)}; expected a whole number >= {least}.")
+    if not whole or not least <= value <= most:
+        expected = f">= {least}" if not whole or value < least else f"of at most {most:,}"
+        raise SpecError(where, f"found {quote(value)}; expected a whole number {expected}.")
     return int(value)
 
 

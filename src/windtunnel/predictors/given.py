@@ -110,7 +110,7 @@ class Noise(Given):
     peeks: ClassVar[bool] = True
 
     def __init__(self, seed: int = 0, sign: str = "random") -> None:
-        self.seed = checked_count(f"predictor {self.name}, seed", seed, least=0)
+        self.seed = checked_count(f"predictor {self.name}, seed", seed, least=0, most=2**64 - 1)
         self.sign = checked_choice(f"predictor {self.name}, sign", sign, SIGNS)
 
     def read(self, jobs: pa.Table) -> np.ndarray:

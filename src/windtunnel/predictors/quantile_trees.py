@@ -48,7 +48,7 @@ class QuantileTrees(Encoded):
         self.band = checked_share(f"{where}band", band)
         self.calibration = checked_share(f"{where}calibration", calibration)
         self.max_iter = checked_count(f"{where}max_iter", max_iter)
-        self.seed = checked_count(f"{where}seed", seed, least=0)
+        self.seed = checked_count(f"{where}seed", seed, least=0, most=2**32 - 1)
 
     def fit_rows(self, prepared: View, rows: np.ndarray, seconds: np.ndarray) -> None:
         """Train on the older rows, measure on the newer ones; see `Fitted.fit_rows`."""

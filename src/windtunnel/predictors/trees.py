@@ -59,7 +59,7 @@ class Cart(Regression):
             None if max_depth is None else checked_count(f"{where}max_depth", max_depth)
         )
         self.target = checked_choice(f"{where}target", target, TARGETS)
-        self.seed = checked_count(f"{where}seed", seed, least=0)
+        self.seed = checked_count(f"{where}seed", seed, least=0, most=2**32 - 1)
 
     def encoding(self) -> Encoding:
         """Return statistics of past runs, or the identities that were asked for."""
@@ -107,7 +107,7 @@ class Gbdt(Regression):
         self.learning_rate = _positive(f"{where}learning_rate", learning_rate)
         self.target = checked_choice(f"{where}target", target, TARGETS)
         self.similar = bool(similar)
-        self.seed = checked_count(f"{where}seed", seed, least=0)
+        self.seed = checked_count(f"{where}seed", seed, least=0, most=2**32 - 1)
 
     def fallback(self) -> Recalling:
         """Return QSSF's rolling means."""

@@ -48,6 +48,7 @@ class Load:
         gpu_time: GPU seconds of all jobs.
         longest_held: the longest job that holds GPUs, which failures may stop, s.
         waited: for how long jobs run for which others wait, job seconds, as `_waited` has it.
+        gpus: GPUs that all jobs ask for.
     """
 
     jobs: int
@@ -57,6 +58,7 @@ class Load:
     gpu_time: float
     longest_held: float
     waited: float = 0.0
+    gpus: float = 0.0
 
     @classmethod
     def of(cls, jobs: pa.Table, num_gpus: float = math.inf) -> Load:
@@ -73,6 +75,7 @@ class Load:
             float((duration * gpus).sum()),
             float(duration[gpus > 0].max(initial=0.0)),
             _waited(submit, duration, gpus, num_gpus),
+            float(gpus.sum()),
         )
 
 
@@ -121,13 +124,14 @@ def estimate(load: Load, cluster: ClusterSpec, conditions: Conditions) -> Budget
         cluster: where.
         conditions: what it is flown under, resolved.
     """
-    whole = load.span + max(load.longest, load.gpu_time / max(cluster.num_gpus, 1))
+    held_up = _held_up(load, cluster, conditions)
+    whole = load.span + max(load.longest, load.gpu_time / max(cluster.num_gpus, 1)) + held_up
     horizon = whole
     if conditions.until is not None:
         horizon = min(horizon, max(float(conditions.until), 0.0))
     turns = _turns(load, conditions) * (horizon / whole if whole else 0.0)
     events = {"for jobs that come and go": 2.0 * load.jobs}
-    events |= _rounds(load, conditions, horizon, turns)
+    events |= _rounds(load, conditions, min(horizon, load.run_time + held_up), turns)
     sleep = conditions.scheduler.node_sleep
     if sleep is not None:
         step = _seconds(sleep, "step")
@@ -205,13 +209,15 @@ def _seconds(what: Any, name: str) -> float:
     return math.inf if value is None else seconds(name, value, endless=True) or math.inf
 
 
-def _rounds(load: Load, conditions: Conditions, horizon: float, turns: float) -> dict[str, float]:
-    """Return what the rounds of the policy cost, by cause; none where it has no rounds."""
+def _rounds(load: Load, conditions: Conditions, busy: float, turns: float) -> dict[str, float]:
+    """Return what the rounds of the policy cost, by cause; none where it has no rounds.
+
+    They go on for ``busy`` s, while a job runs or waits.
+    """
     policy = conditions.scheduler.policy
     length = _round_length(policy)
     if not length:
         return {}
-    busy = min(horizon, load.run_time)
     each = _ROUND
     if policy.elastic:
         each = _SIZES
@@ -223,6 +229,21 @@ def _rounds(load: Load, conditions: Conditions, horizon: float, turns: float) ->
     if policy.preemptive:
         found += _RUNNING * min(load.run_time, busy * load.jobs) / length
     return {f"for rounds of {policy.label}, one in {length:g} s": found}
+
+
+def _held_up(load: Load, cluster: ClusterSpec, conditions: Conditions) -> float:
+    """Return for how long jobs may wait though GPUs are free, s: for a decision, for a better hour.
+
+    Decisions that are ``decide_every`` apart fill the cluster once each.
+    """
+    scheduler, held_up = conditions.scheduler, 0.0
+    if scheduler.decide_every is not None:
+        fills = min(1.0 + load.gpus / max(cluster.num_gpus, 1), float(load.jobs))
+        held_up += seconds("decide_every", scheduler.decide_every) * fills
+    if scheduler.shift is not None:
+        most = scheduler.shift.max_delay
+        held_up += load.span + (0.0 if most is None else seconds("max_delay", most))
+    return held_up
 
 
 def _turns(load: Load, conditions: Conditions) -> float:
