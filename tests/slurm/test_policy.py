@@ -1,0 +1,136 @@
+"""Policy ``slurm``: a trace under slurmctld's clock, by a site's own files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+import windtunnel as wt
+from windtunnel.cli.root import windtunnel as main
+from windtunnel.policies.slurm.site_of import cluster_of_site, read_site_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CONF = """
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+PriorityType=priority/basic
+AccountingStorageEnforce=limits,qos
+NodeName=g[1-4] CPUs=32 RealMemory=256000 Gres=gpu:A100:8
+NodeName=c[1-2] CPUs=32 RealMemory=128000
+PartitionName=gpu Nodes=g[1-4] Default=YES MaxTime=1-0
+PartitionName=cpu Nodes=c[1-2] MaxTime=INFINITE
+"""
+ACCOUNTS = """
+add account lab
+add user ann account=lab MaxJobs=1
+add user bob account=lab
+"""
+JOBS: dict[str, list[Any]] = {
+    "submit_time": [0, 0, 1, 1, 2],
+    "duration": [600, 600, 60, 60, 100],
+    "estimate": [1200, 1200, 120, 172_800, None],
+    "num_gpus": [8, 8, 0, 8, 32],
+    "num_cpus": [8, 8, 32, 8, 64],
+    "user": ["ann", "ann", "bob", "bob", "bob"],
+    "account": ["lab"] * 5,
+    "partition": ["gpu", "gpu", "cpu", "gpu", "gpu"],
+}
+
+
+@pytest.fixture
+def conf(tmp_path: Path) -> Path:
+    (tmp_path / "slurm.conf").write_text(CONF)
+    (tmp_path / "accounts.sacctmgr").write_text(ACCOUNTS)
+    return tmp_path
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_a_site_of_slurms_files(conf: Path, engine: Any) -> None:
+    out = wt.simulate(JOBS, policy="slurm", slurm_conf=str(conf), engine=engine)
+    table = out.table.to_pydict()
+    # The first is seen a second after it came; ann's second waits for her limit, and is looked at
+    # one second after her first has ended. The CPU job is part of the next request, three seconds
+    # later. What asks for more time than its partition gives is never started.
+    assert table["start_time"] == [1, 602, 4, None, 1203]
+    assert table["status"] == ["finished", "finished", "finished", "rejected", "finished"]
+    assert table["reason"][3] == "Slurm never starts it: PartitionTimeLimit"
+    assert table["wait_reason"] == [None, "AssocMaxJobsLimit", None, None, "Resources"]
+    assert table["nodes"][4] == [0, 1, 2, 3]
+    assert out.settings["slurm_conf"] == str(conf)
+    assert (out.settings["placement"], out.settings["queueing"]) == ("policy", "policy")
+
+
+def test_the_files_are_a_cluster_for_every_policy(conf: Path) -> None:
+    cluster = cluster_of_site(read_site_folder(conf), "site")
+    assert cluster.describe() == "32 GPUs: 4 nodes x 8 a100, 2 nodes x 0 GPUs"
+    out = wt.simulate(JOBS, policy="fifo", slurm_conf=str(conf))
+    assert out.cluster.num_gpus == 32
+    assert out.table["start_time"].to_pylist()[:2] == [0, 0]
+
+
+def test_a_backfill_cycle_starts_what_ends_in_time() -> None:
+    jobs = {
+        "submit_time": [0, 0, 1, 5, 6],
+        "duration": [300, 100, 250, 50, 50],
+        "estimate": [300, 240, 300, 60, 400],
+        "num_gpus": [8, 4, 16, 2, 2],
+    }
+    out = wt.simulate(jobs, "2x8:A100", policy="slurm")
+    # The last asks for longer than the reservation of the third leaves.
+    assert out.table["start_time"].to_pylist() == [1, 1, 302, 31, 553]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_a_failed_nodes_job_waits_again(engine: Any) -> None:
+    jobs = {"submit_time": [0], "duration": [100], "estimate": [100], "num_gpus": [8]}
+    out = wt.simulate(
+        jobs,
+        "1x8:A100",
+        policy="slurm",
+        disruptions={"node_failures": [{"time": 50, "until": 200, "node": 0}]},
+        engine=engine,
+    )
+    segments = out.segments
+    assert segments["start"].to_pylist()[0] == 1
+    assert 200 <= segments["start"].to_pylist()[1] <= 204
+    assert out.table["num_failures"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"placement": "spread"}, "chooses whole GPUs"),
+        ({"sharing": "devices"}, "chooses whole GPUs"),
+        ({"queueing": "easy"}, "queueing"),
+        ({"disruptions": {"reservations": [{"start": 1, "end": 2, "nodes": [0], "users": ["a"]}]}},
+         "reservations of its own"),
+    ],
+)  # fmt: skip
+def test_what_slurm_decides_itself_is_refused(options: Any, message: str) -> None:
+    jobs = {"submit_time": [0], "duration": [100], "num_gpus": [8]}
+    with pytest.raises((wt.SpecError, wt.PolicyError), match=message):
+        wt.simulate(jobs, "1x8:A100", policy="slurm", **options)
+
+
+def test_other_nodes_than_the_sites_are_refused(conf: Path) -> None:
+    with pytest.raises(wt.PolicyError, match="leave --cluster out"):
+        wt.simulate(JOBS, "8x8:A100", policy="slurm", slurm_conf=str(conf))
+
+
+def test_the_command(conf: Path) -> None:
+    rows = ["job_id,submit_time,duration,num_gpus,num_cpus,user,account,partition,estimate"]
+    rows += ["1,0,600,8,8,ann,lab,gpu,1200", "2,0,600,8,8,ann,lab,gpu,1200"]
+    jobs, out = conf / "jobs.csv", conf / "out.csv"
+    jobs.write_text("\n".join(rows))
+    (conf / "site.toml").write_text('[site]\nslurm_conf = "."\n[scheduler]\npolicy = "slurm"\n')
+    for said in (["--slurm-conf", str(conf)], ["--site", str(conf / "site.toml")]):
+        found = CliRunner().invoke(main, ["simulate", str(jobs), *said, "--out", str(out)])
+        assert found.exit_code == 0, found.output
+        assert "AssocMaxJobsLimit" in out.read_text()
+    found = CliRunner().invoke(main, ["simulate", str(jobs), "--slurm-conf", str(conf / "no")])
+    assert found.exit_code == 2
+    assert "Slurm's configuration folder" in found.output
