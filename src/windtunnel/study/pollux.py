@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,14 +11,15 @@ import numpy as np
 
 from windtunnel.errors import SchemaError, SpecError, Violation, quote
 from windtunnel.policies.pollux.clock import ElasticJob
-from windtunnel.policies.pollux.in_ticks import run_in_ticks
+from windtunnel.policies.pollux.in_ticks import PROGRAM, run_in_ticks
+from windtunnel.policies.pollux.roaming import Machines
 from windtunnel.sim.columns import numeric_column
 from windtunnel.sim.flight import FINISHED, Flight
 from windtunnel.sim.outcome import Outcome
 from windtunnel.study.gavel_rounds import refuse_options
 from windtunnel.study.gavel_work import floats
 from windtunnel.study.resolving import governing_of, settings_of
-from windtunnel.throughput.training_profiles import read_profiles
+from windtunnel.throughput.training_profiles import read_profiles, read_profiles_by_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,7 +40,7 @@ def fly_pollux(
 
     Args:
         table: jobs table; ``template`` names the application, ``batch_size`` the batch asked for.
-        cluster: nodes with as many GPUs each.
+        cluster: nodes with as many GPUs each; for Sia, as many by GPU type.
         policy: the policy.
         conditions: see `windtunnel.site`; ``throughputs`` is the folder of profiles.
 
@@ -52,15 +54,12 @@ def fly_pollux(
     refuse_options(conditions, "published")
     if conditions.until is not None or conditions.site.arrivals is not None:
         raise SpecError("until, arrivals", "the published clock knows neither; expected none.")
-    sizes = {node.gpus for node in cluster.node_types}
-    if cluster.is_pool or len(sizes) != 1:
-        raise SpecError("cluster", "the published clock needs nodes of one size, as in 16x4.")
     given = conditions.scheduler.throughputs
     if not isinstance(given, str | Path):
         raise SpecError("throughputs", f"found {quote(given)}; expected the folder of profiles.")
-    nodes, gpus = sum(node.count for node in cluster.node_types), int(sizes.pop())
-    jobs, rows = _jobs(table, read_profiles(given), nodes * gpus)
-    trained = run_in_ticks(jobs, nodes, gpus, policy)
+    machines, applications = _machines(cluster, policy, given)
+    jobs, rows = _jobs(table, applications, sum(machines.sizes))
+    trained = run_in_ticks(jobs, machines, policy)
     settings = {
         **settings_of(conditions, governing_of(conditions), without=("penalty", "models")),
         "policy": policy.label,
@@ -76,6 +75,37 @@ def fly_pollux(
         "whole seconds, GPUs of a job that is done free at the end of its tick."
     )
     return Outcome(table, cluster, _flight(trained, rows), settings, {}, (note,))
+
+
+def _machines(
+    cluster: ClusterSpec, policy: PolluxPolicy, folder: str | Path
+) -> tuple[Machines, Mapping[str, Application]]:
+    """Return the nodes with what is known of applications on them, and the applications.
+
+    Raises:
+        SpecError: nodes that the policy cannot have.
+        TraceError: the profiles cannot be read.
+    """
+    nodes = cluster.node_types
+    sizes = tuple(int(node.gpus) for node in nodes for _ in range(node.count))
+    kinds = tuple(node.gpu_type or "" for node in nodes for _ in range(node.count))
+    if cluster.is_pool or (policy.decider != PROGRAM and len(set(sizes)) != 1):
+        raise SpecError("cluster", "the published clock needs nodes of one size, as in 16x4.")
+    if policy.decider != PROGRAM:
+        return Machines(kinds, sizes), read_profiles(folder)
+    by_type = read_profiles_by_type(folder)
+    for kind in dict.fromkeys(kinds):
+        own = {size for size, other in zip(sizes, kinds, strict=True) if other == kind}
+        if kind not in by_type:
+            raise SpecError.unknown("GPU type", kind, list(by_type))
+        if len(own) != 1 or own.pop().bit_count() != 1:
+            message = f"the nodes of {quote(kind)} need one size each, 1, 2, 4, 8 ... GPUs."
+            raise SpecError("cluster", message)
+    if len(set(kinds)) != len([None for kind, _ in groupby(kinds)]):
+        raise SpecError("cluster", "expected the nodes of a GPU type one after the other.")
+    everywhere = set.intersection(*(set(by_type[kind]) for kind in kinds))
+    known = {name: app for name, app in by_type[kinds[0]].items() if name in everywhere}
+    return Machines(kinds, sizes, by_type), known
 
 
 def _jobs(

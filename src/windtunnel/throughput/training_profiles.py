@@ -82,6 +82,18 @@ class Application:
         step, sync = self.step_time(placement, local)
         return step + accumulated * (step - sync)
 
+    def largest_local(self, placement: tuple[int, ...]) -> int:
+        """Return the largest micro-batch that was measured on a placement; 0 where none was.
+
+        Of a placement that was not, it is that on as many nodes and GPUs at least.
+        """
+        known = self.placed.get(_turned(placement))
+        if known is not None:
+            return int(max(known))
+        nodes, gpus = len(placement), sum(placement)
+        at_least = (self.spread[:, 0] >= nodes) & (self.spread[:, 1] >= gpus)
+        return int(self.spread[at_least, 2].max(initial=0))
+
     def noise(self, batch: int, epoch: int) -> tuple[float, float]:
         """Return the gradient's squared norm and its variance at a batch size."""
         return self._at(self.grad_sqr[:, epoch], batch), self._at(self.grad_var[:, epoch], batch)
@@ -104,10 +116,16 @@ class Application:
         """Progress at which each epoch ends, iterations at the first batch; shape (epochs,)."""
         return np.asarray(self.progress.min(axis=0))
 
-    def fixed_batch(self, batch: int, gpus: int) -> tuple[int, int]:
-        """Return micro-batch and accumulated steps that make up a batch size on some GPUs."""
+    def fixed_batch(self, batch: int, gpus: int, most_local: int | None = None) -> tuple[int, int]:
+        """Return micro-batch and accumulated steps that make up a batch size on some GPUs.
+
+        Args:
+            batch: examples, of all GPUs together.
+            gpus: how many.
+            most_local: largest micro-batch of a GPU; None = the application's.
+        """
         local = math.ceil(batch / gpus - _ROUNDING)
-        accumulated = math.ceil(local / self.most_local - _ROUNDING) - 1
+        accumulated = math.ceil(local / (most_local or self.most_local) - _ROUNDING) - 1
         if gpus == 1 and batch > self.first_batch:
             accumulated = max(1, accumulated)
         local = math.ceil(local / (accumulated + 1) - _ROUNDING)
@@ -121,8 +139,7 @@ class Application:
         return _between(self.batches, of_batches, float(batch))
 
     def _looked_up(self, placement: tuple[int, ...], local: int) -> tuple[float, float]:
-        turned = min(placement[k:] + placement[:k] for k in range(len(placement)))
-        known = self.placed.get(turned)
+        known = self.placed.get(_turned(placement))
         if known is not None:
             sizes = np.array(list(known))
             if sizes[0] <= local <= sizes[-1]:
@@ -159,6 +176,11 @@ class Application:
         return LinearNDInterpolator(points[:, :3], points[:, 3:])
 
 
+def _turned(placement: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the rotation that measurements are kept by: the least."""
+    return min(placement[k:] + placement[:k] for k in range(len(placement)))
+
+
 def _between(xs: np.ndarray, ys: np.ndarray, x: float) -> float:
     """Return y at x, linear between the neighbouring points."""
     at = int(np.searchsorted(xs, x))
@@ -183,6 +205,39 @@ def read_profiles(folder: str | Path) -> dict[str, Application]:
         return {row["application"]: _application(row, tables) for row in tables["applications"]}
     except (KeyError, ValueError) as error:
         raise TraceError(file, "the columns of Pollux's profiles", value=str(error)) from error
+
+
+def read_profiles_by_type(
+    folder: str | Path, base: str | Path | None = None, base_type: str = ""
+) -> dict[str, dict[str, Application]]:
+    """Read profiles of several GPU types, by type, then by application.
+
+    Args:
+        folder: profiles whose placements and scalability have a column ``gpu_type``.
+        base: profiles of one GPU type more, without that column, which also say what applications
+            there are; None = the folder does.
+        base_type: what that type is called.
+
+    Raises:
+        TraceError: a file is missing or is no such table.
+    """
+    measured = {n: _table(Path(folder) / f"{n}.csv") for n in ("placements", "scalability")}
+    others = Path(folder if base is None else base)
+    shared = {name: _table(others / f"{name}.csv") for name in ("applications", "validation")}
+    found = {} if base is None else {base_type: read_profiles(base)}
+    file = str(Path(folder) / "placements.csv")
+    try:
+        for kind in dict.fromkeys(row["gpu_type"] for row in measured["placements"]):
+            tables = {n: [r for r in t if r["gpu_type"] == kind] for n, t in measured.items()}
+            known = {row["application"] for row in tables["placements"]}
+            found[kind] = {
+                row["application"]: _application(row, {**shared, **tables})
+                for row in shared["applications"]
+                if row["application"] in known
+            }
+    except (KeyError, ValueError) as error:
+        raise TraceError(file, "profiles with a gpu_type", value=str(error)) from error
+    return found
 
 
 def _table(path: Path) -> list[dict[str, str]]:

@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from windtunnel.throughput.training_profiles import Application
 
@@ -83,6 +83,16 @@ class Trained:
     stays: list[Stay] = field(default_factory=list)
 
     @property
+    def application(self) -> Application:
+        """What it trains, as measured on its GPUs."""
+        return self.job.application
+
+    @property
+    def speed(self) -> float:
+        """Part of the measured speed that it trains with."""
+        return 1.0
+
+    @property
     def placement(self) -> tuple[int, ...]:
         """GPUs on each node, as run lengths of the nodes."""
         return tuple(len(list(run)) for _, run in groupby(self.nodes))
@@ -111,7 +121,7 @@ class Trained:
         """Train for a tick that begins now, at a part ``slowed`` less speed."""
         if not self.nodes or self.end is not None:
             return
-        app, gpus, placement = self.job.application, len(self.nodes), self.placement
+        app, gpus, placement = self.application, len(self.nodes), self.placement
         paid = min(self.delay, seconds)
         self.delay -= paid
         now, left = now + paid, seconds - paid
@@ -120,7 +130,8 @@ class Trained:
             local, accumulated = self.batch_size()
             self.observe(local, accumulated)
             gain = app.gain(gpus * local * (accumulated + 1), self.epoch)
-            rate = gain / app.iteration_time(placement, local, accumulated) * (1 - slowed)
+            rate = gain / app.iteration_time(placement, local, accumulated)
+            rate *= self.speed * (1 - slowed)
             goal = float(app.goals[self.epoch])
             spent: float = left
             if self.progress + rate * left < goal:
@@ -139,7 +150,7 @@ class Decider(Protocol):
     """Decides which GPUs each job has; see `rivals` and `search` beside this module."""
 
     @property
-    def trains(self) -> type[Trained]:
+    def trains(self) -> Callable[[ElasticJob], Trained]:
         """As what jobs are made: who chooses their batch sizes."""
 
     def __call__(
@@ -161,16 +172,14 @@ class Clock:
 
     Attributes:
         jobs: in the workload's order.
-        nodes: of the cluster.
-        gpus: a node.
+        sizes: GPUs of each node.
         interval: s a tick.
         interference: part of its speed that a job on several nodes loses where another such job
             is on one of them.
     """
 
     jobs: Sequence[ElasticJob]
-    nodes: int = 16
-    gpus: int = 4
+    sizes: Sequence[int]
     interval: float = 60.0
     interference: float = 0.0
     trained: list[Trained] = field(default_factory=list)
@@ -186,7 +195,7 @@ class Clock:
                 job.train(now, self.interval, self.interference if job.job.name in slowed else 0.0)
             now += self.interval
             here = [job for job in self.trained if job.end is None and job.job.submit <= now]
-            chosen = decide(here, [self.gpus] * self.nodes, now, self.interval)
+            chosen = decide(here, list(self.sizes), now, self.interval)
             for job in here:
                 job.allocate(chosen.get(job.job.name, ()), now)
         return self.trained

@@ -41,13 +41,13 @@ class BatchLimits:
         first: the batch size whose efficiency is 1, examples.
         largest: of all GPUs together, with accumulation.
         least_local: smallest micro-batch of a GPU.
-        most_local: largest micro-batch of a GPU.
+        most_local: largest micro-batch of a GPU; an array where it depends on which GPUs.
     """
 
     first: int
     largest: int
     least_local: int
-    most_local: int
+    most_local: int | np.ndarray
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class GoodputModel:
         many, gpus = np.atleast_1d(many), np.atleast_1d(gpus)
         low = np.maximum(limits.first, limits.least_local * gpus)
         local = np.geomspace(low, limits.largest, _TRIED) / gpus
-        accumulated = np.ceil(local / limits.most_local - _ROUNDING) - 1
+        accumulated = np.ceil(local / np.maximum(limits.most_local, 1) - _ROUNDING) - 1
         alone = (gpus == 1) & (local > limits.first + _ROUNDING)
         accumulated = np.where(alone, np.maximum(accumulated, 1), accumulated)
         local = np.ceil(local / (accumulated + 1) - _ROUNDING)

@@ -5,6 +5,7 @@ The policy itself is only a description: `windtunnel.study.pollux` runs it.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from windtunnel.errors import SpecError
@@ -13,28 +14,44 @@ from windtunnel.policies.pollux.clock import Clock
 from windtunnel.policies.pollux.goodput_model import one_thread
 from windtunnel.policies.pollux.rivals import Optimus, Tiresias
 from windtunnel.policies.pollux.search import Pollux
+from windtunnel.policies.pollux.sia import Sia, SiaRules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from windtunnel.policies.pollux.clock import Decider, ElasticJob, Trained
+    from windtunnel.policies.pollux.roaming import Machines
 
 PREFIX = "pollux:"
 #: Policies that know no parameters of their own, by name.
 RIVALS: dict[str, Callable[[], Decider]] = {"tiresias": Tiresias, "optimus": Optimus}
-SEARCH = "pollux"
+SEARCH, PROGRAM = "pollux", "sia"
+#: Parameters that only one policy takes, and what they are by default.
+_OWN: dict[str, dict[str, float]] = {
+    SEARCH: {"avoid": 1, "seed": 0},
+    PROGRAM: {"power": -0.5, "rounding": 1, "own_batch": 1, "believed": 1},
+}
+_SWITCHES = {"avoid", "rounding", "own_batch", "believed"}
 _MOST_SEEDS = 2**31
+#: A power beyond this leaves nothing of a goodput but whether it is the least.
+_STEEPEST = 8
 
 
 class PolluxPolicy(Described):
     """A policy in the ticks of Pollux's published simulator.
 
     Args:
-        decider: `SEARCH`, or one of `RIVALS`.
+        decider: `SEARCH`, `PROGRAM`, or one of `RIVALS`.
         interval: s a tick.
         interference: part of its speed that a job on several nodes loses beside another such job.
         avoid: of `SEARCH` only: 1 = two jobs on several nodes never share one, 0 = they may.
         seed: of `SEARCH` only: of its random numbers.
+        power: of `PROGRAM` only: of a goodput in the objective.
+        rounding: of `PROGRAM` only: 1 = the program's entries have two decimals, as published.
+        own_batch: of `PROGRAM` only: 1 = goodputs as if the batch size asked for were the largest,
+            as published; 0 = with the largest that the job may train with.
+        believed: of `PROGRAM` only: 1 = restarts are taken to cost what the published scheduler
+            believes, 0 = what they do.
 
     Raises:
         SpecError: a parameter is out of range.
@@ -51,49 +68,77 @@ class PolluxPolicy(Described):
         interference: float = 0.0,
         avoid: float | None = None,
         seed: float | None = None,
+        power: float | None = None,
+        rounding: float | None = None,
+        own_batch: float | None = None,
+        believed: float | None = None,
     ) -> None:
-        if decider not in {*RIVALS, SEARCH}:
-            known = [PREFIX + name for name in (*RIVALS, SEARCH)]
-            raise SpecError.unknown("policy", PREFIX + decider, known)
+        if decider not in {*RIVALS, *_OWN}:
+            raise SpecError.unknown(
+                "policy", PREFIX + decider, [PREFIX + n for n in (*_OWN, *RIVALS)]
+            )
         where = f"policy {PREFIX}{decider}"
         if not 1 <= interval < float("inf") or interval != int(interval):
             raise SpecError(f"{where}: interval", f"found {interval:g}; expected whole seconds.")
         if not 0 <= interference < 1:
             raise SpecError(f"{where}: interference", f"found {interference:g}; expected 0 to 1.")
-        if decider != SEARCH and (avoid is not None or seed is not None):
-            raise SpecError(where, f"it takes no avoid and no seed; {PREFIX}{SEARCH} does.")
-        if avoid not in {None, 0, 1}:
-            raise SpecError(f"{where}: avoid", f"found {avoid:g}; expected 0 or 1.")
-        if seed is not None and not (0 <= seed < _MOST_SEEDS and seed == int(seed)):
-            message = f"found {seed:g}; expected a whole number below {_MOST_SEEDS:,}."
-            raise SpecError(f"{where}: seed", message)
+        told = {"avoid": avoid, "seed": seed, "power": power, "rounding": rounding}
+        told |= {"own_batch": own_batch, "believed": believed}
+        given = {name: value for name, value in told.items() if value is not None}
+        _check_own(where, given, _OWN.get(decider, {}))
         self.decider, self.interval, self.interference = decider, interval, interference
-        self.avoid, self.seed = avoid != 0, int(seed or 0)
+        self.own = {**_OWN.get(decider, {}), **given}
         self.text = PREFIX + decider
 
     @property
     def given(self) -> dict[str, float]:
         """Its parameters, for the run's settings."""
-        own = {"avoid": int(self.avoid), "seed": self.seed} if self.decider == SEARCH else {}
-        return {"interval": self.interval, "interference": self.interference, **own}
+        return {"interval": self.interval, "interference": self.interference, **self.own}
+
+    def made(self, machines: Machines) -> Decider:
+        """Return who decides, on some nodes."""
+        own = self.own
+        if self.decider == SEARCH:
+            return Pollux(avoid=own["avoid"] != 0, seed=int(own["seed"]))
+        if self.decider == PROGRAM:
+            decimals = 2 if own["rounding"] else None
+            batch, believed = own["own_batch"] != 0, own["believed"] != 0
+            return Sia(machines, SiaRules(own["power"], decimals, batch, believed))
+        return RIVALS[self.decider]()
+
+
+def _check_own(where: str, given: dict[str, float], known: dict[str, float]) -> None:
+    """Check parameters that not every policy takes.
+
+    Raises:
+        SpecError: this one does not take it, or the value is out of range.
+    """
+    for name, value in given.items():
+        if name not in known:
+            raise SpecError(f"{where}: {name}", "this policy does not take it.")
+        if name in _SWITCHES and value not in {0, 1}:
+            raise SpecError(f"{where}: {name}", f"found {value:g}; expected 0 or 1.")
+    seed, power = given.get("seed", 0), given.get("power", -1)
+    if not (0 <= seed < _MOST_SEEDS and seed == int(seed)):
+        message = f"found {seed:g}; expected a whole number below {_MOST_SEEDS:,}."
+        raise SpecError(f"{where}: seed", message)
+    if not -_STEEPEST <= power < 0:
+        raise SpecError(f"{where}: power", f"found {power:g}; expected -{_STEEPEST} to below 0.")
 
 
 def run_in_ticks(
-    jobs: Sequence[ElasticJob], nodes: int, gpus: int, policy: PolluxPolicy
+    jobs: Sequence[ElasticJob], machines: Machines, policy: PolluxPolicy
 ) -> list[Trained]:
     """Return the jobs, all done, in the workload's order.
 
     Args:
         jobs: the workload.
-        nodes: of the cluster.
-        gpus: a node.
+        machines: the nodes.
         policy: who decides.
 
     Raises:
         SpecError: step times that were not measured, or a library is missing.
     """
-    clock = Clock(jobs, nodes, gpus, policy.interval, policy.interference)
-    if policy.decider != SEARCH:
-        return clock.run(RIVALS[policy.decider]())
-    with one_thread():
-        return clock.run(Pollux(avoid=policy.avoid, seed=policy.seed))
+    clock = Clock(jobs, machines.sizes, policy.interval, policy.interference)
+    with one_thread() if policy.own else nullcontext():
+        return clock.run(policy.made(machines))

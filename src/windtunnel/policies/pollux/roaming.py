@@ -1,0 +1,141 @@
+"""Jobs that tune their batch size and may run on GPUs of several types.
+
+Jayaram Subramanya et al., *Sia: Heterogeneity-aware, goodput-optimized ML-cluster scheduling*,
+SOSP'23; siasosp23/artifacts, ``sia-simulator/``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from windtunnel.policies.pollux.clock import Stay
+from windtunnel.policies.pollux.goodput_model import Fitting
+from windtunnel.policies.pollux.tuned import Tuned
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from windtunnel.policies.pollux.goodput_model import BatchLimits, GoodputModel
+    from windtunnel.throughput.training_profiles import Application
+
+#: Published: s of a restart, and what speeds are divided by, by application.
+_DELAYS = {"cifar10": 50, "deepspeech2": 25, "bert": 120, "yolov3": 80, "imagenet": 250, "ncf": 15}
+_OTHER_DELAY = 30.0
+_SLOWED = {"cifar10": 1.8, "ncf": 1.5}
+_SLOWED |= dict.fromkeys(("imagenet", "yolov3", "bert", "deepspeech2"), 1.2)
+#: Published: how finely a model is fitted.
+_TOLERANCE = 1e-5
+
+
+@dataclass(frozen=True)
+class Machines:
+    """The nodes of a cluster.
+
+    Attributes:
+        kinds: GPU type of each node; those of one type stand together.
+        sizes: GPUs of each node.
+        applications: by GPU type, then by name; who flies on one type needs none.
+    """
+
+    kinds: tuple[str, ...]
+    sizes: tuple[int, ...]
+    applications: Mapping[str, Mapping[str, Application]] = field(default_factory=dict)
+
+    @property
+    def types(self) -> list[str]:
+        """GPU types, in the order of the nodes."""
+        return [kind for kind, _ in groupby(self.kinds)]
+
+
+@dataclass
+class Roaming(Tuned):
+    """A job with a goodput model of each GPU type that it ran on.
+
+    Attributes:
+        machines: where it may run.
+        models: by GPU type.
+        kinds_measured: by GPU type, as `Tuned.measured`.
+    """
+
+    machines: Machines = field(kw_only=True)
+    models: dict[str, GoodputModel] = field(default_factory=dict)
+    kinds_measured: dict[str, dict[tuple[int, int, int], tuple[float, float]]] = field(
+        default_factory=dict
+    )
+
+    @property
+    def kind(self) -> str:
+        """Type of the GPUs that it has."""
+        return self.machines.kinds[self.nodes[0]]
+
+    @property
+    def application(self) -> Application:
+        """What it trains, on GPUs of its type."""
+        return self.on(self.kind) if self.nodes else self.job.application
+
+    @property
+    def speed(self) -> float:
+        """Part of the measured speed that it trains with."""
+        return 1 / _SLOWED.get(self.job.application.name, 1.0)
+
+    @property
+    def restart_time(self) -> float:
+        """Seconds that a restart costs."""
+        return _DELAYS.get(self.job.application.name, _OTHER_DELAY)
+
+    def on(self, kind: str) -> Application:
+        """Return what it trains, on GPUs of a type."""
+        return self.machines.applications[kind][self.job.application.name]
+
+    @property
+    def most_gpus(self) -> int:
+        """GPUs that it may have next: twice the most that it ever trained on, of any type."""
+        seen = (gpus for of in self.kinds_measured.values() for _, gpus, _ in of)
+        return min(max(2 * max(seen, default=0), 1), self.limits.largest // self.limits.least_local)
+
+    def allocate(self, nodes: tuple[int, ...], now: float) -> None:
+        """Give the job GPUs; another type, or another number on a node, costs a restart."""
+        if nodes == self.nodes:
+            return
+        before = (self.kind, self.placement) if self.nodes else None
+        if self.nodes:
+            self.stays[-1].end = now
+        self.nodes = nodes
+        if nodes:
+            self.stays.append(Stay(now, nodes))
+            self.first_start = now if self.first_start is None else self.first_start
+            if (self.kind, self.placement) != before:
+                self.delay = self.restart_time
+                self.starts += 1
+
+    def limits_on(self, kind: str, placements: Sequence[tuple[int, ...]]) -> BatchLimits:
+        """Return which batch sizes there are on each of some placements of a GPU type."""
+        most = [self.on(kind).largest_local(placement) for placement in placements]
+        return replace(self.limits, most_local=np.array(most))
+
+    def batch_size(self) -> tuple[int, int]:
+        """Return the micro-batch and the accumulated steps that the model of the type has best."""
+        app, gpus = self.application, len(self.nodes)
+        limits, model = self.limits_on(self.kind, [self.placement]), self.models.get(self.kind)
+        if model is None:
+            batch = max(limits.first, limits.least_local * gpus)
+            return app.fixed_batch(batch, gpus, app.largest_local(self.placement))
+        several = np.array([len(self.placement) > 1])
+        _, local, accumulated = model.best_batch(several, gpus, self.noise, limits)
+        steps = int(accumulated[0])
+        return min(int(local[0]), limits.largest // (gpus * (steps + 1))), steps
+
+    def observe(self, local: int, accumulated: int) -> None:
+        """Measure a step and the gradient's noise; a step of a new kind makes a new model."""
+        app, gpus, placement = self.application, len(self.nodes), self.placement
+        sqr, var = app.noise(gpus * local * (accumulated + 1), self.epoch)
+        self.noise = self.limits.first * var / sqr
+        measured = self.kinds_measured.setdefault(self.kind, {})
+        step = len(placement), gpus, local
+        if step not in measured:
+            measured[step] = app.step_time(placement, local)
+            self.models[self.kind] = Fitting(measured).fitted(_TOLERANCE)
