@@ -61,6 +61,11 @@ def test_counts_that_no_trace_has_are_refused(
     assert "found 18446744073709551615; expected a whole number of at most 2,147,483,647" in said
 
 
+def test_more_requests_than_a_machine_holds_are_refused(refused: Callable[..., str]) -> None:
+    said = refused("serving", "simulate", "--rate", "2e7")
+    assert "expected at most 20,000,000 at once" in said
+
+
 def test_the_largest_seed_is_one(run: Callable[..., Any], lecture: Path) -> None:
     words = ("--cluster", "2x2", "--seed", 2**64 - 1, "--placement", "random")
     assert run("simulate", lecture, *words, "--json").json["settings"]["seed"] == 2**64 - 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from operator import mul
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -25,6 +26,8 @@ RATE_SHAPES = ("uniform", "power_law", "triangle_decay")
 _EXPONENT = -0.5
 #: Gaps of a larger cv are 0 in floating point, so that no time would ever pass.
 _MOST_CV = 1000.0
+#: Requests that are drawn at most at once: 2 GiB with what comes of them.
+MOST_REQUESTS = 20_000_000
 #: Legacy seeds are 32-bit words.
 _SEEDS = 2**32
 
@@ -57,6 +60,7 @@ class Deterministic:
         array([0. , 0.5, 1. , 1.5])
         """
         _check("duration", duration)
+        check_count(duration * self.rate)
         del seed
         count = int(duration * self.rate)
         return start + np.arange(count) / self.rate if count else np.empty(0)
@@ -96,6 +100,7 @@ class Gamma:
         _check("duration", duration)
         if self.rate == 0:
             return np.empty(0)
+        check_count(duration * self.rate)
         random = _legacy(seed)
         block = max(int(self.rate * duration * _BLOCK), 1)
         shape, scale = 1.0 / self.cv**2, self.cv**2 / self.rate
@@ -149,6 +154,8 @@ class MarkovModulated:
         or after start + duration.
         """
         _check("duration", duration)
+        check_count(duration * self.mean_rate)
+        check_count(max(map(mul, self.sojourns, self.rates)))
         wanted = int(duration * self.mean_rate)
         random = _legacy(seed)
         states = len(self.rates)
@@ -209,6 +216,20 @@ def model_rates(
             )
     shares: np.ndarray = total_rate * weights / weights.sum()
     return shares
+
+
+def check_count(expected: float) -> None:
+    """Check that a number of requests can be held.
+
+    Raises:
+        SpecError: it cannot; tells both numbers.
+    """
+    if not expected <= MOST_REQUESTS:
+        message = (
+            f"found about {expected:.2g} requests; expected at most {MOST_REQUESTS:,} at once: a "
+            "lower rate or a shorter duration."
+        )
+        raise SpecError("requests", message)
 
 
 def _check(name: str, value: float) -> None:

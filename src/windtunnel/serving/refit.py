@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windtunnel.errors import SpecError, quote
-from windtunnel.serving.arrivals import Gamma
+from windtunnel.serving.arrivals import Gamma, check_count
 from windtunnel.serving.workload import Workload, merge
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ def refit(
         SpecError: a number makes no sense.
     """
     _check_scales(window, duration, rate_scale, cv_scale)
+    check_count(len(workload) * rate_scale)
     arrivals = []
     for model in range(len(workload.models)):
         mine = workload.arrival[workload.model == model]
@@ -188,6 +189,7 @@ def from_minutes(
         SpecError: a number makes no sense.
     """
     _check_scales(_MINUTE, _MINUTE, rate_scale, cv)
+    check_count(float(counts.counts.sum()) * rate_scale)
     model = map_functions(len(counts.functions), len(models), mapping)
     arrivals = []
     for index in range(len(models)):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windtunnel.errors import SpecError, quote
-from windtunnel.serving.arrivals import Deterministic, Gamma, model_rates
+from windtunnel.serving.arrivals import Deterministic, Gamma, check_count, model_rates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,6 +112,7 @@ class Workload:
         """Return each request ``times`` times, at its own instant."""
         if times < 1:
             raise SpecError("times", f"found {quote(times)}; expected a whole number >= 1.")
+        check_count(float(len(self)) * times)
         return self._rows(np.repeat(np.arange(len(self)), times))
 
     def with_slo(self, slo: Sequence[float] | np.ndarray | float) -> Workload:
@@ -209,7 +210,10 @@ def generate(
         processes = [Deterministic(r) if cv == 0 else Gamma(r, cv) for r in shares]
     if len(processes) != len(models):
         raise SpecError("processes", f"found {len(processes)} for {len(models)} models.")
-    drawn = [process.arrivals(duration, seed + i) for i, process in enumerate(processes)]
+    drawn: list[np.ndarray] = []
+    for i, process in enumerate(processes):
+        drawn.append(process.arrivals(duration, seed + i))
+        check_count(sum(map(len, drawn)))
     return merge(models, drawn, slo)
 
 
