@@ -146,33 +146,20 @@ PAGES = {
     "serving llm": Made(
         "serving llm REQUESTS --ttft 1 --tpot 0.1 --rates 1,2 --out OUT", "At other rates"
     ),
-    "losses": Made(
-        "throughput losses LOSSES --reference a --out OUT", "Losses against", scripts=_CHART
-    ),
-    "curve": Made("throughput curve t5 --gpus 1..8 --out OUT", "speed by GPUs", scripts=_CHART),
-    "plans": Made("throughput plan llama7b_bsz16 --out OUT", "LLAMA", scripts=_CHART),
-    "shares": Made("throughput allocate t5 roberta --gpus 4 --out OUT", "GPUs", scripts=_CHART),
-    "energy optimum": Made(
-        "energy optimum --workload synthetic --out OUT", "synthetic", scripts=_CHART
-    ),
+    "losses": Made("throughput losses LOSSES --reference a --out OUT", "Losses against"),
+    "curve": Made("throughput curve t5 --gpus 1..8 --out OUT", "speed by GPUs"),
+    "plans": Made("throughput plan llama7b_bsz16 --out OUT", "LLAMA"),
+    "shares": Made("throughput allocate t5 roberta --gpus 4 --out OUT", "GPUs"),
+    "energy optimum": Made("energy optimum --workload synthetic --out OUT", "synthetic"),
     "energy simulate": Made(
-        "energy simulate --workload synthetic --recurrences 10 --seeds 1 --out OUT",
-        "synthetic",
-        scripts=_CHART,
+        "energy simulate --workload synthetic --recurrences 10 --seeds 1 --out OUT", "synthetic"
     ),
-    "pack": Made(
-        "pack 2x8 LOG --placement best_fit --seeds 1 --out OUT", "best_fit", scripts=_CHART
-    ),
-    "gavel": Made(
-        "gavel sweep --policies fifo_perf --rates 2 --measure 2:6 --out OUT",
-        "Gavel",
-        scripts=_CHART,
-    ),
+    "pack": Made("pack 2x8 LOG --placement best_fit --seeds 1 --out OUT", "best_fit"),
+    "gavel": Made("gavel sweep --policies fifo_perf --rates 2 --measure 2:6 --out OUT", "Gavel"),
     "morphling": Made(
         "morphling compare --traces naive --policies antman --penalties 0 --out DIR",
         "Schedulers compared",
         page="dir/comparison.html",
-        scripts=_CHART,
     ),
 }
 

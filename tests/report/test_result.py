@@ -90,3 +90,15 @@ def test_nearly_all_is_not_told_as_all() -> None:
     assert change_text(-0.9996) == "\u221299.9 %"
     assert change_text(-1.0) == "\u2212100 %"
     assert change_text(-0.994) == "\u221299 %"
+
+
+def test_a_page_with_nothing_but_a_chart_loads_no_script() -> None:
+    import altair as alt
+
+    chart = alt.Chart(alt.InlineData([{"a": 1, "b": 2}])).mark_point().encode(x="a:Q", y="b:Q")
+    result = Result(title="Dots", chart=lambda: chart)
+    page = result_page(result, command="windtunnel x")
+    assert "<svg" in page
+    assert "<script" not in page
+    assert "<h3></h3>" not in page
+    assert len(page) < 100_000

@@ -125,7 +125,7 @@ def _write(result: Result, out: Path, command: str) -> None:
         write_page(out, next(tables))
     elif result.text is not None:
         write_page(out, result.text())
-    elif ending in PAGES and (result.page is not None or result.chart is None):
+    elif ending in PAGES:
         from windtunnel.report.result_page import result_page
 
         with progress("Drawing the page"):

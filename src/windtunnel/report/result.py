@@ -62,6 +62,7 @@ class Part:
         points: sentences, one below the other.
         key: what marks in the tables mean, under them; on the page alone.
         is_wide: one picture a row.
+        on_paper: the pictures are made for paper; they keep its colours in the dark.
         page_only: a terminal leaves the tables out.
     """
 
@@ -74,6 +75,7 @@ class Part:
     points: Sequence[str] = ()
     key: str = ""
     is_wide: bool = False
+    on_paper: bool = False
     page_only: bool = False
 
 

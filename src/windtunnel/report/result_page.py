@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import windtunnel
@@ -9,10 +10,11 @@ from windtunnel.report import palette
 from windtunnel.report.names import clean
 from windtunnel.report.page import Figure
 from windtunnel.report.render import to_svg
+from windtunnel.report.result import Drawing, Part
 from windtunnel.report.templating import render
 
 if TYPE_CHECKING:
-    from windtunnel.report.result import Drawing, Result
+    from windtunnel.report.result import Result
 
 _MAX_COMMAND = 2000
 
@@ -25,13 +27,22 @@ def result_page(result: Result, *, command: str) -> str:
         command: what makes the page again, printed at its end.
     """
     context = {
-        "result": result,
+        "result": _with_chart(result),
         "figure_of": _figure,
         "palette": palette.dark_pairs(),
         "command": clean(command, _MAX_COMMAND),
         "version": windtunnel.__version__,
     }
     return render("result.html.j2", context)
+
+
+def _with_chart(result: Result) -> Result:
+    """Return the result with its chart before all else, where no part has a picture."""
+    if result.chart is None or any(part.drawings for part in result.parts):
+        return result
+    drawing = Drawing("chart", "", "", result.chart, label=result.title)
+    shown = Part("Chart", drawings=[drawing], is_wide=True, on_paper=True)
+    return replace(result, parts=[shown, *result.parts])
 
 
 def _figure(drawing: Drawing) -> Figure:
