@@ -212,6 +212,8 @@ PLACED = (
     *PLACEMENTS,
     "best_fit:gang=fill:topology=rack",
     "spread:topology=rack-only",
+    "tree:least-free",
+    "tree:balanced",
     "fgd:ties=random:topology=rack",
     "lowest_utilization:scores=float:gang=fill",
 )
@@ -405,6 +407,16 @@ def _rejected(pick: random.Random, cell: Cell) -> None:
 
 def _bare(_: random.Random, cell: Cell) -> None:
     cell.has_cores = cell.has_racks = False
+    cell.jobs.pop("topology", None)
+
+
+def _asks_of_levels(pick: random.Random, cell: Cell) -> None:
+    words = ("required:rack", "preferred:rack", "unconstrained", "required:host", None)
+    for_two = (*words[:3], "slice=rack/2", "preferred:rack+slice=host/1", None)
+    if cell.placement.startswith("tree"):  # for policy kueue words are of its flavors' topologies
+        cell.jobs["topology"] = [
+            pick.choice(for_two if gpus == 8 else words) for gpus in cell.jobs["num_gpus"]
+        ]
 
 
 def _as_pai(_: random.Random, cell: Cell) -> None:
@@ -460,6 +472,7 @@ FEATURES: dict[str, Callable[[random.Random, Cell], None]] = {
     "rejected jobs": _rejected,
     "as PAI": _as_pai,
     "no estimates": _sparse,
+    "asks of levels": _asks_of_levels,
     # The last: it takes away what others gave.
     "no racks or cores": _bare,
 }

@@ -120,6 +120,8 @@ MEANING: dict[str, Callable[[Cell], bool]] = {
     ),
     "placement=pool": _placed("pool"),
     "placement=fgd": _placed("fgd"),
+    "placement=tree": _placed("tree"),
+    "nodes with cores or memory": lambda cell: cell.has_cores,
     "placement=gpu_packing": _placed("gpu_packing"),
     "gang=fill": lambda cell: "gang=fill" in cell.placement,
     "topology": lambda cell: "topology=" in cell.placement,

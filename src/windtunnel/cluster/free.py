@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
+    from windtunnel.cluster.topology.request import TopologyRequest
+
 #: Whom a node is withheld for: nobody; reservations are numbered from 1.
 NOBODY = 0
 #: The bitset of all nodes, however many there are.
@@ -36,6 +38,8 @@ class Demand:
         largest: most GPU units the gang could use on one allowed node that is empty.
         smallest: least such number above 0 (0 where no allowed node serves).
         capacity: GPU units it could use on the allowed nodes of an empty cluster.
+        pods: pods of one size, each within a node, where a topology places them; 0 = none does.
+        topology: what they ask of the topology; None = nothing.
     """
 
     gpus: int
@@ -45,6 +49,8 @@ class Demand:
     largest: int
     smallest: int
     capacity: int
+    pods: int = 0
+    topology: TopologyRequest | None = None
 
     @property
     def is_nothing(self) -> bool:

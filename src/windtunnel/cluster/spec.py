@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from windtunnel.cluster.levels import Levels
 from windtunnel.errors import SpecError, quote
 from windtunnel.toml_file import read_toml, struct_of
 
@@ -53,6 +54,7 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         is_pool: no node boundaries: any free GPUs serve (each node type is one big node).
         aliases: other names of its GPU types: name -> type. Types are compared without regard to
             case.
+        topology: levels above the nodes; None = it states none but racks.
 
     >>> ClusterSpec.uniform(nodes=64, gpus_per_node=8, gpu_type="A100").num_gpus
     512
@@ -62,6 +64,7 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str = ""
     is_pool: bool = False
     aliases: dict[str, str] = {}
+    topology: Levels | None = None
 
     def __post_init__(self) -> None:
         """Check the numbers.
@@ -93,6 +96,17 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                     f"found {quote(node.gpu_type)}; expected one type's name, without '|'",
                 )
         self._check_totals()
+        self._check_levels()
+
+    def _check_levels(self) -> None:
+        if self.topology is None:
+            return
+        if self.is_pool:
+            raise SpecError("topology", "a pool has no nodes, and so no levels above them")
+        if any(node.nodes_per_rack is not None for node in self.node_types):
+            message = "racks are stated twice; expected levels or nodes_per_rack"
+            raise SpecError("topology", message)
+        self.topology.of_nodes(self.num_nodes)
 
     def _check_totals(self) -> None:
         if self.num_nodes > MAX_NODES:
@@ -168,7 +182,23 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises:
             SpecError: an unknown key (the nearest is suggested), a missing key or a wrong type.
         """
-        return struct_of(cls, {"name": default_name, **raw}, source, {"node_types": NodeType})
+        bare = {name: value for name, value in raw.items() if name != "topology"}
+        cluster = struct_of(cls, {"name": default_name, **bare}, source, {"node_types": NodeType})
+        levels = raw.get("topology")
+        if levels is None:
+            return cluster
+        if not isinstance(levels, dict):
+            raise SpecError(f"{source}: $.topology", f"found {quote(levels)}; expected a table.")
+        return cluster.with_levels(Levels.from_mapping(levels, cluster.num_nodes))
+
+    def with_levels(self, levels: Levels) -> ClusterSpec:
+        """Return the cluster with other levels above its nodes.
+
+        Raises:
+            SpecError: they are of other nodes.
+        """
+        nodes = tuple(msgspec.structs.replace(n, nodes_per_rack=None) for n in self.node_types)
+        return msgspec.structs.replace(self, node_types=nodes, topology=levels)
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the cluster as plain data that `from_mapping` reads back."""
@@ -195,12 +225,17 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def racks(self) -> tuple[int, ...]:
         """Rack of each node, in node order; empty where the cluster states no racks.
 
-        Racks are numbered through the list of node types. Each type begins a new rack, and its last
-        rack may have fewer nodes than the others.
+        The domains of the lowest level above the nodes are the racks. Else they are numbered
+        through the list of node types: each type begins a new rack, and its last rack may have
+        fewer nodes than the others.
 
         >>> ClusterSpec((NodeType(3, 8, nodes_per_rack=2), NodeType(1, 4, nodes_per_rack=2))).racks
         (0, 0, 1, 2)
         """
+        if self.topology is not None:
+            numbers: dict[tuple[str, ...], int] = {}
+            paths = self.topology.of_nodes(self.num_nodes)
+            return tuple(numbers.setdefault(path, len(numbers)) for path in paths)
         found: list[int] = []
         first = 0
         for node in self.node_types:
@@ -209,6 +244,19 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             found += [first + index // node.nodes_per_rack for index in range(node.count)]
             first = found[-1] + 1
         return tuple(found)
+
+    @property
+    def level_paths(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+        """The levels above the nodes from the top, and of each node its domain of each.
+
+        Racks are the one level of a cluster that states no others.
+        """
+        if self.topology is not None:
+            return self.topology.levels, self.topology.of_nodes(self.num_nodes)
+        if not self.racks:
+            return (), ((),) * self.num_nodes
+        width = len(str(self.racks[-1]))
+        return ("rack",), tuple((f"{rack:0{width}d}",) for rack in self.racks)
 
     def part(self, divisor: int) -> ClusterSpec:
         """Return a smaller cluster alike: of each node type 1 in ``divisor`` nodes, at least one.

@@ -22,6 +22,7 @@ import numpy
 from windtunnel.kernel.admission import Admission
 from windtunnel.kernel.feasible_nodes import VictimsOnNodes
 from windtunnel.kernel.free_nodes import FreeNodes
+from windtunnel.kernel.free_tree import FreeTree
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import Pairs
 from windtunnel.kernel.preemption import Preemption, preemption_longer
@@ -86,7 +87,9 @@ class Feasible(Preemption):
         self.sums_hold = sums_hold
         self.is_stopped = numpy.zeros(max(state.num_jobs, 1), dtype=numpy.int8)
         self.places = Pairs()
-        self.has_victims = isinstance(state.free, FreeNodes)
+        self.has_victims = isinstance(state.free, FreeNodes) and not isinstance(
+            state.free, FreeTree
+        )
         self.victims = None
         if self.has_victims:
             self.victims = VictimsOnNodes(state, state.free, self.ranks, self.is_stopped)

@@ -28,6 +28,7 @@ class FreeKinds:
         largest: most GPU units that it could use on one empty node.
         smallest: least such number above 0.
         empties: empty nodes that it needs at least, where it is larger than a node.
+        pods: pods of one size, where a topology places them; else 0.
         mask: where the set of its nodes begins in ``sets.bits``, -1 = all nodes.
         sets: the sets of nodes.
     """
@@ -41,6 +42,7 @@ class FreeKinds:
     largest: cython.longlong[::1]
     smallest: cython.longlong[::1]
     empties: cython.longlong[::1]
+    pods: cython.longlong[::1]
     mask: cython.longlong[::1]
     sets: NodeSets
 
@@ -61,6 +63,7 @@ class FreeKinds:
         self.largest = _with_room(self.largest if self.count else old, self.room)
         self.smallest = _with_room(self.smallest if self.count else old, self.room)
         self.empties = _with_room(self.empties if self.count else old, self.room)
+        self.pods = _with_room(self.pods if self.count else old, self.room)
         self.mask = _with_room(self.mask if self.count else old, self.room)
 
     def add(self, demand: Any) -> int:
@@ -74,6 +77,7 @@ class FreeKinds:
         self.largest[kind] = demand.largest
         self.smallest[kind] = demand.smallest
         self.empties[kind] = self._empties(demand)
+        self.pods[kind] = demand.pods
         self.mask[kind] = self.sets.place(demand.allowed)
         self.count += 1
         return int(kind)

@@ -63,7 +63,7 @@ class FreeNodes(FreeOnNodes):
     shown_units: cython.longlong
 
     def __init__(self, problem: Any, placement: Any, access_sets: Any = ((),)) -> None:
-        names = ("best_fit", "spread")
+        names = ("best_fit", "spread", "tree")
         if placement.name not in names:
             raise ValueError(f"placement {placement.name!r} on whole GPUs; expected {names}")
         sizes = [int(size) for size in problem.sizes]

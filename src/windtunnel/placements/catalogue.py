@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from windtunnel.cluster.topology.node_tree import FILLS, NodeTree
 from windtunnel.errors import SpecError
 from windtunnel.placements.asked import as_placement
 from windtunnel.placements.best_fit import BestFit
 from windtunnel.placements.pool import Pool
 from windtunnel.placements.scored_catalogue import SCORED, resolve_scored
 from windtunnel.placements.spread import Spread
+from windtunnel.placements.tree import Tree
 from windtunnel.plugins import Catalogue, parameters
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 _Score = TypeVar("_Score", bound="Callable[..., Any]")
 
 #: Placements of whole GPUs.
-WHOLE: dict[str, type[Placement]] = {p.name: p for p in (BestFit, Pool, Spread)}
+WHOLE: dict[str, type[Any]] = {p.name: p for p in (BestFit, Pool, Spread, Tree)}
 #: Every placement; of those that have two forms the scored one.
 PLACEMENTS: Catalogue[type[Any]] = Catalogue(
     "placement", "placements", dict(sorted({**WHOLE, **SCORED}.items())), made=as_placement
@@ -96,6 +98,8 @@ def split_placement(given: Any) -> Chosen:
         kind = PLACEMENTS.resolve(given)
         return Chosen(kind.name, {}, kind)
     name, words = PLACEMENTS.split(given)
+    if name == Tree.name:
+        return Chosen(name, parameters(words, ("fill",), where=given, first="fill"), Tree)
     options = parameters(words, OPTIONS, where=f"placement {given}")
     return Chosen(name, options, PLACEMENTS.resolve(name))
 
@@ -112,7 +116,24 @@ def is_scored(given: Any) -> bool:
         SpecError: unknown name or option.
     """
     name, options, _ = split_placement(given)
+    if name == Tree.name:
+        return False
     return bool(options) or (name is not None and name not in WHOLE)
+
+
+def tree_of(given: Any, cluster: ClusterSpec) -> NodeTree | None:
+    """Return the tree in which a placement places jobs; None = it looks at no levels.
+
+    Raises:
+        SpecError: unknown name or option.
+    """
+    name, options, _ = split_placement(given)
+    if name != Tree.name or cluster.is_pool:
+        return None
+    fill = options.get("fill", FILLS[0])
+    if fill not in FILLS:
+        raise SpecError.unknown("placement tree", fill, FILLS)
+    return NodeTree(cluster, fill)
 
 
 def scored_placement(name: str) -> type[ScoredPlacement]:
@@ -122,8 +143,9 @@ def scored_placement(name: str) -> type[ScoredPlacement]:
         SpecError: there is none such; the nearest name is suggested.
     """
     kind: type[Any] = PLACEMENTS.resolve(name)
-    if kind is Pool:
-        raise SpecError("placement", "'pool' looks at no nodes; expected a placement on nodes.")
+    if kind in (Pool, Tree):
+        message = f"{kind.name!r} scores no nodes; expected a placement that does."
+        raise SpecError("placement", message)
     return kind
 
 
@@ -175,13 +197,23 @@ def resolve_placement(
     name, options, kind = split_placement(given)
     if cluster.is_pool or name == Pool.name:
         return Pool()
+    tree = tree_of(given, cluster)
+    if tree is not None:
+        if devices:
+            message = (
+                f"{label_of(given)!r} places whole GPUs of nodes, and devices, cores or memory are "
+                "modelled here; expected resources='gpus' (--resources gpus) and no shares of GPUs."
+            )
+            raise SpecError("placement", message)
+        return Tree(tree)
     if not devices:
         if is_scored(given):
             message = (
                 f"{label_of(given)!r} looks at devices, cores or memory, and none are modelled"
             )
             raise SpecError("placement", f"{message} here; expected {' or '.join(WHOLE)}.")
-        return WHOLE[name or BestFit.name]()
+        whole: Placement = WHOLE[name or BestFit.name]()
+        return whole
     scored: type[ScoredPlacement] = SCORED[BestFit.name] if kind is None else kind
     target = workload() if scored.needs_workload and workload is not None else None
     return resolve_scored(scored, **options, seed=seed, workload=target)

@@ -308,6 +308,8 @@ def free_state(problem: Problem, placement: Placement, access: Sequence[tuple[in
         return kernel.FreeDevices(problem, placement, access)
     if problem.is_pool:
         return kernel.FreePool(problem, placement, access)
+    if placement.name == "tree":
+        return kernel.FreeTree(problem, placement, access)
     return kernel.FreeNodes(problem, placement, access)
 
 

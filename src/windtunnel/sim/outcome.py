@@ -14,6 +14,7 @@ from windtunnel.sim.flight import Flight, Interruptions, PowerRecord
 from windtunnel.sim.flown import Flown
 from windtunnel.sim.observe import (
     allocation,
+    domains,
     finish_time,
     fragments,
     shares,
@@ -127,6 +128,10 @@ class Outcome(Flown):
     ) -> pa.Table:
         """Return how fragmented the nodes are over time; see `windtunnel.sim.observe.fragments`."""
         return fragments.fragmentation(self, workload, weigh=weigh, cores=cores)
+
+    def domains(self) -> pa.Table:
+        """Return over how many domains of each level jobs went; see `sim.observe.domains`."""
+        return domains.domains(self)
 
     def save(self, path: str | Path) -> None:
         """Write the outcome to one file, which `load` reads back as it was.

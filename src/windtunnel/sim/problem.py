@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.sim.topology_asks import Asks
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,7 @@ def build(
     estimates: str | None = None,
     oversize: str = "raise",
     incomplete: str = "raise",
+    asks: Asks | None = None,
 ) -> Problem:
     """Turn a validated jobs table and a cluster into a `Problem`.
 
@@ -134,6 +136,7 @@ def build(
         oversize: what to do with a job larger than the cluster: ``raise``, or ``reject`` it into
             the outcome.
         incomplete: the same for a job whose submit time, duration or GPUs are unknown.
+        asks: the tree in which jobs are placed, and what they ask of it; None = there is none.
 
     Raises:
         SchemaError: a job is larger than the cluster or incomplete, and was not to be rejected;
@@ -159,7 +162,7 @@ def build(
     if devices is not None and not as_pool:
         room = device_room(jobs, rows, cluster, types, devices)
     else:
-        room = plain_room(jobs, rows, cluster, types, as_pool=as_pool)
+        room = plain_room(jobs, rows, cluster, types, as_pool=as_pool, asks=asks)
     notes += room.notes
     demand_of, demands = room.demand_of, room.demands
     flown = ~room.too_large[demand_of] if len(demands) else np.ones(0, dtype=bool)
@@ -240,6 +243,8 @@ def _oversize(
     for row in rows.tolist():
         kind = jobs.gpu_type[row]
         of_type = f" of type {kind}" if kind else ""
+        words = jobs.topology[row] if "topology" in jobs.table.column_names else None
+        of_type += f" as {words}" if words else ""
         reasons[row] = (
             f"asks for {jobs.num_gpus[row]:g} GPUs{of_type}; the cluster cannot hold it: "
             f"{cluster.describe()}"

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.sim.topology_asks import Asks
 
 #: GPU units a GPU where requests are fractional: shares are exact to a millionth.
 SHARE_UNITS = 1_000_000
@@ -210,7 +211,13 @@ def _capacity(demand: DeviceDemand, nodes: tuple[DeviceNode, ...], rules: Device
 
 
 def plain_room(
-    jobs: Jobs, rows: np.ndarray, cluster: ClusterSpec, types: Types, *, as_pool: bool
+    jobs: Jobs,
+    rows: np.ndarray,
+    cluster: ClusterSpec,
+    types: Types,
+    *,
+    as_pool: bool,
+    asks: Asks | None = None,
 ) -> Room:
     """Return what the jobs ask of pools, or of whole GPUs of nodes.
 
@@ -220,6 +227,7 @@ def plain_room(
         cluster: the cluster.
         types: the GPU types that these jobs accept.
         as_pool: ignore node boundaries.
+        asks: the tree in which jobs are placed, and what they ask of it; None = there is none.
 
     Raises:
         SchemaError: a job asks for less of a GPU than can be told.
@@ -236,6 +244,8 @@ def plain_room(
         raise SchemaError(source_of(jobs.table), [Violation("num_gpus", rule, len(vanishing))])
     task = np.ones_like(gpus) if as_pool else _gpus_of_a_task(gpus, jobs.num_tasks[rows])
     cpus, notes = _cores(jobs.num_cpus[rows], nodes)
+    if asks is not None:
+        return _tree_room(jobs, rows, nodes, types, asks)
     demand_of, first = distinct_rows(gpus, task, cpus, types.of)
     sets = [type_set(text) for text in types.texts]
     demands = tuple(
@@ -252,6 +262,34 @@ def plain_room(
         cpu_limits=nodes.cpu_limits,
         units=units,
         notes=notes,
+    )
+
+
+def _tree_room(jobs: Jobs, rows: np.ndarray, nodes: _Nodes, types: Types, asks: Asks) -> Room:
+    """Return what the jobs ask of whole GPUs of nodes in a tree, pod by pod."""
+    gpus = jobs.num_gpus[rows].astype(np.int64)
+    task = _gpus_of_a_task(gpus, jobs.num_tasks[rows])
+    pods, of = asks.of(jobs, rows, gpus, int(nodes.sizes.max(initial=0)))
+    demand_of, first = distinct_rows(gpus, task, types.of, pods, of)
+    sets = [type_set(text) for text in types.texts]
+    demands = tuple(
+        replace(
+            _demand(int(gpus[i]), int(task[i]), 0, sets[types.of[i]], nodes),
+            pods=int(pods[i]),
+            topology=asks.requests[of[i]],
+        )
+        for i in first
+    )
+    return Room(
+        demand_of=demand_of,
+        demands=demands,
+        gpus=[d.gpus for d in demands],
+        too_large=np.array([not asks.tree.holds(d) for d in demands], dtype=bool),
+        sizes=nodes.sizes,
+        types=tuple(nodes.types),
+        cpu_limits=nodes.cpu_limits,
+        units=1,
+        notes=tuple(asks.notes),
     )
 
 

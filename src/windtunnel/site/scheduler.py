@@ -61,6 +61,15 @@ class Scheduler(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             default="best_fit; on a pool, pool",
         ),
     ] = None
+    topology_request: Annotated[
+        str | None,
+        Field(
+            "With --placement tree: what jobs ask of the levels that say nothing themselves, as in "
+            "preferred:rack, or by GPUs: slice=rack/16@128,slice=rack/4@32.",
+            "WORDS",
+            default="nothing",
+        ),
+    ] = None
     sharing: Annotated[
         str | None,
         Field(

@@ -45,6 +45,16 @@ class Site(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             default="none",
         ),
     ] = None
+    topology: Annotated[
+        Any,
+        Field(
+            "Levels above the nodes: nodes of a domain from the top, or Slurm's topology.conf.",
+            "block=72,rack=18|FILE",
+            section="cluster",
+            kind="object",
+            default="the cluster's own",
+        ),
+    ] = None
     resources: Annotated[
         str,
         Field(

@@ -40,7 +40,7 @@ def read_slurm_conf(folder: str | Path) -> SlurmSite:
     """
     folder = Path(folder)
     file = folder / "slurm.conf" if folder.is_dir() else folder
-    lines = list(_lines(file))
+    lines = list(read_lines(file))
     options = {key: value for line in lines for key, value in line.items() if _is_option(line)}
     settings = _settings(file, options)
     nodes = _nodes(file, [line for line in lines if "nodename" in line])
@@ -57,7 +57,7 @@ def _is_option(line: dict[str, str]) -> bool:
     return not any(name in line for name in _THINGS)
 
 
-def _lines(file: Path, depth: int = 0) -> Iterator[dict[str, str]]:
+def read_lines(file: Path, depth: int = 0) -> Iterator[dict[str, str]]:
     """Yield a file's lines as keys (lower case) and values; continued lines are joined."""
     try:
         if file.stat().st_size > _MOST_BYTES:
@@ -72,7 +72,7 @@ def _lines(file: Path, depth: int = 0) -> Iterator[dict[str, str]]:
             continue
         if line.lower().startswith("include "):
             if depth < _DEPTH:
-                yield from _lines(file.parent / line.split(None, 1)[1].strip(), depth + 1)
+                yield from read_lines(file.parent / line.split(None, 1)[1].strip(), depth + 1)
             continue
         yield {key.lower(): value for key, _, value in (w.partition("=") for w in _words(line))}
 
@@ -85,7 +85,7 @@ def _words(line: str) -> list[str]:
         return line.split()
 
 
-def _get(
+def value_of(
     file: Path, line: dict[str, str], key: str, read: Callable[[str], Any], default: Any
 ) -> Any:
     """Return what a line says under a key.
@@ -110,7 +110,7 @@ def _seconds(text: str) -> int | None:
 
 def _settings(file: Path, options: dict[str, str]) -> SlurmSettings:
     def get(key: str, read: Callable[[str], Any], default: Any) -> Any:
-        return _get(file, options, key, read, default)
+        return value_of(file, options, key, read, default)
 
     over = options.get("overtimelimit", "0").upper()
     return SlurmSettings(
@@ -140,7 +140,7 @@ def _parameters(text: str) -> dict[str, str]:
 
 def _priority(file: Path, options: dict[str, str]) -> SlurmPriority:
     def get(key: str, read: Callable[[str], Any], default: Any) -> Any:
-        return _get(file, options, "Priority" + key, read, default)
+        return value_of(file, options, "Priority" + key, read, default)
 
     return SlurmPriority(
         multifactor="multifactor" in options.get("prioritytype", "priority/multifactor"),
@@ -174,16 +174,16 @@ def _nodes(file: Path, lines: list[dict[str, str]]) -> tuple[SlurmNode, ...]:
             continue
         said = defaults | line
         sockets = int(said.get("sockets") or said.get("socketsperboard", "1"))
-        sockets *= _get(file, said, "Boards", int, 1) if "socketsperboard" in said else 1
+        sockets *= value_of(file, said, "Boards", int, 1) if "socketsperboard" in said else 1
         threads = int(said.get("threadspercore", "1"))
         cores = sockets * int(said.get("corespersocket", "1"))
-        for name in _get(file, line, "NodeName", hosts, []):
+        for name in value_of(file, line, "NodeName", hosts, []):
             found[name] = SlurmNode(
                 name=name,
-                cpus=_get(file, said, "CPUs", int, cores * threads),
-                memory=_get(file, said, "RealMemory", int, 1),
-                gpus=_get(file, said, "Gres", gpu_counts, {}),
-                weight=_get(file, said, "Weight", int, 1),
+                cpus=value_of(file, said, "CPUs", int, cores * threads),
+                memory=value_of(file, said, "RealMemory", int, 1),
+                gpus=value_of(file, said, "Gres", gpu_counts, {}),
+                weight=value_of(file, said, "Weight", int, 1),
                 features=words(said.get("features", said.get("feature", ""))),
                 state=said.get("state", "IDLE").upper(),
             )
@@ -213,12 +213,12 @@ def _with_gres(file: Path, nodes: tuple[SlurmNode, ...]) -> tuple[SlurmNode, ...
     if not file.exists():
         return nodes
     types: dict[str, dict[str, int]] = {}
-    for line in _lines(file):
+    for line in read_lines(file):
         if line.get("name", "").lower() != "gpu":
             continue
-        files = _get(file, line, "File", hosts, [])
-        count = _get(file, line, "Count", int, max(len(files), 1))
-        for name in _get(file, line, "NodeName", hosts, [node.name for node in nodes]):
+        files = value_of(file, line, "File", hosts, [])
+        count = value_of(file, line, "Count", int, max(len(files), 1))
+        for name in value_of(file, line, "NodeName", hosts, [node.name for node in nodes]):
             of = types.setdefault(name, {})
             kind = line.get("type", "").lower()
             of[kind] = of.get(kind, 0) + count
@@ -241,7 +241,7 @@ def _partitions(
             continue
         said = defaults | line
         listed = said.get("nodes", "ALL")
-        of = set(names if listed.upper() == "ALL" else _get(file, said, "Nodes", hosts, []))
+        of = set(names if listed.upper() == "ALL" else value_of(file, said, "Nodes", hosts, []))
         found[line["partitionname"]] = _partition(
             file, said, tuple(name for name in names if name in of)
         )
@@ -249,24 +249,24 @@ def _partitions(
 
 
 def _partition(file: Path, said: dict[str, str], nodes: tuple[str, ...]) -> SlurmPartition:
-    both = _get(file, said, "Priority", int, 1)
-    over = _get(file, said, "OverTimeLimit", number, None)
+    both = value_of(file, said, "Priority", int, 1)
+    over = value_of(file, said, "OverTimeLimit", number, None)
     return SlurmPartition(
         name=said["partitionname"],
         nodes=nodes,
-        max_time=_get(file, said, "MaxTime", duration, None),
-        default_time=_get(file, said, "DefaultTime", duration, None),
-        min_nodes=_get(file, said, "MinNodes", int, 0),
-        max_nodes=_get(file, said, "MaxNodes", number, None),
-        tier=_get(file, said, "PriorityTier", int, both),
-        job_factor=_get(file, said, "PriorityJobFactor", int, both),
+        max_time=value_of(file, said, "MaxTime", duration, None),
+        default_time=value_of(file, said, "DefaultTime", duration, None),
+        min_nodes=value_of(file, said, "MinNodes", int, 0),
+        max_nodes=value_of(file, said, "MaxNodes", number, None),
+        tier=value_of(file, said, "PriorityTier", int, both),
+        job_factor=value_of(file, said, "PriorityJobFactor", int, both),
         exclusive=said.get("oversubscribe", said.get("shared", "")).upper().startswith("EXCL"),
         least_loaded=is_yes(said.get("lln", "NO")),
-        memory_per_node=_get(file, said, "DefMemPerNode", number, None),
-        memory_per_cpu=_get(file, said, "DefMemPerCPU", number, None),
+        memory_per_node=value_of(file, said, "DefMemPerNode", number, None),
+        memory_per_cpu=value_of(file, said, "DefMemPerCPU", number, None),
         over_time_limit=None if over is None else 60 * over,
         preempt_mode=said.get("preemptmode", "").upper(),
-        grace=_get(file, said, "GraceTime", _seconds, 0) or 0,
+        grace=value_of(file, said, "GraceTime", _seconds, 0) or 0,
         qos="" if said.get("qos", "").upper() in ("N/A", "") else said["qos"],
         allowed_accounts=_allowed(said.get("allowaccounts")),
         allowed_qos=_allowed(said.get("allowqos")),
@@ -283,12 +283,12 @@ def _switches(file: Path) -> tuple[SlurmSwitch, ...]:
     return tuple(
         SlurmSwitch(
             name=line["switchname"],
-            nodes=tuple(_get(file, line, "Nodes", hosts, [])),
-            switches=tuple(_get(file, line, "Switches", hosts, [])),
+            nodes=tuple(value_of(file, line, "Nodes", hosts, [])),
+            switches=tuple(value_of(file, line, "Switches", hosts, [])),
         )
-        for line in _lines(file)
+        for line in read_lines(file)
         if "switchname" in line
     )
 
 
-__all__ = ["gpu_counts", "megabytes", "read_slurm_conf"]
+__all__ = ["gpu_counts", "megabytes", "read_lines", "read_slurm_conf", "value_of"]

@@ -18,6 +18,7 @@ from windtunnel.site.conditions import Conditions
 from windtunnel.site.scheduler import Scheduler
 from windtunnel.site.site import Site
 from windtunnel.study.foresight import checked_estimates
+from windtunnel.study.levels import levels_of
 from windtunnel.study.resume_costs import read_cost
 from windtunnel.study.site_file import is_site_file, read_site
 
@@ -81,6 +82,7 @@ def resolved(conditions: Conditions, *, several: bool = False) -> Conditions:
         METRICS.resolve(name)
     governing = governing_of(conditions)
     power = {} if governing is None else governing.given()
+    levels_of(site.topology)
     return conditions.having(
         policy=policy,
         queueing=queueing,
@@ -116,7 +118,8 @@ def cluster_of(conditions: Conditions) -> ClusterSpec:
     """
     cluster = conditions.site.cluster
     if isinstance(cluster, ClusterSpec):
-        return cluster
+        levels = levels_of(conditions.site.topology)
+        return cluster if levels is None else cluster.with_levels(levels)
     found = "none" if cluster is None else quote(cluster)
     raise SpecError("cluster", f"found {found}; expected a ClusterSpec or words such as 64x8:A100.")
 

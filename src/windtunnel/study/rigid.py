@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import SpecError, quote
@@ -15,6 +15,7 @@ from windtunnel.placements import (
     split_placement,
 )
 from windtunnel.placements.scored import ScoredPlacement
+from windtunnel.placements.tree import Tree
 from windtunnel.sim import problem as problems
 from windtunnel.sim.contract import (
     BACKFILLING,
@@ -22,8 +23,10 @@ from windtunnel.sim.contract import (
 )
 from windtunnel.sim.engines import choose_engine
 from windtunnel.sim.flight import WAITING
+from windtunnel.sim.observe import domains
 from windtunnel.sim.outcome import Outcome
 from windtunnel.sim.rooms import DeviceRules, needs_devices
+from windtunnel.sim.topology_asks import Asks
 from windtunnel.study.around import Around, around
 from windtunnel.study.arrivals import with_arrivals
 from windtunnel.study.compat import as_pai, in_order
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from windtunnel.sim.contract import Placement, Policy
     from windtunnel.sim.flight import Flight
     from windtunnel.site.conditions import Conditions
+    from windtunnel.site.scheduler import Scheduler
 
 
 def fly_rigid(
@@ -74,6 +78,7 @@ def fly_rigid(
         estimates=told.estimates,
         oversize=conditions.scheduler.oversize,
         incomplete=conditions.scheduler.incomplete,
+        asks=asks_of(conditions.scheduler, rules.where),
     )
     whole, flown = problem, policy.for_run(problem)
     refused = flown.refuses()
@@ -113,9 +118,12 @@ def fly_rigid(
         )
     notes += _left_waiting(flight, rules.until)
     waited = {int(problem.rows[job]): why for job, why in flown.wait_reasons().items()}
-    return Outcome(
+    outcome = Outcome(
         table, cluster, flight, settings, problem.reasons, tuple(notes), wait_reasons=waited
     )
+    if not isinstance(rules.where, Tree):
+        return outcome
+    return replace(outcome, notes=(*notes, domains.sentence(outcome)))
 
 
 @dataclass(frozen=True)
@@ -155,6 +163,20 @@ class _Rules:
             "estimates": self.estimates,
             "engine": self.engine.NAME,
         }
+
+
+def asks_of(scheduler: Scheduler, where: Placement) -> Asks | None:
+    """Return what jobs ask of the tree in which they are placed; None = they are placed in none.
+
+    Raises:
+        SpecError: jobs are to ask for levels, and the placement looks at none.
+    """
+    if isinstance(where, Tree):
+        return Asks(where.tree, scheduler.topology_request)
+    if scheduler.topology_request is not None:
+        message = f"placement {where.name!r} looks at no levels; expected --placement tree."
+        raise SpecError("topology_request", message)
+    return None
 
 
 def _rules(table: pa.Table, cluster: ClusterSpec, policy: Policy, conditions: Conditions) -> _Rules:

@@ -59,11 +59,12 @@ class Manifests(msgspec.Struct, frozen=True):
         return QuotaTree(self.queues, self.cohorts)
 
 
-def read_manifests(path: str | Path) -> Manifests:
+def read_manifests(path: str | Path, *, queues: bool = True) -> Manifests:
     """Return what the manifests of a file or a folder say.
 
     Args:
         path: a YAML file of one or many documents, or a folder of them.
+        queues: there must be a ClusterQueue.
 
     Raises:
         SpecError: a file cannot be read; a field is not known or has a wrong value (file, document,
@@ -98,6 +99,8 @@ def read_manifests(path: str | Path) -> Manifests:
         other=dict(other),
         **settings,
     )
+    if queues and not made.queues:
+        raise SpecError(str(path), "has no ClusterQueue; expected Kueue's manifests.")
     _check(made, str(path))
     return made
 
@@ -328,8 +331,6 @@ _MADE: dict[str, Any] = {
 
 def _check(made: Manifests, source: str) -> None:
     """Raise SpecError where objects name others that there are not, or at a cycle of cohorts."""
-    if not made.queues:
-        raise SpecError(source, "has no ClusterQueue; expected Kueue's manifests.")
     flavors = {flavor.name for flavor in made.flavors}
     topologies = {topology.name for topology in made.topologies}
     for flavor in made.flavors:

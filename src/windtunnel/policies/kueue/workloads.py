@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from windtunnel.cluster.topology.node_tree import fewest_pods
 from windtunnel.cluster.topology.words import request_of
 from windtunnel.errors import PolicyError, quote
 from windtunnel.policies.kueue import objects
@@ -63,6 +64,9 @@ class JobReader:
         self.priorities = manifests.priorities
         self.topology = request_of(topology, levels) if topology else None
         self.columns = set(problem.jobs.table.column_names)
+        placed = any(getattr(demand, "topology", None) for demand in problem.demands)
+        #: The words are meant for the placement where no flavor has a topology, and it has one.
+        self.reads_words = "topology" in self.columns and (bool(levels) or not placed)
         self.queues = {queue.name: queue.name for queue in manifests.queues}
         self.doors: dict[str, str] = {}
         for local in manifests.local_queues:
@@ -103,7 +107,7 @@ class JobReader:
             requests["cpu"] = math.ceil(job.num_cpus * 1000 / pods)
         if "memory" in covered and not math.isnan(job.mem_gib):
             requests["memory"] = math.ceil(job.mem_gib * _GIB / pods)
-        words = str(job.topology or "") if "topology" in self.columns else ""
+        words = str(job.topology or "") if self.reads_words else ""
         kind = (pods, *requests.items(), words)
         pod_set = self._pod_sets.get(kind)
         if pod_set is None:
@@ -127,9 +131,7 @@ class JobReader:
         tasks = job.num_tasks
         if not math.isnan(tasks) and tasks >= 1 and units % int(tasks) == 0:
             return int(tasks)
-        if units <= self.most or not self.most:
-            return 1
-        return next(n for n in range(-(-units // self.most), units + 1) if units % n == 0)
+        return fewest_pods(units, self.most)
 
     def _priority(self, job: JobView) -> int:
         """Return a job's priority: a number, or the value of its class."""

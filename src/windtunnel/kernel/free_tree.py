@@ -1,0 +1,103 @@
+"""`FreeTree`: free GPUs of nodes under levels of domains, where gangs are placed level by level.
+
+Where a job goes is asked of its placement (`windtunnel.placements.tree`), which looks at all nodes
+at once; what is refused is remembered by the rules, as of every state.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cython
+import numpy
+
+from windtunnel.kernel.free import Free
+from windtunnel.kernel.free_holds import LOOK_BOTH, LOOK_OPEN, LOOK_SHOWN
+from windtunnel.kernel.free_nodes import FreeNodes
+from windtunnel.kernel.marks import compiled
+
+
+@cython.final
+@cython.cclass
+class FreeTree(FreeNodes):
+    """Free GPUs of each node, for pods that are placed by a tree.
+
+    Args:
+        problem: jobs and cluster, with nodes and whole GPUs.
+        placement: says where (`windtunnel.placements.tree.Tree`).
+        access_sets: reservations of each access set; set 0 has none.
+
+    Attributes:
+        demands: what each kind of job asks for.
+        tree: (free GPUs of each node, demand) -> (node, GPUs) pairs, or None.
+    """
+
+    demands: list
+    tree: object
+
+    def __init__(self, problem: Any, placement: Any, access_sets: Any = ((),)) -> None:
+        super().__init__(problem, placement, access_sets)
+        self.demands = list(problem.demands)
+        self.tree = placement.tree.place
+
+    def twin(self) -> Free:
+        """Return an equal state of the same cluster."""
+        twin: FreeTree = FreeTree.__new__(FreeTree)
+        twin.demands, twin.tree = self.demands, self.tree
+        twin._share(self)
+        return twin
+
+    def add_kind(self, demand: Any) -> int:
+        """Return the number of a new kind, for this state and its twins."""
+        self.demands.append(demand)
+        return self.kinds.add(demand)
+
+    @compiled
+    def fit(self, kind: cython.int) -> cython.bint:
+        """Return whether a job of a kind fits now, and write where into ``place``."""
+        fits: cython.bint
+        self.place.count = 0
+        if self.kinds.gpus[kind] > self.total:
+            return False
+        if self.kinds.gpus[kind] == 0:
+            return True
+        if self.looks != LOOK_OPEN:
+            # What the job's reservations have goes first.
+            with cython.gil:
+                fits = self._placed(kind, LOOK_SHOWN)
+            if fits:
+                return True
+        with cython.gil:
+            fits = self._placed(kind, LOOK_BOTH)
+        return fits
+
+    def _placed(self, kind: int, looks: int) -> bool:
+        """Place a job of a kind on the nodes that a search looks at."""
+        free: Any = numpy.maximum(numpy.asarray(self.free), 0).astype(numpy.int64)
+        if self.holds.count != 0 or looks == LOOK_SHOWN:
+            for node in range(self.nodes):
+                is_withheld = self.holds.times[node] != 0
+                is_open = self.looks != LOOK_OPEN and self.holds.is_seen(node)
+                if (is_withheld and not is_open) or (looks == LOOK_SHOWN and not is_withheld):
+                    free[node] = 0
+        found: Any = self.tree(free, self.demands[kind])
+        if found is None:
+            return False
+        for node, gpus in found:
+            self.place.add(node, gpus)
+        return True
+
+    @compiled
+    def is_single(self, kind: cython.int) -> cython.bint:
+        """Return whether a job of a kind is one pod, which fits where a node has enough GPUs."""
+        return self.kinds.pods[kind] == 1
+
+    @compiled
+    def wants_idle_alone(self, kind: cython.int) -> cython.bint:
+        """Return False: pods may share nodes with others."""
+        return False
+
+    @compiled
+    def idle_need(self, kind: cython.int) -> cython.longlong:
+        """Return 0: pods may share nodes with others."""
+        return 0

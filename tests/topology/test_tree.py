@@ -1,0 +1,151 @@
+"""Placement `tree`: required, preferred, unconstrained and slices, with any policy and rule."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+from math import comb
+from typing import Any
+
+import numpy as np
+import pytest
+
+import windtunnel as wt
+from windtunnel.errors import WindtunnelError
+
+#: 2 blocks of 2 racks of 4 nodes of 4 GPUs.
+LEVELS = "block=8,rack=4"
+
+
+def flown(jobs: dict[str, list[Any]], **options: Any) -> wt.Outcome:
+    given: dict[str, Any] = {"topology": LEVELS, "placement": "tree", "policy": "fifo", **options}
+    return wt.simulate(jobs, "16x4", **given)
+
+
+def nodes_of(out: wt.Outcome) -> list[list[int]]:
+    offset = out.flight.node_offset
+    return [out.flight.nodes[a:b].tolist() for a, b in pairwise(offset.tolist())]
+
+
+def at_once(num_gpus: list[float], words: list[str | None]) -> dict[str, list[Any]]:
+    count = len(num_gpus)
+    return {
+        "submit_time": [0.0] * count,
+        "duration": [10.0] * count,
+        "num_gpus": num_gpus,
+        "topology": words,
+    }
+
+
+def test_the_tightest_domain_that_is_asked_for() -> None:
+    # 3 nodes leave a hole of one, which a later job of one node fills before an empty rack.
+    out = flown(at_once([12, 4, 8], ["required:rack", "preferred:rack", "required:rack"]))
+    assert nodes_of(out) == [[0, 1, 2], [3], [4, 5]]
+
+
+def test_required_waits_and_preferred_goes_up() -> None:
+    # Jobs of three nodes leave one in each rack.
+    for words, start, where in (
+        ("required:rack", 10.0, [0, 1]),
+        ("preferred:rack", 0.0, [3, 7]),
+        ("required:block", 0.0, [3, 7]),
+    ):
+        out = flown(at_once([12, 12, 12, 12, 8], ["required:rack"] * 4 + [words]))
+        assert out.table["start_time"].to_pylist()[-1] == start, words
+        assert nodes_of(out)[-1] == where, words
+
+
+def test_slices_stay_whole_wherever_they_are() -> None:
+    out = flown(at_once([24], ["slice=rack/3"]))
+    racks = np.array(nodes_of(out)[0]) // 4
+    assert np.unique(racks, return_counts=True)[1].tolist() == [3, 3]
+
+
+def test_a_default_by_size_and_its_note() -> None:
+    jobs = at_once([32, 4, 20], [None, None, None])
+    out = flown(jobs, topology_request="slice=rack/4@16,required:rack@4")
+    assert [len({n // 4 for n in nodes}) for nodes in nodes_of(out)] == [2, 1, 2]
+    assert "1 jobs come in pods that the slices asked for do not divide" in " ".join(out.notes)
+
+
+@pytest.mark.parametrize("placement", ["tree", "tree:least-free", "tree:balanced"])
+@pytest.mark.parametrize(
+    ("policy", "queueing"),
+    [("fifo", "strict"), ("sjf", "skip"), ("fifo", "easy"), ("sjf", "conservative"),
+     ("srtf", "strict"), ("las", "skip")],
+)  # fmt: skip
+def test_engines_agree_and_requests_hold(policy: str, queueing: str, placement: str) -> None:
+    pick = random.Random(policy + queueing + placement)  # noqa: S311 - a test's own chance
+    gpus = [float(pick.choice((1, 2, 3, 4, 8, 8, 16, 32))) for _ in range(60)]
+    words = ("required:rack", "preferred:rack", "required:block", "unconstrained", None)
+    length = [float(pick.choice((1, 5, 20, 50))) for _ in gpus]
+    jobs = {
+        "submit_time": sorted(pick.uniform(0, 120) for _ in gpus),
+        "duration": length,
+        "estimate": [2 * of for of in length],
+        "num_gpus": gpus,
+        "topology": [pick.choice(words[1:] if n > 16 else words) for n in gpus],
+    }
+    failures = {"node_failures": [{"time": 30.0, "until": 50.0, "node": 5}]}
+    runs = [
+        flown(jobs, policy=policy, queueing=queueing, placement=placement, engine=engine,
+              disruptions=failures)
+        for engine in ("compiled", "reference")
+    ]  # fmt: skip
+    assert runs[0].table.equals(runs[1].table)
+    assert nodes_of(runs[0]) == nodes_of(runs[1])
+    for stay, nodes in enumerate(nodes_of(runs[0])):
+        asked = jobs["topology"][int(runs[0].flight.segment_job[stay])]
+        if asked == "required:rack":
+            assert len({n // 4 for n in nodes}) == 1
+        if asked == "required:block":
+            assert len({n // 8 for n in nodes}) == 1
+
+
+def closed_form(n: int, p: float, s: int) -> float:
+    return sum(comb(n, k) * p**k * (1 - p) ** (n - k) * (k // s) * s / n for k in range(n + 1))
+
+
+@pytest.mark.parametrize(("n", "s"), [(6, 1), (6, 2), (7, 3), (8, 4)])
+def test_the_usable_share_of_segments_flown(n: int, s: int) -> None:
+    """Drains of every number of a block's nodes, flown; each weighed by its probability."""
+    p = 0.9
+    expected = 0.0
+    for up in range(n + 1):
+        down = [{"start": 0.0, "end": 100.0, "nodes": list(range(n - up))}] if up < n else []
+        count = n // s
+        jobs = {
+            "submit_time": [1.0] * count,
+            "duration": [5.0] * count,
+            "num_gpus": [4.0 * s] * count,
+            "topology": [f"slice=block/{s}"] * count,
+        }
+        out = wt.simulate(
+            jobs, f"{n}x4", topology=f"block={n}", placement="tree", policy="fifo",
+            disruptions={"maintenance": down} if down else None, until=2.0,
+        )  # fmt: skip
+        running = sum(start is not None for start in out.table["start_time"].to_pylist())
+        expected += comb(n, up) * p**up * (1 - p) ** (n - up) * running * s / n
+    assert expected == pytest.approx(closed_form(n, p, s), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"topology_request": "required:room"}, "room"),
+        ({"topology_request": "slice=rack/2@many"}, "WORDS@GPUS"),
+        ({"placement": "best_fit", "topology_request": "required:rack"}, "--placement tree"),
+        ({"placement": "tree:tight"}, "tight"),
+        ({"sharing": "pooled"}, "whole GPUs"),
+    ],
+)
+def test_what_is_wrong_is_said(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(WindtunnelError, match=says):
+        flown(at_once([4], [None]), **options)
+
+
+def test_a_jobs_own_words_are_checked() -> None:
+    with pytest.raises(WindtunnelError, match=r"job '1'.*not slices"):
+        flown(at_once([4, 12], [None, "slice=rack/2"]))
+    with pytest.raises(WindtunnelError, match="as required:rack"):
+        flown(at_once([32], ["required:rack"]))
