@@ -28,7 +28,7 @@ class Levels(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         paths: of each node, in node order, its domain of each level, where they are named.
 
     >>> Levels.parse("block=4,rack=2").of_nodes(5)[3:]
-    (('0', '01'), ('1', '10'))
+    (('0', '1'), ('1', '2'))
     """
 
     levels: tuple[str, ...]

@@ -18,8 +18,8 @@ def domains(outcome: Flown) -> pa.Table:
     """Return one row a level, from the top: over how many of its domains jobs' stays went.
 
     Columns: ``level``; ``stays``: those that held GPUs; ``used``: their domains on average;
-    ``least``: the fewest that have as many GPUs as the stay held, the largest first, whatever else ran
-    there; ``spread``: used / least; ``tight``: the share of stays on the least.
+    ``least``: the fewest that have as many GPUs as the stay held, the largest first, whatever
+    else ran there; ``spread``: used / least; ``tight``: the share of stays on the least.
 
     Raises:
         SpecError: the cluster has no nodes.
