@@ -1,7 +1,7 @@
 """Fly a recorded workload from its beginning, with the recorded run times, many times.
 
-What differs from flight to flight is how long launching and ending took: drawn from what was
-recorded (elapsed less run time).
+What differs from flight to flight is how long launching and ending took, drawn from what was
+recorded: elapsed less run time, and how long after an end the main loop gave its nodes away.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import heapq
 from typing import TYPE_CHECKING
 
 import numpy as np
+from world import REQUEUE
 
 from windtunnel.sim.slurm.controller import Controller
 from windtunnel.sim.slurm.tables import SlurmTables
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 END, SUBMIT = range(2)
 #: Time limits are looked at so often, s.
 LOOK = 30
+#: A start so long after an end is due to it, if the job had waited for so long, s.
+LATE, NEW = 5, 6
 #: A flight ends then, s.
 HORIZON = 40_000
 
@@ -38,12 +41,14 @@ class Flight:
         )
         self.loops = self.tables.loops
         self.settings = record.site.settings
-        self.lags = self._lags()
+        self.lags, self.delays = self._lags(), self._delays()
         self.start: dict[int, int] = {}
         self.over: dict[int, tuple[int, bool]] = {}
         self.agenda: list[tuple[int, int, int]] = []
         self.blocked: set[int] = set()
         self.down: set[str] = set()
+        self.kills = sorted(world.kills)
+        self.held: set[int] = set()
         self.cancelled = {
             job: int(row["end"])
             for job, row in enumerate(record.rows)
@@ -63,6 +68,23 @@ class Flight:
         ]
         return np.maximum(np.array(lags or [0]), 0)
 
+    def _delays(self) -> np.ndarray:
+        """Return how long after a job's end the main loop started another on its nodes, s."""
+        record = self.record
+        ends = [(stay.end, set(stay.nodes)) for stay in record.stays if stay.end is not None]
+        found = []
+        for stay in record.stays:
+            if stay.loop != "main" or float(record.work[stay.job]["submit"]) >= stay.start - NEW:
+                continue
+            near = [
+                end
+                for end, nodes in ends
+                if stay.start - LATE < end <= stay.start and not nodes.isdisjoint(stay.nodes)
+            ]
+            if near:
+                found.append(int(stay.start) - int(max(near)))
+        return np.array(found or [1])
+
     def _run_time(self, job: int) -> int:
         return int(self.record.work[job]["run"]) + self.record.requests[job].task
 
@@ -79,13 +101,15 @@ class Flight:
                 submit = int(float(self.record.work[job]["submit"]))
                 heapq.heappush(self.agenda, (submit, SUBMIT, job))
         now = 0
-        while now < HORIZON and (self.agenda or self.controller.waiting or self.blocked):
+        while now < HORIZON and (
+            self.agenda or self.controller.waiting or self.blocked or self.held
+        ):
             self._happen(now - 1)
             self._surround(now)
             if now % LOOK == 0:
                 self._time_out(now)
             self._began(self.controller.act(now), now)
-            if not self.agenda and not self.loops.queue():
+            if not self.agenda and not self.held and not self.loops.queue():
                 break
             now += 1
         return self.start
@@ -133,8 +157,27 @@ class Flight:
             for name, node in self.tables.node_number.items():
                 self.loops.set_up(node, name not in down)
             self.controller.ask(now - 1)
+        held = self.world.held(now)
+        for job in sorted(held & self.controller.waiting):
+            self.controller.withdraw(job, now)
+            self.held.add(job)
+        for job in sorted(self.held - held):
+            self.held.discard(job)
+            self.controller.submit(job, now - 1)
+        while self.kills and self.kills[0][0] < now:
+            self._kill(self.kills.pop(0)[1], now)
         for job in [job for job, when in self.cancelled.items() if when <= now]:
             self._cancel(job, now)
+
+    def _kill(self, name: str, now: int) -> None:
+        """Let the jobs of a node that is lost run again from their beginning, later."""
+        node = self.tables.node_number[name]
+        for job in sorted(self.controller.running):
+            if any(there == node for there, _ in self.tables.stays.of(job)):
+                self.controller.end(job, now - 1)
+                kept = [m for m in self.agenda if m[1:] != (END, job)]
+                self.agenda = [*kept, (now + REQUEUE, SUBMIT, job)]
+                heapq.heapify(self.agenda)
 
     def _cancel(self, job: int, now: int) -> None:
         del self.cancelled[job]
@@ -159,7 +202,10 @@ class Flight:
         for job in started:
             self.start[job] = now
             lag = int(self.random.choice(self.lags))
-            heapq.heappush(self.agenda, (now + self._run_time(job) + lag, END, job))
+            # What ends within a second is seen in the next one.
+            given = int(self.random.choice(self.delays)) - 1
+            end = max(now + self._run_time(job) + lag + given, now + 1)
+            heapq.heappush(self.agenda, (end, END, job))
 
 
 def compare_flights(record: Record, world: World, flights: int) -> dict[str, float | bool]:

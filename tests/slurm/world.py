@@ -28,6 +28,7 @@ class World:
         self.t0 = t0
         self.names = {row["job"]: at for at, row in enumerate(record.rows)}
         self.downs: list[tuple[float, str, bool]] = []
+        self.kills: list[tuple[float, str]] = []
         self.holds: list[tuple[float, int, bool]] = []
         self.reservations: list[SlurmReservation] = []
         events = table(record.folder / "events.csv")
@@ -60,6 +61,8 @@ class World:
             state = said.get("State", "").upper()
             for name in hosts(said["NodeName"]):
                 self.downs.append((now, name, state != "RESUME"))
+                if state == "DOWN":
+                    self.kills.append((now, name))
         elif args.startswith("create reservation"):
             self._flags = said.get("Flags", "")
             self._reserved = said
@@ -75,6 +78,7 @@ class World:
         found = re.search(r"Nodes (\S+) not responding, setting DOWN", words)
         if found:
             self.downs += [(now, name, True) for name in hosts(found[1])]
+            self.kills += [(now, name) for name in hosts(found[1])]
         found = re.search(r"node_did_resp: node (\S+) returned to service", words)
         if found:
             self.downs.append((now, found[1], False))

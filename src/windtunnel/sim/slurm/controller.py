@@ -31,8 +31,8 @@ class Controller:
 
     Args:
         tables: the site and the jobs, nobody running or waiting.
-        phase: second of the first backfill cycle; full runs and looks at priorities are at
-            multiples of their own periods.
+        phase: second of a backfill cycle, from which on they follow each other; None = nothing
+            happens before the first job, and the first cycle is as soon as it is known.
         reservations: those there will be; None = the site's.
 
     Attributes:
@@ -45,7 +45,7 @@ class Controller:
         self,
         tables: SlurmTables,
         *,
-        phase: int = 1,
+        phase: int | None = None,
         reservations: Sequence[SlurmReservation] | None = None,
     ) -> None:
         site = tables.site
@@ -68,8 +68,8 @@ class Controller:
         self._last_queued = -DELAY
         self._is_new_to_full = False
         # Backfill: the last cycle, whether somebody waited in it, what has changed since.
-        self._last_cycle = phase - self.interval
-        self._was_busy = False
+        self._last_cycle = (1 if phase is None else phase) - self.interval
+        self._was_busy = phase is not None
         self._changed = math.inf
 
     # What happens.
