@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import click
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from windtunnel.report.result import Result
 
 _ENDINGS = (".yaml", ".yml")
 _BEGINNING = 2**20
@@ -29,55 +32,43 @@ def _names_kueue(file: Path) -> bool:
         return False
 
 
-def describe_manifests(given: str, *, as_json: bool) -> None:
-    """Print what manifests say.
+def manifests_result(given: str) -> Result:
+    """Return what manifests say.
 
     Raises:
         SpecError: one is wrong.
     """
     from windtunnel.policies.kueue.description import described
     from windtunnel.policies.kueue.manifests import read_manifests
+    from windtunnel.report.names import clean
+    from windtunnel.report.result import Part, Result, table_of
 
     found = described(read_manifests(given))
-    if as_json:
-        from windtunnel.cli.machine import print_json
-
-        print_json({**found, "command": f"windtunnel describe {given}"})
-        return
-    counts = ", ".join(f"{count:,} {kind}" for kind, count in found["counts"].items() if count)
-    click.echo(f"{given}: {counts}")
-    click.echo()
-    for line in _lines(found["nodes"]):
-        click.echo(line)
-    for warning in found["warnings"]:
-        click.echo(f"Warning: {warning}")
-    if found["not_read"]:
-        others = ", ".join(f"{count:,} {kind}" for kind, count in found["not_read"].items())
-        click.echo(f"Not read: {others}")
+    columns = ("queue or cohort", "flavor", "resource", "owns", "may use", "may borrow", "lends")
+    others = _counted(found["not_read"])
+    return Result(
+        title=clean(given),
+        headline=_counted({kind: count for kind, count in found["counts"].items() if count}),
+        cautions=[clean(warning, 400) for warning in found["warnings"]],
+        parts=[Part("Quotas", tables=[("", table_of(columns, _rows(found["nodes"]), texts=2))])],
+        notes=[f"Not read: {others}"] if others else [],
+        data=found,
+    )
 
 
-def _lines(rows: list[dict[str, Any]]) -> list[str]:
-    """Return the rows of the tree as lines of a table."""
-    head = ("queue or cohort", "flavor", "resource", "owns", "may use", "may borrow", "lends")
-    numbers = ("owns", "may_use", "may_borrow", "lends")
-    table: list[tuple[str, ...]] = [head]
+def _counted(kinds: dict[str, int]) -> str:
+    from windtunnel.report.names import clean
+
+    return ", ".join(f"{count:,} {clean(kind)}" for kind, count in kinds.items())
+
+
+def _rows(nodes: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of the tree, each name once, indented by its depth."""
+    from windtunnel.report.names import clean
+
     last = ""
-    for row in rows:
-        name = "" if row["name"] == last else "  " * row["depth"] + _plain(row["name"])
+    for row in nodes:
+        name = "" if row["name"] == last else "  " * row["depth"] + clean(row["name"])
         last = row["name"]
-        amounts = tuple(f"{row[key]:,}" for key in numbers)
-        table.append((name, _plain(row["flavor"]), _plain(row["resource"]), *amounts))
-    widths = [max(len(line[at]) for line in table) for at in range(len(head))]
-    texts = 3  # the first columns are words, the others numbers
-    return [
-        "  ".join(
-            cell.ljust(width) if at < texts else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in table
-    ]
-
-
-def _plain(text: str) -> str:
-    """Return a name from a file as it may be shown on a terminal."""
-    return ascii(text)[1:-1]
+        amounts = (f"{row[key]:,}" for key in ("owns", "may_use", "may_borrow", "lends"))
+        yield (name, clean(row["flavor"]), clean(row["resource"]), *amounts)

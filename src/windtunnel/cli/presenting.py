@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from windtunnel.report.result import Result
+    from rich.console import Console
+
+    from windtunnel.report.result import Part, Result
 
     Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -146,7 +148,7 @@ def _write(result: Result, out: Path, command: str) -> None:
 def print_result(result: Result, command: str, where: str = "") -> None:
     """Print a result, how to get it again, and where its file is."""
     from windtunnel.cli.screen import bullets, facts, heading, line, screen
-    from windtunnel.report.terminal_table import facts_table, rich_tables
+    from windtunnel.report.terminal_table import facts_table
 
     console = screen()
     heading(console, result.title)
@@ -157,20 +159,29 @@ def print_result(result: Result, command: str, where: str = "") -> None:
         console.print()
         console.print(facts_table(result.facts))
     for part in result.parts:
-        if part.tells:
-            lead = [(part.title, part.lead)] if part.lead else []
-            for title, sentence in (*lead, *part.terms):
-                heading(console, title)
-                console.print(line(sentence, 2000))
-        bullets(console, part.title, part.points)
-        for caption, table in () if part.page_only else part.tables:
-            if caption:
-                heading(console, caption)
-            for piece in rich_tables(table, console.width):
-                console.print(piece)
+        _print_part(console, part)
     bullets(console, "Notes", result.notes)
     console.print()
     facts(console, [*result.settings, ("again with", command)])
     for sentence in (*result.wrote, *([where] if where else [])):
         console.print()
         console.print(line(sentence), soft_wrap=True)
+
+
+def _print_part(console: Console, part: Part) -> None:
+    from windtunnel.cli.screen import bullets, heading, line
+    from windtunnel.report.terminal_table import rich_tables
+
+    if part.tells:
+        lead = [(part.title, part.lead)] if part.lead else []
+        for title, sentence in (*lead, *part.terms):
+            heading(console, title)
+            console.print(line(sentence, 2000))
+    bullets(console, part.title, part.points)
+    for caption, table in () if part.page_only else part.tables:
+        if caption:
+            heading(console, caption)
+        for place, piece in enumerate(rich_tables(table, console.width)):
+            if place or not caption:
+                console.print()
+            console.print(piece)

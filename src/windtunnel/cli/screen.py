@@ -149,4 +149,5 @@ class _Fitted:
     def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[Any]:
         from windtunnel.report.terminal_table import rich_tables
 
-        yield from rich_tables(self._table, options.max_width)
+        for place, piece in enumerate(rich_tables(self._table, options.max_width)):
+            yield from ("", piece) if place else (piece,)

@@ -1,4 +1,4 @@
-"""The figures on a trace's page: which, in what order, drawn, and which cannot be drawn and why."""
+"""The figures on a trace's page: which, in what order, and which cannot be drawn and why."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from windtunnel.report.figures.look import Look
 from windtunnel.report.figures.sources import Sources
 from windtunnel.report.format import count
 from windtunnel.report.names import MAX_TEXT, clean
-from windtunnel.report.render import to_svg
+from windtunnel.report.result import Drawing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pyarrow as pa
-    from markupsafe import Markup
 
     from windtunnel.report.description import Description
     from windtunnel.report.figures.collecting import FigureData, Part
@@ -50,22 +49,22 @@ class PageFigure:
 
 
 @dataclass(frozen=True)
-class DrawnFigure:
-    """A figure of a page, drawn or not.
+class Figured:
+    """A figure of a page, with its data or without.
 
     Attributes:
-        figure: which.
-        svg: the picture; None = it cannot be drawn.
-        reason: why not; empty where it is drawn.
-        counts: what is in each panel and what was left out, one sentence each.
-        notes: what a reader must know, one sentence each.
+        section: heading that it stands under.
+        title: what it shows.
+        needs: what a trace must tell.
+        drawing: draws it; None = it cannot be drawn.
+        reason: why not; empty where it can.
     """
 
-    figure: PageFigure
-    svg: Markup | None
+    section: str
+    title: str
+    needs: str
+    drawing: Drawing | None
     reason: str
-    counts: tuple[str, ...]
-    notes: tuple[str, ...]
 
 
 _SIZE, _TIME, _END = "How large jobs are", "How long jobs run and wait", "How jobs end"
@@ -125,54 +124,47 @@ FIGURES: tuple[PageFigure, ...] = (
 )  # fmt: skip
 
 
-def draw_figures(
-    found: Description, on_done: Callable[[str], None] = lambda _: None
-) -> list[DrawnFigure]:
-    """Return every figure of a trace's page, drawn or with the reason why it is not.
-
-    Args:
-        found: the trace.
-        on_done: called with a figure's name, once for each of `FIGURES`.
-    """
+def page_figures(found: Description) -> list[Figured]:
+    """Return every figure of a trace's page, or the reason why it cannot be drawn."""
     sources = Sources.of([found.trace])
     look = Look(PAPER, sources.traces, sources.workloads)
     (name,) = sources.traces
-    drawn = []
+    figures = []
     for figure in FIGURES:
-        drawn.append(_drawn(figure, figure.data(sources), look, name))
-        on_done(figure.name)
-    return drawn
+        data = figure.data(sources)
+        drawing = None if data.table is None else _drawing(figure, data, look, name)
+        figures.append(Figured(figure.section, figure.title, figure.needs, drawing, _reason(data)))
+    return figures
 
 
-def draw_measured(found: Description) -> DrawnFigure | None:
-    """Return the figure of what telemetry says; None without telemetry."""
-    if not found.telemetry:
-        return None
+def measured_figure(found: Description) -> Drawing:
+    """Return the figure of what telemetry says."""
+    data = describe_charts.measured(found.telemetry)
     figure = PageFigure(
         "measured", "Telemetry", "Distributions",
         "How are the measurements distributed over all devices and instants?",
         "samples", lambda _: data, describe_charts.draw_measured,
     )  # fmt: skip
-    data = describe_charts.measured(found.telemetry)
-    return _drawn(figure, data, Look(PAPER), "")
+    return _drawing(figure, data, Look(PAPER), "")
 
 
-def _drawn(figure: PageFigure, data: FigureData, look: Look, trace: str) -> DrawnFigure:
-    """Return a figure drawn; its notes need not name the one trace of the page."""
-    from markupsafe import Markup
-
+def _drawing(figure: PageFigure, data: FigureData, look: Look, trace: str) -> Drawing:
+    """Return a figure to be drawn; its notes need not name the one trace of the page."""
     texts = [clean(note.removeprefix(f"{trace}: "), MAX_TEXT) for note in data.notes]
-    notes = tuple(text[:1].upper() + text[1:] for text in texts)
-    if data.table is None:
-        return DrawnFigure(figure, None, _reason(data), (), notes)
-    chart = figure.chart(data.table, look)
-    # The page's own paper shows through, light or dark.
-    chart.config.background = "transparent"
+    notes = [text[:1].upper() + text[1:] for text in texts]
+    counts = dict.fromkeys(f"{_counted(part, data)}." for part in data.parts)
+
+    def draw() -> Any:
+        if data.table is None:
+            return None
+        chart = figure.chart(data.table, look)
+        # The page's own paper shows through, light or dark.
+        chart.config.background = "transparent"
+        return chart
+
+    caption = " ".join([figure.question, *counts, *notes])
     label = f"{figure.title}. {figure.question}"
-    # The SVG is Vega's own serialisation: it escapes every text it writes.
-    svg = Markup(to_svg(chart, name=figure.name, label=label))  # noqa: S704
-    counts = tuple(dict.fromkeys(_counted(part, data) for part in data.parts))
-    return DrawnFigure(figure, svg, "", counts, notes)
+    return Drawing(figure.name, figure.title, caption, draw, label)
 
 
 def _reason(data: FigureData) -> str:

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 #: What the column of published numbers is called, and what it is.
 PUBLISHED = "PAI, published"
-PUBLISHED_LEAD = "beside them what was published of the PAI trace (Weng et al., NSDI'22)"
+PUBLISHED_LEAD = "beside them what was published of the PAI trace"
 #: Group of a claim that has no other, and of those that no trace answers.
 OTHERS, NOT_IN_TRACES = "Further numbers", "Models and simulations"
-#: Claims that `windtunnel.report.describe_terminal.overview_table` has told already.
+#: Claims that `windtunnel.report.sections.trace_facts` has told already.
 TOLD_BEFORE = ("gpu_jobs", "days", "gpu_time", "wait_p50", "wait_p90")
 _NAMES = {"cpu": "cores", "gpu": "GPUs", "mem": "memory"}
 _MORE = ("cpu", "CPU"), ("gpu", "GPU"), ("mem", "memory")

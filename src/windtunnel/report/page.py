@@ -46,6 +46,7 @@ class Figure:
     title: str
     caption: str
     svg: Markup | None
+    name: str = ""
 
 
 def comparison_page(

@@ -53,4 +53,5 @@ def _figure(drawing: Drawing) -> Figure:
         return Figure(drawing.title, drawing.caption, None)
     picture = to_svg(chart, name=drawing.name, label=drawing.label or drawing.title)
     # The SVG is Vega's own serialisation: it escapes every text it writes.
-    return Figure(drawing.title, drawing.caption, Markup(picture))  # noqa: S704
+    svg = Markup(picture)  # noqa: S704
+    return Figure(drawing.title, drawing.caption, svg, drawing.name)

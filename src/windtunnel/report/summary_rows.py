@@ -96,7 +96,7 @@ def summary_lines(summary: ClusterSummary) -> Table:
                 group=group,
             )
         )
-    return Table("", ["column", "value", "n", "left out"], lines)
+    return Table("", ["column", "value", "n", "left out"], lines, texts=1)
 
 
 def summary_in_short(summary: ClusterSummary) -> list[Table]:

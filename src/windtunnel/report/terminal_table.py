@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _STYLES = {"better": "green", "worse": "red"}
 _LONG = 2000
 #: Names of rows, and texts, up to this length are not folded where there is room.
-_NAME = 36
+_NAME = 40
 #: What a fold leaves of a text at least.
 _LEAST = 12
 _INDENT = "  "
@@ -83,7 +83,7 @@ def _rich_table(data: Table, places: Sequence[int]) -> Any:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as RichTable
 
-    table = RichTable(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table = RichTable(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
     labels = [_text(line.label) for line in data.lines]
     corner = _text(data.corner)
     least = max(_room(labels, _LEAST), _words(corner, _LEAST))

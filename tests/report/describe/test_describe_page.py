@@ -10,7 +10,7 @@ from described_traces import HELD_MINUTES, held, told, trace_of
 from page_reader import Reader, read_alone
 
 from windtunnel.report.describe_figures import FIGURES
-from windtunnel.report.describe_page import describe_page
+from windtunnel.report.describe_result import describe_result
 from windtunnel.report.description import Description, describe_trace
 from windtunnel.report.measured_use import measured_use
 from windtunnel.traces.trace import Trace, TraceMetadata
@@ -31,6 +31,12 @@ HOSTILE = (
 )
 
 
+def page_of(found: Description, command: str = COMMAND) -> str:
+    page = describe_result(found).page
+    assert page is not None
+    return page(command)
+
+
 def checked(html: str) -> Reader:
     """Return a page read, which stands alone and gives no id twice."""
     reader = read_alone(html)
@@ -41,10 +47,7 @@ def checked(html: str) -> Reader:
 
 @pytest.fixture(scope="module")
 def page(told: Description) -> str:
-    done: list[str] = []
-    html = describe_page(told, command=COMMAND, on_done=done.append)
-    assert done == [figure.name for figure in FIGURES]
-    return html
+    return page_of(told)
 
 
 def test_the_page_stands_alone_and_tells_everything(page: str) -> None:
@@ -55,7 +58,7 @@ def test_the_page_stands_alone_and_tells_everything(page: str) -> None:
         "made by hand",
         "CC0",
         "64 GPUs: 8 nodes x 8 V100",
-        "no start 2 (17 % of 12 records)",
+        "no start: 2 (17 % of 12 records)",
         "Two clocks disagree.",
         "How large jobs are",
         "Whose jobs they are, and which come back",
@@ -80,9 +83,7 @@ def test_exact_numbers_and_whole_claims_are_in_the_titles(page: str) -> None:
 
 def test_every_figure_is_drawn_or_says_why_not(page: str) -> None:
     text = checked(page).text
-    parts = dict(
-        re.findall(r'<figure class="drawn figure-([\w-]+)">(.*?)</figure>', page, re.DOTALL)
-    )
+    parts = dict(re.findall(r'<figure class="figure-([\w-]+)">(.*?)</figure>', page, re.DOTALL))
     for figure in FIGURES:
         if figure.name in parts:
             assert figure.title in parts[figure.name]
@@ -102,12 +103,12 @@ def test_pictures_have_no_paper_of_their_own(page: str) -> None:
 
 
 def test_a_bare_trace_has_a_page_which_is_the_same_every_time(bare: Description) -> None:
-    page = describe_page(bare, command=COMMAND)
+    page = page_of(bare)
     text = checked(page).text
     assert "No record was left out." in text
     assert "Waits by size needs GPUs and waits; no GPU job has a wait" in text
     assert "nan" not in text.lower().split()
-    assert describe_page(bare, command=COMMAND) == page
+    assert page_of(bare) == page
 
 
 @pytest.mark.parametrize("gpus", [0.0, None])
@@ -118,7 +119,7 @@ def test_a_single_job_has_a_page(gpus: float | None) -> None:
             "num_gpus": [gpus], "user": ["u"], "status": ["completed"], "workload": ["w"],
         }
     )  # fmt: skip
-    checked(describe_page(describe_trace(trace), command=COMMAND))
+    checked(page_of(describe_trace(trace)))
 
 
 def test_hostile_names_stay_text() -> None:
@@ -141,7 +142,7 @@ def test_hostile_names_stay_text() -> None:
         settings=dict.fromkeys(HOSTILE, HOSTILE[0]),
     )
     trace = Trace(trace_of(columns).jobs, metadata)
-    html = describe_page(describe_trace(trace), command=HOSTILE[0])
+    html = page_of(describe_trace(trace), HOSTILE[0])
     reader = checked(html)
     assert "<script>alert(1)</script>" in reader.text
     assert "{{ 7 * 7 }}" in reader.text
@@ -151,12 +152,12 @@ def test_hostile_names_stay_text() -> None:
 
 
 def test_telemetry_stands_on_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("windtunnel.report.describe_page.draw_figures", lambda *_: [])
+    monkeypatch.setattr("windtunnel.report.describe_figures.FIGURES", ())
     path = tmp_path / "minutes.csv"
     path.write_text(HELD_MINUTES)
     trace = held()
     found = describe_trace(trace, telemetry=[measured_use(trace, path)])
-    text = checked(describe_page(found, command=COMMAND)).text
+    text = checked(page_of(found)).text
     assert "9 samples (philly-gpu-util)" in text
     assert "gpu_util 9 11 % 32.4" in text
     assert "Samples by user ann 4 25.0 25.0 37.0 40.0 bob 2 90.0 90.0 98.0 100" in text

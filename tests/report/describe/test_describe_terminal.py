@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from described_traces import trace_of
 from rich.console import Console
 
 from windtunnel.characterize import shares
-from windtunnel.report import describe_terminal, share_rows
+from windtunnel.report import share_rows
+from windtunnel.report.describe_result import describe_result
 from windtunnel.report.description import describe_trace, in_a_sentence
+from windtunnel.report.terminal_table import rich_tables
 from windtunnel.traces.open import open_trace
 
 if TYPE_CHECKING:
     from windtunnel.report.description import Description
+    from windtunnel.report.sections import Table
 
 
-def printed(renderable: Any, width: int = 80) -> str:
+def printed(table: Table, width: int = 80) -> str:
     console = Console(file=io.StringIO(), width=width, markup=False, highlight=False)
-    console.print(renderable)
+    for piece in rich_tables(table, width):
+        console.print(piece)
     text: str = console.file.getvalue()  # type: ignore[attr-defined]
     return text
 
 
-def tables_of(found: Description, *, whole: bool) -> list[Any]:
-    return [
-        describe_terminal.overview_table(found),
-        *describe_terminal.summary_tables(found, whole=whole),
-        describe_terminal.headline_table(found, whole=whole),
-        describe_terminal.shares_table(found, whole=whole),
-    ]
+def tables_of(found: Description, title: str = "", *, whole: bool) -> list[Table]:
+    parts = describe_result(found, whole=whole).parts
+    return [table for part in parts if part.title.startswith(title) for _, table in part.tables]
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -42,27 +42,30 @@ def test_tables_fit_the_screen_without_a_wrapped_number(
     for table in tables_of(told, whole=whole):
         lines = printed(table, width).splitlines()
         assert max(map(len, lines)) <= width
-    headlines = printed(describe_terminal.headline_table(told, whole=whole), width).splitlines()
-    assert len(headlines) == len({*headlines})  # no line is the rest of another
-    assert all(line.startswith("  ") or line[:1].isupper() for line in headlines[1:])
+    (headlines,) = tables_of(told, "Headline", whole=whole)
+    lines = [line.strip() for line in printed(headlines, width).splitlines()]
+    filled = [line for line in lines if line]
+    assert len(filled) == len({*filled})  # no line is the rest of another
+    assert len(filled) == 2 + len(headlines.lines) + len({line.group for line in headlines.lines})
 
 
 def test_the_whole_row_names_the_columns_of_the_file(told: Description) -> None:
-    (table,) = describe_terminal.summary_tables(told, whole=True)
+    (table,) = tables_of(told, "The cluster", whole=True)
     text = printed(table)
     assert all(column in text for column in told.summary.row if column != "id")
 
 
 def test_published_numbers_stand_under_their_own_heading(told: Description) -> None:
-    lines = printed(describe_terminal.headline_table(told, whole=False)).splitlines()
+    (table,) = tables_of(told, "Headline", whole=False)
+    lines = printed(table).splitlines()
     assert lines[0].split() == ["this", "trace", "n", "PAI,", "published"]
     (line,) = [line for line in lines if "gangs" in line]
     assert line.split()[-4:] == ["%", "11", "85", "%"]
 
 
 def test_left_out_has_a_column_where_anything_was(bare: Description) -> None:
-    text = printed(describe_terminal.headline_table(bare, whole=True))
-    assert "left out" in text.splitlines()[0]
+    (table,) = tables_of(bare, "Headline", whole=True)
+    assert "left out" in printed(table).splitlines()[0]
 
 
 def test_coarse_and_folded_shares_add_up_to_the_same() -> None:
@@ -101,7 +104,9 @@ def test_a_job_of_which_nothing_is_known_is_described() -> None:
     found = describe_trace(trace_of({"submit_time": [0.0], "duration": [None], "num_gpus": [None]}))
     for whole in (False, True):
         for table in tables_of(found, whole=whole):
-            if table is not None:
-                assert "nan" not in printed(table)
-        assert describe_terminal.cannot_be_had(found, whole=whole)
+            assert "nan" not in printed(table)
+        (lacking,) = (
+            part for part in describe_result(found, whole=whole).parts if "Cannot" in part.title
+        )
+        assert lacking.points
     assert in_a_sentence(found) == "1 job."
