@@ -80,7 +80,7 @@ def test_json_tells_every_figure_with_n_and_reasons(
     result = run(*words, "--only", "bar_job_state,box_gpu_num,cdf_power", "--json")
     assert (result.exit_code, result.stderr) == (0, "")
     data = json.loads(result.stdout)
-    assert set(data) == {"traces", "figures", "notes", "folder", "files", "command"}
+    assert set(data) == {"traces", "figures", "notes", "folder", "files", "out", "command"}
     assert [trace["label"] for trace in data["traces"]] == ["three", "synthetic:kalos"]
     by_name = {figure["name"]: figure for figure in data["figures"]}
     assert list(by_name) == ["bar_job_state", "box_gpu_num", "cdf_power"]

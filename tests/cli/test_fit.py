@@ -72,7 +72,8 @@ def test_json_has_stable_keys(fit_run: Callable[..., Any], log: Path, tmp_path: 
     data = json.loads(told)
     assert code == 0
     assert set(data) == {
-        *("out", "bytes", "jobs", "min_count", "strata", "users", "kept", "fidelity")
+        *("out", "bytes", "jobs", "min_count", "strata", "users", "kept", "fidelity"),
+        *("notes", "command"),
     }
     assert (data["jobs"], data["min_count"], data["strata"]) == (400, 8, 2)
     assert (data["users"], data["kept"]) == (12, ["workload"])

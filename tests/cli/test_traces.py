@@ -42,11 +42,8 @@ def test_fetch_prints_where_the_files_are(
     monkeypatch.setenv("WINDTUNNEL_DATA", str(tmp_path))
     (tmp_path / "x.csv").write_bytes(content)
     ran = run("fetch", "toy", "--json")
-    assert ran.json == {
-        "name": "toy",
-        "files": {"jobs": str(tmp_path / "x.csv")},
-        "licence": "CC0",
-    }
+    files = {"jobs": str(tmp_path / "x.csv")}
+    assert {"name": "toy", "files": files, "licence": "CC0"}.items() <= ran.json.items()
     assert "x.csv" in run("fetch", "toy").out
 
 

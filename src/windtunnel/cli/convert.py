@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import output_options
+from windtunnel.cli.presenting import presented
 
 if TYPE_CHECKING:
+    from windtunnel.report.result import Result
     from windtunnel.traces.writers import Writer
 
 
@@ -33,49 +34,37 @@ if TYPE_CHECKING:
     metavar="ZONE",
     help="IANA time zone of IN's wall clock, such as Europe/Berlin (sacct, philly-raw).",
 )
-@output_options
+@presented()
 def convert(
-    *,
-    trace: str,
-    out: Path,
-    to: str | None,
-    reader: str | None,
-    zone: str | None,
-    as_json: bool,
-) -> None:
+    *, trace: str, out: Path, to: str | None, reader: str | None, zone: str | None
+) -> Result:
     """Read the trace IN and write its jobs to OUT, whole or not at all.
 
     IN is a name (`windtunnel traces`), a file, or - for standard input. OUT is a file; for OpenDC
     a folder, in which tasks.parquet and fragments.parquet are written. What was left out of IN,
     and what OUT cannot hold, is told.
     """
-    from windtunnel.cli.screen import progress, shows_progress
+    from windtunnel.cli.screen import progress
     from windtunnel.traces.open import open_trace
 
     writer = _checked(trace, out, to)
-    show = shows_progress(as_json=as_json)
-    source = "standard input" if trace == "-" else trace
-    with progress(f"Reading {source}", show=show):
+    with progress(f"Reading {'standard input' if trace == '-' else trace}"):
         opened = open_trace(trace, format=reader, **({} if zone is None else {"zone": zone}))
-    with progress(f"Writing {out}", show=show):
+    with progress(f"Writing {out}"):
         written = writer.put(opened, out)
     about = opened.metadata
-    data = {
-        "source": about.source,
-        "out": str(out),
-        "to": writer.name,
-        "rows_in": about.rows_read or opened.jobs.num_rows,
-        "rows_out": written.rows,
-        "dropped": about.dropped,
-        "not_carried": written.losses,
-        "notes": about.notes,
-    }
-    if as_json:
-        from windtunnel.cli.machine import print_json
-
-        print_json(data)
-        return
-    _print(data)
+    return _result(
+        {
+            "source": about.source,
+            "out": str(out),
+            "to": writer.name,
+            "rows_in": about.rows_read or opened.jobs.num_rows,
+            "rows_out": written.rows,
+            "dropped": about.dropped,
+            "not_carried": written.losses,
+            "notes": about.notes,
+        }
+    )
 
 
 def _checked(trace: str, out: Path, to: str | None) -> Writer:
@@ -105,25 +94,26 @@ def _checked(trace: str, out: Path, to: str | None) -> Writer:
     return writer
 
 
-def _print(data: dict[str, Any]) -> None:
-    from windtunnel.cli.screen import bullets, facts, screen
+def _result(data: dict[str, Any]) -> Result:
     from windtunnel.report.format import count
+    from windtunnel.report.names import MAX_TEXT, clean
+    from windtunnel.report.result import Part, Result
 
-    console = screen()
     dropped = [
         ("dropped", f"{count(number)}: {reason}")
         for reason, number in data["dropped"].items()
         if number
     ]
-    facts(
-        console,
-        [
+    return Result(
+        title=f"{data['source']} as {data['to']}",
+        parts=[Part(f"Not carried into {data['to']}", points=data["not_carried"])],
+        notes=[clean(note, MAX_TEXT) for note in data["notes"]],
+        settings=[
             ("source", data["source"]),
             ("rows in", count(data["rows_in"])),
             *dropped,
             ("rows out", count(data["rows_out"])),
             ("written to", data["out"]),
         ],
+        data=data,
     )
-    bullets(console, f"Not carried into {data['to']}", data["not_carried"])
-    bullets(console, "Notes", data["notes"])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from windtunnel.cli.options import BAD_ROWS, READING, OneOf, output_options
+from windtunnel.cli.presenting import present
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from windtunnel.cli.opening import TraceWish
     from windtunnel.report.figures.drawing import Collected
     from windtunnel.report.figures.sources import Sources
+    from windtunnel.report.result import Result
     from windtunnel.traces.trace import Trace
 
     Command = TypeVar("Command", bound=Callable[..., Any])
@@ -129,12 +131,8 @@ def figures(*, traces: tuple[str, ...], as_json: bool, **asked: Any) -> None:
             notes=sources.notes,
             on_done=done,
         )
-    if as_json:
-        from windtunnel.cli.machine import print_json
-
-        print_json(_data(sources, found, command, out, files))
-        return
-    _print(sources, found, command, out)
+    result = _result(sources, found, out, files)
+    present(result, None, as_json=as_json, command=command)
 
 
 def _words(text: str, option: str) -> list[str]:
@@ -252,36 +250,50 @@ def _command(wishes: Sequence[TraceWish], asked: dict[str, Any]) -> list[str]:
     ]
 
 
-def _data(
-    sources: Sources, found: Sequence[Collected], command: str, out: Path, files: Sequence[str]
-) -> dict[str, Any]:
-    """Return the run as plain data.
+def _result(
+    sources: Sources, found: Sequence[Collected], out: Path, files: Sequence[str]
+) -> Result:
+    """Return who is in which figure, and what could not be drawn.
 
-    Keys: ``traces`` (list), ``figures`` (see `windtunnel.report.figures.drawing.report`),
-    ``notes``, ``folder``, ``files``, ``command``.
+    Keys of its data: ``traces`` (list), ``figures`` (see
+    `windtunnel.report.figures.drawing.report`), ``folder``, ``files``.
     """
     from windtunnel.cli.machine import trace_data
     from windtunnel.report.figures.drawing import report
+    from windtunnel.report.names import MAX_TEXT, clean
+    from windtunnel.report.result import Part, Result, table_of
 
-    return {
-        "traces": [
-            {"label": series.label, **trace_data(series.trace)} for series in sources.series
+    columns = ("figure", "panel", "series", "n", "left out", "note")
+    undrawn = [one for one in found if one.data.table is None]
+    notes = [f"{one.figure.name}: {note}" for one in found for note in one.data.notes]
+    table = table_of(columns, _rows(found), texts=len(columns) - 1)
+    labelled = [{"label": one.label, **trace_data(one.trace)} for one in sources.series]
+    return Result(
+        title="Figures",
+        parts=[
+            Part("Figures", tables=[("", table)] if table.lines else []),
+            Part(
+                "Cannot be drawn",
+                points=[f"{one.figure.name}: {one.data.reason}" for one in undrawn],
+            ),
         ],
-        "figures": report(found),
-        "notes": sources.notes,
-        "folder": str(out),
-        "files": files,
-        "command": command,
-    }
+        notes=[clean(note, MAX_TEXT) for note in (*sources.notes, *notes)],
+        wrote=[f"{len(found) - len(undrawn)} figures are in {out}; look at {out / 'index.html'}"],
+        data={
+            "traces": labelled,
+            "figures": report(found),
+            "notes": sources.notes,
+            "folder": str(out),
+            "files": files,
+        },
+    )
 
 
-def _print(sources: Sources, found: Sequence[Collected], command: str, out: Path) -> None:
-    """Print who is in which figure, and what could not be drawn."""
-    from windtunnel.cli.screen import bullets, facts, heading, line, plain_table, screen
+def _rows(found: Sequence[Collected]) -> list[tuple[str, ...]]:
+    """Return who is in which panel; a figure's name stands in its first row."""
     from windtunnel.report.format import count
 
-    console = screen()
-    rows = [
+    return [
         (
             one.figure.name if i == 0 else "",
             part.panel or "-",
@@ -294,19 +306,3 @@ def _print(sources: Sources, found: Sequence[Collected], command: str, out: Path
         if one.data.table is not None
         for i, part in enumerate(one.data.parts)
     ]
-    heading(console, "Figures")
-    if rows:
-        columns = ("figure", "panel", "series", "n", "left out", "note")
-        console.print(plain_table(columns, rows))
-    undrawn = [one for one in found if one.data.table is None]
-    bullets(
-        console,
-        "Cannot be drawn",
-        [f"{one.figure.name}: {one.data.reason}" for one in undrawn],
-    )
-    notes = [f"{one.figure.name}: {note}" for one in found for note in one.data.notes]
-    bullets(console, "Notes", [*sources.notes, *notes])
-    drawn = len(found) - len(undrawn)
-    console.print()
-    console.print(line(f"{drawn} figures are in {out}; look at {out / 'index.html'}"))
-    facts(console, [("again with", command)])

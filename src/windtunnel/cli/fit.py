@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import out_option, output_options, seed_option, trace_options
+from windtunnel.cli.options import out_option, seed_option, trace_options
+from windtunnel.cli.presenting import presented
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from windtunnel.report.result import Result
     from windtunnel.traces.twin import Twin
 
 _TOML, _JSON = ".toml", ".twin.json"
@@ -39,7 +41,7 @@ _TOML, _JSON = ".toml", ".twin.json"
 @click.option("--keep-workloads", is_flag=True, help="Keep the names of workloads.")
 @click.option("--keep-gpu-types", is_flag=True, help="Keep the names of GPU types.")
 @seed_option("Deals the generated names; seed of a synthetic trace, too.  [default: 0]")
-@output_options
+@presented()
 def fit(
     *,
     trace: str,
@@ -48,9 +50,8 @@ def fit(
     bins: int,
     keep_workloads: bool,
     keep_gpu_types: bool,
-    as_json: bool,
     **asked: Any,
-) -> None:
+) -> Result:
     """Learn the statistics of TRACE, write them to a file, and show how like a twin is.
 
     The file holds no id, no name, no date and no single job's numbers: every number in it rests on
@@ -58,14 +59,13 @@ def fit(
     like any trace: windtunnel simulate NAME.twin.toml --cluster ...
     """
     from windtunnel.cli.opening import TraceWish, open_wish
-    from windtunnel.cli.screen import progress, shows_progress
+    from windtunnel.cli.screen import progress
     from windtunnel.traces.twin import fit as learn
     from windtunnel.traces.twin.fidelity import fidelity
 
     target = _checked(out, trace)
-    show = shows_progress(as_json=as_json)
-    opened = open_wish(TraceWish(trace, **asked), show=show)
-    with progress("Learning", show=show):
+    opened = open_wish(TraceWish(trace, **asked))
+    with progress("Learning"):
         twin = learn(
             opened,
             seed=asked["seed"] or 0,
@@ -76,12 +76,7 @@ def fit(
         )
         rows = fidelity(opened.jobs, twin.generate(seed=asked["seed"] or 0).jobs).to_pylist()
     twin.save(target)
-    if as_json:
-        from windtunnel.cli.machine import print_json
-
-        print_json({**_facts(twin, target), "fidelity": rows})
-        return
-    _print(twin, target, rows)
+    return _result(twin, target, rows)
 
 
 def _checked(out: Path | None, trace: str) -> Path:
@@ -118,31 +113,31 @@ def _facts(twin: Twin, out: Path) -> dict[str, Any]:
     }
 
 
-def _print(twin: Twin, out: Path, rows: list[dict[str, Any]]) -> None:
-    from windtunnel.cli.screen import bullets, facts, heading, line, plain_table, screen
+def _result(twin: Twin, out: Path, rows: list[dict[str, Any]]) -> Result:
     from windtunnel.report.format import count
+    from windtunnel.report.result import Part, Result, table_of
 
-    console = screen()
     told = _facts(twin, out)
-    facts(
-        console,
-        [
-            ("written to", told["out"]),
-            ("size", f"{count(told['bytes'])} bytes"),
-            ("jobs", count(twin.jobs)),
-            ("strata", f"{count(len(twin.strata))} of workload and GPU count"),
-            ("smallest group", f"{count(twin.min_count)} jobs"),
-        ],
-    )
-    heading(console, "How like the source a twin is")
     cells = [
         (row["measure"], _cell(row["source"], row["unit"]), _cell(row["twin"], row["unit"]))
         for row in rows
     ]
-    console.print(plain_table(("measure", "source", "twin"), cells, numbers=2))
-    bullets(console, "What is in the file", _contents(twin))
-    console.print()
-    console.print(line(f"Next: windtunnel simulate {out} --cluster 64x8:A100 --policy fifo"))
+    likeness = "How like the source a twin is"
+    return Result(
+        title=f"A twin of {count(twin.jobs)} jobs",
+        parts=[
+            Part(likeness, tables=[(likeness, table_of(("measure", "source", "twin"), cells))]),
+            Part("What is in the file", points=_contents(twin)),
+        ],
+        settings=[
+            ("written to", told["out"]),
+            ("size", f"{count(told['bytes'])} bytes"),
+            ("strata", f"{count(len(twin.strata))} of workload and GPU count"),
+            ("smallest group", f"{count(twin.min_count)} jobs"),
+        ],
+        wrote=[f"Next: windtunnel simulate {out} --cluster 64x8:A100 --policy fifo"],
+        data={**told, "fidelity": rows},
+    )
 
 
 def _contents(twin: Twin) -> tuple[str, ...]:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import output_options
+from windtunnel.cli.presenting import presented
 
 if TYPE_CHECKING:
+    from windtunnel.report.result import Result
     from windtunnel.study.elastic_comparison import ElasticComparison
 
 
@@ -51,18 +52,12 @@ def morphling() -> None:
     metavar="DIR",
     help="Write the table and the charts there: comparison and a time-line a policy.",
 )
-@output_options
+@presented()
 def compare(
-    *,
-    traces: str,
-    policies: str | None,
-    penalties: str,
-    cluster: str,
-    out: Path | None,
-    as_json: bool,
-) -> None:
+    *, traces: str, policies: str | None, penalties: str, cluster: str, out: Path | None
+) -> Result:
     """Fly every workload under every scheduler, with each penalty."""
-    from windtunnel.cli.screen import progress, shows_progress
+    from windtunnel.cli.screen import progress
     from windtunnel.study.elastic_comparison import SCHEDULERS, compare_elastic
 
     names = [_trace(word.strip()) for word in traces.split(",") if word.strip()]
@@ -72,15 +67,10 @@ def compare(
     seconds = _seconds(penalties)
     _check(names, chosen, out)
     total = len(names) * len(chosen) * len(seconds)
-    with progress("Flying", total, show=shows_progress(as_json=as_json)) as done:
+    with progress("Flying", total) as done:
         found = compare_elastic(names, chosen, seconds, cluster=cluster, on_done=done)
     written = [] if out is None else _write(found, out)
-    if as_json:
-        from windtunnel.cli.machine import print_json
-
-        print_json({"runs": found.rows(), "out": [str(path) for path in written]})
-        return
-    _print(found, written)
+    return _result(found, [str(path) for path in written])
 
 
 def _trace(word: str) -> str:
@@ -145,27 +135,31 @@ def _write(found: ElasticComparison, out: Path) -> list[Path]:
     return written
 
 
-def _print(found: ElasticComparison, written: list[Path]) -> None:
-    from windtunnel.cli.screen import heading, line, plain_table, screen
+def _result(found: ElasticComparison, written: list[str]) -> Result:
+    from windtunnel.report.result import Part, Result, table_of
 
-    console = screen()
     rows = found.rows()
     headings = ["scheduler", "mean JCT, s", "P50", "P99", "last end", "guaranteed", "changes a job"]
+    times = ("avg_jct", "p50_jct", "p99_jct", "last_end", "avg_jct_guaranteed")
+    tables = []
     for trace, penalty in dict.fromkeys((row["trace"], row["penalty"]) for row in rows):
-        heading(console, f"{trace}, {penalty:g} s a launch or change")
         shown = [
             [
                 row["policy"],
-                *(_number(row[key]) for key in ("avg_jct", "p50_jct", "p99_jct", "last_end")),
-                _number(row["avg_jct_guaranteed"]),
+                *(_number(row[key]) for key in times),
                 f"{row['reconfigurations_per_job']:.3f}",
             ]
             for row in rows
             if (row["trace"], row["penalty"]) == (trace, penalty)
         ]
-        console.print(plain_table(headings, shown, numbers=len(headings) - 1))
-    for path in written:
-        console.print(line(str(path)))
+        tables.append((f"{trace}, {penalty:g} s a launch or change", table_of(headings, shown)))
+    title = "Schedulers of reconfigurable jobs"
+    return Result(
+        title=title,
+        parts=[Part(title, tables=tables)],
+        wrote=written,
+        data={"runs": rows, "out": written},
+    )
 
 
 def _number(value: Any) -> str:

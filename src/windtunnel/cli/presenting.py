@@ -95,8 +95,8 @@ def present(
         from windtunnel.cli.machine import print_json
 
         data: dict[str, Any] = {"headline": result.headline} if result.headline else {}
-        data |= {"notes": [*result.cautions, *result.notes], **result.data, "command": command}
-        print_json({**data, key: out and str(out)})
+        data |= {"notes": [*result.cautions, *result.notes], key: out and str(out)}
+        print_json({**data, **result.data, "command": command})
         return
     where = ""
     if out is not None:
