@@ -15,10 +15,11 @@ import pyarrow.compute as pc
 
 from windtunnel.errors import TraceError
 from windtunnel.throughput.measured import REFERENCE_TYPE, gavel_speeds, read_throughputs
-from windtunnel.traces.layout import Layout, Rows, number, seconds, text, whole, words
+from windtunnel.traces.layout import Field, Layout, Rows, number, seconds, text, whole, words
 from windtunnel.traces.tabular import TextTable, parse_text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from windtunnel.throughput.measured import ThroughputTable
@@ -44,6 +45,27 @@ def _looks_gavel(head: bytes) -> bool:
     return _FIRST_LINE.match(head.removeprefix(b"\xef\xbb\xbf")) is not None
 
 
+def parse_tabs(
+    data: bytes, file: str, columns: tuple[str, ...], *, filled: tuple[str, ...] = ()
+) -> TextTable:
+    """Return the rows of a file of tab-separated jobs, of Gavel's or of a trace made from it.
+
+    Args:
+        data: its bytes.
+        file: its name.
+        columns: what its columns are called.
+        filled: columns without empty cells, besides those that every such trace has.
+
+    Raises:
+        TraceError: a line has another number of fields, or a cell that the trace needs is empty.
+    """
+    found = parse_text(data, file, delimiter="\t", quoted=False, columns=columns)
+    for name in ("job_type", "total_steps", "scale_factor", *filled, "arrival_time"):
+        cells = pc.utf8_trim_whitespace(found.text(name))
+        found.refuse(name, pc.fill_null(pc.equal(cells, ""), True), "a value in this column")
+    return found
+
+
 def _parsed(data: bytes, file: str) -> TextTable:
     """Return the rows under the names of the layout that the first line has.
 
@@ -56,29 +78,46 @@ def _parsed(data: bytes, file: str) -> TextTable:
     layout = {len(COLUMNS): COLUMNS, len(OLD_COLUMNS): OLD_COLUMNS}.get(count)
     if layout is None and data.strip():
         raise TraceError(file, "10 or 7 fields between tabs", row=1, value=f"{count} field(s)")
-    found = parse_text(data, file, delimiter="\t", quoted=False, columns=layout or COLUMNS)
-    for name in ("job_type", "total_steps", "scale_factor", "arrival_time"):
-        cells = pc.utf8_trim_whitespace(found.text(name))
-        found.refuse(name, pc.fill_null(pc.equal(cells, ""), True), "a value in this column")
-    return found
+    return parse_tabs(data, file, layout or COLUMNS)
+
+
+#: Columns that jobs have in Gavel's layout and in those made from it.
+JOB_COLUMNS: dict[str, Field] = {
+    "submit_time": seconds("arrival_time"),
+    "num_tasks": whole("scale_factor", "GPUs"),
+    "template": text("job_type"),
+    "workload": text("job_type"),
+    "total_steps": whole("total_steps", "steps"),
+    "command": text("command"),
+    "steps_argument": text("steps_argument"),
+    "needs_data": words("needs_data", {"0": "no", "1": "yes"}, ""),
+    "priority": number("priority_weight", "a weight").optional,
+    "slo": number("slo", _SLO_WORDS, unknown=_NO_SLO).optional,
+    "working_directory": text("working_directory").optional,
+}
+
+
+def complete(rows: Rows, duration: Callable[[], pa.Array]) -> None:
+    """Check jobs of `JOB_COLUMNS`, and give them ids, GPUs, durations and the model's name alone.
+
+    Args:
+        rows: the file's.
+        duration: returns the ideal durations of the jobs once they are checked, s.
+    """
+    rows.text.refuse("total_steps", pc.less(rows["total_steps"], 0), "a whole number >= 0")
+    rows.text.refuse("scale_factor", pc.less(rows["num_tasks"], 1), "a whole number >= 1")
+    rows["job_id"] = pa.array([str(row) for row in range(rows.count)], pa.string())
+    rows["duration"] = duration()
+    rows["num_gpus"] = pc.cast(rows["num_tasks"], pa.float64())
+    rows["workload"] = pc.replace_substring_regex(rows["workload"], r" \(batch size \d+\)$", "")
+    if "slo" in rows:
+        rows.text.refuse("slo", pc.invert(pc.greater(rows["slo"], 0)), _SLO_WORDS)
 
 
 _GAVEL = Layout(
     "gavel",
     licence=LICENCE,
-    columns={
-        "submit_time": seconds("arrival_time"),
-        "num_tasks": whole("scale_factor", "GPUs"),
-        "template": text("job_type"),
-        "workload": text("job_type"),
-        "total_steps": whole("total_steps", "steps"),
-        "command": text("command"),
-        "steps_argument": text("steps_argument"),
-        "needs_data": words("needs_data", {"0": "no", "1": "yes"}, ""),
-        "priority": number("priority_weight", "a weight").optional,
-        "slo": number("slo", _SLO_WORDS, unknown=_NO_SLO).optional,
-        "working_directory": text("working_directory").optional,
-    },
+    columns=JOB_COLUMNS,
     sniff=_looks_gavel,
     extensions=(".trace",),
     parse=_parsed,
@@ -101,14 +140,7 @@ def read_gavel(rows: Rows, *, throughputs: str | Path | None = None) -> None:
             speeds.
     """
     table = gavel_speeds() if throughputs is None else read_throughputs(throughputs)
-    rows.text.refuse("total_steps", pc.less(rows["total_steps"], 0), "a whole number >= 0")
-    rows.text.refuse("scale_factor", pc.less(rows["num_tasks"], 1), "a whole number >= 1")
-    rows["job_id"] = pa.array([str(row) for row in range(rows.count)], pa.string())
-    rows["duration"] = _ideal(table, rows)
-    rows["num_gpus"] = pc.cast(rows["num_tasks"], pa.float64())
-    rows["workload"] = pc.replace_substring_regex(rows["workload"], r" \(batch size \d+\)$", "")
-    if "slo" in rows:
-        rows.text.refuse("slo", pc.invert(pc.greater(rows["slo"], 0)), _SLO_WORDS)
+    complete(rows, lambda: _ideal(table, rows))
     rows.note("Durations are ideal ones: steps over the measured speed on V100s of a job alone.")
     if count := rows["duration"].null_count:
         rows.note(f"{count:,} jobs have no duration: no speed on V100s is known of them.")

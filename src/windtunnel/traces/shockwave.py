@@ -21,12 +21,14 @@ from windtunnel.throughput.shockwave import (
     shockwave_speeds,
     split_job_type,
 )
-from windtunnel.traces.layout import Layout, Rows, number, seconds, text, whole, words
-from windtunnel.traces.tabular import TextTable, parse_text
+from windtunnel.traces.gavel import JOB_COLUMNS, complete, parse_tabs
+from windtunnel.traces.layout import Layout, Rows, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from windtunnel.traces.tabular import TextTable
 
     #: (model, GPUs) -> batch size -> steps per second.
     Speeds = Mapping[tuple[str, int], Mapping[int, float]]
@@ -39,8 +41,6 @@ COLUMNS = (
 _FIRST_LINE = re.compile(
     rb"[^\t\n]+\t[^\t\n]*\t[^\t\n]*\t-[^\t\n]*\t[01]\t\d+\t\d+\t(?:static|accordion|gns)\t"
 )
-_NO_SLO = -1.0
-_SLO_WORDS = "a multiple > 0 of the ideal duration, or -1"
 
 
 def _looks_shockwave(head: bytes) -> bool:
@@ -53,30 +53,13 @@ def _parsed(data: bytes, file: str) -> TextTable:
     Raises:
         TraceError: a line has not twelve fields, or a cell that the trace needs is empty.
     """
-    found = parse_text(data, file, delimiter="\t", quoted=False, columns=COLUMNS)
-    for name in ("job_type", "total_steps", "scale_factor", "mode", "arrival_time"):
-        cells = pc.utf8_trim_whitespace(found.text(name))
-        found.refuse(name, pc.fill_null(pc.equal(cells, ""), True), "a value in this column")
-    return found
+    return parse_tabs(data, file, COLUMNS, filled=("mode",))
 
 
 _SHOCKWAVE = Layout(
     "shockwave",
     licence=LICENCE,
-    columns={
-        "submit_time": seconds("arrival_time"),
-        "num_tasks": whole("scale_factor", "GPUs"),
-        "template": text("job_type"),
-        "workload": text("job_type"),
-        "total_steps": whole("total_steps", "steps"),
-        "mode": text("mode"),
-        "command": text("command"),
-        "steps_argument": text("steps_argument"),
-        "needs_data": words("needs_data", {"0": "no", "1": "yes"}, ""),
-        "priority": number("priority_weight", "a weight"),
-        "slo": number("slo", _SLO_WORDS, unknown=_NO_SLO),
-        "working_directory": text("working_directory"),
-    },
+    columns={**JOB_COLUMNS, "mode": text("mode")},
     sniff=_looks_shockwave,
     extensions=(".trace",),
     parse=_parsed,
@@ -98,15 +81,9 @@ def read_shockwave(rows: Rows, *, throughputs: str | Path | None = None) -> None
         throughputs: ``tacc`` or ``wisr`` (the published speeds on either cluster), or a table in
             Gavel's layout; default ``tacc``.
     """
-    rows.text.refuse("total_steps", pc.less(rows["total_steps"], 0), "a whole number >= 0")
-    rows.text.refuse("scale_factor", pc.less(rows["num_tasks"], 1), "a whole number >= 1")
     known = pc.is_in(rows["mode"], pa.array(MODES))
     rows.text.refuse("mode", pc.invert(known), f"one of {', '.join(MODES)}")
-    rows["job_id"] = pa.array([str(row) for row in range(rows.count)], pa.string())
-    rows["duration"] = _ideal(speeds_by_batch(throughputs), rows)
-    rows["num_gpus"] = pc.cast(rows["num_tasks"], pa.float64())
-    rows["workload"] = pc.replace_substring_regex(rows["workload"], r" \(batch size \d+\)$", "")
-    rows.text.refuse("slo", pc.invert(pc.greater(rows["slo"], 0)), _SLO_WORDS)
+    complete(rows, lambda: _ideal(speeds_by_batch(throughputs), rows))
     rows.note("Durations are ideal ones: all epochs at their planned batch sizes, alone on V100s.")
     if count := rows["duration"].null_count:
         rows.note(f"{count:,} jobs have no duration: a speed of theirs is not known.")
