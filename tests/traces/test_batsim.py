@@ -360,13 +360,6 @@ def test_a_run_that_rejects_and_does_not_end(tmp_path: Path) -> None:
         flown(jobs.slice(1), outcome.table)
 
 
-def test_holdings_must_name_resources_by_number(tmp_path: Path) -> None:
-    jobs = jobs_of(job_id=["a"], start_time=[0.0])
-    holdings = pa.table({"job_id": ["a"], "node": ["n1"], "start_time": [0.0]})
-    with pytest.raises(SchemaError, match="numbers of resources"):
-        write_batsim(jobs, tmp_path / "o.csv", holdings=holdings)
-
-
 TIME = st.floats(0, 1e9)
 TEXT = st.text(st.characters(exclude_categories=["C"]), min_size=1, max_size=6).filter(
     lambda text: text.strip() == text

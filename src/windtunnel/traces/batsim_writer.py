@@ -63,20 +63,18 @@ _WORKLOAD = "w0"
 _MUST_QUOTE = frozenset(',"\r\n')
 
 
-def write_batsim(jobs: Any, path: str | Path, *, holdings: pa.Table | None = None) -> None:
+def write_batsim(jobs: Any, path: str | Path) -> None:
     """Write a jobs table as ``jobs.csv``, gzipped where the name ends in ``.gz``.
 
-    Rows are written in order of submission. Where neither ``holdings`` nor a column
-    ``allocated_resources`` says which resources a job had, each job gets the lowest numbers that
-    are free from its start to its end (`batsim_losses` tells).
+    Rows are written in order of submission. Where no column ``allocated_resources`` says
+    which resources a job had, each job gets the lowest numbers that are free from its start to its
+    end (`batsim_losses` tells).
 
     Args:
         jobs: anything `windtunnel.schema.as_jobs` takes: recorded times, or those of a run
             (`flown`). Needed are start_time, end_time (or duration) and num_gpus of each job that
             ran; columns of `windtunnel.traces.batsim.read_batsim` are taken over.
         path: the file; it appears whole or not at all.
-        holdings: table of `windtunnel.companions.HOLDING_COLUMNS`, ``node`` the resource's
-            number; of a job with several stays the last one counts.
 
     Raises:
         SchemaError: the table breaks the schema, or has a fraction of a GPU.
@@ -92,7 +90,7 @@ def write_batsim(jobs: Any, path: str | Path, *, holdings: pa.Table | None = Non
             ("num_gpus", most, np.isfinite(gpus) & (gpus > MAX_RESOURCES)),
         ]
     )
-    columns = _columns(given.in_order(), holdings)
+    columns = _columns(given.in_order())
     rows = zip(*(columns[name] for name in COLUMNS), strict=True)
     write_lines(path, [",".join(COLUMNS), *(",".join(map(_cell, row)) for row in rows)])
 
@@ -136,11 +134,11 @@ def flown(jobs: Any, outcome: pa.Table) -> pa.Table:
     return as_jobs(table.append_column("final_state", words))
 
 
-def batsim_losses(jobs: pa.Table, *, holdings: pa.Table | None = None) -> tuple[str, ...]:
+def batsim_losses(jobs: pa.Table) -> tuple[str, ...]:
     """Return what of a jobs table ``jobs.csv`` cannot hold, one sentence each."""
     given = _outgoing(jobs)
     losses = given.lost_columns()
-    if given.has("start_time") and holdings is None and not given.has("allocated_resources"):
+    if given.has("start_time") and not given.has("allocated_resources"):
         losses.append(
             "Which GPUs a job had is not known: resources are numbered here, the lowest that are "
             "free from its start to its end."
@@ -169,7 +167,7 @@ def batsim_losses(jobs: pa.Table, *, holdings: pa.Table | None = None) -> tuple[
     return (*losses, *counted(said))
 
 
-def _columns(given: Outgoing, holdings: pa.Table | None) -> dict[str, Sequence[Any]]:
+def _columns(given: Outgoing) -> dict[str, Sequence[Any]]:
     """Return the columns of the file, None = an empty cell."""
     plain = {name: given.cells(name) for name in _CARRIED}
     submit, start, run = plain["submit_time"], plain["start_time"], plain["duration"]
@@ -205,7 +203,7 @@ def _columns(given: Outgoing, holdings: pa.Table | None) -> dict[str, Sequence[A
             None if whole is None or not length else whole / length
             for whole, length in zip(turnaround, run, strict=True)
         ],
-        "allocated_resources": _resources(given, start, end, holdings),
+        "allocated_resources": _resources(given, start, end),
         "consumed_energy": [
             -1.0 if joules is None else joules for joules in plain["consumed_energy"]
         ],
@@ -234,15 +232,8 @@ def _ids(ids: list[str], workloads: list[str]) -> list[str]:
     return [name.removeprefix(f"{workload}!") for name, workload in pairs]
 
 
-def _resources(
-    given: Outgoing, start: list[Any], end: list[Any], holdings: pa.Table | None
-) -> list[str | None]:
+def _resources(given: Outgoing, start: list[Any], end: list[Any]) -> list[str | None]:
     """Return each job's interval set."""
-    if holdings is not None:
-        held = _last_stays(holdings)
-        return [
-            format_intervals(held[job]) if job in held else None for job in given.cells("job_id")
-        ]
     if given.has("allocated_resources"):
         cells = (str(cell or "") for cell in given.cells("allocated_resources"))
         return [_canonical(cell) if cell.strip() else None for cell in cells]
@@ -271,27 +262,6 @@ def _canonical(cell: str) -> str:
         found = Violation("allocated_resources", "interval sets such as 0-7 12", 1, value=cell)
         raise SchemaError("jobs as Batsim", [found]) from error
     return " ".join(str(low) if low == high else f"{low}-{high}" for low, high in spans)
-
-
-def _last_stays(holdings: pa.Table) -> dict[str, list[int]]:
-    """Return the resources of each job's last stay.
-
-    Raises:
-        SchemaError: a node is not a resource's number.
-    """
-    found: dict[str, list[int]] = {}
-    since: dict[str, float] = {}
-    for job, node, start in zip(
-        *(holdings[name].to_pylist() for name in ("job_id", "node", "start_time")), strict=True
-    ):
-        if not (node.isascii() and node.isdigit()):
-            rule = "numbers of resources in the holdings"
-            raise SchemaError("holdings", [Violation("node", rule, 1, value=node)])
-        if start > since.get(job, -np.inf):
-            since[job], found[job] = start, []
-        if start == since[job]:
-            found[job].append(int(node))
-    return found
 
 
 def _cell(value: Any) -> str:
