@@ -64,6 +64,15 @@ def test_a_site_of_slurms_files(conf: Path, engine: Any) -> None:
     assert (out.settings["placement"], out.settings["queueing"]) == ("policy", "policy")
 
 
+def test_the_loops_go_by_the_sites_clocks(conf: Path) -> None:
+    more = "SchedulerParameters=defer,batch_sched_delay=10,bf_interval=300,bf_busy_nodes\n"
+    (conf / "slurm.conf").write_text(CONF + more)
+    out = wt.simulate(JOBS, policy="slurm", slurm_conf=str(conf))
+    # The second request is ten seconds after the first; ends are requests like submissions.
+    assert out.table["start_time"].to_pylist() == [1, 602, 11, None, 1203]
+    assert "these decide nothing here: bf_busy_nodes." in " ".join(out.notes)
+
+
 def test_the_files_are_a_cluster_for_every_policy(conf: Path) -> None:
     cluster = cluster_of_site(read_site_folder(conf), "site")
     assert cluster.describe() == "32 GPUs: 4 nodes x 8 a100, 2 nodes x 0 GPUs"

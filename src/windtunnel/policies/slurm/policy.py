@@ -15,7 +15,7 @@ from windtunnel.sim.contract import Policy, Wake
 from windtunnel.sim.slurm.asked import requests_of
 from windtunnel.sim.slurm.controller import Controller
 from windtunnel.sim.slurm.meters import reason_text
-from windtunnel.sim.slurm.tables import SlurmTables
+from windtunnel.sim.slurm.tables import SlurmTables, not_modelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,6 +101,9 @@ class SlurmRun(Policy):
         found = []
         if self.tables.site.settings.preempt:
             found.append("Preemption by QOS or partition is not modelled: nobody gives way.")
+        words = not_modelled(self.tables.site)
+        if words:
+            found.append(f"Of SchedulerParameters these decide nothing here: {', '.join(words)}.")
         if self._put_back:
             found.append(
                 f"{self._put_back:,} starts of Slurm waited for power, or for nodes that slept."

@@ -1,9 +1,9 @@
 """`Controller`: slurmctld at work: when its loops run, what jobs are worth, who has begun.
 
 Seconds are whole. What happened within a second is seen from the next one on. The *main loop* runs
-then for jobs that ended, for submissions at most every three seconds, and over its whole queue each
-minute. *Backfill cycles* follow each other by their interval; where nobody waited in the last one,
-the next begins as soon as something happens.
+then for jobs that ended, for submissions at most every ``batch_sched_delay`` (3 s), and over its
+whole queue every ``sched_interval`` (60 s). *Backfill cycles* follow each other by their interval;
+where nobody waited in the last one, the next begins as soon as something happens.
 """
 
 from __future__ import annotations
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 
     from windtunnel.sim.slurm.tables import SlurmTables
     from windtunnel.site.slurm import SlurmReservation
-
-#: Requests of submissions are served at least so many seconds apart (``batch_sched_delay``), ...
-DELAY = 3
-#: ... and all of the queue is looked at so often (``sched_interval``), s.
-FULL = 60
 
 
 class Controller:
@@ -65,7 +60,10 @@ class Controller:
         self._calculated = 0
         # Main loop: when it is to run, and whether a full run may find anybody.
         self._direct = self._queued = math.inf
-        self._last_queued = -DELAY
+        self._delay = tables.settings["batch_sched_delay"]
+        self._full = max(tables.settings["sched_interval"], 1)
+        self._defers = "defer" in site.settings.scheduler
+        self._last_queued = -self._delay
         self._is_new_to_full = False
         # Backfill: the last cycle, whether somebody waited in it, what has changed since.
         self._last_cycle = (1 if phase is None else phase) - self.interval
@@ -89,6 +87,9 @@ class Controller:
         self._use(job, second)
         self.loops.leave_now(job)
         self.running.discard(job)
+        if self._defers:
+            self.ask(now)
+            return
         self._direct = min(self._direct, second + 1)
         self._note(second)
 
@@ -108,7 +109,7 @@ class Controller:
     def ask(self, now: float) -> None:
         """Say that something has changed by which jobs may start."""
         second = math.floor(now)
-        self._queued = min(self._queued, max(second + 1, self._last_queued + DELAY))
+        self._queued = min(self._queued, max(second + 1, self._last_queued + self._delay))
         self._note(second)
 
     def _note(self, second: int) -> None:
@@ -125,7 +126,7 @@ class Controller:
         if self.waiting:
             times += [self._direct, self._queued]
             if self._is_new_to_full:
-                times.append(_next(after, FULL, 0))
+                times.append(_next(after, self._full, 0))
             if self.settings.backfill:
                 times.append(self._next_cycle(after))
             times += [math.floor(bound) + 1 for bound in self._bounds() if bound >= after]
@@ -156,7 +157,7 @@ class Controller:
         if self.priority.multifactor and now % self.priority.period == 1:
             self._calculate(now)
         self._reserve(now)
-        is_full = now % FULL == 0
+        is_full = now % self._full == 0
         if min(self._direct, self._queued) <= now or (is_full and self._is_new_to_full):
             if self._queued <= now:
                 self._last_queued = now

@@ -23,6 +23,8 @@ ANY_NODES = 500_000
 _DEFAULTS = {
     "default_queue_depth": 100,
     "partition_job_depth": 0,
+    "batch_sched_delay": 3,
+    "sched_interval": 60,
     "sched_max_job_start": 0,
     "bf_resolution": 60,
     "bf_window": 1440,
@@ -34,6 +36,15 @@ _DEFAULTS = {
     "bf_max_job_array_resv": 20,
     "bf_window_linear": 0,
 }
+
+
+#: Further words of ``SchedulerParameters`` that are read, ...
+_WORDS = ("assoc_limit_stop", "defer", "pack_serial_at_end")
+#: ... and those that are of no consequence where computing takes no time, as here.
+_OF_NO_TIME = (
+    *("bf_continue", "bf_max_time", "bf_yield_interval", "bf_yield_sleep", "bf_yield_rpc_cnt"),
+    *("max_rpc_cnt", "max_sched_time", "sched_min_interval"),
+)
 
 
 class SlurmTables:
@@ -248,6 +259,13 @@ class SlurmTables:
 def _covers(hold: SlurmReservation, part: SlurmPartition) -> bool:
     """Return whether a reservation closes a whole partition, so that nobody is even tried."""
     return bool({"MAINT", "ALL_NODES"} & hold.flags) and set(part.nodes) <= set(hold.nodes)
+
+
+def not_modelled(site: SlurmSite) -> list[str]:
+    """Return the words of ``SchedulerParameters`` that would decide something and do not here."""
+    known = {*_DEFAULTS, *_WORDS, *_OF_NO_TIME}
+    known |= {name.replace("_part", "_partition") for name in _DEFAULTS}
+    return sorted(set(site.settings.scheduler) - known)
 
 
 def scheduler_settings(site: SlurmSite) -> dict[str, int]:
