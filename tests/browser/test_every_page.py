@@ -146,6 +146,9 @@ PAGES = {
     "serving llm": Made(
         "serving llm REQUESTS --ttft 1 --tpot 0.1 --rates 1,2 --out OUT", "At other rates"
     ),
+    "serving llm-capacity": Made(
+        "serving llm-capacity REQUESTS --ttft 10 --out OUT", "What was tried"
+    ),
     "losses": Made("throughput losses LOSSES --reference a --out OUT", "Losses against"),
     "curve": Made("throughput curve t5 --gpus 1..8 --out OUT", "speed by GPUs"),
     "plans": Made("throughput plan llama7b_bsz16 --out OUT", "LLAMA"),

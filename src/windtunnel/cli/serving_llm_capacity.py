@@ -18,10 +18,13 @@ from windtunnel.cli.llm_options import (
     trace_options,
 )
 from windtunnel.cli.llm_told import tell_run
-from windtunnel.cli.options import OneOf, output_options
-from windtunnel.cli.serving_told import cell
+from windtunnel.cli.options import OneOf, out_option, output_options
+from windtunnel.cli.serving_told import cell, check_ending, command_line
+from windtunnel.cli.serving_told import replace as write_text
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from windtunnel.serving import Limits, LlmModel, LlmSetup
     from windtunnel.serving.llm_capacity import LlmChoice
 
@@ -75,8 +78,9 @@ _RATIO = re.compile(r"(\d+):(\d+)")
     help="Give up beyond.",
 )
 @engine_options
+@out_option("FILE.html", "Write a page.")
 @output_options
-def llm_capacity(*, trace: str, as_json: bool, **asked: Any) -> None:
+def llm_capacity(*, trace: str, out: Path | None, as_json: bool, **asked: Any) -> None:
     """Search the fewest replicas that serve TRACE within every --limit, with nobody refused.
 
     With --ttft alone: P99 time to the first token <= --ttft. Of several set-ups (models, --tp,
@@ -85,6 +89,7 @@ def llm_capacity(*, trace: str, as_json: bool, **asked: Any) -> None:
     from windtunnel import serving as rooms
     from windtunnel.cli.screen import progress, shows_progress
 
+    check_ending(out, (".html",))
     limits = _limits(asked)
     requests = requests_from(trace, asked)
     setups = _setups(asked)
@@ -96,13 +101,17 @@ def llm_capacity(*, trace: str, as_json: bool, **asked: Any) -> None:
     best = choices[0]
     if best.found is None:  # llm_choices has said why
         raise click.ClickException(str(best.reason))
+    if out is not None:
+        from windtunnel.report.llm_capacity_page import llm_capacity_page
+
+        write_text(out, llm_capacity_page(requests, choices, limits, command=command_line()))
     if as_json:
         from windtunnel.cli.machine import print_json
 
         told = {"replicas": best.found.replicas, "gpus": best.found.gpus, "tried": _tried(choices)}
         rows = [_row(choice) for choice in choices]
         told |= {"choices": rows, "model": best.setup.model.data(), "metrics": best.figures}
-        print_json(told)
+        print_json({**told, "out": None if out is None else str(out)})
         return
     if len(choices) > 1:
         _tell(choices)
