@@ -44,25 +44,23 @@ def along(
     at: cython.double,
 ) -> cython.double:
     """Return a curve's value: straight lines, flat below the first knot, the last line goes on."""
-    k: cython.longlong
-    if at <= knots[low] or high - low < 2:
-        return values[low]
-    k = segment(knots, low, high, at)
-    return values[k] + (values[k + 1] - values[k]) * ((at - knots[k]) / (knots[k + 1] - knots[k]))
+    k: cython.longlong = segment(knots, low, high, at)
+    share: cython.double = weight(knots, k, high, at)
+    if share == 0:
+        return values[k]
+    return values[k] + (values[k + 1] - values[k]) * share
 
 
 @compiled
 def weight(
     knots: cython.const[cython.double][::1],
-    low: cython.longlong,
+    k: cython.longlong,
     high: cython.longlong,
     at: cython.double,
 ) -> cython.double:
-    """Return how far ``at`` is along the line of `segment`: 0 at its begin, 1 at its end."""
-    k: cython.longlong
-    if at <= knots[low] or high - low < 2:
+    """Return how far ``at`` is along the line from knot k: 0 there and below, 1 at its end."""
+    if k + 1 >= high or at <= knots[k]:
         return 0.0
-    k = segment(knots, low, high, at)
     return (at - knots[k]) / (knots[k + 1] - knots[k])
 
 
@@ -193,7 +191,7 @@ class IterationCost:
     def on_grid(self, context: cython.double, batch: cython.double) -> cython.double:
         """Return the measured time of decodes: by sequences first, then by tokens of each."""
         k: cython.longlong = segment(self.contexts, 0, self.contexts.shape[0], context)
-        share: cython.double = weight(self.contexts, 0, self.contexts.shape[0], context)
+        share: cython.double = weight(self.contexts, k, self.contexts.shape[0], context)
         low: cython.double = self.of_batch(k, batch)
         if share == 0:
             return low
@@ -203,7 +201,7 @@ class IterationCost:
     def of_batch(self, row: cython.longlong, batch: cython.double) -> cython.double:
         """Return the time of decodes in a row of the grid."""
         k: cython.longlong = segment(self.batches, 0, self.batches.shape[0], batch)
-        share: cython.double = weight(self.batches, 0, self.batches.shape[0], batch)
+        share: cython.double = weight(self.batches, k, self.batches.shape[0], batch)
         if share == 0:
             return self.grid[row, k]
         return self.grid[row, k] + (self.grid[row, k + 1] - self.grid[row, k]) * share
@@ -252,7 +250,7 @@ class IterationCost:
     ) -> cython.double:
         """Return the attention of one layer, s: by decodes in two chunks, then by the chunk."""
         k: cython.longlong = segment(self.chunks, 0, self.chunks.shape[0], chunk)
-        share: cython.double = weight(self.chunks, 0, self.chunks.shape[0], chunk)
+        share: cython.double = weight(self.chunks, k, self.chunks.shape[0], chunk)
         low: cython.double = self.by_decodes(k, context, decoding, of_each)
         if share == 0:
             return low
@@ -268,7 +266,7 @@ class IterationCost:
     ) -> cython.double:
         """Return the attention beside a measured chunk."""
         k: cython.longlong = segment(self.decodes, 0, self.decodes.shape[0], decoding)
-        share: cython.double = weight(self.decodes, 0, self.decodes.shape[0], decoding)
+        share: cython.double = weight(self.decodes, k, self.decodes.shape[0], decoding)
         low: cython.double = self.in_slice(self.slices[row, k], context, of_each)
         if share == 0:
             return low
@@ -282,7 +280,7 @@ class IterationCost:
         first: cython.longlong = self.slice_start[one]
         stop: cython.longlong = self.slice_start[one + 1]
         k: cython.longlong = segment(self.row_at, first, stop, context)
-        share: cython.double = weight(self.row_at, first, stop, context)
+        share: cython.double = weight(self.row_at, k, stop, context)
         low: cython.double = self.in_row(k, of_each)
         if share == 0:
             return low
