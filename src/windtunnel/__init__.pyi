@@ -12,6 +12,7 @@ from windtunnel.errors import (
 )
 from windtunnel.placements.catalogue import placement as placement
 from windtunnel.policies.catalogue import policy as policy
+from windtunnel.policies.kueue.policy import Kueue as Kueue
 from windtunnel.predictors.catalogue import predictor as predictor
 from windtunnel.sim.contract import (
     Move as Move,

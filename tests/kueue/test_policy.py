@@ -104,3 +104,32 @@ def test_recorded_runs_come_out_of_the_simulator(data_dir: Path, suite: str) -> 
             assert got == times, case["id"]
             events += len(times)
     assert events > 60
+
+
+def plain(**more: Any) -> Manifests:
+    quota = objects.ResourceGroup(
+        (objects.FlavorQuotas("any", {GPU: objects.Quota(8, 4, 2)}),), (GPU,)
+    )
+    rules = objects.Preemption("LowerPriority", "Any")
+    queues = tuple(
+        objects.ClusterQueue(name, "all", resource_groups=(quota,), preemption=rules)
+        for name in ("a", "b")
+    )
+    doors = (objects.LocalQueue("team", "a"),)
+    given: dict[str, Any] = {"queues": queues, "local_queues": doors, **more}
+    return Manifests(flavors=(objects.Flavor("any"),), **given)
+
+
+def test_manifests_as_simple_quotas() -> None:
+    found = Kueue(plain()).to_quotas().queues
+    assert [queue.vc for queue in found] == ["team", "b"]
+    first = found[0]
+    assert (first.nominal_quota, first.borrowing_limit, first.lending_limit) == (8, 4, 2)
+    assert (first.cohort, first.reclaim_within_cohort) == ("all", "Any")
+
+
+def test_what_simple_quotas_do_not_know_is_named() -> None:
+    topology = (objects.Topology("dc", ("rack",)),)
+    cohorts = (objects.Cohort("all", parent="top"),)
+    with pytest.raises(wt.SpecError, match="topologies; cohort 'all'"):
+        Kueue(plain(topologies=topology, cohorts=cohorts)).to_quotas()

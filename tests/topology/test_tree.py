@@ -5,13 +5,16 @@ from __future__ import annotations
 import random
 from itertools import pairwise
 from math import comb
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 import windtunnel as wt
 from windtunnel.errors import WindtunnelError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 #: 2 blocks of 2 racks of 4 nodes of 4 GPUs.
 LEVELS = "block=8,rack=4"
@@ -27,13 +30,13 @@ def nodes_of(out: wt.Outcome) -> list[list[int]]:
     return [out.flight.nodes[a:b].tolist() for a, b in pairwise(offset.tolist())]
 
 
-def at_once(num_gpus: list[float], words: list[str | None]) -> dict[str, list[Any]]:
+def at_once(num_gpus: Sequence[float], words: Sequence[str | None]) -> dict[str, list[Any]]:
     count = len(num_gpus)
     return {
         "submit_time": [0.0] * count,
         "duration": [10.0] * count,
-        "num_gpus": num_gpus,
-        "topology": words,
+        "num_gpus": list(num_gpus),
+        "topology": list(words),
     }
 
 
@@ -79,7 +82,7 @@ def test_engines_agree_and_requests_hold(policy: str, queueing: str, placement: 
     gpus = [float(pick.choice((1, 2, 3, 4, 8, 8, 16, 32))) for _ in range(60)]
     words = ("required:rack", "preferred:rack", "required:block", "unconstrained", None)
     length = [float(pick.choice((1, 5, 20, 50))) for _ in gpus]
-    jobs = {
+    jobs: dict[str, list[Any]] = {
         "submit_time": sorted(pick.uniform(0, 120) for _ in gpus),
         "duration": length,
         "estimate": [2 * of for of in length],

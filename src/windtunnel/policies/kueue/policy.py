@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from windtunnel.errors import PolicyError, SpecError
+from windtunnel.policies.kueue.as_quotas import quotas_of
 from windtunnel.policies.kueue.cycle import Scheduler, holding_of
 from windtunnel.policies.kueue.gates import Gates
 from windtunnel.policies.kueue.manifests import Manifests, read_manifests
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from windtunnel.policies.kueue.cycle import Changes
     from windtunnel.policies.kueue.state import Holding
     from windtunnel.policies.kueue.waiting import Pending
+    from windtunnel.policies.quotas import Quotas
     from windtunnel.sim.jobs import JobView
     from windtunnel.sim.problem import Problem
 
@@ -73,6 +75,30 @@ class Kueue(Policy):
         self.gpu = gpu
         self.topology = topology
         self.gates = Gates(tas_balanced_placement=balanced == "yes")
+
+    @classmethod
+    def from_manifests(cls, path: str | Path, **options: Any) -> Kueue:
+        """Return the policy of manifests.
+
+        Args:
+            path: a file or a folder of them.
+            options: ``gpu``, ``topology``, ``balanced``, as above.
+
+        Raises:
+            SpecError: a manifest or an option is wrong.
+        """
+        return cls(read_manifests(path), **options)
+
+    def to_quotas(self) -> Quotas:
+        """Return the same as quotas of the simple policy `Quota`.
+
+        Raises:
+            SpecError: they say more than it knows; names each thing.
+            PolicyError: there are no manifests, or it is not known which resource the GPUs are.
+        """
+        if self.manifests is None:
+            raise PolicyError(self.label, "needs manifests: Kueue.from_manifests(DIR)")
+        return quotas_of(self.manifests, self.gpu)
 
     def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Start | Preempt]:  # noqa: ARG002 - one contract
         """Refuse to: what it decides depends on the run.
