@@ -28,7 +28,7 @@ INSTALL = $(BIN)/python -m pip --version >/dev/null 2>&1 && pip="$(BIN)/python -
 
 .PHONY: demo test test-engines test-slow test-spark test-ray test-browser lint bench docs clean lock
 .PHONY: help java chromium test-checked test-sanitized kernel-checked kernel-sanitized
-.PHONY: dist test-dist test-fuzz
+.PHONY: dist test-dist test-fuzz test-hostile
 
 help:
 	@echo "make demo   fly a real trace under four policies; page in build/demo/report.html"
@@ -36,6 +36,7 @@ help:
 	@echo "make test-engines  engine and reference on thousands of random runs; random tables"
 	@echo "make test-slow  studies that are killed, thousands of bad files, twins of full size"
 	@echo "make test-fuzz  random calls of every command, with odd values and damaged files"
+	@echo "make test-hostile  these, a read-only root, a full disk, kills, other Pythons"
 	@echo "make test-spark  the tests of the analyses once more, on Spark (needs Java 17)"
 	@echo "make test-ray  studies on a local Ray cluster"
 	@echo "make test-browser  the pages and the lab in Chromium (needs chromium)"
@@ -113,13 +114,22 @@ test-sanitized: kernel-sanitized
 	  $(BIN)/python -m pytest -p no:xdist -m "not engines and not slow and not data" $(FUZZ)
 
 test-slow: $(STAMP)
-	$(BIN)/python -m pytest $(TWO) -m slow -o faulthandler_timeout=900
+	$(BIN)/python -m pytest $(TWO) -m slow --ignore tests/hostile -o faulthandler_timeout=900
 
 # Random calls of every command: of a seed that stays, and of one that is new each time. A failure
 # is told with the command that makes the call again.
 test-fuzz: $(STAMP)
-	$(BIN)/python tests/fuzz/judged.py --seed fixed --calls 5000 --seconds 120
-	$(BIN)/python tests/fuzz/judged.py --calls 5000 --seconds 180
+	$(BIN)/python tests/fuzz/judged.py --seed fixed --calls 5000 --seconds 80
+	$(BIN)/python tests/fuzz/judged.py --calls 5000 --seconds 120
+
+# A hostile world: no rights, no home, a read-only root, a full disk, kills; the other Pythons.
+test-hostile: $(STAMP) test-fuzz
+	$(BIN)/python -m pytest $(TWO) -rs -m slow -o faulthandler_timeout=900 tests/hostile
+	@ls dist/*.whl >/dev/null 2>&1 || $(MAKE) dist
+	@for python in python3.11 python3.14; do \
+	  if $$python -c 'import ensurepip' 2>/dev/null; then $$python scripts/try_wheel.py || exit 1; \
+	  else echo "There is no $$python with ensurepip here: the wheel is not tried on it."; fi; \
+	done
 
 # The same test bodies as on DuckDB, over the same tables.
 test-spark: java $(SPARK_STAMP)

@@ -68,7 +68,7 @@ def test_a_killed_command_leaves_a_whole_result_or_none(command: str, tmp_path: 
     takes = time.monotonic() - begun
     whole = _results(places[0])
     assert whole
-    for _ in range(4):
+    for _ in range(2):
         after = draw.uniform(0.2, 1.0) * takes
         process = _started(command, places[1], room)
         time.sleep(after)
