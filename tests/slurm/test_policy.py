@@ -143,3 +143,25 @@ def test_the_command(conf: Path) -> None:
     found = CliRunner().invoke(main, ["simulate", str(jobs), "--slurm-conf", str(conf / "no")])
     assert found.exit_code == 2
     assert "Slurm's configuration folder" in found.output
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("slurm.conf", "CPUs=32", "CPUs=many"),
+        ("slurm.conf", "CPUs=32", "CPUs=9999999999999"),
+        ("slurm.conf", "CPUs=32", "CoresPerSocket=x"),
+        ("slurm.conf", "SelectType=", "PriorityWeightTRES=cpu=x\nSelectType="),
+        ("slurm.conf", "SelectType=", "SchedulerParameters=bf_interval=soon\nSelectType="),
+        ("slurm.conf", "NodeName=g[1-4]", "NodeName=g[1-"),
+        ("accounts.sacctmgr", "MaxJobs=1", "MaxJobs=few"),
+        ("accounts.sacctmgr", "MaxJobs=1", "Fairshare=some"),
+        ("accounts.sacctmgr", "add account lab", 'add account "lab'),
+    ],
+)
+def test_what_the_files_say_wrong_is_told(conf: Path, file: str, old: str, new: str) -> None:
+    text = (conf / file).read_text()
+    assert old in text
+    (conf / file).write_text(text.replace(old, new, 1))
+    with pytest.raises((wt.TraceError, wt.SpecError), match=r"expected"):
+        wt.simulate(JOBS, policy="slurm", slurm_conf=str(conf))

@@ -15,7 +15,7 @@ import msgspec
 
 from windtunnel.errors import TraceError
 from windtunnel.site.slurm import SlurmAssociation, SlurmBounds, SlurmQos
-from windtunnel.site.slurm_words import duration, number, tres, words
+from windtunnel.site.slurm_words import checked, duration, number, tres, whole, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -87,14 +87,31 @@ def _bounds(file: str, row: int, said: dict[str, str], old: SlurmBounds) -> Slur
             continue
         field, read = _BOUNDS[key]
         try:
-            value = read(text)
-        except ValueError as error:
+            value = checked(read(text))
+        except (ValueError, OverflowError) as error:
             raise TraceError(
                 file, "a limit as sacctmgr prints it", row=row, column=key, value=text
             ) from error
         before = getattr(old, field)
         values[field] = {**before, **value} if isinstance(value, dict) and text else value
     return msgspec.structs.replace(old, **values)
+
+
+def _value(  # noqa: PLR0917 - a line, and how to read it
+    file: str, row: int, said: dict[str, str], key: str, old: Any, read: Callable[[str], Any]
+) -> Any:
+    """Return what a line says under a key, or what was known before.
+
+    Raises:
+        TraceError: it is not understood.
+    """
+    text = said.get(key, "")
+    if not text:
+        return old
+    try:
+        return read(text)
+    except (ValueError, OverflowError) as error:
+        raise TraceError(file, "a number", row=row, column=key, value=text) from error
 
 
 def _read_table(
@@ -125,11 +142,11 @@ def _set_qos(
     mode = said.get("preemptmode", old.preempt_mode).upper()
     qos[name] = msgspec.structs.replace(
         old,
-        priority=int(said.get("priority") or old.priority),
+        priority=_value(file, row, said, "priority", old.priority, whole),
         preempts=words(said["preempt"]) if "preempt" in said else old.preempts,
         preempt_mode="" if mode == "CLUSTER" else mode,
-        grace=duration(said["gracetime"], unit=1) or 0 if "gracetime" in said else old.grace,
-        usage_factor=float(said.get("usagefactor") or old.usage_factor),
+        grace=_value(file, row, said, "gracetime", old.grace, _seconds),
+        usage_factor=_value(file, row, said, "usagefactor", old.usage_factor, float),
         flags=words(said["flags"]) if "flags" in said else old.flags,
         bounds=_bounds(file, row, said, old.bounds),
     )
@@ -144,16 +161,24 @@ def _set_association(
 ) -> None:
     key = (said["account"], said.get("user", ""), said.get("partition", ""))
     old = found.get(key, SlurmAssociation(key[0], key[1], key[2], parent))
-    share = said.get("share", said.get("fairshare", said.get("shares", "")))
+    share = next((name for name in ("share", "fairshare", "shares") if name in said), "share")
     qos = said.get("qos", said.get("qoslevel"))
     found[key] = msgspec.structs.replace(
         old,
-        shares=old.shares if not share else -1 if share == "parent" else int(share),
-        priority=int(said.get("priority") or old.priority),
+        shares=_value(file, row, said, share, old.shares, _shares),
+        priority=_value(file, row, said, "priority", old.priority, whole),
         qos=old.qos if qos is None else tuple(name for name in qos.split(",") if name),
         default_qos=said.get("defqos", said.get("defaultqos", old.default_qos)),
         bounds=_bounds(file, row, said, old.bounds),
     )
+
+
+def _seconds(text: str) -> int:
+    return duration(text, unit=1) or 0
+
+
+def _shares(text: str) -> int:
+    return -1 if text == "parent" else whole(text)
 
 
 def _read_dump(file: str, text: str, found: dict[tuple[str, str, str], SlurmAssociation]) -> None:
@@ -191,7 +216,10 @@ def _read_commands(
     found.setdefault(("root", "", ""), SlurmAssociation("root"))
     found.setdefault(("root", "root", ""), SlurmAssociation("root", "root", "", "root"))
     for row, line in enumerate(text.splitlines(), 1):
-        parts = shlex.split(line.partition("#")[0])
+        try:
+            parts = shlex.split(line.partition("#")[0])
+        except ValueError as error:
+            raise TraceError(file, "quotes in pairs", row=row, value=line) from error
         if len(parts) < 3:  # noqa: PLR2004 - verb, what, name
             continue
         verb, what = parts[0].lower(), parts[1].lower()

@@ -19,7 +19,7 @@ from windtunnel.site.slurm import (
     SlurmSite,
     SlurmSwitch,
 )
-from windtunnel.site.slurm_words import duration, is_yes, megabytes, number, words
+from windtunnel.site.slurm_words import checked, duration, is_yes, megabytes, number, whole, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -97,8 +97,8 @@ def value_of(
     if text is None:
         return default
     try:
-        return read(text)
-    except ValueError as error:
+        return checked(read(text))
+    except (ValueError, OverflowError) as error:
         raise TraceError(
             str(file), str(error) or "a value Slurm knows", column=key, value=text
         ) from error
@@ -123,8 +123,8 @@ def _settings(file: Path, options: dict[str, str]) -> SlurmSettings:
         enforce=frozenset(options.get("accountingstorageenforce", "").lower().split(",")) - {""},
         preempt=options.get("preempttype", "preempt/none").partition("/")[2].replace("none", ""),
         preempt_mode=options.get("preemptmode", "OFF").upper(),
-        over_time_limit=None if over == "UNLIMITED" else 60 * get("OverTimeLimit", int, 0),
-        kill_wait=get("KillWait", int, 30),
+        over_time_limit=None if over == "UNLIMITED" else 60 * get("OverTimeLimit", whole, 0),
+        kill_wait=get("KillWait", whole, 30),
         memory_per_node=get("DefMemPerNode", number, None),
         memory_per_cpu=get("DefMemPerCPU", number, None),
         enforce_part_limits=options.get("enforcepartlimits", "NO").upper(),
@@ -147,15 +147,15 @@ def _priority(file: Path, options: dict[str, str]) -> SlurmPriority:
         period=get("CalcPeriod", duration, 300) or 300,
         half_life=get("DecayHalfLife", duration, 7 * 86400) or 0,
         max_age=get("MaxAge", duration, 7 * 86400) or 1,
-        age=get("WeightAge", int, 0),
-        fair_share=get("WeightFairshare", int, 0),
-        job_size=get("WeightJobSize", int, 0),
-        partition=get("WeightPartition", int, 0),
-        qos=get("WeightQOS", int, 0),
-        assoc=get("WeightAssoc", int, 0),
-        tres=_weights(options.get("priorityweighttres", "")),
+        age=get("WeightAge", whole, 0),
+        fair_share=get("WeightFairshare", whole, 0),
+        job_size=get("WeightJobSize", whole, 0),
+        partition=get("WeightPartition", whole, 0),
+        qos=get("WeightQOS", whole, 0),
+        assoc=get("WeightAssoc", whole, 0),
+        tres=get("WeightTRES", _weights, {}),
         favor_small=is_yes(options.get("priorityfavorsmall", "NO")),
-        dampening=int(options.get("fairsharedampeningfactor", "1")),
+        dampening=value_of(file, options, "FairShareDampeningFactor", whole, 1),
         flags=frozenset(options.get("priorityflags", "").upper().split(",")) - {""},
     )
 
@@ -173,17 +173,19 @@ def _nodes(file: Path, lines: list[dict[str, str]]) -> tuple[SlurmNode, ...]:
             defaults |= line
             continue
         said = defaults | line
-        sockets = int(said.get("sockets") or said.get("socketsperboard", "1"))
-        sockets *= value_of(file, said, "Boards", int, 1) if "socketsperboard" in said else 1
-        threads = int(said.get("threadspercore", "1"))
-        cores = sockets * int(said.get("corespersocket", "1"))
+        sockets = value_of(
+            file, said, "Sockets", whole, value_of(file, said, "SocketsPerBoard", whole, 1)
+        )
+        sockets *= value_of(file, said, "Boards", whole, 1) if "socketsperboard" in said else 1
+        threads = value_of(file, said, "ThreadsPerCore", whole, 1)
+        cores = sockets * value_of(file, said, "CoresPerSocket", whole, 1)
         for name in value_of(file, line, "NodeName", hosts, []):
             found[name] = SlurmNode(
                 name=name,
-                cpus=value_of(file, said, "CPUs", int, cores * threads),
-                memory=value_of(file, said, "RealMemory", int, 1),
+                cpus=value_of(file, said, "CPUs", whole, cores * threads),
+                memory=value_of(file, said, "RealMemory", whole, 1),
                 gpus=value_of(file, said, "Gres", gpu_counts, {}),
-                weight=value_of(file, said, "Weight", int, 1),
+                weight=value_of(file, said, "Weight", whole, 1),
                 features=words(said.get("features", said.get("feature", ""))),
                 state=said.get("state", "IDLE").upper(),
             )
@@ -217,7 +219,7 @@ def _with_gres(file: Path, nodes: tuple[SlurmNode, ...]) -> tuple[SlurmNode, ...
         if line.get("name", "").lower() != "gpu":
             continue
         files = value_of(file, line, "File", hosts, [])
-        count = value_of(file, line, "Count", int, max(len(files), 1))
+        count = value_of(file, line, "Count", whole, max(len(files), 1))
         for name in value_of(file, line, "NodeName", hosts, [node.name for node in nodes]):
             of = types.setdefault(name, {})
             kind = line.get("type", "").lower()
@@ -249,17 +251,17 @@ def _partitions(
 
 
 def _partition(file: Path, said: dict[str, str], nodes: tuple[str, ...]) -> SlurmPartition:
-    both = value_of(file, said, "Priority", int, 1)
+    both = value_of(file, said, "Priority", whole, 1)
     over = value_of(file, said, "OverTimeLimit", number, None)
     return SlurmPartition(
         name=said["partitionname"],
         nodes=nodes,
         max_time=value_of(file, said, "MaxTime", duration, None),
         default_time=value_of(file, said, "DefaultTime", duration, None),
-        min_nodes=value_of(file, said, "MinNodes", int, 0),
+        min_nodes=value_of(file, said, "MinNodes", whole, 0),
         max_nodes=value_of(file, said, "MaxNodes", number, None),
-        tier=value_of(file, said, "PriorityTier", int, both),
-        job_factor=value_of(file, said, "PriorityJobFactor", int, both),
+        tier=value_of(file, said, "PriorityTier", whole, both),
+        job_factor=value_of(file, said, "PriorityJobFactor", whole, both),
         exclusive=said.get("oversubscribe", said.get("shared", "")).upper().startswith("EXCL"),
         least_loaded=is_yes(said.get("lln", "NO")),
         memory_per_node=value_of(file, said, "DefMemPerNode", number, None),

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
+#: Larger numbers are typing errors.
+MOST = 2**31 - 1
 _UNLIMITED = ("", "-1", "UNLIMITED", "INFINITE", "N/A", "NONE", "NOT_SET")
 _MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)([KMGTP]?)B?", re.ASCII | re.IGNORECASE)
 _MB = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
@@ -69,6 +72,32 @@ def tres(text: str) -> dict[str, int]:
             continue
         name = name.strip().lower().removeprefix("gres/")
         found[name] = megabytes(count) if name == "mem" else int(count)
+    return found
+
+
+def whole(text: str) -> int:
+    """Return a whole number.
+
+    Raises:
+        ValueError: it is none, or larger than any that Slurm knows.
+    """
+    try:
+        found = int(text)
+    except ValueError:
+        raise ValueError("a whole number") from None
+    checked(found)
+    return found
+
+
+def checked(found: Any) -> Any:
+    """Return a number, or counts by name, that Slurm could hold.
+
+    Raises:
+        ValueError: one is too large.
+    """
+    several = found.values() if isinstance(found, dict) else (found,)
+    if any(isinstance(one, int) and abs(one) > MOST for one in several):
+        raise ValueError(f"a number of at most {MOST:,}")
     return found
 
 

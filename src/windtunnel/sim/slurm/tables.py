@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel import kernel
-from windtunnel.errors import SpecError
+from windtunnel.errors import SpecError, quote
 from windtunnel.sim.slurm.meters import Meters, meters_of
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ _DEFAULTS = {
 }
 
 
+#: Numbers of settings are smaller.
+_MOST = 10_000_000
 #: Further words of ``SchedulerParameters`` that are read, ...
 _WORDS = ("assoc_limit_stop", "defer", "pack_serial_at_end")
 #: ... and those that are of no consequence where computing takes no time, as here.
@@ -281,9 +283,11 @@ def scheduler_settings(site: SlurmSite) -> dict[str, int]:
     for name in found:
         text = said.get(name, said.get(name.replace("_part", "_partition"), ""))
         if text:
-            if not text.isascii() or not text.isdigit():
-                raise SpecError(f"SchedulerParameters {name}", f"{text!r} is no whole number.")
+            if not text.isascii() or not text.isdigit() or not int(text[:10]) < _MOST:
+                message = f"found {quote(text)}; expected a whole number below {_MOST:,}."
+                raise SpecError(f"SchedulerParameters {name}", message)
             found[name] = int(text)
+    found["bf_interval"] = max(found["bf_interval"], 1)
     found["bf_window"] *= 60
     found["bf_resolution"] = max(found["bf_resolution"], 1)
     return found
