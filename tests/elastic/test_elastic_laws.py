@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import windtunnel as wt
 from windtunnel.policies.catalogue import resolve_policy
-from windtunnel.policies.morphling.scheduler import Morphling
+from windtunnel.policies.morphling.scheduler import Priced
 from windtunnel.sim.elastic import measures
 
 POLICIES = (
@@ -22,7 +22,8 @@ POLICIES = (
     "antman",
     "sia:every=25",
     "morphling",
-    "morphling:margin=0:patience=5:yielding=0",
+    "morphling:priced",
+    "morphling:priced:margin=0:patience=5:yielding=0",
     "morphling:ageing=40",
     "morphling:plans",
     "morphling:resources",
@@ -160,7 +161,7 @@ def test_without_penalty_the_rival_is_fifo_with_skip(jobs: dict[str, Any]) -> No
 @settings(max_examples=30)
 @given(jobs=workloads())
 def test_quotas_hold_at_every_instant(jobs: dict[str, Any]) -> None:
-    policy = Morphling(quotas={"a": 5, "b": 16}, margin=0.0)
+    policy = Priced(quotas={"a": 5, "b": 16}, margin=0.0)
     out = wt.simulate(jobs, NODES, policy, models=MODELS, penalty=5.0, until=1e6)
     floors = {
         ("steep", 1, "ga"): 1,
@@ -198,7 +199,7 @@ def test_no_best_effort_job_starves(steps: int, gap: int, size: tuple[str, int])
     stream = [(gap * i, "steep", 8, "ga", steps, 1) for i in range(60)]
     late = (5, size[0], size[1], "ga", 10, 0)
     jobs = jobs_of(*stream[:3], late, *stream[3:])
-    out = wt.simulate(jobs, NODES, "morphling:ageing=100", models=MODELS, penalty=5.0)
+    out = wt.simulate(jobs, NODES, "morphling:priced:ageing=100", models=MODELS, penalty=5.0)
     row = out.table.slice(3, 1).to_pylist()[0]
     # Aged at 105 s; then what runs ends within a stay of a guaranteed job.
     assert row["start_time"] <= 105 + 5 + steps * 1.75 + 1e-6

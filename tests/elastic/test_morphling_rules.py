@@ -14,7 +14,7 @@ import windtunnel as wt
 from windtunnel.cluster.spec import ClusterSpec
 from windtunnel.policies.morphling.ladder import Ladder, envelope, undominated
 from windtunnel.policies.morphling.rivals import sized
-from windtunnel.policies.morphling.scheduler import Morphling
+from windtunnel.policies.morphling.scheduler import Priced
 from windtunnel.policies.morphling.sia import fastest_by_size
 from windtunnel.sim.elastic.work import Work
 
@@ -105,7 +105,7 @@ def test_the_envelope_is_concave_and_above_every_point(drawn: list[tuple[int, in
 
 
 def test_a_lonely_job_gets_the_fastest_size() -> None:
-    out = fly(jobs_of((0, "steep", 1, "ga", 100)), Morphling(**EAGER))
+    out = fly(jobs_of((0, "steep", 1, "ga", 100)), Priced(**EAGER))
     assert stays(out, 0) == [(0, 8)]
     assert out.table["end_time"].to_pylist() == [10 + 175]
 
@@ -113,7 +113,7 @@ def test_a_lonely_job_gets_the_fastest_size() -> None:
 def test_a_short_job_is_launched_small_where_gpu_time_has_a_price() -> None:
     # One step: 18 s on one GPU, 11.75 s on eight; at base / GPUs = 1/2 a GPU-second the first is
     # cheaper: 18 x 1.5 = 27 against 11.75 x 5 = 58.75, and 2 GPUs: 14 x 2 = 28.
-    out = fly(jobs_of((0, "steep", 8, "ga", 1)), Morphling(base=4.0))
+    out = fly(jobs_of((0, "steep", 8, "ga", 1)), Priced(base=4.0))
     assert stays(out, 0) == [(0, 1)]
 
 
@@ -126,7 +126,7 @@ def test_left_over_gpus_go_where_changing_pays() -> None:
     for margin, sizes in ((10.0, [4, 8]), (15.0, [4])):
         out = fly(
             jobs,
-            Morphling(margin=margin, yielding=0.0, patience=1e9, base=0.0),
+            Priced(margin=margin, yielding=0.0, patience=1e9, base=0.0),
             models=rigid_second,
         )
         assert [gpus for _, gpus in stays(out, 0)] == sizes
@@ -134,7 +134,7 @@ def test_left_over_gpus_go_where_changing_pays() -> None:
 
 def test_a_guaranteed_job_takes_what_best_effort_jobs_hold() -> None:
     jobs = jobs_of((0, "steep", 8, "ga", 1000, 0), (50, "steep", 8, "ga", 10, 1))
-    out = fly(jobs, Morphling(**EAGER))
+    out = fly(jobs, Priced(**EAGER))
     assert stays(out, 1) == [(50, 8)]
     assert out.table["end_time"].to_pylist()[1] == 50 + 10 + 17.5
     # Nothing is left beside 8 GPUs: the other waits, and goes on where it stopped.
@@ -147,7 +147,7 @@ def test_a_guaranteed_job_takes_what_best_effort_jobs_hold() -> None:
 def test_victims_are_shrunk_no_further_than_needed() -> None:
     # 4 GPUs for the promise: the best-effort job keeps 4 of its 8.
     jobs = jobs_of((0, "steep", 8, "ga", 1000, 0), (50, "steep", 4, "ga", 10, 1))
-    out = fly(jobs, Morphling(**EAGER))
+    out = fly(jobs, Priced(**EAGER))
     assert stays(out, 1)[0] == (50, 4)
     assert stays(out, 0)[1] == (50, 4)
 
@@ -157,7 +157,7 @@ def test_the_flattest_gives_way_first() -> None:
     jobs = jobs_of(
         (0, "flat", 4, "ga", 1000, 0), (1, "steeper", 4, "ga", 1000, 0), (50, "flat", 2, "ga", 5, 1)
     )
-    policy = Morphling(yielding=0.0, patience=1e9, base=0.0, margin=1e6)
+    policy = Priced(yielding=0.0, patience=1e9, base=0.0, margin=1e6)
     out = fly(jobs, policy, models=models)
     assert [gpus for _, gpus in stays(out, 0)][:2] == [4, 2]
     assert stays(out, 1) == [(1, 4)]
@@ -168,7 +168,7 @@ def test_guaranteed_victims_keep_their_promise() -> None:
     jobs = jobs_of(
         (0, "steep", 4, "ga", 1000, 1), (50, "steep", 4, "ga", 10, 1), (60, "steep", 8, "ga", 1, 1)
     )
-    out = fly(jobs, Morphling(**EAGER))
+    out = fly(jobs, Priced(**EAGER))
     assert [gpus for _, gpus in stays(out, 0)][:2] == [8, 4]
     assert stays(out, 1)[0] == (50, 4)
     # No third promise fits until the second job is done, nor after: the first keeps its 4.
@@ -179,10 +179,10 @@ def test_best_effort_jobs_give_way_to_each_other_only_where_it_pays() -> None:
     # 0 holds 8 GPUs for 1,760 s more. Shrunk to 4 it loses 260 s; the second would wait 1,700 s.
     jobs = jobs_of((0, "steep", 8, "ga", 1000, 0), (50, "small", 4, "ga", 10, 0))
     models = MODELS | {"small": ToyModel((("ga", (4,), 1, 2.0),))}
-    out = fly(jobs, Morphling(**EAGER), models=models)
+    out = fly(jobs, Priced(**EAGER), models=models)
     assert stays(out, 1)[0] == (50, 4)
     soon = jobs_of((0, "steep", 8, "ga", 60, 0), (50, "small", 4, "ga", 10, 0))
-    out = fly(soon, Morphling(**EAGER), models=models)
+    out = fly(soon, Priced(**EAGER), models=models)
     assert stays(out, 0) == [(0, 8)]
     assert stays(out, 1)[0][0] == 10 + 60 * 1.75
 
@@ -196,8 +196,8 @@ def test_large_jobs_hold_back_for_many_small_ones_but_not_for_ever() -> None:
     }
     rows = [(0, "wall", 8, "ga", 50), (1, "large", 8, "ga", 100)]
     rows += [(2, "small", 4, "ga", 20)] * 3
-    eager = fly(jobs_of(*rows), Morphling(yielding=0.0, patience=1.0, base=0.0), models=models)
-    patient = fly(jobs_of(*rows), Morphling(yielding=1.0, patience=1.0, base=0.0), models=models)
+    eager = fly(jobs_of(*rows), Priced(yielding=0.0, patience=1.0, base=0.0), models=models)
+    patient = fly(jobs_of(*rows), Priced(yielding=1.0, patience=1.0, base=0.0), models=models)
     assert stays(eager, 1)[0][0] == 60
     # 3 others x 4 GPUs x 210 s / 8 GPUs = 315 s > 59 s waited: two small ones go first.
     assert [stays(patient, job)[0][0] for job in (2, 3)] == [60, 60]
@@ -209,7 +209,7 @@ def test_quotas_admit_up_to_their_floors() -> None:
     jobs = jobs_of(
         *[(0, "steep", 4, "ga", 10, 1, "team")] * 2, (0, "flat", 1, "ga", 10, 1, "other")
     )
-    out = fly(jobs, Morphling(quotas={"team": 4}, **EAGER))
+    out = fly(jobs, Priced(quotas={"team": 4}, **EAGER))
     starts = out.table["start_time"].to_pylist()
     assert starts[0] == starts[2] == 0
     assert starts[1] == out.table["end_time"].to_pylist()[0]
@@ -218,14 +218,14 @@ def test_quotas_admit_up_to_their_floors() -> None:
 @pytest.mark.parametrize(
     ("parameters", "path"),
     [
-        ({"margin": -1.0}, "morphling.margin"),
-        ({"patience": 0.5}, "morphling.patience"),
-        ({"yielding": float("nan")}, "morphling.yielding"),
+        ({"margin": -1.0}, "morphling:priced.margin"),
+        ({"patience": 0.5}, "morphling:priced.patience"),
+        ({"yielding": float("nan")}, "morphling:priced.yielding"),
     ],
 )
 def test_parameters_are_checked(parameters: dict[str, float], path: str) -> None:
     with pytest.raises(wt.SpecError, match=path):
-        Morphling(**parameters)  # type: ignore[arg-type] # refused
+        Priced(**parameters)  # type: ignore[arg-type] # refused
     for name in ("sia:power=2", "sia:every=0", "equal-share:slack=0.5", "equal-share:interval=-1"):
         with pytest.raises(wt.SpecError):
             wt.simulate(jobs_of((0, "flat", 1, "ga", 1)), NODE, name, models=MODELS)

@@ -12,8 +12,14 @@ from windtunnel.throughput.options import Option
 from windtunnel.throughput.plans import Plan
 
 POLICIES = (
-    *("fixed-plan", "synergy", "antman", "morphling", "morphling:margin=0:patience=5:yielding=0"),
-    *("equal-share:interval=20", "sia:every=25", "morphling:ageing=40", "morphling:neither"),
+    *(
+        "fixed-plan",
+        "synergy",
+        "antman",
+        "morphling",
+        "morphling:priced:margin=0:patience=5:yielding=0",
+    ),
+    *("equal-share:interval=20", "sia:every=25", "morphling:priced:ageing=40", "morphling:neither"),
 )
 #: (model, GPUs, plan) that users ask for; of the last no throughput model is known.
 REQUESTS = (

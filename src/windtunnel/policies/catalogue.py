@@ -27,7 +27,13 @@ from windtunnel.policies.length_order import (
 )
 from windtunnel.policies.morphling.fixed_plan import FixedPlan
 from windtunnel.policies.morphling.rivals import AntMan, EqualShare, Synergy
-from windtunnel.policies.morphling.scheduler import Morphling, Neither, PlansOnly, ResourcesOnly
+from windtunnel.policies.morphling.scheduler import (
+    Morphling,
+    Neither,
+    PlansOnly,
+    Priced,
+    ResourcesOnly,
+)
 from windtunnel.policies.morphling.sia import Sia
 from windtunnel.policies.queue_order import Fifo, Priority, PriorityPreemptive, Srtf
 from windtunnel.policies.quota import Quota
@@ -76,7 +82,7 @@ POLICIES: Catalogue[Policy] = Catalogue(
             *(Easy, EasySjbf, EasyPerfect, Conservative, Las, Tiresias, Srsf),
             *(Sju, Sjg, Sjgg, Qssf, Edf, FairShare, Multifactor),
             *(Quota, Kueue, Slurm, ReservingPacking),
-            *(Morphling, PlansOnly, ResourcesOnly, Neither),
+            *(Morphling, Priced, PlansOnly, ResourcesOnly, Neither),
             *(FixedPlan, EqualShare, Synergy, AntMan, Sia),
         )
     },

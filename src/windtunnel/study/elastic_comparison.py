@@ -30,6 +30,7 @@ SCHEDULERS: tuple[str, ...] = (
     "morphling:neither",
     "morphling:plans",
     "morphling:resources",
+    "morphling:priced",
     "morphling",
 )
 TRACES: tuple[str, ...] = ("morphling:base", "morphling:bp", "morphling:mt")

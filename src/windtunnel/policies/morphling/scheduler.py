@@ -1,7 +1,8 @@
-"""Morphling as its paper means it: GPUs, cores and plans together, promises kept, changes that pay.
+"""Morphling: GPUs, cores and plans together, promises kept, changes that pay.
 
-Yuan et al., MLSys'25, whose published simulator does less (`windtunnel.policies.morphling.artifact`
-is that one). At every instant:
+Yuan et al., MLSys'25, section 4.1, whose published simulator does less
+(`windtunnel.policies.morphling.artifact` is that one). `Morphling` is the paper's rules; `Priced`
+adds two of ours, the price of GPU time and holding back, in item 3. At every instant:
 
 1. *Order*: jobs older than ``ageing`` by arrival, then guaranteed jobs by arrival, then best-effort
    jobs by arrival. What cannot be launched is gone past, but nothing is launched that would delay
@@ -45,8 +46,8 @@ if TYPE_CHECKING:
     from windtunnel.sim.jobs import JobView
 
 
-class Morphling(Policy):
-    """GPUs, cores and plans together.
+class Priced(Policy):
+    """GPUs, cores and plans together; GPU time has a price, and jobs hold back for others.
 
     Args:
         margin: seconds that a change must save beyond its penalty.
@@ -60,7 +61,7 @@ class Morphling(Policy):
             come to no more; empty = no quotas.
     """
 
-    name = "morphling"
+    name = "morphling:priced"
     elastic = True
     freedom: ClassVar[str] = "both"
 
@@ -106,7 +107,7 @@ class Morphling(Policy):
             }
         )
 
-    def for_run(self, problem: Any) -> Morphling:
+    def for_run(self, problem: Any) -> Priced:
         """Return a copy with books of its own."""
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
@@ -282,21 +283,60 @@ class _Waiting:
         return len(group - {job.number})
 
 
-class PlansOnly(Morphling):
+class Morphling(Priced):
+    """The paper's rules alone: of the options that fit the one that is done soonest, at once.
+
+    Args:
+        margin: seconds that a change must save beyond its penalty.
+        ageing: seconds after which a waiting job goes before all others.
+        most: changes after which a job gives way no longer; it may grow up to as many times more.
+        quotas: GPUs of each ``vc``, as for `Priced`.
+    """
+
+    name = "morphling"
+
+    def __init__(
+        self,
+        *,
+        margin: float = 300.0,
+        ageing: float = 43200.0,
+        most: float = 5,
+        quotas: Mapping[str, float] | None = None,
+    ) -> None:
+        super().__init__(
+            margin=margin,
+            ageing=ageing,
+            patience=math.inf,
+            yielding=0.0,
+            base=0.0,
+            most=most,
+            quotas=quotas,
+        )
+        own = {"margin", "ageing", "most", "freedom", "quotas"}
+        kept = {name: value for name, value in self.parameters.items() if name in own}
+        self.parameters = MappingProxyType(kept)
+
+    def price(self, waiting: int) -> float:
+        """Return 0: GPU time costs nothing."""
+        del waiting
+        return 0.0
+
+
+class PlansOnly(Priced):
     """Ablation -E: execution plans change, GPUs stay as asked for."""
 
     name = "morphling:plans"
     freedom = "plans"
 
 
-class ResourcesOnly(Morphling):
+class ResourcesOnly(Priced):
     """Ablation -R: GPUs and cores change, the execution plan stays as asked for."""
 
     name = "morphling:resources"
     freedom = "resources"
 
 
-class Neither(Morphling):
+class Neither(Priced):
     """Ablation -N: jobs run as asked for; the order and the promises remain."""
 
     name = "morphling:neither"
