@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windtunnel.cli.gavel_sweep import makespan, sweep, timeline
-from windtunnel.cli.options import OneOf, seed_option
+from windtunnel.cli.options import seed_option, word_option
 from windtunnel.cli.presenting import presented
 
 if TYPE_CHECKING:
@@ -41,20 +41,16 @@ for _command in (sweep, makespan, timeline):
     metavar="N",
     help="Solve in N parts of random jobs and equal GPUs (POP).",
 )
-@click.option(
+@word_option(
     "--gangs",
-    type=OneOf("fractional", "whole"),
-    default="fractional",
-    show_default=True,
-    metavar="fractional|whole",
+    "fractional",
+    "whole",
     help="Whether a gang may have a share of a type with fewer GPUs than it needs, as published.",
 )
-@click.option(
+@word_option(
     "--on-infeasible-slo",
-    type=OneOf("raise", "drop"),
-    default="raise",
-    show_default=True,
-    metavar="raise|drop",
+    "raise",
+    "drop",
     help="SLOs that cannot all be met: refuse, or leave all of them out.",
 )
 @seed_option("For policies that draw, and for --partitions.  [default: 0]")

@@ -134,6 +134,18 @@ class OneOf(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5
         return word
 
 
+def word_option(flag: str, *words: str, help: str) -> Callable[[Command], Command]:  # noqa: A002 - click's
+    """Return an option that takes one of a few words, the first by default."""
+    return click.option(
+        flag,
+        type=OneOf(*words),
+        default=words[0],
+        show_default=True,
+        metavar="|".join(words),
+        help=help,
+    )
+
+
 def _set_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001
     session = ctx.find_object(Session)
     if value and session is not None:

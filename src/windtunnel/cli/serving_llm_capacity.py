@@ -18,7 +18,7 @@ from windtunnel.cli.llm_options import (
     trace_options,
 )
 from windtunnel.cli.llm_told import tell_run
-from windtunnel.cli.options import OneOf, out_option, output_options
+from windtunnel.cli.options import out_option, output_options, word_option
 from windtunnel.cli.serving_told import cell, check_ending, command_line
 from windtunnel.cli.serving_told import replace as write_text
 
@@ -62,14 +62,7 @@ _RATIO = re.compile(r"(\d+):(\d+)")
 )
 @click.option("--tp", metavar="N,...", help="Degrees of tensor parallelism to try.")
 @click.option("--split-ratio", metavar="P:D,...", help="Pools of prefill and decode to try.")
-@click.option(
-    "--cheapest",
-    type=OneOf("gpus", "kwh", "carbon", "money"),
-    default="gpus",
-    show_default=True,
-    metavar="gpus|kwh|carbon|money",
-    help="What decides between set-ups.",
-)
+@word_option("--cheapest", "gpus", "kwh", "carbon", "money", help="What decides between set-ups.")
 @click.option(
     "--max-replicas",
     type=click.IntRange(1, 65536),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import OneOf, out_option, output_options
+from windtunnel.cli.options import out_option, output_options, word_option
 from windtunnel.cli.serving_told import cell, check_ending, replace
 
 if TYPE_CHECKING:
@@ -18,21 +18,14 @@ if TYPE_CHECKING:
 
 @click.command("llm-fit", short_help="Fit a language model's costs to measurements.")
 @click.argument("measurements", metavar="MEASUREMENTS.csv|LOG.jsonl")
-@click.option(
+@word_option(
     "--form",
-    type=OneOf("linear", "piecewise"),
-    default="linear",
-    show_default=True,
-    metavar="linear|piecewise",
+    "linear",
+    "piecewise",
     help="Straight lines, or a curve of prefills and a line of decodes.",
 )
-@click.option(
-    "--weights",
-    type=OneOf("relative", "absolute"),
-    default="relative",
-    show_default=True,
-    metavar="relative|absolute",
-    help="Squares of fitted/measured - 1, or of seconds.",
+@word_option(
+    "--weights", "relative", "absolute", help="Squares of fitted/measured - 1, or of seconds."
 )
 @click.option(
     "--held-back",
