@@ -148,6 +148,6 @@ def _column(columns: Any, name: str, count: int, dtype: Any = numpy.int32) -> nu
 def _lists(lists: Any) -> tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]:
     """Return where each list begins, how long it is, and all of them one after another."""
     length = numpy.array([len(items) for items in lists] or [0], dtype=numpy.int32)
-    first = numpy.concatenate([[0], numpy.cumsum(length)[:-1]]).astype(numpy.int32)
+    first = (numpy.cumsum(length) - length).astype(numpy.int32)
     joined = numpy.array([item for items in lists for item in items] or [0], dtype=numpy.int32)
     return first, length, joined

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from windtunnel.quantiles import quantiles
@@ -48,8 +49,8 @@ def named(outcomes: Mapping[str, Outcome]) -> list[tuple[str, Outcome]]:
 
 
 def values(outcome: Outcome, quantity: Quantity) -> np.ndarray:
-    """Return the known waits or completion times in s, shape (k,), jobs-table order."""
-    column = pc.drop_null(outcome.table[quantity])
+    """Return the known waits or completion times of counted jobs, s, shape (k,), in order."""
+    column = pc.drop_null(outcome.table[quantity].filter(pa.array(outcome.counted)))
     return np.asarray(column.to_numpy(), dtype=np.float64)
 
 

@@ -236,8 +236,17 @@ def plural(amount: float, noun: str) -> str:
     return f"{count(amount)} {noun}{'s' * (amount != 1)}"
 
 
+def word(said: str | None) -> str:
+    """Return what is said in words; an en dash for nothing.
+
+    >>> word("stable"), word(None)
+    ('stable', '\u2013')
+    """
+    return said or UNKNOWN
+
+
 #: Unit kind -> its formatter; the kinds of `windtunnel.report.measures.Measure`.
-FORMATTERS: dict[str, Callable[[float | None], str]] = {
+FORMATTERS: dict[str, Callable[[Any], str]] = {
     "duration": duration,
     "count": count,
     "number": number,
@@ -248,4 +257,5 @@ FORMATTERS: dict[str, Callable[[float | None], str]] = {
     "power": power,
     "carbon": carbon,
     "node_time": node_time,
+    "word": word,
 }

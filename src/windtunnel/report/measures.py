@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Kind = Literal[
     "duration", "count", "number", "percent", "index", "gpu_time",
-    "energy", "power", "carbon", "node_time",
+    "energy", "power", "carbon", "node_time", "word",
 ]  # fmt: skip
 Verdict = Literal["better", "worse", "neutral", "same", "unknown"]
 
@@ -56,6 +56,8 @@ class Measure:
         """Return a value of this metric in base units, for tooltips."""
         if self.kind == "duration":
             return exact_seconds(value)
+        if self.kind == "word":
+            return self.text(value)
         return str(value) if is_known(value) else "unknown"
 
 
@@ -107,6 +109,18 @@ MEASURES: tuple[Measure, ...] = (
     Measure(
         *("utilization", "Utilisation", "percent", "high", "Cluster"),
         doc="GPU-seconds held / GPU-seconds up from first submission to last end",
+    ),
+    Measure(
+        *("offered_load", "Offered load", "percent", None, "Cluster"),
+        doc="GPU time that jobs ask for / GPU time up from first to last counted submission",
+    ),
+    Measure(
+        *("stability", "Queue", "word", None, "Cluster"),
+        doc="whether the waiting work settles; if not, waits tell how long the run is",
+    ),
+    Measure(
+        *("backlog_drift", "Growth of the waiting work", "percent", "low", "Cluster"),
+        doc="mean growth of the GPU time that waits, as a part of the cluster",
     ),
     Measure(
         *("makespan", "Makespan", "duration", "low", "Cluster"),
@@ -202,7 +216,8 @@ SHORT: tuple[str, ...] = (
     *("avg_jct", "p50_jct", "p90_jct", "p99_jct"),
     *("avg_wait", "p50_wait", "p90_wait", "p99_wait", "max_wait", "num_waited"),
     *("num_missed_deadlines", "slo_attainment", "avg_tardiness"),
-    *("avg_bounded_slowdown", "utilization", "makespan", "gpu_time", "num_preemptions"),
+    *("avg_bounded_slowdown", "offered_load", "stability", "backlog_drift", "utilization"),
+    *("makespan", "gpu_time", "num_preemptions"),
     *("reconfigurations_per_job", "penalty_gpu_time", "promises_kept_running"),
     *("jain_user", "jain_vc"),
     *("num_failures", "num_restarts", "lost_gpu_time"),
@@ -257,7 +272,9 @@ def difference(measure: Measure, base: float | None, value: float | None) -> Dif
     >>> difference(BY_KEY["avg_wait"], None, 7.0).verdict
     'unknown'
     """
-    if base is None or value is None or not (is_known(base) and is_known(value)):
+    if measure.kind == "word" or base is None or value is None:
+        return Difference("", "unknown")
+    if not (is_known(base) and is_known(value)):
         return Difference("", "unknown")
     change = value - base
     relative = change / abs(base) if base else None

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from windtunnel.sim.flight import STATUS_NAMES
+from windtunnel.sim.flight import REJECTED, STATUS_NAMES
+from windtunnel.site.window import Window
 
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
@@ -117,6 +118,23 @@ class Flown:
         if sharing == "devices":
             columns["devices"] = pa.ListArray.from_arrays(offsets, _bits(flight.devices))
         return pa.table(columns)
+
+    @cached_property
+    def counted(self) -> np.ndarray:
+        """Bool array (n,): jobs that the run is measured by: flown, and inside its window."""
+        flown = self.flight.status != REJECTED
+        window = self.settings.get("window")
+        return flown if window is None else Window.of(window).inside(self.submit_time, flown)
+
+    @cached_property
+    def counted_span(self) -> tuple[float, float]:
+        """(First, last) submission of the counted jobs, s; no later than the run was cut."""
+        submit = self.submit_time[self.counted]
+        if not len(submit):
+            return 0.0, 0.0
+        until = self.settings.get("until")
+        last = float(submit.max()) if until is None else min(float(submit.max()), float(until))
+        return float(submit.min()), last
 
     @cached_property
     def submit_time(self) -> np.ndarray:

@@ -28,6 +28,7 @@ from windtunnel.sim.flight import (
     STATUS_NAMES,
     WAITING,
 )
+from windtunnel.sim.observe.stability import asked_gpu_time, stability
 
 if TYPE_CHECKING:
     from windtunnel.sim.flown import Flown
@@ -75,16 +76,23 @@ def summary(outcome: Flown) -> dict[str, Any]:
     between first submit and last end); ``gpu_time`` (GPU-seconds held); ``num_preemptions``;
     ``avg_preempted_time`` (s a finished job spent waiting after its first start); ``num_failures``,
     ``num_restarts`` and ``lost_gpu_time`` (GPU-seconds of work undone by failures);
-    ``scheduling_points``; and, None without a model of slow-downs, ``lost_to_slowdown``
-    (GPU-seconds held, less what resuming cost, less work done) and ``avg_rate`` (1 -
-    lost_to_slowdown / gpu_time). None where there is nothing to average. With ``compat="pai"``
-    waits and jcts count once a task, and the makespan is a second longer, as in that simulator.
-    With a numeric column ``deadline`` also `deadlines`; of an elastic run also
+    ``scheduling_points``; ``offered_load`` (GPU time that the jobs ask for, over the GPU time that
+    was up between the first submission and the last), ``stability`` and ``backlog_drift`` with
+    ``backlog_drift_error`` (`windtunnel.sim.observe.stability`); and, None without a model of
+    slow-downs, ``lost_to_slowdown`` (GPU-seconds held, less what resuming cost, less work done) and
+    ``avg_rate`` (1 - lost_to_slowdown / gpu_time). None where there is nothing to average. With
+    ``compat="pai"`` waits and jcts count once a task, and the makespan is a second longer, as in
+    that simulator. With a numeric column ``deadline`` also `deadlines`; of an elastic run also
     `windtunnel.sim.elastic.measures.summary`.
+
+    Of a run with a window (`windtunnel.site.window`) all that is said of jobs, ``gpu_time``
+    included, is said of those inside it; ``utilization`` is that between their first submission and
+    their last; ``makespan`` and ``scheduling_points`` are the whole run's.
     """
     flight = outcome.flight
-    started = ~np.isnan(flight.start)
-    done = flight.status == FINISHED
+    counted = _members(outcome)
+    started = ~np.isnan(flight.start) & counted
+    done = (flight.status == FINISHED) & counted
     wait = (flight.start - outcome.submit_time)[started]
     waits = distribution(_counted(wait, outcome, started), "wait")
     num_waited = int((wait > 0).sum())
@@ -93,29 +101,71 @@ def summary(outcome: Flown) -> dict[str, Any]:
     jcts = distribution(_counted(jct, outcome, done), "jct")
     preempted_time = _preempted_time(outcome, jct, done)
     del jct
-    first, last = horizon(outcome)
-    gpu_time = gpu_seconds(outcome)
-    span = gpu_seconds_up(outcome, first, last)
+    gpu_time = float(gpu_seconds_held(outcome)[counted].sum())
     return {
-        "num_jobs": len(flight.status),
+        "num_jobs": int(counted.sum()),
         **{
-            f"num_{STATUS_NAMES[code]}": int((flight.status == code).sum())
+            f"num_{STATUS_NAMES[code]}": int(((flight.status == code) & counted).sum())
             for code in (FINISHED, RUNNING, WAITING, NOT_SUBMITTED, REJECTED, FAILED)
         },
         **jcts,
         **waits,
-        **distribution(bounded_slowdown(outcome), "bounded_slowdown"),
+        **distribution(
+            bounded_slowdown(outcome)[counted[flight.status == FINISHED]], "bounded_slowdown"
+        ),
         "num_waited": num_waited,
-        "makespan": last + _idle_second(outcome) if done.any() else None,
-        "utilization": gpu_time / span if span > 0 else None,
+        "makespan": horizon(outcome)[1] + _idle_second(outcome) if done.any() else None,
+        "utilization": _utilization(outcome, gpu_time),
         "gpu_time": gpu_time,
-        "num_preemptions": int(flight.preemptions.sum()),
+        "num_preemptions": int(flight.preemptions[counted].sum()),
         "avg_preempted_time": preempted_time,
-        **_interruptions(outcome),
+        **_interruptions(outcome, counted),
         "scheduling_points": flight.scheduling_points,
-        **_slowdown(outcome, gpu_time),
+        **_settling(outcome),
+        **_slowdown(outcome, gpu_time, counted),
         **deadlines(outcome),
-        **elastic.summary(outcome),
+        **elastic.summary(outcome, counted),
+    }
+
+
+def _members(outcome: Flown) -> np.ndarray:
+    """Return which jobs a run's numbers are of, Bool array (n,): all but where it has a window."""
+    if outcome.settings.get("window") is None:
+        return np.ones(len(outcome.flight.status), dtype=bool)
+    return outcome.counted
+
+
+def _utilization(outcome: Flown, gpu_time: float) -> float | None:
+    """Return the part of the GPU time that was up which was held."""
+    first, last = horizon(outcome)
+    if outcome.settings.get("window") is not None:
+        first, last = outcome.counted_span
+        gpu_time = _held_between(outcome, first, last)
+    span = gpu_seconds_up(outcome, first, last)
+    return gpu_time / span if span > 0 else None
+
+
+def _held_between(outcome: Flown, first: float, last: float) -> float:
+    """Return the GPU-seconds that all jobs held between two instants (s)."""
+    flight = outcome.flight
+    ends = np.where(np.isnan(flight.segment_end), np.inf, flight.segment_end)
+    held = np.clip(ends, first, last) - np.clip(flight.segment_start, first, last)
+    return float((np.nan_to_num(outcome.segment_gpus) * held).sum())
+
+
+def _settling(outcome: Flown) -> dict[str, Any]:
+    """Return the load that jobs offer, and whether the queue settles."""
+    found = stability(outcome)
+    if found is None:
+        drift: dict[str, Any] = {"stability": None, "backlog_drift": None}
+        return {"offered_load": None, **drift, "backlog_drift_error": None}
+    up = gpu_seconds_up(outcome, *outcome.counted_span)
+    asked = float(asked_gpu_time(outcome)[outcome.counted].sum())
+    return {
+        "offered_load": asked / up if up > 0 else None,
+        "stability": found.verdict,
+        "backlog_drift": None if np.isnan(found.drift) else found.drift,
+        "backlog_drift_error": None if np.isnan(found.error) else found.error,
     }
 
 
@@ -137,7 +187,7 @@ def deadlines(outcome: Flown) -> dict[str, float | int | None]:
     except SpecError:
         return {}  # a source's own column of this name, which holds something else
     flight = outcome.flight
-    concerned = ~np.isnan(deadline) & (flight.status != REJECTED)
+    concerned = ~np.isnan(deadline) & outcome.counted
     done = flight.status == FINISHED
     last = horizon(outcome)[1]
     missed = np.where(done, flight.end > deadline, deadline <= last)
@@ -150,12 +200,12 @@ def deadlines(outcome: Flown) -> dict[str, float | int | None]:
     }
 
 
-def _slowdown(outcome: Flown, gpu_time: float) -> dict[str, float | None]:
+def _slowdown(outcome: Flown, gpu_time: float, of: np.ndarray) -> dict[str, float | None]:
     """Return what slow-downs cost; None without a model of them."""
     seconds = outcome.flight.slowdown_time
     if seconds is None:
         return {"lost_to_slowdown": None, "avg_rate": None}
-    lost = float((np.nan_to_num(outcome.num_gpus) * seconds).sum())
+    lost = float((np.nan_to_num(outcome.num_gpus) * seconds)[of].sum())
     return {"lost_to_slowdown": lost, "avg_rate": 1 - lost / gpu_time if gpu_time > 0 else None}
 
 
@@ -187,15 +237,15 @@ def _idle_second(outcome: Flown) -> int:
     return int(outcome.settings.get("compat") == "pai")
 
 
-def _interruptions(outcome: Flown) -> dict[str, Any]:
+def _interruptions(outcome: Flown, of: np.ndarray) -> dict[str, Any]:
     """Return what disruptions did to the run; zeros where there were none."""
     found = outcome.flight.interruptions
     if found is None:
         return {"num_failures": 0, "num_restarts": 0, "lost_gpu_time": 0.0}
     return {
-        "num_failures": int(found.failures.sum()),
-        "num_restarts": int(found.restarts.sum()),
-        "lost_gpu_time": float((np.nan_to_num(outcome.num_gpus) * found.lost_time).sum()),
+        "num_failures": int(found.failures[of].sum()),
+        "num_restarts": int(found.restarts[of].sum()),
+        "lost_gpu_time": float((np.nan_to_num(outcome.num_gpus) * found.lost_time)[of].sum()),
     }
 
 
@@ -206,11 +256,6 @@ def gpu_seconds_up(outcome: Flown, first: float, last: float) -> float:
         return (last - first) * outcome.cluster.num_gpus
     edges = np.clip(np.append(found.up_time, np.inf), first, last)
     return float((np.diff(edges) * found.up_gpus).sum())
-
-
-def gpu_seconds(outcome: Flown) -> float:
-    """Return GPU-seconds held over the run, overheads included."""
-    return float(gpu_seconds_held(outcome).sum())
 
 
 def gpu_seconds_held(outcome: Flown) -> np.ndarray:
@@ -290,11 +335,13 @@ def _grouped(outcome: Flown, name: str, codes: np.ndarray, labels: list[str]) ->
     wait = flight.start - outcome.submit_time
     jct = np.where(flight.status == FINISHED, flight.end - outcome.submit_time, np.nan)
     held = gpu_seconds_held(outcome)
+    counted = _members(outcome)
     order = np.argsort(codes, kind="stable")
     bounds = np.searchsorted(codes[order], np.arange(len(labels) + 1))
     rows = []
     for code, label in enumerate(labels):
         members = order[bounds[code] : bounds[code + 1]]
+        members = members[counted[members]]
         if len(members) == 0:
             continue
         waits = wait[members][~np.isnan(wait[members])]

@@ -81,22 +81,27 @@ def queue(outcome: Flown) -> pa.Table:
 
 def queue_changes(outcome: Flown) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return each change of the queue: the job's row, when (s), and +1 or -1; shapes (m,)."""
+    parts = queue_parts(outcome)
+    return (
+        np.concatenate([who for who, _, _ in parts]),
+        np.concatenate([when for _, when, _ in parts]),
+        np.concatenate([np.full(len(who), sign) for who, _, sign in parts]),
+    )
+
+
+def queue_parts(outcome: Flown) -> tuple[tuple[np.ndarray, np.ndarray, float], ...]:
+    """Return the changes of the queue by what makes them, each as `queue_changes` has them."""
     flight = outcome.flight
     submitted = np.flatnonzero((flight.status != REJECTED) & (flight.status != NOT_SUBMITTED))
     # Waiting = submitted and not on GPUs; a stay's end counts as waiting again unless it is final.
     stopped = ~np.isnan(flight.segment_end)
     ended = np.flatnonzero(~np.isnan(flight.end))
     job = flight.segment_job
-    parts = (
+    return (
         (submitted, outcome.submit_time[submitted], 1.0),
         (job, flight.segment_start, -1.0),
         (job[stopped], flight.segment_end[stopped], 1.0),
         (ended, flight.end[ended], -1.0),
-    )
-    return (
-        np.concatenate([who for who, _, _ in parts]),
-        np.concatenate([when for _, when, _ in parts]),
-        np.concatenate([np.full(len(who), sign) for who, _, sign in parts]),
     )
 
 

@@ -44,6 +44,17 @@ class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             default="when every job has finished",
         ),
     ] = None
+    window: Annotated[
+        str | None,
+        Field(
+            "Measure the run by the jobs submitted inside, though all are flown: 10%..90% (of the "
+            "submissions), 2d..30d (after the first), jobs:1000..9000.",
+            "FROM..TO",
+            section="conditions",
+            kind="window",
+            default="all jobs",
+        ),
+    ] = None
     metrics: Annotated[
         Any,
         Field(

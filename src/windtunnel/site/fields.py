@@ -15,6 +15,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from windtunnel.errors import SpecError, quote
+from windtunnel.site.window import Window
 from windtunnel.time_span import seconds
 
 #: The sections of a command's help, in order.
@@ -29,10 +30,10 @@ class Field:
         help: what it is, in a sentence.
         metavar: how a value looks on a command line.
         section: where the help of a command lists it; one of `SECTIONS`.
-        kind: ``text``, ``word`` (one of ``words``), ``time`` (seconds, or ``30d``), ``cost`` (of
-            resuming), ``names`` (several, joined by commas), ``seed``, ``flag``, ``name`` (or what
-            it stands for, in Python), ``object`` (words, a file or, in Python, what they describe;
-            where there is no metavar, in Python alone).
+        kind: ``text``, ``word`` (one of ``words``), ``time`` (seconds, or ``30d``), ``window``,
+            ``cost`` (of resuming), ``names`` (several, joined by commas), ``seed``, ``flag``,
+            ``name`` (or what it stands for, in Python), ``object`` (words, a file or, in Python,
+            what they describe; where there is no metavar, in Python alone).
         words: what a word may be.
         default: what stands for no value, where the value itself does not say it.
     """
@@ -67,6 +68,8 @@ class Field:
                 raise SpecError.unknown(name, str(value), self.words)
         elif self.kind == "time":
             return seconds(name, value)
+        elif self.kind == "window":
+            return Window.of(str(value)).text
         elif self.kind == "names":
             return _names(name, value)
         elif self.kind == "seed" and not _is_seed(value):

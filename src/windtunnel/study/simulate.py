@@ -11,6 +11,7 @@ from windtunnel.errors import SpecError, quote
 from windtunnel.policies.gavel.in_rounds import GavelPolicy
 from windtunnel.policies.pollux.in_ticks import PolluxPolicy
 from windtunnel.policies.shockwave.in_rounds import ShockwavePolicy
+from windtunnel.sim.observe.stability import window_notes
 from windtunnel.sim.own_metrics import measured
 from windtunnel.study.budget import refuse_large
 from windtunnel.study.gavel_rounds import fly_gavel
@@ -100,6 +101,7 @@ def fly(table: pa.Table, conditions: Conditions, foresight: Foresight | None = N
         SchemaError, SpecError, TraceError, PolicyError: as `simulate`.
     """
     outcome = _fly(table, conditions, foresight)
+    outcome = replace(outcome, notes=(*outcome.notes, *window_notes(outcome)))
     own = measured(outcome, conditions.metrics or ())
     return replace(outcome, own=own) if own else outcome
 

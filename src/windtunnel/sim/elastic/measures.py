@@ -75,8 +75,8 @@ def promises_kept(outcome: Flown, *, active: bool) -> np.ndarray:
     return kept
 
 
-def summary(outcome: Flown) -> dict[str, Any]:
-    """Return an elastic run in numbers; empty for others.
+def summary(outcome: Flown, of: np.ndarray) -> dict[str, Any]:
+    """Return what an elastic run was to some of its jobs (bool array (n,)); empty for others.
 
     Keys: ``num_reconfigurations``, ``reconfigurations_per_job``, ``max_reconfigurations`` (of one
     job), ``penalty_time`` (s of launches, all jobs), ``penalty_gpu_time`` and ``useful_gpu_time``
@@ -86,10 +86,10 @@ def summary(outcome: Flown) -> dict[str, Any]:
     """
     if outcome.flight.stretches is None:
         return {}
-    changes = reconfigurations(outcome)
-    total, useful = gpu_seconds_held(outcome).sum(), gpu_seconds_useful(outcome).sum()
+    changes = reconfigurations(outcome)[of]
+    total, useful = gpu_seconds_held(outcome)[of].sum(), gpu_seconds_useful(outcome)[of].sum()
     finished = outcome.flight.status == FINISHED
-    promised = outcome.flight.stretches.guaranteed
+    promised = outcome.flight.stretches.guaranteed & of
     count = int((promised & finished).sum())
     running = promises_kept(outcome, active=False)[promised].sum()
     active = promises_kept(outcome, active=True)[promised].sum()
@@ -97,7 +97,7 @@ def summary(outcome: Flown) -> dict[str, Any]:
         "num_reconfigurations": int(changes.sum()),
         "reconfigurations_per_job": float(changes.mean()) if len(changes) else None,
         "max_reconfigurations": int(changes.max(initial=0)),
-        "penalty_time": float(penalty_time(outcome).sum()),
+        "penalty_time": float(penalty_time(outcome)[of].sum()),
         "penalty_gpu_time": float(total - useful),
         "useful_gpu_time": float(useful),
         "useful_share": float(useful / total) if total > 0 else None,

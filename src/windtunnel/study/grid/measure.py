@@ -39,6 +39,7 @@ _FLOATS = (
     *("reconfigurations_per_job", "penalty_time", "penalty_gpu_time", "useful_gpu_time"),
     *("useful_share", "promises_kept_running", "promises_kept_active"),
     *("big_avg_wait", "big_p99_wait", "big_max_wait", "big_avg_overtaken"),
+    *("offered_load", "backlog_drift", "backlog_drift_error"),
     *("energy_j", "carbon_kg", "cost"),
 )
 #: Every metric of a run; null where it does not apply.
@@ -80,6 +81,7 @@ SCHEMA = pa.schema(
         ("error", pa.string()),
         ("settings", pa.string()),
         ("notes", pa.list_(pa.string())),
+        ("stability", pa.string()),
         *((name, pa.int64()) for name in _INTEGERS),
         *((name, pa.float64()) for name in _FLOATS),
         *((name, pa.list_(_GROUP)) for name in GROUPS),
