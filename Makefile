@@ -133,7 +133,7 @@ test-hostile: $(STAMP) test-fuzz
 
 # The same test bodies as on DuckDB, over the same tables.
 test-spark: java $(SPARK_STAMP)
-	WINDTUNNEL_BACKENDS=spark $(BIN)/python -m pytest -m spark tests/spark tests/characterize
+	WINDTUNNEL_BACKENDS=spark $(BIN)/python -m pytest -m spark -o faulthandler_timeout=900 tests/spark tests/characterize
 
 test-ray: $(RAY_STAMP)
 	$(BIN)/python -m pytest -m ray tests/ray

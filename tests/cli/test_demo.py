@@ -43,6 +43,7 @@ def test_without_philly_it_flies_the_synthetic_trace_and_says_why(
         assert text in html
 
 
+@pytest.mark.slow
 def test_the_command_on_the_page_gives_the_page_again(
     run: Callable[..., Any], small: None, tmp_path: Path
 ) -> None:
@@ -75,6 +76,7 @@ def test_recorded_priorities_are_left_alone(tmp_path: Path) -> None:
     assert trace.jobs["priority"].to_pylist() == [None, 2.0]
 
 
+@pytest.mark.slow
 def test_philly_is_taken_where_it_is_and_queues_on_the_chosen_cluster(
     run: Callable[..., Any], data_dir: Path, tmp_path: Path
 ) -> None:

@@ -192,6 +192,7 @@ def test_a_model_of_ones_own(run: Callable[..., Ran], mine: Path, tmp_path: Path
     assert shared["schedulers"]["simple"]["jobs"][0]["job"] == "mine"
 
 
+@pytest.mark.slow
 def test_published_profile(run: Callable[..., Ran], data_dir: Path) -> None:
     pytest.importorskip("scipy")
     folder = data_dir / "morphling/profile"

@@ -94,6 +94,7 @@ def told_nodes(text: str) -> list[tuple[int, int]]:
     return sorted((int(node), int(times or 1)) for node, _, times in parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["reference", "compiled"])
 def test_every_completion_and_every_node_is_the_simulators(folder: Path, engine: str) -> None:
     runs = json.loads((folder / "results.json").read_text())["runs"]

@@ -188,6 +188,7 @@ def test_quotas_hold_at_every_instant(jobs: dict[str, Any]) -> None:
         assert used["b"] <= 16
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(
     steps=st.integers(20, 60),

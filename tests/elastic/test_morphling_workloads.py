@@ -82,6 +82,7 @@ def test_what_the_published_simulator_refuses(options: dict[str, Any], message: 
         wt.simulate(wt.open_trace("morphling:naive").jobs, **chosen)
 
 
+@pytest.mark.slow
 def test_targets_on_base(flown: dict[tuple[str, str], wt.Outcome]) -> None:
     """The targets are 5,400, 30,000 and 70,000 s, 0.1, and 1.25 times; these are what we reach."""
     ours, rival = (flown["base", name].metrics() for name in ("morphling:priced", "fixed-plan"))

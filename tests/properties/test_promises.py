@@ -73,6 +73,7 @@ def test_conservative_with_exact_estimates_delays_nobody(jobs: Jobs, cluster: An
         assert conservative is None or conservative <= fifo
 
 
+@pytest.mark.engines
 @pytest.mark.parametrize("sizes", [(1, 1, 2, 4, 8), (1, 2, 3, 4, 6, 8), (1, 2, 4)], ids=str)
 @pytest.mark.parametrize("seed", range(max(2, draws(12))))
 def test_plans_are_compressed_alike_when_many_jobs_end_early(seed: int, sizes: Any) -> None:

@@ -108,6 +108,7 @@ def test_a_tight_deadline_takes_tensor_parallel_groups() -> None:
         search(requests.with_slo(0.1), profile, 2, "mp-ilp", mem_budget=1.0)
 
 
+@pytest.mark.slow
 def test_too_many_kinds_of_models() -> None:
     models = [(1.0 + i / 97, 0.1, 3) for i in range(40)]
     with pytest.raises(SpecError, match="few different weights"):

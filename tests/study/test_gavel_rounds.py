@@ -90,6 +90,7 @@ def test_queues_and_pairs_as_published(
     assert found["makespan"] == pytest.approx(makespan, abs=0.05)
 
 
+@pytest.mark.slow
 def test_blind_policies_take_the_centre_and_aware_ones_a_vertex(
     physical: pa.Table, static: pa.Table, table: str
 ) -> None:

@@ -17,6 +17,7 @@ from windtunnel.study.gavel_sweep import (
 SMALL = SweepOptions(cluster="v100:3,p100:3,k80:3", first=10, last=30, compat="gavel")
 
 
+@pytest.mark.slow
 def test_awareness_of_speeds_helps() -> None:
     table = rate_sweep(["max_min_fairness", "max_min_fairness_perf"], [0.4], (0, 1), SMALL)
     rows = table.to_pylist()

@@ -96,6 +96,7 @@ LEAST = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "size"), LEAST)
 def test_intervals_of_95_per_cent_cover_the_truth_about_that_often(name: str, size: int) -> None:
     """Few skewed draws are covered too seldom by any interval; how seldom is told in the docs."""

@@ -86,6 +86,7 @@ def test_users_can_be_what_is_drawn() -> None:
     assert (row["low"], row["high"]) == (-3600.0, 0.0)
 
 
+@pytest.mark.slow
 @given(gains=st.lists(st.integers(-50, 50), min_size=2, max_size=8))
 def test_an_interval_holds_the_mean_of_its_blocks(gains: list[int]) -> None:
     """The interval of a mean lies between the least and the greatest block's mean change."""

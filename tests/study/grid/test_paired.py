@@ -238,6 +238,7 @@ def test_whoever_is_the_baseline_the_claim_is_the_same(
     assert {forth.verdict, back.verdict} != {WORSE}
 
 
+@pytest.mark.slow
 def test_without_a_difference_few_claims_are_made() -> None:
     """300 studies of two policies that are the same: about 1 in 20 makes a claim by chance."""
     rng = np.random.default_rng(8)
