@@ -220,7 +220,8 @@ def parameters(
         elif first and place == 0 and not equals:
             given[first], last = word, first
         elif not equals:
-            raise SpecError(where, f"found {quote(word)}; expected NAME=VALUE behind the colon.")
+            expected = f"{name}=VALUE" if name in known else "NAME=VALUE behind the colon"
+            raise SpecError(where, f"found {quote(word)}; expected {expected}.")
         else:
             raise SpecError.unknown(where, name, known or ["(it takes none)"])
     return given
