@@ -56,11 +56,10 @@ def measured(job: Trained) -> dict[str, float]:
     }
 
 
-def flown(
-    run: dict[str, str], workload: list[dict[str, str]], applications: dict[str, Application]
-) -> list[Trained]:
-    """Return the jobs of a run as we fly it."""
-    jobs = [
+def _elastic_jobs(
+    rows: list[dict[str, str]], applications: dict[str, Application]
+) -> list[ElasticJob]:
+    return [
         ElasticJob(
             row["name"],
             applications[row["application"]],
@@ -68,9 +67,16 @@ def flown(
             int(row["num_replicas"]),
             int(row["batch_size"]),
         )
-        for row in workload
-        if row.get("workload", run["workload"]) == run["workload"]
+        for row in rows
     ]
+
+
+def flown(
+    run: dict[str, str], workload: list[dict[str, str]], applications: dict[str, Application]
+) -> list[Trained]:
+    """Return the jobs of a run as we fly it."""
+    rows = [row for row in workload if row.get("workload", run["workload"]) == run["workload"]]
+    jobs = _elastic_jobs(rows, applications)
     policy = PolluxPolicy(
         run["policy"],
         interval=float(run["interval"]),
@@ -88,17 +94,8 @@ def check_sia(
     """Return what was compared of one run of Sia: means over its jobs."""
     name, number = run["workload"].split("/workload-")
     applications = machines.applications[machines.types[0]]
-    jobs = [
-        ElasticJob(
-            row["name"],
-            applications[row["application"]],
-            float(row["time"]),
-            int(row["num_replicas"]),
-            int(row["batch_size"]),
-        )
-        for row in table(workloads / f"{name}.csv")
-        if row["workload"] == number
-    ]
+    rows = [row for row in table(workloads / f"{name}.csv") if row["workload"] == number]
+    jobs = _elastic_jobs(rows, applications)
     policy = PolluxPolicy("sia", interval=float(run["interval"]), power=float(run["p"]))
     done = run_in_ticks(jobs, machines, policy)
     ours = {

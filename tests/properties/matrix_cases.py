@@ -28,6 +28,7 @@ from windtunnel.policies.kueue.objects import (
 from windtunnel.policies.kueue.objects import Quota as Quota_
 from windtunnel.policies.kueue.policy import Kueue
 from windtunnel.policies.quota import Quota
+from windtunnel.policies.shockwave.in_rounds import ALLOCATIONS as SHARED
 from windtunnel.policies.slurm.policy import Slurm
 from windtunnel.site.slurm import (
     SlurmAssociation,
@@ -142,8 +143,10 @@ GAVEL = (
     "gavel:max_min_fairness_perf:mechanism=ideal",
     "gavel:max_min_fairness_perf:mechanism=published",
 )
+SHOCKWAVE = tuple(f"shockwave:{name}" for name in SHARED)
+_SHORT |= {name: f"{name}:round=10" for name in SHOCKWAVE}
 #: Every policy by its name.
-POLICIES = (*_BY_NAME, *BOOKS, *KUEUES, *SLURMS, *OWN, *GAVEL)
+POLICIES = (*_BY_NAME, *BOOKS, *KUEUES, *SLURMS, *OWN, *SHOCKWAVE, *GAVEL)
 
 
 def manifests_of_quotas(fair: tuple[str, ...]) -> Manifests:
@@ -227,6 +230,7 @@ class Cell:
         policy, rule, placement: by name; rule None = the policy's own.
         features: of `FEATURES`.
         seed: of its numbers.
+        types: GPU types of the cluster, two nodes each.
         jobs, cluster, options: what is flown.
     """
 
@@ -238,6 +242,7 @@ class Cell:
     jobs: dict[str, list[Any]] = field(default_factory=dict, repr=False)
     cluster: Any = field(default=None, repr=False)
     options: dict[str, Any] = field(default_factory=dict, repr=False)
+    types: str = field(default="AB", repr=False)
     has_cores: bool = field(default=False, repr=False)
     has_racks: bool = field(default=True, repr=False)
 
@@ -245,6 +250,8 @@ class Cell:
         """Draw the jobs, and let every feature add to the options."""
         pick = random.Random(self.seed)  # noqa: S311 - a test's own chance
         self.jobs = _jobs(pick)
+        if self.policy in SHOCKWAVE:  # of one GPU type
+            self.types, self.jobs["gpu_type"] = "AA", [None] * len(self.jobs["gpu_type"])
         self.options |= {"queueing": self.rule, "seed": self.seed}
         if self.placement != NO_NODES:
             self.options["placement"] = self.placement
@@ -258,7 +265,7 @@ class Cell:
             return
         room: dict[str, Any] = {"cpus": 16.0, "mem_gib": 64.0} if self.has_cores else {}
         room |= {"nodes_per_rack": 2} if self.has_racks else {}
-        self.cluster = wt.ClusterSpec(tuple(wt.NodeType(2, 4, name, **room) for name in "AB"))
+        self.cluster = wt.ClusterSpec(tuple(wt.NodeType(2, 4, name, **room) for name in self.types))
 
     @property
     def as_pool(self) -> bool:
@@ -299,11 +306,13 @@ class Cell:
     def cap(self, pick: random.Random, limits: str, *, by_type: bool = False) -> None:
         """Cap the cluster's power; by type, GPUs draw unlike W also where nodes are none."""
         pool = self.as_pool and not by_type
-        self.options["power"] = POOL_POWER if pool else POWER
-        idle = 160.0 if pool else 1.25 * (4 * 100 + 8 * 50 + 8 * 20)
+        watts = {name: POWER["gpus"][name] for name in self.types}
+        self.options["power"] = POOL_POWER if pool else POWER | {"gpus": watts}
+        gpus = sum(8 * POWER["gpus"][name]["idle_w"] for name in self.types)
+        idle = 160.0 if pool else 1.25 * (4 * 100 + gpus)
         most = 1600.0 if pool else 2500.0
         levels = [idle + pick.choice((0.3, 0.6, 1.0)) * most for _ in range(3)]
-        rows = [[40.0 * at, watts] for at, watts in enumerate([*levels, idle + most])]
+        rows = [[40.0 * at, level] for at, level in enumerate([*levels, idle + most])]
         self.options["power_cap"] = {"rows": rows, "limits": limits}
 
     def shift(self, pick: random.Random, *, pauses: bool) -> None:

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from matrix_cases import NO_NODES, SLURMS
+from matrix_cases import NO_NODES, SHOCKWAVE, SLURMS
 
 from windtunnel.sim.contract import BACKFILLING
 
@@ -23,8 +23,12 @@ if TYPE_CHECKING:
 
 PAGE = Path(__file__).parents[2] / "docs/reference/semantics.md"
 HEADING = "## What cannot be combined"
-#: Policies that are not in the matrix, as the page names them.
-CLOCKED = ("pollux:…", "shockwave:…", "shockwave:… with compat=shockwave")
+#: Runs that are not in the matrix, as the page names them: by published clocks (tests/elastic,
+#: tests/shockwave), and of what they cannot be.
+ELSEWHERE = (
+    *("pollux:…", "shockwave:… with compat=shockwave", "compat=morphling"),
+    "a cluster of several GPU types",
+)
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,9 @@ MEANING: dict[str, Callable[[Cell], bool]] = {
     "node_sleep": _option("node_sleep"),
     "reservations": lambda cell: "reservations" in cell.options.get("disruptions", {}),
     "power_cap with unlike power.gpus": lambda cell: (
-        "power_cap" in cell.options and "default" not in cell.options["power"]["gpus"]
+        "power_cap" in cell.options
+        and "default" not in cell.options["power"]["gpus"]
+        and (cell.placement == NO_NODES or cell.policy not in SHOCKWAVE)  # of one GPU type
     ),
     "placement=pool": _placed("pool"),
     "placement=fgd": _placed("fgd"),
@@ -152,8 +158,7 @@ MEANING: dict[str, Callable[[Cell], bool]] = {
     "policies with elastic = True": lambda cell: cell.kind.elastic,
     "gavel:…": lambda cell: cell.policy.startswith("gavel:"),
     "shockwave:…": lambda cell: cell.policy.startswith("shockwave:"),
-    "a cluster of several GPU types": lambda cell: cell.placement != NO_NODES,
-    # Runs by the published clocks have tests of their own (tests/elastic, tests/shockwave).
+    "a cluster of several GPU types": lambda _: False,
     "shockwave:… with compat=shockwave": lambda _: False,
     "pollux:…": lambda cell: cell.policy.startswith("pollux:"),
     "runs without compat=pollux": lambda _: True,

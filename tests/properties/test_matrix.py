@@ -15,7 +15,7 @@ from covering import ONLY_REFUSED, covering
 from flight_cases import draws
 from invariants import check
 from matrix_cases import FEATURES, PLACED, POLICIES, RULES, Cell, excluded, kind_of, told_of
-from matrix_table import CLOCKED, MEANING, refusing, table
+from matrix_table import ELSEWHERE, MEANING, refusing, table
 
 from windtunnel.errors import WindtunnelError
 
@@ -24,10 +24,13 @@ if TYPE_CHECKING:
 
     import windtunnel as wt
 
-GAVEL = [name for name in POLICIES if name.startswith("gavel:")]
-OTHERS = [name for name in POLICIES if name not in GAVEL]
-#: Of Gavel's policies, which differ in their shares alone, those that meet everything.
-SOME_GAVEL = ("gavel:fifo_packed", "gavel:fifo", "gavel:max_min_fairness_perf", "gavel:gandiva")
+SHARING = [name for name in POLICIES if name.startswith(("gavel:", "shockwave:"))]
+OTHERS = [name for name in POLICIES if name not in SHARING]
+#: Of the policies of shares, which differ in these alone, those that meet everything.
+SOME_SHARING = (
+    *("gavel:fifo_packed", "gavel:fifo", "gavel:max_min_fairness_perf", "gavel:gandiva"),
+    *("shockwave:market", "shockwave:finish_time_fairness"),
+)
 #: What the engines agree on to the bit.
 SAME = (
     *("status", "start", "end", "run_time", "preemptions", "segment_job", "segment_start"),
@@ -81,12 +84,11 @@ def test_what_the_table_refuses_is_refused(part: int) -> None:
 
 def test_every_row_refuses_something() -> None:
     found = {row for cell in REFUSED for row in refusing(cell)}
-    # What published clocks refuse is tested where they are (tests/elastic, tests/shockwave).
-    others = [row for row in table() if not {"compat=morphling", *CLOCKED} & set(row.this)]
+    others = [row for row in table() if not {*ELSEWHERE} & {*row.this, *row.other}]
     assert [row for row in others if row not in found] == []
 
 
-@pytest.mark.parametrize("policy", [*OTHERS, *SOME_GAVEL] if THOROUGH else OTHERS[::4])
+@pytest.mark.parametrize("policy", [*OTHERS, *SOME_SHARING] if THOROUGH else OTHERS[::4])
 def test_every_pair_flies(policy: str) -> None:
     """Every policy with every two features, rules and placements; in `make test` some.
 
@@ -96,8 +98,8 @@ def test_every_pair_flies(policy: str) -> None:
     _fly(covering([policy], _rules(policy), some, seed=7))
 
 
-@pytest.mark.parametrize("policy", GAVEL)
-def test_every_feature_flies_with_gavels_policies(policy: str) -> None:
+@pytest.mark.parametrize("policy", SHARING)
+def test_every_feature_flies_with_policies_of_shares(policy: str) -> None:
     names = [name for name in FEATURES if name not in ONLY_REFUSED]
     cells = (Cell(policy, None, "best_fit", tuple(names[at::9]), at) for at in range(draws(9)))
     _fly(cell for cell in cells if not refusing(cell))

@@ -119,10 +119,6 @@ MEASURES: tuple[Measure, ...] = (
         doc="whether the waiting work settles; if not, waits tell how long the run is",
     ),
     Measure(
-        *("backlog_drift", "Growth of the waiting work", "percent", "low", "Cluster"),
-        doc="mean growth of the GPU time that waits, as a part of the cluster",
-    ),
-    Measure(
         *("makespan", "Makespan", "duration", "low", "Cluster"),
         doc="last end, counted from time 0 of the trace",
     ),
@@ -216,7 +212,7 @@ SHORT: tuple[str, ...] = (
     *("avg_jct", "p50_jct", "p90_jct", "p99_jct"),
     *("avg_wait", "p50_wait", "p90_wait", "p99_wait", "max_wait", "num_waited"),
     *("num_missed_deadlines", "slo_attainment", "avg_tardiness"),
-    *("avg_bounded_slowdown", "offered_load", "stability", "backlog_drift", "utilization"),
+    *("avg_bounded_slowdown", "offered_load", "stability", "utilization"),
     *("makespan", "gpu_time", "num_preemptions"),
     *("reconfigurations_per_job", "penalty_gpu_time", "promises_kept_running"),
     *("jain_user", "jain_vc"),

@@ -12,12 +12,16 @@ from windtunnel.policies.gavel.work import Work
 from windtunnel.sim.columns import numeric_column
 
 if TYPE_CHECKING:
-    from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.cluster.spec import ClusterSpec, NodeType
     from windtunnel.site.conditions import Conditions
     from windtunnel.throughput.measured import ThroughputTable
 
 #: Suffix of the tables of gangs that are spread over nodes.
 SPREAD = "_unconsolidated"
+
+
+#: The GPU type of a cluster that names none.
+NAMELESS = ""
 
 
 def work_of(
@@ -78,7 +82,7 @@ def work_of(
     first = np.cumsum([0, *(node.count for node in cluster.node_types)])
     node_index, node_sizes = [], []
     for name in types:
-        of = [k for k, node in enumerate(cluster.node_types) if node.gpu_type == name]
+        of = [k for k, node in enumerate(cluster.node_types) if _type_of(node) == name]
         node_index.append(np.concatenate([np.arange(first[k], first[k + 1]) for k in of]))
         sizes = [np.full(cluster.node_types[k].count, cluster.node_types[k].gpus) for k in of]
         node_sizes.append(np.concatenate(sizes).astype(np.int64))
@@ -101,28 +105,36 @@ def work_of(
 
 
 def _types(cluster: ClusterSpec) -> tuple[str, ...]:
-    """Return the cluster's GPU types, sorted.
+    """Return the cluster's GPU types, sorted; a cluster without types is of one, `NAMELESS`.
 
     Raises:
-        SpecError: some GPUs have no type.
+        SpecError: some GPUs have a type and others none.
     """
+    if not cluster.gpu_types:
+        return (NAMELESS,)
     if any(node.gpus and node.gpu_type is None for node in cluster.node_types):
-        raise SpecError(
-            "cluster", "Gavel's policies need the GPU type of every node: v100:8,k80:24"
-        )
+        raise SpecError("cluster", "expected the GPU type of every node, or of none: v100:8,k80:24")
     return tuple(sorted(cluster.gpu_types))
 
 
 def _gpus_of(cluster: ClusterSpec, name: str) -> int:
-    return sum(node.count * node.gpus for node in cluster.node_types if node.gpu_type == name)
+    return sum(node.count * node.gpus for node in cluster.node_types if _type_of(node) == name)
+
+
+def _type_of(node: NodeType) -> str:
+    return node.gpu_type or NAMELESS
 
 
 def _names_in(speeds: ThroughputTable, types: tuple[str, ...]) -> list[str]:
     """Return the throughput table's own spelling of the cluster's GPU types.
 
     Raises:
-        SpecError: it does not know one.
+        SpecError: it does not know one, or they have no names.
     """
+    if types == (NAMELESS,):
+        raise SpecError(
+            "cluster", "measured speeds are by GPU type: name that of every node: v100:8,k80:24"
+        )
     spelt = {name.lower(): name for name in speeds.gpu_types}
     for name in types:
         if name.lower() not in spelt:
@@ -172,7 +184,7 @@ def _accepted(
     wanted = np.ones((len(table), len(types)), bool)
     binding = None if bind_types is None else {name.lower() for name in bind_types}
     for row, text in enumerate(table["gpu_type"].to_pylist()):
-        if text:
+        if text and types != (NAMELESS,):
             named = {part.strip().lower() for part in text.split("|")}
             if binding is None or named & binding:
                 wanted[row] = [name.lower() in named for name in types]

@@ -21,6 +21,7 @@ from windtunnel.policies.shockwave.published import PublishedRounds, RoundBooks
 from windtunnel.policies.shockwave.work import InPhase, TrainingJob
 from windtunnel.sim.columns import numeric_column
 from windtunnel.sim.outcome import Outcome
+from windtunnel.study.arrivals import with_arrivals
 from windtunnel.study.gavel_rounds import fly_on_the_engine, refuse_options
 from windtunnel.study.gavel_work import work_of
 from windtunnel.study.resolving import governing_of, settings_of
@@ -65,6 +66,9 @@ def fly_shockwave(
     refuse_options(conditions, "published" if conditions.scheduler.compat else "deficit")
     if conditions.scheduler.compat and conditions.until is not None:
         raise SpecError("until", "the published rounds have no horizon; expected none.")
+    arrivals = conditions.site.arrivals
+    if arrivals is not None:
+        table, conditions = with_arrivals(table, arrivals, None), conditions.having(arrivals=None)
     notes: list[str] = []
     work, rows, reasons = _work(table, cluster, conditions)
     jobs = _training_jobs(table, rows, work, _speeds(conditions.scheduler.throughputs))
@@ -77,6 +81,7 @@ def fly_shockwave(
         count = sum(job.kind is None for job in jobs)
         notes.append(f"{count:,} jobs name no batch sizes: they train in equal epochs.")
     settings = {**outcome.settings, "policy": policy.label, "parameters": settings}
+    settings["arrivals"] = arrivals
     return Outcome(
         table,
         cluster,

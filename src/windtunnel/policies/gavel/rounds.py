@@ -87,7 +87,8 @@ class Rounds(Policy):
         self._fitness, self._spread_fitness = work.speeds / best, work.spread_speeds / best
         self._fit_at, self._fit_spread = self._fitness.tolist(), self._spread_fitness.tolist()
         self._gangs: list[int] = work.gangs.tolist()
-        self._names = [frozenset({name}) for name in work.gpu_types]
+        # A cluster without types is of one, which has no name.
+        self._names = [frozenset({name}) if name else None for name in work.gpu_types]
 
     @property
     def label(self) -> str:
@@ -213,7 +214,7 @@ class Rounds(Policy):
     def _free(self, cluster: Any) -> list[int]:
         """Return the GPUs that are free, by type."""
         free = cluster.free_by_type
-        return [int(free[name]) for name in self.work.gpu_types]
+        return [int(free[name or None]) for name in self.work.gpu_types]
 
     def _all_free(self, cluster: Any) -> bool:
         return bool(cluster.free_gpus == cluster.num_gpus)

@@ -213,7 +213,7 @@ def _fairest(
         needs = need(rho)
         return bool(not np.isnan(needs).any() and (needs <= 1).all() and gangs @ needs <= num_gpus)
 
-    low = float(((since + alone) / due)[going].max(initial=0.0))
+    low = float(((since + alone)[going] / due[going]).max(initial=0.0))
     if serves(low):
         return centre_of_room(need(low), gangs, num_gpus, cones=True)
     high = 2 * low
