@@ -89,6 +89,7 @@ def test_what_a_killed_run_left_is_swept_by_the_next_and_nothing_else(
         end(alive, signal.SIGKILL)
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_a_run_that_is_interrupted_leaves_nothing(tmp_path: Path, room: Path) -> None:
     end(begun("replacing", tmp_path / "a"), signal.SIGINT)
     end(begun("scratch", tmp_path / "a"), signal.SIGINT)

@@ -63,6 +63,7 @@ PlacementName: TypeAlias = Literal[
     "pool",
     "random",
     "spread",
+    "tree",
     "worst_fit",
 ]
 #: What may fly a run.

@@ -368,6 +368,10 @@ def test_settings_are_enough_to_run_it_again() -> None:
         "shift": None,
         "node_sleep": None,
         "metrics": None,
+        "window": None,
+        "slurm_conf": None,
+        "topology": None,
+        "topology_request": None,
     }
     assert_outcomes_equal(wt.simulate(JOBS, "2x2", **out.settings), out)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from windtunnel.errors import SpecError, quote
 from windtunnel.time_span import seconds
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _EXPECTED = (
     "expected FROM..TO: parts of the submissions (10%..90%), times after the first one "
@@ -65,6 +68,8 @@ class Window:
             submit: Float array (n,), submissions, s.
             flown: Bool array (n,), which jobs fly: the others are not counted.
         """
+        import numpy as np  # options name windows, and help should not load it
+
         rows = np.flatnonzero(flown)
         found = np.zeros(len(submit), dtype=bool)
         if self.kind == "time":
@@ -82,6 +87,6 @@ def _number(text: str, part: str) -> float:
         number = float(part)
     except ValueError:
         number = -1.0
-    if not 0 <= number < np.inf:
+    if not 0 <= number < math.inf:
         raise SpecError("window", f"found {quote(text)}; {_EXPECTED}.")
     return number
