@@ -161,7 +161,7 @@ PAGES = {
     "gavel": Made("gavel sweep --policies fifo_perf --rates 2 --measure 2:6 --out OUT", "Gavel"),
     "morphling": Made(
         "morphling compare --traces naive --policies antman --penalties 0 --out DIR",
-        "Schedulers compared",
+        "Schedulers of reconfigurable jobs",
         page="dir/comparison.html",
     ),
 }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.presenting import presented
+from windtunnel.cli.presenting import command_line, presented
 
 if TYPE_CHECKING:
     from windtunnel.report.result import Result
@@ -69,8 +70,9 @@ def compare(
     total = len(names) * len(chosen) * len(seconds)
     with progress("Flying", total) as done:
         found = compare_elastic(names, chosen, seconds, cluster=cluster, on_done=done)
-    written = [] if out is None else _write(found, out)
-    return _result(found, [str(path) for path in written])
+    result = _result(found)
+    written = [] if out is None else [str(path) for path in _write(found, result, out)]
+    return replace(result, wrote=written, data={**result.data, "out": written})
 
 
 def _trace(word: str) -> str:
@@ -116,17 +118,19 @@ def _check(traces: list[str], policies: tuple[str, ...], out: Path | None) -> No
         raise SpecError("--out", f"expected a folder in one that exists; found {quote(str(out))}.")
 
 
-def _write(found: ElasticComparison, out: Path) -> list[Path]:
+def _write(found: ElasticComparison, result: Result, out: Path) -> list[Path]:
     """Write table and charts; return the files."""
     import json
 
     from windtunnel.report.chart.saving import write_chart
-    from windtunnel.report.elastic_charts import comparison_chart, timeline_chart
+    from windtunnel.report.elastic_charts import timeline_chart
+    from windtunnel.report.page import write_page
+    from windtunnel.report.result_page import result_page
 
     out.mkdir(exist_ok=True)
     written = [out / "comparison.json", out / "comparison.html"]
     written[0].write_text(json.dumps(found.rows(), indent=1), encoding="utf-8")
-    write_chart(written[1], comparison_chart(found), "Schedulers compared")
+    write_page(written[1], result_page(result, command=command_line()))
     for (trace, policy, penalty), outcome in found.outcomes.items():
         if penalty == max(key[2] for key in found.outcomes):
             name = f"gpus-{trace}-{policy}".replace(":", "-").replace("/", "-")
@@ -135,7 +139,8 @@ def _write(found: ElasticComparison, out: Path) -> list[Path]:
     return written
 
 
-def _result(found: ElasticComparison, written: list[str]) -> Result:
+def _result(found: ElasticComparison) -> Result:
+    from windtunnel.report.elastic_charts import comparison_chart
     from windtunnel.report.result import Part, Result, table_of
 
     rows = found.rows()
@@ -157,8 +162,8 @@ def _result(found: ElasticComparison, written: list[str]) -> Result:
     return Result(
         title=title,
         parts=[Part(title, tables=tables)],
-        wrote=written,
-        data={"runs": rows, "out": written},
+        chart=lambda: comparison_chart(found),
+        data={"runs": rows},
     )
 
 
