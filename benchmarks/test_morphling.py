@@ -26,6 +26,6 @@ def test_a_whole_trace(
     jobs = wt.open_trace(trace).jobs
     wt.simulate(jobs.slice(0, 20), "morphling", policy)  # the models' options are made once
     seconds = cpu_seconds(lambda: wt.simulate(jobs, "morphling", policy), rounds=1)
-    limit = 40.0 if policy == "morphling" else 10.0  # the paper's rules alone: queues are long
+    limit = 20.0 if policy == "morphling" else 10.0  # the paper's rules alone: queues are long
     figures.amount(f"{policy}, {trace}, 406 jobs", seconds, "CPU s", limit)
     assert seconds < limit

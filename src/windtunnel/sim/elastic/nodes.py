@@ -116,7 +116,7 @@ class FreeShares(FreeNodes):
         where: Where = []
         for gpus in option.shape:
             used = [node for node, _ in where]
-            fitting = [n for n in nodes if n not in used and self._room(n, gpus, option)]
+            fitting = [n for n in self._with_room(nodes, gpus, option) if n not in used]
             if self.scores is None:
                 best = min(fitting, key=self.free.__getitem__, default=None)
             else:
@@ -125,6 +125,15 @@ class FreeShares(FreeNodes):
                 return None
             where.append((best, gpus))
         return where
+
+    def _with_room(self, nodes: list[int], gpus: int, option: Option) -> list[int]:
+        """Return those of some nodes on which there is room, as `_room` says."""
+        free, there = self.free, self.free_cores
+        fitting = [node for node in nodes if free[node] >= gpus]
+        if fitting:
+            cores = cores_on(option, gpus)
+            fitting = [n for n in fitting if self.unlimited[n] or there[n] >= cores]
+        return fitting
 
     def _room(self, node: int, gpus: int, option: Option, *, hidden: bool = False) -> bool:
         """Return whether there is room on a node; ``hidden``: though it is withheld."""
