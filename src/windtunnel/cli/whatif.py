@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,8 +11,8 @@ import click
 from windtunnel.cli.options import (
     OneOf,
     Seconds,
+    reading_options,
     seed_option,
-    trace_options,
 )
 from windtunnel.cli.presenting import PAGES, presented
 
@@ -32,12 +32,26 @@ _CHANGES = (
 
 
 @click.command(short_help="What would change: nodes, policy, quotas, rules, sharing?")
-@trace_options
+@click.argument("trace", required=False)
+@reading_options
 @click.option("--nodes", metavar="+N|-N[:TYPE]", help="So many nodes more or fewer (a pool: GPUs).")
 @click.option("--to-cluster", metavar="SPEC", help="Another cluster: another mix of GPUs.")
 @click.option("--to-policy", metavar="NAME", help="Another policy.")
 @click.option("--to-queueing", metavar="NAME", help="Another head-of-line rule.")
 @click.option("--quotas", metavar="FILE.toml", help="Policy quota with these quotas.")
+@click.option(
+    "--kueue",
+    multiple=True,
+    metavar="DIR|FILE.yaml",
+    help="Kueue's manifests as they are, policy kueue; given twice: as they might be.",
+)
+@click.option(
+    "--snapshot",
+    metavar="FILE.yaml",
+    help="With --kueue and --job, without a trace: the Workloads of a cluster as it stands "
+    "(kubectl get workloads -A -o yaml).",
+)
+@click.option("--job", metavar="FILE.yaml", help="One more Workload, Job or JobSet, for it.")
 @click.option(
     "--idle-kill",
     type=Seconds(),
@@ -84,14 +98,20 @@ _CHANGES = (
 @click.option("--prices", metavar="FILE.toml", help="Prices by type, as for `report cost`.")
 @seed_option("Seed of draws, placement and a synthetic trace.  [default: 0]")
 @presented(PAGES, "Write the answer as one page with charts.", metavar="FILE.html")
-def whatif(*, trace: str, **asked: Any) -> Result:
+def whatif(*, trace: str | None, **asked: Any) -> Result:
     """Fly TRACE as things are and as they might be, and tell what changes, with intervals.
 
     All changes that are named are made together. Waits, completion times, use and cost before and
     after; intervals of the changes by a paired bootstrap over weeks or users.
 
     TRACE is a name (`windtunnel traces`), a file such as an sacct log, or - for standard input.
+    With --kueue, --snapshot and --job, and no trace: would this job be admitted, where, after whose
+    preemption, or why not, and from which quota on?
     """
+    from windtunnel.cli.whatif_kueue import is_about_one_job, manifests_changed, one_job_result
+
+    if is_about_one_job(asked, trace):
+        return one_job_result(asked)
     from windtunnel.cli.machine import trace_data
     from windtunnel.cli.opening import TraceWish, open_wish
     from windtunnel.cli.report_queue import recorded_cluster
@@ -99,7 +119,8 @@ def whatif(*, trace: str, **asked: Any) -> Result:
     from windtunnel.cluster.parse import parse_cluster
     from windtunnel.study.validation import replayed
 
-    wish = TraceWish.of(trace, asked, asked["seed"])
+    asked = manifests_changed(asked)
+    wish = TraceWish.of(trace or "", asked, asked["seed"])
     plan = _Plan.of(asked)
     chosen = None if asked["cluster"] is None else parse_cluster(asked["cluster"])
     opened = open_wish(wish)
@@ -174,6 +195,7 @@ class _Plan:
 
     def carry_out(self, trace: Trace, cluster: ClusterSpec) -> tuple[Result, dict[str, Any]]:
         """Return the answer and its data."""
+        from windtunnel.cli.whatif_kueue import queues_part
         from windtunnel.report import whatif_report
         from windtunnel.study.changes import with_nodes
         from windtunnel.study.fewest_nodes import fewest_nodes
@@ -210,7 +232,11 @@ class _Plan:
         )
         what_if = WhatIf(*runs, tuple(changes), asked["blocks"], self.prices, seed)
         answer = whatif_report.whatif_answer(what_if, trace, notes)
-        return answer, whatif_report.whatif_data(what_if)
+        data = whatif_report.whatif_data(what_if)
+        if asked["kueue"]:
+            part, data["by_cluster_queue"] = queues_part(what_if, asked["policy"], policy)
+            answer = replace(answer, parts=[*answer.parts, part])
+        return answer, data
 
     def _policy_note(self) -> str:
         queueing = self.asked["queueing"] or "as the policy has it"
@@ -225,7 +251,9 @@ class _Plan:
 
             (policy,) = with_quotas(["quota"], asked["quotas"])
             changes.append("quotas")
-        if asked["to_policy"] is not None:
+        if len(asked["kueue"]) > 1:
+            changes.append(f"the manifests {asked['kueue'][1]}")
+        elif asked["to_policy"] is not None:
             changes.append(f"policy {policy}")
         if asked["to_queueing"] is not None:
             changes.append(f"queueing {asked['to_queueing']}")

@@ -130,11 +130,20 @@ class WhatIf:
     @cached_property
     def _blocks(self) -> np.ndarray:
         """Int array (pairs,): the block of each job."""
+        return self._numbered(self._both)
+
+    @cached_property
+    def blocks_of_all(self) -> np.ndarray:
+        """Int array (n,): the block of each job, whether it finished or not."""
+        return self._numbered(np.ones(len(self._both), dtype=bool))
+
+    def _numbered(self, chosen: np.ndarray) -> np.ndarray:
+        """Return the blocks of chosen jobs, numbered from 0 on."""
         if self.blocks == "users":
             codes, _ = Recorded.of(self.before.jobs).names("user")
-            raw = codes[self._both]
+            raw = codes[chosen]
         else:
-            submit = self.before.submit_time[self._both]
+            submit = self.before.submit_time[chosen]
             raw = ((submit - submit.min(initial=np.inf)) // _WEEK).astype(np.int64)
         _, place = np.unique(raw, return_inverse=True)
         blocks: np.ndarray = place.ravel()

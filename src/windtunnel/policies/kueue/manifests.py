@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from windtunnel.errors import SpecError, nearest, quote
+from windtunnel.errors import SpecError, quote
 from windtunnel.policies.kueue import manifest_kinds as kinds
 from windtunnel.policies.kueue import objects
+from windtunnel.policies.kueue.converting import converted, named
 from windtunnel.policies.kueue.quantities import amount
 from windtunnel.policies.kueue.quota_tree import QuotaTree
 from windtunnel.policies.kueue.yaml_files import Document, documents
@@ -126,46 +127,14 @@ def _put(there: dict[str, Any], document: Document, made: Any) -> None:
 def _meta(document: Document) -> kinds.Metadata:
     """Return an object's name and labels."""
     given = document.data.get("metadata") or {}
-    found: kinds.Metadata = _converted(given, kinds.Metadata, document, "$.metadata")
+    found: kinds.Metadata = converted(given, kinds.Metadata, document, "$.metadata")
     return found
 
 
 def _spec(document: Document) -> Any:
     """Return an object's spec as its kind has it."""
     kind = kinds.SPECS[document.data["kind"]]
-    return _converted(document.data.get("spec") or {}, kind, document, "$.spec")
-
-
-def _converted(given: Any, kind: type[Any], document: Document, path: str) -> Any:
-    """Return plain data as a struct; a wrong field is named by file, document and path."""
-    try:
-        return msgspec.convert(given, kind, strict=True)
-    except msgspec.ValidationError as error:
-        text = str(error)
-        message, _, at = text.partition(" - at `")
-        at = at.rstrip("`").removeprefix("$")
-        raise SpecError(
-            f"{document.where} ({_named(document)}), {path}{at}",
-            f"{message}.{_suggested(message, kind)}",
-        ) from None
-
-
-def _named(document: Document) -> str:
-    """Return an object's kind and name."""
-    meta = document.data.get("metadata")
-    name = meta.get("name", "") if isinstance(meta, dict) else ""
-    return f"{document.data['kind']} {quote(str(name))}"
-
-
-def _suggested(message: str, kind: type[Any]) -> str:
-    """Return the nearest field that there is, if a field is not known."""
-    if "unknown field" not in message:
-        return ""
-    field = message.rpartition("field `")[2].rstrip("`")
-    structs = (kind, *kinds.Written.__subclasses__())
-    own, *others = ([of.encode_name for of in msgspec.structs.fields(s)] for s in structs)
-    known = {name for names in others for name in names if name != field}
-    return nearest(field, own) or nearest(field, known)
+    return converted(document.data.get("spec") or {}, kind, document, "$.spec")
 
 
 def _groups(groups: list[kinds.Group], where: str) -> tuple[objects.ResourceGroup, ...]:
@@ -205,7 +174,7 @@ def _weight(sharing: kinds.FairSharing | None, where: str) -> float:
 
 def _queue(document: Document, spec: kinds.ClusterQueueSpec) -> objects.ClusterQueue:
     """Return a cluster queue."""
-    where = f"{document.where} ({_named(document)})"
+    where = f"{document.where} ({named(document)})"
     rules = spec.preemption or kinds.PreemptionRules()
     borrow = rules.borrow_within_cohort or kinds.BorrowWithin()
     flavors = spec.flavor_fungibility or kinds.FungibilityRules()
@@ -230,7 +199,7 @@ def _queue(document: Document, spec: kinds.ClusterQueueSpec) -> objects.ClusterQ
 
 def _cohort(document: Document, spec: kinds.CohortSpec) -> objects.Cohort:
     """Return a cohort."""
-    where = f"{document.where} ({_named(document)})"
+    where = f"{document.where} ({named(document)})"
     return objects.Cohort(
         _meta(document).name,
         spec.parent_name or spec.parent,
@@ -253,7 +222,7 @@ def _flavor(document: Document, spec: kinds.FlavorSpec) -> objects.Flavor:
 def _local_queue(document: Document, spec: kinds.LocalQueueSpec) -> objects.LocalQueue:
     """Return a local queue."""
     meta = _meta(document)
-    weight = _weight(spec.fair_sharing, f"{document.where} ({_named(document)})")
+    weight = _weight(spec.fair_sharing, f"{document.where} ({named(document)})")
     stop = spec.stop_policy or "None"
     return objects.LocalQueue(meta.name, spec.cluster_queue, meta.namespace, weight, stop)
 
@@ -267,9 +236,9 @@ def _node(document: Document, spec: kinds.NodeSpec) -> objects.Node:
     """Return a node: ready unless a condition says otherwise."""
     meta = _meta(document)
     given = document.data.get("status") or {}
-    status = _converted(given, kinds.NodeStatus, document, "$.status")
+    status = converted(given, kinds.NodeStatus, document, "$.status")
     held = status.allocatable or status.capacity
-    where = f"{document.where} ({_named(document)}), $.status"
+    where = f"{document.where} ({named(document)}), $.status"
     ready = all(of.status == "True" for of in status.conditions if of.type == "Ready")
     return objects.Node(
         meta.name,
@@ -285,7 +254,7 @@ def _priority(document: Document) -> int:
     """Return the value of a priority class."""
     value = document.data.get("value")
     if not isinstance(value, int) or isinstance(value, bool) or abs(value) > 2**31:
-        where = f"{document.where} ({_named(document)}), $.value"
+        where = f"{document.where} ({named(document)}), $.value"
         raise SpecError(where, f"found {quote(value)}; expected a whole number of 32 bits.")
     return value
 
@@ -312,7 +281,7 @@ def _settings(document: Document) -> dict[str, Any]:
         ):
             if key in usage:
                 found[field] = seconds(f"{where}.{key}", usage[key])
-        found["resource_weights"] = _converted(
+        found["resource_weights"] = converted(
             usage.get("resourceWeights") or {}, dict[str, float], document, "$"
         )
     return found

@@ -47,3 +47,14 @@ def amount(resource: str, given: Any, path: str) -> int:
             path, f"found {quote(given)} of {quote(resource)}; expected at most 2^63 - 1 units."
         )
     return math.ceil(value)
+
+
+def shown(resource: str, given: int) -> str:
+    """Return an amount as an operator writes it: ``1500m`` of CPU, ``36Gi`` of memory."""
+    if resource == "cpu":
+        return f"{given // 1000:,}" if given % 1000 == 0 else f"{given}m"
+    if resource in ("memory", "ephemeral-storage"):
+        for power, letter in ((4, "Ti"), (3, "Gi"), (2, "Mi"), (1, "Ki")):
+            if given and given % 1024**power == 0:
+                return f"{given // 1024**power:,}{letter}"
+    return f"{given:,}"

@@ -106,6 +106,18 @@ def trees(
     return found
 
 
+def manifest_trees(manifests: Manifests) -> dict[str, TopologyTree]:
+    """Return the topology tree of each flavor that has one, of the manifests' own nodes.
+
+    Raises:
+        PolicyError: no node stands in a flavor's topology.
+    """
+    if not manifests.nodes and any(flavor.topology for flavor in manifests.flavors):
+        message = "a flavor has a topology; add the nodes' manifests (kubectl get nodes -o yaml)"
+        raise PolicyError("kueue", message)
+    return trees(manifests, list(manifests.nodes), {})
+
+
 def _labelled(node: objects.Node, levels: tuple[str, ...], more: dict[str, str]) -> objects.Node:
     """Return a node of a site without labels with those of a topology's levels."""
     values = [*["all"] * (len(levels) - 1), node.name]

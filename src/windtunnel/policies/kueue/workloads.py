@@ -38,6 +38,15 @@ def gpu_resource(manifests: Manifests) -> str:
     return gpus[0]
 
 
+def queues_by_name(manifests: Manifests) -> dict[str, str]:
+    """Return the ClusterQueue of each name that a job's ``vc`` may be: its own, a LocalQueue's."""
+    found = {queue.name: queue.name for queue in manifests.queues}
+    for local in manifests.local_queues:
+        found.setdefault(local.name, local.cluster_queue)
+        found[f"{local.namespace}/{local.name}"] = local.cluster_queue
+    return found
+
+
 class JobReader:
     """Makes workloads of jobs.
 
@@ -67,12 +76,8 @@ class JobReader:
         placed = any(getattr(demand, "topology", None) for demand in problem.demands)
         #: The words are meant for the placement where no flavor has a topology, and it has one.
         self.reads_words = "topology" in self.columns and (bool(levels) or not placed)
-        self.queues = {queue.name: queue.name for queue in manifests.queues}
-        self.doors: dict[str, str] = {}
-        for local in manifests.local_queues:
-            self.queues.setdefault(local.name, local.cluster_queue)
-            self.queues[f"{local.namespace}/{local.name}"] = local.cluster_queue
-            self.doors[local.name] = local.namespace
+        self.queues = queues_by_name(manifests)
+        self.doors = {local.name: local.namespace for local in manifests.local_queues}
         #: Jobs of one kind have one pod set: what is found out of it is found once.
         self._pod_sets: dict[tuple[object, ...], objects.PodSet] = {}
         self.covered = {
