@@ -257,9 +257,9 @@ def _parts(found: Ruling, quotas: Sequence[LeastQuota]) -> Iterator[Part]:
              "\u2013" if of.unharmed is None else shown(of.resource, of.unharmed))
             for of in quotas
         ]  # fmt: skip
-        columns = ("flavor", "resource", "now", "admitted from", "and nobody goes from")
+        heads = ("flavor", "resource", "now", "admitted from", "and nobody goes from")
         caption = "From which nominal quota on"
-        yield Part(caption, "", [(caption, table_of(columns, least, texts=1))])
+        yield Part(caption, "", [(caption, table_of(heads, least, texts=1))])
 
 
 def _data(job: WrittenJob, found: Ruling, quotas: Sequence[LeastQuota]) -> dict[str, Any]:
