@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 import pytest
 
+from windtunnel import simulate
 from windtunnel.errors import SchemaError, TraceError
 from windtunnel.traces import open_trace
 
@@ -70,6 +71,40 @@ def test_bad_rows(
 ) -> None:
     with pytest.raises(error, match=message):
         open_trace(file_of(tmp_path, (HEADER + ROWS).replace(*change)), format="pai-sim")
+
+
+TOTALS = (
+    "job_id,user,num_gpu,num_cpu,num_pod,duration,job_name,submit_time,group,gpu_type,wait_time,"
+    "user_dur,group_dur,group_gpu_dur\n"
+    "0,u1,0.0,2.0,1.0,34,j1,0,g1,CPU,3,386.0,6793.5,34.0\n"
+    "1,u1,3.0,72.0,12.0,15748,j1,3,g1,T4,2,386.0,6793.5,15199.0\n"
+    "2,u2,0.25,6.0,1.0,84,j2,5,g2,MISC,18,693.0,67.0,66.0\n"
+)
+
+
+def test_requests_of_a_file_with_pods_are_those_of_the_job(tmp_path: Path) -> None:
+    trace = open_trace(file_of(tmp_path, TOTALS))
+    jobs = trace.jobs.to_pydict()
+    assert jobs["num_gpus"] == [0.0, 3.0, 0.25]
+    assert jobs["num_cpus"] == [2.0, 72.0, 6.0]
+    assert jobs["num_tasks"] == [1, 12, 1]
+    assert jobs["group_gpu_dur"] == [34.0, 15199.0, 66.0]
+    assert "totals of num_pod pods" in " ".join(trace.metadata.notes)
+
+
+def test_the_published_simulator_flies_totals_as_one_task(tmp_path: Path) -> None:
+    path = file_of(tmp_path, TOTALS)
+    jobs = open_trace(f"{path}:pods=no").jobs.to_pydict()
+    assert jobs["num_tasks"] == [1, 1, 1]
+    assert jobs["num_gpus"] == [0.0, 3.0, 0.25]
+    out = simulate(open_trace(path, pods=False), "1x4", policy="sju", compat="pai")
+    assert out.table["status"].to_pylist().count("finished") == 3
+
+
+def test_a_file_that_says_neither_is_refused(tmp_path: Path) -> None:
+    path = file_of(tmp_path, TOTALS.replace("num_pod", "pods"))
+    with pytest.raises(TraceError, match="'num_pod'"):
+        open_trace(path, format="pai-sim-totals")
 
 
 @pytest.mark.data

@@ -40,6 +40,15 @@ FORMATS = {
     "pai-sim": "job_id,user,group,gpu_type,num_inst,num_cpu,num_gpu,submit_time,duration,wait_time,"
     "user_dur,user_gpu_dur,group_dur,group_gpu_dur\n"
     + "".join(f"{i},u,g,T4,{1 + i},8,0.25,{i},{i},0.0,4.8,1.5,1.3,1.3\n" for i in range(8)),
+    "pai-sim-totals": "job_id,user,num_gpu,num_cpu,num_pod,duration,job_name,submit_time,group,"
+    "gpu_type,wait_time,user_dur,group_dur,group_gpu_dur\n"
+    + "".join(f"{i},u,2.5,60.0,10.0,5{i},n,{i},g,T4,3,386.0,67.5,61.0\n" for i in range(8)),
+    "tiresias": "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n"
+    + "".join(f"{i},{1 + i},{i},100{i},vgg16,5{i},0\n" for i in range(8)),
+    "asi": "pod_id,workload_id,server_id,gpu_spec_public,priority_class,job_type_public,"
+    "model_type_public,is_genai_request,gpu_request,duration_hours,schedule_delay_sec,"
+    "ready_delay_sec,ready_status,schedule_status\n"
+    + "".join(f"p{i},w,s,A10,HP,dev,genai,true,0.5,{i}.5,3,,true,true\n" for i in range(8)),
     "dlrm": "instance_sn,role,app_name,cpu_request,gpu_request,memory_request,disk_limit,"
     "creation_time,scheduled_time,deletion_time\n"
     + "".join(f"i{i},HN,a,12,1,120.0,800.0,{i}.0,{i}.5,\n" for i in range(8)),

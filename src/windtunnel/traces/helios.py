@@ -9,6 +9,7 @@ wall-clock times without a zone. ``acme-helios`` reads the concatenation with a 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
@@ -24,6 +25,10 @@ from windtunnel.traces.layout import (
     whole,
     words,
 )
+from windtunnel.traces.tabular import parse_table
+
+if TYPE_CHECKING:
+    from windtunnel.traces.trace import Trace
 
 _COLUMNS = {
     "job_id": text("job_id"),
@@ -92,6 +97,19 @@ def read_acme_helios(rows: Rows) -> None:
     if not rows.text.has("job_id"):
         rows["job_id"] = rows.numbered("helios")
     _tell_differences(rows)
+
+
+def log_of(file: str, data: bytes, *, bad_rows: str, zone: str) -> Trace:
+    """Return the trace of one cluster's log from its bytes, as `read_helios` does of a file.
+
+    Raises:
+        TraceError: they are no such log; names line and column.
+        SchemaError: rules of the schema are broken.
+        SpecError: no such zone.
+    """
+    rows = _LOG.rows(file, zone, parse_table(data, file))
+    _tell_differences(rows)
+    return rows.trace(bad_rows)
 
 
 def _tell_differences(rows: Rows) -> None:

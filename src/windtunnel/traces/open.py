@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 # Importing a reader's or a writer's module registers it.
 import windtunnel.traces.acme
 import windtunnel.traces.acme_previous
+import windtunnel.traces.asi
 import windtunnel.traces.batsim
 import windtunnel.traces.batsim_writer
 import windtunnel.traces.dlrm
 import windtunnel.traces.gavel
 import windtunnel.traces.genai
 import windtunnel.traces.helios
+import windtunnel.traces.helios_release
 import windtunnel.traces.kubernetes.reader
 import windtunnel.traces.morphling
 import windtunnel.traces.native
@@ -32,6 +34,7 @@ import windtunnel.traces.shockwave
 import windtunnel.traces.spot
 import windtunnel.traces.swf
 import windtunnel.traces.swf_writer
+import windtunnel.traces.tiresias
 import windtunnel.traces.twin.twin  # noqa: F401
 from windtunnel.cluster.presets import preset
 from windtunnel.errors import SpecError, nearest, quote

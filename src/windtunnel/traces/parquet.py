@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from windtunnel.errors import TraceError
-from windtunnel.traces.source import opened, said
+from windtunnel.traces.source import opened, read_bytes, said
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,8 +82,10 @@ def header_of(path: Path) -> bytes:
     says precisely what is wrong.
     """
     try:
-        names = pq.read_schema(path).names
-    except (pa.ArrowException, OSError, ValueError):
+        with path.open("rb") as file:
+            packed = file.read(len(MAGIC)) != MAGIC
+        names = pq.read_schema(pa.BufferReader(read_bytes(path)) if packed else path).names
+    except (pa.ArrowException, OSError, ValueError, TraceError):
         return b""
     line = io.StringIO()
     csv.writer(line).writerow(names)

@@ -132,9 +132,10 @@ def reader_for(path: Path, head: bytes) -> Reader:
     untold = [candidate for candidate in fits if candidate.sniff is None]
     if untold:
         return max(untold, key=lambda r: max(len(e) for e in r.extensions if ending.endswith(e)))
-    for candidate in READERS.values():  # no ending that says anything: ask everyone
-        if not fits and candidate.sniff is not None and candidate.sniff(head):
-            return candidate
+    for said in reversed(heads if not fits else ()):  # no ending that says anything: ask everyone
+        for candidate in READERS.values():
+            if candidate.sniff is not None and candidate.sniff(said):
+                return candidate
     if len(fits) == 1:  # its own errors are more precise than "unknown format"
         return fits[0]
     known = ", ".join(sorted(READERS))

@@ -1,4 +1,4 @@
-"""Bytes of a trace file: plain, gzip or standard input, read once and within a bound.
+"""Bytes of a trace file: plain, packed or standard input, read once and within a bound.
 
 Everything that can go wrong below the level of text (no such file, a folder, a pipe, a cut or false
 gzip, a gzip bomb) becomes one `TraceError` here, so readers only see bytes.
@@ -17,6 +17,7 @@ from typing import IO, Any
 from weakref import WeakKeyDictionary
 
 from windtunnel.errors import TraceError
+from windtunnel.traces.archive import first_bytes, is_archive, unpacked
 
 #: What stands for standard input in place of a path.
 STDIN = "-"
@@ -79,11 +80,25 @@ def said(error: Exception) -> str:
 def read_bytes(path: str | Path) -> bytes:
     """Return a file's whole content, decompressed, or that of standard input for ``-``.
 
-    Gzip is recognised by its first bytes, whatever the name says.
+    Gzip is recognised by its first bytes, whatever the name says, and so are zip and tar files,
+    which stand for the one file in them.
 
     Raises:
         TraceError: no such file, a folder, no permission, an empty file, a ``.gz`` that is not
-            gzip or is cut, or more content than `MAX_BYTES` or `MAX_RATIO` allow.
+            gzip or is cut, an archive that is damaged or holds several files, or more content
+            than `MAX_BYTES` or `MAX_RATIO` allow.
+    """
+    data = unpacked(packed_bytes(path), source_name(path))
+    if not data:
+        raise TraceError(source_name(path), "a file with content", hint="It is empty.")
+    return data
+
+
+def packed_bytes(path: str | Path) -> bytes:
+    """Return what `read_bytes` does, but an archive as it is.
+
+    Raises:
+        TraceError: as there, less what is said of archives.
     """
     name = source_name(path)
     with _open(path) as raw:
@@ -116,12 +131,12 @@ def read_head(path: str | Path, size: int = 4096) -> bytes:
                 head = raw.read(size)
     except (OSError, TraceError):
         return b""
-    if not head.startswith(_GZIP_MAGIC):
-        return head
-    try:
-        return zlib.decompressobj(wbits=31).decompress(head, size)
-    except zlib.error:
-        return b""
+    if head.startswith(_GZIP_MAGIC):
+        try:
+            head = zlib.decompressobj(wbits=31).decompress(head, size)
+        except zlib.error:
+            return b""
+    return first_bytes(path, size) if is_archive(head) and str(path) != STDIN else head
 
 
 def _stdin() -> IO[bytes]:
