@@ -133,6 +133,33 @@ user_gpu_dur,group_dur,group_gpu_dur
 8.0,104,96,2,30,62,u1,g1,V100,2,55,56,57,58
 1.0,105,6,1,40,63,u1,,P100,3,55,56,57,58
 """
+_PAI_TOTALS = """\
+job_id,user,num_gpu,num_cpu,num_pod,duration,job_name,submit_time,group,gpu_type,wait_time,\
+user_dur,group_dur,group_gpu_dur
+0,u1,0.0,2.0,1.0,34,n1,0,g1,CPU,3,386.0,6793.5,34.0
+1,u1,3.0,72.0,12.0,15748,n1,3,g1,T4,2,386.0,6793.5,15199.0
+2,ü,1.0,6.0,1.0,84,n2,5,"g, 2",MISC,18,693.0,67.0,66.0
+6,u3,0.25,6.0,1.0,41382,n3,41,,T4,3,1205.5,28462.0,28462.0
+7,u3,25.0,200.0,50.0,6621,n3,707,g3,MISC,,816.0,,6844.5
+"""
+_TIRESIAS = """\
+job_id,num_gpu,submit_time,iterations,model_name,duration,interval
+1,1,0,1000,vgg16,3600,0
+2,8,30,25000,"resnet50, b",7200.5,0
+3,4,30,10,größe,60,10
+4,16,95,100,vgg19,1,0
+5,2,96,7,alexnet,11,0
+"""
+_ASI = """\
+pod_id,workload_id,server_id,gpu_spec_public,priority_class,job_type_public,model_type_public,\
+is_genai_request,gpu_request,duration_hours,schedule_delay_sec,ready_delay_sec,ready_status,\
+schedule_status
+p1,w1,s1,A10,HP,training,genai,true,1.0,1.5,3,4,true,true
+p2,w1,s1,A10,LP,dev,genai,true,0.5,0.25,,4,true,true
+p3,,s2,H20,Other,dev,dev,false,8,240.25,100,4,true,false
+p4,,,H20,HP,online_inference,rec,false,8,2,0,,false,true
+p5,w2,s3,L20,LP,other,cv,false,0.1,0.5,7,1,true,true
+"""
 _DLRM = """\
 instance_sn,role,app_name,cpu_request,cpu_limit,gpu_request,gpu_limit,rdma_request,rdma_limit,\
 memory_request,memory_limit,disk_request,disk_limit,max_instance_per_node,creation_time,\
@@ -395,6 +422,9 @@ def trace_samples() -> list[Sample]:
         _csv("helios", "cluster_log.csv", _HELIOS, "job_id"),
         _csv("acme-helios", "all_cluster_log.csv", all_clusters, given=ids),
         _csv("pai-sim", "pai_job.csv", _PAI_SIM, "job_id"),
+        _csv("pai-sim-totals", "pai_totals.csv", _PAI_TOTALS, "job_id"),
+        _csv("tiresias", "60_job.csv", _TIRESIAS, "job_id"),
+        _csv("asi", "asi_opensource_job_execution_summary.csv", _ASI, "pod_id"),
         _csv("dlrm", "disaggregated_DLRM_trace.csv", _DLRM, "instance_sn"),
         _csv("morphling", "workload-base.csv", _MORPHLING, "name"),
         _csv("genai", "lora_request_trace.csv", _GENAI, "genai"),

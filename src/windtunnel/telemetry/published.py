@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from windtunnel.errors import TraceError, quote
 from windtunnel.telemetry.pickled_arrays import pickled_arrays
-from windtunnel.traces.source import read_bytes, said, short_name
+from windtunnel.traces.source import packed_bytes, said, short_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +69,7 @@ def percentiles(path: str | Path) -> pa.Table:
         TraceError: it is no such file, is cut, or is a pickle of anything but arrays of numbers.
     """
     file = str(path)
-    data = read_bytes(path)
+    data = packed_bytes(path)
     if len(data) > MAX_BYTES:
         raise TraceError(
             file, f"at most {MAX_BYTES:,} bytes", value=len(data), hint="It is no file of curves."
