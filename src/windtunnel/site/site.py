@@ -79,8 +79,9 @@ class Site(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     disruptions: Annotated[
         Any,
         Field(
-            "Failures, checkpoints, maintenance, capacity changes, reservations: a TOML file, or "
-            "random failures: mtbf:30d/mttr:4h/checkpoint:1h.",
+            "Failures, checkpoints, maintenance, capacity changes, reservations: a TOML file; "
+            "random failures: mtbf:30d/mttr:4h/checkpoint:1h; a recording of spot nodes: a JSON "
+            "file.",
             "FILE|mtbf:30d/mttr:4h",
             section="cluster",
             kind="object",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from windtunnel.errors import SpecError, quote
+from windtunnel.sim.disruptions.availability import spot_failures
 from windtunnel.sim.disruptions.spec import Checkpointing, Disruptions, FailureModel
 
 
@@ -10,8 +11,9 @@ def parse_disruptions(text: str) -> Disruptions:
     """Return what a command-line word stands for.
 
     Args:
-        text: a ``.toml`` file, or ``mtbf:30d/mttr:4h`` with, if wanted, ``/checkpoint:1h``,
-            ``/cost:60`` and ``/restart:5m``.
+        text: a ``.toml`` file, a ``.json`` file of how many spot nodes could be had
+            (`windtunnel.sim.disruptions.availability`), or ``mtbf:30d/mttr:4h`` with, if wanted,
+            ``/checkpoint:1h``, ``/cost:60`` and ``/restart:5m``.
 
     Raises:
         SpecError: neither of these.
@@ -21,6 +23,8 @@ def parse_disruptions(text: str) -> Disruptions:
     """
     if text.strip().endswith(".toml"):
         return Disruptions.from_toml(text.strip())
+    if text.strip().endswith(".json"):
+        return Disruptions(node_failures=spot_failures(text.strip()))
     known = ("mtbf", "mttr", "checkpoint", "cost", "restart")
     values: dict[str, str] = {}
     for part in text.split("/"):
