@@ -52,6 +52,7 @@ class Problem:
         pooled: each node's GPUs are one pool of thousandths.
         reasons: table row -> why the job is not flown.
         notes: what was assumed, one sentence each.
+        cluster: the cluster as it is described.
     """
 
     jobs: Jobs
@@ -71,6 +72,7 @@ class Problem:
     pooled: bool
     reasons: dict[int, str]
     notes: tuple[str, ...]
+    cluster: ClusterSpec | None = None
 
     @property
     def quota(self) -> int:
@@ -188,6 +190,7 @@ def build(
         pooled=bool(room.devices) and devices is not None and devices.pooled,
         reasons=reasons,
         notes=tuple(notes),
+        cluster=cluster,
     )
 
 

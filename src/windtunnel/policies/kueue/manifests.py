@@ -15,6 +15,7 @@ from windtunnel.errors import SpecError, quote
 from windtunnel.policies.kueue import manifest_kinds as kinds
 from windtunnel.policies.kueue import objects
 from windtunnel.policies.kueue.converting import converted, named
+from windtunnel.policies.kueue.pods_ready import PodsReady, pods_ready_of
 from windtunnel.policies.kueue.quantities import amount
 from windtunnel.policies.kueue.quota_tree import QuotaTree
 from windtunnel.policies.kueue.yaml_files import Document, documents
@@ -35,6 +36,7 @@ class Manifests(msgspec.Struct, frozen=True):
         fair: the strategies of fair sharing; empty = by priority.
         half_life, sampling: of usage-based sharing, s.
         resource_weights: what the use of a resource counts there.
+        pods_ready: what becomes of who is admitted and has no nodes; None = it waits for them.
         other: how many objects of each kind were not read.
     """
 
@@ -49,6 +51,7 @@ class Manifests(msgspec.Struct, frozen=True):
     half_life: float = 0.0
     sampling: float = 300.0
     resource_weights: dict[str, float] = {}
+    pods_ready: PodsReady | None = None
     other: dict[str, int] = {}
 
     def tree(self) -> QuotaTree:
@@ -260,8 +263,10 @@ def _priority(document: Document) -> int:
 
 
 def _settings(document: Document) -> dict[str, Any]:
-    """Return what a configuration says of fair sharing."""
+    """Return what a configuration says of fair sharing and of pods that are not ready."""
     found: dict[str, Any] = {}
+    if document.data.get("waitForPodsReady") is not None:
+        found["pods_ready"] = pods_ready_of(document.data["waitForPodsReady"], document)
     fair = document.data.get("fairSharing")
     if isinstance(fair, dict) and fair.get("enable", True):
         strategies = tuple(fair.get("preemptionStrategies") or STRATEGIES)

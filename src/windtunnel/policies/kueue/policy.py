@@ -18,11 +18,12 @@ from windtunnel.policies.kueue.cycle import Scheduler, holding_of
 from windtunnel.policies.kueue.gates import Gates
 from windtunnel.policies.kueue.manifests import Manifests, read_manifests
 from windtunnel.policies.kueue.objects import FlavorQuotas, Quota, ResourceGroup
+from windtunnel.policies.kueue.pods_ready import Unready
 from windtunnel.policies.kueue.site_trees import flavor_types, site_nodes, trees
 from windtunnel.policies.kueue.state import State
 from windtunnel.policies.kueue.usage import UsageBook
 from windtunnel.policies.kueue.workloads import JobReader, gpu_resource
-from windtunnel.sim.contract import Policy, Preempt, Start
+from windtunnel.sim.contract import Policy, Preempt, Start, Wake
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,7 +101,7 @@ class Kueue(Policy):
             raise PolicyError(self.label, "needs manifests: Kueue.from_manifests(DIR)")
         return quotas_of(self.manifests, self.gpu)
 
-    def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Start | Preempt]:  # noqa: ARG002 - one contract
+    def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Start | Preempt | Wake]:  # noqa: ARG002 - one contract
         """Refuse to: what it decides depends on the run.
 
         Raises:
@@ -139,7 +140,7 @@ class KueueRun(Policy):
         if problem.is_pool and any(flavor.topology for flavor in manifests.flavors):
             message = "a flavor has a topology and the cluster is a pool; give its nodes: 4x8"
             raise PolicyError("kueue", message)
-        by_flavor = trees(manifests, nodes, self.types)
+        by_flavor = trees(manifests, nodes, self.types, problem)
         self.node_of = {node.labels.get("kubernetes.io/hostname", node.name): index
                         for index, node in enumerate(nodes)}  # fmt: skip
         levels = next((tree.levels for tree in by_flavor.values()), ())
@@ -154,6 +155,8 @@ class KueueRun(Policy):
         self.reader = JobReader(scaled, problem, self.gpu, policy.topology, levels)
         self.held: dict[int, tuple[JobView, Pending, Holding]] = {}
         self.unplaced: dict[int, JobView] = {}
+        rules = manifests.pods_ready
+        self.unready = None if rules is None else Unready(rules)
         self._jobs: dict[int, JobView] = {}
         self._number: dict[str, int] = {}
         self._leaves = {
@@ -187,6 +190,11 @@ class KueueRun(Policy):
         found = [f"Kueue's feature gates were as in v0.20{more}; docs/systems/kueue.md lists them."]
         if self._other:
             found.append(f"Of the manifests {self._other} were not read: they decide nothing here.")
+        if self.unready is not None and self.unready.evictions:
+            found.append(
+                f"waitForPodsReady evicted {self.unready.evictions:,} times who had no nodes in "
+                f"time, and {self.unready.out:,} jobs for good."
+            )
         if self._turns:
             found.append(
                 f"At {self._turns:,} instants workloads preempted each other in turns; each was "
@@ -194,12 +202,13 @@ class KueueRun(Policy):
             )
         return tuple(found)
 
-    def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Start | Preempt]:
+    def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Start | Preempt | Wake]:
         """Yield who starts and who gives way."""
         self._note_changes(now, queue, cluster)
         yield from self._place_admitted(cluster)
+        yield from self._send_away(now)
         quiet = cycles = 0
-        while quiet < QUIET and self.scheduler.ready:
+        while quiet < QUIET and self.scheduler.ready and not self._is_blocked:
             if cycles == MOST_CYCLES:
                 self._turns += 1
                 break
@@ -238,11 +247,15 @@ class KueueRun(Policy):
             self._jobs[job.number] = job
             self.scheduler.submit(workload, self.reader.queue_of(job))
 
-    def _apply(self, changes: Changes, now: float, cluster: Any) -> Iterator[Start | Preempt]:
+    def _apply(
+        self, changes: Changes, now: float, cluster: Any
+    ) -> Iterator[Start | Preempt | Wake]:
         """Carry a cycle's decisions out: admissions, then preemptions."""
         for victim in changes.preempted:
             number = self._number[victim.holding.workload.uid]
             job, waits, holding = self.held.pop(number)
+            if self.unready is not None:
+                self.unready.gone(number)
             if self.unplaced.pop(number, None) is None:
                 self._placed -= self._gpus(holding)
                 yield Preempt(job)
@@ -250,6 +263,9 @@ class KueueRun(Policy):
             self.book.leave(waits.workload, now)
             self.scheduler.resubmit(waits, holding.queue)
         for nomination in changes.admitted:
+            if self._is_blocked:
+                self.scheduler.resubmit(nomination.pending, nomination.queue)
+                continue
             holding = holding_of(nomination, now)
             self.state.add(holding)
             self.book.admit(nomination.pending.workload, now)
@@ -257,7 +273,31 @@ class KueueRun(Policy):
             job = self._jobs[number]
             self.held[number] = job, nomination.pending, holding
             self.unplaced[number] = job
+            if self.unready is not None:
+                yield from self._place_admitted(cluster)
+                if number in self.unplaced:
+                    yield Wake(self.unready.admitted(number, now))
         yield from self._place_admitted(cluster)
+
+    @property
+    def _is_blocked(self) -> bool:
+        """Whether nobody is admitted before somebody's pods are ready."""
+        return self.unready is not None and self.unready.rules.block and bool(self.unplaced)
+
+    def _send_away(self, now: float) -> Iterator[Wake]:
+        """Evict whoever is without nodes for too long, and let in whoever's wait is over."""
+        if self.unready is None:
+            return
+        for number in self.unready.overdue(now):
+            del self.unplaced[number]
+            _, waits, holding = self.held.pop(number)
+            self.scheduler.release(holding)
+            self.book.leave(waits.workload, now)
+            back = self.unready.evict(number, waits, holding.queue, now)
+            if back is not None and back > now:
+                yield Wake(back)
+        for waits, node in self.unready.back(now):
+            self.scheduler.resubmit(waits, node)
 
     def _place_admitted(self, cluster: Any) -> Iterator[Start]:
         """Start whoever is admitted and has nodes, in the order of admission."""
@@ -276,6 +316,8 @@ class KueueRun(Policy):
                     refused.add(kind)
                     continue
             del self.unplaced[number]
+            if self.unready is not None:
+                self.unready.gone(number)
             self._placed += self._gpus(holding)
             yield Start(job, where)
 

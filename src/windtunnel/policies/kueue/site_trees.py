@@ -1,7 +1,8 @@
 """The site's nodes as Kueue sees them: labels, flavors' nodes, topology trees.
 
 With Node manifests the k-th node of the manifests is the k-th of the site. Without, a topology's
-lowest level is the node itself, and each level above is one domain.
+lowest level is the node itself, and those above are the site's own levels; of a site without levels
+each is one domain.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from windtunnel.errors import PolicyError, quote
 from windtunnel.policies.kueue import objects
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from windtunnel.policies.kueue.manifests import Manifests
     from windtunnel.sim.problem import Problem
 
@@ -73,9 +76,18 @@ def flavor_types(manifests: Manifests, problem: Problem) -> dict[str, tuple[str,
 
 
 def trees(
-    manifests: Manifests, nodes: list[objects.Node], types: dict[str, tuple[str, ...] | None]
+    manifests: Manifests,
+    nodes: list[objects.Node],
+    types: dict[str, tuple[str, ...] | None],
+    problem: Problem | None = None,
 ) -> dict[str, TopologyTree]:
     """Return the topology tree of each flavor that has one.
+
+    Args:
+        manifests: the manifests.
+        nodes: the site's, or the manifests' own.
+        types: the GPU types of each flavor's nodes, None = any.
+        problem: the run, for the site's levels where there are no Node manifests.
 
     Raises:
         PolicyError: no node stands in a flavor's topology.
@@ -89,8 +101,12 @@ def trees(
         given = nodes
         if not manifests.nodes:
             kinds = types[flavor.name]
-            given = [of for of in nodes if kinds is None or of.labels["type"] in kinds]
-            given = [_labelled(of, named, flavor.node_labels) for of in given]
+            paths = _paths(problem, named, flavor.topology)
+            given = [
+                _labelled(of, paths[at], named, flavor.node_labels)
+                for at, of in enumerate(nodes)
+                if kinds is None or of.labels["type"] in kinds
+            ]
         stand = [
             (tuple(of.labels[level] for level in named), of.capacity)
             for of in given
@@ -118,8 +134,46 @@ def manifest_trees(manifests: Manifests) -> dict[str, TopologyTree]:
     return trees(manifests, list(manifests.nodes), {})
 
 
-def _labelled(node: objects.Node, levels: tuple[str, ...], more: dict[str, str]) -> objects.Node:
+def _paths(
+    problem: Problem | None, named: tuple[str, ...], topology: str
+) -> Sequence[tuple[str, ...]]:
+    """Return each node's domains of a topology's levels above the nodes.
+
+    Raises:
+        PolicyError: the site has other levels than the topology.
+    """
+    above = named[:-1]
+    if problem is None or problem.cluster is None:
+        return []
+    levels, paths = problem.cluster.level_paths
+    if not levels:
+        return [("all",) * len(above)] * len(paths)
+    if len(levels) == len(above):
+        return paths
+    places = [
+        next((k for k, level in enumerate(levels) if _is_called(label, level)), None)
+        for label in above
+    ]
+    if None in places:
+        found, there = ", ".join(map(quote, above)), ", ".join(map(quote, levels))
+        message = (
+            f"topology {quote(topology)} has the levels {found or 'none'} above the node and the "
+            f"cluster has {there}; give the cluster as many (--topology), or Node manifests."
+        )
+        raise PolicyError("kueue", message)
+    return [tuple(path[k] for k in places if k is not None) for path in paths]
+
+
+def _is_called(label: str, level: str) -> bool:
+    """Return whether a node label names a level: ``example.com/topology-rack`` is ``rack``."""
+    last = label.rpartition("/")[2].lower()
+    return last == level.lower() or last.endswith(f"-{level.lower()}")
+
+
+def _labelled(
+    node: objects.Node, path: tuple[str, ...], levels: tuple[str, ...], more: dict[str, str]
+) -> objects.Node:
     """Return a node of a site without labels with those of a topology's levels."""
-    values = [*["all"] * (len(levels) - 1), node.name]
+    values = [*path, node.name]
     labels = {**more, HOST: node.name, **dict(zip(levels, values, strict=True))}
     return objects.Node(node.name, labels, node.capacity)
