@@ -156,6 +156,8 @@ def test_what_stands_beside_the_jobs_is_cut_along(file: str) -> None:
         ("sample=0.5:seed=-1", "expected a seed >= 0"),
         ("sample=0.5:seed=x", "found 'x'; expected a whole number"),
         ("seed=1", "unknown name 'seed'"),
+        ("windows=0", "expected a number of windows from 1 to 10,000"),
+        ("windows=4:seed=4", "seed 4 is none of the 4 windows; expected seeds from 0 to 3"),
         ("jobs=2000", "found '2000'; expected first-5000 or last-5000"),
         ("jobs=first-0", "expected first-5000"),
         ("user=ann", "tell no user"),
@@ -167,6 +169,29 @@ def test_what_stands_beside_the_jobs_is_cut_along(file: str) -> None:
 def test_what_is_refused(file: str, settings: str, message: str) -> None:
     with pytest.raises(wt.SpecError, match=message):
         wt.open_trace(f"{file}:{settings}")
+
+
+def test_windows_part_a_log(file: str) -> None:
+    whole = wt.open_trace(file).jobs["job_id"].to_pylist()
+    parts = [wt.open_trace(f"{file}:windows=2", seed=n) for n in range(2)]
+    assert [id_ for part in parts for id_ in part.jobs["job_id"].to_pylist()] == whole
+    assert parts[1].jobs.equals(wt.open_trace(f"{file}:windows=2:seed=1").jobs)
+    assert parts[1].name.endswith(":windows=2:seed=1")
+
+
+def test_the_seeds_of_a_study_are_windows(file: str) -> None:
+    raw = {
+        "traces": [f"{file}:windows=2"],
+        "clusters": ["1x16"],
+        "options": {"window": "0%..100%"},
+        "policies": ["fifo", "sjf"],
+        "seeds": 2,
+    }
+    results = wt.run_study(Study.from_mapping(raw), Path(file).parent / "results")
+    flown = {row["seed"]: row["num_jobs"] for row in results.rows if row["policy"] == "fifo"}
+    assert sum(flown.values()) == wt.open_trace(file).jobs.num_rows
+    assert len(flown) == 2
+    assert len(results.manifest["made"]) == 1
 
 
 def test_an_option_is_said_once() -> None:

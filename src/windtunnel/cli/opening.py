@@ -67,14 +67,14 @@ class TraceWish:
 
         read = {"zone": self.zone, "bad_rows": self.bad_rows}
         given = {name: value for name, value in read.items() if value is not None}
-        if not self.is_synthetic:
-            return given
-        for name in given:
+        for name in given if self.is_synthetic else ():
             option = f"--{name.replace('_', '-')}"
             message = f"only traces that are read take it; {quote(self.spec)} is made."
             raise SpecError(option, message)
-        has_own = self.seed is None or TraceName.parse(self.spec).says_seed
-        return {} if has_own else {"seed": self.seed}
+        named = TraceName.parse(self.spec)
+        is_drawn = self.is_synthetic or named.is_drawn
+        has_own = self.seed is None or named.says_seed or not is_drawn
+        return given if has_own else {**given, "seed": self.seed}
 
 
 def open_wish(wish: TraceWish, *, show: bool | None = None) -> Trace:

@@ -29,10 +29,13 @@ if TYPE_CHECKING:
     Keep = Callable[[Trace], np.ndarray]
 
 _FIRST, _LAST = "first-", "last-"
+_MOST_WINDOWS = 10_000
 #: Columns whose words a cut may name.
 _WORDS = tuple(c.name for c in COLUMNS if c.type == pa.string() and c.name != "job_id")
 #: Words that cut any trace.
-CUTS: tuple[str, ...] = ("from", "to", "jobs", "sample", *_WORDS)
+CUTS: tuple[str, ...] = ("from", "to", "jobs", "sample", "windows", *_WORDS)
+#: Those that the seed decides.
+SEEDED = ("sample", "windows")
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ def parse_cut(where: str, word: str, value: str, seed: int) -> Cut:
         where: the setting, for messages.
         word: one of `CUTS`.
         value: what it is set to.
-        seed: what a sample is drawn with.
+        seed: what a sample is drawn with, or which of the windows is meant.
 
     Raises:
         SpecError: the value is none for this word.
@@ -71,9 +74,11 @@ def parse_cut(where: str, word: str, value: str, seed: int) -> Cut:
         keep = _by_number(where, value)
     elif word == "sample":
         keep = _at_random(where, value, seed)
+    elif word == "windows":
+        keep = _by_window(where, value, seed)
     else:
         keep = _by_word(where, word, value)
-    return Cut(f"{word}={value}" + f":seed={seed}" * (word == "sample" and seed > 0), keep)
+    return Cut(f"{word}={value}" + f":seed={seed}" * (word in SEEDED and seed > 0), keep)
 
 
 def cut_trace(trace: Trace, cuts: list[Cut]) -> Trace:
@@ -203,6 +208,25 @@ def _at_random(where: str, value: str, seed: int) -> Keep:
         kept = np.zeros(count, dtype=bool)
         kept[np.argsort(drawn, kind="stable")[: max(1, round(share * count))]] = True
         return kept
+
+    return keep
+
+
+def _by_window(where: str, value: str, seed: int) -> Keep:
+    """Keep one of several windows of equal length from the first submission to the last."""
+    number = int(value) if value.isdigit() else 0
+    if not 1 <= number <= _MOST_WINDOWS:
+        message = f"found {quote(value)}; expected a number of windows from 1 to {_MOST_WINDOWS:,}."
+        raise SpecError(where, message)
+    if not 0 <= seed < number:
+        expected = f"expected seeds from 0 to {number - 1}"
+        raise SpecError(where, f"seed {seed} is none of the {number:,} windows; {expected}.")
+
+    def keep(trace: Trace) -> np.ndarray:
+        submitted = _submitted(trace)
+        edges = np.linspace(np.nanmin(submitted), np.nanmax(submitted), number + 1)
+        kept: np.ndarray = (submitted >= edges[seed]) & (submitted < edges[seed + 1])
+        return kept | (submitted == edges[-1]) if seed == number - 1 else kept
 
     return keep
 

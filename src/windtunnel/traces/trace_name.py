@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import SpecError, quote
-from windtunnel.traces.cuts import CUTS, Cut, is_cut, parse_cut
+from windtunnel.traces.cuts import CUTS, SEEDED, Cut, is_cut, parse_cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,6 +62,15 @@ class TraceName:
         return word.startswith(SYNTHETIC) or word.endswith(_TWINS)
 
     @property
+    def is_drawn(self) -> bool:
+        """Whether each seed stands for other jobs: the trace is made, or is a window of a log."""
+        return self.is_made or any(word == "windows" for word, _ in self.settings)
+
+    def with_seed(self, seed: int) -> TraceName:
+        """Return the name with a seed behind it."""
+        return replace(self, settings=(*self.settings, ("seed", str(seed))))
+
+    @property
     def says_seed(self) -> bool:
         """Whether the name says which seed draws the trace."""
         return any(word == "seed" for word, _ in self.settings)
@@ -88,7 +97,7 @@ class TraceName:
                 raise SpecError(where, "is said twice; say it once.")
             elif word in kinds:
                 options[word] = _typed(where, value, kinds[word])
-            elif word == "seed" and any(other == "sample" for other, _ in self.settings):
+            elif word == "seed" and any(other in SEEDED for other, _ in self.settings):
                 continue
             else:
                 raise SpecError.unknown(where, word, [*CUTS, *kinds])

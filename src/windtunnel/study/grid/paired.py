@@ -3,9 +3,9 @@
 Runs are paired that differ in one axis alone, and flew the same jobs. What is compared is a ratio
 of means; its interval comes from resampling the study's independent draws, pairs kept together:
 
-* ``seeds``: each seed of a trace that is made is another draw of the workload. Seeds of a trace
-  that is read only vary what a run itself draws (placement, failures); where they vary nothing,
-  they count as one draw.
+* ``seeds``: each seed of a trace that is made is another draw of the workload, and each seed of a
+  log cut by ``windows=12`` another of its windows. Seeds of any other trace that is read only vary
+  what a run itself draws (placement, failures); where they vary nothing, they count as one draw.
 * ``weeks``, ``users``: the jobs submitted in one week of the record, or by one user, together. This
   is how a single recorded log gets an interval (a cluster bootstrap, with ratios of sums). Weeks
   that hand their queue to the next, and users who share the cluster, are not quite independent.

@@ -69,9 +69,9 @@ class TraceEntry(_Entry, frozen=True):
 
     @property
     def is_made(self) -> bool:
-        """Whether the trace is drawn anew for each seed, instead of read."""
+        """Whether each seed stands for other jobs: drawn anew, or another window of a log."""
         name = TraceName.parse(self.trace)
-        return name.is_made and not name.says_seed
+        return name.is_drawn and not name.says_seed
 
     def reading(self) -> dict[str, Any]:
         """Return the options of `windtunnel.open_trace` that the entry gives."""
