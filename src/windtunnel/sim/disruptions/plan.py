@@ -10,6 +10,7 @@ import numpy as np
 
 from windtunnel.cluster.free import NOBODY
 from windtunnel.cluster.gpu_types import spelling, spelt
+from windtunnel.cluster.levels import HOSTS
 from windtunnel.errors import SpecError, quote
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Hold:
 
 @dataclass(frozen=True)
 class NodeStream:
-    """The random failures of one node (or of as many GPUs of a pool).
+    """The random failures of one node or domain (or of as many GPUs of a pool).
 
     Attributes:
         places: where.
@@ -178,6 +179,7 @@ class _Site:
     def __init__(self, problem: Problem, cluster: ClusterSpec) -> None:
         self.is_pool = problem.is_pool
         self.has_nodes = not cluster.is_pool
+        self.levels, self.paths = cluster.level_paths if self.has_nodes else ((), ())
         self.units = problem.units
         kinds = [kind for kind in cluster.node_types for _ in range(kind.count)]
         self.types = [kind.gpu_type for kind in kinds]
@@ -234,6 +236,26 @@ class _Site:
         types = enumerate(self.types)
         return [n for n, name in types if self.gpus[n] and gpu_type in (None, name)]
 
+    def domains(self, path: str, level: str | None, nodes: Sequence[int]) -> list[tuple[int, ...]]:
+        """Return the nodes of each domain of a level; each by itself where there is none.
+
+        Raises:
+            SpecError: the cluster has no such level.
+        """
+        if level is None or level in HOSTS:
+            return [(node,) for node in nodes]
+        if not self.has_nodes:
+            raise SpecError(f"{path}.level", "a pool has no nodes, and so no levels above them.")
+        if level not in self.levels:
+            raise SpecError.unknown(f"{path}.level", level, [*self.levels, *HOSTS])
+        depth = self.levels.index(level) + 1
+        found: dict[tuple[str, ...], list[int]] = {}
+        for node in nodes:
+            if not 0 <= node < len(self.paths):
+                self.nodes(path, (node,))  # says which nodes there are
+            found.setdefault(self.paths[node][:depth], []).append(node)
+        return [tuple(of) for of in found.values()]
+
     def _pool_of(self, path: str, gpu_type: str) -> int:
         gpu_type = spelt(gpu_type, self.spelling)
         if gpu_type not in self.pool_types:
@@ -282,8 +304,9 @@ def _streams(disruptions: Disruptions, site: _Site, seed: int) -> Iterator[NodeS
     for index, model in enumerate(disruptions.failure_models):
         path = f"failure_models[{index}]"
         nodes = site.of_type(path, model.gpu_type) if model.nodes is None else list(model.nodes)
-        for node in nodes:
-            yield NodeStream(site.nodes(path, (node,)), model, _random(seed, _NODE, index, node))
+        for domain in site.domains(path, model.level, nodes):
+            places = site.nodes(path, domain)
+            yield NodeStream(places, model, _random(seed, _NODE, index, domain[0]))
 
 
 def _maintenance(disruptions: Disruptions, site: _Site) -> Iterator[Hold]:

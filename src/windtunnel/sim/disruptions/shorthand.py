@@ -13,7 +13,8 @@ def parse_disruptions(text: str) -> Disruptions:
     Args:
         text: a ``.toml`` file, a ``.json`` file of how many spot nodes could be had
             (`windtunnel.sim.disruptions.availability`), or ``mtbf:30d/mttr:4h`` with, if wanted,
-            ``/checkpoint:1h``, ``/cost:60`` and ``/restart:5m``.
+            ``/checkpoint:1h``, ``/cost:60``, ``/restart:5m`` and
+            ``/level:rack`` (racks fail as one).
 
     Raises:
         SpecError: neither of these.
@@ -25,7 +26,7 @@ def parse_disruptions(text: str) -> Disruptions:
         return Disruptions.from_toml(text.strip())
     if text.strip().endswith(".json"):
         return Disruptions(node_failures=spot_failures(text.strip()))
-    known = ("mtbf", "mttr", "checkpoint", "cost", "restart")
+    known = ("mtbf", "mttr", "checkpoint", "cost", "restart", "level")
     values: dict[str, str] = {}
     for part in text.split("/"):
         name, found, value = part.strip().partition(":")
@@ -40,7 +41,9 @@ def parse_disruptions(text: str) -> Disruptions:
     if "mtbf" not in values or "mttr" not in values:
         raise SpecError("disruptions", f"found {quote(text)}; expected both mtbf: and mttr:.")
     return Disruptions(
-        failure_models=(FailureModel(mtbf=values["mtbf"], mttr=values["mttr"]),),
+        failure_models=(
+            FailureModel(mtbf=values["mtbf"], mttr=values["mttr"], level=values.get("level")),
+        ),
         checkpoint=Checkpointing(
             interval=values.get("checkpoint"),
             cost=values.get("cost", 0.0),

@@ -104,7 +104,7 @@ class NodeFailure(_Part, frozen=True):
 
 
 class FailureModel(_Part, frozen=True):
-    """Failures drawn at random, for each node by itself.
+    """Failures drawn at random, for each node by itself, or for each domain of a level.
 
     Every node of the model fails after a time to failure, is repaired, fails again after another.
     The first clock starts at the first submit. Draws are the node's own: adding a node changes no
@@ -115,6 +115,7 @@ class FailureModel(_Part, frozen=True):
         mttr: mean time to repair, s.
         gpu_type: nodes with GPUs of this type only.
         nodes: these nodes only.
+        level: its domains fail and come back as one, such as racks; None = each node by itself.
         distribution: of the times to failure.
         shape: Weibull's k, at least 0.1; below 1 the hazard falls, above 1 it rises.
         repair: ``fixed`` or ``exponential``.
@@ -124,6 +125,7 @@ class FailureModel(_Part, frozen=True):
     mttr: Span
     gpu_type: str | None = None
     nodes: tuple[int, ...] | None = None
+    level: str | None = None
     distribution: str = "exponential"
     shape: float = 1.0
     repair: str = "exponential"
