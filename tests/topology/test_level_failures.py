@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ MTBF, MTTR = 1000.0, 250.0
 
 
 def stays(
-    policy: str, level: str | None, seed: int, **more: object
+    policy: str, level: str | None, seed: int, **more: Any
 ) -> list[list[tuple[float, float]]]:
     """Each node holds one job for ever, bound to it: its stays on it, of 4 nodes in 2 racks."""
     jobs = {
