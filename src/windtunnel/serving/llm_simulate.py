@@ -123,12 +123,8 @@ def _requests(
                 f"found {engine.block_size}; prefix_caching with ids expects a divisor of "
                 f"{UNIT_TOKENS}.",
             )
-    table_start = np.zeros(len(prompt) + 1, dtype=np.int64)
-    if any(engine.prefix_caching for engine, *_ in pools):
-        least = min(engine.block_size for engine, *_ in pools)
-        np.cumsum(-(-(prompt + output) // least), out=table_start[1:])
     return {
-        "table_start": table_start,
+        "shared": np.minimum(requests.shared_units * UNIT_TOKENS, prompt),
         "arrival": requests.arrival.astype(np.float64),
         "prompt": prompt,
         "output": output,

@@ -108,6 +108,15 @@ class RequestTrace:
             start[row + 1] = len(found)
         return np.array(found, dtype=np.int64), start
 
+    @cached_property
+    def shared_units(self) -> np.ndarray:
+        """Units of each request up to the last one that another has, too, shape (n,)."""
+        units, start = self.units
+        known = np.flatnonzero(np.bincount(units)[units] > 1) if len(units) else units
+        ends = np.searchsorted(known, start)
+        last = np.append(known, 0)[np.maximum(ends[1:] - 1, 0)]
+        return np.where(ends[1:] > ends[:-1], last + 1 - start[:-1], 0)
+
     def __len__(self) -> int:
         return len(self.arrival)
 

@@ -30,7 +30,7 @@ def plan(f: LlmFleet, r: cython.longlong) -> cython.void:
     """
     count: cython.longlong = f.entries[r]
     most: cython.longlong = LLM_AHEAD
-    paged: cython.bint = f.scheduler != LLM_ORCA and f.caches[r] == 0
+    paged: cython.bint = f.scheduler != LLM_ORCA
     spare: cython.longlong = 0 if f.scheduler == LLM_VLLM_V1 else 1
     size: cython.longlong = f.size[r]
     free: cython.longlong = f.free[r]
@@ -41,8 +41,6 @@ def plan(f: LlmFleet, r: cython.longlong) -> cython.void:
     for k in range(count):
         i = f.batch[r, k]
         most = min(most, f.output[i] - f.made[i])
-        if f.caches[r]:
-            most = min(most, f.held[i] * size - f.done[i])
     if most > 1 and paged:
         for k in range(count):
             i = f.batch[r, k]
@@ -72,7 +70,7 @@ def settle(f: LlmFleet, r: cython.longlong) -> cython.void:
     steps: cython.longlong = f.planned[r] - 1
     count: cython.longlong = f.entries[r]
     size: cython.longlong = f.size[r]
-    paged: cython.bint = f.scheduler != LLM_ORCA and f.caches[r] == 0
+    paged: cython.bint = f.scheduler != LLM_ORCA
     slack: cython.longlong
     i: cython.longlong
     k: cython.longlong

@@ -33,9 +33,10 @@ class LlmFleet:
     """All that changes while requests are served.
 
     A request's ``made`` are its tokens so far, ``done`` those whose KV this life has, ``target``
-    those that this life prefills, ``held`` its blocks; where blocks are found again, they
-    stand in ``table`` from ``table_start`` on, and ``named`` of them have names. ``first``,
-    ``last`` and ``finish`` are instants of tokens, s. Waiting requests are linked by ``following``.
+    those that this life prefills, ``held`` its blocks; where blocks are found again, ``named`` of
+    them, the first ones, stand in ``blocks``, and others may find those of its first ``shared``
+    tokens. ``first``, ``last`` and ``finish`` are instants of tokens, s. Waiting requests are
+    linked by ``following``.
 
     A replica's ``running`` are those admitted, under `LLM_VLLM_V1` also those in flight; ``batch``
     and ``share`` are the requests of an iteration under way and the tokens of each. Slots of
@@ -49,8 +50,7 @@ class LlmFleet:
     output: cython.const[cython.longlong][::1]
     units: cython.const[cython.longlong][::1]
     unit_start: cython.const[cython.longlong][::1]
-    table: cython.int[::1]
-    table_start: cython.longlong[::1]
+    shared: cython.const[cython.longlong][::1]
     made: cython.longlong[::1]
     done: cython.longlong[::1]
     target: cython.longlong[::1]
@@ -115,7 +115,6 @@ class LlmFleet:
     # Scratch.
     aside: cython.longlong[::1]
     at_slack: cython.longlong[::1]
-    hits: cython.int[::1]
     idle_hits: cython.longlong
     blocks: KvBlocks
     clock: LlmClock
@@ -144,8 +143,7 @@ class LlmFleet:
         self.units = given["units"]
         self.unit_start = given["unit_start"]
         count = len(given["arrival"])
-        self.table = numpy.empty(int(given["table_start"].max()), dtype=numpy.int32)
-        self.table_start = given["table_start"]
+        self.shared = given["shared"]
         self.made = numpy.zeros(count, dtype=numpy.int64)
         self.done = numpy.zeros(count, dtype=numpy.int64)
         self.target = given["prompt"].copy()
@@ -179,8 +177,7 @@ class LlmFleet:
         self.aside = numpy.empty(len(self.prompt), dtype=numpy.int64)
         self.at_slack = numpy.zeros(int(given["block_size"].max()) + 1, dtype=numpy.int64)
         cached = numpy.where(given["prefix_caching"] > 0, given["num_blocks"], 0)
-        self.blocks = KvBlocks(cached)
-        self.hits = numpy.empty(int(cached.max()) + 1, dtype=numpy.int32)
+        self.blocks = KvBlocks(cached, len(self.prompt))
 
     def _make_replicas(self) -> None:
         count, stages = self.replicas, self.stages
@@ -273,6 +270,13 @@ class LlmFleet:
     def hold(self, r: cython.longlong, i: cython.longlong, count: cython.longlong) -> cython.void:
         """Let a request hold so many blocks more."""
         self.held[i] += count
+        self.lower(r, count)
+        if self.caches[r]:
+            self.blocks.take(r, count)
+
+    @compiled
+    def lower(self, r: cython.longlong, count: cython.longlong) -> cython.void:
+        """Count blocks as free no more."""
         self.free[r] -= count
         if self.free[r] < self.least_free[r]:
             self.least_free[r] = self.free[r]
@@ -280,63 +284,58 @@ class LlmFleet:
     @compiled
     def let_go(self, r: cython.longlong, i: cython.longlong) -> cython.void:
         """Take all blocks of a request back, the last one first."""
-        start: cython.longlong
-        k: cython.longlong
         self.blocked[r] = False
         if self.caches[r] == 0:
             self.free[r] += self.held[i]
         else:
-            self.name_last(r, i)
-            start = self.table_start[i]
-            for k in range(start + self.held[i] - 1, start - 1, -1):
-                if self.blocks.release(r, self.table[k]):
-                    self.free[r] += 1
+            self.blocks.give(r, self.held[i] - self.named[i])
+            self.free[r] += self.held[i] - self.named[i] + self.blocks.release(r, i)
         self.held[i] = 0
         self.named[i] = 0
 
     @compiled
-    def name_of(self, r: cython.longlong, i: cython.longlong, k: cython.longlong) -> cython.int:
-        """Return what block k of a request is called: by the trace's id, or its own."""
+    def find(
+        self, r: cython.longlong, i: cython.longlong, at: cython.longlong, end: cython.longlong
+    ) -> cython.int:
+        """Return the run that has block ``at`` of a request, and in ``blocks.stop`` how far.
+
+        Its name is the trace's id, or the request's own.
+        """
+        shared: cython.longlong = self.shared[i] // self.size[r]
+        unit: cython.longlong = at >> self.unit_bits[r]
+        if at >= shared:
+            return self.blocks.find(r, cython.cast(cython.int, -1 - i), at, end)
+        end = min(end, shared, (unit + 1) << self.unit_bits[r])
+        unit = self.units[self.unit_start[i] + unit]
+        return self.blocks.find(r, cython.cast(cython.int, unit), at, end)
+
+    @compiled
+    def name(self, r: cython.longlong, i: cython.longlong, upto: cython.longlong) -> cython.void:
+        """Name the blocks that ``upto`` tokens of a request fill, if others may ask for them."""
+        end: cython.longlong = min(upto, self.shared[i]) // self.size[r]
         unit: cython.longlong
-        if (k + 1) * self.size[r] <= self.prompt[i]:
-            unit = self.unit_start[i] + (k >> self.unit_bits[r])
-            if unit < self.unit_start[i + 1]:
-                k &= (1 << self.unit_bits[r]) - 1
-                return cython.cast(cython.int, (self.units[unit] << self.unit_bits[r]) + k + 1)
-        return cython.cast(cython.int, -1 - self.table_start[i] - k)
+        stop: cython.longlong
+        while self.named[i] < end:
+            unit = self.named[i] >> self.unit_bits[r]
+            stop = min(end, (unit + 1) << self.unit_bits[r])
+            unit = self.units[self.unit_start[i] + unit]
+            self.blocks.name(r, i, cython.cast(cython.int, unit), self.named[i], stop)
+            self.named[i] = stop
+            self.blocked[r] = False  # what is named now may be what the head waits for
 
     @compiled
-    def name_last(self, r: cython.longlong, i: cython.longlong) -> cython.void:
-        """Name the last block of a request if it is full and has none; all before it have one."""
-        k: cython.longlong = self.held[i] - 1
-        if k == self.named[i] and (k + 1) * self.size[r] <= self.done[i]:
-            self.blocks.call(r, self.table[self.table_start[i] + k], self.name_of(r, i, k))
-            self.named[i] += 1
-
-    @compiled
-    def hold_named(
-        self, r: cython.longlong, i: cython.longlong, upto: cython.longlong
-    ) -> cython.void:
-        """Let a request hold blocks for ``upto`` tokens, naming those that these fill."""
-        size: cython.longlong = self.size[r]
-        start: cython.longlong = self.table_start[i]
-        held: cython.longlong = self.held[i]
-        block: cython.int
-        if self.named[i] < held and held * size <= upto:
-            self.blocks.call(r, self.table[start + held - 1], self.name_of(r, i, held - 1))
-            self.named[i] += 1
-        while held * size < upto:
-            block = self.blocks.take(r)
-            self.table[start + held] = block
-            held += 1
-            if held * size <= upto:
-                self.blocks.call(r, block, self.name_of(r, i, held - 1))
-                self.named[i] += 1
-        self.hold(r, i, held - self.held[i])
+    def name_own(self, r: cython.longlong, i: cython.longlong) -> cython.void:
+        """Name the full blocks of a request that it alone will ask for."""
+        end: cython.longlong = self.done[i] // self.size[r]
+        if self.named[i] < end:
+            self.blocks.name(r, i, cython.cast(cython.int, -1 - i), self.named[i], end)
+            self.named[i] = end
 
     @compiled
     def evict(self, r: cython.longlong, i: cython.longlong) -> cython.void:
         """Let an admitted request start over, before all who wait."""
+        if self.caches[r]:
+            self.name_own(r, i)
         self.let_go(r, i)
         self.done[i] = 0
         self.target[i] = self.prompt[i] + self.made[i]

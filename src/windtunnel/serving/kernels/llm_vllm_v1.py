@@ -36,24 +36,13 @@ def advance(f: LlmFleet, r: cython.longlong, slot: cython.longlong) -> cython.lo
                 f.evict(r, last)
                 if last == i:
                     return budget
-            extend(f, r, i, f.done[i] + count)
+            f.hold(r, i, blocks_of(f.done[i] + count, f.size[r]) - f.held[i])
+        if f.caches[r]:
+            f.name(r, i, f.done[i] + count)
         f.enter(slot, i, count)
         budget -= count
         k += 1
     return budget
-
-
-@compiled
-def extend(
-    f: LlmFleet, r: cython.longlong, i: cython.longlong, upto: cython.longlong
-) -> cython.void:
-    """Let a request hold blocks for ``upto`` tokens."""
-    if f.caches[r] == 0:
-        f.hold(r, i, blocks_of(upto, f.size[r]) - f.held[i])
-        return
-    if f.done[i] + 1 < upto:
-        f.blocked[r] = False  # what is named now may be what the head waits for
-    f.hold_named(r, i, upto)
 
 
 @compiled
@@ -63,7 +52,6 @@ def admit(
     """Admit those who wait, in order, while tokens, places and blocks are left."""
     size: cython.longlong = f.size[r]
     i: cython.longlong
-    k: cython.longlong
     length: cython.longlong
     hits: cython.longlong
     count: cython.longlong
@@ -87,13 +75,14 @@ def admit(
             f.blocked[r] = f.whole[r] != 0
             break
         f.call_next(r)
-        for k in range(hits):
-            share_block(f, r, i, f.hits[k])
-        f.named[i] = hits
+        if hits > 0:
+            share(f, r, i, hits)
         f.done[i] = length - 1 if f.is_brought[i] else size * hits
         if f.found[i] < 0:
             f.found[i] = size * hits
-        extend(f, r, i, upto)
+        f.hold(r, i, blocks_of(upto, size) - hits)
+        if f.caches[r]:
+            f.name(r, i, upto)
         f.running[r, f.num_running[r]] = i
         f.num_running[r] += 1
         f.enter(slot, i, count)
@@ -104,31 +93,34 @@ def admit(
 def look_up(
     f: LlmFleet, r: cython.longlong, i: cython.longlong, length: cython.longlong
 ) -> cython.longlong:
-    """Return how many blocks of a prefix are there, in ``f.hits``; ``f.idle_hits`` are free."""
-    most: cython.longlong = (length - 1) // f.size[r]
+    """Return how many blocks of a prefix are there; ``f.idle_hits`` of them are free."""
+    most: cython.longlong = min((length - 1) // f.size[r], f.total[r])
     count: cython.longlong = 0
-    block: cython.int
+    run: cython.int
     f.idle_hits = 0
-    if f.restarts[i] == 0 and f.unit_start[i] == f.unit_start[i + 1]:
-        return 0  # its own blocks have yet to be named
-    while count < most and count < f.total[r]:
-        block = f.blocks.find(r, f.name_of(r, i, count))
-        if block < 0:
+    if f.restarts[i] == 0:  # its own blocks have yet to be named
+        most = min(most, f.shared[i] // f.size[r])
+    while count < most:
+        run = f.find(r, i, count, most)
+        if run < 0:
             break
-        f.hits[count] = block
-        count += 1
-        if f.blocks.is_idle(block):
-            f.idle_hits += 1
+        if f.blocks.is_idle(run):
+            f.idle_hits += f.blocks.stop - count
+        count = f.blocks.stop
     return count
 
 
 @compiled
-def share_block(
-    f: LlmFleet, r: cython.longlong, i: cython.longlong, block: cython.int
+def share(
+    f: LlmFleet, r: cython.longlong, i: cython.longlong, hits: cython.longlong
 ) -> cython.void:
-    """Let a request hold a block that was found."""
-    f.table[f.table_start[i] + f.held[i]] = block
-    if f.blocks.share(block):
-        f.hold(r, i, 1)
-    else:
-        f.held[i] += 1
+    """Let a request hold the blocks of a prefix that were found."""
+    count: cython.longlong = 0
+    run: cython.int
+    while count < hits:
+        run = f.find(r, i, count, hits)
+        if f.blocks.share(r, i, run, count):
+            f.lower(r, f.blocks.stop - count)
+        count = f.blocks.stop
+    f.held[i] += hits
+    f.named[i] = hits
