@@ -229,6 +229,10 @@ def _time_adds_up(told: Told) -> None:
         np.testing.assert_allclose(total, flight.run_time, atol=NEAR)
         assert (parts.overhead_time >= -NEAR).all()
         assert (parts.lost_time >= -NEAR).all()
+        assert (parts.checkpoint_time >= 0).all()
+        assert (parts.checkpoint_time <= parts.overhead_time + NEAR).all()
+        lost = np.bincount(parts.stop_row, weights=parts.stop_lost, minlength=len(total))
+        np.testing.assert_allclose(lost, parts.lost_time, atol=NEAR)
     elif told.own_rates and flight.slowdown_time is None:
         return
     if told.own_rates and flight.stretches is not None:

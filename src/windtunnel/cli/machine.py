@@ -84,10 +84,14 @@ def run_data(outcome: Outcome) -> dict[str, Any]:
     """Return a run.
 
     Keys: every metric by its name; ``fairness`` (finish-time fairness in numbers), ``by_size``,
-    ``by_vc`` and ``starvation`` (lists of rows).
+    ``by_vc`` and ``starvation`` (lists of rows), and of a run with failures ``goodput_by_size`` and
+    ``losses_by_cause`` (lists of rows).
     """
+    sizes, causes = outcome.goodput_by_size(), outcome.losses_by_cause()
+    goodput = {"goodput_by_size": sizes.to_pylist(), "losses_by_cause": causes.to_pylist()}
     return {
         **outcome.metrics(),
+        **(goodput if sizes.num_rows else {}),
         "fairness": outcome.fairness(),
         "by_size": outcome.by_size().to_pylist(),
         "by_vc": outcome.by_vc().to_pylist(),

@@ -62,6 +62,7 @@ def simulate(
     from windtunnel.cli.machine import cluster_data, run_data, trace_data
     from windtunnel.cli.timeline import TimelineWish
     from windtunnel.report import sections
+    from windtunnel.report.goodput_rows import goodput_tables
     from windtunnel.report.result import Part, Result
 
     lines = TimelineWish.of(timeline, timeline_window, trace)
@@ -75,6 +76,7 @@ def simulate(
     tables = [
         ("", sections.short_table(flown.outcomes)),
         ("Waits by job size", sections.sizes_table(flown.outcomes)),
+        *goodput_tables(flown.outcomes),
     ]
 
     def table() -> pa.Table:

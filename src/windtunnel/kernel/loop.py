@@ -665,10 +665,10 @@ class Simulation:
         self.rule.went(job, False)
         self.news = True
 
-    def owes(self, job: int, seconds: float) -> None:
-        """Let a job that runs nowhere pay so much when it goes on: an outage or a failure."""
+    def owes(self, job: int, seconds: float, restarts: bool) -> None:
+        """Let a job that runs nowhere pay so much as it starts, or restarts after an outage."""
         self.state.owed[job] = seconds
-        self.state.to_restart[job] = True
+        self.state.to_restart[job] = restarts
 
     def pause(self, job: int) -> None:
         """Take a running job off its GPUs with its work saved; it is in no queue then."""

@@ -75,6 +75,7 @@ class State:
     # Accounts of what became of the time on GPUs.
     useful: cython.double[::1]
     overhead: cython.double[::1]
+    writing_time: cython.double[::1]
     lost: cython.double[::1]
     slowed: cython.double[::1]
     # Failures: seconds on GPUs at which a job fails by itself; whether its next start is a restart.
@@ -235,7 +236,7 @@ class State:
         self.since = where(self.is_segmented)
         self.stay_work = where(self.has_accounts)
         self.useful, self.overhead = where(self.has_accounts), where(self.has_accounts)
-        self.lost = where(self.has_accounts)
+        self.lost, self.writing_time = where(self.has_accounts), where(self.has_accounts)
         self.slowed = where(self.is_segmented)
         self.has_hazards = features.get("fail_at") is not None
         self.fail_at = features["fail_at"] if self.has_hazards else where(False)
@@ -595,27 +596,26 @@ class State:
             self._book_slow(job)
         if self.has_accounts:
             self.useful[job] += self.stay_work[job]
-            self.overhead[job] += self._overhead_of(job, self.stay_work[job])
+            self._book_overhead(job)
         self._leave(job)
         self.status[job] = STATE_FINISHED
         self.num_over += 1
 
     @compiled
-    def _overhead_of(self, job: cython.int, done: cython.double) -> cython.double:
-        """Return the seconds of a job's stay that went into resuming and checkpoints."""
+    def _book_overhead(self, job: cython.int) -> cython.void:
+        """Book the seconds of a job's stay that went into resuming and into checkpoints."""
         held: cython.double = self.now - self.stay_start[self.stay[job]]
         paid: cython.double = self.paid[job] if self.resumes else 0.0
+        writing: cython.double = 0.0
         if held <= paid:
-            return held
-        if not self.writes:
-            return paid
-        if self.checkpoints.now_writing > 0.0:
-            return (
-                paid
-                + (self.checkpoints.now_complete + 1) * self.checkpoints.cost
-                - self.checkpoints.now_writing
-            )
-        return paid + self.checkpoints.now_complete * self.checkpoints.cost
+            self.overhead[job] += held
+            return
+        if self.writes:
+            writing = self.checkpoints.now_complete * self.checkpoints.cost
+            if self.checkpoints.now_writing > 0.0:
+                writing += self.checkpoints.cost - self.checkpoints.now_writing
+            self.writing_time[job] += writing
+        self.overhead[job] += paid + writing
 
     @compiled
     def stop(self, job: cython.int, loses: cython.bint) -> cython.void:
@@ -634,7 +634,7 @@ class State:
             self.last_kept[job] = kept
             self.useful[job] += kept
             self.lost[job] += done - kept
-            self.overhead[job] += self._overhead_of(job, done)
+            self._book_overhead(job)
             if loses:
                 left = self.stay_work[job] - kept
         self._leave(job)
@@ -685,6 +685,7 @@ class State:
             "base_rate": numpy.asarray(self.base_rate),
             "useful": numpy.asarray(self.useful),
             "overhead": numpy.asarray(self.overhead),
+            "writing": numpy.asarray(self.writing_time),
             "lost": numpy.asarray(self.lost),
             "restarts": numpy.asarray(self.restarts),
             "slowed": numpy.asarray(self.slowed),
@@ -830,7 +831,7 @@ class State:
             if self.has_accounts:
                 done = self.checkpoints.now_done if self.writes else self.stay_work[job] - left
                 self.useful[job] += done
-                self.overhead[job] += self._overhead_of(job, done)
+                self._book_overhead(job)
             job = self.following[job]
 
     @property

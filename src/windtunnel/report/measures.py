@@ -86,6 +86,42 @@ _JAIN = (
     "has all"
 )
 
+_HELD = "held GPU time"
+
+
+def _goodput(
+    key: str, label: str, doc: str, *, higher: bool = False, kind: Kind = "percent"
+) -> Measure:
+    return Measure(key, label, kind, "high" if higher else "low", "Goodput", doc, optional=True)
+
+
+#: Of runs with failures (`windtunnel.sim.observe.goodput`).
+_GOODPUT: tuple[Measure, ...] = (
+    _goodput("goodput", "Goodput", f"productive / {_HELD}", higher=True),
+    _goodput("badput_initialization", "Initialisation", f"first startups of jobs / {_HELD}"),
+    _goodput("badput_checkpoint", "Checkpoints", f"writing of checkpoints / {_HELD}"),
+    _goodput("badput_restart", "Restarts", f"what going on after a stop costs / {_HELD}"),
+    _goodput("badput_lost_work", "Lost work", f"work that failures undid / {_HELD}"),
+    _goodput("badput_slowdown", "Slow-downs", f"what slow-downs cost / {_HELD}"),
+    _goodput(
+        "badput_waiting_for_replacement",
+        "Waiting for replacement",
+        f"GPU time that stopped jobs waited for, and did not hold / {_HELD}",
+    ),
+    _goodput(
+        "ettr",
+        "Effective training time ratio",
+        "productive time / time from submission to end, jobs weighed by their GPUs",
+        higher=True,
+    ),
+    _goodput(
+        "mttf",
+        "Mean time to failure",
+        "time that jobs ran / failures that stopped them",
+        higher=True,
+        kind="duration",
+    ),
+)
 MEASURES: tuple[Measure, ...] = (
     *_spread("jct", "Completion time", "Completion", "duration", _JCT),
     *_spread("wait", "Wait", "Waiting", "duration", _WAIT),
@@ -176,6 +212,7 @@ MEASURES: tuple[Measure, ...] = (
         doc="GPU-seconds of work that failures undid",
         optional=True,
     ),
+    *_GOODPUT,
     Measure("num_jobs", "Jobs", "count", None, "Jobs", "jobs in the run"),
     Measure("num_finished", "Finished", "count", "high", "Jobs", "jobs that ran to their end"),
     Measure(
@@ -217,6 +254,7 @@ SHORT: tuple[str, ...] = (
     *("reconfigurations_per_job", "penalty_gpu_time", "promises_kept_running"),
     *("jain_user", "jain_vc"),
     *("num_failures", "num_restarts", "lost_gpu_time"),
+    *(measure.key for measure in _GOODPUT),
     *("num_jobs", "num_finished", "num_failed", "num_running", "num_waiting", "num_rejected"),
 )
 

@@ -182,9 +182,12 @@ class Timeline:
         verb = "preempt" if self.outcome.flight.interruptions is None else "stop"
         tid = drawn.thread
         rows = self.outcome.flight.segment_job
+        outages = self._outages
         for one, index in zip(stay.tolist(), where.tolist(), strict=True):
             if one in at:
+                outage = outages.get((int(rows[one]), at[one]))
                 yield _event(
+                    **({} if outage is None else {"args": outage}),
                     ph="i",
                     pid=int(drawn.process[index]) + 1,
                     tid=int(tid[index]),
@@ -193,6 +196,18 @@ class Timeline:
                     ts=at[one],
                     s="t",
                 )
+
+    @cached_property
+    def _outages(self) -> dict[tuple[int, int], dict[str, Any]]:
+        """(Row, us) of each stop by an outage or a failure -> its cause, and s of work undone."""
+        found = self.outcome.flight.interruptions
+        if found is None:
+            return {}
+        times, lost = _us(found.stop_time).tolist(), found.stop_lost.tolist()
+        causes = found.causes[found.stop_cause].tolist()
+        keys = zip(found.stop_row.tolist(), times, strict=True)
+        told = ({"cause": cause, "lost_s": s} for cause, s in zip(causes, lost, strict=True))
+        return dict(zip(keys, told, strict=True))
 
     @cached_property
     def _waiting(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

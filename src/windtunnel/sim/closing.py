@@ -22,6 +22,7 @@ from windtunnel.sim.places import places
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from windtunnel.sim.disruptions.source import Outages
     from windtunnel.sim.problem import Problem
 
 
@@ -106,7 +107,7 @@ def as_flight(
 def interruptions_of(
     problem: Problem,
     columns: Mapping[str, np.ndarray],
-    failures: np.ndarray,
+    outages: Outages,
     ups: tuple[np.ndarray, np.ndarray],
 ) -> Interruptions:
     """Return what disruptions did to a run.
@@ -114,16 +115,24 @@ def interruptions_of(
     Args:
         problem: the jobs.
         columns: the kernel's arrays.
-        failures: Int array (m,), how often each job failed.
+        outages: what happened to nodes and jobs.
         ups: when the GPU units that are up changed, s, and to what.
     """
     by_row = ByRow(problem)
+    stops = outages.stops
     return Interruptions(
         useful_time=by_row(columns["useful"], 0.0),
         overhead_time=by_row(columns["overhead"], 0.0),
+        checkpoint_time=by_row(columns["writing"], 0.0),
         lost_time=by_row(columns["lost"], 0.0),
-        failures=by_row(failures, 0),
+        failures=by_row(outages.failures, 0),
         restarts=by_row(columns["restarts"], 0),
         up_time=np.array(ups[0]),
         up_gpus=ups[1] / problem.units,
+        startup_cost=by_row(np.full(len(problem.rows), outages.plan.startup_cost), 0.0),
+        stop_row=problem.rows[np.array([stop.job for stop in stops], dtype=np.int64)],
+        stop_time=np.array([stop.time for stop in stops], dtype=np.float64),
+        stop_lost=np.array([stop.lost for stop in stops], dtype=np.float64),
+        stop_cause=np.array([stop.cause for stop in stops], dtype=np.int64),
+        causes=np.array(outages.causes),
     )

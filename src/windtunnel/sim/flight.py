@@ -26,22 +26,36 @@ class Interruptions:
 
     Attributes:
         useful_time: Float array (n,), s on GPUs whose work was kept (or is still going on).
-        overhead_time: Float array (n,), s of restarts, save and restore, and checkpoints.
+        overhead_time: Float array (n,), s of startups, restarts, save and restore, and checkpoints.
+        checkpoint_time: Float array (n,), s of it that went into writing checkpoints.
         lost_time: Float array (n,), s of work that failures undid.
         failures: Int array (n,), times that a failure or a killing outage stopped the job.
         restarts: Int array (n,), times that it went on after an outage or failure.
         up_time: Float array (k,), when the GPUs that are up changed, s, ascending.
         up_gpus: Float array (k,), GPUs up from then on; those that a job still holds on a node
             that is being drained are up.
+        startup_cost: Float array (n,), s that a job's first start takes.
+        stop_row: Int array (k,), row of each job that an outage or a failure stopped, in order.
+        stop_time: Float array (k,), when, s.
+        stop_lost: Float array (k,), s of work that it undid.
+        stop_cause: Int array (k,), place of its cause in ``causes``.
+        causes: array of words (c,), what can stop jobs.
     """
 
     useful_time: np.ndarray
     overhead_time: np.ndarray
+    checkpoint_time: np.ndarray
     lost_time: np.ndarray
     failures: np.ndarray
     restarts: np.ndarray
     up_time: np.ndarray
     up_gpus: np.ndarray
+    startup_cost: np.ndarray
+    stop_row: np.ndarray
+    stop_time: np.ndarray
+    stop_lost: np.ndarray
+    stop_cause: np.ndarray
+    causes: np.ndarray
 
 
 @dataclass(frozen=True)

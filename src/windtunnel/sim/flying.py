@@ -149,9 +149,9 @@ class Flying:
         if self.driver is not None:
             flight = self.driver.finish(flight, columns, self.run.rules.until)
         if self.outages is not None:
-            failures = self.outages.outages.failures
+            outages = self.outages.outages
             flight = flight.with_interruptions(
-                interruptions_of(self.problem, columns, failures, self.sim.ups())
+                interruptions_of(self.problem, columns, outages, self.sim.ups())
             )
         if self.powered is not None:
             flight = flight.with_power(self.powered.record(columns, ByRow(self.problem)))

@@ -17,6 +17,7 @@ from windtunnel.sim.observe import (
     domains,
     finish_time,
     fragments,
+    goodput,
     shares,
     starvation,
 )
@@ -49,6 +50,7 @@ class Outcome(Flown):
         """Return the run in numbers; see `windtunnel.sim.metrics.summary` for each of them.
 
         And `windtunnel.sim.observe.shares.summary`: Jain's index over users and virtual clusters;
+        `windtunnel.sim.observe.goodput.summary`: goodput, ETTR and MTTF of a run with failures;
         and the metrics of one's own that the run was asked for.
 
         Args:
@@ -57,11 +59,20 @@ class Outcome(Flown):
         Raises:
             SpecError: there is no such metric, or it returned no number.
         """
-        return metrics.summary(self) | self._jain | self.own | measured(self, more)
+        found = metrics.summary(self) | self._jain | self._goodput
+        return found | self.own | measured(self, more)
 
     def by_size(self) -> pa.Table:
         """Return waits and completions by job size; see `windtunnel.sim.metrics.by_size`."""
         return metrics.by_size(self)
+
+    def goodput_by_size(self) -> pa.Table:
+        """Return goodput, ETTR and MTTF by job size; see `windtunnel.sim.observe.goodput`."""
+        return goodput.by_size(self)
+
+    def losses_by_cause(self) -> pa.Table:
+        """Return what each cause of stops cost; see `windtunnel.sim.observe.goodput.by_cause`."""
+        return goodput.by_cause(self)
 
     def by_vc(self) -> pa.Table:
         """Return waits and completions by virtual cluster; see `windtunnel.sim.metrics.by_vc`."""
@@ -167,6 +178,10 @@ class Outcome(Flown):
     @cached_property
     def _jain(self) -> dict[str, float | None]:
         return shares.summary(self)
+
+    @cached_property
+    def _goodput(self) -> dict[str, float | None]:
+        return goodput.summary(self, self.counted)
 
 
 #: What may be in a file that `Outcome.save` writes.

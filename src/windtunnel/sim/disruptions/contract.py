@@ -38,6 +38,9 @@ class DisruptedRun(Protocol):
     def launch_cost(self, job: int) -> float:
         """Return what every launch costs an elastic job, s; a job of another run nothing."""
 
+    def lost(self, job: int) -> float:
+        """Return the seconds of work that failures undid so far."""
+
     def saved_last(self, job: int) -> bool:
         """Return whether any work of a job's last stay was saved."""
 
@@ -67,8 +70,8 @@ class DisruptedRun(Protocol):
         It is in no queue then.
         """
 
-    def owes(self, job: int, seconds: float) -> None:
-        """Let a job that was interrupted or failed pay so much when it goes on."""
+    def owes(self, job: int, seconds: float, *, restarts: bool) -> None:
+        """Let a job pay so much (s) as it starts, or restarts: it was interrupted or failed."""
 
     def queue(self, job: int, now: float) -> None:
         """Let a job enter the queue again."""

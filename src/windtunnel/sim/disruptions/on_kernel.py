@@ -28,6 +28,7 @@ class KernelOutages:
         )  # fmt: skip
         self.failing, self.fail_at, self.owes = self.sim.failing, self.sim.fail_at, self.sim.owes
         self.end_failed, self.launch_cost = self.sim.end_failed, run.launch_cost
+        self._lost = state.columns()["lost"]
         self.hold, self.release = free.withhold_node, free.restore_node
         self.outages = Outages(self, run.problem, plan)
         self.next_time, self.apply = self.outages.next_time, self.outages.apply
@@ -51,6 +52,10 @@ class KernelOutages:
     def run_time(self, job: int) -> float:
         """Return the seconds on GPUs so far of an active job."""
         return float(self.run.state.attained(job)[0])
+
+    def lost(self, job: int) -> float:
+        """Return the seconds of work that failures undid so far."""
+        return float(self._lost[job])
 
     def take_failed(self) -> list[int]:
         """Return the jobs that failed at their end since this was asked last, in order."""

@@ -38,6 +38,7 @@ class Hold:
         group: the reservation whose jobs may use it; `NOBODY` = none.
         on_start: what becomes of other jobs that run there at the start.
         planned: known in advance.
+        cause: what it is, in words.
     """
 
     begin: float
@@ -47,6 +48,7 @@ class Hold:
     group: int = NOBODY
     on_start: str = "wait"
     planned: bool = True
+    cause: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ class Plan:
         interval: seconds of work between checkpoints; inf = none.
         checkpoint_cost: seconds a checkpoint takes.
         restart_cost: seconds a job pays when it goes on after a failure.
+        startup_cost: seconds a job's first start takes.
         ends: a job that fails is over.
         hazard: Float array (m,), failures per second that the job runs.
         fails_once: jobs that fail when their work is done.
@@ -100,6 +103,7 @@ class Plan:
     interval: float
     checkpoint_cost: float
     restart_cost: float
+    startup_cost: float
     ends: bool
     hazard: np.ndarray
     fails_once: frozenset[int]
@@ -163,6 +167,7 @@ def resolve(disruptions: Disruptions, problem: Problem, cluster: ClusterSpec, se
         interval=interval,
         checkpoint_cost=cast("float", checkpoint.cost),
         restart_cost=cast("float", checkpoint.restart_cost),
+        startup_cost=cast("float", checkpoint.startup_cost),
         ends=disruptions.on_failure == "end",
         hazard=disruptions.job_failures.rate * jobs.num_gpus[rows] / 3600.0,
         fails_once=frozenset(np.flatnonzero(once).tolist()),
@@ -274,7 +279,7 @@ def _failures(disruptions: Disruptions, site: _Site) -> Iterator[Hold]:
         nodes = () if failure.node is None else (failure.node,)
         places = site.either(path, nodes, failure.gpus, failure.gpu_type)
         time, until = _numbers(failure.time, failure.until)
-        yield Hold(time, time, until, places, on_start="kill", planned=False)
+        yield Hold(time, time, until, places, on_start="kill", planned=False, cause=failure.cause)
 
 
 def _recorded(disruptions: Disruptions, site: _Site, problem: Problem, seed: int) -> Iterator[Hold]:
@@ -297,7 +302,9 @@ def _recorded(disruptions: Disruptions, site: _Site, problem: Problem, seed: int
         nodes = [node for node in nodes if site.types[node] in types] or nodes
         node = nodes[int(_random(seed, _RECORDED, row).integers(len(nodes)))]
         places = site.nodes("recorded_failures", (node,))
-        yield Hold(time, time, time + repair, places, on_start="kill", planned=False)
+        yield Hold(
+            time, time, time + repair, places, on_start="kill", planned=False, cause="recorded"
+        )
 
 
 def _streams(disruptions: Disruptions, site: _Site, seed: int) -> Iterator[NodeStream]:
@@ -314,7 +321,7 @@ def _maintenance(disruptions: Disruptions, site: _Site) -> Iterator[Hold]:
         path = f"maintenance[{index}]"
         places = site.either(path, window.nodes, window.gpus, window.gpu_type)
         start, end, drain = _numbers(window.start, window.end, window.drain_before)
-        yield Hold(start - drain, start, end, places, on_start=window.on_start)
+        yield Hold(start - drain, start, end, places, on_start=window.on_start, cause="maintenance")
 
 
 def _changes(disruptions: Disruptions, site: _Site) -> Iterator[Hold]:
@@ -329,7 +336,7 @@ def _changes(disruptions: Disruptions, site: _Site) -> Iterator[Hold]:
             places += site.nodes(path, nodes) if nodes else ()
             places += site.pool(path, gpus, change.gpu_type) if gpus else ()
             if places:
-                yield Hold(begin, begin, end, places, on_start=change.on_start)
+                yield Hold(begin, begin, end, places, on_start=change.on_start, cause="capacity")
 
 
 def _reservations(disruptions: Disruptions, site: _Site) -> Iterator[Hold]:
@@ -344,7 +351,7 @@ def _reservations(disruptions: Disruptions, site: _Site) -> Iterator[Hold]:
             nodes = _last_nodes(path, held, site)
         start, end = _numbers(held.start, held.end)
         places = site.nodes(path, nodes)
-        yield Hold(start, start, end, places, index + 1, held.on_start)
+        yield Hold(start, start, end, places, index + 1, held.on_start, cause="reservation")
 
 
 def _last_nodes(path: str, held: Reservation, site: _Site) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,19 @@ _RESTORE, _WITHHOLD, _STRIKE = range(3)
 MAX_VAIN_FAILURES = 10_000
 
 
+#: The cause of a job's own failures.
+JOB = "job"
+
+
+class Stop(NamedTuple):
+    """A job that an outage or a failure stopped: which, when (s), s of work undone, whose cause."""
+
+    job: int
+    time: float
+    lost: float
+    cause: int
+
+
 class Outages:
     """The outages of a run. What comes before the first submission happens as this is made.
 
@@ -37,16 +50,26 @@ class Outages:
     Attributes:
         certain: changes that will come, whatever chance brings: repairs and given times.
         failures: Int array (m,), how often each job failed.
+        stops: who was stopped, in order.
+        causes: what can stop jobs, in words; a stop names its place here.
     """
 
     def __init__(self, run: DisruptedRun, problem: Problem, plan: Plan) -> None:
         self.run, self.problem, self.plan = run, problem, plan
         self.certain = 0
         self.failures = np.zeros(len(problem.rows), dtype=np.int64)
+        self.stops: list[Stop] = []
+        kinds = [JOB, *(h.cause for h in plan.holds), *(s.model.cause for s in plan.streams)]
+        self.causes = tuple(dict.fromkeys(kinds))
+        self._cause_at = {cause: place for place, cause in enumerate(self.causes)}
+        self._lost = np.zeros(len(problem.rows))
         self._vain = np.zeros(len(problem.rows), dtype=np.int64)
         self._randoms: dict[int, np.random.Generator] = {}
         for job in np.flatnonzero(plan.hazard).tolist():
             run.fail_at(job, self._draw(job))
+        if plan.startup_cost:
+            for job in range(len(problem.rows)):
+                run.owes(job, plan.startup_cost + run.launch_cost(job), restarts=False)
         #: Heap of (time, kind, number, what, random failure of which node).
         self._events: list[tuple[float, int, int, Hold, NodeStream | None]] = []
         self._count = 0
@@ -73,13 +96,13 @@ class Outages:
         """Let happen what is due at ``now`` (s); return whether anything was."""
         news = False
         for job in self.run.take_failed():
-            self._failed(job, now, ends=self.plan.ends)
+            self._failed(job, now, ends=self.plan.ends, cause=JOB)
             news = True
         while self._events and self._events[0][0] <= now:
             self._happen(now)
             news = True
         while (job := self.run.failing()) >= 0:
-            self._interrupt(job, now, loses=True, ends=self.plan.ends)
+            self._interrupt(job, now, loses=True, ends=self.plan.ends, cause=JOB)
             news = True
         return news
 
@@ -92,7 +115,15 @@ class Outages:
 
     def _next_failure(self, stream: NodeStream, now: float) -> None:
         time = now + stream.lifetime()
-        hold = Hold(time, time, math.inf, stream.places, on_start="kill", planned=False)
+        hold = Hold(
+            time,
+            time,
+            math.inf,
+            stream.places,
+            on_start="kill",
+            planned=False,
+            cause=stream.model.cause,
+        )
         self._push(time, _WITHHOLD, hold, stream)
 
     def _happen(self, now: float) -> None:
@@ -120,7 +151,7 @@ class Outages:
         saves = hold.on_start == "checkpoint"
         ends = self.plan.ends and not hold.planned
         for job in self._victims(hold):
-            self._interrupt(job, now, loses=not saves, ends=ends)
+            self._interrupt(job, now, loses=not saves, ends=ends, cause=hold.cause)
 
     def _victims(self, hold: Hold) -> list[int]:
         """Return whom a hold stops: on nodes who runs there, in a pool who started last."""
@@ -141,20 +172,27 @@ class Outages:
 
     # Jobs.
 
-    def _interrupt(self, job: int, now: float, *, loses: bool, ends: bool) -> None:
+    def _interrupt(self, job: int, now: float, *, loses: bool, ends: bool, cause: str) -> None:
         """Take a running job off its GPUs; it waits again unless that was its end."""
         self.run.interrupt(job, loses=loses)
         if self.plan.hazard[job]:
             self.run.fail_at(job, self.run.run_time(job) + self._draw(job))
         if loses:
-            self._failed(job, now, ends=ends)
+            self._failed(job, now, ends=ends, cause=cause)
         else:
-            self._pays(job)
+            self._stopped(job, now, cause)
             self.run.queue(job, now)
 
-    def _failed(self, job: int, now: float, *, ends: bool) -> None:
+    def _stopped(self, job: int, now: float, cause: str) -> None:
+        """Book that a job was stopped, and what it pays as it goes on."""
+        self.run.owes(job, self.plan.restart_cost + self.run.launch_cost(job), restarts=True)
+        lost = self.run.lost(job)
+        self.stops.append(Stop(job, now, lost - self._lost[job], self._cause_at[cause]))
+        self._lost[job] = lost
+
+    def _failed(self, job: int, now: float, *, ends: bool, cause: str) -> None:
         """Book a job's failure, and let it wait again unless that was its end."""
-        self._pays(job)
+        self._stopped(job, now, cause)
         self.failures[job] += 1
         self._vain[job] = 0 if self.run.saved_last(job) else self._vain[job] + 1
         if self._vain[job] > MAX_VAIN_FAILURES:
@@ -163,9 +201,6 @@ class Outages:
             self.run.end_failed(job)
         else:
             self.run.queue(job, now)
-
-    def _pays(self, job: int) -> None:
-        self.run.owes(job, self.plan.restart_cost + self.run.launch_cost(job))
 
     def _draw(self, job: int) -> float:
         """Return how long a job runs until it fails by itself next, s."""

@@ -68,16 +68,18 @@ class Checkpointing(_Part, frozen=True):
             that a failure undoes all work since the job was last started.
         cost: seconds that writing one takes; the job holds its GPUs and makes no progress.
         restart_cost: seconds a job pays when it goes on after a failure, before any work.
+        startup_cost: seconds that a job's first start takes, before any work.
     """
 
     interval: Span | None = None
     cost: Span = 0.0
     restart_cost: Span = 0.0
+    startup_cost: Span = 0.0
 
     def __post_init__(self) -> None:
         """Check the spans."""
         self._seconds("interval", positive=True)
-        self._seconds("cost", "restart_cost")
+        self._seconds("cost", "restart_cost", "startup_cost")
 
 
 class NodeFailure(_Part, frozen=True):
@@ -89,6 +91,7 @@ class NodeFailure(_Part, frozen=True):
         gpus: GPUs that a pool loses.
         gpu_type: of which type, where the pool has several.
         until: when it is back, s; None = never.
+        cause: what failed, in words, by which stops are counted.
     """
 
     time: Span
@@ -96,6 +99,7 @@ class NodeFailure(_Part, frozen=True):
     gpus: int | None = None
     gpu_type: str | None = None
     until: Span | None = None
+    cause: str = "node"
 
     def __post_init__(self) -> None:
         """Check the times."""
@@ -119,6 +123,7 @@ class FailureModel(_Part, frozen=True):
         distribution: of the times to failure.
         shape: Weibull's k, at least 0.1; below 1 the hazard falls, above 1 it rises.
         repair: ``fixed`` or ``exponential``.
+        cause: what fails, in words, by which stops are counted.
     """
 
     mtbf: Span
@@ -129,6 +134,7 @@ class FailureModel(_Part, frozen=True):
     distribution: str = "exponential"
     shape: float = 1.0
     repair: str = "exponential"
+    cause: str = "node"
 
     def __post_init__(self) -> None:
         """Check spans and words."""

@@ -69,6 +69,10 @@ class Lent:
         """Return what every launch costs an elastic job, s."""
         return 0.0 if self.state.works is None else self.state.works[job].penalty
 
+    def lost(self, job: int) -> float:
+        """Return the seconds of work that failures undid so far."""
+        return self.state.lost[job]
+
     def saved_last(self, job: int) -> bool:
         """Return whether work of the last stay was saved."""
         return next(stay for stay in reversed(self.state.stays) if stay.job == job).kept > 0
@@ -133,10 +137,11 @@ class Lent:
         self.state.leave(job, self.state.now, loses=loses)
         self._off.add(job)
 
-    def owes(self, job: int, seconds: float) -> None:
-        """Let a job pay when it goes on."""
+    def owes(self, job: int, seconds: float, *, restarts: bool) -> None:
+        """Let a job pay when it starts, or goes on."""
         self.state.owed[job] = seconds
-        self.state.to_restart.add(job)
+        if restarts:
+            self.state.to_restart.add(job)
 
     def end_failed(self, job: int) -> None:
         """Let a job be over."""

@@ -177,7 +177,12 @@ class Stay:
 
     def overhead(self, now: float) -> float:
         """Return the seconds of resuming and of checkpoints since the segment `advance` began."""
-        return min(now - self.start, self.owed) + self._seconds_writing(self.reached)
+        return min(now - self.start, self.owed) + self.seconds_writing
+
+    @property
+    def seconds_writing(self) -> float:
+        """The seconds of checkpoints by the beginning of this segment."""
+        return self._seconds_writing(self.reached)
 
     @property
     def kept(self) -> float:

@@ -31,6 +31,7 @@ def flight(loop: Loop, horizon: float, *, powered: bool) -> Flight:
         state.left[job] = stay.reached.left
         state.useful[job] += stay.reached.done
         state.overhead_time[job] += stay.overhead(horizon)
+        state.writing_time[job] += stay.seconds_writing
         state.slowed[job] = stay.slowed
     columns, by_row = _columns(state), ByRow(problem)
     paced = state.pace is not None or loop.limits is not None
@@ -41,9 +42,7 @@ def flight(loop: Loop, horizon: float, *, powered: bool) -> Flight:
     if loop.outages is not None:
         times, units = zip(*loop.up, strict=True)
         ups = np.array(times), np.array(units)
-        found = found.with_interruptions(
-            interruptions_of(problem, columns, loop.outages.failures, ups)
-        )
+        found = found.with_interruptions(interruptions_of(problem, columns, loop.outages, ups))
     if powered:
         notes = np.array([] if loop.limits is None else loop.limits.notes).reshape(-1, 3)
         levels = levels_of(columns["stay_start"], *notes.T)
@@ -66,6 +65,7 @@ def _columns(state: State) -> dict[str, np.ndarray]:
         "restarts": np.array(state.restarts, dtype=np.int64),
         "useful": np.array(state.useful, dtype=np.float64),
         "overhead": np.array(state.overhead_time, dtype=np.float64),
+        "writing": np.array(state.writing_time, dtype=np.float64),
         "lost": np.array(state.lost, dtype=np.float64),
         "slowed": np.array(state.slowed, dtype=np.float64),
         "stay_job": np.array([stay.job for stay in stays], dtype=np.int64),

@@ -69,6 +69,7 @@ class State(Room):
         self.owed = [0.0] * jobs if works is None else [work.penalty for work in works]
         self.run_before, self.preemptions = [0.0] * jobs, [0] * jobs
         self.useful, self.overhead_time = [0.0] * jobs, [0.0] * jobs
+        self.writing_time = [0.0] * jobs
         self.lost, self.slowed = [0.0] * jobs, [0.0] * jobs
         #: Some stay was at another rate than 1.
         self.has_rates = self._was_slow = False
@@ -175,6 +176,7 @@ class State(Room):
         self.useful[job] += done
         self.run_before[job] += now - stay.start
         self.overhead_time[job] += stay.overhead(now)
+        self.writing_time[job] += stay.seconds_writing
         self.slowed[job] = stay.slowed
         self.more_room()
         view = self.view(job)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from windtunnel.sim.flight import FINISHED, REJECTED
 from windtunnel.sim.metrics import SLOWDOWN_BOUND, size_classes
+from windtunnel.sim.observe import goodput
 from windtunnel.sim.observe.groups import job_groups
 from windtunnel.study.big_jobs import big_jobs, big_measures
 
@@ -41,6 +42,7 @@ _FLOATS = (
     *("big_avg_wait", "big_p99_wait", "big_max_wait", "big_avg_overtaken"),
     *("offered_load", "backlog_drift", "backlog_drift_error"),
     *("energy_j", "carbon_kg", "cost"),
+    *goodput.KEYS,
 )
 #: Every metric of a run; null where it does not apply.
 METRICS: tuple[str, ...] = (*_INTEGERS, *_FLOATS)
@@ -48,6 +50,7 @@ METRICS: tuple[str, ...] = (*_INTEGERS, *_FLOATS)
 HIGHER_IS_BETTER = frozenset(
     {
         *("num_finished", "utilization", "avg_rate", "jain_user", "jain_vc", "gpu_time"),
+        *("goodput", "ettr", "ettr_low", "ettr_high", "mttf", "mttf_low", "mttf_high"),
         *("slo_attainment", "useful_share", "promises_kept_running", "promises_kept_active"),
     }
 )
