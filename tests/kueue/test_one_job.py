@@ -231,6 +231,57 @@ def test_domains_as_both_versions_write_them(asked: Callable[..., Any], spelling
     assert found.stands[0].domains == ((("r2", "n4"), 1), (("r2", "n5"), 1))
 
 
+def on(*hosts: str) -> Object:
+    domains = [{"values": [host], "count": 1} for host in hosts]
+    return {"levels": ["kubernetes.io/hostname"], "domains": domains}
+
+
+def test_moves_that_make_room(asked: Callable[..., Any]) -> None:
+    """A job of one GPU on a node of each rack: to free a rack the smaller one moves."""
+    held = [
+        workload("x", "a", 1, by="r", topology=on("n0")),
+        workload("y", "a", 1, by="r", topology=on("n2")),
+        workload("z", "a", 8, by="r", topology=on("n3")),
+    ]
+    job = workload("new", "a", 8, count=2, asks={"required": "rack"})
+    given = asked([*TREE, *nodes(4)], held, job)
+    found = ruling(*given, moves=True)
+    assert found.refused == "no room in the topology for 'main'"
+    assert found.moves is not None
+    assert (found.moves.domain, found.moves.pods) == (("r0",), 1)
+    (move,) = found.moves.moves
+    assert (move.workload, move.before) == ("team/x", ((("r0", "n0"), 1),))
+    assert move.after == ((("r1", "n2"), 1),), "it asks for nothing, and n2 is the fullest"
+    assert ruling(*given).moves is None, "it was not asked"
+
+
+def test_no_moves_where_nobody_finds_room(asked: Callable[..., Any]) -> None:
+    held = [
+        workload("x", "a", 8, by="r", topology=on("n0")),
+        workload("y", "a", 8, by="r", topology=on("n2")),
+        workload("z", "a", 8, by="r", topology=on("n3")),
+    ]
+    job = workload("new", "a", 8, count=2, asks={"required": "rack"})
+    found = ruling(*asked([*TREE, *nodes(4)], held, job), moves=True)
+    assert found.refused
+    assert found.moves is None
+
+
+def test_who_is_not_needed_stays(asked: Callable[..., Any]) -> None:
+    """The small one alone makes no room; the large one does, and the small one then stays."""
+    held = [
+        workload("small", "a", 1, by="r", topology=on("n0")),
+        workload("large", "a", 2, count=2, by="r", topology=on("n0", "n1")),
+        workload("other", "a", 4, by="r", topology=on("n2")),
+        workload("block", "a", 4, by="r", topology=on("n3")),
+    ]
+    job = workload("new", "a", 7, count=2, asks={"required": "rack"})
+    found = ruling(*asked([*TREE, *nodes(4)], held, job), moves=True)
+    assert found.moves is not None
+    assert [of.workload for of in found.moves.moves] == ["team/large"]
+    assert found.moves.pods == 2
+
+
 def test_a_topology_needs_nodes(asked: Callable[..., Any]) -> None:
     with pytest.raises(Exception, match="kubectl get nodes"):
         ruling(*asked(TREE, [], workload("new", "a", 8)))

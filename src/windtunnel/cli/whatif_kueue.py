@@ -8,10 +8,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from windtunnel.policies.kueue.least_quota import LeastQuota
+    from windtunnel.policies.kueue.moves import Moves
     from windtunnel.policies.kueue.one_job import Ruling
     from windtunnel.policies.kueue.snapshots import Snapshot
     from windtunnel.policies.kueue.written_jobs import WrittenJob
     from windtunnel.report.result import Part, Result
+    from windtunnel.report.sections import Table
     from windtunnel.study.whatif import WhatIf
 
 #: Most domains of an answer's table; the page and --json have all.
@@ -133,7 +135,7 @@ def one_job_result(asked: dict[str, Any]) -> Result:
     if len(given) != 1 or not isinstance(given[0].data, dict):
         raise SpecError(asked["job"], f"found {len(given)} documents; expected one job.")
     job = read_job(given[0], manifests)
-    found = ruling(manifests, snapshot, job)
+    found = ruling(manifests, snapshot, job, moves=True)
     quotas = least_quotas(manifests, snapshot, job)
     return _answer(job, found, quotas, snapshot)
 
@@ -192,6 +194,10 @@ def _headline(name: str, found: Ruling, quotas: Sequence[LeastQuota]) -> str:
             return f"{told}, after {plural(len(found.preempted), 'preemption')}."
         return f"{told}; nobody is preempted."
     told = f"{name} is not admitted: {clean(found.refused, 300)}."
+    if found.moves is not None:
+        moved = plural(found.moves.pods, "pod")
+        where = clean("/".join(found.moves.domain))
+        return f"{told} It would fit {where} if {moved} of others moved."
     if quotas:
         return f"{told} {_from_quota(quotas)}"
     return f"{told} No nominal quota of its queue changes that." if found.queue else told
@@ -241,6 +247,12 @@ def _parts(found: Ruling, quotas: Sequence[LeastQuota]) -> Iterator[Part]:
         gone = [tuple(clean(word) for word in of) for of in found.preempted]
         table = table_of(("workload", "queue", "reason"), gone, texts=2)
         yield Part("Who goes for it", "", [("Who goes for it", table)])
+    if found.moves is not None:
+        yield Part(
+            "Moves that would make room",
+            "Each finds places as it asks for them itself; whoever is not needed stays.",
+            [("Moves that would make room", _moves_table(found.moves))],
+        )
     if found.room:
         rows = [
             (clean(of.flavor), clean(of.resource),
@@ -262,13 +274,30 @@ def _parts(found: Ruling, quotas: Sequence[LeastQuota]) -> Iterator[Part]:
         yield Part(caption, "", [(caption, table_of(heads, least, texts=1))])
 
 
+def _moves_table(moves: Moves) -> Table:
+    """Return who would move, from where to where."""
+    from windtunnel.report.names import clean
+    from windtunnel.report.result import table_of
+
+    rows = [
+        (clean(of.workload), _leaves(of.before), _leaves(of.after), f"{of.pods:,}")
+        for of in moves.moves
+    ]
+    return table_of(("workload", "from", "to", "pods"), rows, texts=2)
+
+
+def _leaves(leaves: Sequence[tuple[tuple[str, ...], int]]) -> str:
+    """Return leaves with their pods in a few words."""
+    return _listed(f"{'/'.join(path)} ({pods:,})" for path, pods in leaves)
+
+
 def _data(job: WrittenJob, found: Ruling, quotas: Sequence[LeastQuota]) -> dict[str, Any]:
     """Return an answer as plain data.
 
     Keys: ``job``, ``queue``, ``admitted``, ``refused``, ``pod_sets`` (``name``, ``pods``,
     ``flavors``, ``domains``: values and pods), ``preempted`` (``workload``, ``queue``,
-    ``reason``), ``ahead``, ``let_in``, ``room`` and ``least_quotas`` (CPU in thousandths, memory
-    in bytes).
+    ``reason``), ``moves`` (``domain``, ``pods``, ``moves``), ``ahead``, ``let_in``, ``room`` and
+    ``least_quotas`` (CPU in thousandths, memory in bytes).
     """
     return {
         "job": job.workload.key,
@@ -280,6 +309,9 @@ def _data(job: WrittenJob, found: Ruling, quotas: Sequence[LeastQuota]) -> dict[
             for of in found.stands
         ],
         "preempted": [of._asdict() for of in found.preempted],
+        "moves": None
+        if found.moves is None
+        else {**found.moves._asdict(), "moves": [of._asdict() for of in found.moves.moves]},
         "ahead": list(found.ahead),
         "let_in": list(found.let_in),
         "room": [of._asdict() for of in found.room],

@@ -14,6 +14,7 @@ import msgspec
 from windtunnel.errors import quote
 from windtunnel.policies.kueue.cycle import Scheduler, holding_of
 from windtunnel.policies.kueue.gates import Gates
+from windtunnel.policies.kueue.moves import Moves, making_room
 from windtunnel.policies.kueue.site_trees import manifest_trees
 from windtunnel.policies.kueue.snapshots import place_held
 from windtunnel.policies.kueue.state import State
@@ -87,6 +88,7 @@ class Ruling(msgspec.Struct, frozen=True):
         room: its queue's quotas before it came.
         refused: why it is not admitted; empty = it is.
         lost: pods of admitted workloads on domains that no node manifest has.
+        moves: who would have to move for it to find room; None = that is not what it lacks.
     """
 
     queue: str
@@ -97,6 +99,7 @@ class Ruling(msgspec.Struct, frozen=True):
     room: tuple[Room, ...]
     refused: str
     lost: int
+    moves: Moves | None = None
 
     @property
     def admitted(self) -> bool:
@@ -105,7 +108,12 @@ class Ruling(msgspec.Struct, frozen=True):
 
 
 def ruling(
-    manifests: Manifests, snapshot: Snapshot, job: WrittenJob, gates: Gates | None = None
+    manifests: Manifests,
+    snapshot: Snapshot,
+    job: WrittenJob,
+    gates: Gates | None = None,
+    *,
+    moves: bool = False,
 ) -> Ruling:
     """Return what would happen to one more job.
 
@@ -114,17 +122,21 @@ def ruling(
         snapshot: who is admitted, and who waits.
         job: the job.
         gates: Kueue's feature gates; None = v0.20's defaults.
+        moves: where room is what lacks, seek who would have to move.
 
     Raises:
         PolicyError: a flavor has a topology and no node of the manifests stands in it.
     """
-    return _Trial(manifests, snapshot, gates or Gates()).of(job)
+    return _Trial(manifests, snapshot, gates or Gates(), asks_moves=moves).of(job)
 
 
 class _Trial:
     """The cluster as it stands, and what cycles make of it."""
 
-    def __init__(self, manifests: Manifests, snapshot: Snapshot, gates: Gates) -> None:
+    def __init__(
+        self, manifests: Manifests, snapshot: Snapshot, gates: Gates, *, asks_moves: bool
+    ) -> None:
+        self.asks_moves = asks_moves
         flavors = {flavor.name: flavor for flavor in manifests.flavors}
         trees = manifest_trees(manifests)
         self.state = State(
@@ -170,8 +182,20 @@ class _Trial:
         mine = next((of for of in admitted if of.pending is waits), None)
         ahead = self._ahead(waits, node)
         refused = "" if mine is not None else self._refusal(waits, node, ahead)
+        moves = self._moves(waits, node) if refused else None
         stands = () if mine is None else tuple(_standing(mine))
-        return Ruling(node.name, stands, gone, let_in, ahead, room, refused, self.lost)
+        return Ruling(node.name, stands, gone, let_in, ahead, room, refused, self.lost, moves)
+
+    def _moves(self, waits: Pending, node: QuotaNode) -> Moves | None:
+        """Return who would have to move for it, where its quota suffices and room is what lacks."""
+        if not self.asks_moves or not self.state.topologies or self.scheduler.held(node):
+            return None
+        waits.tried = {}
+        found = self.scheduler.nominator.nominate(waits, node)
+        if not node.fits(found.assignment.usage) or not found.assignment.usage:
+            return None
+        wishes = self.scheduler.nominator.wishes(found, implied=True)
+        return making_room(self.state, wishes) if wishes else None
 
     def _run(self, until: Pending | None) -> tuple[list[Nomination], list[Victim]]:
         """Run cycles until one workload is admitted or nothing changes any more."""
