@@ -1,7 +1,9 @@
 """Compare runs of elastic artifacts with ours: ``check_artifact_runs.py FOLDER [--json]``.
 
 The folder has ``pollux/`` with ``profiles/``, ``workloads/load-LOAD.csv`` and
-``targets/{runs,jobs}.csv``, or is such a folder itself; beside ``pollux/`` there may be ``sia/``.
+``targets/{runs,jobs}.csv``, ``sia/`` likewise, or both, or is one of the two itself. Profiles and
+workloads that it lacks are taken from ``WINDTUNNEL_DATA/elastic``; without ``jobs.csv`` only means
+are compared, and means that ``runs.csv`` lacks are worked out of ``jobs.csv``.
 Tiresias and Optimus are compared in every job's completion, restarts, GPU-seconds and first start,
 Pollux in the mean completion (within 3 %), Sia in that, the last completion and restarts a job
 (6, 6, 20 %); ``--policy=NAME`` keeps to one. Runs of policies that are not flown here are listed.
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -36,6 +39,13 @@ SIA_RESTARTS = 0.2
 POLICIES = {"tiresias", "optimus", *BANDS}
 #: What is compared of each job, and how far numbers may differ to be equal.
 MEASURES = {"jct": 0.0, "restarts": 0.0, "gpu_seconds": 1e-6, "first_start": 0.0}
+
+
+def found_in(root: Path, family: str, name: str) -> Path:
+    """Return a folder's table or profiles: its own, else those of ``WINDTUNNEL_DATA``."""
+    if not (root / name).exists() and (data := os.environ.get("WINDTUNNEL_DATA")):
+        return Path(data) / "elastic" / family / name
+    return root / name
 
 
 def table(path: Path) -> list[dict[str, str]]:
@@ -75,28 +85,32 @@ def flown(
     run: dict[str, str], workload: list[dict[str, str]], applications: dict[str, Application]
 ) -> list[Trained]:
     """Return the jobs of a run as we fly it."""
-    rows = [row for row in workload if row.get("workload", run["workload"]) == run["workload"]]
+    number = run["workload"].rpartition("-")[2]
+    rows = [row for row in workload if row.get("workload", number) == number]
+    if not rows:
+        raise ValueError(f"no jobs of workload {number}")
     jobs = _elastic_jobs(rows, applications)
     policy = PolluxPolicy(
         run["policy"],
-        interval=float(run["interval"]),
-        interference=float(run["interference"]),
-        avoid=float(run["avoid"]) if run["policy"] == "pollux" else None,
+        interval=float(run.get("interval") or 60),
+        interference=float(run.get("interference") or 0),
+        avoid=float(run.get("avoid") or 1) if run["policy"] == "pollux" else None,
     )
-    nodes = int(run["nodes"])
-    machines = Machines(("",) * nodes, (int(run["gpus"]),) * nodes)
+    nodes = int(run.get("nodes") or 16)
+    machines = Machines(("",) * nodes, (int(run.get("gpus") or 4),) * nodes)
     return run_in_ticks(jobs, machines, policy)
 
 
 def check_sia(
-    run: dict[str, str], workloads: Path, machines: Machines, band: float
+    run: dict[str, str], workload: list[dict[str, str]], machines: Machines, band: float
 ) -> dict[str, Any]:
     """Return what was compared of one run of Sia: means over its jobs."""
-    name, number = run["workload"].split("/workload-")
+    number = run["workload"].rpartition("-")[2]
     applications = machines.applications[machines.types[0]]
-    rows = [row for row in table(workloads / f"{name}.csv") if row["workload"] == number]
+    rows = [row for row in workload if row["workload"] == number]
     jobs = _elastic_jobs(rows, applications)
-    policy = PolluxPolicy("sia", interval=float(run["interval"]), power=float(run["p"]))
+    interval, power = float(run.get("interval") or 60), float(run.get("p") or -0.5)
+    policy = PolluxPolicy("sia", interval=interval, power=power)
     done = run_in_ticks(jobs, machines, policy)
     ours = {
         "mean_seconds": sum((job.end or 0.0) - job.job.submit for job in done) / len(done),
@@ -106,10 +120,10 @@ def check_sia(
     compared: dict[str, Any] = {
         name: {"theirs": float(run[name]), "ours": mine, "gap": mine / float(run[name]) - 1}
         for name, mine in ours.items()
+        if run.get(name)
     }
-    within = abs(compared["mean_seconds"]["gap"]) <= band
-    within &= abs(compared["last_completion"]["gap"]) <= band
-    within &= abs(compared["restarts_per_job"]["gap"]) <= SIA_RESTARTS
+    bands = {"mean_seconds": band, "last_completion": band, "restarts_per_job": SIA_RESTARTS}
+    within = bool(compared) and all(abs(c["gap"]) <= bands[name] for name, c in compared.items())
     return {"run": run["run"], "policy": run["policy"], "within": within, "compared": compared}
 
 
@@ -117,7 +131,8 @@ def found_of_sia(root: Path, base: Path, only: list[str]) -> Iterator[dict[str, 
     """Check every run of Sia of a folder; the profiles of the type ``aws`` are Pollux's."""
     if only and "sia" not in only:
         return
-    applications = read_profiles_by_type(root / "profiles", base / "profiles", "aws")
+    profiles = found_in(root, "sia", "profiles"), found_in(base, "pollux", "profiles")
+    applications = read_profiles_by_type(*profiles, "aws")
     kinds = ("aws",) * 6 + ("dgx-ext",) * 2 + ("rtx",) * 3
     machines = Machines(kinds, (4,) * 6 + (8,) * 5, applications)
     for run in table(root / "targets" / "runs.csv"):
@@ -125,16 +140,28 @@ def found_of_sia(root: Path, base: Path, only: list[str]) -> Iterator[dict[str, 
             yield {"run": run["run"], "policy": run["policy"], "within": None}
             continue
         try:
-            yield check_sia(run, root / "workloads", machines, BANDS["sia"])
-        except (WindtunnelError, OSError, KeyError) as error:
-            yield {"run": run["run"], "policy": "sia", "within": False, "error": str(error)}
+            name = run["workload"].partition("/")[0]
+            workload = table(found_in(root, "sia", f"workloads/{name}.csv"))
+            yield check_sia(run, workload, machines, BANDS["sia"])
+        except (WindtunnelError, OSError, KeyError, ValueError) as error:
+            told = str(error) or repr(error)
+            yield {"run": run["run"], "policy": "sia", "within": False, "error": told}
+
+
+def _mean_of(wanted: dict[str, Any]) -> float:
+    seconds = [float(row["jct"]) for row in wanted.values() if row.get("jct")]
+    if not seconds:
+        raise ValueError("neither runs.csv nor jobs.csv says how long jobs took")
+    return sum(seconds) / len(seconds)
 
 
 def check(run: dict[str, str], jobs: list[Trained], wanted: dict[str, Any]) -> dict[str, Any]:
     """Return what was compared of one run, what is equal, and the largest difference."""
     compared: dict[str, Any] = {}
-    wanted = {} if run["policy"] in BANDS else wanted  # random numbers: no job is comparable
     ours = {job.job.name: measured(job) for job in jobs}
+    mean = sum(one["jct"] for one in ours.values()) / len(ours)
+    theirs = float(run["mean"]) if run.get("mean") else _mean_of(wanted)
+    wanted = {} if run["policy"] in BANDS else wanted  # random numbers: no job is comparable
     for name, tolerance in MEASURES.items():
         pairs = [
             (ours[job][name], float(row[name]))
@@ -145,8 +172,6 @@ def check(run: dict[str, str], jobs: list[Trained], wanted: dict[str, Any]) -> d
             gaps = [abs(mine - theirs) for mine, theirs in pairs]
             equal = sum(gap <= tolerance for gap in gaps)
             compared[name] = {"compared": len(pairs), "equal": equal, "largest": max(gaps)}
-    mean = sum(one["jct"] for one in ours.values()) / len(ours)
-    theirs = float(run["mean"])
     compared["mean"] = {"theirs": theirs, "ours": mean, "gap": mean / theirs - 1}
     band = BANDS.get(run["policy"])
     if band is not None:
@@ -160,9 +185,10 @@ def check(run: dict[str, str], jobs: list[Trained], wanted: dict[str, Any]) -> d
 
 def found_of_pollux(root: Path, only: list[str]) -> Iterator[dict[str, Any]]:
     """Check every run of Pollux's folder."""
-    applications = read_profiles(root / "profiles")
+    applications = read_profiles(found_in(root, "pollux", "profiles"))
     wanted: dict[str, dict[str, Any]] = defaultdict(dict)
-    for row in table(root / "targets" / "jobs.csv"):
+    of_jobs = root / "targets" / "jobs.csv"
+    for row in table(of_jobs) if of_jobs.exists() else []:
         wanted[row["run"]][row["name"]] = row
     for run in table(root / "targets" / "runs.csv"):
         if only and run["policy"] not in only:
@@ -171,13 +197,16 @@ def found_of_pollux(root: Path, only: list[str]) -> Iterator[dict[str, Any]]:
             yield {"run": run["run"], "policy": run["policy"], "within": None}
             continue
         try:
-            workload = table(root / "workloads" / f"load-{run['load']}.csv")
-            jobs = flown(run, workload, applications)
-        except (WindtunnelError, OSError) as error:
-            yield ({"run": run["run"], "policy": run["policy"], "within": False}
-                         | {"error": str(error)})  # fmt: skip
-            continue
-        yield check(run, jobs, wanted[run["run"]])
+            workload = table(found_in(root, "pollux", f"workloads/load-{run['load']}.csv"))
+            yield check(run, flown(run, workload, applications), wanted[run["run"]])
+        except (WindtunnelError, OSError, KeyError, ValueError) as error:
+            named = {"run": run["run"], "policy": run["policy"], "within": False}
+            yield named | {"error": str(error) or repr(error)}
+
+
+def _is_of_sia(root: Path) -> bool:
+    runs = table(root / "targets" / "runs.csv") if (root / "targets" / "runs.csv").exists() else []
+    return bool(runs) and "mean_seconds" in runs[0]
 
 
 def main(arguments: list[str]) -> int:
@@ -186,10 +215,16 @@ def main(arguments: list[str]) -> int:
     only = [word.partition("=")[2] for word in arguments if word.startswith("--policy=")]
     if len(folders) != 1 or not folders[0].is_dir():
         sys.exit("usage: check_artifact_runs.py FOLDER [--json] [--policy=NAME]")
-    root = folders[0] / "pollux" if (folders[0] / "pollux").is_dir() else folders[0]
-    found = list(found_of_pollux(root, only))
-    if (folders[0] / "sia").is_dir():
-        found += found_of_sia(folders[0] / "sia", root, only)
+    inside = [folders[0], *(folders[0] / name for name in ("pollux", "sia"))]
+    roots = [root for root in inside if (root / "targets" / "runs.csv").exists()]
+    if not roots:
+        sys.exit(f"{folders[0]}: no targets/runs.csv in it, nor in pollux/ or sia/ in it")
+    found = []
+    for root in roots:
+        if _is_of_sia(root):
+            found += found_of_sia(root, folders[0] / "pollux", only)
+        else:
+            found += found_of_pollux(root, only)
     if "--json" in arguments:
         sys.stdout.write(json.dumps({"folder": folders[0].name, "runs": found}, indent=1) + "\n")
     else:

@@ -1,9 +1,12 @@
 """Compare published and recomputed runs with ours: ``check_runs.py FOLDER [--json]``.
 
-The folder has a trace of 12 columns (``*.trace``), speeds (``tacc_throughputs.json.gz`` or
-``wisr_...``, else the packaged ones), ``profiles.csv`` and runs ``simulated/POLICY`` and
-``recomputed/POLICY`` with ``summary.json``, ``jobs.csv.gz`` and where there are any
-``schedule.csv.gz`` and ``timeline.csv.gz``. Exit status 1 where a run is out of its band.
+A run is a folder, at any depth, with ``jobs.csv`` or ``summary.json``: where its kind (in the
+summary, else the name of the folder around it) is ``physical``, its ``schedule.csv`` is replayed,
+else its policy (in the summary, else its own name) is flown. What a summary does not say is worked
+out of the jobs. The trace of 12 columns (``*.trace``), ``profiles.csv`` and speeds
+(``tacc_throughputs.json`` or ``wisr_...``, else the packaged ones) stand in the run's folder or in
+one above it, else in ``WINDTUNNEL_DATA/shockwave``. Tables may be packed (``.gz``).
+Exit status 1 where a run is out of its band or could not be compared.
 """
 
 from __future__ import annotations
@@ -12,7 +15,9 @@ import csv
 import gzip
 import io
 import json
+import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +25,7 @@ import numpy as np
 
 import windtunnel as wt
 from windtunnel.cluster.parse import parse_cluster
+from windtunnel.errors import WindtunnelError
 from windtunnel.policies.shockwave.in_rounds import ShockwavePolicy
 from windtunnel.policies.shockwave.metrics import job_measures, run_measures
 from windtunnel.policies.shockwave.replay import Replay
@@ -75,31 +81,59 @@ def tables_of(root: Path, scratch: Path) -> list[Any]:
     return given or list(CLUSTERS)
 
 
-def opened(root: Path, scratch: Path) -> tuple[Any, Any, float]:
-    """Return the trace's jobs, the table of speeds they were profiled with, and how far off."""
-    traces = sorted(root.glob("*.trace"))
-    if not traces:
-        sys.exit(f"{root}: expected a trace (*.trace)")
-    profiles = rows_of(root / "profiles.csv")
-    best: tuple[Any, Any, float] | None = None
-    for table in tables_of(root, scratch):
-        jobs = wt.open_trace(traces[0], format="shockwave", throughputs=table).jobs
-        ours = jobs["duration"].to_pylist()
-        off = max(
-            (
-                abs((mine or 0.0) - float(row["ideal_duration"])) / float(row["ideal_duration"])
-                for mine, row in zip(ours, profiles, strict=False)
-            ),
-            default=0.0,
-        )
-        if best is None or off < best[2]:
-            best = (jobs, table, off)
-    assert best is not None  # there is always a packaged table
-    return best
+def home_of(run: Path, root: Path) -> Path:
+    """Return the nearest folder around a run, up to the one that was given, with a trace.
+
+    Raises:
+        WindtunnelError: there is none.
+    """
+    around = [run, *run.parents]
+    homes = around[: around.index(root) + 1]
+    if data := os.environ.get("WINDTUNNEL_DATA"):
+        homes.append(Path(data) / "shockwave")
+    for home in homes:
+        if any(home.glob("*.trace")):
+            return home
+    raise WindtunnelError(f"{run}: no trace (*.trace) in it, nor in a folder above it.")
+
+
+def opened(home: Path, run: Path, scratch: Path) -> tuple[Any, Any, float]:
+    """Return the trace's jobs, the table of speeds they were profiled with, and how far off.
+
+    Of several traces it is the first with as many jobs as the run has.
+    """
+    profiles, count = rows_of(home / "profiles.csv"), len(rows_of(run / "jobs.csv"))
+    found: list[tuple[bool, float, Any, Any]] = []
+    for trace in sorted(home.glob("*.trace")):
+        for table in tables_of(home, scratch):
+            jobs = wt.open_trace(trace, format="shockwave", throughputs=table).jobs
+            ours = jobs["duration"].to_pylist()
+            off = max(
+                (
+                    abs((mine or 0.0) - float(row["ideal_duration"])) / float(row["ideal_duration"])
+                    for mine, row in zip(ours, profiles, strict=False)
+                ),
+                default=0.0,
+            )
+            found.append((len(jobs) != count, off, jobs, table))
+    _, off, jobs, table = min(found, key=lambda one: one[:2])
+    return jobs, table, off
+
+
+def summary_of(run: Path, jobs: Any) -> dict[str, Any]:
+    """Return a run's summary; mean completion and makespan are worked out where it has none."""
+    path = run / "summary.json"
+    summary = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    jct = {int(row["job"]): float(row["jct"]) for row in rows_of(run / "jobs.csv")}
+    submit = jobs["submit_time"].to_pylist()
+    if jct:
+        summary.setdefault("avg_jct", sum(jct.values()) / len(jct))
+        summary.setdefault("makespan", max(submit[job] + seconds for job, seconds in jct.items()))
+    return {"policy": run.name, "kind": run.parent.name} | summary
 
 
 def gpus_of(run: Path, summary: dict[str, Any]) -> int:
-    """Return how many GPUs a run had."""
+    """Return how many GPUs a run had: 32 where nothing says it, as the published ones."""
     if summary.get("utilization_list"):
         return len(summary["utilization_list"])
     for key in ("gpus", "num_gpus"):
@@ -114,13 +148,15 @@ def largest(pairs: list[tuple[float, float]]) -> float:
     return max((abs(a - b) / max(abs(b), 1e-12) for a, b in pairs), default=0.0)
 
 
-def check(run: Path, jobs: Any, table: Any) -> dict[str, Any]:
+def check(run: Path, summary: dict[str, Any], jobs: Any, table: Any) -> dict[str, Any]:
     """Return what was compared of one run, what is equal, and the largest difference."""
-    summary = json.loads((run / "summary.json").read_text("utf-8"))
-    name = summary.get("policy", run.name)
+    name = summary["policy"]
     cut, num_gpus = float(summary.get("cut", 1.0)), gpus_of(run, summary)
     length = float(summary.get("time_per_iteration", 120))
     words = "market" if name == "shockwave" else name
+    band = BANDS.get(name)
+    if band is None:
+        raise WindtunnelError(f"no policy {name!r}; expected one of {', '.join(BANDS)}.")
     policy = ShockwavePolicy.of(f"shockwave:{words}:cut={cut}:round={length}")
     cluster = parse_cluster(f"v100:{num_gpus}")
     works = training_jobs_of(jobs, cluster, Conditions().having(throughputs=table))
@@ -137,7 +173,7 @@ def check(run: Path, jobs: Any, table: Any) -> dict[str, Any]:
         if pairs:
             equal = sum(abs(a - b) <= EQUAL * max(abs(b), 1e-12) for a, b in pairs)
             compared[f"job {column}"] = {
-                "compared": len(wanted),
+                "compared": len(pairs),
                 "equal": equal,
                 "largest": largest(pairs),
             }
@@ -151,15 +187,16 @@ def check(run: Path, jobs: Any, table: Any) -> dict[str, Any]:
                 "difference": difference,
             }
     compared |= _speeds_compared(run, books)
-    band = BANDS.get(name, (0.05, 0.05))
+    missing = [column for column in ("avg_jct", "makespan") if column not in compared]
+    if missing:
+        raise WindtunnelError(f"neither summary nor jobs say {' and '.join(missing)}.")
     within = all(
         abs(compared[column]["difference"]) <= max(limit, EQUAL)
         for column, limit in zip(("avg_jct", "makespan"), band, strict=True)
     )
-    if not any(band):
+    if not any(band) and "job jct" in compared:
         within &= compared["job jct"]["equal"] == compared["job jct"]["compared"]
-    return {"run": f"{run.parent.name}/{run.name}", "cut": cut, "gpus": num_gpus} | {
-        "band": list(band),
+    return {"cut": cut, "gpus": num_gpus, "band": list(band)} | {
         "within": within,
         "compared": compared,
     }
@@ -185,6 +222,8 @@ def replayed(run: Path, jobs: Any) -> dict[str, Any]:
     for row in rows_of(run / "schedule.csv"):
         gpus = tuple(int(gpu) for gpu in row["gpus"].split())
         rounds.setdefault(int(row["round"]), {})[int(row["job"])] = gpus
+    if not rounds or not rows_of(run / "jobs.csv"):
+        raise WindtunnelError("a real run is replayed by its schedule.csv and jobs.csv.")
     replay = Replay([rounds.get(at, {}) for at in range(max(rounds) + 1)])
     jct = {int(row["job"]): float(row["jct"]) for row in rows_of(run / "jobs.csv")}
     submit = dict(enumerate(jobs["submit_time"].to_pylist()))  # a job's id is its line
@@ -192,7 +231,6 @@ def replayed(run: Path, jobs: Any) -> dict[str, Any]:
     errors = replay.errors(clock, submit, jct)
     median, p90 = float(np.median(errors)), float(np.percentile(errors, 90))
     return {
-        "run": f"{run.parent.name}/{run.name}",
         "jobs": len(errors),
         "fitted": {"stop_time": clock.stop_time, "delay": clock.delay},
         "median_error": median,
@@ -201,40 +239,58 @@ def replayed(run: Path, jobs: Any) -> dict[str, Any]:
     }
 
 
-def main(arguments: list[str]) -> int:
-    """Check every simulated and recomputed run of a folder."""
-    import tempfile
+def found_of(run: Path, root: Path, scratch: Path) -> dict[str, Any]:
+    """Return what came of one run; where it could not be compared, why."""
+    named: dict[str, Any] = {"run": str(run.relative_to(root)), "within": False}
+    try:
+        jobs, table, off = opened(home_of(run, root), run, scratch)
+        summary = summary_of(run, jobs)
+        named |= {"policy": summary["policy"], "kind": summary["kind"]}
+        named["profiles_largest_difference"] = off
+        if summary["kind"] == "physical":
+            return named | replayed(run, jobs)
+        return named | check(run, summary, jobs, table)
+    except (WindtunnelError, OSError, KeyError, ValueError) as error:
+        return named | {"error": str(error) or repr(error)}
 
-    as_json = "--json" in arguments
+
+def line_of(run: dict[str, Any]) -> str:
+    """Return what one run came to, in one line."""
+    within = "within" if run["within"] else "OUT OF"
+    if "error" in run:
+        told = f"NOT COMPARED: {run['error']}"
+    elif "compared" in run:
+        of = run["compared"]
+        equal = of.get("job jct", {"equal": 0, "compared": 0})
+        told = (
+            f"jobs equal {equal['equal']:4} of {equal['compared']:4}; "
+            f"mean {of['avg_jct']['difference']:+.2%}, "
+            f"makespan {of['makespan']['difference']:+.2%}, {within} its band"
+        )
+    else:
+        told = f"replayed: median error {run['median_error']:.2%}, P90 {run['p90_error']:.2%}, "
+        told += f"{within} its band"
+    return f"{run['run']:34} {told}\n"
+
+
+def main(arguments: list[str]) -> int:
+    """Check every run of a folder."""
     folders = [Path(word) for word in arguments if not word.startswith("--")]
     if len(folders) != 1 or not folders[0].is_dir():
         sys.exit("usage: check_runs.py FOLDER [--json]")
-    root = folders[0]
+    root = folders[0].resolve()
+    names = ("jobs.csv", "jobs.csv.gz", "summary.json")
+    runs = sorted({path.parent for name in names for path in root.rglob(name)})
+    if not runs:
+        sys.exit(f"{root}: no run in it (a folder with jobs.csv or summary.json)")
     with tempfile.TemporaryDirectory() as scratch:
-        jobs, table, off = opened(root, Path(scratch))
-        runs = sorted(path.parent for path in root.glob("*/*/summary.json"))
-        real = [run for run in runs if run.parent.name == "physical"]
-        found = [check(run, jobs, table) for run in runs if run not in real]
-        replays = [replayed(run, jobs) for run in real if rows_of(run / "schedule.csv")]
-    report = {"folder": root.name, "profiles_largest_difference": off, "runs": found}
-    report["replays"] = replays
-    if as_json:
-        sys.stdout.write(json.dumps(report, indent=1) + "\n")
+        found = [found_of(run, root, Path(scratch)) for run in runs]
+    if "--json" in arguments:
+        sys.stdout.write(json.dumps({"folder": root.name, "runs": found}, indent=1) + "\n")
     else:
         for run in found:
-            told = run["compared"]
-            sys.stdout.write(
-                f"{run['run']:34} jobs equal {told['job jct']['equal']:4} of "
-                f"{told['job jct']['compared']:4}; mean {told['avg_jct']['difference']:+.2%}, "
-                f"makespan {told['makespan']['difference']:+.2%}, "
-                f"{'within' if run['within'] else 'OUT OF'} its band\n"
-            )
-        for run in replays:
-            sys.stdout.write(
-                f"{run['run']:34} replayed: median error {run['median_error']:.2%}, P90 "
-                f"{run['p90_error']:.2%}, {'within' if run['within'] else 'OUT OF'} its band\n"
-            )
-    return 0 if all(run["within"] for run in (*found, *replays)) else 1
+            sys.stdout.write(line_of(run))
+    return 0 if all(run["within"] for run in found) else 1
 
 
 if __name__ == "__main__":

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from check_runs import BANDS, check, opened, replayed
+from check_runs import BANDS, found_of
 
 import windtunnel as wt
 from windtunnel.errors import SchemaError, SpecError, TraceError
@@ -47,9 +48,8 @@ def test_profiles_as_published(folder: Path) -> None:
 
 @pytest.mark.parametrize("run", ["recomputed/gandiva_fair", "recomputed/isolated"])
 def test_every_job_and_round_equal(folder: Path, tmp_path: Path, run: str) -> None:
-    jobs, table, off = opened(folder, tmp_path)
-    assert off == 0.0
-    found = check(folder / run, jobs, table)
+    found = found_of(folder / run, folder, tmp_path)
+    assert found["profiles_largest_difference"] == 0.0
     assert found["within"]
     for column in ("jct", "ftf_static", "ftf_themis", "rounds_scheduled"):
         compared = found["compared"][f"job {column}"]
@@ -63,14 +63,12 @@ def test_every_job_and_round_equal(folder: Path, tmp_path: Path, run: str) -> No
 @pytest.mark.parametrize("run", ["simulated/max_min_fairness", "simulated/allox"])
 def test_shares_within_their_band(folder: Path, tmp_path: Path, run: str) -> None:
     pytest.importorskip("scipy")
-    jobs, table, _ = opened(folder, tmp_path)
-    assert check(folder / run, jobs, table)["within"]
+    assert found_of(folder / run, folder, tmp_path)["within"]
 
 
 @pytest.mark.slow
 def test_market_within_its_band(folder: Path, tmp_path: Path) -> None:
-    jobs, table, _ = opened(folder, tmp_path)
-    found = check(folder / "simulated" / "shockwave", jobs, table)
+    found = found_of(folder / "simulated" / "shockwave", folder, tmp_path)
     assert found["band"] == list(BANDS["shockwave"])
     assert found["within"]
 
@@ -82,12 +80,27 @@ def test_market_within_its_band(folder: Path, tmp_path: Path) -> None:
         *("max_sum_throughput_perf", "min_total_duration", "shockwave"),
     ],
 )
-def test_real_schedules_replayed(folder: Path, policy: str) -> None:
-    jobs = wt.open_trace(folder / "120_jobs.trace").jobs
-    found = replayed(folder / "physical" / policy, jobs)
+def test_real_schedules_replayed(folder: Path, tmp_path: Path, policy: str) -> None:
+    found = found_of(folder / "physical" / policy, folder, tmp_path)
     assert found["jobs"] == 120
     assert found["median_error"] <= 0.007
     assert found["p90_error"] <= 0.025
+
+
+def test_other_folders_are_checked_too(folder: Path, tmp_path: Path) -> None:
+    """Renamed, without its summary and other tables, and beside what cannot be compared."""
+    root, run = tmp_path / "others", tmp_path / "others" / "deep" / "isolated"
+    run.mkdir(parents=True)
+    shutil.copy(folder / "120_jobs.trace", root / "renamed.trace")
+    shutil.copy(folder / "recomputed" / "isolated" / "jobs.csv.gz", run)
+    found = found_of(run, root, tmp_path)
+    assert found["within"]
+    assert found["compared"]["job jct"]["equal"] == 120
+    assert abs(found["compared"]["makespan"]["difference"]) < 1e-9
+    other = root / "deep" / "unknown"
+    other.mkdir()
+    (other / "summary.json").write_text('{"policy": "unknown"}')
+    assert "no policy 'unknown'" in found_of(other, root, tmp_path)["error"]
 
 
 def test_a_replay_by_hand() -> None:

@@ -216,12 +216,15 @@ class AllocationSearch:
 
     @compiled
     def mutate(self, place: cython.longlong) -> cython.void:
-        """Change a state: rows go back, lose GPUs, and take what may be free."""
+        """Change a state: rows go back, lose GPUs, and take what may be free.
+
+        On a node with a free GPU each job takes some with the chance of one of all jobs, and
+        each that is there with the chance of one of those there.
+        """
         j: cython.longlong
         m: cython.longlong
-        opened: cython.longlong = 0
         on: cython.longlong
-        some: cython.double
+        some: cython.double = 1.0 / self.jobs
         own: cython.double
         for m in range(self.nodes):
             self.used[m] = 0
@@ -236,19 +239,14 @@ class AllocationSearch:
             for m in range(self.nodes):
                 self.used[m] += self.rows[place, j, m]
         for m in range(self.nodes):
-            opened += self.used[m] < self.room
-        if opened == 0:
-            return
-        some = 1.0 / opened
-        for j in range(self.jobs):
+            if self.used[m] >= self.room:
+                continue
             on = 0
-            for m in range(self.nodes):
-                on += self.used[m] < self.room and self.rows[place, j, m] > 0
+            for j in range(self.jobs):
+                on += self.rows[place, j, m] > 0
             own = some + (1.0 - some) / on if on else some
-            for m in range(self.nodes):
-                if self.used[m] < self.room and self.draw() < (
-                    own if self.rows[place, j, m] else some
-                ):
+            for j in range(self.jobs):
+                if self.draw() < (own if self.rows[place, j, m] else some):
                     self.rows[place, j, m] += self.below(self.room - self.rows[place, j, m] + 1)
 
     @compiled
