@@ -103,10 +103,11 @@ PAGES = {
     ),
     "validate": Made("validate LOG --policies fifo --cluster 2x8 --out OUT", "Over time"),
     "whatif": Made(
-        "whatif LOG --nodes +1 --cluster 2x8 --queueing skip --price 1 --out OUT", "In numbers"
+        "whatif LOG --nodes +1 --cluster 2x8 --queueing skip --price 1 --anyway --out OUT",
+        "In numbers",
     ),
     "whatif inverse": Made(
-        "whatif LOG --keep-p90-wait 10m --cluster 2x8 --out OUT", "What was tried"
+        "whatif LOG --keep-p90-wait 10m --cluster 2x8 --anyway --out OUT", "What was tried"
     ),
     "describe": Made("describe LOG --html OUT", "Headline numbers"),
     "compare": Made(

@@ -34,9 +34,9 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("report", "cost", "--price", "2.5"),
     ("predict", "wait", "--gpus", "2"),
     ("validate", "--policies", "fifo", "--cluster", "2x8"),
-    ("whatif", "--nodes", "+1", "--cluster", "2x8", "--queueing", "skip"),
-    ("whatif", "--to-policy", "quota", "--cluster", "2x8", "--queueing", "skip"),
-    ("whatif", "--keep-p90-wait", "10m", "--cluster", "2x8"),
+    ("whatif", "--nodes", "+1", "--cluster", "2x8", "--queueing", "skip", "--anyway"),
+    ("whatif", "--to-policy", "quota", "--cluster", "2x8", "--queueing", "skip", "--anyway"),
+    ("whatif", "--keep-p90-wait", "10m", "--cluster", "2x8", "--anyway"),
 )
 
 
@@ -145,7 +145,7 @@ def test_telemetry_of_the_sample_log(run: Callable[..., Any], data_dir: Path) ->
     assert idle["metric"] == "DCGM_FI_DEV_GPU_UTIL"
     lazy = run("report", "waste", log, *more, "--idle-at", "80").json
     assert lazy["idle"]["idle"] == pytest.approx(8 * 93784)
-    killed = run("whatif", log, *more, "--idle-kill", "1h").json
+    killed = run("whatif", log, *more, "--idle-kill", "1h", "--anyway").json
     assert any("idle rule would have hit 0 jobs" in note for note in killed["notes"])
 
 
@@ -172,6 +172,8 @@ def test_telemetry_of_the_sample_log(run: Callable[..., Any], data_dir: Path) ->
         (("whatif", "{log}", "--idle-kill", "1h"), "--telemetry"),
         (("whatif", "{log}", "--to-policy", "sjg", "--quotas", "x.toml"), "not both"),
         (("whatif", "{log}", "--limits", "0.5"), "1 (exact) or more"),
+        (("whatif", "{log}", "--nodes", "+1"), "does not stand for the record"),
+        (("whatif", "{log}", "--keep-p90-wait", "1h"), "--anyway"),
     ],
 )
 def test_what_is_refused(
@@ -261,11 +263,13 @@ def test_every_change_can_be_asked_about(
         word.format(quotas=tmp_path / "quotas.toml", prices=tmp_path / "prices.toml")
         for word in change
     ]
-    data = run("whatif", log, "--cluster", "2x8", "--queueing", "skip", *words, "--json").json
+    now = ("--cluster", "2x8", "--queueing", "skip", "--anyway")
+    data = run("whatif", log, *now, *words, "--json").json
     assert any(told in text for text in data["changes"])
     rows = {row["measure"]: row for row in data["measures"]}
     assert data["num_jobs"] == 300
     assert data["before"]["settings"]["queueing"] == "skip"
+    assert data["verdict"]["failures"]
     for row in rows.values():
         assert row["change"] == pytest.approx(row["after"] - row["before"])
         assert row["low"] is None or row["low"] <= row["high"]

@@ -31,7 +31,7 @@ _SLOW = (
     "predict durations LOG --model rolling,sju,sjg,requested",
     "predict effect LOG --cluster 2x8 --loads 1 --aging 1 --no-reservations --model oracle,sjg",
     "validate LOG --policies fifo --cluster 2x8",
-    "whatif LOG --nodes +1 --cluster 2x8 --price 1",
+    "whatif LOG --nodes +1 --cluster 2x8 --price 1 --anyway",
     "describe LOG",
     "throughput plan",
     "throughput allocate t5 roberta --gpus 4",

@@ -19,7 +19,9 @@ from windtunnel.study.changes import (
     with_nodes,
     with_shared_gpus,
 )
-from windtunnel.study.fewest_nodes import fewest_nodes
+from windtunnel.study.fewest_nodes import FewestNodes, fewest_nodes
+from windtunnel.study.recording import Recording
+from windtunnel.study.resolving import conditions_of, resolved
 from windtunnel.study.simulate import simulate
 from windtunnel.study.whatif import WhatIf
 
@@ -38,6 +40,10 @@ def pairs(weeks: int = 4, **more: Any) -> Any:
             **more,
         }
     )
+
+
+def fewest(jobs: Any, cluster: ClusterSpec, limit: float, **more: Any) -> FewestNodes:
+    return fewest_nodes(Recording.of(jobs), resolved(conditions_of(cluster)), limit, **more)[0]
 
 
 def what_if(jobs: Any, one: str, other: str, **more: Any) -> WhatIf:
@@ -118,7 +124,7 @@ def test_the_fewest_nodes_are_those_of_a_full_search() -> None:
     )
     cluster = ClusterSpec.uniform(nodes=20, gpus_per_node=8)
     limit = 600.0
-    found = fewest_nodes(jobs, cluster, limit)
+    found = fewest(jobs, cluster, limit)
     waits = {}
     for nodes in range(2, 61):  # the largest job needs two
         run = simulate(jobs, ClusterSpec.uniform(nodes=nodes, gpus_per_node=8))
@@ -127,15 +133,15 @@ def test_the_fewest_nodes_are_those_of_a_full_search() -> None:
     assert waits[found.num_nodes - 1] > limit
     assert found.num_nodes == min(nodes for nodes, wait in waits.items() if wait <= limit)
     assert found.cluster.num_nodes == found.num_nodes
-    big = fewest_nodes(jobs, ClusterSpec.uniform(nodes=2, gpus_per_node=8), limit)
+    big = fewest(jobs, ClusterSpec.uniform(nodes=2, gpus_per_node=8), limit)
     assert big.num_nodes == found.num_nodes
     with pytest.raises(SpecError, match="not even"):
-        fewest_nodes(jobs, ClusterSpec.uniform(nodes=2, gpus_per_node=8), 0.0, most=3)
+        fewest(jobs, ClusterSpec.uniform(nodes=2, gpus_per_node=8), 0.0, most=3)
 
 
 def test_no_fewer_nodes_than_the_largest_job_needs() -> None:
     jobs = as_jobs({"submit_time": [0], "duration": [10], "num_gpus": [32]})
-    found = fewest_nodes(jobs, ClusterSpec.uniform(nodes=64, gpus_per_node=8), 100.0)
+    found = fewest(jobs, ClusterSpec.uniform(nodes=64, gpus_per_node=8), 100.0)
     assert found.num_nodes == 4
     assert found.tried[2] == float("inf")
 

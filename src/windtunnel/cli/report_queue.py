@@ -8,21 +8,15 @@ import click
 
 from windtunnel.cli.options import trace_options
 from windtunnel.cli.presenting import PAGES, presented
+from windtunnel.cli.recorded_site import site_options
 
 if TYPE_CHECKING:
-    from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.report.result import Result
-    from windtunnel.traces.trace import Trace
 
 
 @click.command(short_help="Why did jobs wait, and who was in front?")
 @trace_options
-@click.option(
-    "--cluster",
-    metavar="SPEC",
-    help="Where they ran, as for `simulate`.  [default: the trace's own, else a pool of as many "
-    "GPUs as were ever held at once]",
-)
+@site_options
 @click.option(
     "--quotas",
     metavar="FILE.toml",
@@ -34,6 +28,7 @@ def queue(
     *,
     trace: str,
     cluster: str | None,
+    slurm_conf: str | None,
     quotas: str | None,
     job: str | None,
     **asked: Any,
@@ -47,17 +42,18 @@ def queue(
     """
     from windtunnel.cli.machine import cluster_data, trace_data
     from windtunnel.cli.opening import TraceWish, open_wish
+    from windtunnel.cli.recorded_site import as_typed, recorded_cluster
     from windtunnel.cli.screen import progress
-    from windtunnel.cluster.parse import parse_cluster
     from windtunnel.report.queue_report import queue_answer, queue_data
     from windtunnel.study.in_front import in_front
+    from windtunnel.study.resolving import resolved
     from windtunnel.study.wait_causes import limits_of, wait_causes
 
     limits = None if quotas is None else limits_of(quotas)
-    chosen = None if cluster is None else parse_cluster(cluster)
+    typed = resolved(as_typed(trace, cluster, slurm_conf))
     wish = TraceWish(trace, **asked)
     opened = open_wish(wish)
-    spec, why = recorded_cluster(opened, chosen)
+    spec, why = recorded_cluster(opened, typed.site.cluster)
     with progress("Looking at every wait"):
         found = wait_causes(opened.jobs, spec, quotas=limits)
     one = None if job is None else in_front(found, job)
@@ -69,32 +65,3 @@ def queue(
         },
         why,
     )
-
-
-def recorded_cluster(
-    trace: Trace, chosen: ClusterSpec | None
-) -> tuple[ClusterSpec, tuple[str, ...]]:
-    """Return where a trace's jobs ran, and what to tell about it.
-
-    Args:
-        trace: may know its own cluster.
-        chosen: the user's; None = not given.
-
-    Raises:
-        SpecError: neither says, and no job held a GPU at a known time.
-    """
-    from windtunnel.errors import SpecError
-    from windtunnel.study.recorded_flight import observed_cluster
-
-    if chosen is not None:
-        return chosen, ()
-    if trace.cluster is not None:
-        return trace.cluster, ()
-    seen = observed_cluster(trace.jobs)
-    if seen is None:
-        raise SpecError.no_cluster(trace.name)
-    told = (
-        f"The trace does not say how many GPUs there are: taken as {seen.num_gpus:,} in a pool, "
-        "the most that were ever held at once. --cluster gives the real cluster."
-    )
-    return seen, (told,)

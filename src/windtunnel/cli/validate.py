@@ -8,6 +8,7 @@ import click
 
 from windtunnel.cli.options import seed_option, trace_options
 from windtunnel.cli.presenting import PAGES, presented
+from windtunnel.cli.recorded_site import site_options
 
 if TYPE_CHECKING:
     from windtunnel.report.result import Result
@@ -31,14 +32,10 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "--policies",
     metavar="NAMES",
     help="What the cluster ran, or may have: names as for `compare`, by commas.  [default: what "
-    "the trace's paper says; else fifo, easy and priority, where jobs have what these need]",
+    "the site file says, or the trace's paper; else fifo, easy and priority, where jobs have what "
+    "these need]",
 )
-@click.option(
-    "--cluster",
-    metavar="SPEC",
-    help="Where it ran, as for `simulate`.  [default: the trace's own, else a pool of as many GPUs "
-    "as were ever held at once]",
-)
+@site_options
 @click.option("--queueing", metavar="NAME", help="As for `simulate`.  [default: each policy's own]")
 @click.option(
     "--placement", metavar="NAME", help="As for `simulate`.  [default: best_fit; on a pool, pool]"
@@ -55,6 +52,7 @@ def validate(
     trace: str,
     policies: str | None,
     cluster: str | None,
+    slurm_conf: str | None,
     queueing: str | None,
     placement: str | None,
     nodes_in_use: str | None,
@@ -70,35 +68,32 @@ def validate(
     from windtunnel.cli.flying import check_policies
     from windtunnel.cli.machine import cluster_data, trace_data
     from windtunnel.cli.opening import TraceWish, open_wish
-    from windtunnel.cli.report_queue import recorded_cluster
+    from windtunnel.cli.recorded_site import as_recorded, as_typed, knows_cores
     from windtunnel.cli.screen import progress
-    from windtunnel.cluster.parse import parse_cluster
     from windtunnel.report.validation_report import validation_answer, validation_data
+    from windtunnel.site.scheduler import Scheduler
     from windtunnel.study.nodes_in_use import nodes_in_use as beside
-    from windtunnel.study.validation import validate as replay
+    from windtunnel.study.recording import Recording
+    from windtunnel.study.resolving import resolved
+    from windtunnel.study.validation import replay
 
     seed = asked["seed"] or 0
     settings = {"queueing": queueing, "placement": placement}
     given = None if policies is None else _names(policies)
     if given is not None:
         check_policies(given, **settings)
-    chosen = None if cluster is None else parse_cluster(cluster)
+    typed = as_typed(trace, cluster, slurm_conf, seed=seed, **settings)
+    is_known = typed.scheduler.policy != Scheduler().policy
+    typed = resolved(typed)
     wish = TraceWish(trace, **asked)
     opened = open_wish(wish)
-    spec, why = recorded_cluster(opened, chosen)
-    names = given or family_of(opened)
+    base, why = as_recorded(opened, typed)
+    several = given or ([] if is_known else family_of(opened))
+    runs = [resolved(base.having(policy=name), several=True) for name in several] or [base]
+    recording = Recording.of(opened.jobs, with_cpu_jobs=all(knows_cores(run) for run in runs))
     about = opened.metadata
-    with progress("Flying", len(names)) as done:
-        found = replay(
-            opened.jobs,
-            spec,
-            names,
-            epoch=about.epoch,
-            zone=about.zone,
-            on_done=done,
-            seed=seed,
-            **settings,
-        )
+    with progress("Flying", len(runs)) as done:
+        found = replay(recording, runs, epoch=about.epoch, zone=about.zone, on_done=done)
     series = None if nodes_in_use is None else _series(opened, nodes_in_use)
     nodes = None
     if series is not None:
@@ -106,7 +101,7 @@ def validate(
     return validation_answer(found, opened, nodes).with_data(
         {
             "trace": trace_data(opened),
-            "cluster": cluster_data(spec),
+            "cluster": cluster_data(found.recorded.cluster),
             **validation_data(found, nodes),
         },
         why,

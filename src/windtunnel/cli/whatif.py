@@ -15,6 +15,7 @@ from windtunnel.cli.options import (
     seed_option,
 )
 from windtunnel.cli.presenting import PAGES, presented
+from windtunnel.cli.recorded_site import anyway_option, site_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from windtunnel.characterize.cost import Prices
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.report.result import Result
+    from windtunnel.site.conditions import Conditions
     from windtunnel.traces.trace import Trace
 
 _NODES = re.compile(r"([+-][0-9]{1,6})(?::(.+))?", re.ASCII)
@@ -77,15 +79,15 @@ _CHANGES = (
     metavar="TIME",
     help="The inverse: the fewest nodes whose P90 of the waits is at most this.",
 )
-@click.option("--policy", default="fifo", show_default=True, metavar="NAME", help="As it is now.")
+@click.option(
+    "--policy",
+    metavar="NAME",
+    help="As it is now.  [default: slurm with --slurm-conf, as the site file says, else fifo]",
+)
 @click.option("--queueing", metavar="NAME", help="As it is now.  [default: the policy's own]")
 @click.option("--placement", metavar="NAME", help="As for `simulate`.")
-@click.option(
-    "--cluster",
-    metavar="SPEC",
-    help="As it is now, as for `simulate`.  [default: the trace's own, else a pool of as many GPUs "
-    "as were ever held at once]",
-)
+@site_options
+@anyway_option
 @click.option(
     "--blocks",
     type=OneOf("weeks", "users"),
@@ -102,7 +104,9 @@ def whatif(*, trace: str | None, **asked: Any) -> Result:
     """Fly TRACE as things are and as they might be, and tell what changes, with intervals.
 
     All changes that are named are made together. Waits, completion times, use and cost before and
-    after; intervals of the changes by a paired bootstrap over weeks or users.
+    after, and as recorded; intervals of the changes by a paired bootstrap over weeks or users, with
+    what the replay of things as they are is off by. Where it does not stand for the record
+    (`windtunnel validate`), there is no answer without --anyway.
 
     TRACE is a name (`windtunnel traces`), a file such as an sacct log, or - for standard input.
     With --kueue, --snapshot and --job, and no trace: would this job be admitted, where, after whose
@@ -114,21 +118,16 @@ def whatif(*, trace: str | None, **asked: Any) -> Result:
         return one_job_result(asked)
     from windtunnel.cli.machine import trace_data
     from windtunnel.cli.opening import TraceWish, open_wish
-    from windtunnel.cli.report_queue import recorded_cluster
+    from windtunnel.cli.recorded_site import as_recorded
     from windtunnel.cli.screen import progress
-    from windtunnel.cluster.parse import parse_cluster
-    from windtunnel.study.validation import replayed
 
     asked = manifests_changed(asked)
     wish = TraceWish.of(trace or "", asked, asked["seed"])
-    plan = _Plan.of(asked)
-    chosen = None if asked["cluster"] is None else parse_cluster(asked["cluster"])
+    plan = _Plan.of(trace or "", asked)
     opened = open_wish(wish)
-    spec, why = recorded_cluster(opened, chosen)
-    flown, left_out, _ = replayed(opened.jobs)
+    base, why = as_recorded(opened, plan.base)
     with progress("Flying"):
-        answer, data = plan.carry_out(opened.with_jobs(flown), spec)
-    answer.notes.extend(f"Jobs {reason}, not flown: {n:,}." for reason, n in left_out.items())
+        answer, data = plan.carry_out(opened, base, is_history=not wish.is_synthetic)
     return answer.with_data({"trace": trace_data(opened), **data}, why)
 
 
@@ -138,26 +137,29 @@ class _Plan:
 
     Attributes:
         asked: the options by name.
+        base: how things are, as far as is typed.
         nodes: nodes more or fewer, and of which type; None = as they are.
-        to_cluster: another cluster; None = the same.
-        prices: of GPU hours; None = cost is not asked for.
+        to_cluster: another cluster.
+        prices: of a GPU hour.
     """
 
     asked: dict[str, Any]
+    base: Conditions
     nodes: tuple[int, str | None] | None
     to_cluster: ClusterSpec | None
     prices: Prices | None
 
     @classmethod
-    def of(cls, asked: dict[str, Any]) -> _Plan:
+    def of(cls, trace: str, asked: dict[str, Any]) -> _Plan:
         """Return the plan.
 
         Raises:
             SpecError: nothing is to change, options contradict each other, or a name is unknown.
         """
-        from windtunnel.cli.flying import check_policies
+        from windtunnel.cli.recorded_site import as_typed
         from windtunnel.cluster.parse import parse_cluster
         from windtunnel.errors import SpecError, quote
+        from windtunnel.study.resolving import resolved
 
         changes = [name for name in _CHANGES if asked[name] is not None]
         inverse = asked["keep_p90_wait"] is not None
@@ -184,80 +186,133 @@ class _Plan:
                 found = quote(asked["nodes"])
                 raise SpecError("--nodes", f"found {found}; expected +4, -2 or +4:A100.")
             nodes = int(match[1]), match[2]
-        for policy, queueing in (
-            (asked["policy"], asked["queueing"]),
-            _policy_to(asked),
-        ):
-            more = {name: asked[name] for name in ("placement", "slowdown")}
-            check_policies([policy], queueing=queueing, **more)
+        now = {name: asked[name] for name in ("policy", "queueing", "placement")}
+        typed = (trace, asked["cluster"], asked["slurm_conf"])
+        base = resolved(as_typed(*typed, **now, seed=asked["seed"] or 0))
         to_cluster = None if asked["to_cluster"] is None else parse_cluster(asked["to_cluster"])
-        return cls(asked, nodes, to_cluster, _prices(asked))
+        plan = cls(asked, base, nodes, to_cluster, _prices(asked))
+        plan.other_conditions(base, [])
+        return plan
 
-    def carry_out(self, trace: Trace, cluster: ClusterSpec) -> tuple[Result, dict[str, Any]]:
-        """Return the answer and its data."""
-        from windtunnel.cli.whatif_kueue import queues_part
+    def carry_out(
+        self, trace: Trace, base: Conditions, *, is_history: bool
+    ) -> tuple[Result, dict[str, Any]]:
+        """Return the answer and its data.
+
+        Args:
+            trace: whose jobs they are.
+            base: how things are.
+            is_history: the recorded starts are of a real cluster, and not drawn.
+        """
+        if self.asked["keep_p90_wait"] is not None:
+            return self._fewest(trace, base, is_history=is_history)
+        from windtunnel.cli.recorded_site import knows_cores, refuse_unlike
         from windtunnel.report import whatif_report
-        from windtunnel.study.changes import with_nodes
-        from windtunnel.study.fewest_nodes import fewest_nodes
+        from windtunnel.study.recording import Recording
+        from windtunnel.study.simulate import fly
         from windtunnel.study.whatif import WhatIf
 
-        asked, jobs = self.asked, trace.jobs
-        seed = asked["seed"] or 0
-        base = {"queueing": asked["queueing"], "placement": asked["placement"], "seed": seed}
-        limit = asked["keep_p90_wait"]
-        if limit is not None:
-            found = fewest_nodes(
-                *(jobs, cluster, limit), policy=asked["policy"], **base, incomplete="reject"
-            )
-            answer = whatif_report.nodes_answer(found, limit, trace, [self._policy_note()])
-            return answer, whatif_report.nodes_data(found, limit)
-        other = self.to_cluster or cluster
-        changes = []
-        if self.nodes is not None:
-            other = with_nodes(cluster, *self.nodes)
-            number, kind = self.nodes
-            what = "GPU" if cluster.is_pool else f"{kind} node" if kind else "node"
-            what += "s" * (abs(number) != 1)
-            changes.append(f"{abs(number):,} {what} {'more' if number > 0 else 'fewer'}")
-        if self.to_cluster is not None:
-            changes.append(f"the cluster {asked['to_cluster']}")
-        after, told, notes = self._other_jobs(trace)
-        changes += told
-        policy, queueing = self._other_policy(changes)
-        loose = {"oversize": "reject", "incomplete": "reject"}
-        more = {**base, "queueing": queueing, "slowdown": asked["slowdown"]}
-        runs = (
-            _flown(jobs, cluster, asked["policy"], {**base, **loose}),
-            _flown(after, other, policy, {**more, **loose}),
-        )
-        what_if = WhatIf(*runs, tuple(changes), asked["blocks"], self.prices, seed)
-        answer = whatif_report.whatif_answer(what_if, trace, notes)
-        data = whatif_report.whatif_data(what_if)
+        asked, changes = self.asked, list[str]()
+        other = self._with_nodes(base, changes)
+        other = self.other_conditions(other, changes)
+        has_cores = knows_cores(base) and knows_cores(other)
+        recording = Recording.of(trace.jobs, with_cpu_jobs=has_cores)
+        jobs, told, notes = self._other_jobs(trace.with_jobs(recording.jobs))
+        has_record = recording.has_starts and is_history
+        before = fly(recording.jobs, base)
+        record = recording.outcome(before.cluster) if has_record else None
+        now = WhatIf(before, before, (), asked["blocks"], None, base.seed,
+                     record, recording.submitted)  # fmt: skip
+        verdict = now.verdict()
+        cautions = refuse_unlike(verdict, anyway=asked["anyway"])
+        found = replace(now, after=fly(jobs, other), changes=(*changes, *told), prices=self.prices)
+        notes += [f"Jobs {why}, not flown: {n:,}." for why, n in recording.left_out.items()]
+        answer = whatif_report.whatif_answer(found, trace, notes)
+        answer.cautions.extend(cautions)
+        data = whatif_report.whatif_data(found)
         if asked["kueue"]:
-            part, data["by_cluster_queue"] = queues_part(what_if, asked["policy"], policy)
+            from windtunnel.cli.whatif_kueue import queues_part
+
+            policies = [run.scheduler.policy for run in (base, other)]
+            part, data["by_cluster_queue"] = queues_part(found, policies)
             answer = replace(answer, parts=[*answer.parts, part])
         return answer, data
 
-    def _policy_note(self) -> str:
-        queueing = self.asked["queueing"] or "as the policy has it"
-        return f"Policy {self.asked['policy']}, queueing {queueing}."
+    def _fewest(
+        self, trace: Trace, base: Conditions, *, is_history: bool
+    ) -> tuple[Result, dict[str, Any]]:
+        """Return how few nodes keep waits short."""
+        from windtunnel.cli.recorded_site import knows_cores, refuse_unlike
+        from windtunnel.report import whatif_report
+        from windtunnel.study.fewest_nodes import fewest_nodes
+        from windtunnel.study.recording import Recording
 
-    def _other_policy(self, changes: list[str]) -> tuple[str, str | None]:
-        """Return policy and queueing as they might be; what is different goes to ``changes``."""
-        asked = self.asked
-        policy, queueing = _policy_to(asked)
+        limit = self.asked["keep_p90_wait"]
+        recording = Recording.of(trace.jobs, with_cpu_jobs=knows_cores(base))
+        recording = replace(recording, has_starts=recording.has_starts and is_history)
+        found, verdict = fewest_nodes(recording, base, limit, seed=base.seed)
+        cautions = refuse_unlike(verdict, anyway=self.asked["anyway"])
+        notes = [f"Jobs {why}, not flown: {n:,}." for why, n in recording.left_out.items()]
+        answer = whatif_report.nodes_answer(found, limit, trace, [_policy_note(base), *notes])
+        answer.cautions.extend(cautions)
+        return answer, whatif_report.nodes_data(found, limit)
+
+    def _with_nodes(self, base: Conditions, changes: list[str]) -> Conditions:
+        """Return conditions with the nodes that are asked for; what is different in ``changes``."""
+        from windtunnel.cli.recorded_site import knows_cores
+        from windtunnel.errors import SpecError
+        from windtunnel.study.changes import conditions_with_nodes
+        from windtunnel.study.resolving import cluster_of
+
+        other = base
+        if self.to_cluster is not None:
+            if knows_cores(base):
+                message = (
+                    "Slurm's partitions name the site's nodes; expected --nodes, or --to-policy."
+                )
+                raise SpecError("--to-cluster", message)
+            other = other.having(cluster=self.to_cluster)
+        if self.nodes is not None:
+            number, kind = self.nodes
+            other = conditions_with_nodes(other, number, kind)
+            what = "GPU" if cluster_of(base).is_pool else f"{kind} node" if kind else "node"
+            what += "s" * (abs(number) != 1)
+            changes.append(f"{abs(number):,} {what} {'more' if number > 0 else 'fewer'}")
+        if self.to_cluster is not None:
+            changes.append(f"the cluster {self.asked['to_cluster']}")
+        return other
+
+    def other_conditions(self, other: Conditions, changes: list[str]) -> Conditions:
+        """Return conditions as they might be; what is different goes to ``changes``.
+
+        Raises:
+            SpecError, PolicyError: a name is unknown, or two do not go together.
+        """
+        from windtunnel.policies import resolve_policy
+        from windtunnel.sim.contract import rule_of_several
+        from windtunnel.study.resolving import resolved
+
+        asked, fields = self.asked, {}
+        name = asked["to_policy"]
         if asked["quotas"] is not None:
             from windtunnel.cli.flying import with_quotas
 
-            (policy,) = with_quotas(["quota"], asked["quotas"])
+            (name,) = with_quotas(["quota"], asked["quotas"])
             changes.append("quotas")
+        if name is not None:
+            policy = resolve_policy(name)
+            kept = rule_of_several(other.scheduler.queueing, policy)
+            fields = {"policy": policy, "queueing": kept}
         if len(asked["kueue"]) > 1:
             changes.append(f"the manifests {asked['kueue'][1]}")
         elif asked["to_policy"] is not None:
-            changes.append(f"policy {policy}")
+            changes.append(f"policy {name}")
         if asked["to_queueing"] is not None:
+            fields["queueing"] = asked["to_queueing"]
             changes.append(f"queueing {asked['to_queueing']}")
-        return policy, queueing
+        if asked["slowdown"] is not None:
+            fields["slowdown"] = asked["slowdown"]
+        return resolved(other.having(**fields)) if fields else other
 
     def _other_jobs(self, trace: Trace) -> tuple[pa.Table, list[str], list[str]]:
         """Return the jobs as they might be, what is different, and what to tell."""
@@ -286,14 +341,9 @@ class _Plan:
         return jobs, changes, notes
 
 
-def _policy_to(asked: dict[str, Any]) -> tuple[str, str | None]:
-    """Return the policy as it might be, and its rule for the queue; of tier 3 only a rule asked."""
-    from windtunnel.policies import resolve_policy
-    from windtunnel.sim.contract import rule_of_several
-
-    policy = "quota" if asked["quotas"] is not None else asked["to_policy"] or asked["policy"]
-    kept = rule_of_several(asked["queueing"], resolve_policy(policy))
-    return policy, asked["to_queueing"] or kept
+def _policy_note(base: Conditions) -> str:
+    queueing = base.scheduler.queueing or "as the policy has it"
+    return f"Policy {base.scheduler.policy.label}, queueing {queueing}."
 
 
 def _prices(asked: dict[str, Any]) -> Prices | None:
@@ -308,12 +358,6 @@ def _prices(asked: dict[str, Any]) -> Prices | None:
 
     file = asked["prices"]
     return Prices(default=asked["price"]) if file is None else Prices.from_toml(file)
-
-
-def _flown(jobs: pa.Table, cluster: ClusterSpec, policy: str, options: dict[str, Any]) -> Any:
-    from windtunnel.study.simulate import simulate
-
-    return simulate(jobs, cluster, policy, **options)
 
 
 def _tails(trace: Trace, telemetry: str, least: float) -> Any:

@@ -68,21 +68,18 @@ def manifests_changed(asked: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def queues_part(found: WhatIf, before: str, after: str) -> tuple[Part, list[dict[str, Any]]]:
+def queues_part(found: WhatIf, policies: Sequence[Any]) -> tuple[Part, list[dict[str, Any]]]:
     """Return what changes for each queue, to show and as data.
 
     Args:
         found: the two runs.
-        before: the policy before, ``kueue`` with its manifests.
-        after: the policy after.
+        policies: before and after, ``kueue`` with their manifests.
     """
-    from windtunnel.policies import resolve_policy
     from windtunnel.report.format import duration, percent
     from windtunnel.report.names import clean
     from windtunnel.report.result import Part, table_of
     from windtunnel.study.whatif_queues import by_cluster_queue
 
-    policies: list[Any] = [resolve_policy(before), resolve_policy(after)]
     rows = by_cluster_queue(found, [policy.manifests for policy in policies])
 
     def both(row: dict[str, Any], key: str, told: Any) -> str:

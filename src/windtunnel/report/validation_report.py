@@ -8,12 +8,14 @@ from windtunnel.report.format import count, duration, exact_seconds, number, per
 from windtunnel.report.names import clean
 from windtunnel.report.result import Drawing, Part, Result, notes_of, subtitle_of
 from windtunnel.report.sections import Cell, Fact, Line, Table
+from windtunnel.study.verdict import MOST_OF_MEDIAN, MOST_OFF
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from windtunnel.study.nodes_in_use import NodesInUse
     from windtunnel.study.validation import Validation
+    from windtunnel.study.verdict import Verdict
     from windtunnel.traces.trace import Trace
 
 Row = dict[str, Any]
@@ -23,12 +25,6 @@ _NO_STARTS = (
 )
 #: Points of a curve on a page.
 _POINTS = 400
-#: Mean errors up to this share of the mean recorded wait are near.
-_NEAR = 0.25
-#: Mean errors above this multiple of it leave nothing to believe.
-_FAR = 2.0
-#: Unless they are short themselves, s.
-_SHORT = 60.0
 
 
 def validation_answer(
@@ -82,12 +78,14 @@ def validation_data(
 
     Keys: ``has_starts``, ``num_flown``, ``left_out``, ``runs`` (nearest first), ``best`` (its
     policy), ``exact`` (whether it has every recorded wait to the last digit), ``by_size``,
-    ``by_hour`` and ``over_time`` of the best; the last three are null without recorded starts;
+    ``by_hour`` and ``over_time`` of the best, ``verdict`` (`windtunnel.study.verdict`); the last
+    four are null without recorded starts;
     ``nodes_in_use`` (null, or a row a policy).
     """
     rows = found.runs()
     best = rows[0]["policy"]
     told = found.has_starts and rows[0]["n"] > 0
+    verdict = found.verdict(best)
     curves = found.over_time(best)
     return {
         "has_starts": found.has_starts,
@@ -96,6 +94,7 @@ def validation_data(
         "runs": rows,
         "best": best,
         "exact": found.is_exact(best),
+        "verdict": verdict.data() if told and verdict is not None else None,
         "by_size": found.by_size(best) if told else None,
         "by_hour": found.by_hour(best) if told else None,
         "over_time": {key: curves[key].tolist() for key in curves} if told else None,
@@ -119,23 +118,39 @@ def _headline(found: Validation, best: Row, nodes: Mapping[str, NodesInUse] | No
         return f"Nothing to compare with: flown under {name}, jobs would wait {wait} in the mean."
     if found.is_exact(best["policy"]):
         return f"Flown under {name}, all {count(best['n'])} recorded waits are reproduced exactly."
-    if best["avg_error"] is None:
+    verdict = found.verdict(best["policy"])
+    if best["avg_error"] is None or verdict is None:
         return "No job started both in the record and in the replay."
     return (
         f"Flown under {name}, the mean wait is {duration(best['avg_wait'])} where "
         f"{duration(best['recorded_avg_wait'])} was recorded; a job's wait is off by "
-        f"{duration(best['avg_error'])} in the mean: {_belief(best)}."
+        f"{duration(best['avg_error'])} in the mean: {_belief(verdict)}."
     )
 
 
-def _belief(best: Row) -> str:
+def failure_words(verdict: Verdict) -> str:
+    """Return which bars a replay fails, with its numbers and the bars."""
+    said = {
+        "n": "no job started in both",
+        "mean": f"the mean wait is {duration(verdict.mean)} where "
+        f"{duration(verdict.recorded_mean)} was recorded (up to {percent(MOST_OFF)} off would do)",
+        "p90": f"P90 of the waits is {duration(verdict.p90)} where "
+        f"{duration(verdict.recorded_p90)} was recorded (up to {percent(MOST_OFF)} off would do)",
+        "jobs": f"a job's wait is off by {duration(verdict.error)}, by more than "
+        f"{percent(MOST_OF_MEDIAN)} of the {duration(verdict.median_error)} that always saying the "
+        "median is off by",
+    }
+    return "; ".join(said[name] for name in verdict.failures)
+
+
+def _belief(verdict: Verdict) -> str:
     """Return how much of a what-if to believe after a replay with such errors."""
-    mean = best["recorded_avg_wait"] or 0.0
-    if best["avg_error"] <= _NEAR * mean:
-        return "differences that a what-if shows beyond that can be believed"
-    if best["avg_error"] <= max(_FAR * mean, _SHORT):
-        return "believe a what-if's direction, not its seconds"
-    return "the replay is not this cluster, and a what-if on it tells nothing"
+    if verdict.stands:
+        return (
+            "the replay stands for the record: mean and P90 within "
+            f"{percent(MOST_OFF)}, a job's wait better told than by the median"
+        )
+    return f"do not believe a what-if on it: {failure_words(verdict)}"
 
 
 def _facts(found: Validation, best: Row) -> list[Fact]:

@@ -37,10 +37,15 @@ WORDS = {
     "cost": "cost of the cluster",
     "cost_per_gpu_hour": "cost of a GPU hour held",
 }
+_WEEK = 7 * 86400.0
 _TIMES = ("avg_wait", "p50_wait", "p90_wait", "avg_jct")
 _SIMULATED = (
     "All of this is simulated; windtunnel validate tells how near such a replay comes to the "
     "record."
+)
+_WITH_ERROR = (
+    "As it is and as it might be are simulated; the record stands beside them, and the intervals "
+    "contain what the replay is off by (windtunnel validate tells more)."
 )
 _VARIED = "Only nodes of the kind of which there are most are varied; the others stay."
 
@@ -60,12 +65,12 @@ def whatif_answer(found: WhatIf, trace: Trace, notes: Sequence[str] = ()) -> Res
         cautions.append(f"All jobs are of one of the {found.blocks}: there are no intervals.")
     elif found.num_blocks < LEAST_DRAWS:
         cautions.append(
-            f"The intervals rest on {found.num_blocks} {found.blocks} alone: too few to trust them "
-            f"({LEAST_DRAWS} would do; --blocks users draws users instead)."
+            f"The intervals rest on {found.num_blocks} {_blocks(found)} alone: too few to trust "
+            f"them ({LEAST_DRAWS} would do; --blocks users draws users instead)."
         )
     told = [
         _drawn_words(found),
-        _SIMULATED,
+        _SIMULATED if found.recorded is None else _WITH_ERROR,
         f"As it is: {_flown(found.before)}.",
         f"As it might be: {_flown(found.after)}.",
     ]
@@ -86,8 +91,10 @@ def whatif_data(found: WhatIf) -> dict[str, Any]:
 
     Keys: ``changes``, ``measures`` (rows of `WhatIf.table`), ``by_size``, ``num_jobs`` (that
     finished in both runs), ``num_blocks``, ``blocks``, ``coverage``, ``before`` and ``after``
-    (``cluster``, ``settings``, ``num_rejected``, ``metrics``).
+    (``cluster``, ``settings``, ``num_rejected``, ``metrics``), ``verdict`` (on ``before``,
+    `windtunnel.study.verdict`; null where nothing is recorded).
     """
+    verdict = found.verdict()
     return {
         "changes": list(found.changes),
         "measures": found.table(),
@@ -96,6 +103,7 @@ def whatif_data(found: WhatIf) -> dict[str, Any]:
         "num_blocks": found.num_blocks,
         "blocks": found.blocks,
         "coverage": COVERAGE,
+        "verdict": None if verdict is None else verdict.data(),
         **{
             name: {
                 "cluster": outcome.cluster.describe(),
@@ -125,7 +133,7 @@ def nodes_answer(found: FewestNodes, limit: float, trace: Trace, notes: Sequence
     return Result(
         title=f"How few {what}s would do? {clean(trace.name, 80)}",
         subtitle=subtitle_of(trace, f"P90 of the waits at most {duration(limit)}"),
-        headline=_fewest(found, what, limit),
+        headline=_fewest(found, what, limit) + _span(found, what),
         facts=[
             Fact("Cluster", plural(found.cluster.num_gpus, "GPU"), note=_cluster_note(found, what))
         ],
@@ -154,26 +162,48 @@ def _fewest(found: FewestNodes, what: str, limit: float) -> str:
     return told + f"; one fewer does not keep it to {duration(limit)}."
 
 
+def _span(found: FewestNodes, what: str) -> str:
+    if found.interval is None or found.recorded is None:
+        return ""
+    low, high = found.interval
+    span = f"{count(low)} to {plural(high, what)}" if low < high else plural(low, what)
+    if high == float("inf"):
+        span = f"{plural(low, what)} or more" if low < high else f"no number of {what}s"
+    return (
+        f" With what the replay is off by: {span} ({percent(COVERAGE)} interval). Recorded with "
+        f"the {count(found.num_now)} there are: {duration(found.recorded)}."
+    )
+
+
 def nodes_data(found: FewestNodes, limit: float) -> dict[str, Any]:
     """Return it as plain data.
 
     Keys: ``num_nodes``, ``num_now`` (before the search), ``p90_wait``, ``limit`` (s), ``cluster``,
-    ``tried``.
+    ``tried``, ``interval`` (fewest, most nodes; null = no number would do) and
+    ``recorded_p90_wait`` (s), both null where nothing is recorded.
     """
     return {
         "num_nodes": found.num_nodes,
         "num_now": found.num_now,
         "p90_wait": found.p90_wait,
         "limit": limit,
+        "interval": None
+        if found.interval is None
+        else [None if end == float("inf") else end for end in found.interval],
+        "recorded_p90_wait": found.recorded,
         "cluster": found.cluster.describe(),
         "tried": [{"num_nodes": n, "p90_wait": wait} for n, wait in found.tried.items()],
     }
 
 
+def _blocks(found: WhatIf) -> str:
+    return "days" if found.blocks == "weeks" and found.block_length < _WEEK else found.blocks
+
+
 def _drawn_words(found: WhatIf) -> str:
     return (
         f"{percent(COVERAGE)} intervals of the change: bootstrap over {count(found.num_blocks)} "
-        f"{found.blocks}, {DRAWS} draws, the same for both runs."
+        f"{_blocks(found)}, {DRAWS} draws, the same for both runs."
     )
 
 
@@ -194,10 +224,12 @@ def _headline(found: WhatIf, by: dict[str, Row]) -> str:
         return f"With {changes}, the mean wait would stay {duration(row['before'])}."
     told = f"With {changes}, the mean wait would be {duration(row['after'])} instead of "
     told += f"{duration(row['before'])}"
+    if row["recorded"] is not None:
+        told += f" (recorded: {duration(row['recorded'])})"
     if row["low"] is not None:
         sure = row["low"] > 0 or row["high"] < 0
         span = f"{_signed(row['low'])} to {_signed(row['high'])}"
-        told += f" (change {span})" if sure else f"; the change is not sure ({span})"
+        told += f", change {span}" if sure else f"; the change is not sure ({span})"
     return told + "."
 
 
@@ -208,9 +240,13 @@ def _facts(by: dict[str, Row]) -> list[Fact]:
             row = by[name]
             facts.append(
                 Fact(_upper(WORDS[name]), _value(name, row["after"]),
-                     note=f"now {_value(name, row['before'])}")
+                     note=f"now {_value(name, row['before'])}{_recorded_note(name, row)}")
             )  # fmt: skip
     return facts
+
+
+def _recorded_note(name: str, row: Row) -> str:
+    return "" if row["recorded"] is None else f", recorded {_value(name, row['recorded'])}"
 
 
 def _upper(text: str) -> str:
@@ -244,15 +280,16 @@ def _time(seconds: float | None) -> Cell:
 
 def _table_part(found: WhatIf, rows: Sequence[Row]) -> Part:
     lines = []
+    keys = ("before", "after") if found.recorded is None else ("recorded", "before", "after")
     for row in rows:
         name = row["measure"]
         ends = [_change(name, row[key]) for key in ("low", "high")]
         span = "" if row["low"] is None else " to ".join(ends)
-        cells = [Cell(_value(name, row[key])) for key in ("before", "after")]
+        cells = [Cell("\u2013" if row[key] is None else _value(name, row[key])) for key in keys]
         lines.append(Line(WORDS[name], [*cells, Cell(_change(name, row["change"])), Cell(span)]))
-    table = Table(
-        "", ["as it is", "as it might be", "change", f"{percent(COVERAGE)} interval"], lines
-    )
+    heads = {"recorded": "recorded", "before": "as it is", "after": "as it might be"}
+    columns = [*(heads[key] for key in keys), "change", f"{percent(COVERAGE)} interval"]
+    table = Table("", columns, lines)
     spans = [
         {
             "what": WORDS[row["measure"]],

@@ -8,10 +8,16 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from windtunnel.cluster.gpu_types import spelling, spelt
 from windtunnel.errors import SpecError
+from windtunnel.policies.slurm.policy import Slurm
+from windtunnel.policies.slurm.site_of import cluster_of_site
+from windtunnel.site.slurm_changes import gpu_types_of, site_with_nodes
+from windtunnel.study.resolving import cluster_of
 
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.site.conditions import Conditions
 
 
 def with_nodes(cluster: ClusterSpec, change: int, gpu_type: str | None = None) -> ClusterSpec:
@@ -26,8 +32,11 @@ def with_nodes(cluster: ClusterSpec, change: int, gpu_type: str | None = None) -
         SpecError: there are no such nodes, or no GPU would be left.
     """
     kinds = list(cluster.node_types)
+    wanted = (
+        None if gpu_type is None else spelt(gpu_type, spelling(cluster.gpu_types, cluster.aliases))
+    )
     places = [
-        place for place, node in enumerate(kinds) if node.gpus and gpu_type in (None, node.gpu_type)
+        place for place, node in enumerate(kinds) if node.gpus and wanted in (None, node.gpu_type)
     ]
     if not places:
         known = [node.gpu_type or "(none)" for node in kinds if node.gpus]
@@ -42,6 +51,36 @@ def with_nodes(cluster: ClusterSpec, change: int, gpu_type: str | None = None) -
     changed = {"gpus": size + change} if cluster.is_pool else {"count": size + change}
     kinds[place] = msgspec.structs.replace(node, **changed)
     return msgspec.structs.replace(cluster, node_types=tuple(kinds), name="")
+
+
+def conditions_with_nodes(
+    conditions: Conditions, change: int, gpu_type: str | None = None
+) -> Conditions:
+    """Return resolved conditions with more or fewer nodes of one type.
+
+    Args:
+        conditions: resolved; where Slurm's own files (or what was learnt) say what nodes there are,
+            new ones are in the partitions of the last of their type.
+        change: nodes more (or, below 0, fewer); of a pool GPUs.
+        gpu_type: of which nodes; None = those with GPUs of which there are most.
+
+    Raises:
+        SpecError: there are no such nodes, or none would be left.
+    """
+    policy, cluster = conditions.scheduler.policy, cluster_of(conditions)
+    if not isinstance(policy, Slurm) or policy.site is None:
+        return conditions.having(cluster=with_nodes(cluster, change, gpu_type))
+    site = site_with_nodes(policy.site, change, gpu_type)
+    return conditions.having(policy=Slurm(site), cluster=cluster_of_site(site, cluster.name))
+
+
+def varied_nodes(conditions: Conditions) -> int:
+    """Return how many nodes there are of the type that a change varies; of a pool its GPUs."""
+    policy, cluster = conditions.scheduler.policy, cluster_of(conditions)
+    if isinstance(policy, Slurm) and policy.site is not None:
+        return max(gpu_types_of(policy.site).values())
+    node = max((n for n in cluster.node_types if n.gpus), key=lambda n: n.count)
+    return node.gpus if cluster.is_pool else node.count
 
 
 def with_shared_gpus(jobs: pa.Table, part: float) -> tuple[pa.Table, int]:

@@ -12,20 +12,24 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from windtunnel.quantiles import quantiles
 from windtunnel.sim.metrics import size_classes
 from windtunnel.sim.timeline import resample
-from windtunnel.study.compare import compare
-from windtunnel.study.recorded_flight import recorded_outcome
+from windtunnel.study.compare import fly_several
+from windtunnel.study.recording import Recording
+from windtunnel.study.resolving import cluster_of, conditions_of, resolved
+from windtunnel.study.verdict import Verdict
 from windtunnel.study.wait_causes import hours_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    import pyarrow as pa
+
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.sim.outcome import Outcome
+    from windtunnel.site.conditions import Conditions
 
 #: Waits that differ by at most this are the same, s: logs count whole seconds.
 SAME_S = 1.0
@@ -45,6 +49,8 @@ class Validation:
         has_starts: whether the trace records when jobs started; without, nothing can be compared.
         epoch: UTC instant of time 0, ISO 8601; None = not known.
         zone: IANA zone of the hours; None = UTC.
+        submitted: when the jobs were submitted, s, shape (n,): waits count from here, also where a
+            job was eligible only later; None = as flown.
     """
 
     recorded: Outcome
@@ -53,6 +59,11 @@ class Validation:
     has_starts: bool
     epoch: str | None
     zone: str | None
+    submitted: np.ndarray | None = None
+
+    def verdict(self, policy: str) -> Verdict | None:
+        """Judge a replay; None where no starts are recorded."""
+        return Verdict.of(*self._waits(self.outcomes[policy])) if self.has_starts else None
 
     def runs(self) -> list[dict[str, Any]]:
         """Return every replay beside the record, the nearest first (least mean error of waits).
@@ -121,7 +132,7 @@ class Validation:
 
     def _waits(self, outcome: Outcome) -> tuple[np.ndarray, np.ndarray]:
         """Return simulated and recorded waits, s, shape (n,)."""
-        submit = self.recorded.submit_time
+        submit = self.recorded.submit_time if self.submitted is None else self.submitted
         return outcome.flight.start - submit, self.recorded.flight.start - submit
 
     def _run(self, name: str, outcome: Outcome) -> dict[str, Any]:
@@ -192,12 +203,11 @@ def _spread(wait: np.ndarray, prefix: str) -> dict[str, float | None]:
 
 def validate(
     jobs: pa.Table,
-    cluster: ClusterSpec,
+    cluster: ClusterSpec | str,
     policies: Sequence[str],
     *,
     epoch: str | None = None,
     zone: str | None = None,
-    on_done: Callable[[str], None] | None = None,
     **options: Any,
 ) -> Validation:
     """Replay a trace and set it beside its record.
@@ -208,42 +218,43 @@ def validate(
         policies: names; the family that the cluster is known or thought to have used.
         epoch: UTC instant of time 0, for hours of the day.
         zone: IANA zone of these hours.
-        on_done: called with a policy's name after its replay.
         options: further arguments of `windtunnel.simulate`.
 
     Raises:
         SpecError, SchemaError, PolicyError: as `windtunnel.simulate`.
     """
-    flown, left_out, has_starts = replayed(jobs)
     chosen = {"oversize": "reject", "incomplete": "reject", **options}
-    outcomes = compare(flown, cluster, policies, on_done=on_done, **chosen).outcomes
-    return Validation(recorded_outcome(flown, cluster), outcomes, left_out, has_starts, epoch, zone)
+    runs = [resolved(conditions_of(cluster, name, **chosen), several=True) for name in policies]
+    return replay(Recording.of(jobs), runs, epoch=epoch, zone=zone)
 
 
-def replayed(jobs: pa.Table) -> tuple[pa.Table, dict[str, int], bool]:
-    """Return the jobs that a replay of a record flies.
-
-    Those that ask for GPUs and are recorded to have started; of a trace that records no start at
-    all, those that ask for GPUs.
+def replay(
+    recording: Recording,
+    runs: Sequence[Conditions],
+    *,
+    epoch: str | None = None,
+    zone: str | None = None,
+    on_done: Callable[[str], None] | None = None,
+) -> Validation:
+    """Fly recorded jobs again, and set the flights beside the record.
 
     Args:
-        jobs: a jobs table (`windtunnel.schema`).
+        recording: the jobs.
+        runs: what they are flown under, resolved.
+        epoch: UTC instant of time 0, for hours of the day.
+        zone: IANA zone of these hours.
+        on_done: called with a policy's name after its replay.
 
-    Returns:
-        The jobs; reason -> jobs left out; and whether the trace records starts.
+    Raises:
+        SpecError, SchemaError, PolicyError: as `windtunnel.simulate`.
     """
-    columns = ("submit_time", "duration", "num_gpus", "start_time")
-    submit, duration, gpus, start = (
-        np.asarray(jobs[name].to_numpy(), dtype=np.float64) for name in columns
+    outcomes = fly_several(recording.jobs, runs, on_done).outcomes
+    return Validation(
+        recording.outcome(cluster_of(runs[0])),
+        outcomes,
+        recording.left_out,
+        recording.has_starts,
+        epoch,
+        zone,
+        recording.submitted,
     )
-    has_starts = bool((~np.isnan(start)).any())
-    known = ~np.isnan(submit) & ~np.isnan(duration) & ~np.isnan(gpus)
-    asks = ~(gpus == 0)
-    ran = ~np.isnan(start) if has_starts else np.ones(len(start), dtype=bool)
-    reasons = {
-        "without a known submission, run time or number of GPUs": ~known,
-        "without GPUs": known & ~asks,
-        "that never started": known & asks & ~ran,
-    }
-    left_out = {why: int(mask.sum()) for why, mask in reasons.items() if mask.any()}
-    return jobs.filter(pa.array(known & asks & ran)), left_out, has_starts

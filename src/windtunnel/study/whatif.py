@@ -4,7 +4,7 @@ Differences carry intervals from a bootstrap over blocks: weeks of submission, o
 *Annals of Statistics* 17, 1989: blocks keep what depends on each other together). A draw takes as
 many blocks as there are, with replacement, and the same ones for both runs, so that what both runs
 share cancels. Intervals tell how much the answer hangs on which weeks, or users, one happened to
-see; they do not tell how far the simulator is from the truth (`windtunnel.study.validation` does).
+see.
 """
 
 from __future__ import annotations
@@ -19,18 +19,24 @@ from windtunnel.characterize.recorded import Recorded
 from windtunnel.quantiles import quantiles
 from windtunnel.sim.metrics import horizon, size_classes
 from windtunnel.sim.timeline import resample
+from windtunnel.study.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from windtunnel.characterize.cost import Prices
     from windtunnel.sim.outcome import Outcome
 
 #: What blocks are made of.
 BLOCKS: tuple[str, ...] = ("weeks", "users")
-_WEEK = 7 * 86400.0
+_DAY = 86400.0
+_WEEK = 7 * _DAY
 #: Draws of a bootstrap, and the coverage of its intervals.
-DRAWS, COVERAGE = 400, 0.9
+DRAWS, COVERAGE = 400, 0.8
+#: Where weeks are fewer than this, days are drawn.
+FEWEST_WEEKS = 6
+#: Waits below this are as good as none beside the model's error, s.
+_SHORT = 1.0
 _HOUR = 3600.0
 
 
@@ -45,6 +51,9 @@ class WhatIf:
         blocks: what the bootstrap draws, one of `BLOCKS`.
         prices: what a GPU hour costs; None = cost is not asked for.
         seed: of the draws.
+        recorded: the same jobs as recorded; None = nothing is, or it is not compared.
+        submitted: when jobs were submitted, s, shape (n,), where their flights count from a later
+            instant; None = as flown.
     """
 
     before: Outcome
@@ -53,6 +62,8 @@ class WhatIf:
     blocks: str
     prices: Prices | None
     seed: int = 0
+    recorded: Outcome | None = None
+    submitted: np.ndarray | None = None
 
     def table(self) -> list[dict[str, Any]]:
         """Return the numbers before and after.
@@ -61,9 +72,9 @@ class WhatIf:
             A row a number: ``measure`` (``avg_wait``, ``p50_wait``, ``p90_wait``, ``avg_jct``,
             s; ``utilization``, 0..1; with prices ``cost``, of the cluster's GPUs over the time in
             which jobs are submitted, and ``cost_per_gpu_hour``, of a GPU hour held in the run),
-            ``before``, ``after``, ``change`` (after - before), ``low`` and ``high`` (of the
-            change; null where there are fewer than two blocks, and of ``cost``, which hangs on no
-            job).
+            ``recorded`` (null where it is not known), ``before``, ``after``, ``change`` (after -
+            before), ``low`` and ``high`` (of the change; null where there are fewer than two
+            blocks, and of ``cost``, which hangs on no job).
         """
         jobs = [
             (name, statistic, part)
@@ -76,8 +87,10 @@ class WhatIf:
         ]
         rows = []
         for name, statistic, (one, other) in jobs:
-            low, high = self._interval(statistic, one, other)
-            rows.append(_row(name, statistic(one), statistic(other), low, high))
+            theirs = self._recorded[1 if name == "avg_jct" else 0]
+            low, high = self._interval(statistic, one, other, theirs)
+            row = _row(name, statistic(one), statistic(other), low, high)
+            rows.append(row | {"recorded": None if theirs is None else statistic(theirs)})
         low, high = self._drawn(lambda used: float(used[1] - used[0]))
         one, other = (outcome.metrics()["utilization"] for outcome in (self.before, self.after))
         rows.append(_row("utilization", one, other, low, high))
@@ -104,6 +117,12 @@ class WhatIf:
         return int(self._blocks.max(initial=-1)) + 1
 
     @cached_property
+    def block_length(self) -> float:
+        """A week, or where a log has a record and few weeks a day, s."""
+        span = float(np.ptp(self._submit)) if len(self._submit) else 0.0
+        return _DAY if self.recorded is not None and span < FEWEST_WEEKS * _WEEK else _WEEK
+
+    @cached_property
     def _both(self) -> np.ndarray:
         """Bool array (n,): jobs that finished in both runs."""
         ended = [~np.isnan(outcome.flight.end) for outcome in (self.before, self.after)]
@@ -115,17 +134,56 @@ class WhatIf:
         """Jobs that finished in both runs."""
         return int(self._both.sum())
 
+    @property
+    def _submit(self) -> np.ndarray:
+        return self.before.submit_time if self.submitted is None else self.submitted
+
     @cached_property
     def _waits(self) -> tuple[np.ndarray, np.ndarray]:
-        submit = self.before.submit_time
-        one, other = (out.flight.start - submit for out in (self.before, self.after))
+        one, other = (out.flight.start - self._submit for out in (self.before, self.after))
         return one[self._both], other[self._both]
 
     @cached_property
     def _jcts(self) -> tuple[np.ndarray, np.ndarray]:
-        submit = self.before.submit_time
-        one, other = (out.flight.end - submit for out in (self.before, self.after))
+        one, other = (out.flight.end - self._submit for out in (self.before, self.after))
         return one[self._both], other[self._both]
+
+    @cached_property
+    def _recorded(self) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Waits and completion times as recorded; jobs that still run end as in the replay."""
+        if self.recorded is None:
+            return None, None
+        flight = self.recorded.flight
+        end = np.where(np.isnan(flight.end), flight.start + self.before.flight.run_time, flight.end)
+        return (flight.start - self._submit)[self._both], (end - self._submit)[self._both]
+
+    def off_by(self) -> tuple[float, float] | None:
+        """Return what the P90 of a replay may have to be multiplied by, at both ends.
+
+        None where the record is not known, or one block has all jobs.
+        """
+        (waits, _), (theirs, _) = self._waits, self._recorded
+        if theirs is None or self.num_blocks < 2:  # noqa: PLR2004 - one block has no spread
+            return None
+        rng = np.random.default_rng(self.seed)
+        order = np.argsort(self._blocks, kind="stable")
+        bounds = np.cumsum(np.bincount(self._blocks))[:-1]
+        mine, yours = (np.split(values[order], bounds) for values in (waits, theirs))
+        factors = np.empty(DRAWS)
+        for draw in range(DRAWS):
+            chosen = rng.integers(0, self.num_blocks, self.num_blocks)
+            drawn = [_p90(np.concatenate([part[k] for k in chosen])) for part in (mine, yours)]
+            factors[draw] = missed(drawn) ** rng.random()
+        low, high = quantiles(factors, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2]).tolist()
+        return low, high
+
+    def verdict(self) -> Verdict | None:
+        """Judge the run as things are by the record; None where there is none."""
+        if self.recorded is None:
+            return None
+        return Verdict.of(
+            self.before.flight.start - self._submit, self.recorded.flight.start - self._submit
+        )
 
     @cached_property
     def _blocks(self) -> np.ndarray:
@@ -143,27 +201,40 @@ class WhatIf:
             codes, _ = Recorded.of(self.before.jobs).names("user")
             raw = codes[chosen]
         else:
-            submit = self.before.submit_time[chosen]
-            raw = ((submit - submit.min(initial=np.inf)) // _WEEK).astype(np.int64)
+            submit = self._submit[chosen]
+            raw = ((submit - submit.min(initial=np.inf)) // self.block_length).astype(np.int64)
         _, place = np.unique(raw, return_inverse=True)
         blocks: np.ndarray = place.ravel()
         return blocks
 
     def _interval(
-        self, statistic: Callable[[np.ndarray], float], one: np.ndarray, other: np.ndarray
+        self,
+        statistic: Callable[[np.ndarray], float],
+        one: np.ndarray,
+        other: np.ndarray,
+        recorded: np.ndarray | None,
     ) -> tuple[float | None, float | None]:
         """Return the interval of the change of a statistic; none with fewer than two blocks."""
         if self.num_blocks < 2:  # noqa: PLR2004 - one block has no spread
             return None, None
         order = np.argsort(self._blocks, kind="stable")
         bounds = np.cumsum(np.bincount(self._blocks))[:-1]
-        parts = [np.split(values[order], bounds) for values in (one, other)]
+        several = (one, other) if recorded is None else (one, other, recorded)
+        parts = [np.split(values[order], bounds) for values in several]
         rng = np.random.default_rng(self.seed)
+
+        def drawn() -> list[float]:
+            chosen = rng.integers(0, self.num_blocks, self.num_blocks)
+            return [statistic(np.concatenate([part[k] for k in chosen])) for part in parts]
+
         changes = np.empty(DRAWS)
         for draw in range(DRAWS):
-            chosen = rng.integers(0, self.num_blocks, self.num_blocks)
-            before, after = (np.concatenate([part[block] for block in chosen]) for part in parts)
-            changes[draw] = statistic(after) - statistic(before)
+            before, after, *theirs = drawn()
+            if theirs:
+                power = rng.random()
+                after *= missed(drawn()) ** power
+                before *= missed([before, after, *theirs]) ** power
+            changes[draw] = after - before
         low, high = quantiles(changes, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2]).tolist()
         return low, high
 
@@ -239,16 +310,25 @@ class WhatIf:
         ]
 
 
+def missed(numbers: Sequence[float]) -> float:
+    """Return what a replay's wait must be multiplied by to be the recorded one.
+
+    Args:
+        numbers: the replayed one first, the recorded one last, s.
+    """
+    return (max(numbers[-1], 0.0) + _SHORT) / (max(numbers[0], 0.0) + _SHORT)
+
+
 def _row(
     measure: str, before: float | None, after: float | None, low: float | None, high: float | None
 ) -> dict[str, Any]:
-    known = before is not None and after is not None
     change = after - before if before is not None and after is not None else None
     return {
         "measure": measure,
+        "recorded": None,
         "before": before,
         "after": after,
-        "change": change if known else None,
+        "change": change,
         "low": low,
         "high": high,
     }
