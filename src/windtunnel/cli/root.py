@@ -17,6 +17,7 @@ COMMANDS: dict[str, str] = {
     "convert": "windtunnel.cli.convert",
     "fit": "windtunnel.cli.fit",
     "simulate": "windtunnel.cli.simulate",
+    "why": "windtunnel.cli.why",
     "compare": "windtunnel.cli.compare",
     "study": "windtunnel.cli.study",
     "pack": "windtunnel.cli.pack",

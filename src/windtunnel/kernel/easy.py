@@ -39,9 +39,11 @@ class EasyRule(PreemptingRule):
         shadow: s.
         left: nanowatts that backfilled jobs may add beside the head then.
         head: the job that holds the reservation.
+        is_reserved: the shadow is of this decision.
     """
 
     head: cython.int
+    is_reserved: cython.bint
 
     shortest_first: cython.bint
     announced: Announced
@@ -88,6 +90,7 @@ class EasyRule(PreemptingRule):
         """Start what may start."""
         line: cython.int
         job: cython.int
+        self.is_reserved = False
         if self.version != self.free.version:
             self.version = self.free.version
             self.admission.capped = False
@@ -149,8 +152,16 @@ class EasyRule(PreemptingRule):
     # The reservation.
 
     @compiled
+    def promise(self) -> cython.double:
+        """Return the shadow; with nobody to backfill it has yet to be found."""
+        if not self.is_reserved:
+            self._reserve(self.head)
+        return self.shadow
+
+    @compiled
     def _reserve(self, head: cython.int) -> cython.void:
         """Find the shadow, and what is free then beside the head; inf = it never fits."""
+        self.is_reserved = True
         self.stamp += 1
         self.beside.copy_from(self.free)
         self.announced.pass_until(self.state.now, self.state.happened)

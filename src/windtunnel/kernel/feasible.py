@@ -426,6 +426,8 @@ class Feasible(Preemption):
             if not self._fits(job):
                 self._give(victim)
                 self._halt(victim)
+                if self.state.records:
+                    self.state.verdicts.causer[victim] = job
 
     @compiled
     def _halt(self, job: cython.int) -> cython.void:

@@ -14,6 +14,7 @@ from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.orders import ServiceLevels
 from windtunnel.kernel.pairs import longer
+from windtunnel.kernel.recorder import Recorder
 from windtunnel.kernel.rules import Rule
 from windtunnel.kernel.state import STATE_FAILED, State
 
@@ -94,6 +95,7 @@ class Simulation:
 
     state: State
     rule: Rule
+    recorder: Recorder
     levels: ServiceLevels
     phase: cython.int
     until: cython.double
@@ -156,6 +158,7 @@ class Simulation:
         self.rule = rule
         self.asks = bool(options.get("asks"))
         self.levels = options.get("levels")
+        self.recorder = options.get("recorder")
         self.keys = int(options["keys"])
         self.until = float(options["until"])
         self.events = int(options["events"])
@@ -414,10 +417,14 @@ class Simulation:
                 self.rule.decide()
             if self.phase == PHASE_AFTER:
                 self.phase = self.returns
+                if self.state.records:
+                    self.recorder.decided(self.points)
                 if self.wants_after:
                     return LOOP_AFTER
             if self.phase == PHASE_END:
                 self.phase = PHASE_NEXT
+                if self.state.records:
+                    self.recorder.undecided()
                 if self.ends_instants:
                     return LOOP_END
 

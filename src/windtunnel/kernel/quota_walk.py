@@ -183,6 +183,8 @@ class QuotaWalk(Preemption):
         job: cython.int
         for index in range(self.num_dropped):
             job = self.dropped[index]
+            if self.state.records and self.num_chosen > 0:
+                self.state.verdicts.causer[job] = self.chosen[0]
             self.stop(job)
             self.lines.add(job)
         self.kept_out = 0

@@ -32,6 +32,10 @@ class Rule:
         self.admission = admission
         self.alarm = float("inf")
 
+    def admission_of(self) -> Admission:
+        """Return what says who may start."""
+        return self.admission
+
     @compiled
     def decide(self) -> cython.void:
         """Start what may start."""

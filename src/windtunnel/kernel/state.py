@@ -22,6 +22,7 @@ from windtunnel.kernel.pace import Pace
 from windtunnel.kernel.pairs import Pairs, longer
 from windtunnel.kernel.power_levels import PowerLevels
 from windtunnel.kernel.ranked import Ranked
+from windtunnel.kernel.verdicts import Verdicts
 
 #: What a job is up to; the first six are the codes of `windtunnel.sim.flight.STATUS_NAMES`.
 STATE_FINISHED = cython.declare(cython.int, 0)
@@ -124,6 +125,7 @@ class State:
     power: PowerLevels
     books: UsageBooks
     checkpoints: Checkpoints
+    verdicts: Verdicts
     # What of it this run has.
     resumes: cython.bint
     keeps_left: cython.bint
@@ -138,6 +140,7 @@ class State:
     writes: cython.bint
     has_mates: cython.bint
     tells: cython.bint
+    records: cython.bint
     # The run.
     now: cython.double
     happened: cython.double
@@ -201,6 +204,8 @@ class State:
         self.is_segmented = bool(features.get("segmented"))
         self.has_mates = bool(features.get("mates"))
         self.tells = bool(features.get("tells"))
+        self.records = bool(features.get("records"))
+        self.verdicts = Verdicts(self.num_jobs if self.records else 0)
         self.checkpoints = features.get("checkpoints")
         self.has_checkpoints = self.checkpoints is not None
         self.writes = self.has_checkpoints and features["checkpoints_cost"] > 0
@@ -656,6 +661,8 @@ class State:
     @compiled
     def wait(self, job: cython.int) -> cython.void:
         """Let a job wait: it arrived, was let in, or was stopped."""
+        if self.records:
+            self.verdicts.waits(job)
         self.status[job] = STATE_WAITING
         self.num_waiting += 1
         if self.counts_nodes:
@@ -665,6 +672,8 @@ class State:
     @compiled
     def preempt(self, job: cython.int) -> cython.void:
         """Stop a running job for another; its work is saved, and it pays for resuming."""
+        if self.records:
+            self.verdicts.preempted(self.now, job)
         self.stop(job, False)
         self.preemptions[job] += 1
         if self.resumes:
@@ -696,6 +705,10 @@ class State:
             "nodes": numpy.asarray(self.log.node)[: self.log.count],
             "grants": numpy.asarray(self.log.grant)[: self.log.count],
         }
+
+    def recorded(self) -> tuple:
+        """Return what was recorded of decisions; see `Verdicts.columns`."""
+        return self.verdicts.columns()
 
     def know_cap(self, cap_w: float, base_w: float, pue: float) -> None:
         """Say what cap holds, and what machines draw with no job on them, W: for plans."""

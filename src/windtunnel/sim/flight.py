@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from windtunnel.sim.elastic.stretches import Stretches
+    from windtunnel.sim.verdicts import Verdicts
 
 #: Codes of `Flight.status`, in order.
 STATUS_NAMES: tuple[str, ...] = ("finished", "running", "waiting", "not_submitted", "rejected",
@@ -127,6 +128,7 @@ class Flight:
         gpu_time: Float array (n,), GPU-seconds held, where that is not GPUs x ``run_time``: jobs
             that share GPUs hold half of them each; None = it is.
         power: what policies of power did; None = the run had none.
+        verdicts: why jobs waited; None = nobody asked for it.
     """
 
     start: np.ndarray
@@ -148,6 +150,7 @@ class Flight:
     gpu_time: np.ndarray | None = None
     stretches: Stretches | None = None
     power: PowerRecord | None = None
+    verdicts: Verdicts | None = None
 
     def with_interruptions(self, interruptions: Interruptions) -> Flight:
         """Return the flight with what disruptions did to it."""

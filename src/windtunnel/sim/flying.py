@@ -9,6 +9,7 @@ a run at once, and progress is told.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from windtunnel.errors import PolicyError
@@ -19,6 +20,7 @@ from windtunnel.sim.kernel_run import KernelRun, Rules, access_sets
 from windtunnel.sim.power.on_kernel import KernelPower
 from windtunnel.sim.progress import tell
 from windtunnel.sim.queue_rules import rule_of
+from windtunnel.sim.verdicts import Verdicts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,6 +53,7 @@ def run(
     slowdown: Neighbours | None = None,
     power: PowerPlan | None = None,
     elastic: Elastic | None = None,
+    record: bool = False,
 ) -> Flight:
     """Fly the jobs under the policy; see `windtunnel.sim.reference.run` for the arguments.
 
@@ -73,6 +76,7 @@ def run(
         slowdown=slowdown,
         power=power,
         shapes=shapes,
+        record=record,
     )
     return Flying(flown).fly()
 
@@ -146,6 +150,9 @@ class Flying:
         flight = as_flight(self.problem, columns, self.run.rules.until, points, slowed=slowed)
         if self.run.quotas is not None:
             self.run.quotas.told(self.rule.put_back())
+        if self.run.record:
+            found = self.state.recorded()
+            flight = replace(flight, verdicts=Verdicts.of(self.problem, *found))
         if self.driver is not None:
             flight = self.driver.finish(flight, columns, self.run.rules.until)
         if self.outages is not None:

@@ -15,6 +15,7 @@ from windtunnel.sim.contract import BACKFILLING
 from windtunnel.sim.keys import Keys
 from windtunnel.sim.patience import patience, settles
 from windtunnel.sim.usage_order import decay_rate
+from windtunnel.sim.verdicts import SCHOOLS, school_of
 from windtunnel.site.scheduler import EVENT_ORDERS
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class KernelRun:
         slowdown: what slows jobs beside each other.
         power: what limits its power.
         shapes: the shapes of an elastic run's jobs.
+        record: write down why jobs wait.
 
     Attributes:
         state: the kernel's tables.
@@ -90,10 +92,12 @@ class KernelRun:
         slowdown: Neighbours | None,
         power: PowerPlan | None,
         shapes: Shapes | None,
+        record: bool = False,
     ) -> None:
         self.problem, self.policy, self.rules = problem, policy, rules
         self.plan, self.power, self.shapes = plan, power, shapes
         self.works = None if shapes is None else shapes.works
+        self.record = record
         self.keys_from = _keys_from(policy)
         self.keys = Keys(policy)
         self.quotas = policy.cohort_order if policy.in_numbers == "cohorts" else None
@@ -158,6 +162,7 @@ class KernelRun:
             "mates": self.decides,
             "kinds_vary": self.capped or policy.tier == 3,  # noqa: PLR2004 - the tier's name
             "tells": self.tells,
+            "records": self.record,
             "counts_nodes": self.power is not None and self.power.sleep is not None,
         }
         if self.slowed:
@@ -226,6 +231,7 @@ class KernelRun:
             self.state,
             rule,
             levels=levels,
+            recorder=self._recorder(rule),
             keys=self.keys_from,
             until=rules.until,
             events=EVENT_ORDERS.index(rules.events),
@@ -241,6 +247,13 @@ class KernelRun:
             fails_once=None if plan is None else _marked(plan, len(self.jobs.submit)),
         )
         self.sim.watch("wants_after", self.tells and not self.decides)
+
+    def _recorder(self, rule: Any) -> Any:
+        """Return what writes down why jobs wait; None = nobody does."""
+        if not self.record:
+            return None
+        school = SCHOOLS.index(school_of(self.policy, self.rules.queueing))
+        return kernel.Recorder(self.state, rule, school)
 
     # What policies are shown.
 

@@ -14,6 +14,7 @@ from windtunnel.sim.flight import Flight, Interruptions, PowerRecord
 from windtunnel.sim.flown import Flown
 from windtunnel.sim.observe import (
     allocation,
+    decisions,
     domains,
     finish_time,
     fragments,
@@ -22,6 +23,7 @@ from windtunnel.sim.observe import (
     starvation,
 )
 from windtunnel.sim.own_metrics import measured
+from windtunnel.sim.verdicts import Verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -144,6 +146,15 @@ class Outcome(Flown):
         """Return over how many domains of each level jobs went; see `sim.observe.domains`."""
         return domains.domains(self)
 
+    @cached_property
+    def decisions(self) -> pa.Table:
+        """What was decided about every job, and why; see `windtunnel.sim.observe.decisions`.
+
+        Raises:
+            SpecError: the run was not recorded.
+        """
+        return decisions.decisions(self)
+
     def save(self, path: str | Path) -> None:
         """Write the outcome to one file, which `load` reads back as it was.
 
@@ -187,5 +198,14 @@ class Outcome(Flown):
 #: What may be in a file that `Outcome.save` writes.
 SAVED: dict[str, type] = {
     kind.__name__: kind
-    for kind in (Outcome, Flight, Interruptions, PowerRecord, Stretches, ClusterSpec, NodeType)
+    for kind in (
+        Outcome,
+        Flight,
+        Interruptions,
+        PowerRecord,
+        Stretches,
+        Verdicts,
+        ClusterSpec,
+        NodeType,
+    )
 }

@@ -65,6 +65,16 @@ class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             default="none",
         ),
     ] = None
+    record: Annotated[
+        Any,
+        Field(
+            "Write down why each job waited, and what stopped it, for windtunnel why.",
+            "FILE.parquet",
+            section="conditions",
+            kind="object",
+            default="not written",
+        ),
+    ] = None
     engine: Annotated[
         str,
         Field(
@@ -135,7 +145,7 @@ class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return {
             name: None if field.kind == "object" else plain(self.value(name))
             for name, field in FIELDS.items()
-            if name not in {"cluster", "policy", "carbon", "tariff", "allow_large"}
+            if name not in {"cluster", "policy", "carbon", "tariff", "allow_large", "record"}
         }
 
 

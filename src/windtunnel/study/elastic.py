@@ -114,6 +114,7 @@ def fly_elastic(
         events=scheduler.events,
         decide_every=rules.decide_every,
         elastic=replace(room, works=works),
+        record=conditions.record is not None,
         **extra,
     )
     settings = {

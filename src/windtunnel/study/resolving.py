@@ -19,6 +19,7 @@ from windtunnel.site.scheduler import Scheduler
 from windtunnel.site.site import Site
 from windtunnel.study.foresight import checked_estimates
 from windtunnel.study.levels import levels_of
+from windtunnel.study.recorder import check_record
 from windtunnel.study.resume_costs import read_cost
 from windtunnel.study.site_file import is_site_file, read_site
 
@@ -83,6 +84,7 @@ def resolved(conditions: Conditions, *, several: bool = False) -> Conditions:
     governing = governing_of(conditions)
     power = {} if governing is None else governing.given()
     levels_of(site.topology)
+    check_record(conditions.record, several=several)
     return conditions.having(
         policy=policy,
         queueing=queueing,

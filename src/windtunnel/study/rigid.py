@@ -101,6 +101,7 @@ def fly_rigid(
         events=conditions.scheduler.events,
         decide_every=rules.around.decide_every,
         preemption=rules.preemption,
+        record=conditions.record is not None,
         **extra,
     )
     settings = {

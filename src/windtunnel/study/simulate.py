@@ -16,6 +16,7 @@ from windtunnel.sim.own_metrics import measured
 from windtunnel.study.budget import refuse_large
 from windtunnel.study.gavel_rounds import fly_gavel
 from windtunnel.study.pollux import fly_pollux
+from windtunnel.study.recorder import keep_record
 from windtunnel.study.resolving import cluster_of, conditions_of, resolved
 from windtunnel.study.rigid import fly_rigid
 from windtunnel.study.shockwave import fly_shockwave
@@ -102,6 +103,7 @@ def fly(table: pa.Table, conditions: Conditions, foresight: Foresight | None = N
     """
     outcome = _fly(table, conditions, foresight)
     outcome = replace(outcome, notes=(*outcome.notes, *window_notes(outcome)))
+    keep_record(outcome, conditions.record)
     own = measured(outcome, conditions.metrics or ())
     return replace(outcome, own=own) if own else outcome
 

@@ -30,9 +30,11 @@ from windtunnel.sim.reference.loop import Loop
 from windtunnel.sim.reference.order import Order
 from windtunnel.sim.reference.preemption import Feasible, QuotaWalk
 from windtunnel.sim.reference.record import flight
+from windtunnel.sim.reference.recorder import Recorder
 from windtunnel.sim.reference.rules import Rule, Skip, Strict
 from windtunnel.sim.reference.state import State
 from windtunnel.sim.reference.views import ClusterView, ElasticClusterView, QueueView
+from windtunnel.sim.verdicts import school_of
 
 if TYPE_CHECKING:
     from windtunnel.sim.contract import Placement, Policy
@@ -65,6 +67,7 @@ def run(
     slowdown: Neighbours | None = None,
     power: PowerPlan | None = None,
     elastic: Elastic | None = None,
+    record: bool = False,
 ) -> Flight:
     """Fly the jobs under the policy.
 
@@ -84,6 +87,7 @@ def run(
         slowdown: what slows jobs, made for this run alone; None = nothing.
         power: caps, shifted starts, sleeping nodes; None = no such policy.
         elastic: the options of the jobs of an elastic run; None = it is none.
+        record: write down why jobs wait, which changes nothing.
 
     Raises:
         PolicyError: the policy decided something impossible, or lets jobs wait for ever.
@@ -112,6 +116,8 @@ def run(
         walk = QuotaWalk(state) if preemption == "quota_walk" else Feasible(state)
         order = Order(state, policy)
         scheduler = _RULES[queueing](state, order, walk if policy.preemptive else None)
+    if record:
+        state.recorder = Recorder(state, scheduler, school_of(policy, queueing))
     lent = Lent(state, scheduler)
     outages = None if disruptions is None else Outages(lent, problem, disruptions)
     sources = PowerSources(plans_power, problem, lent)

@@ -103,6 +103,8 @@ class Clock:
         self.points += 1
         self.state.capped = False
         self.scheduler.decide(now)
+        if self.state.recorder is not None:
+            self.state.recorder.decided(self.points)
 
     def note_idle(self, now: float, *, arrived: bool, certain: bool) -> None:
         """Note whether anybody runs, or was started.

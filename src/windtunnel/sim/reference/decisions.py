@@ -79,7 +79,10 @@ class Deciding(Decisions):
             if isinstance(decision, Start):
                 self.start(decision.job, decision.where, decision.rate, decision.beside)
             elif isinstance(decision, Preempt):
-                self.state.preempt(self.running(decision.job, "preempts"), now)
+                job = self.running(decision.job, "preempts")
+                if self.state.recorder is not None:
+                    self.state.recorder.preempted(job)
+                self.state.preempt(job, now)
             else:
                 self.carry_out(decision)
         for notes in (self.arrived, self.over, self.stopped):

@@ -25,20 +25,26 @@ class Easy(Rule):
     Attributes:
         shortest_first: backfilled jobs are tried by (estimate, arrival).
         future: what is known to come.
+        head: who was promised a start at the last decision; -1 = nobody.
+        shadow: and for when, s; None = it was not asked.
     """
 
     shortest_first = False
     future: Future
+    head: int = -1
+    shadow: float | None = None
 
     def decide(self, now: float) -> None:
         """Start who may start."""
         waiting = self.start_in_order(now)
+        self.head, self.shadow = waiting[0] if waiting else -1, None
         if len(waiting) > 1:
             self._backfill(waiting[0], waiting[1:], now)
 
     def _backfill(self, head: int, behind: list[int], now: float) -> None:
         state = self.state
         shadow, beside, left = self.reserve(head, now)
+        self.shadow = shadow
         if self.shortest_first:
             behind = sorted(behind, key=lambda job: (state.estimate[job], job))
         for job in behind:

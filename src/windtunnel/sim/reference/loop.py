@@ -71,6 +71,8 @@ class Loop:
                 self._decide_after(now, news=self._sources(now) | news)
             else:
                 self._in_turn(now)
+            if state.recorder is not None:
+                state.recorder.undecided()
             self.power.after_decisions(now)
             self._note_capacity(now)
             if state.is_stopped:

@@ -103,6 +103,8 @@ class Feasible:
             if self._fit(job) is None:
                 self._give(victim)
                 stopped.add(victim)
+                if self.state.recorder is not None:
+                    self.state.recorder.causer[victim] = job
         return self._fit(job)
 
     def _fit(self, job: int) -> Where | None:
@@ -161,7 +163,10 @@ class QuotaWalk:
                     to_start.append(job)
             elif not past_refused:
                 break
-        _stop(rule, state.running.keys() - chosen, now)
+        stopped = state.running.keys() - chosen
+        if state.recorder is not None and to_start:
+            state.recorder.causer |= dict.fromkeys(stopped, to_start[0])
+        _stop(rule, stopped, now)
         for job in to_start:
             where, lacks_power = state.search(job, state.free, now, state.spare)
             state.capped |= lacks_power
@@ -211,4 +216,6 @@ class QuotaWalk:
 def _stop(rule: Rule, jobs: Collection[int], now: float) -> None:
     """Preempt running jobs, in order of start; they wait with the keys that they have."""
     for job in [job for job in rule.state.running if job in jobs]:
+        if rule.state.recorder is not None:
+            rule.state.recorder.preempted(job)
         rule.state.preempt(job, now)

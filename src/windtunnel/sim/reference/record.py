@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -47,6 +48,8 @@ def flight(loop: Loop, horizon: float, *, powered: bool) -> Flight:
         notes = np.array([] if loop.limits is None else loop.limits.notes).reshape(-1, 3)
         levels = levels_of(columns["stay_start"], *notes.T)
         found = found.with_power(loop.power.record(levels, by_row, loop.capped_time))
+    if state.recorder is not None:
+        found = replace(found, verdicts=state.recorder.verdicts())
     return found
 
 

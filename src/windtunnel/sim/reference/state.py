@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from windtunnel.sim.contract import Placement, Policy
     from windtunnel.sim.neighbours import Neighbours
     from windtunnel.sim.problem import Problem
+    from windtunnel.sim.reference.recorder import Recorder
 
 
 class State(Room):
@@ -89,6 +90,8 @@ class State(Room):
         self._refused: dict[int, bool] = {}
         self.changes = 0
         self._views: dict[int, JobView] = {}
+        #: Writes down why jobs wait; None = nobody does.
+        self.recorder: Recorder | None = None
 
     @property
     def unfinished(self) -> int:
@@ -97,6 +100,8 @@ class State(Room):
 
     def wait(self, job: int) -> None:
         """Let a job be in the queue."""
+        if self.recorder is not None:
+            self.recorder.waits(job)
         self.waiting[job] = next(self._coming)
 
     # The three changes.

@@ -1,0 +1,71 @@
+"""`Verdicts`: what an engine has recorded of its decisions; the words for each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from windtunnel.sim.contract import Policy
+    from windtunnel.sim.problem import Problem
+
+#: What is said of a waiting job after a decision, and of one that is stopped for another.
+NONE, BEHIND, NO_ROOM, FIRST, WOULD_DELAY, POWER, LIMIT, CHOICE, INTERVAL, PREEMPTED = range(10)
+#: Which rules there are, by what they make of a job that has room.
+SCHOOLS: tuple[str, ...] = ("strict", "skip", "easy", "conservative", "limits", "choice")
+_DECIDES = 3
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """The rows that an engine has written, one a change of a job's verdict.
+
+    Attributes:
+        time: Float array (k,), s, ascending.
+        point: Int array (k,), number of the decision within the run, ascending.
+        row: Int array (k,), the job's row in the jobs table; ascending within a decision.
+        verdict: Int8 array (k,), the codes above.
+        blocker: Int array (k,), row of the job that is in the way, or that it was stopped for; -1
+            where none is.
+        promise: Float array (k,), the start that the job (`FIRST`, and all under conservative
+            backfilling), or the one in its way, is promised, s; inf where none is.
+    """
+
+    time: np.ndarray
+    point: np.ndarray
+    row: np.ndarray
+    verdict: np.ndarray
+    blocker: np.ndarray
+    promise: np.ndarray
+
+    @classmethod
+    def of(cls, problem: Problem, *columns: np.ndarray) -> Verdicts:
+        """Return an engine's rows in order.
+
+        Args:
+            problem: says which row each flown job is.
+            columns: as of this class, jobs by arrival number.
+        """
+        time, point, job, verdict, blocker, promise = columns
+        rows = problem.rows
+        if len(rows) == 0:
+            rows = np.zeros(1, dtype=np.int64)
+        row = rows[job].astype(np.int64)
+        # Of one job in one decision, to be stopped was written first, and stays so.
+        order = np.lexsort((row, point, time))
+        blocked = np.where(blocker >= 0, rows[np.maximum(blocker, 0)], -1).astype(np.int64)
+        return cls(
+            time[order], point[order], row[order], verdict[order].astype(np.int8),
+            blocked[order], promise[order],
+        )  # fmt: skip
+
+
+def school_of(policy: Policy, queueing: str) -> str:
+    """Return which of `SCHOOLS` a run's decisions are of."""
+    if policy.in_numbers == "cohorts":
+        return "limits"
+    if policy.tier == _DECIDES:
+        return "choice"
+    return "easy" if queueing == "easy_sjbf" else queueing

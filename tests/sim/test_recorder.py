@@ -1,0 +1,189 @@
+"""The flight recorder: both engines write the same rows, and the rows say what is true."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import windtunnel as wt
+from windtunnel.errors import SpecError
+from windtunnel.sim.observe.causes import causes
+from windtunnel.sim.observe.decisions import WAITING
+
+ENGINES = ("compiled", "reference")
+RULES = ("strict", "skip", "easy", "easy_sjbf", "conservative")
+POLICIES = ("fifo", "sjf", "priority-preemptive", "srtf", "fair-share")
+SITES = ("4x8", "pool:32", "2x8:A,4x4:B")
+EXTRAS: tuple[dict[str, Any], ...] = (
+    {},
+    {"decide_every": 7},
+    {"events": "submissions_first"},
+    {"events": "completions_first"},
+    {"disruptions": "mtbf:600s/mttr:60s", "seed": 3},
+    {"until": 150.0},
+    {"preemption": "quota_walk"},
+)
+
+
+def a_log(count: int, seed: int, sizes: tuple[int, ...] = (1, 1, 2, 4, 8, 12, 16)) -> Any:
+    """Return jobs with many ties: whole seconds, few sizes, a queue most of the time."""
+    chance = np.random.default_rng(seed)
+    duration = chance.integers(0, 40, count).astype(float)
+    return {
+        "submit_time": np.sort(chance.integers(0, count * 4, count)).astype(float),
+        "duration": duration,
+        "estimate": duration * chance.integers(1, 4, count) + 1,
+        "num_gpus": chance.choice(sizes, count).astype(float),
+        "priority": chance.integers(0, 4, count).astype(float),
+        "user": chance.choice(["a", "b", "c"], count),
+    }
+
+
+def flown(engine: str, jobs: Any, site: str = "4x8", **fields: Any) -> wt.Outcome:
+    """Fly jobs, and record why they wait."""
+    return wt.simulate(jobs, site, engine=engine, record=True, **fields)
+
+
+def runs() -> list[tuple[str, dict[str, Any]]]:
+    """Return policies under rules, each with a site and a feature, in turn."""
+    found, number = [], 0
+    for policy in POLICIES:
+        for rule in RULES:
+            extra = EXTRAS[number % len(EXTRAS)]
+            walks = policy in {"srtf", "priority-preemptive"} and rule in {"strict", "skip"}
+            if "preemption" in extra and not walks:
+                extra = EXTRAS[0]
+            site = SITES[0 if "disruptions" in extra else number % len(SITES)]
+            found.append((f"{policy}-{rule}-{number}", {
+                "policy": policy, "queueing": rule, "site": site, **extra,
+            }))  # fmt: skip
+            number += 1
+    return found
+
+
+CASES = [pytest.param(fields, id=name) for name, fields in runs()]
+
+
+@pytest.mark.parametrize("fields", CASES)
+def test_engines_write_the_same_rows(fields: dict[str, Any]) -> None:
+    sizes = (1, 1, 2, 4, 8, 12, 16)
+    for seed in range(4):
+        tables = [flown(engine, a_log(60, seed, sizes), **fields).decisions for engine in ENGINES]
+        assert tables[0].equals(tables[1])
+
+
+@pytest.mark.parametrize("fields", CASES)
+def test_causes_add_up_to_the_wait(fields: dict[str, Any]) -> None:
+    out = flown("compiled", a_log(120, 5), **fields)
+    check_sums(out)
+
+
+def check_sums(out: wt.Outcome) -> None:
+    """Check that each job's causes add up to its time in the queue, and preemptors are named."""
+    table, decisions = out.table, out.decisions
+    waited = np.zeros(len(table))
+    found = causes(decisions)
+    np.add.at(waited, found["row"].to_numpy(), found["seconds"].to_numpy())
+    over = np.array(table["status"].to_pylist()) == "finished"
+    expected = table["jct"].to_numpy() - table["run_time"].to_numpy()
+    assert np.allclose(
+        waited[over], expected[over], rtol=0, atol=1e-9 * max(1, expected[over].max(initial=0))
+    )
+    row, verdict = decisions["row"].to_numpy(), decisions["verdict"].to_pylist()
+    assert (np.diff(decisions["time"].to_numpy()) >= 0).all()
+    first = {}
+    for at, (who, what) in enumerate(zip(row.tolist(), verdict, strict=True)):
+        first.setdefault(who, (at, what))
+    times = decisions["time"].to_numpy()
+    submit = out.submit_time
+    assert all(times[at] == submit[who] for who, (at, _) in first.items())
+    stopped = decisions.filter(
+        pa.compute.equal(decisions["verdict"].cast(pa.string()), "preempted")
+    )
+    assert stopped["blocker"].null_count == 0
+    assert stopped.num_rows == sum(table["num_preemptions"].to_pylist())
+
+
+def test_recording_changes_nothing() -> None:
+    jobs = a_log(120, 2)
+    for rule in RULES:
+        plain = wt.simulate(jobs, "4x8", policy="fifo", queueing=rule)
+        recorded = flown("compiled", jobs, policy="fifo", queueing=rule)
+        assert plain.segments.equals(recorded.segments)
+        assert plain.table.equals(recorded.table)
+        assert plain.settings == recorded.settings
+
+
+def test_a_strict_queue_by_hand() -> None:
+    jobs = {
+        "job_id": ["long", "wide", "small", "last"],
+        "submit_time": [0.0, 1.0, 2.0, 3.0],
+        "duration": [10.0, 5.0, 5.0, 5.0],
+        "num_gpus": [2.0, 4.0, 1.0, 4.0],
+    }
+    rows = flown("compiled", jobs, "pool:4", policy="fifo", queueing="strict").decisions
+    told = [
+        (r["time"], r["job_id"], r["verdict"], r["limit"], r["blocker"], r["free_gpus"])
+        for r in rows.to_pylist()
+    ]
+    assert told == [
+        (0.0, "long", "started", None, None, 2.0),
+        (1.0, "wide", "no_room", "gpus", None, 2.0),
+        (2.0, "small", "behind", None, "wide", 2.0),
+        (3.0, "last", "behind", None, "wide", 2.0),
+        (10.0, "long", "finished", None, None, 0.0),
+        (10.0, "small", "no_room", "gpus", None, 0.0),
+        (10.0, "wide", "started", None, None, 0.0),
+        (15.0, "wide", "finished", None, None, 3.0),
+        (15.0, "last", "no_room", "gpus", None, 3.0),
+        (15.0, "small", "started", None, None, 3.0),
+        (20.0, "small", "finished", None, None, 0.0),
+        (20.0, "last", "started", None, None, 0.0),
+        (25.0, "last", "finished", None, None, 4.0),
+    ]
+
+
+def test_backfilling_names_whose_promise_it_keeps() -> None:
+    jobs = {
+        "job_id": ["runs", "head", "long", "short"],
+        "submit_time": [0.0, 1.0, 2.0, 3.0],
+        "duration": [10.0, 5.0, 50.0, 7.0],
+        "estimate": [10.0, 5.0, 50.0, 7.0],
+        "num_gpus": [3.0, 4.0, 1.0, 1.0],
+    }
+    rows = flown("compiled", jobs, "pool:4", policy="fifo", queueing="easy").decisions.to_pylist()
+    (first,) = [row for row in rows if row["job_id"] == "head" and row["verdict"] == "no_room"]
+    assert (first["time"], first["promise"], first["blocker"]) == (1.0, 10.0, None)
+    of_long = [(r["time"], r["verdict"], r["blocker"], r["promise"]) for r in rows
+               if r["job_id"] == "long"]  # fmt: skip
+    assert of_long[0] == (2.0, "would_delay", "head", 10.0)
+    assert of_long[1] == (3.0, "no_room", None, None)  # the short one takes what is free
+
+
+def test_preemption_names_its_causer() -> None:
+    jobs = {
+        "job_id": ["low", "high"],
+        "submit_time": [0.0, 1.0],
+        "duration": [10.0, 5.0],
+        "num_gpus": [4.0, 2.0],
+        "priority": [0.0, 5.0],
+    }
+    for engine in ENGINES:
+        rows = flown(engine, jobs, "1x4", policy="priority-preemptive").decisions.to_pylist()
+        (stop,) = [row for row in rows if row["verdict"] == "preempted"]
+        assert (stop["time"], stop["job_id"], stop["blocker"]) == (1.0, "low", "high")
+
+
+def test_a_run_that_was_not_recorded_says_so() -> None:
+    out = wt.simulate(a_log(3, 0), "4x8")
+    with pytest.raises(SpecError, match="record=True"):
+        _ = out.decisions
+
+
+def test_every_word_is_known() -> None:
+    from windtunnel.report.why_report import cause_of
+
+    assert all(cause_of(word, None) for word in WAITING if word != "no_room")
