@@ -53,8 +53,9 @@ class Verdicts:
         if len(rows) == 0:
             rows = np.zeros(1, dtype=np.int64)
         row = rows[job].astype(np.int64)
-        # Of one job in one decision, to be stopped was written first, and stays so.
-        order = np.lexsort((row, point, time))
+        # Within a decision by row; of one job, to be stopped was written first, and stays so.
+        begins = (np.diff(time, prepend=-np.inf) > 0) | (np.diff(point, prepend=-1) > 0)
+        order = np.argsort(np.cumsum(begins) * (int(rows.max()) + 1) + row, kind="stable")
         blocked = np.where(blocker >= 0, rows[np.maximum(blocker, 0)], -1).astype(np.int64)
         return cls(
             time[order], point[order], row[order], verdict[order].astype(np.int8),

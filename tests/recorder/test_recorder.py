@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from recorded_jobs import a_log
 
 import windtunnel as wt
 from windtunnel.errors import SpecError
@@ -26,20 +27,6 @@ EXTRAS: tuple[dict[str, Any], ...] = (
     {"until": 150.0},
     {"preemption": "quota_walk"},
 )
-
-
-def a_log(count: int, seed: int, sizes: tuple[int, ...] = (1, 1, 2, 4, 8, 12, 16)) -> Any:
-    """Return jobs with many ties: whole seconds, few sizes, a queue most of the time."""
-    chance = np.random.default_rng(seed)
-    duration = chance.integers(0, 40, count).astype(float)
-    return {
-        "submit_time": np.sort(chance.integers(0, count * 4, count)).astype(float),
-        "duration": duration,
-        "estimate": duration * chance.integers(1, 4, count) + 1,
-        "num_gpus": chance.choice(sizes, count).astype(float),
-        "priority": chance.integers(0, 4, count).astype(float),
-        "user": chance.choice(["a", "b", "c"], count),
-    }
 
 
 def flown(engine: str, jobs: Any, site: str = "4x8", **fields: Any) -> wt.Outcome:
@@ -69,9 +56,8 @@ CASES = [pytest.param(fields, id=name) for name, fields in runs()]
 
 @pytest.mark.parametrize("fields", CASES)
 def test_engines_write_the_same_rows(fields: dict[str, Any]) -> None:
-    sizes = (1, 1, 2, 4, 8, 12, 16)
     for seed in range(4):
-        tables = [flown(engine, a_log(60, seed, sizes), **fields).decisions for engine in ENGINES]
+        tables = [flown(engine, a_log(60, seed), **fields).decisions for engine in ENGINES]
         assert tables[0].equals(tables[1])
 
 
