@@ -23,6 +23,8 @@ PHILLY_CLUSTER = "88x8"
 #: drain, so that half of its GPU time is enough to make the others queue for hours.
 KALOS_LOAD = 0.5
 KALOS_CLUSTER = "kalos"
+#: What a preempted job pays to go on, s by its GPUs, as in Helios' simulator (Hu et al., SC'21).
+PREEMPTION_COST = "1=7/2=30/9=60"
 #: Gangs of this many GPUs or more are favoured where a trace records no priorities.
 BIG_GANG = 8
 
@@ -81,7 +83,8 @@ def _wish(trace: str, seed: int | None) -> Any:
     is_philly = trace == PHILLY
     name = trace if is_philly else f"{trace}:load={KALOS_LOAD}"
     cluster = PHILLY_CLUSTER if is_philly else KALOS_CLUSTER
-    return Wish.of(name, POLICIES, {"cluster": cluster, "seed": seed or 0})
+    asked = {"cluster": cluster, "seed": seed or 0, "restore_time": PREEMPTION_COST}
+    return Wish.of(name, POLICIES, asked)
 
 
 def _make_folder(out: Path) -> None:
@@ -113,7 +116,11 @@ def prepare(trace: Trace, why: str) -> tuple[Trace, tuple[str, ...]]:
     from windtunnel.cli.flying import with_notes
 
     trace, rules = _with_priorities(trace)
-    notes = (_why_cluster(trace), *rules)
+    cost = (
+        "A preempted job (srtf) pays 7 s to go on, 30 s from 2 GPUs on and 60 s from 9 on, as in "
+        "Helios' simulator."
+    )
+    notes = (_why_cluster(trace), cost, *rules)
     return with_notes(trace, notes), (why, *notes)
 
 
