@@ -20,6 +20,7 @@ COMMANDS: dict[str, str] = {
     "why": "windtunnel.cli.why",
     "compare": "windtunnel.cli.compare",
     "study": "windtunnel.cli.study",
+    "bench": "windtunnel.cli.bench",
     "pack": "windtunnel.cli.pack",
     "predict": "windtunnel.cli.predict",
     "report": "windtunnel.cli.report",
