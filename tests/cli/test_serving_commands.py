@@ -195,6 +195,32 @@ def test_language_models_at_other_rates(
     assert run("serving", "llm-capacity", lengths, "--ttft", 1).code == 2
 
 
+def test_carbon_and_tariff_over_time(
+    run: Callable[..., Any], tmp_path: Path, requests: Path
+) -> None:
+    model = tmp_path / "m.toml"
+    costs = "iteration_s=0.01\nprefill_token_s=1e-4\ndecode_seq_s=0\nkv_token_s=0\nkv_limit=4000\n"
+    model.write_text(f"{costs}[power]\nidle_w=100\nprefill_w=600\ndecode_w=400\n")
+    steps = tmp_path / "steps.csv"
+    words = ("serving", "llm", requests, "--model", model, "--price", 2, "--json")
+    steps.write_text("time,value\n0,300\n1800,300\n")
+    one = run(*words, "--carbon", 300, "--tariff", 0.5).json
+    two = run(*words, "--carbon", steps, "--tariff", steps).json
+    assert (one["settings"]["carbon"], two["settings"]["tariff"]) == (300, str(steps))
+    kwh, hours = one["metrics"]["energy_kwh"], one["metrics"]["gpu_hours"]
+    assert one["metrics"]["carbon_kg"] == pytest.approx(0.3 * kwh)
+    assert two["metrics"]["carbon_kg"] == pytest.approx(0.3 * kwh)
+    assert one["metrics"]["money"] == pytest.approx(2 * hours + 0.5 * kwh)
+    assert two["metrics"]["money"] == pytest.approx(2 * hours + 300 * kwh)
+    searched = run(
+        "serving", "llm-capacity", requests, "--model", model, "--ttft", "2s", "--carbon", steps,
+        "--dispatch", "least_loaded,round_robin", "--cheapest", "carbon", "--json",
+    ).json  # fmt: skip
+    grams = [choice["carbon_kg"] for choice in searched["choices"]]
+    assert grams == sorted(grams)
+    assert grams[0] > 0
+
+
 MINUTES = ",".join(str(minute) for minute in range(1, 1441))
 
 
@@ -221,6 +247,15 @@ MINUTES = ",".join(str(minute) for minute in range(1, 1441))
         (("llm", "calls.csv"), "requests with prompt and output tokens"),
         (("llm", "t.jsonl", "--rates", "a"), "expected numbers"),
         (("llm", "t.jsonl", "--ttft", 0), "must be > 0"),
+        (("llm", "t.jsonl", "--carbon", -1), "expected a number >= 0, or a CSV file"),
+        (("llm", "t.jsonl", "--tariff", "gone.csv"), "gone.csv"),
+        (("llm-capacity", "t.jsonl", "--limit", "p99_ttft<=soon"), "found 'p99_ttft<=soon'"),
+        (("llm-capacity", "t.jsonl", "--limit", "p99_ttft<=-1s"), "expected a time > 0, such as"),
+        (("llm-capacity", "t.jsonl", "--limit", "p99_ttft"), "expected such as p99_ttft<=1s"),
+        (("llm-capacity", "t.jsonl", "--limit", "p99_ttft>=1"), "expected p99_ttft<=X"),
+        (("llm-capacity", "t.jsonl", "--limit", "p98_ttft<=1"), "Did you mean 'p99_ttft'"),
+        (("llm-capacity", "t.jsonl", "--limit", "goodput>=x"), "expected a number > 0"),
+        (("llm-capacity", "t.jsonl", "--limit", "slo_attainment>=2"), "a share, at most 1"),
         (("workload", "calls.csv", "--slice", "5"), "from:until"),
         (("workload", "calls.csv", "--slice", "500:600"), "no requests from 500"),
     ],

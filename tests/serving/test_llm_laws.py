@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windtunnel import serving
+from windtunnel.energy.intensity import Series
 from windtunnel.serving.llm_alone import Alone
 from windtunnel.serving.llm_costs import LinearCost
 
@@ -159,3 +160,31 @@ def test_lone_requests_are_served_once_for_pools_that_differ_in_size_alone() -> 
     first = alone.latencies(model)
     assert alone.latencies(replace(model, split=replace(split, decode_replicas=3))) is first
     assert alone.latencies(replace(model, split=replace(split, latency_s=1.0))) is not first
+
+
+@given(
+    trace=traces,
+    scheduler=st.sampled_from(SCHEDULERS),
+    replicas=st.integers(1, 3),
+    apart=st.booleans(),
+)
+def test_energy_is_the_sum_of_power_and_time(
+    *, trace: serving.RequestTrace, scheduler: str, replicas: int, apart: bool
+) -> None:
+    model = _model(scheduler, max_num_seqs=3)
+    if apart and scheduler == "vllm_v1":
+        model = replace(model, split=serving.Split(1, 2, 1.0, 64.0))
+    run = serving.simulate_llm(trace, model, replicas)
+    if not (run.replica >= 0).any():
+        return
+    np.testing.assert_allclose(run.minutes.sum(), run.busy.sum())
+    np.testing.assert_allclose(run.minutes[:, [0, 2]].sum(), run.prefilling.sum())
+    watts = np.array([POWER.prefill_w, POWER.decode_w] * 2)
+    idle = POWER.idle_w * (len(run.gpus) * run.span - run.busy.sum())
+    assert run.joules == pytest.approx(run.minutes.sum(axis=0) @ watts + idle)
+    assert run.emitted(2.0) == pytest.approx(run.emitted(Series.constant(2.0)))
+    # Twice as dear from the middle on: between once and twice.
+    middle = float(trace.arrival[0]) + run.span / 2
+    steps = Series(np.array([-1e6, middle, 1e6]), np.array([1.0, 2.0, 2.0]))
+    kwh = (run.joules or 0) / 3.6e6
+    assert kwh <= (run.emitted(steps) or 0) <= 2 * kwh

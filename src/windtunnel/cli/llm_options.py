@@ -51,6 +51,28 @@ class Span(Seconds):
         return super().convert(value, param, ctx)
 
 
+class PerKwh(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
+    """A number, or a file of numbers over time."""
+
+    name = "number or file"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | str:
+        """Return the number, or the name of the file.
+
+        Raises:
+            click.BadParameter: a number below 0, or not finite.
+        """
+        try:
+            number = float(value)
+        except ValueError:
+            return str(value)
+        if not 0 <= number < math.inf:
+            self.fail(f"found {value!a}; expected a number >= 0, or a CSV file.", param, ctx)
+        return number
+
+
 def trace_options(command: Command) -> Command:
     """Add TRACE and what changes it."""
     for add in (
@@ -94,10 +116,21 @@ def _option(key: str) -> str:
 
 
 def slo_options(command: Command) -> Command:
-    """Add the SLOs, carbon and price."""
+    """Add the SLOs, carbon, tariff and price."""
     for add in (
         click.option("--price", type=float, metavar="X", help="Of a GPU for an hour."),
-        click.option("--carbon", type=float, metavar="G", help="Of the power, g/kWh."),
+        click.option(
+            "--tariff",
+            type=PerKwh(),
+            metavar="X|FILE.csv",
+            help="Of a kWh: one number, or over time (time, value); in money, too.",
+        ),
+        click.option(
+            "--carbon",
+            type=PerKwh(),
+            metavar="G|FILE.csv",
+            help="g/kWh: one number, or over time (time, value).",
+        ),
         click.option("--e2e", type=Span(), help="SLO of the time to the last token."),
         click.option("--tpot", type=Span(), help="SLO of the mean time of each further token."),
         click.option("--ttft", type=Span(), help="SLO of the time to the first token."),
@@ -116,6 +149,19 @@ model_option = click.option(
 def slos_from(asked: dict[str, Any]) -> dict[str, float]:
     """Return the SLOs asked for, s; infinite where there is none."""
     return {name: math.inf if asked[name] is None else asked[name] for name in SLOS}
+
+
+def prices_from(asked: dict[str, Any]) -> dict[str, Any]:
+    """Return carbon, tariff and price; None where there is none.
+
+    Raises:
+        TraceError: a file cannot be read, or has a value below 0.
+    """
+    from windtunnel.energy.intensity import read_series
+
+    found = {name: asked[name] for name in ("carbon", "tariff", "price")}
+    files = {name: one for name, one in found.items() if isinstance(one, str)}
+    return found | {name: read_series(one, least=0.0) for name, one in files.items()}
 
 
 def model_from(name: str | None, asked: dict[str, Any]) -> LlmModel:

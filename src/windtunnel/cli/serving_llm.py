@@ -11,6 +11,7 @@ from windtunnel.cli.llm_options import (
     engine_options,
     model_from,
     model_option,
+    prices_from,
     requests_from,
     save_requests,
     slo_options,
@@ -24,7 +25,7 @@ from windtunnel.cli.serving_told import check_ending
 if TYPE_CHECKING:
     from windtunnel.serving import LlmOutcome, RequestTrace
 
-_SETTINGS = ("replicas", "dispatch", "ttft", "tpot", "e2e", "rate", "carbon", "price")
+_SETTINGS = ("replicas", "dispatch", "ttft", "tpot", "e2e", "rate", "carbon", "tariff", "price")
 
 
 @click.command(short_help="Serve a language model as its engine does.")
@@ -71,7 +72,7 @@ def llm(
     requests, model = requests_from(trace, asked), model_from(asked["model"], asked)
     run = rooms.simulate_llm(requests, model, asked["replicas"], asked["dispatch"])
     slo = slos_from(asked)
-    figures = run.metrics(**slo, carbon=asked["carbon"], price=asked["price"])
+    figures = run.metrics(**slo, **prices_from(asked))
     rates = _rates(asked["rates"], requests) if asked["rates"] or out is not None else []
     by_rate = rooms.goodput_by_rate(
         requests, model, rates, replicas=asked["replicas"], dispatch=asked["dispatch"], **slo

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from windtunnel.cli.llm_options import (
     Span,
     engine_options,
     model_from,
+    prices_from,
     requests_from,
     slo_options,
     slos_from,
@@ -85,11 +87,11 @@ def llm_capacity(*, trace: str, out: Path | None, as_json: bool, **asked: Any) -
     check_ending(out, (".html",))
     limits = _limits(asked)
     requests = requests_from(trace, asked)
-    setups = _setups(asked)
+    setups, prices = _setups(asked), prices_from(asked)
     with progress("Searching", show=shows_progress(as_json=as_json)) as done:
         choices = rooms.llm_choices(
-            requests, setups, limits, cheapest=asked["cheapest"], carbon=asked["carbon"],
-            price=asked["price"], max_replicas=asked["max_replicas"], on_done=done,
+            requests, setups, limits, cheapest=asked["cheapest"],
+            max_replicas=asked["max_replicas"], on_done=done, **prices,
         )  # fmt: skip
     best = choices[0]
     if best.found is None:  # llm_choices has said why
@@ -129,15 +131,23 @@ def _limits(asked: dict[str, Any]) -> Limits:
         wanted = ">=" if name in AT_LEAST else "<="
         if side != wanted and name in (*AT_LEAST, *AT_MOST):
             raise click.UsageError(f"--limit: found {text!a}; expected {name}{wanted}X.")
-        try:
-            bounds[name] = float(bound) if name in AT_LEAST else Span().convert(bound, None, None)
-        except ValueError as error:
-            raise click.UsageError(f"--limit: found {text!a}; expected a number.") from error
+        bounds[name] = _bound(text, bound, is_span=name not in AT_LEAST)
     if not bounds:
         if asked["ttft"] is None:
             raise click.UsageError("expected a --limit, or --ttft.")
         bounds = {"p99_ttft": asked["ttft"]}
     return Limits(bounds, **slos_from(asked))
+
+
+def _bound(text: str, bound: str, *, is_span: bool) -> float:
+    try:
+        value = Span().convert(bound, None, None) if is_span else float(bound)
+    except (ValueError, click.BadParameter):
+        value = 0.0
+    if not 0 < value < math.inf:
+        wanted = "a time > 0, such as 1s, 100ms or 2m" if is_span else "a number > 0"
+        raise click.UsageError(f"--limit: found {text!a}; expected {wanted}.")
+    return value
 
 
 def _setups(asked: dict[str, Any]) -> list[LlmSetup]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from windtunnel.serving.llm_model import LlmModel
-    from windtunnel.serving.llm_outcome import LlmOutcome
+    from windtunnel.serving.llm_outcome import Intensity, LlmOutcome
     from windtunnel.serving.request_traces import RequestTrace
 
 #: What choices are ordered by.
@@ -87,10 +87,10 @@ def llm_capacity(
         _check_refused(outcome, model)
         tried[replicas] = asked.figures(outcome)
         met[replicas] = not asked.broken(tried[replicas])
-        fewer = tried.get(replicas // 2)
-        if not met[replicas] and tried[replicas] == fewer:
+        half = (tried[n] for n in tried if 2 * n <= replicas)
+        if not met[replicas] and tried[replicas] in half:
             # Twice as many are of no use: whoever waits does not wait for a replica.
-            raise _out_of_reach(asked, fewer, replicas)
+            raise _out_of_reach(asked, tried[replicas], replicas)
         if on_done is not None:
             on_done("replicas")
         return outcome if met[replicas] else None
@@ -169,8 +169,9 @@ def llm_choices(
     *,
     cheapest: str = "gpus",
     max_replicas: int = 1024,
-    carbon: float | None = None,
+    carbon: float | Intensity | None = None,
     price: float | None = None,
+    tariff: float | Intensity | None = None,
     on_done: Callable[[str], None] | None = None,
 ) -> list[LlmChoice]:
     """Search the fewest replicas of each of several set-ups, and return the cheapest first.
@@ -184,8 +185,9 @@ def llm_choices(
         limits: as in `llm_capacity`.
         cheapest: ``gpus``, ``kwh``, ``carbon`` or ``money``; ties stay as they were given.
         max_replicas: given up beyond.
-        carbon: g/kWh.
+        carbon: g/kWh, or how it changes over the trace's time.
         price: of a GPU for an hour.
+        tariff: of a kWh, or how it changes over the trace's time.
         on_done: called after each simulation.
 
     Raises:
@@ -207,7 +209,9 @@ def llm_choices(
         except SpecError as error:
             choices.append(LlmChoice(setup, None, {}, str(error)))
             continue
-        figures = last.outcome.metrics(asked.ttft, asked.tpot, asked.e2e, carbon, price)
+        figures = last.outcome.metrics(
+            asked.ttft, asked.tpot, asked.e2e, carbon, price, tariff=tariff
+        )
         choices.append(LlmChoice(setup, last, figures))
     if all(choice.found is None for choice in choices):
         raise SpecError("limits", " ".join(dict.fromkeys(str(one.reason) for one in choices)))

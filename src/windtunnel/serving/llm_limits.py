@@ -52,6 +52,8 @@ class Limits:
             if not number or not 0 < bound < math.inf:
                 where = name.partition("_")[2] if name in AT_MOST else name
                 raise SpecError(where, f"must be > 0, not {quote(bound)}.")
+            if name == "slo_attainment" and bound > 1:
+                raise SpecError(name, f"found {quote(bound)}; expected a share, at most 1.")
 
     def figures(self, outcome: LlmOutcome) -> dict[str, float | None]:
         """Return the limited figures of a run."""

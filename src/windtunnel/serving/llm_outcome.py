@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -20,7 +20,15 @@ if TYPE_CHECKING:
 PERCENTS = (50, 90, 99)
 LATENCIES = ("ttft", "tpot", "e2e", "itl")
 _HOUR = 3600.0
+_MINUTE = 60.0
 _KWH = 3.6e6
+
+
+class Intensity(Protocol):
+    """Something of a kWh that changes over time, such as `windtunnel.energy.Series`."""
+
+    def integral(self, when: np.ndarray) -> np.ndarray:
+        """Return its integral up to each time, same shape; value x s."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,8 @@ class LlmOutcome:
         busy: time in iterations, shape (replicas,), s; of pipelines, of each stage.
         prefilling: the part of it that is in iterations with a prefill, shape (replicas,), s.
         iterations: shape (replicas,).
+        minutes: time in the iterations that start in each minute from the first arrival on: with
+            a prefill and others of the first pool, then of the second, shape (k, 4), s.
         prefill_tokens: computed, those computed anew too.
         peak_blocks: most KV blocks held at once, shape (replicas,).
         gpus: of each replica, shape (replicas,).
@@ -60,6 +70,7 @@ class LlmOutcome:
     busy: np.ndarray
     prefilling: np.ndarray
     iterations: np.ndarray
+    minutes: np.ndarray
     prefill_tokens: int
     peak_blocks: np.ndarray
     gpus: np.ndarray
@@ -141,8 +152,10 @@ class LlmOutcome:
         ttft: float = math.inf,
         tpot: float = math.inf,
         e2e: float = math.inf,
-        carbon: float | None = None,
+        carbon: float | Intensity | None = None,
         price: float | None = None,
+        *,
+        tariff: float | Intensity | None = None,
     ) -> dict[str, float | None]:
         """Return mean, p50, p90, p99 of served requests' latencies, goodput, use and energy.
 
@@ -150,8 +163,9 @@ class LlmOutcome:
             ttft: SLO of the first token, s.
             tpot: SLO of the mean time of further tokens, s; met where there is none.
             e2e: SLO of the last token, s.
-            carbon: g/kWh.
+            carbon: g/kWh, or how it changes over the trace's time.
             price: of a GPU for an hour.
+            tariff: of a kWh, or how it changes over the trace's time.
 
         ``slo_attainment`` is the share of all requests that meet the three, refused ones do not;
         ``goodput`` is their number per s from the first arrival to the last token. Energy is None
@@ -187,7 +201,7 @@ class LlmOutcome:
         for name in LATENCIES:
             for point in ("mean", *(f"p{percent}" for percent in PERCENTS)):
                 told[f"{point}_{name}"] = self.figure(f"{point}_{name}")
-        return told | self._priced(made, carbon, price)
+        return told | self._priced(made, carbon, price, tariff)
 
     @property
     def joules(self) -> float | None:
@@ -200,19 +214,48 @@ class LlmOutcome:
         watts = watts + power.idle_w * (self.span - self.busy)
         return float((self.gpus * watts).sum())
 
+    def emitted(self, intensity: float | Intensity) -> float | None:
+        """Return what the energy of all GPUs emits or costs; None without power.
+
+        Args:
+            intensity: of a kWh: g, or money; where it changes over time, iterations count as drawn
+                evenly over the minute in which they start.
+        """
+        power, joules = self.model.power, self.joules
+        if power is None or joules is None:
+            return None
+        if isinstance(intensity, int | float):
+            return joules / _KWH * intensity
+        start = float(self.requests.arrival[0])
+        edges = start + _MINUTE * np.arange(len(self.minutes) + 1)
+        mean = np.diff(intensity.integral(edges)) / _MINUTE
+        whole = np.diff(intensity.integral(np.array([start, start + self.span])))[0]
+        above = np.array([power.prefill_w, power.decode_w] * 2) - power.idle_w
+        above *= np.repeat(self.gpus[[0, -1]], 2)
+        idle = power.idle_w * int(self.gpus.sum())
+        return float(idle * whole + mean @ self.minutes @ above) / _KWH
+
     def _priced(
-        self, made: int, carbon: float | None, price: float | None
+        self,
+        made: int,
+        carbon: float | Intensity | None,
+        price: float | None,
+        tariff: float | Intensity | None,
     ) -> dict[str, float | None]:
-        for name, value in (("carbon", carbon), ("price", price)):
-            if value is not None and not 0 <= value < math.inf:
+        for name, value in (("carbon", carbon), ("price", price), ("tariff", tariff)):
+            if isinstance(value, int | float) and not 0 <= value < math.inf:
                 raise SpecError(name, f"found {quote(value)}; expected a finite number >= 0.")
         joules = self.joules
         hours = float(self.gpus.sum()) * self.span / _HOUR
-        kwh = None if joules is None else joules / _KWH
+        grams = None if carbon is None else self.emitted(carbon)
+        power = None if tariff is None else self.emitted(tariff)
+        known = [
+            one for one in (None if price is None else hours * price, power) if one is not None
+        ]
         return {
-            "energy_kwh": kwh,
+            "energy_kwh": None if joules is None else joules / _KWH,
             "joules_per_output_token": joules / made if joules is not None and made else None,
-            "carbon_kg": None if kwh is None or carbon is None else kwh * carbon / 1000,
+            "carbon_kg": None if grams is None else grams / 1000,
             "gpu_hours": hours,
-            "money": None if price is None else hours * price,
+            "money": sum(known) if known else None,
         }

@@ -63,9 +63,7 @@ def launch(
             plan(f, r)
         k = f.planned[r] - 1
         f.clock.push(r, f.ends[r, k - 1] if k > 0 else now, f.ends[r, k])
-    f.busy[r] += time
-    if f.prefill > 0:
-        f.prefilling[r] += time
+    f.work(r, now, time, f.prefill > 0)
 
 
 @compiled

@@ -91,7 +91,7 @@ def settle(f: LlmFleet, r: cython.longlong) -> cython.void:
     if together > 0:
         f.gaps.add(f.times[r, 0], together)
     for k in range(1, steps + 1):
-        f.busy[r] += f.times[r, k]
+        f.work(r, f.ends[r, k - 1], f.times[r, k], False)
         if k < steps:
             f.gaps.add(f.times[r, k], count)
     f.iterations[r] += steps

@@ -20,6 +20,8 @@ LLM_VLLM_V1 = cython.declare(cython.int, 3)
 UNIT_TOKENS = cython.declare(cython.longlong, 512)
 #: Iterations that are looked at in one go where nothing changes between them, at most.
 LLM_AHEAD = cython.declare(cython.longlong, 64)
+#: Minutes that work is told apart by, at most: eight years. What is later counts in the last.
+LLM_MINUTES = cython.declare(cython.longlong, 1 << 22)
 #: Columns of a replica's settings.
 LLM_SETTINGS = (
     *("scheduler", "token_budget", "max_num_seqs", "block_size", "num_blocks", "watermark"),
@@ -41,7 +43,9 @@ class LlmFleet:
     A replica's ``running`` are those admitted, under `LLM_VLLM_V1` also those in flight; ``batch``
     and ``share`` are the requests of an iteration under way and the tokens of each. Slots of
     iterations are replica x stages + number. ``planned`` iterations of one batch are under way in
-    one go from ``begin`` on; ``ends`` and ``times`` are theirs.
+    one go from ``begin`` on; ``ends`` and ``times`` are theirs. ``minutes`` has a row for each
+    minute from the first arrival on: seconds of the iterations that start in it, of each pool, with
+    and without a prefill.
     """
 
     # Requests.
@@ -103,6 +107,8 @@ class LlmFleet:
     busy: cython.double[::1]
     prefilling: cython.double[::1]
     iterations: cython.longlong[::1]
+    minutes: cython.double[:, ::1]
+    last_minute: cython.longlong
     # The batch that is being formed.
     evicted: cython.bint
     prefill: cython.longlong
@@ -204,6 +210,8 @@ class LlmFleet:
         self.busy = numpy.zeros(count)
         self.prefilling = numpy.zeros(count)
         self.iterations = numpy.zeros(count, dtype=numpy.int64)
+        self.minutes = numpy.zeros((16, 4))
+        self.last_minute = 0
         self.clock = LlmClock(slots + self.links)
 
     def told(self) -> dict[str, numpy.ndarray]:
@@ -216,11 +224,37 @@ class LlmFleet:
             "busy": numpy.asarray(self.busy),
             "prefilling": numpy.asarray(self.prefilling),
             "iterations": numpy.asarray(self.iterations),
+            "minutes": numpy.asarray(self.minutes)[: self.last_minute + 1],
             "peak_blocks": numpy.asarray(self.total) - numpy.asarray(self.least_free),
             "prefill_tokens": self.prefilled,
             "gap_total": self.gaps.total,
             **dict(zip(("gaps", "gap_counts"), self.gaps.told(), strict=True)),
         }
+
+    @compiled
+    def work(
+        self, r: cython.longlong, begin: cython.double, time: cython.double, prefills: cython.bint
+    ) -> cython.void:
+        """Count the time of an iteration of a replica, or of a stage of it."""
+        last: cython.double = LLM_MINUTES - 1
+        minute: cython.longlong = cython.cast(
+            cython.longlong, min(last, (begin - self.arrival[0]) / 60)
+        )
+        column: cython.longlong = 2 * self.pool[r] + (0 if prefills else 1)
+        self.busy[r] += time
+        if prefills:
+            self.prefilling[r] += time
+        if minute >= self.minutes.shape[0]:
+            with cython.gil:
+                self.lengthen(minute)
+        self.last_minute = max(self.last_minute, minute)
+        self.minutes[minute, column] += time
+
+    def lengthen(self, minute: int) -> None:
+        """Give ``minutes`` at least twice the rows, and that of a minute."""
+        rows = numpy.asarray(self.minutes)
+        more = numpy.zeros((max(minute + 1, 2 * len(rows)) - len(rows), 4))
+        self.minutes = numpy.concatenate([rows, more])
 
     @compiled
     def queue(self, r: cython.longlong, i: cython.longlong) -> cython.void:
