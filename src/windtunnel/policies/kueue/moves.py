@@ -182,5 +182,7 @@ def _moved(
         for of in (before, after)
     )
     stay = sum(min(pods, other.get(where, 0)) for where, pods in one.items())
-    leaves = (tuple((path, pods) for (_, path), pods in sorted(of.items())) for of in (one, other))
-    return sum(one.values()) - stay, *leaves
+    was, then = (
+        tuple((path, pods) for (_, path), pods in sorted(of.items())) for of in (one, other)
+    )
+    return sum(one.values()) - stay, was, then
