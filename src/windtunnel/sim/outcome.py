@@ -21,6 +21,7 @@ from windtunnel.sim.observe import (
     goodput,
     shares,
     starvation,
+    topology_losses,
 )
 from windtunnel.sim.own_metrics import measured
 from windtunnel.sim.verdicts import Verdicts
@@ -154,6 +155,13 @@ class Outcome(Flown):
             SpecError: the run was not recorded.
         """
         return decisions.decisions(self)
+
+    def topology_losses(self) -> pa.Table:
+        """Return what levels cost: waits beside free GPUs, GPUs that no slice could use.
+
+        See `sim.observe.topology_losses`.
+        """
+        return topology_losses.topology_losses(self)
 
     def save(self, path: str | Path) -> None:
         """Write the outcome to one file, which `load` reads back as it was.

@@ -12,6 +12,7 @@ import numpy as np
 from windtunnel.cluster.free import EVERY_NODE
 from windtunnel.cluster.levels import HOSTS
 from windtunnel.cluster.topology.asking import asked
+from windtunnel.cluster.topology.counts import count
 from windtunnel.cluster.topology.fitting import fit
 from windtunnel.cluster.topology.request import TopologyRequest
 from windtunnel.cluster.topology.tree import HOST, PODS, TopologyTree
@@ -114,6 +115,17 @@ class NodeTree:
         if found is None:
             return None
         return sorted((self._number[path], count * size) for path, count in found.items())
+
+    def slices(self, free: np.ndarray, ask: Ask) -> int:
+        """Return how many whole slices of a request fit in what is free.
+
+        Args:
+            free: free GPUs of each node, Int64 array (nodes,).
+            ask: the request.
+        """
+        self._tree.left = {GPUS: free[self._node], PODS: self._pods}
+        counts = count(self._tree, ask.slicing, ask.requests)
+        return int(counts.slices[ask.slicing.level].sum())
 
     def holds(self, demand: Demand) -> bool:
         """Return whether the empty cluster holds a demand."""
