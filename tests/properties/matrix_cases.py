@@ -353,7 +353,8 @@ def _node_failures(pick: random.Random, cell: Cell) -> None:
     one = {"time": time, "until": time + pick.randint(1, 50)} | cell.holds(pick, single=True)
     cell.disrupt(node_failures=[one], on_failure=pick.choice(("restart", "restart", "end")))
     if cell.placement != NO_NODES:
-        cell.disrupt(failure_models=[{"mtbf": 150.0, "mttr": 15.0}])
+        causes = {"lemons": 0.3, "lemon_factor": 3.0, "causes": {"GPU": 2.0, "network": 1.0}}
+        cell.disrupt(failure_models=[{"mtbf": 150.0, "mttr": 15.0} | causes], repair_crews=1)
 
 
 def _job_failures(pick: random.Random, cell: Cell) -> None:
@@ -362,6 +363,7 @@ def _job_failures(pick: random.Random, cell: Cell) -> None:
 
 def _checkpoints(pick: random.Random, cell: Cell) -> None:
     cost = {"cost": pick.choice((0.0, 1.0)), "restart_cost": pick.choice((0.0, 3.0))}
+    cost["startup_cost"] = pick.choice((0.0, 2.0))
     cell.disrupt(checkpoint={"interval": pick.choice((2.0, 5.0, 20.0))} | cost)
 
 

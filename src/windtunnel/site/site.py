@@ -80,8 +80,8 @@ class Site(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         Any,
         Field(
             "Failures, checkpoints, maintenance, capacity changes, reservations: a TOML file; "
-            "random failures: mtbf:30d/mttr:4h/checkpoint:1h; a recording of spot nodes: a JSON "
-            "file.",
+            "random failures: mtbf:30d/mttr:4h/checkpoint:1h; published ones: "
+            "rsc, llama3; a recording of spot nodes: a JSON file.",
             "FILE|mtbf:30d/mttr:4h",
             section="cluster",
             kind="object",

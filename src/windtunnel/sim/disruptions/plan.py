@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from windtunnel.sim.disruptions.spec import Disruptions, FailureModel, Reservation
     from windtunnel.sim.problem import Problem
 
-#: What random streams are for: nodes, jobs, which node a recorded failure hit.
-_NODE, _JOB, _RECORDED = range(3)
+#: What random streams are for: nodes, jobs, which node a recorded failure hit, lemons.
+_NODE, _JOB, _RECORDED, _LEMON = range(4)
 #: (node or pool, GPU units there).
 Places = tuple[tuple[int, int], ...]
 
@@ -59,15 +59,26 @@ class NodeStream:
         places: where.
         model: their distribution.
         random: the node's own generator.
+        factor: how many times as often as the model says it fails.
     """
 
     places: Places
     model: FailureModel
     random: np.random.Generator
+    factor: float = 1.0
+
+    def cause(self) -> str:
+        """Return what fails next, in words."""
+        causes = self.model.causes
+        if not causes:
+            return self.model.cause
+        shares = np.cumsum(list(causes.values()))
+        drawn = self.random.random() * shares[-1]
+        return list(causes)[int(np.searchsorted(shares, drawn, side="right"))]
 
     def lifetime(self) -> float:
         """Return the next time to failure, s."""
-        mean, shape = cast("float", self.model.mtbf), self.model.shape
+        mean, shape = cast("float", self.model.mtbf) / self.factor, self.model.shape
         if self.model.distribution == "weibull":
             return float(self.random.weibull(shape)) * mean / math.gamma(1 + 1 / shape)
         return float(self.random.exponential(mean))
@@ -94,6 +105,7 @@ class Plan:
         fails_once: jobs that fail when their work is done.
         access: the reservations each job may use, shape (m,).
         first: the first submit, s.
+        crews: how many random failures are repaired at a time; inf = all.
         seed: of what is drawn.
         notes: what a reader of the numbers must know, one sentence each.
     """
@@ -109,6 +121,7 @@ class Plan:
     fails_once: frozenset[int]
     access: tuple[tuple[int, ...], ...]
     first: float
+    crews: float
     seed: int
     notes: tuple[str, ...]
 
@@ -173,6 +186,7 @@ def resolve(disruptions: Disruptions, problem: Problem, cluster: ClusterSpec, se
         fails_once=frozenset(np.flatnonzero(once).tolist()),
         access=_access(disruptions, problem),
         first=first,
+        crews=math.inf if disruptions.repair_crews is None else disruptions.repair_crews,
         seed=chosen,
         notes=tuple(notes),
     )
@@ -313,7 +327,9 @@ def _streams(disruptions: Disruptions, site: _Site, seed: int) -> Iterator[NodeS
         nodes = site.of_type(path, model.gpu_type) if model.nodes is None else list(model.nodes)
         for domain in site.domains(path, model.level, nodes):
             places = site.nodes(path, domain)
-            yield NodeStream(places, model, _random(seed, _NODE, index, domain[0]))
+            draws = _random(seed, _NODE, index, domain[0])
+            lemon = model.lemons > _random(seed, _LEMON, index, domain[0]).random()
+            yield NodeStream(places, model, draws, model.lemon_factor if lemon else 1.0)
 
 
 def _maintenance(disruptions: Disruptions, site: _Site) -> Iterator[Hold]:

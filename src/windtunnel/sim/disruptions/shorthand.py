@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import msgspec
+
 from windtunnel.errors import SpecError, quote
 from windtunnel.sim.disruptions.availability import spot_failures
+from windtunnel.sim.disruptions.presets import MTTR, PRESETS
 from windtunnel.sim.disruptions.spec import Checkpointing, Disruptions, FailureModel
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: What may follow a rate: checkpoints, and who repairs.
+_COSTS = ("checkpoint", "cost", "restart", "startup", "crews")
 
 
 def parse_disruptions(text: str) -> Disruptions:
@@ -13,8 +24,9 @@ def parse_disruptions(text: str) -> Disruptions:
     Args:
         text: a ``.toml`` file, a ``.json`` file of how many spot nodes could be had
             (`windtunnel.sim.disruptions.availability`), or ``mtbf:30d/mttr:4h`` with, if wanted,
-            ``/checkpoint:1h``, ``/cost:60``, ``/restart:5m`` and
-            ``/level:rack`` (racks fail as one).
+            ``/checkpoint:1h``, ``/cost:60``, ``/restart:5m``, ``/crews:2`` (that repair) and
+            ``/level:rack`` (racks fail as one); or a published rate by its name
+            (`windtunnel.sim.disruptions.presets`) in place of ``mtbf``: ``llama3/checkpoint:1h``.
 
     Raises:
         SpecError: neither of these.
@@ -26,27 +38,42 @@ def parse_disruptions(text: str) -> Disruptions:
         return Disruptions.from_toml(text.strip())
     if text.strip().endswith(".json"):
         return Disruptions(node_failures=spot_failures(text.strip()))
-    known = ("mtbf", "mttr", "checkpoint", "cost", "restart", "level")
+    first, *parts = text.split("/")
+    preset = PRESETS.get(first.strip())
+    if preset is None:
+        values = _values(text, (first, *parts), ("mtbf", "mttr", "level", *_COSTS))
+        if "mtbf" not in values or "mttr" not in values:
+            raise SpecError("disruptions", f"found {quote(text)}; expected both mtbf: and mttr:.")
+        model = FailureModel(mtbf=values["mtbf"], mttr=values["mttr"], level=values.get("level"))
+        found = Disruptions(failure_models=(model,))
+    else:
+        values = _values(text, parts, ("mttr", *_COSTS))
+        found = preset(values.get("mttr", MTTR))
+    checkpoint = Checkpointing(
+        interval=values.get("checkpoint"),
+        cost=values.get("cost", 0.0),
+        restart_cost=values.get("restart", 0.0),
+        startup_cost=values.get("startup", 0.0),
+    )
+    crews = values.get("crews")
+    if crews is not None and not crews.isdecimal():
+        raise SpecError("disruptions", f"crews: found {quote(crews)}; expected a number.")
+    number = None if crews is None else int(crews)
+    return msgspec.structs.replace(found, checkpoint=checkpoint, repair_crews=number)
+
+
+def _values(text: str, parts: Sequence[str], known: Sequence[str]) -> dict[str, str]:
+    """Return the parts of a word by their names."""
     values: dict[str, str] = {}
-    for part in text.split("/"):
+    for part in parts:
         name, found, value = part.strip().partition(":")
         if not found:
             raise SpecError(
                 "disruptions",
-                f"found {quote(text)}; expected a .toml file or mtbf:30d/mttr:4h/checkpoint:1h.",
+                f"found {quote(text)}; expected a .toml file, mtbf:30d/mttr:4h/checkpoint:1h or "
+                f"one of {', '.join(PRESETS)}.",
             )
         if name not in known:
             raise SpecError.unknown("disruptions", name, known)
         values[name] = value
-    if "mtbf" not in values or "mttr" not in values:
-        raise SpecError("disruptions", f"found {quote(text)}; expected both mtbf: and mttr:.")
-    return Disruptions(
-        failure_models=(
-            FailureModel(mtbf=values["mtbf"], mttr=values["mttr"], level=values.get("level")),
-        ),
-        checkpoint=Checkpointing(
-            interval=values.get("checkpoint"),
-            cost=values.get("cost", 0.0),
-            restart_cost=values.get("restart", 0.0),
-        ),
-    )
+    return values

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -59,7 +60,11 @@ class Outages:
         self.certain = 0
         self.failures = np.zeros(len(problem.rows), dtype=np.int64)
         self.stops: list[Stop] = []
-        kinds = [JOB, *(h.cause for h in plan.holds), *(s.model.cause for s in plan.streams)]
+        kinds = [JOB, *(h.cause for h in plan.holds)]
+        kinds += [cause for s in plan.streams for cause in s.model.causes or (s.model.cause,)]
+        #: Failures being repaired, and those that wait for a crew, in order.
+        self._in_repair = 0
+        self._unattended: deque[tuple[Hold, NodeStream]] = deque()
         self.causes = tuple(dict.fromkeys(kinds))
         self._cause_at = {cause: place for place, cause in enumerate(self.causes)}
         self._lost = np.zeros(len(problem.rows))
@@ -116,13 +121,10 @@ class Outages:
     def _next_failure(self, stream: NodeStream, now: float) -> None:
         time = now + stream.lifetime()
         hold = Hold(
-            time,
-            time,
-            math.inf,
-            stream.places,
+            *(time, time, math.inf, stream.places),
             on_start="kill",
             planned=False,
-            cause=stream.model.cause,
+            cause=stream.cause(),
         )
         self._push(time, _WITHHOLD, hold, stream)
 
@@ -137,12 +139,22 @@ class Outages:
                 self.run.hold(place, hold.group, units)
             if stream is not None:
                 self._strike(hold, now)
-                self._push(hold.start + stream.repair(), _RESTORE, hold, stream)
+                self._unattended.append((hold, stream))
+                self._repair(hold.start)
         else:
             for place, units in hold.places:
                 self.run.release(place, hold.group, units)
             if stream is not None:
+                self._in_repair -= 1
                 self._next_failure(stream, now)
+                self._repair(now)
+
+    def _repair(self, now: float) -> None:
+        """Let crews that are free begin with the failures that have waited longest."""
+        while self._unattended and self._in_repair < self.plan.crews:
+            hold, stream = self._unattended.popleft()
+            self._in_repair += 1
+            self._push(now + stream.repair(), _RESTORE, hold, stream)
 
     def _strike(self, hold: Hold, now: float) -> None:
         """Deal with the jobs that run where a hold starts."""

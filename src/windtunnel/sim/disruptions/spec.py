@@ -124,6 +124,11 @@ class FailureModel(_Part, frozen=True):
         shape: Weibull's k, at least 0.1; below 1 the hazard falls, above 1 it rises.
         repair: ``fixed`` or ``exponential``.
         cause: what fails, in words, by which stops are counted.
+        causes: cause -> its share of the failures, in any unit; drawn for each one, in place of
+            ``cause``.
+        lemons: share of the nodes (or domains) that fail ``lemon_factor`` times as often, 0 to 1;
+            which ones is drawn for each by itself.
+        lemon_factor: see ``lemons``.
     """
 
     mtbf: Span
@@ -135,6 +140,9 @@ class FailureModel(_Part, frozen=True):
     shape: float = 1.0
     repair: str = "exponential"
     cause: str = "node"
+    causes: dict[str, float] = {}
+    lemons: float = 0.0
+    lemon_factor: float = 10.0
 
     def __post_init__(self) -> None:
         """Check spans and words."""
@@ -144,6 +152,15 @@ class FailureModel(_Part, frozen=True):
         if not LEAST_SHAPE <= self.shape < math.inf:
             message = f"found {self.shape:g}; expected a number from {LEAST_SHAPE:g} up."
             raise SpecError("shape", message)
+        if not 0 <= self.lemons <= 1:
+            raise SpecError("lemons", f"found {self.lemons:g}; expected a share from 0 to 1.")
+        if not 0 < self.lemon_factor < math.inf:
+            raise SpecError("lemon_factor", f"found {self.lemon_factor:g}; expected it above 0.")
+        if self.causes and not (
+            all(0 <= share < math.inf for share in self.causes.values())
+            and sum(self.causes.values()) > 0
+        ):
+            raise SpecError("causes", "expected shares of 0 or more, and one above 0.")
         if self.shape != 1.0 and self.distribution != "weibull":
             raise SpecError("shape", "only distribution = 'weibull' has one.")
 
@@ -293,6 +310,8 @@ class Disruptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         maintenance: planned outages.
         capacity_changes: nodes that join or leave.
         reservations: nodes held for some jobs.
+        repair_crews: how many random failures are repaired at a time, first come first served;
+            None = all of them.
         seed: of everything drawn here; None = the run's.
 
     >>> Disruptions(maintenance=[Maintenance(start="1h", end="2h", nodes=(0,))]).is_empty
@@ -308,10 +327,13 @@ class Disruptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     maintenance: tuple[Maintenance, ...] = ()
     capacity_changes: tuple[CapacityChange, ...] = ()
     reservations: tuple[Reservation, ...] = ()
+    repair_crews: int | None = None
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the word and the seed."""
+        """Check the word, the crews and the seed."""
+        if self.repair_crews is not None and self.repair_crews < 1:
+            raise SpecError("repair_crews", f"found {self.repair_crews}; expected 1 or more.")
         if self.on_failure not in ON_FAILURE:
             raise SpecError.unknown("on_failure", self.on_failure, ON_FAILURE)
         if self.seed is not None and self.seed < 0:
