@@ -55,6 +55,41 @@ def test_a_site_file_is_found_beside_the_log(small: World) -> None:
         site.unlink()
 
 
+def test_causes_are_the_true_ones(small: World) -> None:
+    found = run("report", "queue", small.folder / "log.txt", "--slurm-conf", small.folder / "etc")
+    gpus = np.array(small.jobs["num_gpus"]) > 0
+    submit, first = (np.array(small.jobs[key]) for key in ("submit_time", "first_submit"))
+    waited = found["wait"]
+    assert waited == pytest.approx(small.wait[gpus].sum())
+    assert sum(found["causes"].values()) == pytest.approx(waited)
+    own = small.wait - (submit - first)
+    truth = {
+        "throttle": own[[r == "JobArrayTaskLimit" for r in small.reason] & gpus].sum(),
+        "quota": own[[r.startswith(("QOS", "Assoc")) for r in small.reason] & gpus].sum(),
+        "order": own[[r == "Priority" for r in small.reason] & gpus].sum(),
+        "dependency": (submit - first)[gpus].sum(),
+    }
+    for cause, seconds in truth.items():
+        assert found["causes"][cause] / waited == pytest.approx(seconds / waited, abs=0.05)
+
+
+def test_every_job_has_an_answer(small: World) -> None:
+    log = small.folder / "log.txt"
+    cpu = small.jobs["num_gpus"].index(0)
+    told = run("report", "queue", log, "--job", small.jobs["job_id"][cpu])
+    assert told["job"]["wait"] == pytest.approx(small.wait[cpu])
+    assert not told["job"]["in_line"]
+    lines = (log).read_text("utf-8").splitlines()
+    held = lines[-1].split("|")
+    held[0], held[7], held[10], held[11], held[12] = "99999", "PENDING", "Unknown", "Unknown", "0"
+    held[19], held[20] = "None assigned", "AssocGrpGRES"
+    other = small.folder / "held.txt"
+    other.write_text("\n".join([*lines, "|".join(held)]) + "\n", "utf-8")
+    told = run("report", "queue", other, "--job", "99999")
+    assert told["job"]["wait"] is None
+    assert told["job"]["reason"] == "AssocGrpGRES"
+
+
 def test_a_useless_replay_is_refused(small: World) -> None:
     log = small.folder / "log.txt"
     words = ["whatif", str(log), "--site", "500x8", "--policy", "fifo", "--nodes", "+4"]

@@ -22,20 +22,25 @@ Row = dict[str, Any]
 #: Cause -> what people call it.
 WORDS = {
     "dependency": "dependency or hold",
-    "quota": "quota",
+    "quota": "quota or limit",
+    "throttle": "array's own limit",
     "order": "order or priority",
     "resources": "all GPUs busy",
     "fragmentation": "fragmentation",
+    "reservation": "nodes down or reserved",
     "other": "other",
 }
 #: Cause -> the rule, in a sentence.
 RULES = {
     "dependency": "before the job was eligible: a dependency, a begin time or a hold",
-    "quota": "its virtual cluster held so much that the job would have exceeded its quota",
+    "quota": "its virtual cluster held so much that the job would have exceeded its quota, or the "
+    "log names a limit of its QOS, user or account",
+    "throttle": "so many tasks of its array ran as it allows at once (told by the log alone)",
     "order": "jobs behind it held the GPUs that it lacked, or a job before it still waited though "
     "there was room",
     "resources": "too few GPUs were free, even without the jobs that overtook it",
     "fragmentation": "enough GPUs were free, but not on nodes that the job fits on",
+    "reservation": "the log says that nodes were down or reserved",
     "other": "there was room and nobody was before it: the scheduler's cycle, or limits, "
     "reservations and broken nodes that are not known here",
 }
@@ -109,6 +114,12 @@ def queue_data(found: WaitCauses, trace: Trace, job: InFront | None = None) -> d
 
 def _job_part(job: InFront) -> Part:
     asked = f"{job.num_gpus:g} GPU{'s' * (job.num_gpus != 1)}"
+    why = "" if job.reason is None else f" The log's reason: {clean(job.reason)}."
+    if not job.in_line:
+        fate = f"waited {duration(job.wait)}" if job.wait is not None else "never started"
+        kind = "without GPUs" if not job.num_gpus else f"for {asked}"
+        lead = f"Job {clean(job.job_id)} {kind} {fate}; it stood in no line for GPUs.{why}"
+        return Part(f"Job {clean(job.job_id)}", lead, [], tells=True)
     lead = f"Job {clean(job.job_id)} asked for {asked}. When it joined the line, "
     if job.left is not None:
         lead = (
@@ -124,6 +135,7 @@ def _job_part(job: InFront) -> Part:
     if job.causes is not None and job.wait:
         parts = [f"{WORDS[name]} {duration(s)}" for name, s in job.causes.items() if s > 0]
         lead += f" It waited {duration(job.wait)}: {', '.join(parts)}."
+    lead += why
     running = [
         Line(
             clean(row["job_id"]),
@@ -166,7 +178,9 @@ def _headline(total: dict[str, float], waited: float) -> str:
 def _reason(cause: str) -> str:
     reasons = {
         "dependency": "dependencies, begin times and holds",
-        "quota": "quotas",
+        "quota": "quotas and limits",
+        "throttle": "arrays' own limits",
+        "reservation": "nodes that were down or reserved",
         "order": "the order of the queue (others were served first)",
         "resources": "GPUs that were all busy",
         "other": "no reason that the log shows (there was room)",

@@ -36,6 +36,8 @@ class InFront:
             count.
         waiting: jobs that waited before it, in the order of the line: ``job_id``, ``user``,
             ``vc``, ``num_gpus``, ``since`` (s).
+        in_line: whether it stood in the line of GPU jobs; else nobody is told to be in front.
+        reason: why it waited, as the log says; None = it does not.
     """
 
     job_id: str
@@ -46,6 +48,8 @@ class InFront:
     causes: dict[str, float] | None
     running: list[dict[str, Any]]
     waiting: list[dict[str, Any]]
+    in_line: bool = True
+    reason: str | None = None
 
     @property
     def running_gpus(self) -> float:
@@ -63,10 +67,10 @@ def in_front(found: WaitCauses, job_id: str) -> InFront:
 
     Args:
         found: the waits of its trace.
-        job_id: a GPU job that stood in the line.
+        job_id: any job of the trace; only GPU jobs that were not held stood in the line.
 
     Raises:
-        SpecError: the trace has no such job, or it never stood in the line.
+        SpecError: the trace has no such job.
     """
     recorded = found.recorded
     ids = recorded.jobs["job_id"].to_pylist()
@@ -74,8 +78,9 @@ def in_front(found: WaitCauses, job_id: str) -> InFront:
         raise SpecError("--job", f"the trace has no job {quote(job_id)}.{nearest(job_id, ids)}")
     row = ids.index(job_id)
     places = np.flatnonzero(found.line_rows == row)
+    said = recorded.jobs["reason"][row].as_py() if "reason" in recorded.jobs.column_names else None
     if not len(places):
-        raise SpecError("--job", f"job {quote(job_id)} asks for no GPUs, or never stood in line.")
+        return _outside(recorded, row, job_id, said)
     place = int(places[0])
     begin, leave = found.line[:, 0], found.line[:, 1]
     told = np.flatnonzero(found.rows == row)
@@ -108,7 +113,23 @@ def in_front(found: WaitCauses, job_id: str) -> InFront:
         causes = dict(zip(CAUSES, found.causes[int(told[0])].tolist(), strict=True))
     wait = None if not len(told) else float(recorded.wait[row])
     left = None if len(told) or waits else float(leave[place])
-    return InFront(job_id, at, float(recorded.gpus[row]), wait, left, causes, running, waiting)
+    return InFront(
+        *(job_id, at, float(recorded.gpus[row]), wait, left, causes, running, waiting),
+        reason=said,
+    )
+
+
+def _outside(recorded: Recorded, row: int, job_id: str, said: str | None) -> InFront:
+    """Return what is known of a job that did not stand in the line of GPU jobs."""
+    wait = _known(float(recorded.wait[row]))
+    end = _known(float(recorded.jobs["end_time"].to_numpy()[row]))
+    at = recorded.submit[row] if np.isfinite(recorded.submit[row]) else recorded.span[0]
+    return InFront(
+        *(job_id, float(at), float(recorded.gpus[row]), wait, end if wait is None else None),
+        *(None, [], []),
+        in_line=False,
+        reason=said,
+    )
 
 
 def _known_ends(recorded: Recorded) -> np.ndarray:

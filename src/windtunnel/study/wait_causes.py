@@ -1,4 +1,9 @@
-"""Why did jobs wait? Each recorded wait split by cause, by a rule on the recorded history.
+"""Why did jobs wait? Each recorded wait split by cause: the log's own, else by a rule.
+
+Where the log says why a job waited (column ``reason``, as Slurm's), its wait from when it was
+eligible has that cause: a limit of a QOS or an association is ``quota``, an array's own limit
+``throttle``, nodes that were down or reserved ``reservation``, ``Priority`` is ``order``. All other
+waits are split by a rule on the recorded history.
 
 Nothing is simulated: who held which GPUs when is what the trace says. The jobs that ask for GPUs
 stand in one line, by the time from which nothing but the queue held them (``eligible_time`` where
@@ -46,9 +51,19 @@ if TYPE_CHECKING:
 
 #: The causes, in the order of the columns.
 CAUSES: tuple[str, ...] = (
-    *("dependency", "quota", "order", "resources", "fragmentation", "other"),
+    *("dependency", "quota", "throttle", "order", "resources", "fragmentation", "reservation"),
+    "other",
 )
-_DEPENDENCY, _QUOTA, _ORDER, _RESOURCES, _FRAGMENTATION, _OTHER = range(len(CAUSES))
+_DEPENDENCY, _QUOTA, _THROTTLE, _ORDER, _RESOURCES, _FRAGMENTATION, _RESERVATION, _OTHER = range(
+    len(CAUSES)
+)
+#: How Slurm's reasons begin, and the causes that they stand for.
+_REASONS = (
+    *(("Priority", _ORDER), ("Resources", _RESOURCES), ("Nodes required", _RESOURCES)),
+    *(("JobArrayTaskLimit", _THROTTLE), ("QOS", _QUOTA), ("Assoc", _QUOTA), ("Max", _QUOTA)),
+    *((word, _DEPENDENCY) for word in ("Dependency", "BeginTime", "JobHeld")),
+    *((word, _RESERVATION) for word in ("Reserv", "ReqNodeNotAvail", "NodeDown", "PartitionDown")),
+)
 #: Of the jobs behind a job in the line so many are looked at, the nearest ones.
 MAX_BEHIND = 20_000
 _PERCENTS = {"p50_wait": 0.5, "p90_wait": 0.9}
@@ -195,7 +210,15 @@ def wait_causes(
     history = History.of(found, problem)
     states = replay(history, problem, gpus_alone(cluster), as_pool=as_pool)
     told = np.flatnonzero(~np.isnan(history.start))
-    causes = np.array([_split(history, states, place, quotas) for place in told.tolist()])
+    said = _said(found, history.rows[told], quotas)
+    causes = np.array(
+        [
+            _split(history, states, place, quotas)
+            if cause is None
+            else _whole(history, place, cause)
+            for place, cause in zip(told.tolist(), said, strict=True)
+        ]
+    )
     flown = np.isin(np.arange(len(gpus)), problem.rows)
     left_out = {
         "that ask for more than the cluster has, or lack a time or GPUs": int(
@@ -211,7 +234,11 @@ def wait_causes(
         np.column_stack([history.eligible, history.leave]),
         history.rows,
         {reason: number for reason, number in left_out.items() if number},
-        (*_notes(history, states, cluster, as_pool=as_pool), *problem.notes),
+        (
+            *_said_note(said),
+            *_notes(history, states, cluster, as_pool=as_pool),
+            *problem.notes,
+        ),
     )
 
 
@@ -237,6 +264,47 @@ def hours_of(times: np.ndarray, epoch: str | None, zone: str | None) -> np.ndarr
     micros = np.rint((times + datetime.fromisoformat(epoch).timestamp()) * 1e6).astype(np.int64)
     moments = pa.array(micros, pa.timestamp("us", "UTC")).cast(pa.timestamp("us", zone))
     return np.asarray(pc.hour(moments).to_numpy(), dtype=np.int64)
+
+
+def cause_of(reason: str | None) -> int | None:
+    """Return the cause that one of Slurm's reasons stands for; None = it tells none.
+
+    >>> CAUSES[cause_of("QOSMaxGRESPerUser")], CAUSES[cause_of("ReqNodeNotAvail, Reserved")]
+    ('quota', 'reservation')
+    """
+    word = (reason or "").partition(",")[0].strip()
+    if word.lower() in {"", "none"}:
+        return None
+    return next((cause for start, cause in _REASONS if word.startswith(start)), _OTHER)
+
+
+def _said(
+    found: Recorded, rows: np.ndarray, quotas: Mapping[str, float] | None
+) -> list[int | None]:
+    """Return the cause that the log itself names for each row; with quotas asked for, none."""
+    if "reason" not in found.jobs.column_names or quotas is not None:
+        return [None] * len(rows)
+    return [cause_of(word) for word in found.jobs["reason"].take(rows).to_pylist()]
+
+
+def _said_note(said: list[int | None]) -> list[str]:
+    number = sum(cause is not None for cause in said)
+    if not number:
+        return []
+    told = (
+        f"Of {number:,} waits the log itself says the reason (its last one), which counts from "
+        "when the job was eligible; the others are split by the rule."
+    )
+    return [told]
+
+
+def _whole(history: History, place: int, cause: int) -> list[float]:
+    """Return the seconds of one job's wait by `CAUSES`, all but the first of one cause."""
+    causes = [0.0] * len(CAUSES)
+    begin = min(float(history.eligible[place]), float(history.start[place]))
+    causes[_DEPENDENCY] = begin - float(history.submit[place])
+    causes[cause] += float(history.start[place]) - begin
+    return causes
 
 
 def _split(
