@@ -74,9 +74,24 @@ def world(folder: Path, seed: int, *, num_jobs: int = 700, load: float = 0.95) -
     names = [node.name for node in site.nodes]
     reason = [row["wait_reason"] or "None" for row in table]
     wait = np.array([row["start_time"] for row in table]) - np.array(jobs["first_submit"])
+    _put_on_cores(jobs, table, [k for k, node in enumerate(site.nodes) if not node.gpus])
     lines = [HEAD, *(_line(k, jobs, row, names) for k, row in enumerate(table))]
     (folder / "log.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return World(folder, jobs, limits, wait, reason)
+
+
+def _put_on_cores(
+    jobs: dict[str, list[Any]], table: list[dict[str, Any]], nodes: list[int]
+) -> None:
+    """Say where CPU jobs ran, which a flight does not: best fit, as Slurm has it."""
+    ends: dict[int, list[tuple[float, int]]] = {node: [] for node in nodes}
+    rows = [k for k, gpus in enumerate(jobs["num_gpus"]) if not gpus]
+    for k in sorted(rows, key=lambda row: table[row]["start_time"]):
+        now, cpus = table[k]["start_time"], jobs["num_cpus"][k]
+        free = {n: 48 - sum(c for end, c in stays if end > now) for n, stays in ends.items()}
+        node = min((n for n in nodes if free[n] >= cpus), key=lambda n: free[n], default=nodes[0])
+        ends[node].append((table[k]["end_time"], cpus))
+        table[k]["nodes"] = [node]
 
 
 def _write_site(etc: Path, limits: dict[str, int]) -> None:

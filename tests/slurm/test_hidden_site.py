@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -11,7 +11,13 @@ from click.testing import CliRunner
 from hidden_site import World, world
 
 from windtunnel.cli.root import windtunnel as main
+from windtunnel.policies.slurm.site_of import read_site_folder
+from windtunnel.study.resolving import resolved
+from windtunnel.study.site_file import read_site
 from windtunnel.study.verdict import Verdict
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def run(*words: Any) -> dict[str, Any]:
@@ -53,6 +59,78 @@ def test_a_site_file_is_found_beside_the_log(small: World) -> None:
         assert run("report", "queue", log)["cluster"] == given["cluster"]
     finally:
         site.unlink()
+
+
+def learnt(made: World) -> Path:
+    site = made.folder / "site.toml"
+    run("learn", made.folder / "log.txt", "--out", site)
+    return site
+
+
+def test_a_site_is_learnt_from_its_log(small: World) -> None:
+    """Nodes, types, partitions, and every limit for which jobs waited 1 % of all waiting."""
+    site = learnt(small)
+    try:
+        text = site.read_text("utf-8")
+        found = resolved(read_site(site)).scheduler.policy.site
+        true = read_site_folder(small.folder / "etc")
+        assert [(n.name, n.gpus) for n in sorted(found.nodes, key=lambda n: n.name)] == [
+            (n.name, n.gpus) for n in sorted(true.nodes, key=lambda n: n.name)
+        ]
+        parts = {part.name: set(part.nodes) for part in found.partitions}
+        used = {"main": "ga", "quick": "gv", "cpu": "c"}
+        for name, nodes in parts.items():
+            assert {node for node in nodes if node.startswith(used[name])} == nodes
+        bound = {
+            "QOSMaxGRESPerUser": ("capped set MaxTRESPU=gres/gpu", "user_gpus"),
+            "QOSGrpGRES": ("pooled set GrpTRES=gres/gpu", "group_gpus"),
+            "AssocGrpJobsLimit": ("small set GrpJobs", "account_jobs"),
+        }
+        told = 0
+        for reason, (words, name) in bound.items():
+            mine = small.wait[[r == reason for r in small.reason]].sum()
+            if mine >= small.wait.sum() / 100:
+                assert f"name={words}={small.limits[name]}\n" in text
+                told += 1
+        assert told
+        assert run("validate", small.folder / "log.txt")["verdict"]["stands"]
+        limit = run("whatif", small.folder / "log.txt", "--keep-p90-wait", "10h")["interval"]
+        assert limit[0] is not None
+    finally:
+        site.unlink()
+
+
+def test_a_site_file_names_slurms_own(small: World) -> None:
+    log, site = small.folder / "log.txt", small.folder / "given.toml"
+    run("learn", log, "--slurm-conf", small.folder / "etc", "--out", site)
+    assert (
+        run("validate", log, "--site", site)["runs"]
+        == run("validate", log, "--slurm-conf", small.folder / "etc")["runs"]
+    )
+    for text, message in (
+        ('[site.slurm]\nconf = "Include /etc/passwd"\n', "includes another file"),
+        ('[site.slurm]\nconfig = "x"\n', "Did you mean 'conf'"),
+        ('[site.slurm]\nconf = "NodeName=n1"\n', "PartitionName"),
+    ):
+        site.write_text(text, "utf-8")
+        told = CliRunner().invoke(main, ["validate", str(log), "--site", str(site)])
+        assert (told.exit_code, message in told.stderr) == (2, True), told.stderr
+
+
+@pytest.mark.slow
+def test_what_more_nodes_bring_lies_in_the_interval(tmp_path: Path) -> None:
+    """Of 40 sites learnt from their logs at least 26, by intervals of 80 %."""
+    inside, widths = 0, []
+    for seed in range(100, 140):
+        made = world(tmp_path / str(seed), seed, num_jobs=500)
+        learnt(made)
+        log = made.folder / "log.txt"
+        told = run("whatif", log, "--nodes", "+1:a100", "--anyway")["measures"][0]
+        change = made.with_nodes(1).mean() - made.wait.mean()
+        inside += told["low"] <= change <= told["high"]
+        widths.append((told["high"] - told["low"]) / made.wait.mean())
+    assert inside >= 26
+    assert np.median(widths) <= 0.4
 
 
 def test_causes_are_the_true_ones(small: World) -> None:

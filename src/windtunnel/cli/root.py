@@ -16,6 +16,7 @@ COMMANDS: dict[str, str] = {
     "figures": "windtunnel.cli.figures",
     "convert": "windtunnel.cli.convert",
     "fit": "windtunnel.cli.fit",
+    "learn": "windtunnel.cli.learn",
     "simulate": "windtunnel.cli.simulate",
     "why": "windtunnel.cli.why",
     "compare": "windtunnel.cli.compare",

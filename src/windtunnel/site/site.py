@@ -45,6 +45,16 @@ class Site(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             default="none",
         ),
     ] = None
+    slurm: Annotated[
+        Any,
+        Field(
+            "The same inside a site file: a table with conf (slurm.conf's lines) and accounts "
+            "(sacctmgr's commands), as windtunnel learn writes it.",
+            section="cluster",
+            kind="object",
+            default="none",
+        ),
+    ] = None
     topology: Annotated[
         Any,
         Field(

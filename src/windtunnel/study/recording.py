@@ -59,7 +59,7 @@ class Recording:
         left_out = {why: int(mask.sum()) for why, mask in reasons.items() if mask.any()}
         kept = known & asks & ran
         flown = jobs.filter(pa.array(kept))
-        return cls(_from_eligible(flown), submit[kept], left_out, has_starts)
+        return cls(with_throttles(_from_eligible(flown)), submit[kept], left_out, has_starts)
 
     def outcome(self, cluster: ClusterSpec) -> Outcome:
         """Return the record as the outcome of a run on a cluster."""
@@ -84,3 +84,41 @@ def _from_eligible(jobs: pa.Table) -> pa.Table:
     return jobs.set_column(
         at, jobs.schema.field(at), pa.array(since, pa.float64(), from_pandas=True)
     )
+
+
+def with_throttles(jobs: pa.Table) -> pa.Table:
+    """Return jobs with ``array_limit``, where the log does not say it but names it as a reason.
+
+    An array whose tasks waited for its own limit (``JobArrayTaskLimit``) let so many run at once as
+    ever ran.
+    """
+    if "reason" not in jobs.column_names or "array_limit" in jobs.column_names:
+        return jobs
+    arrays = [name.partition("_")[0] if name and "_" in name else "" for name in
+              jobs["job_id"].to_pylist()]  # fmt: skip
+    reasons = jobs["reason"].to_pylist()
+    bound = {a for a, word in zip(arrays, reasons, strict=True) if a and word == THROTTLE}
+    if not bound:
+        return jobs
+    start, end = (jobs[name].to_numpy().tolist() for name in ("start_time", "end_time"))
+    rows: dict[str, list[int]] = {}
+    for row, array in enumerate(arrays):
+        if array in bound:
+            rows.setdefault(array, []).append(row)
+    ones = np.ones(len(arrays))
+    limits = {array: int(most_at_once(its, start, end, ones)) for array, its in rows.items()}
+    column = pa.array([limits.get(array, 0) for array in arrays], pa.int64())
+    return jobs.append_column("array_limit", column)
+
+
+#: Slurm's reason for a task that waits for its array's own limit.
+THROTTLE = "JobArrayTaskLimit"
+
+
+def most_at_once(rows: list[int], start: list[float], end: list[float], held: np.ndarray) -> float:
+    """Return the most that some jobs ever held at once; ends come before starts of an instant."""
+    ran = [row for row in rows if start[row] == start[row] and end[row] == end[row]]
+    times = np.array([start[row] for row in ran] + [end[row] for row in ran])
+    changes = np.concatenate([held[ran], -held[ran]])
+    order = np.lexsort((changes, times))
+    return float(np.cumsum(changes[order]).max(initial=0.0))

@@ -17,6 +17,7 @@ from windtunnel.sim.slowdown import resolve_slowdown
 from windtunnel.site.conditions import Conditions
 from windtunnel.site.scheduler import Scheduler
 from windtunnel.site.site import Site
+from windtunnel.site.slurm_text import site_of_text
 from windtunnel.study.foresight import checked_estimates
 from windtunnel.study.levels import levels_of
 from windtunnel.study.recorder import check_record
@@ -72,7 +73,7 @@ def resolved(conditions: Conditions, *, several: bool = False) -> Conditions:
         TraceError: a table of slow-downs cannot be read.
     """
     scheduler, site = conditions.scheduler, conditions.site
-    policy, cluster = with_slurm(site.slurm_conf, resolve_policy(scheduler.policy), site.cluster)
+    policy, cluster = with_slurm(site, resolve_policy(scheduler.policy))
     queueing = rule_of_several(scheduler.queueing, policy) if several else scheduler.queueing
     checked_queueing(queueing, policy, scheduler.preemption)
     checked_estimates(scheduler.estimates, policy)
@@ -95,21 +96,25 @@ def resolved(conditions: Conditions, *, several: bool = False) -> Conditions:
     )
 
 
-def with_slurm(folder: str | None, policy: Policy, cluster: Any) -> tuple[Policy, Any]:
+def with_slurm(site: Site, policy: Policy) -> tuple[Policy, Any]:
     """Return policy and cluster, as Slurm's files say where neither says more itself.
 
     Raises:
         TraceError, SpecError: the files cannot be read, or describe no cluster of GPUs.
     """
-    if folder is None:
-        return policy, cluster
+    if site.slurm_conf is None and site.slurm is None:
+        return policy, site.cluster
+    if site.slurm_conf is not None and site.slurm is not None:
+        raise SpecError("slurm_conf", "the site file describes Slurm itself; give one of the two.")
     from windtunnel.policies.slurm.policy import Slurm
     from windtunnel.policies.slurm.site_of import cluster_of_site, read_site_folder
 
-    site = read_site_folder(folder)
+    folder = site.slurm_conf
+    its = site_of_text(site.slurm) if folder is None else read_site_folder(folder)
     if isinstance(policy, Slurm) and policy.site is None:
-        policy = Slurm(site)
-    return policy, cluster_of_site(site, Path(folder).name) if cluster is None else cluster
+        policy = Slurm(its)
+    name = "site" if folder is None else Path(folder).name
+    return policy, cluster_of_site(its, name) if site.cluster is None else site.cluster
 
 
 def cluster_of(conditions: Conditions) -> ClusterSpec:
