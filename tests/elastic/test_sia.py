@@ -84,7 +84,7 @@ def test_a_workload_within_the_band(machines: Machines, data_dir: Path, number: 
     folder = data_dir / "elastic" / "sia"
     runs = {row["run"]: row for row in table(folder / "targets" / "runs.csv")}
     run = runs[f"sia_philly_workload-{number}_60_HIGHS"]
-    assert check_sia(run, folder / "workloads", machines, 0.06)["within"]
+    assert check_sia(run, table(folder / "workloads" / "philly.csv"), machines, 0.06)["within"]
 
 
 def test_the_command_flies_sia(machines: Machines, data_dir: Path, tmp_path: Path) -> None:

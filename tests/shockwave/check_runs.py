@@ -1,11 +1,12 @@
 """Compare published and recomputed runs with ours: ``check_runs.py FOLDER [--json]``.
 
-A run is a folder, at any depth, with ``jobs.csv`` or ``summary.json``: where its kind (in the
+A run is a folder, at any depth, with ``jobs.csv`` or ``summary.json``. Where its kind (in the
 summary, else the name of the folder around it) is ``physical``, its ``schedule.csv`` is replayed,
-else its policy (in the summary, else its own name) is flown. What a summary does not say is worked
-out of the jobs. The trace of 12 columns (``*.trace``), ``profiles.csv`` and speeds
-(``tacc_throughputs.json`` or ``wisr_...``, else the packaged ones) stand in the run's folder or in
-one above it, else in ``WINDTUNNEL_DATA/shockwave``. Tables may be packed (``.gz``).
+and its policy flown in the testbed mode; else its policy (in the summary, else its own name) is
+flown. What a summary does not say is worked out of the jobs. The trace of 12 columns
+(``*.trace``), ``profiles.csv`` and speeds (``tacc_throughputs.json`` or ``wisr_...``, else the
+packaged ones) stand in the run's folder or in one above it, else in ``WINDTUNNEL_DATA/shockwave``.
+Tables may be packed (``.gz``).
 Exit status 1 where a run is out of its band or could not be compared.
 """
 
@@ -29,6 +30,7 @@ from windtunnel.errors import WindtunnelError
 from windtunnel.policies.shockwave.in_rounds import ShockwavePolicy
 from windtunnel.policies.shockwave.metrics import job_measures, run_measures
 from windtunnel.policies.shockwave.replay import Replay
+from windtunnel.policies.shockwave.testbed import REAL_RUNS
 from windtunnel.site.conditions import Conditions
 from windtunnel.study.shockwave import published_books, training_jobs_of
 from windtunnel.throughput.shockwave import CLUSTERS
@@ -46,6 +48,8 @@ BANDS = {
 }
 #: Relative errors by job of a real run's schedule, replayed: median, P90.
 REPLAY = (0.007, 0.025)
+#: Flights of the testbed mode beside a real run; the market's plans take seconds.
+FLIGHTS, MARKET_FLIGHTS = 24, 6
 #: Relative difference up to which two numbers are equal.
 EQUAL = 1e-9
 
@@ -239,8 +243,42 @@ def replayed(run: Path, jobs: Any) -> dict[str, Any]:
     }
 
 
-def found_of(run: Path, root: Path, scratch: Path) -> dict[str, Any]:
-    """Return what came of one run; where it could not be compared, why."""
+def testbed(run: Path, summary: dict[str, Any], jobs: Any, table: Any) -> dict[str, Any]:
+    """Return how far flights of the testbed mode are from a real run, which gave them nothing.
+
+    Mean completion and makespan: median, tenth and ninetieth percentile of the relative errors of
+    an ensemble; then the median over jobs and flights of those of completion times.
+    """
+    name = summary["policy"]
+    words = "market" if name == "shockwave" else name
+    real = {int(row["job"]): float(row["jct"]) for row in rows_of(run / "jobs.csv")}
+    num_gpus, cut = gpus_of(run, summary), summary.get("cut")
+    cut = REAL_RUNS[words].cut if cut is None else float(cut)
+    cluster = parse_cluster(f"v100:{num_gpus}")
+    works = training_jobs_of(jobs, cluster, Conditions().having(throughputs=table))
+    span = max(works[job].submit + jct for job, jct in real.items())
+    errors, by_job = [], []
+    for seed in range(MARKET_FLIGHTS if words == "market" else FLIGHTS):
+        policy = ShockwavePolicy.of(f"shockwave:{words}:cut={cut}:testbed=1:seed={seed}")
+        end = published_books(works, num_gpus, policy, without=words).end
+        ours = {job: end[job] - works[job].submit for job in real}
+        mean = sum(ours.values()) / sum(real.values()) - 1
+        errors.append((mean, max(end.values()) / span - 1))
+        by_job += [abs(ours[job] / jct - 1) for job, jct in real.items()]
+    told = np.percentile(np.array(errors), [50, 10, 90], axis=0).T.tolist()
+    named = dict(zip(("avg_jct", "makespan"), told, strict=True))
+    return named | {"flights": len(errors), "median_by_job": float(np.median(by_job))}
+
+
+def found_of(run: Path, root: Path, scratch: Path, *, flown: bool = False) -> dict[str, Any]:
+    """Return what came of one run; where it could not be compared, why.
+
+    Args:
+        run: its folder.
+        root: the folder that was given.
+        scratch: for unpacked files.
+        flown: whether a real run is flown in the testbed mode, too.
+    """
     named: dict[str, Any] = {"run": str(run.relative_to(root)), "within": False}
     try:
         jobs, table, off = opened(home_of(run, root), run, scratch)
@@ -248,7 +286,10 @@ def found_of(run: Path, root: Path, scratch: Path) -> dict[str, Any]:
         named |= {"policy": summary["policy"], "kind": summary["kind"]}
         named["profiles_largest_difference"] = off
         if summary["kind"] == "physical":
-            return named | replayed(run, jobs)
+            found = named | replayed(run, jobs)
+            if flown and {"shockwave": "market"}.get(found["policy"], found["policy"]) in REAL_RUNS:
+                found["testbed"] = testbed(run, summary, jobs, table)
+            return found
         return named | check(run, summary, jobs, table)
     except (WindtunnelError, OSError, KeyError, ValueError) as error:
         return named | {"error": str(error) or repr(error)}
@@ -270,6 +311,8 @@ def line_of(run: dict[str, Any]) -> str:
     else:
         told = f"replayed: median error {run['median_error']:.2%}, P90 {run['p90_error']:.2%}, "
         told += f"{within} its band"
+    if of := run.get("testbed"):
+        told += f"; testbed: mean {of['avg_jct'][0]:+.2%}, makespan {of['makespan'][0]:+.2%}"
     return f"{run['run']:34} {told}\n"
 
 
@@ -284,7 +327,7 @@ def main(arguments: list[str]) -> int:
     if not runs:
         sys.exit(f"{root}: no run in it (a folder with jobs.csv or summary.json)")
     with tempfile.TemporaryDirectory() as scratch:
-        found = [found_of(run, root, Path(scratch)) for run in runs]
+        found = [found_of(run, root, Path(scratch), flown=True) for run in runs]
     if "--json" in arguments:
         sys.stdout.write(json.dumps({"folder": root.name, "runs": found}, indent=1) + "\n")
     else:

@@ -87,6 +87,49 @@ def test_real_schedules_replayed(folder: Path, tmp_path: Path, policy: str) -> N
     assert found["p90_error"] <= 0.025
 
 
+#: Part by which the published simulator is off the real runs: mean completion, makespan.
+PUBLISHED = {
+    "allox": (0.020, 0.012),
+    "finish_time_fairness": (0.008, 0.0),
+    "max_min_fairness": (0.084, 0.045),
+    "max_sum_throughput_perf": (0.020, 0.090),
+    "min_total_duration": (0.087, 0.057),
+    "shockwave": (0.054, 0.074),
+}
+
+
+@pytest.mark.slow
+def test_the_testbed_mode_is_nearer_to_real_runs(folder: Path, tmp_path: Path) -> None:
+    nearer = 0
+    for policy, bars in PUBLISHED.items():
+        run = folder / "physical" / policy
+        found = found_of(run, folder, tmp_path, flown=True)["testbed"]
+        for column, bar in zip(("avg_jct", "makespan"), bars, strict=True):
+            nearer += abs(found[column][0]) <= bar
+    assert nearer >= 8
+
+
+def test_a_testbed_starts_late_and_waits_for_stops(tmp_path: Path) -> None:
+    table = trace_of(tmp_path, {}, {})
+    flights = [
+        wt.simulate(
+            table,
+            "v100:1",
+            policy=f"shockwave:max_min_fairness:cut=1:testbed=1:seed={seed}",
+            compat="shockwave",
+        )
+        for seed in (0, 0, 1)
+    ]
+    assert min(flights[0].flight.start) in {177, 183, 215, 747}
+    ends = [flight.flight.end.tolist() for flight in flights]
+    assert ends[0] == ends[1] != ends[2]
+    for text in ("testbed=2", "seed=3", "testbed=1:seed=0.5"):
+        with pytest.raises(SpecError):
+            wt.simulate(table, "v100:1", policy=f"shockwave:allox:{text}", compat="shockwave")
+    with pytest.raises(SpecError, match="compat"):
+        wt.simulate(table, "v100:1", policy="shockwave:allox:testbed=1")
+
+
 def test_other_folders_are_checked_too(folder: Path, tmp_path: Path) -> None:
     """Renamed, without its summary and other tables, and beside what cannot be compared."""
     root, run = tmp_path / "others", tmp_path / "others" / "deep" / "isolated"

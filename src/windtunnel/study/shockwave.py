@@ -18,6 +18,7 @@ from windtunnel.policies.gavel.work import Rules as RoundRules
 from windtunnel.policies.shockwave.in_rounds import MARKET, SHARES, ShockwavePolicy
 from windtunnel.policies.shockwave.market import Market
 from windtunnel.policies.shockwave.published import PublishedRounds, RoundBooks
+from windtunnel.policies.shockwave.testbed import LeasedRounds, drawn
 from windtunnel.policies.shockwave.work import InPhase, TrainingJob
 from windtunnel.sim.columns import numeric_column
 from windtunnel.sim.outcome import Outcome
@@ -64,6 +65,8 @@ def fly_shockwave(
         )
         raise SpecError("compat", message)
     refuse_options(conditions, "published" if conditions.scheduler.compat else "deficit")
+    if policy.testbed and not conditions.scheduler.compat:
+        raise SpecError("policy", f"{policy.text}: testbed=1 goes with compat=shockwave only.")
     if conditions.scheduler.compat and conditions.until is not None:
         raise SpecError("until", "the published rounds have no horizon; expected none.")
     arrivals = conditions.site.arrivals
@@ -93,10 +96,20 @@ def fly_shockwave(
 
 
 def published_books(
-    jobs: Sequence[TrainingJob], num_gpus: int, policy: ShockwavePolicy
+    jobs: Sequence[TrainingJob], num_gpus: int, policy: ShockwavePolicy, *, without: str = ""
 ) -> RoundBooks:
-    """Return the published rounds of a policy on some jobs, by submission."""
+    """Return the published rounds of a policy on some jobs, by submission.
+
+    Args:
+        jobs: by submission.
+        num_gpus: of the one type.
+        policy: the policy; with ``testbed`` its rounds are those of real GPUs.
+        without: a real run from which a testbed takes nothing; see `testbed.drawn`.
+    """
     rounds = PublishedRounds(jobs, num_gpus, policy.rules)
+    if policy.testbed:
+        conditions = drawn(policy.rules.cut, policy.seed, without)
+        rounds = LeasedRounds(jobs, num_gpus, policy.rules, conditions)
     if policy.allocation == MARKET:
         rounds.plan_with(Market(num_gpus, policy.market, rounds.books.speeds))
     else:
@@ -143,11 +156,7 @@ def _as_published(  # noqa: PLR0917 - what a run is made of
     books = published_books(jobs, num_gpus, policy)
     log = _log_of(books, work)
     flight = log.flight(rows, len(table), np.inf, with_nodes=not cluster.is_pool)
-    note = (
-        "As the published simulator: rounds end when their last job hands in, a job that did not "
-        f"run in the round before loses {policy.rules.overhead:g} s, and a job that ran longer "
-        f"than {policy.rules.cut:g} times its ideal duration is ended, trained or not."
-    )
+    note = _note_of(policy)
     settings = {
         **settings_of(conditions, governing_of(conditions), without=("penalty", "models")),
         "queueing": "policy",
@@ -158,7 +167,22 @@ def _as_published(  # noqa: PLR0917 - what a run is made of
     }
     rules = policy.rules
     parameters = {"round": rules.length, "gap": rules.gap, "cut": rules.cut}
+    if policy.testbed:
+        parameters |= {"testbed": 1, "seed": policy.seed}
     return Outcome(table, cluster, flight, settings, {}, (note,)), parameters
+
+
+def _note_of(policy: ShockwavePolicy) -> str:
+    if policy.testbed:
+        return (
+            "As real GPUs ran the published rounds, under conditions that are drawn: fly several "
+            "seeds, and take their median."
+        )
+    return (
+        "As the published simulator: rounds end when their last job hands in, a job that did not "
+        f"run in the round before loses {policy.rules.overhead:g} s, and a job that ran longer "
+        f"than {policy.rules.cut:g} times its ideal duration is ended, trained or not."
+    )
 
 
 def _log_of(books: RoundBooks, work: Work) -> RoundLog:

@@ -34,6 +34,7 @@ SHARES: dict[str, Callable[[], SharePolicy]] = {
     "allox": shares.AlloX,
 }
 ALLOCATIONS: tuple[str, ...] = (MARKET, *SHARES)
+_MOST_SEEDS = 2**31
 
 
 class ShockwavePolicy(Described):
@@ -45,6 +46,8 @@ class ShockwavePolicy(Described):
         gap: published rounds: least seconds between two decisions on shares.
         cut: published rounds: a job ends when it ran longer than this times its ideal duration.
         overhead: published rounds: seconds lost where a job did not run in the round before.
+        testbed: published rounds: 1 = as real GPUs ran them, see `testbed` beside this module.
+        seed: with ``testbed``: which flight of the ensemble.
         window: rounds that the market plans ahead.
         every: rounds after which it plans anew at the latest.
         k: what a second of the longest time left costs it.
@@ -65,6 +68,8 @@ class ShockwavePolicy(Described):
         gap: float = 1000.0,
         cut: float = 1.5,
         overhead: float = OVERHEAD,
+        testbed: float = 0,
+        seed: float = 0,
         window: float = 20,
         every: float = 8,
         k: float = 1e-3,
@@ -83,7 +88,15 @@ class ShockwavePolicy(Described):
             if not 0 <= value < math.inf:
                 where = f"policy {PREFIX}{allocation}: {name}"
                 raise SpecError(where, f"found {value:g}; expected a number >= 0.")
+        for name, value, most in (("testbed", testbed, 2), ("seed", seed, _MOST_SEEDS)):
+            if not (0 <= value < most and value == int(value)):
+                where = f"policy {PREFIX}{allocation}: {name}"
+                raise SpecError(where, f"found {value:g}; expected a whole number below {most:,}.")
+        if seed and not testbed:
+            where = f"policy {PREFIX}{allocation}: seed"
+            raise SpecError(where, "nothing is drawn; expected it with testbed=1.")
         self.allocation = allocation
+        self.testbed, self.seed = bool(testbed), int(seed)
         self.rules = Rules(length=float(round), gap=gap, cut=cut, overhead=overhead)
         self.market = MarketRules(
             window=int(window), every=int(every), k=k, lam=lam, rhomax=rhomax, length=float(round)
