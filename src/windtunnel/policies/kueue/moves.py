@@ -182,7 +182,9 @@ def _moved(
         for of in (before, after)
     )
     stay = sum(min(pods, other.get(where, 0)) for where, pods in one.items())
-    was, then = (
-        tuple((path, pods) for (_, path), pods in sorted(of.items())) for of in (one, other)
-    )
-    return sum(one.values()) - stay, was, then
+    return sum(one.values()) - stay, _leaves(one), _leaves(other)
+
+
+def _leaves(held: dict[tuple[str, Path], int]) -> tuple[tuple[Path, int], ...]:
+    """Return the leaves of all flavors with their pods, in order."""
+    return tuple((path, pods) for (_, path), pods in sorted(held.items()))
