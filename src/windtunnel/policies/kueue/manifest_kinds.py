@@ -169,6 +169,21 @@ class Metadata(msgspec.Struct, frozen=True):
     labels: dict[str, str] = {}
 
 
+class FairSettings(Written, frozen=True):
+    """Fair sharing, as a Configuration states it."""
+
+    enable: bool = True
+    preemption_strategies: list[str] | None = None
+
+
+class UsageSettings(Written, frozen=True):
+    """Usage-based sharing, as a Configuration states it."""
+
+    usage_half_life_time: Quantity | None = None
+    usage_sampling_interval: Quantity | None = None
+    resource_weights: dict[str, float] = {}
+
+
 #: The specs that are read, by kind.
 SPECS: dict[str, type[msgspec.Struct]] = {
     "ClusterQueue": ClusterQueueSpec,

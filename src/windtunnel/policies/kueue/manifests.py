@@ -16,7 +16,7 @@ from windtunnel.policies.kueue import manifest_kinds as kinds
 from windtunnel.policies.kueue import objects
 from windtunnel.policies.kueue.converting import converted, named
 from windtunnel.policies.kueue.pods_ready import PodsReady, pods_ready_of
-from windtunnel.policies.kueue.quantities import amount
+from windtunnel.policies.kueue.quantities import amount, go_duration
 from windtunnel.policies.kueue.quota_tree import QuotaTree
 from windtunnel.policies.kueue.yaml_files import Document, documents
 
@@ -267,28 +267,38 @@ def _settings(document: Document) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if document.data.get("waitForPodsReady") is not None:
         found["pods_ready"] = pods_ready_of(document.data["waitForPodsReady"], document)
-    fair = document.data.get("fairSharing")
-    if isinstance(fair, dict) and fair.get("enable", True):
-        strategies = tuple(fair.get("preemptionStrategies") or STRATEGIES)
-        for strategy in strategies:
-            if strategy not in STRATEGIES:
-                where = f"{document.where}, $.fairSharing.preemptionStrategies"
-                raise SpecError.unknown(where, str(strategy), STRATEGIES)
-        found["fair"] = strategies
-    usage = document.data.get("admissionFairSharing")
-    if isinstance(usage, dict):
-        from windtunnel.time_span import seconds
+    if document.data.get("fairSharing") is not None:
+        found |= _fair(document)
+    if document.data.get("admissionFairSharing") is not None:
+        found |= _by_usage(document)
+    return found
 
-        where = f"{document.where}, $.admissionFairSharing"
-        for key, field in (
-            ("usageHalfLifeTime", "half_life"),
-            ("usageSamplingInterval", "sampling"),
-        ):
-            if key in usage:
-                found[field] = seconds(f"{where}.{key}", usage[key])
-        found["resource_weights"] = converted(
-            usage.get("resourceWeights") or {}, dict[str, float], document, "$"
-        )
+
+def _fair(document: Document) -> dict[str, Any]:
+    """Return the strategies of fair sharing."""
+    where = "$.fairSharing"
+    given = document.data["fairSharing"]
+    fair: kinds.FairSettings = converted(given, kinds.FairSettings, document, where)
+    strategies = tuple(fair.preemption_strategies or STRATEGIES)
+    for strategy in strategies:
+        if strategy not in STRATEGIES:
+            at = f"{document.where}, {where}.preemptionStrategies"
+            raise SpecError.unknown(at, strategy, STRATEGIES)
+    return {"fair": strategies} if fair.enable else {}
+
+
+def _by_usage(document: Document) -> dict[str, Any]:
+    """Return what usage-based sharing goes by."""
+    where = "$.admissionFairSharing"
+    given = document.data["admissionFairSharing"]
+    usage: kinds.UsageSettings = converted(given, kinds.UsageSettings, document, where)
+    found: dict[str, Any] = {"resource_weights": usage.resource_weights}
+    for name, key, time in (
+        ("half_life", "usageHalfLifeTime", usage.usage_half_life_time),
+        ("sampling", "usageSamplingInterval", usage.usage_sampling_interval),
+    ):
+        if time is not None:
+            found[name] = go_duration(time, f"{document.where}, {where}.{key}")
     return found
 
 
@@ -322,4 +332,7 @@ def _check(made: Manifests, source: str) -> None:
         if local.cluster_queue not in names:
             where = f"{source}: LocalQueue {quote(local.name)}, $.spec.clusterQueue"
             raise SpecError.unknown(where, local.cluster_queue, names)
-    made.tree()
+    try:
+        made.tree()
+    except SpecError as error:
+        raise SpecError(source, error.message) from None

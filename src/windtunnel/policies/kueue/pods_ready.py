@@ -13,7 +13,7 @@ import msgspec
 from windtunnel.errors import SpecError
 from windtunnel.policies.kueue.converting import converted
 from windtunnel.policies.kueue.manifest_kinds import Written
-from windtunnel.time_span import seconds
+from windtunnel.policies.kueue.quantities import go_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,7 +76,7 @@ def pods_ready_of(given: Any, document: Document) -> PodsReady | None:
         raise SpecError(at, "found a negative number; expected 0 or more.")
     timeout = usual.timeout
     if written.timeout is not None:
-        timeout = seconds(f"{document.where}, {where}.timeout", written.timeout)
+        timeout = go_duration(written.timeout, f"{document.where}, {where}.timeout")
     base, most = again.backoff_base_seconds, again.backoff_max_seconds
     return PodsReady(
         timeout,

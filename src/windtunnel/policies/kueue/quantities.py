@@ -17,6 +17,7 @@ _SCALES = {
     **{letter: Decimal(1000) ** power for power, letter in enumerate("kMGTPE", 1)},
     **{f"{letter}i": Decimal(1024) ** power for power, letter in enumerate("KMGTPE", 1)},
 }
+_SECONDS = {"h": Decimal(3600), "m": Decimal(60), "s": Decimal(1), "ms": Decimal("0.001")}
 #: The largest amount that Kueue counts.
 MOST = 2**63 - 1
 
@@ -30,7 +31,7 @@ def amount(resource: str, given: Any, path: str) -> int:
         path: where it stands, for messages.
 
     Raises:
-        SpecError: no quantity, or one that a signed number of 64 bits cannot hold.
+        SpecError: no quantity, a negative one, or one that a signed number of 64 bits cannot hold.
     """
     match = _QUANTITY.fullmatch(str(given)) if not isinstance(given, bool) else None
     if match is None:
@@ -46,7 +47,25 @@ def amount(resource: str, given: Any, path: str) -> int:
         raise SpecError(
             path, f"found {quote(given)} of {quote(resource)}; expected at most 2^63 - 1 units."
         )
+    if value < 0:
+        raise SpecError(path, f"found {quote(given)} of {quote(resource)}; expected 0 or more.")
     return math.ceil(value)
+
+
+def go_duration(given: Any, path: str) -> float:
+    """Return a duration as Kubernetes writes it, such as ``1h30m`` or ``5m0s``, in s.
+
+    Raises:
+        SpecError: it is none.
+
+    >>> go_duration("1h30m", "timeout")
+    5400.0
+    """
+    words = str(given)
+    if not re.fullmatch(r"0|(?:\d{1,12}(?:\.\d{1,9})?(?:h|ms|m|s))+", words, re.ASCII):
+        raise SpecError(path, f"found {quote(given)}; expected a duration such as 5m or 1h30m0s.")
+    parts = re.findall(r"([\d.]+)(h|ms|m|s)", words)
+    return float(sum((Decimal(number) * _SECONDS[unit] for number, unit in parts), Decimal(0)))
 
 
 def shown(resource: str, given: int) -> str:
