@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import re
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,9 +17,6 @@ from windtunnel.policies.slurm.site_of import read_site_folder
 from windtunnel.study.resolving import resolved
 from windtunnel.study.site_file import read_site
 from windtunnel.study.verdict import Verdict
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def run(*words: Any) -> dict[str, Any]:
@@ -98,6 +97,61 @@ def test_a_site_is_learnt_from_its_log(small: World) -> None:
         assert limit[0] is not None
     finally:
         site.unlink()
+
+
+def test_the_ledger_names_what_is_missing(small: World, tmp_path: Path) -> None:
+    log, etc = small.folder / "log.txt", small.folder / "etc"
+    whole = run("validate", log, "--slurm-conf", etc)
+    told = [entry["mechanism"] for entry in whole["ledger"]]
+    assert told == ["nodes", "partitions", "eligibility", "arrays", "limits"]
+    last = whole["ledger"][-1]
+    assert last["avg_error"] == whole["verdict"]["avg_error"]
+    assert last["explained"] > max(entry["explained"] for entry in whole["ledger"][:-1])
+    assert "limits" not in whole["missing"]
+    conf = (etc / "slurm.conf").read_text("utf-8").replace("AccountingStorageEnforce", "Nothing")
+    (tmp_path / "slurm.conf").write_text(conf, "utf-8")
+    assert "limits" in run("validate", log, "--slurm-conf", tmp_path)["missing"]
+
+
+def commands() -> list[str]:
+    page = Path(__file__).parents[2] / "docs" / "guides" / "operators.md"
+    rows = re.findall(r"\| `windtunnel ([^`]*)` \|", page.read_text("utf-8"))
+    return [word for row in rows for word in dict.fromkeys((re.sub(r" \[.*?\]", "", row),))]
+
+
+@pytest.mark.parametrize("command", commands())
+@pytest.mark.parametrize("spelling", ["a100", "A100"])
+def test_the_page_of_operators_works_word_for_word(
+    small: World, tmp_path: Path, command: str, spelling: str
+) -> None:
+    """Unlimited limits, CPU jobs, arrays, a running job; types in any case give the same."""
+    text = (small.folder / "log.txt").read_text("utf-8").replace("|lab|", "|nlp|")
+    text = text.replace("gpu:a100", f"gpu:{spelling}")
+    lines = text.splitlines()
+    cells = lines[-1].split("|")
+    cells[0], cells[7], cells[11] = "99999", "RUNNING", "Unknown"
+    answers = []
+    for name, kind in (("one", spelling), ("two", "a100")):
+        folder = tmp_path / name
+        folder.mkdir()
+        here = "\n".join([*lines, "|".join(cells)]) + "\n"
+        (folder / "log.txt").write_text(here.replace(f"gpu:{spelling}", f"gpu:{kind}"), "utf-8")
+        conf = (small.folder / "etc" / "slurm.conf").read_text("utf-8")
+        accounts = (small.folder / "etc" / "site.sacctmgr").read_text("utf-8")
+        site = f"[site.slurm]\nconf = '''\n{conf}'''\naccounts = '''\n{accounts}'''\n"
+        site = site.replace("lab", "nlp") + '[scheduler]\npolicy = "slurm"\n'
+        (folder / "site.toml").write_text(site, "utf-8")
+        words = command.replace("log.txt", str(folder / "log.txt"))
+        words = words.replace("site.toml", str(folder / "new.toml")).split()
+        if "--keep-p90-wait" in words:
+            words[-1] = "12h"  # an hour cannot be kept by nodes there: limits bind
+        told = run(*words)
+        answers.append({key: told.get(key) for key in KEYS})
+    assert answers[0] == answers[1]
+
+
+#: What answers are compared by.
+KEYS = ("causes", "wait", "total", "idle", "kinds", "quantiles", "runs", "measures", "num_nodes")
 
 
 def test_a_site_file_names_slurms_own(small: World) -> None:

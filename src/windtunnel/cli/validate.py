@@ -70,8 +70,13 @@ def validate(
     from windtunnel.cli.opening import TraceWish, open_wish
     from windtunnel.cli.recorded_site import as_recorded, as_typed, knows_cores
     from windtunnel.cli.screen import progress
-    from windtunnel.report.validation_report import validation_answer, validation_data
+    from windtunnel.report.validation_report import (
+        missing_words,
+        validation_answer,
+        validation_data,
+    )
     from windtunnel.site.scheduler import Scheduler
+    from windtunnel.study.ledger import ledger, missing
     from windtunnel.study.nodes_in_use import nodes_in_use as beside
     from windtunnel.study.recording import Recording
     from windtunnel.study.resolving import resolved
@@ -94,15 +99,23 @@ def validate(
     about = opened.metadata
     with progress("Flying", len(runs)) as done:
         found = replay(recording, runs, epoch=about.epoch, zone=about.zone, on_done=done)
+    entries, lacks = [], dict[str, tuple[float, float]]()
+    if len(runs) == 1 and knows_cores(runs[0]):
+        with progress("Adding mechanisms"):
+            entries = ledger(recording, runs[0])
+        lacks = missing(recording, next(iter(found.outcomes.values())))
+        why += missing_words(lacks)
     series = None if nodes_in_use is None else _series(opened, nodes_in_use)
     nodes = None
     if series is not None:
         nodes = {name: beside(run, *series) for name, run in found.outcomes.items()}
-    return validation_answer(found, opened, nodes).with_data(
+    return validation_answer(found, opened, nodes, entries).with_data(
         {
             "trace": trace_data(opened),
             "cluster": cluster_data(found.recorded.cluster),
             **validation_data(found, nodes),
+            "ledger": [entry.data() for entry in entries],
+            "missing": {name: list(shares) for name, shares in lacks.items()},
         },
         why,
     )

@@ -11,8 +11,9 @@ from windtunnel.report.sections import Cell, Fact, Line, Table
 from windtunnel.study.verdict import MOST_OF_MEDIAN, MOST_OFF
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from windtunnel.study.ledger import Entry
     from windtunnel.study.nodes_in_use import NodesInUse
     from windtunnel.study.validation import Validation
     from windtunnel.study.verdict import Verdict
@@ -28,7 +29,10 @@ _POINTS = 400
 
 
 def validation_answer(
-    found: Validation, trace: Trace, nodes: Mapping[str, NodesInUse] | None = None
+    found: Validation,
+    trace: Trace,
+    nodes: Mapping[str, NodesInUse] | None = None,
+    entries: Sequence[Entry] = (),
 ) -> Result:
     """Return the answer to "how much may a what-if on this trace be believed?".
 
@@ -36,11 +40,16 @@ def validation_answer(
         found: the replays beside the record.
         trace: what was replayed.
         nodes: policy -> nodes in use beside recorded ones; None = none are recorded.
+        entries: replays with one mechanism of Slurm after another.
     """
     rows = found.runs()
     best = rows[0]
     cluster = found.recorded.cluster
-    parts = [_runs_part(rows), *([] if nodes is None else [_nodes_part(nodes)])]
+    parts = [
+        *([_ledger_part(entries)] if entries else []),
+        _runs_part(rows),
+        *([] if nodes is None else [_nodes_part(nodes)]),
+    ]
     if found.has_starts and best["n"]:
         parts += [_time_part(found, best), _size_part(found, best), _hour_part(found, best)]
     left_out = [f"Jobs {why}, not flown: {count(n)}." for why, n in found.left_out.items()]
@@ -178,6 +187,33 @@ def _facts(found: Validation, best: Row) -> list[Fact]:
 
 def _time(seconds: float | None) -> Cell:
     return Cell(duration(seconds), exact_seconds(seconds))
+
+
+def missing_words(lacks: Mapping[str, tuple[float, float]]) -> tuple[str, ...]:
+    """Return which mechanisms the site lacks, one sentence each."""
+    return tuple(
+        f"The site lacks {name}: by the log {percent(told)} of all waiting was for them, by the "
+        f"replay {percent(here)}."
+        for name, (told, here) in lacks.items()
+    )
+
+
+def _ledger_part(entries: Sequence[Entry]) -> Part:
+    """Return what each mechanism explains."""
+    lines = []
+    for entry in entries:
+        one = entry.verdict
+        off = (one.mean - one.recorded_mean, one.p90 - one.recorded_p90)
+        cells = [Cell(duration(value), exact_seconds(value)) for value in (*off, one.error)]
+        told = Cell("yes" if one.stands else "no")
+        name = entry.mechanism if entry is entries[0] else f"+ {entry.mechanism}"
+        lines.append(Line(name, [*cells, Cell(percent(one.explained)), told]))
+    columns = ["mean off by", "P90 off by", "a job's wait", "explained", "stands"]
+    lead = (
+        "Flown with one mechanism after another; explained: of what somebody is off by who always "
+        "says the median wait."
+    )
+    return Part("What explains the waits", lead, [("Mechanisms", Table("With", columns, lines))])
 
 
 def _runs_part(rows: list[Row]) -> Part:
