@@ -147,7 +147,9 @@ class Scheduler(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     models: Annotated[
         Any,
         Field(
-            "Elastic policies: throughput models by the name that jobs have as template.",
+            "Elastic policies: a folder of throughput models, as throughput fit writes, by the "
+            "name that jobs have as template; in Python also models by name.",
+            "DIR",
             kind="object",
             default="the published ones",
         ),

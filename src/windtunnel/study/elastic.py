@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,6 +81,7 @@ def fly_elastic(
     if cluster.is_pool:
         raise SpecError("cluster", "elastic jobs run on nodes; expected such as 8x8, not a pool.")
     scheduler, site = conditions.scheduler, conditions.site
+    models = _models_of(scheduler.models)
     until = math.inf if conditions.until is None else conditions.until
     if site.arrivals is not None:
         table = with_arrivals(table, site.arrivals, None)
@@ -99,10 +101,10 @@ def fly_elastic(
     plain, scores = _placement(cluster, conditions, cores, table)
     room = Elastic((), cores, scores)
     if scheduler.oversize == "reject":
-        problem = _rejecting(problem, room, scheduler.models)
+        problem = _rejecting(problem, room, models)
     rules = around(conditions, as_pool=False)
     problem, extra, more = rules.extras(problem, cluster, conditions)
-    works, notes = _works_of(problem, room, penalty=scheduler.penalty, models=scheduler.models)
+    works, notes = _works_of(problem, room, penalty=scheduler.penalty, models=models)
     flown = policy.for_run(problem)
     engine = choose_engine(conditions.engine)
     flight = engine.run(
@@ -126,6 +128,8 @@ def fly_elastic(
         "placement": label_of(scheduler.placement) or plain.name,
         "engine": engine.NAME,
     }
+    if isinstance(scheduler.models, str | Path):
+        settings["models"] = {"folder": str(scheduler.models), "names": sorted(models)}
     if flown.parameters:
         settings["parameters"] = dict(flown.parameters)
     notes = (*problem.notes, *flown.notes, *notes, *more)
@@ -183,7 +187,7 @@ def _works_of(
     room: Elastic,
     *,
     penalty: float | Mapping[str, float] | None,
-    models: Mapping[str, Any] | None,
+    models: Mapping[str, Any],
 ) -> tuple[list[Work], tuple[str, ...]]:
     """Return what each flown job is, in order of arrival, and notes.
 
@@ -192,14 +196,13 @@ def _works_of(
         room: where they may run; without works yet.
         penalty: seconds of a launch or change, or by model, the others at the default; None = the
             default, `PENALTY`.
-        models: throughput models by name; None = the published ones.
+        models: throughput models by name.
 
     Raises:
         SchemaError: a job's plan cannot run on its GPUs, or it fits the cluster in no way.
         SpecError: a penalty is negative.
     """
-    known = _published() if models is None else models
-    maker = _Maker(problem, room, penalty, known)
+    maker = _Maker(problem, room, penalty, models)
     works = [maker.work(job) for job in range(len(problem.rows))]
     rigid = sum(not work.model for work in works)
     notes = []
@@ -215,9 +218,9 @@ def _works_of(
     return works, tuple(notes)
 
 
-def _rejecting(problem: Problem, room: Elastic, models: Mapping[str, Any] | None) -> Problem:
+def _rejecting(problem: Problem, room: Elastic, models: Mapping[str, Any]) -> Problem:
     """Return the problem without the jobs that cannot run here as they were asked for."""
-    maker = _Maker(problem, room, None, _published() if models is None else models)
+    maker = _Maker(problem, room, None, models)
     reasons = {}
     for job in range(len(problem.rows)):
         try:
@@ -227,10 +230,24 @@ def _rejecting(problem: Problem, room: Elastic, models: Mapping[str, Any] | None
     return problem.without(reasons)
 
 
-def _published() -> Mapping[str, Any]:
-    from windtunnel.throughput.morphling_models import THROUGHPUTS
+def _models_of(given: Any) -> Mapping[str, Any]:
+    """Return throughput models by name: those given, of a folder, or else the published ones.
 
-    return THROUGHPUTS
+    Raises:
+        SpecError: they are neither.
+        TraceError: the folder has none, or one cannot be read.
+    """
+    if given is None:
+        from windtunnel.throughput.morphling_models import THROUGHPUTS
+
+        return THROUGHPUTS
+    if isinstance(given, str | Path):
+        from windtunnel.throughput.model_file import read_models
+
+        return read_models(given)
+    if not isinstance(given, Mapping):
+        raise SpecError("models", f"found {quote(given)}; expected a folder, or models by name.")
+    return given
 
 
 class _Maker:

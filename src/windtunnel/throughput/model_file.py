@@ -128,6 +128,25 @@ def read_model(path: str | Path) -> TrainingModel:
         raise TraceError(file, "a training model as JSON text", hint=hint) from error
 
 
+def read_models(folder: str | Path) -> dict[str, TrainingModel]:
+    """Read every training model of a folder, ``*.json``, by name.
+
+    Raises:
+        TraceError: it is no folder, has no model, a file in it is none, or two have one name.
+    """
+    files = sorted(Path(folder).glob("*.json"))
+    if not files:
+        hint = "windtunnel throughput fit points.csv --out FOLDER/NAME.json writes one."
+        raise TraceError(str(folder), "a folder of training models, *.json", hint=hint)
+    found: dict[str, TrainingModel] = {}
+    for file in files:
+        model = read_model(file)
+        if model.name in found:
+            raise TraceError(str(file), "a name of its own", column="name", value=model.name)
+        found[model.name] = model
+    return found
+
+
 def _model(read: _File) -> TrainingModel:
     """Return the model of a file.
 
