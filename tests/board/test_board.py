@@ -53,7 +53,9 @@ def test_every_seed_is_what_was_frozen() -> None:
     assert made == {name: record()[name] for name in made}
 
 
-@pytest.mark.parametrize("name", ["sjf", "srtf", "sjf-preemptive", "srsf", "qssf"])
+@pytest.mark.parametrize(
+    "name", ["sjf", "srtf", "srsf", pytest.param("qssf", marks=pytest.mark.slow)]
+)
 def test_who_reads_true_durations_is_clairvoyant(name: str) -> None:
     assert foreseen(draw(BY_NAME["philly"], 1), name)
     assert record()["policies"][name]["class"] == "clairvoyant"

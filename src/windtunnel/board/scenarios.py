@@ -74,7 +74,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         *("types", "GPU types that bind", "philly", "2x8:A100,2x8:V100,2x8:T4", 0.85, 400),
         types=("A100", "V100", "T4", None),
     ),
-    Scenario("sharing", "parts of GPUs, cores and memory", "pai", "pai", 1.3, 400, largest=2),
+    Scenario("sharing", "parts of GPUs, cores and memory", "pai", "pai", 5.0, 400, largest=2),
     Scenario(
         *("failures", "nodes that fail, checkpoints every hour", "helios-uranus", "6x8", 0.85, 400),
         failures=(4 * _DAY, 6 * _HOUR),

@@ -35,6 +35,8 @@ HIDDEN: tuple[str, ...] = ("duration", "steps")
 _ASKED = np.array([1, 4, 12, 24, 48, 168, 720]) * 3_600
 #: The longest job of a scenario, s: one longer would decide every mean alone.
 _LONGEST = 86_400
+#: What jobs save where nodes fail, and what it costs, s.
+_CHECKPOINTS = {"interval": 3_600.0, "cost": 10.0, "restart_cost": 60.0}
 #: Nodes of the scenario whose jobs share GPUs: a part of PAI's own.
 _PAI = ClusterSpec(
     (
@@ -87,10 +89,13 @@ class Drawn:
         """SHA-256 of the jobs, column by column, and of the site."""
         found = hashlib.sha256()
         columns = {name: self.jobs[name].to_pylist() for name in sorted(self.jobs.column_names)}
+        nodes = [(n.count, n.gpus, n.gpu_type, n.cpus, n.mem_gib) for n in self.cluster.node_types]
+        failures = () if self.disruptions is None else self.disruptions.node_failures
         site = {
-            "nodes": self.cluster.describe(),
-            "fields": self.fields(elastic=False)
-            | {"disruptions": None if self.disruptions is None else repr(self.disruptions)},
+            "nodes": nodes,
+            "failures": [(f.time, f.node, f.until) for f in failures],
+            "checkpoints": dict(_CHECKPOINTS) if failures else None,
+            "costs": [SAVE, RESTORE, PENALTY],
         }
         for part in (columns, site):
             found.update(json.dumps(part, sort_keys=True, default=str).encode())
@@ -197,6 +202,6 @@ def failing(failures: list[dict[str, Any]]) -> Disruptions:
     """Return disruptions of these failures, with checkpoints every hour."""
     given = {
         "node_failures": failures,
-        "checkpoint": {"interval": 3_600.0, "cost": 10.0, "restart_cost": 60.0},
+        "checkpoint": dict(_CHECKPOINTS),
     }
     return Disruptions.from_mapping(given, source="bench")

@@ -40,7 +40,12 @@ def board_result(found: Bench) -> Result:
         [("Online policies first", board_table(found))],
         tells=True,
     )
-    scenarios = Part("The scenarios", "", [("What is measured", scenario_table())], page_only=True)
+    scenarios = Part(
+        "The scenarios",
+        tables=[("What is measured", scenario_table())],
+        points=[f"{word}: {told}." for word, told in MEASURES.items()],
+        page_only=True,
+    )
     return Result(
         title,
         " ".join(_headline(one, whole=whole) for one in found.cards) or _leader(found),
@@ -116,7 +121,7 @@ def _headline(one: Card, *, whole: bool) -> str:
     change = one.overall["easy"]
     name = clean(one.policy, 60)
     score = f"{name} scores {one.score:.3f} ({one.kind})" if whole else name
-    return f"{score}: {_range(change)} times easy."
+    return f"{score}: {_range(change)} times easy's values."
 
 
 def _leader(found: Bench) -> str:
@@ -138,6 +143,13 @@ def _range(change: Interval) -> str:
     return f"{change.estimate:.3f} ({change.low:.3f} to {change.high:.3f})"
 
 
+def _cell(change: Interval) -> Cell:
+    """Return a ratio, its interval under it."""
+    if change.low is None or change.high is None:
+        return Cell(f"{change.estimate:.3f}")
+    return Cell(f"{change.estimate:.3f}", note=f"{change.low:.3f} to {change.high:.3f}")
+
+
 def _value(row: Row, value: float | None) -> str:
     if value is None:
         return ""
@@ -146,7 +158,7 @@ def _value(row: Row, value: float | None) -> str:
 
 def card_table(one: Card) -> Table:
     """Return a card, a scenario a row."""
-    columns = ["Value", "Bound", "Value / bound", "Best known", "by", *_against()]
+    columns = ["Value", "Bound", "Value / bound", "Best known", *_against()]
     lines = [
         Line(
             row.scenario,
@@ -154,9 +166,8 @@ def card_table(one: Card) -> Table:
                 Cell(_value(row, row.value), note="as fifo has it" if row.reason else ""),
                 Cell(_value(row, row.bound)),
                 Cell(f"{row.ratio:.3f}"),
-                Cell(_value(row, row.best)),
-                Cell(row.best_by),
-                *(Cell(_range(change)) for change in row.changes.values()),
+                Cell(_value(row, row.best), note=row.best_by),
+                *(_cell(change) for change in row.changes.values()),
             ],
             title=clean(row.reason, MAX_TEXT),
         )
@@ -177,7 +188,7 @@ def board_table(found: Bench) -> Table:
             clean(one.policy, 60),
             [
                 Cell(f"{one.score:.3f}", marked=one.policy in asked),
-                *(Cell(_range(change)) for change in one.overall.values()),
+                *(_cell(change) for change in one.overall.values()),
                 Cell(f"{one.num_flown}/{len(one.rows)}"),
             ],
             group=one.kind,
@@ -197,7 +208,7 @@ def scenario_table() -> Table:
                 Cell(s.twin),
                 Cell(s.cluster),
                 Cell(f"{s.load:g}"),
-                Cell(MEASURES[s.measure]),
+                Cell(s.measure),
             ],
         )
         for s in SCENARIOS
@@ -208,13 +219,19 @@ def scenario_table() -> Table:
 def markdown(found: Bench) -> str:
     """Return the leaderboard as Markdown: scores, then each scenario's value over its bound."""
     scores = board_table(found)
-    rows = [[line.label, line.group, *(cell.text for cell in line.cells)] for line in scores.lines]
+    rows = [
+        [line.label, line.group, *(_plain(cell) for cell in line.cells)] for line in scores.lines
+    ]
     first = _grid(["Policy", "Class", *scores.columns], rows)
     ratios = [
         [one.policy, *("-" if row.reason else f"{row.ratio:.2f}" for row in one.rows)]
         for one in found.ranked
     ]
     return f"{first}\n{_grid(['Policy', *(row.scenario for row in found.board[0].rows)], ratios)}"
+
+
+def _plain(cell: Cell) -> str:
+    return f"{cell.text} ({cell.note})" if cell.note else cell.text
 
 
 def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
