@@ -222,6 +222,20 @@ def test_every_job_has_an_answer(small: World) -> None:
     assert told["job"]["reason"] == "AssocGrpGRES"
 
 
+def test_a_wait_is_told_among_jobs_alike(small: World) -> None:
+    log = small.folder / "log.txt"
+    wait = ("predict", "wait", log, "--gpus", "1", "--partition", "quick")
+    quick = run(*wait, "--gpu-type", "V100")
+    assert quick["among"] == {"partition": "quick", "gpu_type": "V100", "qos": None}
+    mine = [at for at, name in enumerate(small.jobs["partition"]) if name == "quick"]
+    assert quick["quantiles"] == run(*wait)["quantiles"]  # all of them are
+    assert quick["quantiles"]["90"] <= small.wait[mine].max()
+    told = CliRunner().invoke(main, [*map(str, wait[:-1]), "quik"])
+    assert (told.exit_code, "Did you mean 'quick'" in told.stderr) == (2, True)
+    few = run(*wait, "--time-limit", "1h", "--qos", "normal")
+    assert any("time limit 3600 s" in note for note in few["notes"])
+
+
 def test_a_useless_replay_is_refused(small: World) -> None:
     log = small.folder / "log.txt"
     words = ["whatif", str(log), "--site", "500x8", "--policy", "fifo", "--nodes", "+4"]

@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 )
 @click.option("--vc", metavar="NAME", help="Its virtual cluster (account).  [default: any]")
 @click.option("--user", metavar="NAME", help="Its user, beside --vc.  [default: any]")
+@click.option("--partition", metavar="NAME", help="Among jobs of this partition.  [default: any]")
+@click.option("--gpu-type", metavar="TYPE", help="Among jobs of this GPU type.  [default: any]")
+@click.option("--qos", metavar="NAME", help="Among jobs of this QOS.  [default: any]")
+@click.option(
+    "--time-limit",
+    type=Seconds(),
+    help="Among jobs whose time limit is between half and twice of this.  [default: any]",
+)
 @click.option(
     "--at",
     metavar="TIME",
@@ -52,6 +60,10 @@ def wait(
     gpus: float,
     vc: str | None,
     user: str | None,
+    partition: str | None,
+    gpu_type: str | None,
+    qos: str | None,
+    time_limit: float | None,
     at: str | None,
     coverage: float,
     held_back: float,
@@ -68,8 +80,10 @@ def wait(
     from windtunnel.cli.opening import TraceWish, open_wish
     from windtunnel.cli.screen import progress
     from windtunnel.errors import SpecError
+    from windtunnel.predictors.alike import jobs_alike
     from windtunnel.predictors.wait_backtest import wait_backtest
     from windtunnel.predictors.waits import Request, WaitHistory
+    from windtunnel.report.names import clean
     from windtunnel.report.wait_report import wait_answer, wait_data
 
     if not 0 < coverage < 1:
@@ -81,14 +95,19 @@ def wait(
     if opened.cluster is not None and gpus > opened.cluster.num_gpus:
         has = f"the trace's cluster has {opened.cluster.num_gpus:,} GPUs"
         raise SpecError("--gpus", f"found {gpus:g}; {has}: such a request would never start.")
-    history = WaitHistory(opened.jobs)
+    among = {"partition": partition, "gpu_type": gpu_type, "qos": qos}
+    history = WaitHistory(jobs_alike(opened.jobs, among, time_limit))
     when = history.last if at is None else _instant(at, opened)
     request = Request(gpus, when, vc, user)
     with progress("Back-testing"):
         test = wait_backtest(history, coverage=coverage, held_back=held_back, until=when)
     told = history.predict(request, test.level_at(when))
-    return wait_answer(request, told, test, opened).with_data(
-        {"trace": trace_data(opened), **wait_data(request, told, test)}
+    among |= {} if time_limit is None else {"time_limit": f"{time_limit:g} s"}
+    said = {name.replace("_", " "): word for name, word in among.items() if word is not None}
+    answer = wait_answer(request, told, test, opened)
+    answer.notes[:0] = [f"Among jobs of {name} {clean(word)}." for name, word in said.items()]
+    return answer.with_data(
+        {"trace": trace_data(opened), "among": among, **wait_data(request, told, test)}
     )
 
 
