@@ -12,10 +12,11 @@ from windtunnel.cli.options import debug_option
     cls=LazyGroup,
     homes={
         "waste": "windtunnel.cli.report_waste",
+        "goodput": "windtunnel.cli.report_goodput",
         "queue": "windtunnel.cli.report_queue",
         "cost": "windtunnel.cli.report_cost",
     },
-    short_help="An operator's questions: waste, waits and their causes, cost.",
+    short_help="An operator's questions: waste, goodput, waits and their causes, cost.",
 )
 @debug_option
 def report() -> None:

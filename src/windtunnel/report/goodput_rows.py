@@ -43,13 +43,14 @@ def _by_size(outcomes: Mapping[str, Outcome]) -> Table:
         prefix = f"{name}: " if len(outcomes) > 1 else ""
         columns += [f"{prefix}failures", "goodput", "ETTR", "MTTF"]
     lines = [
-        Line(size.replace("-", "\u2013"), [c for t in tables for c in _size_cells(t.get(size))])
+        Line(size.replace("-", "\u2013"), [c for t in tables for c in size_cells(t.get(size))])
         for size in size_order({size for table in tables for size in table})
     ]
     return Table("GPUs of the job", columns, lines)
 
 
-def _size_cells(row: Mapping[str, Any] | None) -> list[Cell]:
+def size_cells(row: Mapping[str, Any] | None) -> list[Cell]:
+    """Return failures, goodput, ETTR and MTTF of a size; dashes where there is none."""
     if row is None:
         return [_NONE] * 4
     ettr, mttf = _NONE, _NONE
