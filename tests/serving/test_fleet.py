@@ -122,7 +122,10 @@ def test_command_line(tmp_path: Path) -> None:
     assert told["llms"][0]["replicas"] >= 1
     assert told["llms"][0]["metrics"]["slo_attainment"] == told["llms"][0]["slo_attainment"]
     assert told["groups"]["gpus"] + told["llms"][0]["gpus"] <= 3
-    shown = CliRunner().invoke(windtunnel, ["serving", "fleet", str(file), "--gpus", "3"])
+    page = tmp_path / "fleet.html"
+    words = ["serving", "fleet", str(file), "--gpus", "3", "--out", str(page)]
+    shown = CliRunner().invoke(windtunnel, words)
+    assert all(text in page.read_text() for text in ("chat", "other models", "P99 TTFT, s"))
     assert "chat" in shown.output
     assert "other models" in shown.output
 

@@ -278,6 +278,7 @@ def test_mappings() -> None:
         map_functions(5, 2, "stripes")
 
 
+PLAIN = "arrival,prompt_tokens,output_tokens\n"
 LLM = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
 
 
@@ -294,6 +295,15 @@ LLM = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
         ("arrived_at,num_prefill_tokens,num_decode_tokens\nnan,1,1\n", "column 'arrived_at'"),
         ("num_prefill_tokens,num_decode_tokens\n1,-1\n", "column 'num_decode_tokens'"),
         ("Timestamp,Model,Request tokens,Response tokens\n1,a,2\n", "column 'Response tokens'"),
+        (LLM + "2023-11-16 18:17:03.97,7,7,9\n", "line 2: found .*7,9'; expected 3 cells"),
+        (PLAIN + "1,99999999999999999999,5\n", "line 2, column 'prompt_tokens': found '9999"),
+        (PLAIN + "1,9000000000000000000,5\n", "line 2, column 'prompt_tokens': found '9000"),
+        (PLAIN + "1,-3,5\n", "line 2, column 'prompt_tokens': found '-3'"),
+        (PLAIN + "soon,3,5\n", "line 2, column 'arrival': found 'soon'"),
+        (
+            '{"timestamp": 0, "input_length": 9, "output_length": 1, "hash_ids": [0.5]}',
+            "'hash_ids'",
+        ),
         ("PAR1 and then nothing", "a Parquet file"),
         ('{"timestamp": 0, "input_length": 1, "output_length": 2}\n[]\n', "line 2"),
         ('{"timestamp": 0, "input_length": 1}\n', "column 'output_length'"),
@@ -366,6 +376,9 @@ def test_requests_that_make_no_sense() -> None:
             RequestTrace("made", "vidur", np.array(arrival), zeros, ("",), ones, ones)
     with pytest.raises(SpecError, match="prompt_tokens"):
         RequestTrace("made", "vidur", np.zeros(2), zeros, ("",), -ones, ones)
+    for made in ({"arrival": ["soon"]}, {"arrival": [0.0], "prompt_tokens": ["many"]}):
+        with pytest.raises(SpecError, match="expected one number a request"):
+            RequestTrace(**made)
     empty = RequestTrace("made", "vidur", np.empty(0), none, (), none, none)
     with pytest.raises(SpecError, match="no requests"):
         empty.drawn(Gamma(1.0), 10.0)

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import output_options
+from windtunnel.cli.options import out_option, output_options
 from windtunnel.cli.serving_options import memory_option
 from windtunnel.cli.serving_placed import GIB, POLICIES
-from windtunnel.cli.serving_told import cell
+from windtunnel.cli.serving_told import check_ending, command_line, replace
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from windtunnel.serving import Fleet
 
 
@@ -26,8 +28,9 @@ if TYPE_CHECKING:
     help=f"Places the models of fixed latency: {POLICIES}",
 )
 @memory_option
+@out_option("FILE.html", "Write a page.")
 @output_options
-def fleet(*, fleet: str, as_json: bool, **asked: Any) -> None:
+def fleet(*, fleet: str, out: Path | None, as_json: bool, **asked: Any) -> None:
     """Share out GPUs so that the most requests are in time.
 
     FLEET.toml has a table for each language model: model and requests (files), and tp, rate,
@@ -37,6 +40,7 @@ def fleet(*, fleet: str, as_json: bool, **asked: Any) -> None:
     from windtunnel import serving as rooms
     from windtunnel.cli.screen import progress, shows_progress
 
+    check_ending(out, (".html",))
     spec = rooms.read_fleet(fleet)
     others: dict[str, Any] = {}
     if spec.workload is not None:
@@ -47,10 +51,14 @@ def fleet(*, fleet: str, as_json: bool, **asked: Any) -> None:
         found = rooms.search_fleet(
             asked["gpus"], spec.llms, policy=asked["policy"], on_done=done, **others
         )
+    if out is not None:
+        from windtunnel.report.fleet_page import fleet_page
+
+        replace(out, fleet_page(found, command=command_line()))
     if as_json:
         from windtunnel.cli.machine import print_json
 
-        print_json(_data(found))
+        print_json({**_data(found), "out": None if out is None else str(out)})
         return
     _tell(found)
 
@@ -73,25 +81,8 @@ def _data(found: Fleet) -> dict[str, Any]:
 
 def _tell(found: Fleet) -> None:
     from windtunnel.cli.screen import heading, plain_table, screen
-    from windtunnel.report.format import plural
-    from windtunnel.report.names import clean
-    from windtunnel.serving.sweep import groups_text
+    from windtunnel.report.fleet_page import SHARES, shares
 
     console = screen()
     heading(console, f"{100 * found.attainment:.2f} % of all requests in time")
-    rows = [
-        [
-            clean(one.service.name),
-            plural(one.replicas, "replica"),
-            str(one.model.cost.tensor_parallel),
-            str(one.gpus),
-            cell(one.attainment),
-        ]
-        for one in found.llms
-    ]
-    if found.placed is not None:
-        words = groups_text(found.placed.placement)
-        worth = cell(found.placed.attainment)
-        rows.append(["other models", words, "", str(found.placed_gpus), worth])
-    columns = ["model", "placed as", "tensor parallel", "GPUs", "within SLO"]
-    console.print(plain_table(columns, rows, numbers=3))
+    console.print(plain_table(list(SHARES), shares(found), numbers=3))

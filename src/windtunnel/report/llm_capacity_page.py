@@ -51,7 +51,8 @@ def llm_capacity_page(
 def _headline(best: LlmChoice) -> str:
     found = best.found
     assert found is not None  # noqa: S101 - those that suffice come first
-    words = f"{plural(found.replicas, 'replica')} on {plural(found.gpus, 'GPU')} keep every limit"
+    keep = "keeps" if found.replicas == 1 else "keep"
+    words = f"{plural(found.replicas, 'replica')} on {plural(found.gpus, 'GPU')} {keep} every limit"
     fewer = found.met.get(found.replicas - 1)
     return f"{words}; one fewer does not." if fewer is False else f"{words}."
 

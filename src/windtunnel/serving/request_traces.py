@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -74,12 +74,12 @@ class RequestTrace:
     blocks: Sequence[Sequence[int]] = ()
 
     def __post_init__(self) -> None:
-        given = {"arrival": np.asarray(self.arrival, dtype=np.float64)}
+        given = {"arrival": self._numbers("arrival").astype(np.float64)}
         count = len(given["arrival"])
         if not np.isfinite(given["arrival"]).all() or (np.diff(given["arrival"]) < 0).any():
             raise SpecError(f"{self.name}: arrival", "expected finite times in ascending order.")
         for name in ("prompt_tokens", "output_tokens", "images"):
-            values = given[name] = np.asarray(getattr(self, name))
+            values = given[name] = self._numbers(name)
             whole = np.issubdtype(values.dtype, np.integer) or (values == np.floor(values)).all()
             if len(values) not in (0, count) or not whole or (values < 0).any():
                 expected = "expected one whole number >= 0 a request."
@@ -93,6 +93,12 @@ class RequestTrace:
         for name, values in given.items():
             object.__setattr__(self, name, values)
         object.__setattr__(self, "blocks", tuple(tuple(one) for one in self.blocks))
+
+    def _numbers(self, name: str) -> np.ndarray:
+        values = np.asarray(getattr(self, name))
+        if values.ndim != 1 or (len(values) and values.dtype.kind not in "iuf"):
+            raise SpecError(f"{self.name}: {name}", "expected one number a request.")
+        return values
 
     @cached_property
     def units(self) -> tuple[np.ndarray, np.ndarray]:
@@ -269,7 +275,7 @@ def _table(file: Path, head: str, lines: io.TextIOBase) -> RequestTrace | Minute
     if form is None:
         expected = "; ".join(",".join(names) for names in _HEADS.values())
         raise TraceError(str(file), f"columns {expected}, or JSON lines", row=1, value=head)
-    rows = _numbered(csv.DictReader(lines, fieldnames=columns, restval=""))
+    rows = _numbered(file, csv.DictReader(lines, fieldnames=columns, restval=""))
     if form == "azure_functions_2019":
         return _minutes(file, columns, rows)
     if form == "azure_functions_2021":
@@ -279,9 +285,18 @@ def _table(file: Path, head: str, lines: io.TextIOBase) -> RequestTrace | Minute
     return _trace(file, form, reader(file, rows) if whole is None else whole)
 
 
-def _numbered(reader: csv.DictReader[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Return rows with their lines in the file; the first was read as the heading."""
+def _numbered(file: Path, reader: csv.DictReader[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Return rows with their lines in the file; the first was read as the heading.
+
+    Raises:
+        TraceError: a row has more cells than the heading.
+    """
     for row in reader:
+        more: Any = row.pop(None, ())  # what csv has left over
+        if any(more):
+            expected = f"{len(reader.fieldnames or ())} cells, as in the heading"
+            found = ",".join([*row.values(), *more])
+            raise TraceError(str(file), expected, row=reader.line_num + 1, value=found)
         yield reader.line_num + 1, row
 
 

@@ -57,6 +57,10 @@ class Requests(NamedTuple):
     blocks: tuple[tuple[int, ...], ...] = ()
 
 
+#: Of a request: sums over a trace, and pairs of tokens, stay within 64 bits.
+MOST_TOKENS = 10**9
+
+
 def number(file: Path, row: int, column: str, value: Any, least: float = 0.0) -> float:
     """Return a cell as a finite number >= ``least``.
 
@@ -79,11 +83,12 @@ def tokens(file: Path, row: int, column: str, value: Any) -> int:
     """Return a cell as a number of tokens.
 
     Raises:
-        TraceError: it is no whole number >= 0.
+        TraceError: it is no whole number >= 0, or beyond any prompt.
     """
     found = number(file, row, column, value)
-    if found != int(found):
-        raise TraceError(str(file), "a whole number >= 0", row=row, column=column, value=str(value))
+    if found != int(found) or found > MOST_TOKENS:
+        expected = f"a whole number from 0 to {MOST_TOKENS}"
+        raise TraceError(str(file), expected, row=row, column=column, value=str(value))
     return int(found)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.serving.token_formats import HEADS, LENGTHS, Requests
+from windtunnel.serving.token_formats import HEADS, LENGTHS, MOST_TOKENS, Requests
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +57,7 @@ def _requests(table: Any, form: str) -> Requests | None:
     """Return a table's requests; None where a number is negative or not finite."""
     counts = [name for name in table.column_names if str(table[name].type) == "int64"]
     numbers = {name: table[name].to_numpy() for name in counts}
-    if any((values < 0).any() for values in numbers.values()):
+    if any((values < 0).any() or (values > MOST_TOKENS).any() for values in numbers.values()):
         return None
     times = _times(table)
     if not np.isfinite(times).all() or (times < 0).any():
