@@ -9,15 +9,38 @@ import pytest
 from recorded_jobs import a_log
 
 import windtunnel as wt
+from windtunnel.cluster.spec import ClusterSpec, NodeType
 from windtunnel.sim import reference, verdicts
 from windtunnel.sim.reference.again import Again
 
-RUNS = [
-    {"policy": policy, "queueing": rule, "site": site}
-    for policy in ("fifo", "sjf", "priority-preemptive", "srtf")
-    for rule in ("strict", "skip", "easy", "easy_sjbf")
-    for site in ("4x8", "pool:32", "2x8:A,4x4:B")
-]
+POLICIES = ("fifo", "sjf", "priority-preemptive", "srtf")
+RULES = ("strict", "skip", "easy", "easy_sjbf")
+SITES = ("4x8", "pool:32", "2x8:A,4x4:B")
+FEATURES = ("", "spread", "racks", "cores", "shares", "pooled")
+JOBS = 40
+
+
+def a_run(chance: np.random.Generator) -> tuple[dict[str, Any], Any, dict[str, Any]]:
+    """Return jobs, a site and how they are flown, with one feature or none."""
+    jobs = a_log(JOBS, int(chance.integers(10**6)), least=1)
+    feature = str(chance.choice(FEATURES))
+    fields: dict[str, Any] = {
+        "policy": str(chance.choice(POLICIES)),
+        "queueing": str(chance.choice(RULES)),
+    }
+    if feature == "spread":
+        return jobs, "4x8", {**fields, "placement": "spread"}
+    if feature == "racks":
+        asked = {"topology": "rack=2", "topology_request": "preferred:rack", "placement": "tree"}
+        return jobs, "4x8", {**fields, **asked}
+    if feature == "cores":
+        jobs["num_cpus"] = jobs["num_gpus"] * chance.integers(1, 7, JOBS)
+        return jobs, ClusterSpec((NodeType(count=4, gpus=8, cpus=32),)), fields
+    if feature in {"shares", "pooled"}:
+        jobs["num_gpus"] = np.where(jobs["num_gpus"] == 1, 0.5, jobs["num_gpus"])
+        sharing = "pooled" if feature == "pooled" else "devices"
+        return jobs, "4x8", {**fields, "sharing": sharing}
+    return jobs, str(chance.choice(SITES)), fields
 
 
 def sampled(monkeypatch: pytest.MonkeyPatch, count: int, seed: int) -> int:
@@ -33,9 +56,8 @@ def sampled(monkeypatch: pytest.MonkeyPatch, count: int, seed: int) -> int:
     monkeypatch.setattr(reference, "run", spy)
     done = 0
     while done < count:
-        fields = dict(RUNS[int(chance.integers(len(RUNS)))])
-        jobs = a_log(40, int(chance.integers(10**6)), least=1)
-        out = wt.simulate(jobs, fields.pop("site"), engine="reference", record=True, **fields)
+        jobs, site, fields = a_run(chance)
+        out = wt.simulate(jobs, site, engine="reference", record=True, **fields)
         found = out.flight.verdicts
         assert found is not None
         rows = [at for at, code in enumerate(found.verdict) if code != verdicts.PREEMPTED]

@@ -11,6 +11,7 @@ from recorded_jobs import a_log
 
 import windtunnel as wt
 from windtunnel.errors import SpecError
+from windtunnel.report.timeline import timeline
 from windtunnel.sim.observe.causes import causes
 from windtunnel.sim.observe.decisions import WAITING
 
@@ -173,3 +174,37 @@ def test_every_word_is_known() -> None:
     from windtunnel.report.why_report import cause_of
 
     assert all(cause_of(word, None) for word in WAITING if word != "no_room")
+
+
+def test_arrows_lead_from_who_is_stopped_to_the_causer() -> None:
+    jobs = {
+        "job_id": ["low", "high", "next"],
+        "submit_time": [0.0, 1.0, 2.0],
+        "duration": [10.0, 5.0, 3.0],
+        "num_gpus": [4.0, 2.0, 4.0],
+        "priority": [0.0, 5.0, 0.0],
+    }
+    out = flown("compiled", jobs, "1x4", policy="priority-preemptive", queueing="strict")
+    events = timeline(out).to_dict()["traceEvents"]
+    flows = [(e["ph"], e["name"], e["ts"]) for e in events if e["ph"] in "sf"]
+    assert flows == [
+        ("s", "stopped for", 1_000_000),
+        ("f", "stopped for", 1_000_000),
+        ("s", "waited behind", 6_000_000),
+        ("f", "waited behind", 15_000_000),
+    ]
+
+
+def test_what_was_free_is_what_was_not_in_use() -> None:
+    for fields in ({}, {"disruptions": "mtbf:600s/mttr:60s"}):
+        jobs = a_log(120, 3)
+        out = flown("compiled", jobs, policy="priority-preemptive", queueing="easy", **fields)
+        rows, used = out.decisions, out.utilization()
+        at = np.searchsorted(used["time"].to_numpy(), rows["time"].to_numpy(), side="right") - 1
+        expected = np.where(at < 0, 0.0, used["gpus"].to_numpy()[np.maximum(at, 0)])
+        ups = out.flight.interruptions
+        all_up = 32.0
+        if ups is not None:
+            place = np.searchsorted(ups.up_time, rows["time"].to_numpy(), side="right") - 1
+            all_up = ups.up_gpus[place]
+        assert np.array_equal(rows["free_gpus"].to_numpy(), all_up - expected)

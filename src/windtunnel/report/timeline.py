@@ -21,6 +21,7 @@ import numpy as np
 
 from windtunnel import storage
 from windtunnel.errors import SpecError
+from windtunnel.report.arrows import flow_events
 from windtunnel.report.format import count, duration, plural
 from windtunnel.report.names import MAX_TEXT, clean
 from windtunnel.report.stays import cut_short, stay_times, waits
@@ -81,7 +82,8 @@ class Timeline:
         }
         yield b'{"displayTimeUnit":"ms","otherData":' + _json(about) + b',"traceEvents":[\n'
         before = b""
-        for part in (self._names(), self._slices(), self._stops(), self._waits(), self._counters()):
+        stops = (self._stops(), self._arrows())
+        for part in (self._names(), self._slices(), *stops, self._waits(), self._counters()):
             for event in part:
                 yield before + event
                 before = b",\n"
@@ -177,8 +179,7 @@ class Timeline:
         first, last = self.window
         seen = (when >= first) & (when < last)
         at = dict(zip(stays[seen].tolist(), _us(when[seen]).tolist(), strict=True))
-        drawn = self._drawn
-        stay, where = np.unique(drawn.stay, return_index=True)
+        drawn, (stay, where) = self._drawn, self._first_slices
         verb = "preempt" if self.outcome.flight.interruptions is None else "stop"
         tid = drawn.thread
         rows = self.outcome.flight.segment_job
@@ -196,6 +197,21 @@ class Timeline:
                     ts=at[one],
                     s="t",
                 )
+
+    @cached_property
+    def _first_slices(self) -> tuple[np.ndarray, np.ndarray]:
+        """The stays that are drawn, and where the first slice of each stands."""
+        stay, where = np.unique(self._drawn.stay, return_index=True)
+        return stay, where
+
+    def _arrows(self) -> Iterator[bytes]:
+        """Yield who was stopped for whom, and whom jobs waited behind, where that was recorded."""
+        stay, where = self._first_slices
+        pids, tids = self._drawn.process[where] + 1, self._drawn.thread[where]
+        threads = dict(
+            zip(stay.tolist(), zip(pids.tolist(), tids.tolist(), strict=True), strict=True)
+        )
+        return flow_events(self.outcome.flight, threads, self.window)
 
     @cached_property
     def _outages(self) -> dict[tuple[int, int], dict[str, Any]]:

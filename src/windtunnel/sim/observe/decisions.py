@@ -15,7 +15,7 @@ import pyarrow as pa
 from windtunnel.errors import SpecError
 from windtunnel.sim import verdicts
 from windtunnel.sim.flight import FAILED, NOT_SUBMITTED, REJECTED
-from windtunnel.sim.timeline import steps, utilization
+from windtunnel.sim.timeline import utilization
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +52,7 @@ SCHEMA = pa.schema(
 GROUP = 1 << 18
 
 
-class Recording:
+class DecisionRows:
     """The decisions of a run, in order of time.
 
     Args:
@@ -135,29 +135,31 @@ class Recording:
         return held, submit[held]
 
     @cached_property
-    def _free(self) -> tuple[np.ndarray, np.ndarray]:
-        """When the GPUs that are free changed, s, and to how many."""
+    def free_gpus(self) -> np.ndarray:
+        """GPUs that are free once all has happened at each row's time, Float array (k,)."""
         outcome, flight = self.outcome, self.flight
-        found = utilization(outcome)
-        time, used = found["time"].to_numpy(), found["gpus"].to_numpy()
-        if flight.interruptions is None:
-            return time, outcome.cluster.num_gpus - used
-        ups = flight.interruptions
-        time, back = steps(
-            np.concatenate([time, ups.up_time]), np.zeros(len(time) + len(ups.up_time))
-        )
-        used = used[np.maximum(np.searchsorted(found["time"].to_numpy(), time, "right") - 1, 0)]
-        used = np.where(time < found["time"].to_numpy()[:1], 0.0, used) if len(used) else back
-        up = ups.up_gpus[np.searchsorted(ups.up_time, time, "right") - 1]
-        return time, up - used
+        if flight.interruptions is not None or flight.stretches is not None:
+            return self._free_of_those_up()
+        # Whoever starts or stops has a row: no curve is needed.
+        sign = _SIGN_OF[self.code]
+        used = np.cumsum(sign * np.round(outcome.num_gpus * 1e6)[self.row])
+        last = np.flatnonzero(np.append(self.time[1:] != self.time[:-1], True))
+        counts = np.diff(last, prepend=-1)
+        free: np.ndarray = outcome.cluster.num_gpus - np.repeat(used[last], counts) / 1e6
+        return free
 
-    def free_at(self, time: np.ndarray) -> np.ndarray:
-        """Return the GPUs that are free once all has happened at each time, Float array (k,)."""
-        when, free = self._free
-        if len(when) == 0:
-            return np.full(len(time), float(self.outcome.cluster.num_gpus))
-        at = np.searchsorted(when, time, side="right") - 1
-        return np.where(at < 0, float(self.outcome.cluster.num_gpus), free[np.maximum(at, 0)])
+    def _free_of_those_up(self) -> np.ndarray:
+        """Return the same where GPUs go down, or jobs change their size."""
+        outcome, flight = self.outcome, self.flight
+        all_gpus = float(outcome.cluster.num_gpus)
+        found = utilization(outcome)
+        used = _at(found["time"].to_numpy(), found["gpus"].to_numpy(), self.time, 0.0)
+        if flight.interruptions is None:
+            left: np.ndarray = all_gpus - used
+            return left
+        ups = flight.interruptions
+        free: np.ndarray = _at(ups.up_time, ups.up_gpus, self.time, all_gpus) - used
+        return free
 
     @cached_property
     def _ids(self) -> pa.Array:
@@ -173,7 +175,7 @@ class Recording:
         ids, found = self._ids, self.found
         blocker = np.where(at >= 0, found.blocker[at], -1) if len(found.time) else at
         promise = np.where(at >= 0, found.promise[at], np.inf) if len(found.time) else at + np.inf
-        gpus, free = self.outcome.num_gpus[row], self.free_at(time)
+        gpus, free = self.outcome.num_gpus[row], self.free_gpus[part]
         columns = [
             pa.array(time),
             pa.array(row),
@@ -200,6 +202,20 @@ _DISTINCT: list[str] = list(dict.fromkeys(WORDS))
 _WORD_OF = np.array([_DISTINCT.index(word) for word in WORDS], dtype=np.int8)
 
 
+#: What each row does to the GPUs in use.
+_SIGN_OF = np.zeros(len(WORDS))
+_SIGN_OF[STARTED] = 1.0
+_SIGN_OF[[verdicts.PREEMPTED, INTERRUPTED, FINISHED, FAILED_ROW]] = -1.0
+
+
+def _at(time: np.ndarray, value: np.ndarray, when: np.ndarray, before: float) -> np.ndarray:
+    """Return a step function at some times; ``before`` before its first."""
+    if len(time) == 0:
+        return np.full(len(when), before)
+    at = np.searchsorted(time, when, side="right") - 1
+    return np.where(at < 0, before, value[np.maximum(at, 0)])
+
+
 def decisions(outcome: Flown) -> pa.Table:
     """Return what was decided about every job, one row a change, in order of time.
 
@@ -211,4 +227,4 @@ def decisions(outcome: Flown) -> pa.Table:
     Raises:
         SpecError: the run was not recorded.
     """
-    return pa.Table.from_batches(list(Recording(outcome).batches()), SCHEMA)
+    return pa.Table.from_batches(list(DecisionRows(outcome).batches()), SCHEMA)

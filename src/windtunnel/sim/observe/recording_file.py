@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from windtunnel.errors import TraceError
-from windtunnel.sim.observe.decisions import SCHEMA, Recording
+from windtunnel.sim.observe.decisions import SCHEMA, DecisionRows
 from windtunnel.storage import replacing
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def write(path: str, outcome: Flown) -> None:
         OSError: the file cannot be written; nothing is left behind.
         SpecError: the run was not recorded.
     """
-    recording = Recording(outcome)
+    recording = DecisionRows(outcome)
     told = {
         "policy": outcome.settings.get("policy"),
         "queueing": outcome.settings.get("queueing"),

@@ -167,5 +167,8 @@ class Again:
         nodes: list[Any] = flight.nodes[part].tolist()
         if self.problem.is_pool:
             return [(0, int(self.problem.gpus[job]))]
-        grants = flight.devices if self.problem.devices else flight.node_gpus
-        return list(zip(nodes, grants[part].tolist(), strict=True))
+        if len(flight.devices):
+            grants = flight.devices[part]
+        else:
+            grants = np.round(flight.node_gpus[part] * float(self.problem.units))
+        return list(zip(nodes, grants.astype(np.int64).tolist(), strict=True))
