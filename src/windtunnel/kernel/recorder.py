@@ -170,7 +170,7 @@ class Recorder:
             self._see(self.lines.tops[top], alone)
         for top in range(self.lines.num_closed):
             self._see(self.lines.closed[top], alone)
-        for at in range(self.log.num_fresh):
+        for at in range(0 if alone else self.log.num_fresh):
             job = self.log.fresh[at]
             line = self.lines.line_of[job]
             if job != self.head and self._waits(job):
@@ -193,9 +193,10 @@ class Recorder:
             job = self.lines.slab[begin + 1]
         if not alone:
             if (
-                self.of_line[line] != VERDICT_WOULD_DELAY
+                self.of_line[line] == VERDICT_NO_ROOM
+                and self.seen[line] == self.state.free.version
+                and self.school != RECORDER_LIMITS
                 and not self.state.has_power
-                and (self.seen[line] == self.state.free.version)
             ):
                 return
             verdict = self._alone(job)

@@ -135,6 +135,33 @@ class DecisionRows:
         return held, submit[held]
 
     @cached_property
+    def _blocker(self) -> np.ndarray:
+        """Who is in the way, or took a stopped job's place where the policy names nobody."""
+        flight, blocker = self.flight, self.found.blocker.copy()
+        unnamed = (self.found.verdict == verdicts.PREEMPTED) & (blocker < 0)
+        if not unnamed.any():
+            return blocker
+        times = np.unique(self.found.time[unnamed])
+        begun: dict[float, list[int]] = {}
+        ended: dict[tuple[float, int], int] = {}
+        for stay in np.flatnonzero(np.isin(flight.segment_start, times)).tolist():
+            begun.setdefault(float(flight.segment_start[stay]), []).append(stay)
+        for stay in np.flatnonzero(np.isin(flight.segment_end, times)).tolist():
+            ended[float(flight.segment_end[stay]), int(flight.segment_job[stay])] = stay
+        for at in np.flatnonzero(unnamed).tolist():
+            time, row = float(self.found.time[at]), int(self.found.row[at])
+            nodes = self._nodes(ended[time, row])
+            others = [s for s in begun.get(time, ()) if flight.segment_job[s] != row]
+            near = (s for s in others if not nodes or nodes & self._nodes(s))
+            taker = next(near, others[0] if others else None)
+            blocker[at] = -1 if taker is None else flight.segment_job[taker]
+        return blocker
+
+    def _nodes(self, stay: int) -> set[int]:
+        first, last = self.flight.node_offset[stay : stay + 2].tolist()
+        return set(self.flight.nodes[first:last].tolist())
+
+    @cached_property
     def free_gpus(self) -> np.ndarray:
         """GPUs that are free once all has happened at each row's time, Float array (k,)."""
         outcome, flight = self.outcome, self.flight
@@ -173,7 +200,7 @@ class DecisionRows:
     def _batch(self, part: slice) -> pa.RecordBatch:
         time, row, code, at = self.time[part], self.row[part], self.code[part], self.at[part]
         ids, found = self._ids, self.found
-        blocker = np.where(at >= 0, found.blocker[at], -1) if len(found.time) else at
+        blocker = np.where(at >= 0, self._blocker[at], -1) if len(found.time) else at
         promise = np.where(at >= 0, found.promise[at], np.inf) if len(found.time) else at + np.inf
         gpus, free = self.outcome.num_gpus[row], self.free_gpus[part]
         columns = [
