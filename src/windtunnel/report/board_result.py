@@ -144,10 +144,10 @@ def _range(change: Interval) -> str:
 
 
 def _cell(change: Interval) -> Cell:
-    """Return a ratio, its interval under it."""
+    """Return a ratio, its interval under it, in one word that no terminal folds."""
     if change.low is None or change.high is None:
         return Cell(f"{change.estimate:.3f}")
-    return Cell(f"{change.estimate:.3f}", note=f"{change.low:.3f} to {change.high:.3f}")
+    return Cell(f"{change.estimate:.3f}", note=f"{change.low:.2f}\u2013{change.high:.2f}")
 
 
 def _value(row: Row, value: float | None) -> str:
