@@ -75,11 +75,12 @@ class Accounting:
         model = next(iter(flown.outcomes.values())).settings.get("power")
         if model is None:
             return flown
-        from windtunnel.energy import PowerModel, account
+        from windtunnel.energy import PowerModel, account, shared_end
 
+        until = shared_end(flown.outcomes.values())
         power = PowerModel.from_mapping(model)
         books = {
-            name: account(outcome, power, carbon=self.carbon, tariff=self.tariff)
+            name: account(outcome, power, carbon=self.carbon, tariff=self.tariff, until=until)
             for name, outcome in flown.outcomes.items()
         }
         notes = [note for book in books.values() for note in book.notes()]

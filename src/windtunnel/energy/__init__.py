@@ -4,7 +4,7 @@ After Zeus (You, Chung, Chowdhury, NSDI'23): measured training runs say how many
 needs and what an epoch costs at a power limit; optimisers choose both, recurrence by recurrence.
 """
 
-from windtunnel.energy.account import Account, account
+from windtunnel.energy.account import Account, account, shared_end
 from windtunnel.energy.cluster_power import GpuPower, PowerModel
 from windtunnel.energy.contract import BatchSizeOptimizer, PowerLimitOptimizer, Trial
 from windtunnel.energy.costs import Pricing
@@ -79,6 +79,7 @@ __all__ = [
     "ranked",
     "read_groups",
     "read_series",
+    "shared_end",
     "shift",
     "simulate_group",
     "simulate_recurrences",

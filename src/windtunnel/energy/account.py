@@ -23,6 +23,8 @@ from windtunnel.sim.observe.groups import NONE, job_groups, labelled
 from windtunnel.sim.timeline import steps
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from windtunnel.energy.cluster_power import GpuPower, PowerModel
     from windtunnel.sim.outcome import Outcome
 
@@ -42,12 +44,14 @@ class Account:
         model: what the cluster draws.
         carbon: g CO2eq per kWh over time; None = not asked for.
         tariff: money per kWh over time; None = not asked for.
+        until: s; what the cluster draws is counted until then, where that is after the last end.
     """
 
     outcome: Outcome
     model: PowerModel
     carbon: Series | None = None
     tariff: Series | None = None
+    until: float | None = None
 
     def __post_init__(self) -> None:
         """Check that the model knows what the cluster has.
@@ -68,8 +72,9 @@ class Account:
 
     @cached_property
     def span(self) -> tuple[float, float]:
-        """First submission and last end, s."""
-        return horizon(self.outcome)
+        """First submission and last end, or `until` where that is later, s."""
+        first, last = horizon(self.outcome)
+        return first, last if self.until is None else max(last, self.until)
 
     @cached_property
     def energy_by_job(self) -> np.ndarray:
@@ -271,7 +276,7 @@ class Account:
             code = np.minimum(code, len(draws) - 1)
         start = flight.segment_start[stay]
         end = flight.segment_end[stay]
-        last = self.span[1]
+        last = horizon(self.outcome)[1]
         end = np.where(np.isnan(end), np.maximum(last, start), end)
         entry, start, end, level = pieces(flight.power, stay, start, end)
         code, gpus, job = code[entry], gpus[entry], flight.segment_job[stay[entry]]
@@ -355,11 +360,20 @@ def account(
     *,
     carbon: Series | None = None,
     tariff: Series | None = None,
+    until: float | None = None,
 ) -> Account:
     """Return the energy of any run; see `Account`.
+
+    Runs that are compared are accounted for until one instant (`shared_end`): else the idle cluster
+    is charged for as long as a run takes, and one that shifts its jobs seems to draw more.
 
     Raises:
         SpecError: the model does not describe what the cluster has.
     """
     model.check_used(outcome.cluster.gpu_types)
-    return Account(outcome, model, carbon, tariff)
+    return Account(outcome, model, carbon, tariff, until)
+
+
+def shared_end(outcomes: Iterable[Outcome]) -> float:
+    """Return the last instant that anything ended in any of these runs, s."""
+    return max(horizon(outcome)[1] for outcome in outcomes)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from windtunnel.sim.outcome import Outcome
 
+#: Columns that `size_cells` fills.
+SIZE_COLUMNS: tuple[str, ...] = ("failures", "goodput", "ETTR", "MTTF")
 _NONE = Cell("\u2013")
 
 
@@ -38,15 +40,11 @@ def _by_size(outcomes: Mapping[str, Outcome]) -> Table:
     """Return one row a size, and for several runs three columns each."""
     tables = [{row["size"]: row for row in o.goodput_by_size().to_pylist()} for o in
               outcomes.values()]  # fmt: skip
-    columns = []
-    for name in outcomes:
-        prefix = f"{name}: " if len(outcomes) > 1 else ""
-        columns += [f"{prefix}failures", "goodput", "ETTR", "MTTF"]
     lines = [
         Line(size.replace("-", "\u2013"), [c for t in tables for c in size_cells(t.get(size))])
         for size in size_order({size for table in tables for size in table})
     ]
-    return Table("GPUs of the job", columns, lines)
+    return Table("GPUs of the job", list(outcomes), lines, under=list(SIZE_COLUMNS))
 
 
 def size_cells(row: Mapping[str, Any] | None) -> list[Cell]:
@@ -72,10 +70,6 @@ def _by_cause(outcomes: Mapping[str, Outcome]) -> Table:
     """Return one row a cause, and for several runs three columns each; most lost work first."""
     tables = [{row["cause"]: row for row in o.losses_by_cause().to_pylist()} for o in
               outcomes.values()]  # fmt: skip
-    columns = []
-    for name in outcomes:
-        prefix = f"{name}: " if len(outcomes) > 1 else ""
-        columns += [f"{prefix}stops", "lost work", "waiting for replacement"]
     causes = dict.fromkeys(cause for table in tables for cause in table)
     lines = []
     for cause in causes:
@@ -88,4 +82,5 @@ def _by_cause(outcomes: Mapping[str, Outcome]) -> Table:
                 Cell(gpu_time(row["waiting_for_replacement"])),
             ]  # fmt: skip
         lines.append(Line(clean(cause), cells))
-    return Table("Cause", columns, lines)
+    under = ["stops", "lost work", "waiting for replacement"]
+    return Table("Cause", list(outcomes), lines, under=under)
