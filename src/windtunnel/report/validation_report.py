@@ -210,8 +210,8 @@ def _ledger_part(entries: Sequence[Entry]) -> Part:
         lines.append(Line(name, [*cells, Cell(percent(one.explained)), told]))
     columns = ["mean off by", "P90 off by", "a job's wait", "explained", "stands"]
     lead = (
-        "Flown with one mechanism after another; explained: of what somebody is off by who always "
-        "says the median wait."
+        f"The first {plural(entries[0].verdict.n, 'job')}, flown with one mechanism after another; "
+        "explained: of what somebody is off by who always says the median wait."
     )
     return Part("What explains the waits", lead, [("Mechanisms", Table("With", columns, lines))])
 

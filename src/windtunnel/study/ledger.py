@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from windtunnel.site.conditions import Conditions
     from windtunnel.study.recording import Recording
 
+#: So many jobs of a longer log are flown for each mechanism, the first ones.
+MOST_JOBS = 15_000
 #: The mechanisms, in the order in which they are added.
 MECHANISMS: tuple[str, ...] = (
     *("nodes", "partitions", "eligibility", "arrays", "limits", "reservations", "priorities"),
@@ -50,7 +52,8 @@ def ledger(
 ) -> list[Entry]:
     """Fly a record with one mechanism of its Slurm after another.
 
-    Mechanisms that the site does not have are left out.
+    Mechanisms that the site does not have are left out. Of a long log the first `MOST_JOBS` jobs
+    are flown.
 
     Args:
         recording: the jobs.
@@ -61,6 +64,11 @@ def ledger(
     site = policy.site if isinstance(policy, Slurm) else None
     if site is None or not recording.has_starts:
         return []
+    recording = replace(
+        recording,
+        jobs=recording.jobs.slice(0, MOST_JOBS),
+        submitted=recording.submitted[:MOST_JOBS],
+    )
     start = recording.jobs["start_time"].to_numpy()
     recorded = np.asarray(start, dtype=np.float64) - recording.submitted
     found: list[Entry] = []
@@ -136,19 +144,19 @@ def _has(name: str, site: SlurmSite, recording: Recording) -> bool:
 
 def _site(site: SlurmSite, known: tuple[str, ...]) -> SlurmSite:
     """Return a site with the mechanisms that are known."""
-    settings, replace = site.settings, msgspec.structs.replace
+    settings, having = site.settings, msgspec.structs.replace
     if "limits" not in known:
-        settings = replace(settings, enforce=frozenset())
+        settings = having(settings, enforce=frozenset())
     if "priorities" not in known:
-        settings = replace(settings, priority=replace(settings.priority, multifactor=False))
-    site = replace(site, settings=settings)
+        settings = having(settings, priority=having(settings.priority, multifactor=False))
+    site = having(site, settings=settings)
     if "reservations" not in known:
-        site = replace(site, reservations=())
+        site = having(site, reservations=())
     if "partitions" in known:
         return site
     names = tuple(node.name for node in site.nodes)
     # Jobs name partitions that are not there then, and get the default one.
-    return replace(site, partitions=(SlurmPartition("(all)", names, is_default=True),))
+    return having(site, partitions=(SlurmPartition("(all)", names, is_default=True),))
 
 
 def _jobs(recording: Recording, known: tuple[str, ...]) -> pa.Table:
