@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from invariants import Told
 
 import windtunnel as wt
@@ -136,8 +137,8 @@ BOOKS: dict[str, dict[str, Any]] = {
 }
 #: Kueue's manifests of the same quotas, by priority and with fair sharing.
 KUEUES = {"kueue": (), "kueue, fair": STRATEGIES}
-#: Slurm with everything as by default, and with limits and shares.
-SLURMS = ("slurm", "slurm, limited")
+#: Slurm with everything as by default, with limits and shares, and with preemption.
+SLURMS = ("slurm", "slurm, limited", "slurm, preempting")
 GAVEL = (
     *(f"gavel:{name}" for name in ALLOCATIONS),
     "gavel:max_min_fairness_perf:mechanism=ideal",
@@ -185,14 +186,35 @@ def limited_slurm() -> SlurmSite:
     )
 
 
+def preempting_slurm() -> SlurmSite:
+    """Return the cells' cluster with QOS of accounts, of which one preempts the other."""
+    site = limited_slurm()
+    users = tuple(
+        SlurmAssociation(account, user, default_qos="high" if account == "x" else "normal")
+        for account in "xy"
+        for user in ("ann", "bob", "eve")
+    )
+    return msgspec.structs.replace(
+        site,
+        qos=(SlurmQos("normal"), SlurmQos("high", preempts=frozenset({"normal"}))),
+        associations=(SlurmAssociation("root"), *users),
+        settings=SlurmSettings(
+            select=frozenset({"CR_CORE"}), preempt="qos", preempt_mode="REQUEUE"
+        ),
+    )
+
+
+SLURM_SITES = {"slurm, limited": limited_slurm, "slurm, preempting": preempting_slurm}
+
+
 def made(policy: str) -> Any:
     """Return the policy of a name, as `windtunnel.simulate` takes it."""
     if policy in OWN:
         return OWN[policy]()
     if policy in BOOKS:
         return Quota(QUOTAS, **BOOKS[policy])
-    if policy == "slurm, limited":
-        return Slurm(limited_slurm())
+    if policy in SLURM_SITES:
+        return Slurm(SLURM_SITES[policy]())
     if policy in KUEUES:
         return Kueue(manifests_of_quotas(KUEUES[policy]))
     if policy.startswith("gavel:"):

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 TICK = 0.1
 #: After an end the main loop has run within so many seconds.
 SETTLED = 4
+#: Time limits are looked at so often, s.
+LOOK = 30
 
 
 @dataclass
@@ -45,6 +47,50 @@ class Replay:
         self.world = World(record, record.t0)
         for job, row in enumerate(record.rows):
             self.tables.jobs.set_priority(job, int(row["priority"] or 0))
+        self.interval = self.tables.settings["bf_interval"]
+        self.fills = sorted({s.start for s in record.stays if s.loop == "backfill"})
+        self.notices: dict[int, tuple[int, int]] = {}
+        self.notice_stays()
+
+    def is_cycle(self, now: float) -> bool:
+        """Return whether a backfill cycle can have run at an instant, by those that are known."""
+        if not self.fills:
+            return False
+        past = (now - self.fills[0]) % self.interval
+        return min(past, self.interval - past) < TICK
+
+    def notice_stays(self) -> None:
+        """Find out when those were told to end that were killed after a time of grace.
+
+        That is not recorded: the first second of those possible at which they are chosen here.
+        """
+        rules = self.tables.preempting.rules
+        for at, stay in enumerate(self.record.stays):
+            grace = max(rules["grace"], default=0)
+            if not stay.is_preempted or not grace:
+                continue
+            last = math.floor(stay.end) - grace
+            self.notices[at] = (last - LOOK // 2, -1)
+            for second in range(last - LOOK + 1, last + 1):
+                waiting = self._notices_at(at, second)
+                if waiting is not None:
+                    self.notices[at] = (second, waiting)
+                    break
+
+    def _notices_at(self, at: int, second: int) -> int | None:
+        """Return for which job a loop would tell a running one to end; None = for none."""
+        kept = self.notices.pop(at)
+        self.load(second, [s for s in self.record.stays if s.start < second])
+        queue = {job for job, _ in self.loops.queue()}
+        before = {job for job in queue if self.tables.jobs.preempting_since(job) >= 0}
+        loops = ["main", "backfill"] if self.is_cycle(second) else ["main"]
+        for loop in loops:
+            self.decide(second, loop)
+        self.notices[at] = kept
+        if not self.loops.is_noticed(self.record.stays[at].job):
+            return None
+        new = [j for j in queue - before if self.tables.jobs.preempting_since(j) >= 0]
+        return new[0] if new else -1
 
     def load(self, now: float, before: list[Stay]) -> None:
         """Become the recorded state just before ``now``."""
@@ -61,6 +107,18 @@ class Replay:
         down, held = self.world.is_down(now), self.world.held(now)
         for name, node in tables.node_number.items():
             loops.set_up(node, name not in down)
+        self._load_queue(now, busy, over, held)
+        for at, (second, waiting) in self.notices.items():
+            stay = record.stays[at]
+            if second < now and stay.start < now and stay.job in busy:
+                loops.notice(stay.job, second + self._grace(stay))
+            if waiting >= 0 and second < now:
+                tables.jobs.set_preempting(waiting, second)
+
+    def _load_queue(
+        self, now: float, busy: set[int], over: dict[int, Stay], held: set[int]
+    ) -> None:
+        loops, record, tables = self.loops, self.record, self.tables
         holds = self.world.reserved(now)
         loops.set_holds(tables.hold_tables(holds))
         names = {hold.name: at for at, hold in enumerate(holds)}
@@ -77,6 +135,10 @@ class Replay:
             if self.priority is not None:
                 tables.jobs.set_priority(job, self.priority(job, now))
             loops.put_pending(job)
+            tables.jobs.set_preempting(job, -1)
+
+    def _grace(self, stay: Stay) -> int:
+        return int(self.tables.preempting.rules["grace"][self.tables.part_number[stay.part]])
 
     def _run(self, stay: Stay) -> None:
         tables, shares = self.tables, self.record.shares[stay.job]
@@ -108,14 +170,30 @@ def compare_starts(replay: Replay, tally: dict[str, Tally]) -> None:
         replay.load(now, record.stays[:at])
         at += len(said)
         mine = replay.decide(now, loop)
-        _count(replay, tally[loop], now, said, mine)
+        _count(replay, tally[loop], now, loop, said, mine)
+    known = {(stay.start, stay.loop) for stay in record.stays}
+    for now in sorted({when for when, _ in record.preemptions}):
+        loop = "backfill" if replay.is_cycle(now) else "main"
+        if (now, loop) not in known and not max(replay.tables.preempting.rules["grace"], default=0):
+            replay.load(now, [stay for stay in record.stays if stay.start < now])
+            _count(replay, tally[loop], now, loop, [], replay.decide(now, loop))
 
 
-def _count(replay: Replay, one: Tally, now: float, said: list[Stay], mine: list[int]) -> None:
+def _count(
+    replay: Replay, one: Tally, now: float, loop: str, said: list[Stay], mine: list[int]
+) -> None:
     record = replay.record
     wanted = [stay.job for stay in said]
     one.compared += 1
-    one.equal += set(mine) == set(wanted)
+    gone = set(replay.loops.last_stopped())
+    said_gone = {job for when, job in record.preemptions if when == now}
+    has_grace = max(replay.tables.preempting.rules["grace"], default=0) > 0
+    if has_grace or replay.is_cycle(now) != (loop == "backfill"):
+        gone = said_gone = set()  # told before, when is not recorded; or in the other loop
+    one.equal += set(mine) == set(wanted) and gone == said_gone
+    if gone != said_gone:
+        ids = [[record.rows[job]["slurm_id"] for job in jobs] for jobs in (said_gone, gone)]
+        one.examples.append(f"{now}: preempted {ids[0]}, here {ids[1]}")
     if set(mine) != set(wanted):
         ids = [[record.rows[job]["slurm_id"] for job in jobs] for jobs in (wanted, mine)]
         one.examples.append(f"{now}: recorded {ids[0]}, here {ids[1]}")
@@ -132,13 +210,14 @@ def _count(replay: Replay, one: Tally, now: float, said: list[Stay], mine: list[
 def compare_idle(replay: Replay, tally: dict[str, Tally]) -> None:
     """Compare decisions that started nobody: cycles between others, and runs after ends."""
     record = replay.record
-    interval = replay.tables.settings["bf_interval"]
-    fills = sorted({s.start for s in record.stays if s.loop == "backfill"})
-    for first, last in pairwise(fills):
+    interval = replay.interval
+    gone = {when for when, _ in record.preemptions}
+    for first, last in pairwise(replay.fills):
         steps = (last - first) / interval
         if abs(steps - round(steps)) * interval < TICK:
             for step in range(1, round(steps)):
-                _idle(replay, tally["idle_backfill"], first + step * interval, "backfill")
+                if first + step * interval not in gone:
+                    _idle(replay, tally["idle_backfill"], first + step * interval, "backfill")
     starts = sorted({s.start for s in record.stays})
     for end in sorted({s.end for s in record.stays if s.end is not None}):
         at = bisect.bisect_left(starts, end - SETTLED)
@@ -151,4 +230,4 @@ def _idle(replay: Replay, one: Tally, now: float, loop: str) -> None:
     before = [stay for stay in replay.record.stays if stay.start < now]
     replay.load(now, before)
     if replay.loops.queue():
-        _count(replay, one, now, [], replay.decide(now, loop))
+        _count(replay, one, now, loop, [], replay.decide(now, loop))

@@ -7,12 +7,12 @@ recorded: elapsed less run time, and how long after an end the main loop gave it
 from __future__ import annotations
 
 import heapq
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from world import REQUEUE
 
-from windtunnel.sim.slurm.controller import Controller
+from windtunnel.sim.slurm.controller import LOOK, Controller
 from windtunnel.sim.slurm.tables import SlurmTables
 
 if TYPE_CHECKING:
@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 
 #: Kinds of moments, in the order in which they are looked at within a second.
 END, SUBMIT = range(2)
-#: Time limits are looked at so often, s.
-LOOK = 30
 #: A start so long after an end is due to it, if the job had waited for so long, s.
 LATE, NEW = 5, 6
+MINUTE = 60
 #: A flight ends then, s.
 HORIZON = 40_000
 
@@ -36,13 +35,19 @@ class Flight:
         self.record, self.world = record, world
         self.random = np.random.default_rng(seed)
         self.tables = SlurmTables(record.site, record.requests)
+        fills = (int(stay.start) for stay in record.stays if stay.loop == "backfill")
+        self.first_fill = next(fills, 1)
         self.controller = Controller(
-            self.tables, phase=self._phase(), reservations=world.reservations
+            self.tables,
+            phase=self._phase(),
+            minute=self._minute(),
+            reservations=world.reservations,
         )
         self.loops = self.tables.loops
         self.settings = record.site.settings
         self.lags, self.delays = self._lags(), self._delays()
         self.start: dict[int, int] = {}
+        self.first: dict[int, int] = {}
         self.over: dict[int, tuple[int, bool]] = {}
         self.agenda: list[tuple[int, int, int]] = []
         self.blocked: set[int] = set()
@@ -90,29 +95,44 @@ class Flight:
 
     def _phase(self) -> int:
         """Return the second of the first backfill cycle."""
-        interval = self.tables.settings["bf_interval"]
-        fills = [int(s.start) % interval for s in self.record.stays if s.loop == "backfill"]
-        return fills[0] if fills else 1
+        return self.first_fill % self.tables.settings["bf_interval"]
+
+    def _minute(self) -> int:
+        """Return the second of the minute of what is done by the clock: that of the kills."""
+        kills = [
+            math.floor(now) % MINUTE
+            for now, words in self.record.events
+            if words.startswith("Time limit exhausted") or words.endswith("for JobId=Invalid")
+        ]
+        return min(kills, default=0) % LOOK
 
     def fly(self) -> dict[int, int]:
-        """Return the second in which each job that started did."""
+        """Return the second in which each job that started first did."""
         for job in range(len(self.record.rows)):
-            if job not in self.tables.never:
-                submit = int(float(self.record.work[job]["submit"]))
-                heapq.heappush(self.agenda, (submit, SUBMIT, job))
+            submit = int(float(self.record.work[job]["submit"]))
+            heapq.heappush(self.agenda, (submit, SUBMIT, job))
         now = 0
+        # Until the first cycle that is known they are taken to have followed each other.
+        self.controller.stuck = 1
         while now < HORIZON and (
-            self.agenda or self.controller.waiting or self.blocked or self.held
+            self.agenda
+            or self.controller.waiting
+            or self.controller.expects
+            or self.blocked
+            or self.held
         ):
+            self.controller.stuck -= now == self.first_fill
             self._happen(now - 1)
             self._surround(now)
-            if now % LOOK == 0:
+            if self.controller.looks(now):
                 self._time_out(now)
             self._began(self.controller.act(now), now)
-            if not self.agenda and not self.held and not self.loops.queue():
+            self._preempted(now)
+            is_over = not (self.agenda or self.held or self.controller.expects)
+            if is_over and not self.loops.queue():
                 break
             now += 1
-        return self.start
+        return self.first
 
     def _happen(self, until: int) -> None:
         """Let everything up to a second happen."""
@@ -121,6 +141,9 @@ class Flight:
             if kind == END:
                 self.controller.end(job, now)
                 self.over[job] = now, self._run_time(job) <= self.record.requests[job].limit
+            elif job in self.tables.never:
+                self.controller.stuck += 1
+                self.controller.ask(now)
             elif self._is_eligible(job, now):
                 self.controller.submit(job, now)
             else:
@@ -165,19 +188,31 @@ class Flight:
             self.held.discard(job)
             self.controller.submit(job, now - 1)
         while self.kills and self.kills[0][0] < now:
-            self._kill(self.kills.pop(0)[1], now)
+            self._kill(*self.kills.pop(0))
         for job in [job for job, when in self.cancelled.items() if when <= now]:
             self._cancel(job, now)
 
-    def _kill(self, name: str, now: int) -> None:
+    def _kill(self, now: float, name: str) -> None:
         """Let the jobs of a node that is lost run again from their beginning, later."""
         node = self.tables.node_number[name]
         for job in sorted(self.controller.running):
             if any(there == node for there, _ in self.tables.stays.of(job)):
-                self.controller.end(job, now - 1)
-                kept = [m for m in self.agenda if m[1:] != (END, job)]
-                self.agenda = [*kept, (now + REQUEUE, SUBMIT, job)]
-                heapq.heapify(self.agenda)
+                self.controller.end(job, now)
+                self.controller.requeue(job, now)
+                self._forget_end(job)
+
+    def _forget_end(self, job: int) -> None:
+        self.agenda = [moment for moment in self.agenda if moment[1:] != (END, job)]
+        heapq.heapify(self.agenda)
+
+    def _preempted(self, now: int) -> None:
+        """Let the jobs that were stopped for others run again, or be over."""
+        for job in self.controller.stopped:
+            self._forget_end(job)
+            if self.controller.runs_again(job):
+                self.controller.requeue(job, now + 1)
+            else:
+                self.over[job] = now, False
 
     def _cancel(self, job: int, now: int) -> None:
         del self.cancelled[job]
@@ -201,6 +236,7 @@ class Flight:
     def _began(self, started: list[int], now: int) -> None:
         for job in started:
             self.start[job] = now
+            self.first.setdefault(job, now)
             lag = int(self.random.choice(self.lags))
             # What ends within a second is seen in the next one.
             given = int(self.random.choice(self.delays)) - 1
@@ -209,14 +245,20 @@ class Flight:
 
 
 def compare_flights(record: Record, world: World, flights: int) -> dict[str, float | bool]:
-    """Return the mean and P90 wait recorded, and those of so many flights."""
+    """Return the mean and P90 wait recorded, and those of so many flights.
+
+    Waits are those before the first start. Jobs whose launch failed and was tried again are left
+    out where nobody is preempted.
+    """
+    first = {stay.job: math.floor(stay.start) for stay in reversed(record.stays)}
+    preempts = bool(record.site.settings.preempt)
     counted = [
         job
         for job, row in enumerate(record.rows)
-        if row["start"] and row["nodelist"] not in ("", "(null)") and not int(row["restarts"] or 0)
+        if job in first and (preempts or not int(row["restarts"] or 0))
     ]
-    submit = np.array([float(record.rows[job]["submit"]) for job in counted])
-    waits = np.array([float(record.rows[job]["start"]) for job in counted]) - submit
+    submit = np.array([float(record.work[job]["submit"]) for job in counted])
+    waits = np.array([float(first[job]) for job in counted]) - submit
     means, tails = [], []
     for seed in range(flights):
         start = Flight(record, world, seed).fly()

@@ -6,6 +6,7 @@ import bisect
 from typing import TYPE_CHECKING
 
 from records import table
+from world import again
 
 from windtunnel.sim.slurm.priority import Factors, Multifactor
 from windtunnel.sim.slurm.shares import Shares
@@ -32,12 +33,14 @@ class Priorities:
         self.times: list[list[int]] = [[] for _ in record.rows]
         self.known: list[list[Factors]] = [[] for _ in record.rows]
         self.first = [int(s) if s < 1e9 else -1 for s in world.eligible]
-        self.starts = dict.fromkeys(range(len(record.rows)), 10**9)
-        self.starts |= {s.job: int(s.start) for s in reversed(record.stays)}
+        self.since = list(self.first)
+        self.starts: list[list[int]] = [[] for _ in record.rows]
+        for stay in record.stays:
+            self.starts[stay.job].append(int(stay.start))
         self.order = sorted(range(len(record.rows)), key=lambda j: int(record.rows[j]["slurm_id"]))
         self._walk(Shares(record.site.associations, settings))
 
-    def _walk(self, shares: Shares) -> None:  # noqa: C901 - three kinds of moments
+    def _walk(self, shares: Shares) -> None:  # noqa: C901, PLR0912 - three kinds of moments
         stays = self.record.stays
         last_end = int(max((s.end or s.start for s in stays), default=0))
         last = self.phase - EARLIER
@@ -47,6 +50,8 @@ class Priorities:
         stays_of: dict[int, list[int]] = {}
         for at, stay in enumerate(stays):
             stays_of.setdefault(stay.job, []).append(at)
+        for attempts in stays_of.values():
+            moments += [(int(again(stays[at])), 2, stays[at].job) for at in attempts[:-1]]
         over: set[int] = set()
         for now, kind, at in sorted(moments):
             if kind == 0:
@@ -60,7 +65,7 @@ class Priorities:
                     for one in stays_of.get(job, []):
                         if one not in over and stays[one].start < now:
                             self._use(shares, one, last, now)
-                    if 0 <= self.first[job] < now <= self.starts[job] + 1:
+                    if 0 <= self.since[job] < now <= self._next_start(job) + 1:
                         waiting.append(job)
                         if shares.is_classic:
                             self._note(shares, job, now)
@@ -70,7 +75,12 @@ class Priorities:
                         self._note(shares, job, now)
                 last = now
             else:
+                self.since[at] = now
                 self._note(shares, at, now)
+
+    def _next_start(self, job: int) -> int:
+        """Return when a job starts that waits since then; far ahead if it never does."""
+        return next((start for start in self.starts[job] if start >= self.since[job]), 10**9)
 
     def _note(self, shares: Shares, job: int, now: int) -> None:
         request = self.record.requests[job]
@@ -79,7 +89,7 @@ class Priorities:
         self.known[job].append(
             self.multifactor.of(
                 request,
-                age=now - self.first[job],
+                age=now - self.since[job],
                 fair_share=shares.factor(request.account, request.user),
                 limit=request.limit or 0,
             )

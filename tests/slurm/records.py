@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _LINE = re.compile(r"\[(\d+)-(\d+)-(\d+)T(\d\d):(\d\d):(\d\d\.\d+)\] (.*)")
 _START = re.compile(r"sched: Allocate JobId=(\S+) NodeList=(\S+)")
 _FILL = re.compile(r"_start_job: Started JobId=(\S+) in (\S+) on (\S+)")
+_GONE = re.compile(r"preempted JobId=(\S+) has been (requeued|killed)")
 _DONE = re.compile(r"_job_complete: JobId=(\S+) done")
 
 
@@ -36,6 +37,7 @@ class Stay:
     loop: str
     part: str
     end: float | None = None
+    is_preempted: bool = False
 
 
 @dataclass
@@ -48,6 +50,7 @@ class Record:
         work: the row of `workload.csv` of each.
         shares: what each job had on each node: name -> (cpus, memory, GPUs).
         stays: all attempts, in order of start.
+        preemptions: when which job was stopped for another.
     """
 
     folder: Path
@@ -59,6 +62,7 @@ class Record:
     stays: list[Stay]
     events: list[tuple[float, str]]
     details: list[dict[str, str]]
+    preemptions: list[tuple[float, int]]
     meta: dict[str, object]
     by_id: dict[int, int] = field(default_factory=dict)
     t0: int = 0
@@ -101,6 +105,7 @@ def read_record(folder: str | Path) -> Record:
         shares=[_shares(details[r["slurm_id"]]["all"]) for r in rows],
         stays=[],
         events=[],
+        preemptions=[],
         details=[details[r["slurm_id"]] for r in rows],
         meta=json.loads((folder / "scenario.json").read_text()),
         by_id={int(r["slurm_id"]): at for at, r in enumerate(rows)},
@@ -194,7 +199,7 @@ def _request(row: dict[str, str], work: dict[str, str], detail: dict[str, str]) 
     )
 
 
-def _read_log(record: Record, t0: int) -> None:  # noqa: C901 - a kind of line each
+def _read_log(record: Record, t0: int) -> None:  # noqa: C901, PLR0912 - a kind of line each
     """Read starts and ends; ends that the log does not tell are those of `jobs.csv`."""
     opened: dict[int, Stay] = {}
     import calendar
@@ -223,6 +228,12 @@ def _read_log(record: Record, t0: int) -> None:  # noqa: C901 - a kind of line e
             job = _number(record, done[1])
             if job in opened and opened[job].end is None:
                 opened[job].end = now
+        elif _GONE.match(words):
+            job = _number(record, _GONE.match(words)[1])
+            record.preemptions.append((now, job))
+            if job in opened and opened[job].end is None:
+                opened[job].end = now
+                opened[job].is_preempted = True
         elif words.startswith("requeue job") or ": requeue JobId" in words:
             job = _number(record, re.search(r"JobId=(\S+)", words)[1])
             if job in opened and opened[job].end is None:

@@ -109,6 +109,60 @@ def test_a_failed_nodes_job_waits_again(engine: Any) -> None:
     assert out.table["num_failures"].to_pylist() == [1]
 
 
+PREEMPTING = """
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+PriorityType=priority/basic
+PreemptType=preempt/partition_prio
+PreemptMode={mode}
+NodeName=g[1-2] CPUs=8 Gres=gpu:A100:8
+PartitionName=idle Nodes=ALL Default=YES PriorityTier=1 {more}
+PartitionName=owner Nodes=ALL PriorityTier=10 PreemptMode=OFF
+"""
+PREEMPTED = {
+    "submit_time": [0, 0, 50],
+    "duration": [300, 300, 100],
+    "estimate": [600, 600, 120],
+    "num_gpus": [8, 8, 8],
+    "partition": ["idle", "idle", "owner"],
+}
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_who_is_requeued_runs_again_from_the_beginning(tmp_path: Path, engine: Any) -> None:
+    (tmp_path / "slurm.conf").write_text(PREEMPTING.format(mode="REQUEUE", more=""))
+    out = wt.simulate(PREEMPTED, policy="slurm", slurm_conf=str(tmp_path), engine=engine)
+    table = out.table.to_pydict()
+    # Of equal candidates the first goes first, at second 51; its node is free a second later. It
+    # may begin 121 s after that, and is looked at by the next cycle.
+    assert table["start_time"] == [1, 1, 52]
+    assert table["num_preemptions"] == [1, 0, 0]
+    assert table["lost_time"] == [50, 0, 0]
+    starts = dict(zip(out.segments["start"].to_pylist(), out.segments["row"].to_pylist(),
+                      strict=True))  # fmt: skip
+    again = max(start for start, row in starts.items() if row == 0)
+    assert 173 <= again <= 203
+    assert table["end_time"] == [again + 300, 301, 152]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_who_is_cancelled_goes_on_for_its_grace(tmp_path: Path, engine: Any) -> None:
+    (tmp_path / "slurm.conf").write_text(PREEMPTING.format(mode="CANCEL", more="GraceTime=60"))
+    out = wt.simulate(PREEMPTED, policy="slurm", slurm_conf=str(tmp_path), engine=engine)
+    table = out.table.to_pydict()
+    # Told at 51 to end by 111: a cycle that looks then finds its time over.
+    assert table["status"] == ["failed", "finished", "finished"]
+    assert table["start_time"] == [1, 1, 112]
+    assert table["lost_time"] == [110, 0, 0]
+
+
+def test_nobody_is_suspended(tmp_path: Path) -> None:
+    (tmp_path / "slurm.conf").write_text(PREEMPTING.format(mode="SUSPEND,GANG", more=""))
+    out = wt.simulate(PREEMPTED, policy="slurm", slurm_conf=str(tmp_path))
+    assert out.table["start_time"].to_pylist() == [1, 1, 302]
+    assert "Nobody is suspended" in " ".join(out.notes)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

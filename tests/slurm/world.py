@@ -150,4 +150,10 @@ class World:
         later = any(s.job == job and s.start >= now for s in self.record.stays)
         if not later or last.end is None:
             return False
-        return now >= last.end + REQUEUE
+        return now >= again(last)
+
+
+def again(stay: Stay) -> float:
+    """Return when a job may begin again after an attempt; preempted, a moment later."""
+    end = math.floor(stay.end) + 1 if stay.is_preempted else stay.end
+    return end + REQUEUE

@@ -108,7 +108,7 @@ class Deciding:
             if isinstance(decision, self._start):
                 self.start(decision.job, decision.where, decision.rate, decision.beside)
             elif isinstance(decision, self._preempt):
-                self.preempt(decision.job)
+                self.preempt(decision.job, decision.loses, decision.ends)
             else:
                 self.driver.carry_out(decision)
         self._forget()
@@ -252,12 +252,15 @@ class Deciding:
         )
         return floor <= self.state.spare()
 
-    def preempt(self, view: object) -> None:
-        """Stop a running job; it waits again."""
+    def preempt(self, view: object, loses: bool, ends: bool) -> None:
+        """Stop a running job; it waits again, or that was its end."""
         job: cython.int = self.running(view, "preempts")
-        self.state.preempt(job)
-        self.lines.add(job)
-        self.asked.note_wait(job)
+        self.state.preempt(job, loses)
+        if ends:
+            self.state.fail(job)
+        else:
+            self.lines.add(job)
+            self.asked.note_wait(job)
         self._changed(job)
 
     def rerate(self, view: object, rate: float) -> None:

@@ -348,7 +348,7 @@ class Preemption:
     def stop(self, job: cython.int) -> cython.void:
         """Preempt a running job; it is in no line yet."""
         self.leaves(job)
-        self.state.preempt(job)
+        self.state.preempt(job, False)
         if self.by_remaining:
             self.lines.key[job] = self.waiting_key(job)
 

@@ -251,7 +251,7 @@ class QuotaRule(Rule):
             self.lines.second[job] = self.state.submit[job]
         for at in range(self.victims.num_gone):
             victim = self.victims.gone[at]
-            self.state.preempt(victim)
+            self.state.preempt(victim, False)
             self.accounts.release(victim, self.victims.gone_queue[at])
             self.gave_way[victim] = self.decisions
             self.lines.add(victim)

@@ -51,7 +51,11 @@ class SlurmJobs:
         mask: row of `SlurmLoops.masks`: the nodes it may use at all; -1 = any.
         hold: the advance reservation it is in; -1 = none.
         part: where it runs.
-        start, end: of running jobs: start, and start + limit, s.
+        start, end: of running jobs: start, and start + limit, s; of those told to end, by when.
+        noticed: of running jobs: whether they were told to end for another.
+        is_ending: whether a job has ended, but its nodes are still completing.
+        preempts_since: since when a waiting job has others stopped, s; -1 = it has not.
+        is_preempting: whether it does so in this run of a loop.
     """
 
     count: cython.int
@@ -83,6 +87,10 @@ class SlurmJobs:
     start: cython.longlong[::1]
     end: cython.longlong[::1]
     eligible: cython.longlong[::1]
+    noticed: cython.schar[::1]
+    is_ending: cython.schar[::1]
+    preempts_since: cython.longlong[::1]
+    is_preempting: cython.schar[::1]
     parts: cython.int[::1]
     meters: cython.int[::1]
 
@@ -112,6 +120,10 @@ class SlurmJobs:
         self.start = _column(columns, "start", self.count, numpy.int64)
         self.end = _column(columns, "end", self.count, numpy.int64)
         self.eligible = _column(columns, "eligible", self.count, numpy.int64)
+        self.noticed = _column(columns, "noticed", self.count, numpy.int8)
+        self.is_ending = _column(columns, "is_ending", self.count, numpy.int8)
+        self.is_preempting = _column(columns, "is_preempting", self.count, numpy.int8)
+        self.preempts_since = numpy.full(max(self.count, 1), -1, dtype=numpy.int64)
         self.first_part, self.num_parts, self.parts = _lists(parts)
         self.first_meter, self.num_meters, self.meters = _lists(meters)
 
@@ -126,6 +138,22 @@ class SlurmJobs:
     def set_reason(self, job: int, reason: int) -> None:
         """Say why a job waits."""
         self.reason[job] = reason
+
+    def qos_of(self, job: int) -> int:
+        """Return the number of a job's QOS."""
+        return int(self.qos[job])
+
+    def part_of(self, job: int) -> int:
+        """Return the number of the partition where a job runs, or ran last."""
+        return int(self.part[job])
+
+    def set_preempting(self, job: int, since: int) -> None:
+        """Say since when a waiting job has others stopped, s; -1 = it has not."""
+        self.preempts_since[job] = since
+
+    def preempting_since(self, job: int) -> int:
+        """Return since when a waiting job has others stopped, s; -1 = it has not."""
+        return int(self.preempts_since[job])
 
     def reasons(self) -> list[int]:
         """Return why each job waits, or waited last."""

@@ -30,6 +30,7 @@ from windtunnel.kernel.slurm_jobs import (
 from windtunnel.kernel.slurm_limits import SlurmLimits
 from windtunnel.kernel.slurm_nodes import SlurmNodes, SlurmStays
 from windtunnel.kernel.slurm_slots import SlurmSlots
+from windtunnel.kernel.slurm_victims import SlurmVictims
 
 #: A group of ends that are simulated together begins with so many seconds, and has so many at most.
 LOOPS_WINDOW = cython.declare(cython.longlong, 30)
@@ -44,7 +45,7 @@ class SlurmLoops:
     """The cluster's state, and the two loops.
 
     Args:
-        nodes, jobs, stays, choice, limits: the parts.
+        nodes, jobs, stays, choice, limits, victims: the parts.
         site: partitions, reservations, masks: ``part_nodes`` (rows of 0/1), ``part_tier``,
             ``hold_nodes``, ``hold_start``, ``hold_end``, ``hold_covers`` (reservations by
             partitions: whether all of its nodes are closed), ``masks``, ``array_limit``.
@@ -54,6 +55,8 @@ class SlurmLoops:
     Attributes:
         entry_job, entry_part: the queue, jobs by partition, in order.
         started: jobs that the last call started, in order.
+        stopped: jobs that the last call stopped so that others may start; their nodes are
+            completing until `leave`.
     """
 
     nodes: SlurmNodes
@@ -63,6 +66,7 @@ class SlurmLoops:
     stays: SlurmStays
     choice: SlurmChoice
     limits: SlurmLimits
+    victims: SlurmVictims
     slots: SlurmSlots
     # The site.
     parts: cython.int
@@ -93,6 +97,8 @@ class SlurmLoops:
     num_started: cython.int
     started: cython.int[::1]
     started_part: cython.int[::1]
+    num_stopped: cython.int
+    stopped: cython.int[::1]
     # Settings.
     queue_depth: cython.int
     part_depth: cython.int
@@ -110,8 +116,10 @@ class SlurmLoops:
     over_limit: cython.longlong
     user_tried: cython.int[::1]
     part_cycle: cython.int[::1]
-    # The test in hand.
+    # The test in hand: when the job could start, and whether others must be stopped for that.
     when: cython.longlong
+    _needs_room: cython.bint
+    planned: cython.schar[::1]
 
     def __init__(
         self,
@@ -120,11 +128,12 @@ class SlurmLoops:
         stays: SlurmStays,
         choice: SlurmChoice,
         limits: SlurmLimits,
+        victims: SlurmVictims,
         site: Any,
         settings: Any,
     ) -> None:
         self.nodes, self.jobs, self.stays = nodes, jobs, stays
-        self.choice, self.limits = choice, limits
+        self.choice, self.limits, self.victims = choice, limits, victims
         self.future, self.bare = nodes.twin(), nodes.twin()
         self.bare.empty()
         self._take_site(site)
@@ -135,13 +144,16 @@ class SlurmLoops:
         self.entry_room = 64
         self.entry_job = numpy.zeros(self.entry_room, dtype=numpy.int32)
         self.entry_part = numpy.zeros(self.entry_room, dtype=numpy.int32)
-        self.num_running = self.num_started = 0
+        self.num_running = self.num_started = self.num_stopped = 0
         self.running = numpy.zeros(count, dtype=numpy.int32)
         self.by_end = numpy.zeros(count, dtype=numpy.int32)
         self.started = numpy.zeros(count, dtype=numpy.int32)
         self.started_part = numpy.zeros(count, dtype=numpy.int32)
+        self.stopped = numpy.zeros(count, dtype=numpy.int32)
         users = int(numpy.asarray(jobs.user).max(initial=0)) + 1
         self.user_tried = numpy.zeros(users, dtype=numpy.int32)
+        self._needs_room = False
+        self.planned = numpy.zeros(max(nodes.count, 1), dtype=numpy.int8)
 
     def _take_site(self, site: Any) -> None:
         count = self.nodes.count
@@ -190,6 +202,10 @@ class SlurmLoops:
         self, job: cython.int, part: cython.int, other: cython.int, other_part: cython.int
     ) -> cython.bint:
         """Return whether an entry of the queue stands before another."""
+        if self.victims.may_preempt(job, part, other, other_part):
+            return True
+        if self.victims.may_preempt(other, other_part, job, part):
+            return False
         if (self.jobs.hold[job] >= 0) != (self.jobs.hold[other] >= 0):
             return self.jobs.hold[job] >= 0
         if self.part_tier[part] != self.part_tier[other_part]:
@@ -282,6 +298,8 @@ class SlurmLoops:
         self.jobs.part[job] = part
         self.jobs.start[job] = start
         self.jobs.end[job] = start + self.jobs.limit[job]
+        self.jobs.noticed[job] = self.jobs.is_ending[job] = False
+        self.jobs.preempts_since[job] = -1
         self.nodes.take(self.stays, job)
         self.limits.turn(self.stays, job, 1)
         if self.jobs.array[job] >= 0:
@@ -308,17 +326,23 @@ class SlurmLoops:
         self.num_running += 1
 
     @compiled
-    def complete(self, job: cython.int, end: cython.longlong) -> cython.void:
-        """Let a job's script have ended: its nodes are completing until `leave`."""
-        at: cython.longlong
+    def expect(self, job: cython.int, end: cython.longlong) -> cython.void:
+        """Say when a running job is expected to end, if not at its time limit."""
         self._drop_running(job)
         self.jobs.end[job] = end
         self._add_running(job)
+
+    @compiled
+    def complete(self, job: cython.int, end: cython.longlong) -> cython.void:
+        """Let a job's script have ended: its nodes are completing until `leave`."""
+        at: cython.longlong
+        self.expect(job, end)
+        self.jobs.is_ending[job] = True
         for at in range(self.stays.first[job], self.stays.first[job] + self.stays.length[job]):
             self.nodes.completing[self.stays.node[at]] += 1
 
     @compiled
-    def leave(self, job: cython.int, is_completing: cython.bint) -> cython.void:
+    def leave(self, job: cython.int) -> cython.void:
         """Let a job have given back its nodes."""
         at: cython.longlong
         self._drop_running(job)
@@ -327,9 +351,10 @@ class SlurmLoops:
         self.limits.turn(self.stays, job, -1)
         if self.jobs.array[job] >= 0:
             self.array_running[self.jobs.array[job]] -= 1
-        if is_completing:
+        if self.jobs.is_ending[job]:
             for at in range(self.stays.first[job], self.stays.first[job] + self.stays.length[job]):
                 self.nodes.completing[self.stays.node[at]] -= 1
+            self.jobs.is_ending[job] = False
 
     @compiled
     def _drop_running(self, job: cython.int) -> cython.void:
@@ -408,7 +433,7 @@ class SlurmLoops:
         depth: cython.int = 0
         job: cython.int
         part: cython.int
-        self.num_started = 0
+        self.num_started = self.num_stopped = 0
         for at in range(self.parts):
             self.part_failed[at] = False
             self.part_tried[at] = 0
@@ -419,7 +444,7 @@ class SlurmLoops:
         for at in range(self.entries):
             job = self.entry_job[at]
             part = self.entry_part[at]
-            if self.jobs.status[job] != SLURM_PENDING:
+            if self.jobs.status[job] != SLURM_PENDING or self.jobs.is_preempting[job]:
                 continue
             if self.max_starts > 0 and self.num_started >= self.max_starts:
                 break
@@ -427,7 +452,7 @@ class SlurmLoops:
                 break
             depth += 1
             self._consider(job, part, now)
-        self.sweep()
+        self._end_call()
         return self.num_started
 
     @compiled
@@ -511,12 +536,60 @@ class SlurmLoops:
                 self.choice.candidate[node] = False
         self.limits.mark_own(self.choice.preferred, job)
         fits = self.choice.fit(self.nodes, job, part)
+        if not fits:
+            self._make_room(job, part, now)
         for node in range(self.nodes.count):
             self.choice.preferred[node] = False
         if not fits:
             return SLURM_RESOURCES
         self.choice.write(self.nodes, self.stays, job)
         return 0
+
+    @compiled
+    def _make_room(self, job: cython.int, part: cython.int, now: cython.longlong) -> cython.bint:
+        """Stop those in whose place a job may start on the candidates; it starts in a later run.
+
+        Returns:
+            Whether there are such jobs. Where it has stopped some a moment ago (which may take
+            until now), they are left alone.
+        """
+        at: cython.int
+        other: cython.int
+        since: cython.longlong = self.jobs.preempts_since[job]
+        if not self.victims.any_rule:
+            return False
+        if self.victims.find(job, part, now, self.by_end, self.num_running) == 0:
+            return False
+        if not self.victims.pick(job, part) or self.victims.num_chosen == 0:
+            return False
+        self.choice.write(self.nodes, self.stays, job)
+        if self.limits.admits_stay(self.stays, job):
+            return False
+        self.jobs.is_preempting[job] = True
+        if since >= 0 and since > now - self.victims.patience:
+            return True
+        if since < 0:
+            self.jobs.preempts_since[job] = now
+        for at in range(self.victims.num_chosen):
+            other = self.victims.chosen[at]
+            if self.jobs.noticed[other] and now < self.jobs.end[other]:
+                continue
+            if not self.jobs.noticed[other] and self.victims.grace_of(other) > 0:
+                self.jobs.noticed[other] = True
+                self.expect(other, min(self.jobs.end[other], now + self.victims.grace_of(other)))
+                continue
+            self.complete(other, now)
+            self.stopped[self.num_stopped] = other
+            self.num_stopped += 1
+        return True
+
+    @compiled
+    def _end_call(self) -> cython.void:
+        """Drop those who have started from the queue; who preempts may be looked at again."""
+        at: cython.int
+        for at in range(self.entries):
+            self.jobs.is_preempting[self.entry_job[at]] = False
+        self.sweep()
 
     @compiled
     def _start(self, job: cython.int, part: cython.int, now: cython.longlong) -> cython.void:
@@ -534,7 +607,7 @@ class SlurmLoops:
         tests: cython.int = 0
         begin: cython.longlong = now // self.bf_resolution * self.bf_resolution
         end: cython.longlong = (now + self.bf_window) // self.bf_resolution * self.bf_resolution
-        self.num_started = 0
+        self.num_started = self.num_stopped = 0
         self.slots.clear(begin, end)
         for at in range(self.array_reserved.shape[0]):
             self.array_reserved[at] = 0
@@ -547,6 +620,8 @@ class SlurmLoops:
         for at in range(self.entries):
             if self.jobs.status[self.entry_job[at]] != SLURM_PENDING:
                 continue
+            if self.jobs.is_preempting[self.entry_job[at]]:
+                continue
             if self.bf_max_start > 0 and self.num_started >= self.bf_max_start:
                 break
             if self.slots.records > self.slots.most:
@@ -557,7 +632,7 @@ class SlurmLoops:
             if tests > self.bf_max_test:
                 break
             self._test(self.entry_job[at], self.entry_part[at], now, begin)
-        self.sweep()
+        self._end_call()
         return self.num_started
 
     @compiled
@@ -624,6 +699,10 @@ class SlurmLoops:
                 if self._is_completing():
                     self.when = now + 1
                     later = 0
+                elif self._needs_room:
+                    self._preempt_there(job, part, now)
+                    self.when = now
+                    later = 0
                 else:
                     self.choice.write(self.nodes, self.stays, job)
                     reason = self.limits.admits_stay(self.stays, job)
@@ -645,6 +724,8 @@ class SlurmLoops:
                 start = self.when
                 if later > 0:
                     start = max(start, later)
+                if self._needs_room:
+                    return
                 continue
             self.slots.reserve(self.choice.chosen, first, last)
             if self.jobs.array[job] >= 0:
@@ -675,6 +756,18 @@ class SlurmLoops:
         return later
 
     @compiled
+    def _preempt_there(
+        self, job: cython.int, part: cython.int, now: cython.longlong
+    ) -> cython.void:
+        """Make room on the nodes chosen; they stay chosen."""
+        node: cython.int
+        for node in range(self.nodes.count):
+            self.choice.candidate[node] = self.planned[node] = self.choice.chosen[node]
+        self._make_room(job, part, now)
+        for node in range(self.nodes.count):
+            self.choice.chosen[node] = self.planned[node]
+
+    @compiled
     def _is_completing(self) -> cython.bint:
         node: cython.int
         for node in range(self.nodes.count):
@@ -684,24 +777,43 @@ class SlurmLoops:
 
     @compiled
     def _will_run(self, job: cython.int, part: cython.int, now: cython.longlong) -> cython.bint:
-        """Find when a job could start on the candidates, as those who run leave (``when``)."""
+        """Find when a job could start on the candidates, as those who run leave (``when``).
+
+        If that is now, but for jobs that it may preempt, it needs room.
+        """
+        fits: cython.bint
+        self._needs_room = False
+        if self.choice.fit(self.nodes, job, part):
+            self.when = now
+            return True
+        self.future.copy_from(self.nodes)
+        if self.victims.find(job, part, now, self.by_end, self.num_running) > 0:
+            self.victims.without_all(self.future)
+            if self.choice.fit(self.future, job, part):
+                self._needs_room = True
+                self.when = now
+                self.victims.unmark()
+                return True
+        fits = self._fits_later(job, part, now)
+        self.victims.unmark()
+        return fits
+
+    @compiled
+    def _fits_later(self, job: cython.int, part: cython.int, now: cython.longlong) -> cython.bint:
+        """Find when a job could start as those who run end, in groups; candidates are gone."""
         at: cython.int = 0
         other: cython.int
         last: cython.int
         group: cython.int
         window: cython.longlong = LOOPS_WINDOW
         first_end: cython.longlong = -1
-        if self.choice.fit(self.nodes, job, part):
-            self.when = now
-            return True
-        self.future.copy_from(self.nodes)
         while at < self.num_running:
             last = -1
             group = 0
             while at < self.num_running:
                 other = self.by_end[at]
                 at += 1
-                if not self._is_on_candidates(other):
+                if self.victims.is_listed[other] or not self._is_on_candidates(other):
                     continue
                 if first_end < 0:
                     first_end = (self.jobs.end[other] // LOOPS_WINDOW + 1) * LOOPS_WINDOW
@@ -759,17 +871,47 @@ class SlurmLoops:
 
     def expect_end(self, job: int, end: int) -> None:
         """Say when a running job is expected to end, if not at its time limit."""
-        self._drop_running(job)
-        self.jobs.end[job] = end
-        self._add_running(job)
+        self.expect(job, end)
+
+    def notice(self, job: int, end: int) -> None:
+        """Say that a running job was told to end by then: another wants its place."""
+        self.jobs.noticed[job] = True
+        self.expect(job, end)
+
+    def is_noticed(self, job: int) -> bool:
+        """Return whether a running job was told to end."""
+        return bool(self.jobs.noticed[job])
+
+    def noticed(self, now: int) -> list[int]:
+        """Return the running jobs whose time after such a notice is over."""
+        return [
+            int(self.by_end[at])
+            for at in range(self.num_running)
+            if self.jobs.noticed[self.by_end[at]] and self.jobs.end[self.by_end[at]] <= now
+        ]
+
+    def first_notice(self) -> int:
+        """Return when the first job that was told to end must have, s; -1 = none was told."""
+        for at in range(self.num_running):
+            if self.jobs.noticed[self.by_end[at]]:
+                return int(self.jobs.end[self.by_end[at]])
+        return -1
+
+    def overdue(self, now: int) -> list[int]:
+        """Return the running jobs whose time limit has passed by then, and that are not noticed."""
+        return [
+            int(self.by_end[at])
+            for at in range(self.num_running)
+            if self.jobs.end[self.by_end[at]] <= now and not self.jobs.noticed[self.by_end[at]]
+        ]
+
+    def last_stopped(self) -> list[int]:
+        """Return the jobs that the last call stopped for others; their nodes are completing."""
+        return [int(self.stopped[at]) for at in range(self.num_stopped)]
 
     def put_pending(self, job: int) -> None:
         """Let a job wait."""
         self.enqueue(job)
-
-    def put_completing(self, job: int, end: int) -> None:
-        """Let a running job's nodes be completing."""
-        self.complete(job, end)
 
     def first_end(self) -> int:
         """Return when the first of those who run is expected to end, s; -1 = nobody runs."""
@@ -791,7 +933,7 @@ class SlurmLoops:
 
     def leave_now(self, job: int) -> None:
         """Let a job that runs have given back its nodes."""
-        self.leave(job, False)
+        self.leave(job)
 
     def withdraw(self, job: int) -> None:
         """Let a job wait no longer: it was cancelled."""

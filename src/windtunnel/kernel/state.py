@@ -670,15 +670,24 @@ class State:
             self.comings += 1
 
     @compiled
-    def preempt(self, job: cython.int) -> cython.void:
-        """Stop a running job for another; its work is saved, and it pays for resuming."""
+    def preempt(self, job: cython.int, loses: cython.bint) -> cython.void:
+        """Stop a running job for another; it pays for resuming. Its work is saved, or lost."""
         if self.records:
             self.verdicts.preempted(self.now, job)
-        self.stop(job, False)
+        self.stop(job, loses)
         self.preemptions[job] += 1
         if self.resumes:
             self.owed[job] = self.resume_cost[job]
+        if loses:
+            self.to_restart[job] = True
         self.wait(job)
+
+    @compiled
+    def fail(self, job: cython.int) -> cython.void:
+        """Let a waiting job that is in no queue be over: it failed."""
+        self.num_waiting -= 1
+        self.status[job] = STATE_FAILED
+        self.num_over += 1
 
     # Python's side.
 

@@ -107,7 +107,7 @@ def as_flight(
 def interruptions_of(
     problem: Problem,
     columns: Mapping[str, np.ndarray],
-    outages: Outages,
+    outages: Outages | None,
     ups: tuple[np.ndarray, np.ndarray],
 ) -> Interruptions:
     """Return what disruptions did to a run.
@@ -115,24 +115,32 @@ def interruptions_of(
     Args:
         problem: the jobs.
         columns: the kernel's arrays.
-        outages: what happened to nodes and jobs.
+        outages: what happened to nodes and jobs; None = nothing.
         ups: when the GPU units that are up changed, s, and to what.
     """
     by_row = ByRow(problem)
-    stops = outages.stops
+    stops = [] if outages is None else outages.stops
+    failures = np.zeros(len(problem.rows)) if outages is None else outages.failures
+    startup_cost = 0.0 if outages is None else outages.plan.startup_cost
     return Interruptions(
         useful_time=by_row(columns["useful"], 0.0),
         overhead_time=by_row(columns["overhead"], 0.0),
         checkpoint_time=by_row(columns["writing"], 0.0),
         lost_time=by_row(columns["lost"], 0.0),
-        failures=by_row(outages.failures, 0),
+        failures=by_row(failures, 0, np.int64),
         restarts=by_row(columns["restarts"], 0),
         up_time=np.array(ups[0]),
         up_gpus=ups[1] / problem.units,
-        startup_cost=by_row(np.full(len(problem.rows), outages.plan.startup_cost), 0.0),
+        startup_cost=by_row(np.full(len(problem.rows), startup_cost), 0.0),
         stop_row=problem.rows[np.array([stop.job for stop in stops], dtype=np.int64)],
         stop_time=np.array([stop.time for stop in stops], dtype=np.float64),
         stop_lost=np.array([stop.lost for stop in stops], dtype=np.float64),
         stop_cause=np.array([stop.cause for stop in stops], dtype=np.int64),
-        causes=np.array(outages.causes),
+        causes=np.array([] if outages is None else outages.causes, dtype=np.str_),
     )
+
+
+def only_preempted(problem: Problem, columns: Mapping[str, np.ndarray]) -> Interruptions:
+    """Return what a run without disruptions lost to preemption: all its GPUs were up."""
+    ups = np.array([-np.inf]), np.array([problem.quota])
+    return interruptions_of(problem, columns, None, ups)

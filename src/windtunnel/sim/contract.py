@@ -67,9 +67,17 @@ class Start:
 
 @dataclass(frozen=True)
 class Preempt:
-    """Stop a running job; it waits again with the work it has left."""
+    """Stop a running job; it waits again with the work it has left.
+
+    Attributes:
+        job: the job.
+        loses: what its checkpoints have not secured is lost; only of policies that say so.
+        ends: it does not wait again: it is over, and has failed.
+    """
 
     job: JobView
+    loses: bool = False
+    ends: bool = False
 
 
 @dataclass(frozen=True)
@@ -189,6 +197,7 @@ class Policy:
             a penalty for every launch and change (`windtunnel.sim.elastic`).
         chooses_nodes: the policy keeps books of the nodes' cores and memory and says where each job
             goes; the run counts whole GPUs of nodes beside it, and has no placement of its own.
+        loses: jobs that it preempts may lose work (`Preempt`), and the run counts it.
         by: what the order goes by: numeric columns of the jobs table or predictors of run times by
             name, of which the first that there is counts. A prediction stands in a column of the
             predictor's name while the policy is asked (`windtunnel.study.foresight`).
@@ -209,6 +218,7 @@ class Policy:
     vectorised: bool | None = None
     elastic: bool = False
     chooses_nodes: bool = False
+    loses: bool = False
     #: The column the order cannot do without, for the message where a job has none.
     needs: ClassVar[str] = ""
     #: What decides the policy's decisions besides the trace, for settings and reports.

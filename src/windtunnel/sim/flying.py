@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from windtunnel.errors import PolicyError
-from windtunnel.sim.closing import ByRow, as_flight, interruptions_of
+from windtunnel.sim.closing import ByRow, as_flight, interruptions_of, only_preempted
 from windtunnel.sim.deciding import Driver
 from windtunnel.sim.disruptions.on_kernel import KernelOutages
 from windtunnel.sim.kernel_run import KernelRun, Rules, access_sets
@@ -160,6 +160,8 @@ class Flying:
             flight = flight.with_interruptions(
                 interruptions_of(self.problem, columns, outages, self.sim.ups())
             )
+        elif self.run.policy.loses:
+            flight = flight.with_interruptions(only_preempted(self.problem, columns))
         if self.powered is not None:
             flight = flight.with_power(self.powered.record(columns, ByRow(self.problem)))
         return flight

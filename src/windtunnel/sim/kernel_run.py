@@ -155,7 +155,7 @@ class KernelRun:
         stops = stops or policy.tier == 3  # noqa: PLR2004 - the tier's name
         features: dict[str, Any] = {
             "plans": self.plans,
-            "accounts": plan is not None,
+            "accounts": plan is not None or policy.loses,
             "resumes": plan is not None or (stops and bool(np.any(jobs.resume_cost))),
             "keeps_left": stops or self.slowed or self.tells,
             "segmented": self.slowed or plan is not None or self.decides,

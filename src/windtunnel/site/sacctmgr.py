@@ -146,6 +146,7 @@ def _set_qos(
         preempts=words(said["preempt"]) if "preempt" in said else old.preempts,
         preempt_mode="" if mode == "CLUSTER" else mode,
         grace=_value(file, row, said, "gracetime", old.grace, _seconds),
+        exempt=_value(file, row, said, "preemptexempttime", old.exempt, duration),
         usage_factor=_value(file, row, said, "usagefactor", old.usage_factor, float),
         flags=words(said["flags"]) if "flags" in said else old.flags,
         bounds=_bounds(file, row, said, old.bounds),

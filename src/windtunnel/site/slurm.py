@@ -101,6 +101,8 @@ class SlurmQos(msgspec.Struct, frozen=True):
 
     Attributes:
         preempts: the QOS whose jobs it may take the place of.
+        grace: seconds between the notice of preemption and the end.
+        exempt: s for which its jobs run before they may be preempted; None = the cluster's.
         flags: as sacctmgr prints them: DenyOnLimit, OverPartQOS, NoDecay ...
     """
 
@@ -109,6 +111,7 @@ class SlurmQos(msgspec.Struct, frozen=True):
     preempts: frozenset[str] = frozenset()
     preempt_mode: str = ""
     grace: int = 0
+    exempt: int | None = None
     usage_factor: float = 1.0
     flags: frozenset[str] = frozenset()
     bounds: SlurmBounds = SlurmBounds()
@@ -191,6 +194,10 @@ class SlurmSettings(msgspec.Struct, frozen=True):
         tree: nodes are chosen by switches (``topology/tree``).
         enforce: ``AccountingStorageEnforce``, lower case.
         preempt: ``qos`` or ``partition_prio``; "" = nobody is preempted.
+        preempt_parameters: ``PreemptParameters``, lower case.
+        preempt_exempt: s for which jobs run before they may be preempted.
+        requeues: preempted and failed jobs run again (``JobRequeue``).
+        message_timeout: s; beyond ``KillWait``, a job waits for so long for those it preempts.
         over_time_limit: s beyond their limit that jobs may run; None = for ever.
     """
 
@@ -201,6 +208,10 @@ class SlurmSettings(msgspec.Struct, frozen=True):
     enforce: frozenset[str] = frozenset()
     preempt: str = ""
     preempt_mode: str = "OFF"
+    preempt_parameters: dict[str, str] = {}
+    preempt_exempt: int = 0
+    requeues: bool = True
+    message_timeout: int = 10
     over_time_limit: int | None = 0
     kill_wait: int = 30
     memory_per_node: int | None = None

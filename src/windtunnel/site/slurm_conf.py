@@ -123,6 +123,10 @@ def _settings(file: Path, options: dict[str, str]) -> SlurmSettings:
         enforce=frozenset(options.get("accountingstorageenforce", "").lower().split(",")) - {""},
         preempt=options.get("preempttype", "preempt/none").partition("/")[2].replace("none", ""),
         preempt_mode=options.get("preemptmode", "OFF").upper(),
+        preempt_parameters=_parameters(options.get("preemptparameters", "")),
+        preempt_exempt=get("PreemptExemptTime", _exempt, 0),
+        requeues=get("JobRequeue", whole, 1) != 0,
+        message_timeout=get("MessageTimeout", whole, 10),
         over_time_limit=None if over == "UNLIMITED" else 60 * get("OverTimeLimit", whole, 0),
         kill_wait=get("KillWait", whole, 30),
         memory_per_node=get("DefMemPerNode", number, None),
@@ -130,6 +134,11 @@ def _settings(file: Path, options: dict[str, str]) -> SlurmSettings:
         enforce_part_limits=options.get("enforcepartlimits", "NO").upper(),
         priority=_priority(file, options),
     )
+
+
+def _exempt(text: str) -> int:
+    """Return the s of ``PreemptExemptTime``; -1 is none."""
+    return 0 if text.strip() == "-1" else duration(text, unit=60) or 0
 
 
 def _parameters(text: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import PolicyError, SpecError
 from windtunnel.policies.slurm.site_of import check_nodes, read_site_folder, site_of_problem
-from windtunnel.sim.contract import Policy, Wake
+from windtunnel.sim.contract import Policy, Preempt, Wake
 from windtunnel.sim.slurm.asked import requests_of
 from windtunnel.sim.slurm.controller import Controller
 from windtunnel.sim.slurm.meters import reason_text
@@ -86,6 +86,7 @@ class SlurmRun(Policy):
         self._views: dict[int, JobView] = {}
         self._up = [True] * len(tables.site.nodes)
         self._put_back = 0
+        self.loses = any(map(any, tables.preempting.rules["rank"]))
         self._wake = math.inf
         site = tables.site
         self.parameters = {
@@ -99,8 +100,8 @@ class SlurmRun(Policy):
     def notes(self) -> tuple[str, ...]:  # type: ignore[override] # known after the run
         """What a reader of the numbers must know."""
         found = []
-        if self.tables.site.settings.preempt:
-            found.append("Preemption by QOS or partition is not modelled: nobody gives way.")
+        if self.tables.preempting.suspends():
+            found.append("Nobody is suspended: jobs that Slurm would suspend for others run on.")
         words = not_modelled(self.tables.site)
         if words:
             found.append(f"Of SchedulerParameters these decide nothing here: {', '.join(words)}.")
@@ -123,7 +124,7 @@ class SlurmRun(Policy):
         numbers = enumerate(self.tables.jobs.reasons())
         return {job: reason_text(number) for job, number in numbers if number}
 
-    def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Wake]:
+    def decide(self, now: float, queue: Any, cluster: Any) -> Iterator[Preempt | Wake]:
         """Start whom the loops start, and ask to be woken for the next."""
         controller = self.controller
         finished = cluster.finished
@@ -134,7 +135,10 @@ class SlurmRun(Policy):
             self._gone(job, now)
         self._look_at_nodes(now, cluster)
         if now >= self._wake:
-            self._start(controller.act(math.floor(now)), cluster)
+            started = controller.act(math.floor(now))
+            for job in controller.stopped:
+                yield self._preempt(job, math.floor(now))
+            self._start(started, cluster)
         for job in finished:
             self._gone(job, now)
         for job in queue.arrived:
@@ -148,6 +152,16 @@ class SlurmRun(Policy):
         if job.number in self.controller.running:
             self.controller.end(job.number, now)
             self._views.pop(job.number, None)
+
+    def _preempt(self, job: int, now: int) -> Preempt:
+        """Stop a job for another: it waits until it may begin again, or it is over."""
+        view, again = self._views[job], self.controller.runs_again(job)
+        self._held -= int(view.num_gpus)
+        if again:
+            self.controller.requeue(job, now + 1)
+        else:
+            del self._views[job]
+        return Preempt(view, loses=True, ends=not again)
 
     def _start(self, started: list[int], cluster: Any) -> None:
         """Start jobs where the loops have put them; those that find no place wait on."""

@@ -82,7 +82,7 @@ class Deciding(Decisions):
                 job = self.running(decision.job, "preempts")
                 if self.state.recorder is not None:
                     self.state.recorder.preempted(job)
-                self.state.preempt(job, now)
+                self.state.preempt(job, now, loses=decision.loses, ends=decision.ends)
             else:
                 self.carry_out(decision)
         for notes in (self.arrived, self.over, self.stopped):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windtunnel.sim.closing import ByRow, as_flight, interruptions_of
+from windtunnel.sim.closing import ByRow, as_flight, interruptions_of, only_preempted
 from windtunnel.sim.decisions import Decisions
 from windtunnel.sim.flight import FAILED, FINISHED, RUNNING, WAITING, Flight
 from windtunnel.sim.power.limits import levels_of
@@ -44,6 +44,8 @@ def flight(loop: Loop, horizon: float, *, powered: bool) -> Flight:
         times, units = zip(*loop.up, strict=True)
         ups = np.array(times), np.array(units)
         found = found.with_interruptions(interruptions_of(problem, columns, loop.outages, ups))
+    elif state.policy.loses:
+        found = found.with_interruptions(only_preempted(problem, columns))
     if powered:
         notes = np.array([] if loop.limits is None else loop.limits.notes).reshape(-1, 3)
         levels = levels_of(columns["stay_start"], *notes.T)

@@ -231,12 +231,17 @@ class State(Room):
         else:
             self.finished.add(job)
 
-    def preempt(self, job: int, now: float) -> None:
-        """Take a running job off its GPUs with all its work saved; it waits."""
-        self.leave(job, now)
+    def preempt(self, job: int, now: float, *, loses: bool = False, ends: bool = False) -> None:
+        """Take a running job off its GPUs, its work saved or lost; it waits, or is over."""
+        self.leave(job, now, loses=loses)
         self.owed[job] = self.overhead[job]
         self.preemptions[job] += 1
-        self.wait(job)
+        if loses:
+            self.to_restart.add(job)
+        if ends:
+            self.ended_failed.add(job)
+        else:
+            self.wait(job)
 
     def move(self, job: int, now: float, where: Where, *, rate: float, option: Any = None) -> None:
         """Let a running job go on elsewhere, or in another option, which costs it its resuming."""

@@ -8,9 +8,11 @@ where nobody waited in the last one, the next begins as soon as something happen
 
 from __future__ import annotations
 
+import heapq
 import math
 from typing import TYPE_CHECKING
 
+from windtunnel.sim.slurm.preempting import REQUEUE
 from windtunnel.sim.slurm.priority import BASIC_FIRST, Multifactor
 from windtunnel.sim.slurm.shares import Shares
 
@@ -21,6 +23,13 @@ if TYPE_CHECKING:
     from windtunnel.site.slurm import SlurmReservation
 
 
+#: A job that is to run again may begin so long after its nodes were free, s: as long as its old
+#: credential lives, and one second.
+AGAIN = 121
+#: Time limits and notices are looked at so often, s (``PERIODIC_TIMEOUT``).
+LOOK = 30
+
+
 class Controller:
     """The two loops and their clocks, over a site's tables.
 
@@ -28,12 +37,16 @@ class Controller:
         tables: the site and the jobs, nobody running or waiting.
         phase: second of a backfill cycle, from which on they follow each other; None = nothing
             happens before the first job, and the first cycle is as soon as it is known.
+        minute: second of the minute at which what slurmctld does by the clock is due: looking at
+            time limits and notices, and the main loop's full runs.
         reservations: those there will be; None = the site's.
 
     Attributes:
         loops: the kernel's two loops.
         waiting: jobs that may be started, by number.
         running: jobs that run.
+        stopped: jobs that the last `act` stopped for others.
+        stuck: how many jobs wait that can never start: cycles follow each other for them, too.
     """
 
     def __init__(
@@ -41,6 +54,7 @@ class Controller:
         tables: SlurmTables,
         *,
         phase: int | None = None,
+        minute: int = 0,
         reservations: Sequence[SlurmReservation] | None = None,
     ) -> None:
         site = tables.site
@@ -52,6 +66,9 @@ class Controller:
         self.running: set[int] = set()
         self.shares = Shares(site.associations, self.priority)
         self.multifactor = Multifactor(site)
+        self.stopped: list[int] = []
+        self.stuck = 0
+        self._later: list[tuple[int, int]] = []
         self.since: dict[int, int] = {}
         self._used_to: dict[int, int] = {}
         self._reservations = site.reservations if reservations is None else reservations
@@ -62,6 +79,7 @@ class Controller:
         self._direct = self._queued = math.inf
         self._delay = tables.settings["batch_sched_delay"]
         self._full = max(tables.settings["sched_interval"], 1)
+        self._minute = minute
         self._defers = "defer" in site.settings.scheduler
         self._last_queued = -self._delay
         self._is_new_to_full = False
@@ -74,12 +92,28 @@ class Controller:
 
     def submit(self, job: int, now: float) -> None:
         """Let a job wait: it may run from ``now`` (s) on."""
-        second = math.floor(now)
+        self._enter(job, math.floor(now))
+        self.ask(now)
+
+    def _enter(self, job: int, second: int) -> None:
         self.since[job] = self._used_to[job] = second
         self._rate(job, second)
         self.loops.put_pending(job)
         self.waiting.add(job)
-        self.ask(now)
+        self._note(second)
+
+    def submit_later(self, job: int, now: float) -> None:
+        """Let a job wait that may run from ``now`` (s) on, which nobody notices by itself."""
+        heapq.heappush(self._later, (math.floor(now), job))
+
+    @property
+    def expects(self) -> bool:
+        """Whether there are jobs that may run again from a later time on."""
+        return bool(self._later)
+
+    def requeue(self, job: int, now: float) -> None:
+        """Let a job wait that has run, and whose nodes were free again at ``now`` (s)."""
+        self.submit_later(job, now + AGAIN)
 
     def end(self, job: int, now: float) -> None:
         """Let a running job have given back its nodes."""
@@ -96,6 +130,8 @@ class Controller:
     def withdraw(self, job: int, now: float) -> None:
         """Let a job wait no longer: it was cancelled."""
         self.waiting.discard(job)
+        self._later = [due for due in self._later if due[1] != job]
+        heapq.heapify(self._later)
         self.loops.withdraw(job)
         self._note(math.floor(now))
 
@@ -126,10 +162,15 @@ class Controller:
         if self.waiting:
             times += [self._direct, self._queued]
             if self._is_new_to_full:
-                times.append(_next(after, self._full, 0))
+                times.append(_next(after, self._full, self._minute))
             if self.settings.backfill:
                 times.append(self._next_cycle(after))
             times += [math.floor(bound) + 1 for bound in self._bounds() if bound >= after]
+        if self._later:
+            times.append(self._later[0][0])
+        notice = self.loops.first_notice()
+        if notice >= 0:
+            times.append(_next(max(after, notice - 1), LOOK, self._minute))
         return max(min(times, default=math.inf), math.floor(after) + 1)
 
     def _bounds(self) -> Iterator[float]:
@@ -154,21 +195,38 @@ class Controller:
     def act(self, now: int) -> list[int]:
         """Do what is due at a second; return the jobs that were started, in order."""
         found: list[int] = []
+        self.stopped = []
+        while self._later and self._later[0][0] <= now:
+            self._enter(heapq.heappop(self._later)[1], now)
+        if self.looks(now):
+            self.stopped += self.loops.noticed(now)
         if self.priority.multifactor and now % self.priority.period == 1:
             self._calculate(now)
         self._reserve(now)
-        is_full = now % self._full == 0
+        is_full = (now - self._minute) % self._full == 0
         if min(self._direct, self._queued) <= now or (is_full and self._is_new_to_full):
             if self._queued <= now:
                 self._last_queued = now
             self._direct = self._queued = math.inf
             self._is_new_to_full = self._is_new_to_full and not is_full
             found += self._began(self.loops.run_main(now, is_full=is_full), now)
+            self.stopped += self.loops.last_stopped()
         if self.settings.backfill and self._is_cycle(now):
             self._last_cycle, self._changed = now, math.inf
-            self._was_busy = bool(self.waiting)
+            self._was_busy = bool(self.waiting) or self.stuck > 0
             found += self._began(self.loops.run_backfill(now), now)
+            self.stopped += self.loops.last_stopped()
+        for job in self.stopped:
+            self.end(job, now)
         return found
+
+    def looks(self, now: int) -> bool:
+        """Return whether time limits and notices are looked at in a second."""
+        return (now - self._minute) % LOOK == 0
+
+    def runs_again(self, job: int) -> bool:
+        """Return whether a job that was stopped for another is to run again."""
+        return self.tables.preempting.mode_of(self.tables, job) == REQUEUE
 
     def _reserve(self, now: int) -> None:
         """Let the reservations be known that there are."""

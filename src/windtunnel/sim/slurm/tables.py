@@ -9,6 +9,7 @@ import numpy as np
 from windtunnel import kernel
 from windtunnel.errors import SpecError, quote
 from windtunnel.sim.slurm.meters import Meters, meters_of
+from windtunnel.sim.slurm.preempting import Preempting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +42,10 @@ _DEFAULTS = {
 #: Numbers of settings are smaller.
 _MOST = 10_000_000
 #: Further words of ``SchedulerParameters`` that are read, ...
-_WORDS = ("assoc_limit_stop", "defer", "pack_serial_at_end")
+_WORDS = (
+    *("assoc_limit_stop", "defer", "pack_serial_at_end"),
+    *("preempt_reorder_count", "preempt_strict_order", "preempt_youngest_first"),
+)
 #: ... and those that are of no consequence where computing takes no time, as here.
 _OF_NO_TIME = (
     *("bf_continue", "bf_max_time", "bf_yield_interval", "bf_yield_sleep", "bf_yield_rpc_cnt"),
@@ -72,6 +76,7 @@ class SlurmTables:
         self.part_number = {part.name: at for at, part in enumerate(site.partitions)}
         self.settings = scheduler_settings(site)
         self.meters = Meters(site)
+        self.preempting = Preempting(site)
         self.never: dict[int, str] = {}
         self.partitions = [self._partitions(job, r) for job, r in enumerate(requests)]
         self._masks: dict[tuple[Any, ...], int] = {}
@@ -189,6 +194,7 @@ class SlurmTables:
             "mask": [self._mask(r) for r in requests],
             "hold": [self.holds.get(r.reservation, -1) for r in requests],
             "user": [self.users[r.user] for r in requests],
+            "qos": [self._qos(r) for r in requests],
             "memory": [m for m, _ in memory],
             "cpu_memory": [m for _, m in memory],
         }  # fmt: skip
@@ -198,6 +204,12 @@ class SlurmTables:
             [sorted(self.part_number[p.name] for p in of) for of in parts],
             meters_of(self.meters, requests, first),
         )
+
+    def _qos(self, request: SlurmRequest) -> int:
+        """Return the number of a job's QOS: its own, its association's, or ``normal``."""
+        numbers = self.preempting.qos_number
+        own = next((a.default_qos for a in self.meters.chain(request)[:1]), "")
+        return numbers.get(request.qos or own or "normal", numbers.get("normal", 0))
 
     def _loops(self) -> Any:
         site, count = self.site, len(self.site.nodes)
@@ -230,7 +242,11 @@ class SlurmTables:
             **self.hold_tables(site.reservations),
         }
         self.stays = kernel.SlurmStays(len(self.requests))
-        return kernel.SlurmLoops(self.nodes, jobs, self.stays, choice, limits, tables, settings)
+        rules = self.preempting.rules
+        victims = kernel.SlurmVictims(self.nodes, jobs, self.stays, choice, rules)
+        return kernel.SlurmLoops(
+            self.nodes, jobs, self.stays, choice, limits, victims, tables, settings
+        )
 
     def hold_tables(self, reservations: Sequence[SlurmReservation]) -> dict[str, Any]:
         """Return advance reservations as the kernel takes them."""
