@@ -897,14 +897,6 @@ class SlurmLoops:
                 return int(self.jobs.end[self.by_end[at]])
         return -1
 
-    def overdue(self, now: int) -> list[int]:
-        """Return the running jobs whose time limit has passed by then, and that are not noticed."""
-        return [
-            int(self.by_end[at])
-            for at in range(self.num_running)
-            if self.jobs.end[self.by_end[at]] <= now and not self.jobs.noticed[self.by_end[at]]
-        ]
-
     def last_stopped(self) -> list[int]:
         """Return the jobs that the last call stopped for others; their nodes are completing."""
         return [int(self.stopped[at]) for at in range(self.num_stopped)]

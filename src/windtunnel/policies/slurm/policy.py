@@ -86,6 +86,7 @@ class SlurmRun(Policy):
         self._views: dict[int, JobView] = {}
         self._up = [True] * len(tables.site.nodes)
         self._put_back = 0
+        self._again: set[int] = set()
         self.loses = any(map(any, tables.preempting.rules["rank"]))
         self._wake = math.inf
         site = tables.site
@@ -133,17 +134,26 @@ class SlurmRun(Policy):
                 self._held -= int(job.num_gpus)
         for job in cluster.interrupted:
             self._gone(job, now)
+            self._again.add(job.number)
         self._look_at_nodes(now, cluster)
         if now >= self._wake:
             started = controller.act(math.floor(now))
+            over = {job.number for job in finished}
             for job in controller.stopped:
-                yield self._preempt(job, math.floor(now))
+                if job in over:  # it ended in the very second in which it was to go
+                    del self._views[job]
+                else:
+                    yield self._preempt(job, math.floor(now))
             self._start(started, cluster)
         for job in finished:
             self._gone(job, now)
         for job in queue.arrived:
             self._views[job.number] = job
-            controller.submit(job.number, now)
+            if job.number in self._again:  # its node failed: it is requeued
+                self._again.discard(job.number)
+                controller.requeue(job.number, now)
+            else:
+                controller.submit(job.number, now)
         self._wake = controller.next_time(now)
         if self._wake < math.inf:
             yield Wake(self._wake)
