@@ -138,12 +138,7 @@ class SlurmRun(Policy):
         self._look_at_nodes(now, cluster)
         if now >= self._wake:
             started = controller.act(math.floor(now))
-            over = {job.number for job in finished}
-            for job in controller.stopped:
-                if job in over:  # it ended in the very second in which it was to go
-                    del self._views[job]
-                else:
-                    yield self._preempt(job, math.floor(now))
+            yield from self._preemptions(math.floor(now), {job.number for job in finished})
             self._start(started, cluster)
         for job in finished:
             self._gone(job, now)
@@ -162,6 +157,14 @@ class SlurmRun(Policy):
         if job.number in self.controller.running:
             self.controller.end(job.number, now)
             self._views.pop(job.number, None)
+
+    def _preemptions(self, now: int, over: set[int]) -> Iterator[Preempt]:
+        """Stop whom the loops have stopped, but for those that ended in that very second."""
+        for job in self.controller.stopped:
+            if job in over:
+                del self._views[job]
+            else:
+                yield self._preempt(job, now)
 
     def _preempt(self, job: int, now: int) -> Preempt:
         """Stop a job for another: it waits until it may begin again, or it is over."""
