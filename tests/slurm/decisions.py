@@ -56,8 +56,10 @@ class Replay:
         """Return whether a backfill cycle can have run at an instant, by those that are known."""
         if not self.fills:
             return False
-        past = (now - self.fills[0]) % self.interval
-        return min(past, self.interval - past) < TICK
+        at = bisect.bisect_left(self.fills, now)
+        near = {self.fills[max(at - 1, 0)], self.fills[min(at, len(self.fills) - 1)]}
+        past = {(now - fill) % self.interval for fill in near}
+        return any(min(some, self.interval - some) < TICK for some in past)
 
     def notice_stays(self) -> None:
         """Find out when those were told to end that were killed after a time of grace.
