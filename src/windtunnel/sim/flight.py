@@ -29,7 +29,7 @@ class Interruptions:
         useful_time: Float array (n,), s on GPUs whose work was kept (or is still going on).
         overhead_time: Float array (n,), s of startups, restarts, save and restore, and checkpoints.
         checkpoint_time: Float array (n,), s of it that went into writing checkpoints.
-        lost_time: Float array (n,), s of work that failures undid.
+        lost_time: Float array (n,), s of work that failures undid, and preemptions that lose it.
         failures: Int array (n,), times that a failure or a killing outage stopped the job.
         restarts: Int array (n,), times that it went on after an outage or failure.
         up_time: Float array (k,), when the GPUs that are up changed, s, ascending.
