@@ -63,7 +63,10 @@ def launch(
             plan(f, r)
         k = f.planned[r] - 1
         f.clock.push(r, f.ends[r, k - 1] if k > 0 else now, f.ends[r, k])
-    f.work(r, now, time, f.prefill > 0)
+    f.busy[r] += time
+    if f.prefill > 0:
+        f.prefilling[r] += time
+    f.spend(r, f.minute(now), time, f.prefill > 0)
 
 
 @compiled

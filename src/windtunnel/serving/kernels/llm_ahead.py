@@ -76,6 +76,9 @@ def settle(f: LlmFleet, r: cython.longlong) -> cython.void:
     k: cython.longlong
     together: cython.longlong = 0
     begin: cython.double = f.begin[r]
+    spent: cython.double = 0
+    minute: cython.longlong = f.minute(f.ends[r, 0])
+    until: cython.double = f.arrival[0] + 60 * cython.cast(cython.double, minute + 1)
     for k in range(count):
         i = f.batch[r, k]
         if f.last[i] == begin:
@@ -91,9 +94,16 @@ def settle(f: LlmFleet, r: cython.longlong) -> cython.void:
     if together > 0:
         f.gaps.add(f.times[r, 0], together)
     for k in range(1, steps + 1):
-        f.work(r, f.ends[r, k - 1], f.times[r, k], False)
+        f.busy[r] += f.times[r, k]
+        if f.ends[r, k - 1] >= until:
+            f.spend(r, minute, spent, False)
+            spent = 0
+            minute = f.minute(f.ends[r, k - 1])
+            until = f.arrival[0] + 60 * cython.cast(cython.double, minute + 1)
+        spent += f.times[r, k]
         if k < steps:
             f.gaps.add(f.times[r, k], count)
+    f.spend(r, minute, spent, False)
     f.iterations[r] += steps
     f.times[r, 0] = f.times[r, steps]
     f.begin[r] = f.ends[r, steps - 1]

@@ -232,23 +232,25 @@ class LlmFleet:
         }
 
     @compiled
-    def work(
-        self, r: cython.longlong, begin: cython.double, time: cython.double, prefills: cython.bint
-    ) -> cython.void:
-        """Count the time of an iteration of a replica, or of a stage of it."""
+    def minute(self, when: cython.double) -> cython.longlong:
+        """Return the minute of an instant, from the first arrival on."""
         last: cython.double = LLM_MINUTES - 1
-        minute: cython.longlong = cython.cast(
-            cython.longlong, min(last, (begin - self.arrival[0]) / 60)
-        )
-        column: cython.longlong = 2 * self.pool[r] + (0 if prefills else 1)
-        self.busy[r] += time
-        if prefills:
-            self.prefilling[r] += time
+        return cython.cast(cython.longlong, min(last, (when - self.arrival[0]) / 60))
+
+    @compiled
+    def spend(
+        self,
+        r: cython.longlong,
+        minute: cython.longlong,
+        time: cython.double,
+        prefills: cython.bint,
+    ) -> cython.void:
+        """Count the time of iterations that a replica, or a stage of it, starts in a minute."""
         if minute >= self.minutes.shape[0]:
             with cython.gil:
                 self.lengthen(minute)
         self.last_minute = max(self.last_minute, minute)
-        self.minutes[minute, column] += time
+        self.minutes[minute, 2 * self.pool[r] + (0 if prefills else 1)] += time
 
     def lengthen(self, minute: int) -> None:
         """Give ``minutes`` at least twice the rows, and that of a minute."""
