@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -65,8 +66,9 @@ class Verdicts:
 
 def school_of(policy: Policy, queueing: str) -> str:
     """Return which of `SCHOOLS` a run's decisions are of."""
-    if policy.in_numbers == "cohorts":
-        return "limits"
+    if policy.in_numbers == "cohorts" and policy.cohort_order is not None:
+        # Whoever was timed out waits aside for a while, whatever is free.
+        return "limits" if policy.cohort_order.timeout == math.inf else "choice"
     if policy.tier == _DECIDES:
         return "choice"
     return "easy" if queueing == "easy_sjbf" else queueing
