@@ -143,3 +143,10 @@ def test_levels_are_found_by_name_or_refused() -> None:
     assert nodes_of("8x8", only_rack, "block=4,rack=2")[1:] == [[2, 3], [4, 5]]
     with pytest.raises(PolicyError, match=r"'block', 'rack'.*--topology"):
         nodes_of("8x8", ("example.com/pod", HOST), "block=4,rack=2")
+
+
+def test_a_stopped_local_queue_lets_nobody_in() -> None:
+    doors = (objects.LocalQueue("open", "q"), objects.LocalQueue("shut", "q", stop_policy="Hold"))
+    policy = Kueue(manifests(8, local_queues=doors))
+    out = wt.simulate(jobs(duration=[10.0, 10.0], vc=["shut", "open"]), "1x4", policy)
+    assert [math.isnan(start) for start in out.flight.start.tolist()] == [True, False]

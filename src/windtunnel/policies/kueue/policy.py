@@ -245,7 +245,9 @@ class KueueRun(Policy):
             workload = self.reader.workload(job)
             self._number[workload.uid] = job.number
             self._jobs[job.number] = job
-            self.scheduler.submit(workload, self.reader.queue_of(job))
+            queue_name = self.reader.queue_of(job)
+            if job.vc not in self.reader.stopped:
+                self.scheduler.submit(workload, queue_name)
 
     def _apply(
         self, changes: Changes, now: float, cluster: Any

@@ -78,6 +78,15 @@ class JobReader:
         self.reads_words = "topology" in self.columns and (bool(levels) or not placed)
         self.queues = queues_by_name(manifests)
         self.doors = {local.name: local.namespace for local in manifests.local_queues}
+        own = {queue.name for queue in manifests.queues}
+        #: Names of LocalQueues that let nobody in; a bare name is the first one's, as in `queues`.
+        self.stopped: set[str] = set()
+        named: set[str] = set()
+        for local in manifests.local_queues:
+            if local.stop_policy != "None":
+                self.stopped.add(f"{local.namespace}/{local.name}")
+                self.stopped |= {local.name} - own - named
+            named.add(local.name)
         #: Jobs of one kind have one pod set: what is found out of it is found once.
         self._pod_sets: dict[tuple[object, ...], objects.PodSet] = {}
         self.covered = {
