@@ -27,6 +27,7 @@ from windtunnel.policies.kueue.objects import (
     ResourceGroup,
 )
 from windtunnel.policies.kueue.objects import Quota as Quota_
+from windtunnel.policies.kueue.pods_ready import PodsReady
 from windtunnel.policies.kueue.policy import Kueue
 from windtunnel.policies.quota import Quota
 from windtunnel.policies.shockwave.in_rounds import ALLOCATIONS as SHARED
@@ -135,8 +136,13 @@ BOOKS: dict[str, dict[str, Any]] = {
     "quota, fair": {"fair_sharing": "yes", "reclaim_within_cohort": "LowerPriority"},
     "quota, timed out": {"gang_timeout": 9.0, "backoff": 5.0},
 }
-#: Kueue's manifests of the same quotas, by priority and with fair sharing.
-KUEUES = {"kueue": (), "kueue, fair": STRATEGIES}
+#: Kueue's manifests of the same quotas, by priority, with fair sharing, and with a time by which
+#: pods have to be ready.
+KUEUES: dict[str, dict[str, Any]] = {
+    "kueue": {},
+    "kueue, fair": {"fair": STRATEGIES},
+    "kueue, timed out": {"pods_ready": PodsReady(timeout=9.0, base=5.0)},
+}
 #: Slurm with everything as by default, with limits and shares, and with preemption.
 SLURMS = ("slurm", "slurm, limited", "slurm, preempting")
 GAVEL = (
@@ -150,8 +156,8 @@ _SHORT |= {name: f"{name}:round=10" for name in SHOCKWAVE}
 POLICIES = (*_BY_NAME, *BOOKS, *KUEUES, *SLURMS, *OWN, *SHOCKWAVE, *GAVEL)
 
 
-def manifests_of_quotas(fair: tuple[str, ...]) -> Manifests:
-    """Return `QUOTAS` as Kueue's queues, whose workloads preempt."""
+def manifests_of_quotas(**settings: Any) -> Manifests:
+    """Return `QUOTAS` as Kueue's queues, whose workloads preempt, with settings of `Manifests`."""
     gpu = "nvidia.com/gpu"
     queues = []
     for of in QUOTAS["queues"]:
@@ -159,7 +165,7 @@ def manifests_of_quotas(fair: tuple[str, ...]) -> Manifests:
         group = ResourceGroup((FlavorQuotas("any", {gpu: quota}),), (gpu,))
         rules = Preemption("LowerPriority", "Any")
         queues.append(ClusterQueue(of["vc"], "all", resource_groups=(group,), preemption=rules))
-    return Manifests(queues=tuple(queues), flavors=(Flavor("any"),), fair=fair)
+    return Manifests(queues=tuple(queues), flavors=(Flavor("any"),), **settings)
 
 
 def limited_slurm() -> SlurmSite:
@@ -216,7 +222,7 @@ def made(policy: str) -> Any:
     if policy in SLURM_SITES:
         return Slurm(SLURM_SITES[policy]())
     if policy in KUEUES:
-        return Kueue(manifests_of_quotas(KUEUES[policy]))
+        return Kueue(manifests_of_quotas(**KUEUES[policy]))
     if policy.startswith("gavel:"):
         more = ":weights=1/2:by=vc" if "hierarchical" in policy else ""
         more += ":prices=3/1" if "by_cost" in policy else ""
