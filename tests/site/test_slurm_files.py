@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -118,3 +119,45 @@ def test_words_of_slurm() -> None:
 def test_no_list_of_hosts(text: str) -> None:
     with pytest.raises(ValueError, match=r"hosts|ranges"):
         hosts(text)
+
+
+@pytest.mark.parametrize("text", ["-5", "1:x", "1-x", "5-", "soon"])
+def test_no_time(tmp_path: Path, text: str) -> None:
+    write(tmp_path, "slurm.conf", f"NodeName=n1\nPartitionName=a Nodes=n1 MaxTime={text}\n")
+    with pytest.raises(TraceError, match="expected a time such as"):
+        read_slurm_conf(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "commands",
+    [
+        "add account a parent=a\n",
+        "add account a parent=b\nadd account b parent=c\nadd account c parent=b\n",
+    ],
+)
+def test_accounts_in_a_circle_are_refused(tmp_path: Path, commands: str) -> None:
+    with pytest.raises(TraceError, match="accounts without a circle"):
+        read_sacctmgr(write(tmp_path, "commands", commands))
+
+
+@pytest.mark.parametrize(
+    ("switches", "message"),
+    [
+        ("SwitchName=a Switches=b\nSwitchName=b Switches=a\n", "without a circle; 'a'"),
+        ("SwitchName=a Switches=b\n", "a line of switch 'b'"),
+    ],
+)
+def test_wrong_switches_are_refused(tmp_path: Path, switches: str, message: str) -> None:
+    write(tmp_path, "slurm.conf", CONF + "TopologyPlugin=topology/tree\n")
+    write(tmp_path, "topology.conf", switches)
+    with pytest.raises(TraceError, match=message):
+        read_slurm_conf(tmp_path)
+
+
+def test_what_may_never_end_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "accounts")
+    with pytest.raises(TraceError, match="a readable file"):
+        read_sacctmgr(tmp_path / "accounts")
+    (tmp_path / "slurm.conf").symlink_to("/dev/zero")
+    with pytest.raises(TraceError, match="a readable file"):
+        read_slurm_conf(tmp_path)

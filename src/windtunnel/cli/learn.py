@@ -53,7 +53,7 @@ def learn(*, trace: str, slurm_conf: str | None, out: Path | None, **asked: Any)
         text = site_file(found, opened.name)
     with replacing(out) as target:
         target.write_text(text, encoding="utf-8")
-    resolved(read_site(out))  # what is written can be read
+        resolved(read_site(target))  # what cannot be read is not left there
     return _result(found, out, trace, opened.name)
 
 
@@ -74,6 +74,11 @@ def _result(found: Learnt | None, out: Path, trace: str, name: str) -> Result:
             f"Jobs waited {hours:,.1f} h for {clean(word)}, a limit that is not learnt from a log."
             for word, hours in sorted(found.unknown.items())
         ]
+        if found.nameless:
+            jobs = plural(found.nameless, "job")
+            cautions.append(
+                f"The partitions of {jobs} have names that slurm.conf cannot have; left out."
+            )
     told = "Slurm's own files, as given" if found is None else plural(len(rows), "finding")
     return Result(
         title=f"The site of {clean(name, 80)}",

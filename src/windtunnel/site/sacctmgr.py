@@ -15,7 +15,7 @@ import msgspec
 
 from windtunnel.errors import TraceError
 from windtunnel.site.slurm import SlurmAssociation, SlurmBounds, SlurmQos
-from windtunnel.site.slurm_words import checked, duration, number, tres, whole, words
+from windtunnel.site.slurm_words import checked, duration, number, text_of, tres, whole, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -65,10 +65,7 @@ def read_sacctmgr(*files: str | Path) -> Tables:
     qos: dict[str, SlurmQos] = {}
     found: dict[tuple[str, str, str], SlurmAssociation] = {}
     for file in files:
-        try:
-            text = Path(file).read_text(encoding="utf-8", errors="replace")
-        except OSError as error:
-            raise TraceError(str(file), "a readable file") from error
+        text = text_of(Path(file))
         first = text.lstrip().partition("\n")[0]
         if "|" in first:
             _read_table(str(file), text, qos, found)
@@ -76,8 +73,27 @@ def read_sacctmgr(*files: str | Path) -> Tables:
             _read_dump(str(file), text, found)
         else:
             _read_commands(str(file), text, qos, found)
+        _refuse_circles(str(file), found)
     qos.setdefault("normal", SlurmQos("normal"))
     return tuple(qos.values()), tuple(found.values())
+
+
+def _refuse_circles(file: str, found: dict[tuple[str, str, str], SlurmAssociation]) -> None:
+    """Check that every account's way up ends.
+
+    Raises:
+        TraceError: an account is above itself.
+    """
+    above = {one.account: one.parent for one in found.values() if not one.user}
+    ends: set[str] = set()
+    for name, parent in above.items():
+        way, at = dict.fromkeys([name]), parent
+        while at in above and at not in ends and at not in way:
+            way[at] = None
+            at = above[at]
+        if at in way:
+            raise TraceError(file, f"accounts without a circle; {at!r} is above itself")
+        ends |= way.keys()
 
 
 def _bounds(file: str, row: int, said: dict[str, str], old: SlurmBounds) -> SlurmBounds:

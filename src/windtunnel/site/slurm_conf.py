@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from windtunnel.errors import TraceError
+from windtunnel.errors import TraceError, quote
 from windtunnel.site.host_list import hosts
 from windtunnel.site.slurm import (
     SlurmNode,
@@ -19,15 +19,24 @@ from windtunnel.site.slurm import (
     SlurmSite,
     SlurmSwitch,
 )
-from windtunnel.site.slurm_words import checked, duration, is_yes, megabytes, number, whole, words
+from windtunnel.site.slurm_words import (
+    checked,
+    duration,
+    is_yes,
+    megabytes,
+    number,
+    text_of,
+    whole,
+    words,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 #: Parameters whose lines describe one thing each.
 _THINGS = ("nodename", "partitionname", "switchname", "downnodes", "nodeset", "name")
-_MOST_BYTES = 64 * 2**20
 _DEPTH = 8
+_MOST_LEVELS = 32
 
 
 def read_slurm_conf(folder: str | Path) -> SlurmSite:
@@ -59,13 +68,7 @@ def _is_option(line: dict[str, str]) -> bool:
 
 def read_lines(file: Path, depth: int = 0) -> Iterator[dict[str, str]]:
     """Yield a file's lines as keys (lower case) and values; continued lines are joined."""
-    try:
-        if file.stat().st_size > _MOST_BYTES:
-            raise TraceError(str(file), f"a configuration of at most {_MOST_BYTES // 2**20} MiB")
-        text = file.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        hint = "Give Slurm's configuration folder."
-        raise TraceError(str(file), "a readable file", hint=hint) from error
+    text = text_of(file)
     for line in re.sub(r"\\\n", " ", text).splitlines():
         line = re.sub(r"(?<!\\)#.*", "", line).strip()  # noqa: PLW2901 - what is left of it
         if not line:
@@ -291,7 +294,7 @@ def _allowed(text: str | None) -> frozenset[str] | None:
 
 
 def _switches(file: Path) -> tuple[SlurmSwitch, ...]:
-    return tuple(
+    found = tuple(
         SlurmSwitch(
             name=line["switchname"],
             nodes=tuple(value_of(file, line, "Nodes", hosts, [])),
@@ -300,6 +303,17 @@ def _switches(file: Path) -> tuple[SlurmSwitch, ...]:
         for line in read_lines(file)
         if "switchname" in line
     )
+    below = {switch.name: switch.switches for switch in found}
+    for child in (child for children in below.values() for child in children):
+        if child not in below:
+            raise TraceError(str(file), f"a line of switch {quote(child)}")
+    left = set(below)
+    for _ in range(_MOST_LEVELS):
+        left = {name for name in left if left.intersection(below[name])}
+    if left:
+        message = f"at most {_MOST_LEVELS} levels of switches without a circle"
+        raise TraceError(str(file), f"{message}; {quote(min(left))} is above more")
+    return found
 
 
 __all__ = ["gpu_counts", "megabytes", "read_lines", "read_slurm_conf", "value_of"]

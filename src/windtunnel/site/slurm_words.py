@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from stat import S_ISREG
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.errors import TraceError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: Larger numbers are typing errors.
 MOST = 2**31 - 1
+_MOST_BYTES = 64 * 2**20
 _UNLIMITED = ("", "-1", "UNLIMITED", "INFINITE", "N/A", "NONE", "NOT_SET")
 _MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)([KMGTP]?)B?", re.ASCII | re.IGNORECASE)
 _MB = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
@@ -24,7 +31,10 @@ def duration(text: str, *, unit: int = 60) -> int | None:
     """
     if text.upper() in _UNLIMITED:
         return None
-    days, dash, rest = text.rpartition("-")
+    days, dash, rest = text.strip().rpartition("-")
+    numbers = [*([days] if dash else []), *rest.split(":")]
+    if not all(word.isascii() and word.isdigit() for word in numbers):
+        raise ValueError("a time such as 90, 1:30:00, 2-12 or UNLIMITED")
     parts = [int(part) for part in rest.split(":")]
     if dash:
         hours, minutes, seconds = [*parts, 0, 0][:3]
@@ -53,7 +63,7 @@ def number(text: str) -> int | None:
     Raises:
         ValueError: it is neither.
     """
-    return None if text.upper() in _UNLIMITED else int(text)
+    return None if text.upper() in _UNLIMITED else whole(text)
 
 
 def tres(text: str) -> dict[str, int]:
@@ -104,6 +114,24 @@ def checked(found: Any) -> Any:
 def words(text: str) -> frozenset[str]:
     """Return the words of a comma-separated list; ``(null)`` and ``ALL`` are none."""
     return frozenset(w for w in text.split(",") if w and w.upper() not in ("(NULL)", "ALL"))
+
+
+def text_of(file: Path) -> str:
+    """Return what a file of Slurm's says.
+
+    Raises:
+        TraceError: it is no plain file, cannot be read, or is larger than any such file.
+    """
+    hint = "Give Slurm's configuration folder."
+    try:
+        found = file.stat()
+        if not S_ISREG(found.st_mode):  # a pipe or a device might never end
+            raise TraceError(str(file), "a readable file", hint=hint)
+        if found.st_size > _MOST_BYTES:
+            raise TraceError(str(file), f"a configuration of at most {_MOST_BYTES // 2**20} MiB")
+        return file.read_text(encoding="utf-8", errors="replace")
+    except (OSError, ValueError) as error:
+        raise TraceError(str(file), "a readable file", hint=hint) from error
 
 
 def is_yes(text: str) -> bool:

@@ -40,6 +40,8 @@ LIMITS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "AssocGrpJobsLimit": (("account",), "GrpJobs", "jobs"),
 }
 _NAME = re.compile(r"[A-Za-z0-9_.@+-]{1,200}", re.ASCII)
+#: Names that mean something else in slurm.conf.
+_TAKEN = ("DEFAULT",)
 _MINUTE = 60
 
 
@@ -53,12 +55,14 @@ class Learnt:
         findings: what was found: ``what``, ``value``, ``source`` (read, inferred, assumed),
             ``evidence``.
         unknown: reasons for waits whose limits are not told by the log -> hours waited.
+        nameless: jobs of partitions whose names slurm.conf cannot have, which are left out.
     """
 
     conf: list[str] = field(default_factory=list)
     accounts: list[str] = field(default_factory=list)
     findings: list[dict[str, str]] = field(default_factory=list)
     unknown: dict[str, float] = field(default_factory=dict)
+    nameless: int = 0
 
     def say(self, lines: list[str], line: str, *found: str) -> None:
         """Add a line with where it comes from: what, value, source and evidence."""
@@ -82,7 +86,8 @@ class _Log:
         if column not in self.jobs.column_names:
             return [""] * self.jobs.num_rows
         words = (str(word or "") for word in self.jobs[column].to_pylist())
-        return [word if _NAME.fullmatch(word) else "" for word in words]
+        taken = _TAKEN if name == "partition" else ()
+        return [word if _is_name(word, taken) else "" for word in words]
 
 
 def learn_site(jobs: pa.Table) -> Learnt:
@@ -116,6 +121,11 @@ def learn_site(jobs: pa.Table) -> Learnt:
     return found
 
 
+def _is_name(word: str, taken: tuple[str, ...]) -> bool:
+    """Return whether something in slurm.conf may be called so."""
+    return _NAME.fullmatch(word) is not None and word.upper() not in taken
+
+
 def _log(jobs: pa.Table) -> _Log:
     recorded = Recorded.of(jobs)
     known: dict[str, list[str]] = {}
@@ -124,7 +134,7 @@ def _log(jobs: pa.Table) -> _Log:
     for text in jobs["nodelist"].to_pylist() if has else ():
         if text and text not in known:
             try:
-                known[text] = [name for name in hosts(text) if _NAME.fullmatch(name)]
+                known[text] = [name for name in hosts(text) if _is_name(name, ("ALL", *_TAKEN))]
             except ValueError:
                 known[text] = []
         nodes.append(known.get(text or "", []))
@@ -176,7 +186,10 @@ def _partitions(log: _Log, found: Learnt, groups: dict[str, list[str]]) -> None:
     for row, names in enumerate(log.texts("partition")):
         if names:
             rows.setdefault(names, []).append(row)
-    if not rows:
+    if "partition" in log.jobs.column_names:
+        words = log.jobs["partition"].to_pylist()
+        found.nameless = sum(map(bool, words)) - sum(map(len, rows.values()))
+    if not any(log.nodes[row] for its in rows.values() for row in its):
         rows = {"all": list(range(log.jobs.num_rows))}
     limits = np.array(log.jobs["estimate"].to_numpy(), dtype=np.float64)
     for place, (name, its) in enumerate(sorted(rows.items(), key=lambda item: -len(item[1]))):

@@ -1,0 +1,59 @@
+"""``windtunnel learn``: logs whose words slurm.conf could not hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from windtunnel.cli.root import windtunnel as main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEAD = (
+    "JobID|JobIDRaw|User|Account|Partition|QOS|State|Submit|Eligible|Start|End|ElapsedRaw|Timelimit"
+    "|NNodes|NCPUS|ReqTRES|AllocTRES|NodeList|Reason"
+)
+
+
+def log_of(folder: Path, *places: tuple[str, str]) -> Path:
+    """Write a log of jobs, each in a partition and on nodes."""
+    rows = [HEAD]
+    for at, (partition, nodes) in enumerate(places):
+        start = f"2025-01-01T00:{at:02}:00"
+        tres = "cpu=8,gres/gpu:a100=8,node=1"
+        rows.append(
+            f"{at}|{at}|u|a|{partition}|q|COMPLETED|{start}|{start}|{start}|2025-01-01T02:00:00"
+            f"|{7200 - 60 * at}|03:00:00|1|8|{tres}|{tres}|{nodes}|None"
+        )
+    file = folder / "log.txt"
+    file.write_text("\n".join(rows) + "\n")
+    return file
+
+
+@pytest.mark.parametrize("odd", ["DEFAULT", "g p", "p'''", "gpü"])
+def test_partitions_without_a_name_for_slurm_are_told(tmp_path: Path, odd: str) -> None:
+    log, site = log_of(tmp_path, ("gpu", "n1"), (odd, "n2")), tmp_path / "s.toml"
+    found = CliRunner().invoke(main, ["learn", str(log), "--out", str(site)])
+    assert found.exit_code == 0, found.output
+    assert "The partitions of 1 job have names that slurm.conf cannot have" in found.output
+    assert "PartitionName=gpu Nodes=n1" in site.read_text()
+    told = CliRunner().invoke(main, ["validate", str(log), "--site", str(site)])
+    assert told.exit_code == 0, told.output
+
+
+def test_without_any_partition_that_slurm_could_have_all_nodes_are_one(tmp_path: Path) -> None:
+    log, site = log_of(tmp_path, ("DEFAULT", "n1"), ("DEFAULT", "DEFAULT,ALL")), tmp_path / "s.toml"
+    found = CliRunner().invoke(main, ["learn", str(log), "--out", str(site)])
+    assert found.exit_code == 0, found.output
+    assert "PartitionName=all Nodes=n1 " in site.read_text()
+
+
+def test_a_site_that_cannot_be_read_is_not_left_there(tmp_path: Path) -> None:
+    log, site = log_of(tmp_path, ("gpu", "n1")), tmp_path / "site.toml"
+    asked = ["learn", str(log), "--slurm-conf", str(tmp_path / "no"), "--out", str(site)]
+    found = CliRunner().invoke(main, asked)
+    assert found.exit_code == 2, found.output
+    assert not site.exists()
