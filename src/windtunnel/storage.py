@@ -205,7 +205,8 @@ def _naming(place: Path, temporary: Path | None = None) -> Iterator[None]:
         yield
     except OSError as error:
         named = str(error.filename or "")
-        ours = error.filename is None or (temporary and named.startswith(str(temporary)))
+        ours = not named or _PART.fullmatch(Path(named).name) is not None
+        ours = ours or (temporary is not None and named.startswith(str(temporary)))
         if not ours or error.errno is None:  # those of the network have no number
             raise
         raise OSError(error.errno, os.strerror(error.errno), str(place)) from error

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import windtunnel as wt
 from windtunnel.board.bench import bench, holdout_seeds
 from windtunnel.board.flights import drawn_as, flights
 from windtunnel.board.foreknowledge import foreseen
@@ -100,6 +101,21 @@ def test_holdout_seeds_are_new_and_come_again() -> None:
     assert (
         first.cards[0].rows[0].value != bench(["fifo"], scenarios=["kalos"]).cards[0].rows[0].value
     )
+
+
+def test_the_cluster_holds_every_job_of_any_seed() -> None:
+    sharing = BY_NAME["sharing"]  # twins of these seeds have jobs of more memory than any node
+    for seed in (1112368172, 702840644, 685107602):
+        drawn = draw(sharing, seed)
+        outcome = wt.simulate(
+            drawn.jobs, drawn.cluster, policy="fifo", **drawn.fields(elastic=False)
+        )
+        assert outcome.metrics()["num_finished"] == sharing.num_jobs
+
+
+def test_no_scenario_is_a_usage_error() -> None:
+    result = CliRunner().invoke(windtunnel, ["bench", "--scenarios", ","])
+    assert (result.exit_code, "--scenarios: expected" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(("given", "told"), [("x", "expected new"), (-1, "expected new")])

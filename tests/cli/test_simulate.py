@@ -302,3 +302,35 @@ def test_a_time_line_that_cannot_be_is_refused_before_the_run(
     refused: Callable[..., str], lecture: Path, words: tuple[str, ...], message: str
 ) -> None:
     assert message in refused("simulate", lecture, "--cluster", "1x2", *words)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--record", "jobs.parquet"], "is the trace itself"),
+        (["--record", "a.parquet", "--out", "./a.parquet"], "is what --record writes"),
+        (["--record", "none/a.parquet"], "expected a folder that exists"),
+    ],
+)
+def test_a_recording_takes_no_other_files_place(
+    run: Callable[..., Any],
+    lecture: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    told: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    trace = tmp_path / "jobs.parquet"
+    pq.write_table(wt.open_trace(lecture).jobs, trace)
+    before = trace.read_bytes()
+    ran = run("simulate", "jobs.parquet", "--cluster", "pool:2", *words)
+    assert (ran.code, told in ran.err) == (2, True), ran.err
+    assert trace.read_bytes() == before
+
+
+def test_the_recording_is_named(run: Callable[..., Any], lecture: Path, tmp_path: Path) -> None:
+    path = tmp_path / "run.parquet"
+    words = ("simulate", lecture, "--cluster", "pool:2", "--record", path)
+    assert f"The recording is in {path}" in run(*words).out
+    assert run(*words, "--json").json["record"] == str(path)

@@ -47,6 +47,8 @@ def test_a_job_waits_for_its_node(tmp_path: Path) -> None:
         ([0, 0], 100, "data: expected at least one number"),
         ([1, -1], 100, "data: expected at least one number"),
         ([1], 0, "metadata.gap_seconds: found 0"),
+        ([1], 1e308, "gap_seconds: found 1e\\+308; expected all ticks within"),
+        ([0, 100_000] * 20, 100, "data: nodes go 2,000,000 times"),
         (["x"], 100, "cannot be read.*expected"),
         ([10**7], 100, "from 0 to 100,000"),
     ],

@@ -127,7 +127,9 @@ def test_lemons_fail_so_many_times_as_often() -> None:
     assert failures.to_numpy().sum() > 20 * 10 * 3
 
 
-@pytest.mark.parametrize("word", ["llama4", "llama3/mtbf:3d", "rsc/crews:few", "rsc/crews:0"])
+@pytest.mark.parametrize(
+    "word", ["llama4", "llama3/mtbf:3d", "rsc/crews:few", "rsc/crews:0", "rsc/mttr:1h/mttr:2h"]
+)
 def test_unknown_words_are_refused(word: str) -> None:
     with pytest.raises(SpecError):
         parse_disruptions(word)

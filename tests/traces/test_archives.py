@@ -92,6 +92,19 @@ def test_a_damaged_archive(tmp_path: Path) -> None:
         open_trace(path, format="native")
 
 
+def test_a_damaged_archive_packed_by_lzma(tmp_path: Path) -> None:
+    file = tmp_path / "jobs.zip"
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("jobs.csv", b"job_id,num_gpu\n" + bytes(range(256)) * 20)
+    data = bytearray(file.read_bytes())
+    data[60:120] = b"\xff" * 60
+    file.write_bytes(data)
+    with pytest.raises(SpecError, match="cannot tell the format"):
+        open_trace(file)
+    with pytest.raises(TraceError, match="cut or damaged"):
+        open_trace(file, format="tiresias")
+
+
 def test_a_bomb(tmp_path: Path) -> None:
     path = zipped(tmp_path / "t.zip", {"t.csv": b"0" * 2**27})
     with pytest.raises(TraceError, match="grows at most 200 times"):

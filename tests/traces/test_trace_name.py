@@ -157,6 +157,8 @@ def test_what_stands_beside_the_jobs_is_cut_along(file: str) -> None:
         ("sample=0.5:seed=x", "found 'x'; expected a whole number"),
         ("seed=1", "unknown name 'seed'"),
         ("windows=0", "expected a number of windows from 1 to 10,000"),
+        ("windows=²", "expected a number of windows from 1 to 10,000"),
+        ("jobs=first-²", "expected first-5000"),
         ("windows=4:seed=4", "seed 4 is none of the 4 windows; expected seeds from 0 to 3"),
         ("jobs=2000", "found '2000'; expected first-5000 or last-5000"),
         ("jobs=first-0", "expected first-5000"),
@@ -169,6 +171,14 @@ def test_what_stands_beside_the_jobs_is_cut_along(file: str) -> None:
 def test_what_is_refused(file: str, settings: str, message: str) -> None:
     with pytest.raises(wt.SpecError, match=message):
         wt.open_trace(f"{file}:{settings}")
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_log_without_times_has_no_windows(tmp_path: Path) -> None:
+    file = tmp_path / "untimed.csv"
+    file.write_text("job_id,submit_time,duration,num_gpus\na,,1,1\n")
+    with pytest.raises(wt.SpecError, match="It tells no times of submission"):
+        wt.open_trace(f"{file}:windows=2")
 
 
 def test_windows_part_a_log(file: str) -> None:

@@ -22,6 +22,8 @@ from windtunnel.cluster.parse import parse_cluster
 from windtunnel.cluster.spec import ClusterSpec, NodeType
 from windtunnel.errors import WindtunnelError
 from windtunnel.sim.disruptions import Disruptions
+from windtunnel.sim.problem import build
+from windtunnel.sim.rooms import DeviceRules
 from windtunnel.traces.open import open_trace
 
 #: Columns that a scheduler may know of a job once it is submitted.
@@ -113,9 +115,18 @@ def draw(scenario: Scenario, seed: int) -> Drawn:
         # A quarter more are made: jobs that cannot be flown here are left out.
         made = scenario.num_jobs * 5 // 4 if scenario.twin != "pai" else scenario.num_jobs * 2
         jobs = open_trace(f"synthetic:{scenario.twin}", jobs=made, seed=seed).jobs
+        if cluster is _PAI:
+            jobs = _held(jobs, cluster)
     columns = _columns(jobs, scenario, cluster, rng)
     table = schema.as_jobs(pa.table(columns))
     return Drawn(scenario, seed, table, cluster, _failures(scenario, cluster, table, rng))
+
+
+def _held(jobs: pa.Table, cluster: ClusterSpec) -> pa.Table:
+    """Return the jobs whose GPUs, cores and memory the cluster has, on nodes of their types."""
+    ways: dict[str, Any] = {"oversize": "reject", "incomplete": "reject"}
+    rows = build(jobs, cluster, as_pool=False, devices=DeviceRules(), **ways).rows
+    return jobs.take(np.sort(rows))
 
 
 def _columns(

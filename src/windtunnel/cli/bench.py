@@ -46,7 +46,7 @@ def bench(
     from windtunnel.cli.study_show import names
     from windtunnel.report.board_result import board_result
 
-    chosen = () if scenarios is None else names(scenarios)
+    chosen = () if scenarios is None else names(scenarios, "--scenarios", "kalos")
     with progress("Flying"):
         found = measured(policies, scenarios=chosen, holdout=holdout, clairvoyant=clairvoyant)
     return board_result(found)

@@ -167,3 +167,20 @@ def check_out(
     read = TraceName.parse(trace).base
     if out.exists() and Path(read).exists() and out.samefile(read):
         raise SpecError(where, "is the trace itself; expected another file.")
+
+
+def check_apart(files: dict[str, Any]) -> None:
+    """Check that no two options write one file.
+
+    Args:
+        files: option -> its file; None = nothing is to be written.
+
+    Raises:
+        SpecError: two of them do.
+    """
+    from windtunnel.errors import SpecError
+
+    known: dict[str, str] = {}
+    for option, path in files.items():
+        if path and (other := known.setdefault(os.path.realpath(path), option)) != option:
+            raise SpecError(f"{option} {path}", f"is what {other} writes; expected another file.")

@@ -53,8 +53,9 @@ def presented(
     def make(function: Callable[..., Result]) -> Any:
         @functools.wraps(function)
         def run(*, as_json: bool, **asked: Any) -> None:
-            from windtunnel.cli.opening import check_out
+            from windtunnel.cli.opening import check_apart, check_out
 
+            check_apart({f"--{name}": asked.get(name) for name in ("record", "timeline", "out")})
             out = asked.pop("out") if endings else None
             check_out(out, endings, str(asked.get(reads) or ""))
             known = key or ("page" if endings == PAGES else "out")

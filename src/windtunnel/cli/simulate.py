@@ -60,12 +60,15 @@ def simulate(
     from windtunnel.cli.cluster_energy import Accounting, energy_data, energy_facts
     from windtunnel.cli.flying import Wish, fly, notes_of, settings_of
     from windtunnel.cli.machine import cluster_data, run_data, trace_data
+    from windtunnel.cli.opening import check_out
     from windtunnel.cli.timeline import TimelineWish
     from windtunnel.report import sections
     from windtunnel.report.goodput_rows import goodput_tables
     from windtunnel.report.result import Part, Result
 
     lines = TimelineWish.of(timeline, timeline_window, trace)
+    record = asked.get("record")
+    check_out(Path(record) if record else None, (".parquet",), trace, "--record")
     wish = Wish.of(trace, [policy], asked)
     accounting = Accounting.of(wish.asked)
     flown = accounting.told(fly(wish))
@@ -89,7 +92,10 @@ def simulate(
         parts=[Part("", tables=tables)],
         notes=notes_of(flown),
         settings=settings_of(flown),
-        wrote=[] if timeline is None else [f"The time-line is in {timeline}"],
+        wrote=[
+            *([] if record is None else [f"The recording is in {record}"]),
+            *([] if timeline is None else [f"The time-line is in {timeline}"]),
+        ],
         data={
             **run_data(outcome),
             **({} if book is None else energy_data(book)),
@@ -97,6 +103,7 @@ def simulate(
             "trace": trace_data(flown.trace),
             "cluster": cluster_data(flown.cluster),
             "notes": flown.notes,
+            **({} if record is None else {"record": record}),
             **({} if timeline is None else {"timeline": str(timeline)}),
         },
         table=table,

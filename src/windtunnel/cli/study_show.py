@@ -17,8 +17,13 @@ if TYPE_CHECKING:
 METRICS = "avg_wait,p99_wait,avg_jct,utilization"
 
 
-def names(text: str) -> tuple[str, ...]:
-    """Return the names of metrics that commas separate, each once.
+def names(text: str, option: str = "--metric", such: str = "avg_wait") -> tuple[str, ...]:
+    """Return the names, of metrics for one, that commas separate, each once.
+
+    Args:
+        text: as typed.
+        option: for which.
+        such: an example of a name.
 
     Raises:
         SpecError: there is none.
@@ -27,7 +32,7 @@ def names(text: str) -> tuple[str, ...]:
 
     found = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not found:
-        raise SpecError("--metric", "expected at least one name, such as avg_wait.")
+        raise SpecError(option, f"expected at least one name, such as {such}.")
     return found
 
 

@@ -161,7 +161,7 @@ class PowerCap(Written, frozen=True, forbid_unknown_fields=True):
         given = str(raw.pop("watts")).strip()
         for unit, size in _WATTS.items():
             number = given.removesuffix(unit).strip()
-            if given.endswith(unit) and number.replace(".", "", 1).isdigit():
+            if given.endswith(unit) and number.replace(".", "", 1).isdecimal():
                 given = str(float(number) * size)
                 break
         raw["rows"] = _rows(parse_series(given, least=0.0, name="power_cap.watts"))

@@ -43,7 +43,7 @@ class Asks:
 
     def _default(self, word: str) -> tuple[int, int]:
         words, at, least = word.partition("@")
-        if at and not (least.isdigit() and len(least) < 10):  # noqa: PLR2004 - a number of GPUs
+        if at and not (least.isdecimal() and len(least) < 10):  # noqa: PLR2004 - a number of GPUs
             message = f"found {quote(word)}; expected WORDS or WORDS@GPUS, as in slice=rack/4@32."
             raise SpecError("topology_request", message)
         return (int(least) if at else 0), self._number(words)

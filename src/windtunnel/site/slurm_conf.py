@@ -216,8 +216,8 @@ def gpu_counts(text: str) -> dict[str, int]:
         if kind != "gpu":
             continue
         rest = [word for word in rest if word != "no_consume"]
-        count = int(rest[-1]) if rest and rest[-1].isdigit() else 1
-        gpu_type = rest[0].lower() if rest and not rest[0].isdigit() else ""
+        count = int(rest[-1]) if rest and rest[-1].isdecimal() else 1
+        gpu_type = rest[0].lower() if rest and not rest[0].isdecimal() else ""
         found[gpu_type] = found.get(gpu_type, 0) + count
     return found
 

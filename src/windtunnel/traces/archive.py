@@ -8,6 +8,7 @@ is counted.
 from __future__ import annotations
 
 import io
+import lzma
 import tarfile
 import zipfile
 import zlib
@@ -33,7 +34,10 @@ _SHOWN = 5
 _CHUNK = 4 * 2**20
 #: How zipfile says that a file has a password, or is packed in a way that it does not know.
 _SHUT = (RuntimeError, NotImplementedError)
-_BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError)
+_BROKEN = (
+    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
+    *(EOFError, OSError, ValueError),
+)
 
 
 def is_archive(head: bytes) -> bool:

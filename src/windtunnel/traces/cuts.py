@@ -133,7 +133,7 @@ def _submitted(trace: Trace) -> np.ndarray:
 def _by_time(where: str, value: str, *, until: bool) -> Keep:
     """Keep what was submitted at or after a time, or before it."""
     try:
-        date = datetime.fromisoformat(value) if not value.isdigit() else None
+        date = datetime.fromisoformat(value) if not value.isdecimal() else None
     except ValueError:
         date = None
     try:
@@ -174,7 +174,7 @@ def _since_epoch(where: str, date: datetime, trace: Trace) -> float:
 def _by_number(where: str, value: str) -> Keep:
     """Keep the first or the last jobs in the order of submission."""
     side, _, number = value.partition("-")
-    if not is_cut("jobs", value) or not number.isdigit() or int(number) < 1:
+    if not is_cut("jobs", value) or not number.isdecimal() or int(number) < 1:
         raise SpecError(
             where,
             f"found {quote(value)}; expected first-5000 or last-5000. (Only traces that are made "
@@ -214,7 +214,7 @@ def _at_random(where: str, value: str, seed: int) -> Keep:
 
 def _by_window(where: str, value: str, seed: int) -> Keep:
     """Keep one of several windows of equal length from the first submission to the last."""
-    number = int(value) if value.isdigit() else 0
+    number = int(value) if value.isdecimal() and len(value) < 9 else 0
     if not 1 <= number <= _MOST_WINDOWS:
         message = f"found {quote(value)}; expected a number of windows from 1 to {_MOST_WINDOWS:,}."
         raise SpecError(where, message)
@@ -224,6 +224,8 @@ def _by_window(where: str, value: str, seed: int) -> Keep:
 
     def keep(trace: Trace) -> np.ndarray:
         submitted = _submitted(trace)
+        if np.isnan(submitted).all():
+            return np.zeros(len(submitted), dtype=bool)
         edges = np.linspace(np.nanmin(submitted), np.nanmax(submitted), number + 1)
         kept: np.ndarray = (submitted >= edges[seed]) & (submitted < edges[seed + 1])
         return kept | (submitted == edges[-1]) if seed == number - 1 else kept

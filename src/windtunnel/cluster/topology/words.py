@@ -35,7 +35,7 @@ def request_of(words: str, levels: tuple[str, ...]) -> TopologyRequest:
             found[name] = _level(rest, levels)
         elif name.startswith("slice="):
             level, _, size = name.removeprefix("slice=").rpartition("/")
-            if not level or not size.isdigit() or not int(size):
+            if not level or not size.isdecimal() or not int(size):
                 raise SpecError("topology", f"found {quote(word)}; expected slice=LEVEL/PODS.")
             layers.append(Layer(_level(level, levels), int(size)))
         else:

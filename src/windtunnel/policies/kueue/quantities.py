@@ -38,7 +38,7 @@ def amount(resource: str, given: Any, path: str) -> int:
         raise SpecError(path, f"found {quote(given)}; expected a quantity such as 8, 500m or 36Gi.")
     number, suffix = match.groups()
     exponent = suffix[1:] if suffix and suffix[0] in "eE" and len(suffix) > 1 else ""
-    if exponent.lstrip("+-").isdigit():
+    if exponent.lstrip("+-").isdecimal():
         value = Decimal(number).scaleb(int(exponent))
     else:
         value = Decimal(number) * _SCALES.get(suffix or "", Decimal(1))

@@ -6,10 +6,10 @@ Wu et al., "Can't Be Late", NSDI'24; skypilot-org/spot-traces: ``{"metadata": {"
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
-import numpy as np
 
 from windtunnel.errors import SpecError
 from windtunnel.sim.disruptions.spec import NodeFailure
@@ -17,6 +17,10 @@ from windtunnel.toml_file import MAX_BYTES
 
 #: No recording has as many instances.
 _MAX_NODES = 100_000
+#: Nor as many that go.
+_MAX_FAILURES = 1_000_000
+#: Nor is any as long.
+_MAX_SECONDS = 1e12
 
 
 class _Metadata(msgspec.Struct):
@@ -42,14 +46,15 @@ def spot_failures(path: str | Path) -> tuple[NodeFailure, ...]:
         SpecError: the file is missing or is none, or a number in it is out of range.
     """
     series = _read(Path(path))
-    gap, counts = series.metadata.gap_seconds, np.array(series.data, dtype=np.int64)
-    failures = []
-    for node in range(int(counts.max())):
-        away = np.concatenate(([False], counts <= node, [False]))
-        edges = np.flatnonzero(away[1:] != away[:-1]).tolist()
-        for first, end in zip(edges[::2], edges[1::2], strict=True):
-            back = None if end == len(counts) else end * gap
-            failures.append(NodeFailure(time=first * gap, node=node, until=back))
+    gap, counts = series.metadata.gap_seconds, series.data
+    failures, away, up = [], [0] * max(counts), max(counts)
+    for tick, count in enumerate(counts):
+        for node in range(count, up):
+            away[node] = tick
+        back = tick * gap
+        failures += [NodeFailure(time=away[i] * gap, node=i, until=back) for i in range(up, count)]
+        up = count
+    failures += [NodeFailure(time=away[i] * gap, node=i) for i in range(up, len(away))]
     return tuple(sorted(failures, key=lambda failure: (failure.time, failure.node)))
 
 
@@ -66,5 +71,14 @@ def _read(path: Path) -> _Series:
         raise SpecError(f"{path}: metadata.gap_seconds", found)
     if not series.data or min(series.data) < 0 or not 0 < max(series.data) <= _MAX_NODES:
         message = f"expected at least one number from 0 to {_MAX_NODES:,}, and one above 0."
+        raise SpecError(f"{path}: data", message)
+    if series.metadata.gap_seconds * len(series.data) > _MAX_SECONDS:
+        found = (
+            f"found {series.metadata.gap_seconds:g}; expected all ticks within {_MAX_SECONDS:g} s."
+        )
+        raise SpecError(f"{path}: metadata.gap_seconds", found)
+    falls = sum(max(0, one - other) for one, other in pairwise([max(series.data), *series.data]))
+    if falls > _MAX_FAILURES:
+        message = f"nodes go {falls:,} times; expected at most {_MAX_FAILURES:,} in a recording."
         raise SpecError(f"{path}: data", message)
     return series

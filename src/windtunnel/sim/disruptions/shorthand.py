@@ -57,7 +57,7 @@ def parse_disruptions(text: str) -> Disruptions:
     )
     crews = values.get("crews")
     if crews is not None and not crews.isdecimal():
-        raise SpecError("disruptions", f"crews: found {quote(crews)}; expected a number.")
+        raise SpecError("disruptions", f"crews: found {quote(crews)}; expected a whole number.")
     number = None if crews is None else int(crews)
     return msgspec.structs.replace(found, checkpoint=checkpoint, repair_crews=number)
 
@@ -70,10 +70,12 @@ def _values(text: str, parts: Sequence[str], known: Sequence[str]) -> dict[str, 
         if not found:
             raise SpecError(
                 "disruptions",
-                f"found {quote(text)}; expected a .toml file, mtbf:30d/mttr:4h/checkpoint:1h or "
-                f"one of {', '.join(PRESETS)}.",
+                f"found {quote(text)}; expected a .toml or .json file, mtbf:30d/mttr:4h/"
+                f"checkpoint:1h or one of {', '.join(PRESETS)}.",
             )
         if name not in known:
             raise SpecError.unknown("disruptions", name, known)
+        if name in values:
+            raise SpecError("disruptions", f"found {quote(text)}; expected {name}: once.")
         values[name] = value
     return values

@@ -187,5 +187,5 @@ def _knock(address: str) -> None:
         OSError: nobody does.
     """
     host, _, port = address.rpartition(":")
-    if host and port.isdigit():
+    if host and port.isdecimal():
         socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
