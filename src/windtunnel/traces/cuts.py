@@ -214,7 +214,7 @@ def _at_random(where: str, value: str, seed: int) -> Keep:
 
 def _by_window(where: str, value: str, seed: int) -> Keep:
     """Keep one of several windows of equal length from the first submission to the last."""
-    number = int(value) if value.isdecimal() and len(value) < 9 else 0
+    number = int(value) if value.isdecimal() else 0
     if not 1 <= number <= _MOST_WINDOWS:
         message = f"found {quote(value)}; expected a number of windows from 1 to {_MOST_WINDOWS:,}."
         raise SpecError(where, message)
