@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from recorded_jobs import a_log
 
 import windtunnel as wt
-from windtunnel.errors import SpecError
+from windtunnel.errors import SpecError, TraceError
 from windtunnel.report.timeline import timeline
 from windtunnel.sim.observe.causes import causes
 from windtunnel.sim.observe.decisions import WAITING
+from windtunnel.sim.observe.recording_file import read
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ENGINES = ("compiled", "reference")
 RULES = ("strict", "skip", "easy", "easy_sjbf", "conservative")
@@ -168,6 +173,39 @@ def test_a_run_that_was_not_recorded_says_so() -> None:
     out = wt.simulate(a_log(3, 0), "4x8")
     with pytest.raises(SpecError, match="record=True"):
         _ = out.decisions
+
+
+def test_a_file_that_is_no_recording_is_told(tmp_path: Path) -> None:
+    jobs = {"submit_time": [0, 1], "duration": [10, 5], "num_gpus": [2, 4], "job_id": ["a", "b"]}
+    path = str(tmp_path / "a:b.parquet")
+    wt.simulate(jobs, "pool:4", record=path)
+    told, rows = read(path, "b")
+    assert (told["policy"], rows["verdict"].to_pylist()) == (
+        "fifo",
+        ["no_room", "started", "finished"],
+    )
+    table = pq.ParquetFile(path).read()
+    nothing = pa.array([None] * len(table), pa.float64())
+    changed = {
+        "columns": table.drop_columns(["verdict"]),
+        "metadata": table.replace_schema_metadata({b"windtunnel.recording": b"{"}),
+        "another": table.replace_schema_metadata({b"windtunnel.recording": b"[]"}),
+        "ids": _put(table, "job_id", pa.array(range(len(table)))),
+        "words": _put(table, "verdict", pa.array(["<b>"] * len(table))),
+        "times": _put(table, "time", nothing),
+        "order": _put(table, "time", pa.array(range(len(table), 0, -1), pa.float64())),
+        "free": _put(table, "free_gpus", nothing),
+    }
+    for name, other in changed.items():
+        pq.write_table(other, tmp_path / name)
+        with pytest.raises(TraceError, match="expected a recording"):
+            read(str(tmp_path / name), "b")
+    with pytest.raises(TraceError, match="a file that can be read"):
+        read("s3://bucket/run.parquet", "b")
+
+
+def _put(table: pa.Table, name: str, cells: pa.Array) -> pa.Table:
+    return table.set_column(table.schema.get_field_index(name), name, cells)
 
 
 def test_every_word_is_known() -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow.fs import LocalFileSystem
 
 from windtunnel.errors import TraceError
-from windtunnel.sim.observe.decisions import SCHEMA, DecisionRows
+from windtunnel.sim.observe.decisions import LIMITS, SCHEMA, WORDS, DecisionRows
 from windtunnel.storage import replacing
 
 if TYPE_CHECKING:
@@ -51,15 +54,52 @@ def read(path: str, job: str) -> tuple[dict[str, Any], pa.Table]:
         TraceError: the file cannot be read, is no recording, or has no such job.
     """
     expected = "a recording; simulate --record FILE.parquet writes one"
+    # Not as they stand: "a:b.parquet" and "s3://a/b" were addresses.
+    place, here = str(Path(path).absolute()), LocalFileSystem()
     try:
-        told = pq.read_schema(path).metadata or {}
-        if KEY not in told:
+        schema = pq.read_schema(place, filesystem=here)
+        told = _told(schema)
+        if told is None:
             raise TraceError(path, expected)
-        rows = pq.read_table(path, filters=[("job_id", "=", job)])
+        rows = pq.read_table(place, filters=[("job_id", "=", job)], filesystem=here)
     except OSError as error:
         raise TraceError(path, f"a file that can be read ({error.strerror or error})") from error
     except pa.ArrowInvalid as error:
         raise TraceError(path, expected) from error
     if not rows.num_rows:
         raise TraceError(path, "the id of a job that was flown", column="job_id", value=job)
-    return json.loads(told[KEY]), rows
+    if not _is_sound(rows):
+        raise TraceError(path, expected, hint="Its rows are none that a run has: it was changed.")
+    return told, rows
+
+
+def _told(schema: pa.Schema) -> dict[str, Any] | None:
+    """Return what a recording is of; None = the file is no recording."""
+    fields = {field.name: _plain(field.type) for field in schema}
+    if fields != {field.name: _plain(field.type) for field in SCHEMA}:
+        return None
+    try:
+        told = json.loads((schema.metadata or {})[KEY])
+    except (KeyError, ValueError, RecursionError):
+        return None
+    return told if isinstance(told, dict) and told.keys() >= {"policy", "cluster"} else None
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _is_sound(rows: pa.Table) -> bool:
+    """Whether rows of a job are such as a run writes: known words, numbers, times in order."""
+    numbers = [rows[name].to_numpy() for name in ("time", "gpus", "free_gpus")]
+    numbers.append(rows["promise"].drop_null().to_numpy())
+    words = zip(rows["verdict"].to_pylist(), rows["limit"].to_pylist(), strict=True)
+    return (
+        all(np.isfinite(column.astype(float)).all() for column in numbers)
+        and bool((np.diff(numbers[0]) >= 0).all())
+        and all(
+            verdict in WORDS[1:]
+            and (limit in LIMITS if verdict == "no_room" else limit is None or limit in LIMITS)
+            for verdict, limit in words
+        )
+    )
