@@ -252,6 +252,10 @@ MINUTES = ",".join(str(minute) for minute in range(1, 1441))
         (("llm-capacity", "t.jsonl", "--limit", "p99_ttft<=soon"), "found 'p99_ttft<=soon'"),
         (("llm-capacity", "t.jsonl", "--limit", "p99_ttft<=-1s"), "expected a time > 0, such as"),
         (("llm-capacity", "t.jsonl", "--limit", "p99_ttft"), "expected such as p99_ttft<=1s"),
+        (
+            ("llm-capacity", "t.jsonl", "--limit", "p99_ttft<=1", "--limit", "p99_ttft<=9"),
+            "p99_ttft has two limits",
+        ),
         (("llm-capacity", "t.jsonl", "--limit", "p99_ttft>=1"), "expected p99_ttft<=X"),
         (("llm-capacity", "t.jsonl", "--limit", "p98_ttft<=1"), "Did you mean 'p99_ttft'"),
         (("llm-capacity", "t.jsonl", "--limit", "goodput>=x"), "expected a number > 0"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -129,3 +130,43 @@ def test_what_is_refused(tmp_path: Path, log: str) -> None:
     assert "leave out --to-policy" in refused("whatif", log, *more)
     assert "name 'kueue'" in refused("whatif", log, "--policy", "sjf", "--kueue", folder)
     assert "what is to change" in refused("whatif", log, "--kueue", folder)
+
+
+def test_jobs_that_only_one_configuration_admits_are_told(tmp_path: Path) -> None:
+    folders = [manifests(tmp_path / name, quota) for name, quota in (("now", 2), ("then", 1))]
+    path = tmp_path / "log.csv"
+    path.write_text("job_id,submit_time,duration,num_gpus,vc\na,0,60,2,one\nb,0,60,4,two\n")
+    words = ("whatif", str(path), "--cluster", "1x4", "--kueue")
+    said = CliRunner().invoke(windtunnel, [*words, folders[0], "--kueue", folders[1]]).stdout
+    assert "1 job would end only as it is; they are in no number here." in said
+    said = CliRunner().invoke(windtunnel, [*words, folders[1], "--kueue", folders[0]]).stdout
+    assert "1 job would end only as it might be; they are in no number here." in said
+
+
+def test_what_is_about_a_log_is_no_question_about_one_job(tmp_path: Path) -> None:
+    folder = manifests(tmp_path / "now", 4)
+    job = {
+        "kind": "Job",
+        "metadata": {"name": "new", "labels": {"kueue.x-k8s.io/queue-name": "one"}},
+        "spec": {"template": {"spec": {"containers": [{}]}}},
+    }
+    (tmp_path / "job.json").write_text(json.dumps(job))
+    (tmp_path / "now.json").write_text(json.dumps({"kind": "List", "items": []}))
+    words = ("whatif", "--kueue", folder, "--job", str(tmp_path / "job.json"), "--snapshot")
+    now = str(tmp_path / "now.json")
+    assert "--nodes: is about a log" in refused(*words, now, "--nodes", "+4")
+    assert "--keep-p90-wait: is about a log" in refused(*words, now, "--keep-p90-wait", "1h")
+    assert "found no Workload but 1 'Job'" in refused(*words, str(tmp_path / "job.json"))
+    said = CliRunner().invoke(windtunnel, [*words, now]).stdout
+    assert "new is admitted by one, asking for nothing that it owns; nobody" in said
+
+
+def test_manifests_that_never_end_are_not_read(tmp_path: Path) -> None:
+    folder = tmp_path / "now"
+    manifests(folder, 4)
+    (folder / "z.yaml").symlink_to("/dev/zero")
+    words = ("whatif", "--snapshot", "s.yaml", "--job", "j.yaml", "--kueue", str(folder))
+    assert "is larger; expected at most 32 MiB" in refused(*words)
+    (folder / "z.yaml").unlink()
+    os.mkfifo(folder / "z.yaml")
+    assert "is a pipe" in refused(*words)

@@ -177,3 +177,17 @@ def test_half_a_gpu_each_halves_the_waiting() -> None:
     shared, _ = with_shared_gpus(jobs, 0.5)
     found = WhatIf(simulate(jobs, "pool:1"), simulate(shared, "pool:1"), (), "weeks", None)
     assert found.table()[0]["after"] == 0.0
+
+
+@pytest.mark.parametrize("blocks", ["weeks", "users"])
+def test_a_run_that_can_hold_nobody_has_no_change(blocks: str) -> None:
+    """Submit times are dates: the run without jobs must not count weeks from 1970 on."""
+    jobs = {"submit_time": [1.7e9, 1.7e9 + 900_000], "duration": [100, 100], "num_gpus": [8, 8]}
+    jobs |= {"user": ["a", "b"]}
+    before, after = (
+        simulate(as_jobs(jobs), f"pool:{gpus}", "fifo", oversize="reject") for gpus in (8, 7)
+    )
+    found = WhatIf(before, after, ("less",), blocks, None)
+    rows = {row["measure"]: row for row in found.table()}
+    assert rows["utilization"]["low"] is None
+    assert found.num_unpaired == (2, 0)

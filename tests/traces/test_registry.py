@@ -213,6 +213,8 @@ def test_a_file_of_unknown_kind_and_a_folder(tmp_path: Path) -> None:
         open_trace(tmp_path)
     path.write_bytes(CONTENT)  # the first line says what the ending does not
     assert open_trace(str(path)).jobs.num_rows == 1
+    with pytest.raises(TraceError, match=r"no.xyz: expected a file that exists"):
+        open_trace(tmp_path / "no.xyz")
 
 
 @pytest.mark.usefixtures("plugins_forgotten")

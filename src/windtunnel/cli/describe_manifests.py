@@ -20,7 +20,9 @@ def are_manifests(given: str) -> bool:
     if path.suffix in _ENDINGS:
         return True
     files = path.iterdir() if path.is_dir() else ()
-    return any(file.suffix in _ENDINGS and _names_kueue(file) for file in files)
+    return any(
+        file.suffix in _ENDINGS and not file.is_fifo() and _names_kueue(file) for file in files
+    )
 
 
 def _names_kueue(file: Path) -> bool:

@@ -131,6 +131,8 @@ def _limits(asked: dict[str, Any]) -> Limits:
         wanted = ">=" if name in AT_LEAST else "<="
         if side != wanted and name in (*AT_LEAST, *AT_MOST):
             raise click.UsageError(f"--limit: found {text!a}; expected {name}{wanted}X.")
+        if name in bounds:
+            raise click.UsageError(f"--limit: {name} has two limits; give the stricter one.")
         bounds[name] = _bound(text, bound, is_span=name not in AT_LEAST)
     if not bounds:
         if asked["ttft"] is None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import click
+from click.core import ParameterSource
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -40,6 +43,11 @@ def is_about_one_job(asked: dict[str, Any], trace: str | None) -> bool:
             raise SpecError(f"--{option}", "is missing: --snapshot and --job go together.")
     if len(asked["kueue"]) != 1:
         raise SpecError("--snapshot", "needs one --kueue DIR, the manifests of the queues.")
+    typed = click.get_current_context().get_parameter_source
+    for option in asked.keys() - {"kueue", "snapshot", "job"}:
+        if typed(option) is ParameterSource.COMMANDLINE:
+            message = "is about a log; leave it out, or --snapshot and --job."
+            raise SpecError(f"--{option.replace('_', '-')}", message)
     return True
 
 
@@ -186,7 +194,8 @@ def _headline(name: str, found: Ruling, quotas: Sequence[LeastQuota]) -> str:
 
     if found.admitted:
         flavors = dict.fromkeys(f for of in found.stands for f in of.flavors.values())
-        told = f"{name} is admitted by {clean(found.queue)} on {_listed(flavors)}"
+        told = f"{name} is admitted by {clean(found.queue)}"
+        told += f" on {_listed(flavors)}" if flavors else ", asking for nothing that it owns"
         if found.preempted:
             return f"{told}, after {plural(len(found.preempted), 'preemption')}."
         return f"{told}; nobody is preempted."

@@ -61,6 +61,13 @@ def whatif_answer(found: WhatIf, trace: Trace, notes: Sequence[str] = ()) -> Res
             f"{plural(rejected[1] - rejected[0], 'job')} would no longer fit the cluster; they are "
             "in no number here."
         )
+    lost, won = found.num_unpaired
+    lost -= max(0, rejected[1] - rejected[0])
+    for jobs, when in ((lost, "as it is"), (won, "as it might be")):
+        if jobs > 0:
+            cautions.append(
+                f"{plural(jobs, 'job')} would end only {when}; they are in no number here."
+            )
     if found.num_blocks < 2:  # noqa: PLR2004 - one block has no spread
         cautions.append(f"All jobs are of one of the {found.blocks}: there are no intervals.")
     elif found.num_blocks < LEAST_DRAWS:

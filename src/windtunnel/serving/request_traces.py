@@ -134,7 +134,8 @@ class RequestTrace:
         """
         if not 0 < factor < math.inf:
             raise SpecError("factor", f"found {quote(factor)}; expected a finite number > 0.")
-        return replace(self, arrival=self.arrival / factor)
+        with np.errstate(over="ignore"):  # what is too late is refused as any such time
+            return replace(self, arrival=self.arrival / factor)
 
     def prefix_hits(self) -> float | None:
         """Return the share of blocks that a cache without bounds has; None without blocks.

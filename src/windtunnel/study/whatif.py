@@ -135,6 +135,12 @@ class WhatIf:
         return int(self._both.sum())
 
     @property
+    def num_unpaired(self) -> tuple[int, int]:
+        """Jobs that finished only as things are, and only as they might be."""
+        one, other = (~np.isnan(outcome.flight.end) for outcome in (self.before, self.after))
+        return int((one & ~other).sum()), int((other & ~one).sum())
+
+    @property
     def _submit(self) -> np.ndarray:
         return self.before.submit_time if self.submitted is None else self.submitted
 
@@ -247,8 +253,10 @@ class WhatIf:
         """
         held: list[np.ndarray] = []
         there: list[np.ndarray] = []
-        for outcome in (self.before, self.after):
-            first, last = horizon(outcome)
+        spans = [horizon(one) for one in (self.before, self.after)]
+        flown = [span for span in spans if span[1] > span[0]] or spans
+        begin = min(first for first, _ in flown)  # a run that rejects all jobs has no span
+        for outcome, (first, last) in zip((self.before, self.after), spans, strict=True):
             gpus = outcome.cluster.num_gpus
             if self.blocks == "users":
                 codes, labels = Recorded.of(outcome.jobs).names("user")
@@ -256,14 +264,13 @@ class WhatIf:
                 held.append(np.bincount(codes, np.nan_to_num(used), minlength=len(labels)))
                 there.append(np.full(len(labels), gpus * (last - first) / max(1, len(labels))))
                 continue
-            ends = [horizon(one)[1] for one in (self.before, self.after)]
-            weeks = max(1, int(np.ceil((max(ends) - first) / _WEEK)))
+            weeks = max(1, int(np.ceil((max(end for _, end in flown) - begin) / _WEEK)))
             use = outcome.utilization()
             time, values = use["time"].to_numpy(), use["gpus"].to_numpy()
-            stop = first + weeks * _WEEK
-            _, means = resample(time, values, start=first, stop=stop, bins=weeks)
-            edges = np.minimum(first + np.arange(weeks + 1) * _WEEK, max(last, first))
-            held.append(means * _WEEK)
+            stop = begin + weeks * _WEEK
+            _, means = resample(time, values, start=begin, stop=stop, bins=weeks)
+            edges = np.minimum(begin + np.arange(weeks + 1) * _WEEK, max(last, begin))
+            held.append(means * _WEEK if len(means) else np.zeros(weeks))
             there.append(gpus * np.diff(edges))
         return np.array(held), np.array(there)
 

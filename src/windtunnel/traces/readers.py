@@ -121,6 +121,7 @@ def reader_for(path: Path, head: bytes) -> Reader:
 
     Raises:
         SpecError: none fits; says how to name one.
+        TraceError: there is no such file.
     """
     ending = path.name.lower().removesuffix(".gz")
     fits = [r for r in READERS.values() if any(ending.endswith(e) for e in r.extensions)]
@@ -138,6 +139,8 @@ def reader_for(path: Path, head: bytes) -> Reader:
                 return candidate
     if len(fits) == 1:  # its own errors are more precise than "unknown format"
         return fits[0]
+    if not path.exists():
+        raise TraceError(str(path), "a file that exists")
     known = ", ".join(sorted(READERS))
     raise SpecError(
         str(path),

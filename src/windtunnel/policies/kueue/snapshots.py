@@ -105,6 +105,12 @@ def read_snapshot(path: str | Path, manifests: Manifests) -> Snapshot:
             over += 1
         else:
             waiting.append(job)
+    if other and not seen:
+        found = ", ".join(f"{number:,} {quote(kind)}" for kind, number in other.items())
+        message = (
+            f"found no Workload but {found}; expected what kubectl get workloads -A -o yaml says."
+        )
+        raise SpecError(str(path), message)
     return Snapshot(tuple(held), tuple(waiting), over, dict(other))
 
 

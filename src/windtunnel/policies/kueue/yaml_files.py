@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,13 +34,16 @@ def documents(path: str | Path) -> Iterator[Document]:
     """Yield the documents of a file, or of all YAML files of a folder; lists item by item.
 
     Raises:
-        SpecError: a file is missing, too large, no YAML, or has aliases.
+        SpecError: a file is missing, too large, no YAML, or has aliases; a folder has pipes.
     """
     given = Path(path)
     if given.is_dir():
         files = sorted(file for file in given.iterdir() if file.suffix in _ENDINGS)
         if not files:
             raise SpecError(str(path), "the folder has no .yaml, .yml or .json file.")
+        for file in files:
+            if file.is_fifo():  # it might never end
+                raise SpecError(str(file), "is a pipe; expected a file.")
     else:
         files = [given]
     for file in files:
@@ -58,12 +62,15 @@ def _loaded(file: Path) -> list[Any]:
 
     try:
         size = file.stat().st_size
-        if size > MOST_BYTES:
+        with file.open("rb") as raw:
+            found = raw.read(MOST_BYTES + 1) if size <= MOST_BYTES else b""
+        if max(size, len(found)) > MOST_BYTES:  # a pipe or a device does not tell its size
             most = MOST_BYTES // 2**20
-            message = f"is {size / 2**20:.0f} MiB; expected at most {most} MiB of manifests."
+            is_told = f"{size / 2**20:.0f} MiB" if size > MOST_BYTES else "larger"
+            message = f"is {is_told}; expected at most {most} MiB of manifests."
             raise SpecError(str(file), f"{message} Leave out what is not read, or split the file.")
-        text = file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        text = io.TextIOWrapper(io.BytesIO(found), encoding="utf-8-sig").read()
+    except (OSError, ValueError) as error:
         raise SpecError(str(file), f"cannot be read: {error}") from error
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
