@@ -161,3 +161,19 @@ def test_what_may_never_end_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "slurm.conf").symlink_to("/dev/zero")
     with pytest.raises(TraceError, match="a readable file"):
         read_slurm_conf(tmp_path)
+
+
+def test_sets_of_nodes_and_nodes_that_are_not_there(tmp_path: Path) -> None:
+    sets = "NodeSet=fast Feature=big\nNodeSet=rest Nodes=n3\nPartitionName=c Nodes=fast\n"
+    write(tmp_path, "slurm.conf", CONF + sets + "PartitionName=d Nodes=rest,n1\n")
+    found = {part.name: part.nodes for part in read_slurm_conf(tmp_path).partitions}
+    assert (found["c"], found["d"]) == (("n1", "n2"), ("n1", "n3"))
+    write(tmp_path, "slurm.conf", CONF + "PartitionName=c Nodes=n[2-4]\n")
+    with pytest.raises(TraceError, match=r"'Nodes': found 'n4'; expected names of NodeName"):
+        read_slurm_conf(tmp_path)
+
+
+def test_files_that_include_themselves_end(tmp_path: Path) -> None:
+    write(tmp_path, "slurm.conf", CONF + "include slurm.conf\n" * 20)
+    with pytest.raises(TraceError, match="at most 1,000 Include lines"):
+        read_slurm_conf(tmp_path)

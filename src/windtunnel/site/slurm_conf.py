@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 #: Parameters whose lines describe one thing each.
 _THINGS = ("nodename", "partitionname", "switchname", "downnodes", "nodeset", "name")
 _DEPTH = 8
+_MOST_FILES = 1000
 _MOST_LEVELS = 32
 
 
@@ -54,8 +55,9 @@ def read_slurm_conf(folder: str | Path) -> SlurmSite:
     settings = _settings(file, options)
     nodes = _nodes(file, [line for line in lines if "nodename" in line])
     nodes = _with_gres(file.with_name("gres.conf"), nodes)
+    sets = _node_sets(file, [line for line in lines if "nodeset" in line], nodes)
     names = tuple(node.name for node in nodes)
-    partitions = _partitions(file, [line for line in lines if "partitionname" in line], names)
+    partitions = _partitions(file, [line for line in lines if "partitionname" in line], names, sets)
     switches: tuple[SlurmSwitch, ...] = ()
     if settings.tree and file.with_name("topology.conf").exists():
         switches = _switches(file.with_name("topology.conf"))
@@ -66,8 +68,14 @@ def _is_option(line: dict[str, str]) -> bool:
     return not any(name in line for name in _THINGS)
 
 
-def read_lines(file: Path, depth: int = 0) -> Iterator[dict[str, str]]:
+def read_lines(
+    file: Path, depth: int = 0, seen: list[Path] | None = None
+) -> Iterator[dict[str, str]]:
     """Yield a file's lines as keys (lower case) and values; continued lines are joined."""
+    seen = [] if seen is None else seen
+    seen.append(file)
+    if len(seen) > _MOST_FILES:
+        raise TraceError(str(file), f"at most {_MOST_FILES:,} Include lines")
     text = text_of(file)
     for line in re.sub(r"\\\n", " ", text).splitlines():
         line = re.sub(r"(?<!\\)#.*", "", line).strip()  # noqa: PLW2901 - what is left of it
@@ -75,7 +83,7 @@ def read_lines(file: Path, depth: int = 0) -> Iterator[dict[str, str]]:
             continue
         if line.lower().startswith("include "):
             if depth < _DEPTH:
-                yield from read_lines(file.parent / line.split(None, 1)[1].strip(), depth + 1)
+                yield from read_lines(file.parent / line.split(None, 1)[1].strip(), depth + 1, seen)
             continue
         yield {key.lower(): value for key, _, value in (w.partition("=") for w in _words(line))}
 
@@ -244,9 +252,25 @@ def _with_gres(file: Path, nodes: tuple[SlurmNode, ...]) -> tuple[SlurmNode, ...
     )
 
 
+def _node_sets(
+    file: Path, lines: list[dict[str, str]], nodes: tuple[SlurmNode, ...]
+) -> dict[str, list[str]]:
+    """Return the nodes of each ``NodeSet``: those it lists, and those that have its feature."""
+    found: dict[str, list[str]] = {}
+    for line in lines:
+        listed = value_of(file, line, "Nodes", hosts, [])
+        feature = line.get("feature", "")
+        found[line["nodeset"]] = [*listed, *(n.name for n in nodes if feature in n.features)]
+    return found
+
+
 def _partitions(
-    file: Path, lines: list[dict[str, str]], names: tuple[str, ...]
+    file: Path,
+    lines: list[dict[str, str]],
+    names: tuple[str, ...],
+    sets: dict[str, list[str]],
 ) -> tuple[SlurmPartition, ...]:
+    known = set(names)
     found: dict[str, SlurmPartition] = {}
     defaults: dict[str, str] = {}
     for line in lines:
@@ -255,7 +279,11 @@ def _partitions(
             continue
         said = defaults | line
         listed = said.get("nodes", "ALL")
-        of = set(names if listed.upper() == "ALL" else value_of(file, said, "Nodes", hosts, []))
+        given = names if listed.upper() == "ALL" else value_of(file, said, "Nodes", hosts, [])
+        of = {node for name in given for node in sets.get(name, [name])}
+        if of - known:
+            message = "names of NodeName or NodeSet lines"
+            raise TraceError(str(file), message, column="Nodes", value=min(of - known))
         found[line["partitionname"]] = _partition(
             file, said, tuple(name for name in names if name in of)
         )
