@@ -178,3 +178,10 @@ def test_a_process_says_nothing_to_the_terminal(
     with Process("policies:by_estimate") as process:
         fly(drawn, process.policy())
     assert capfd.readouterr() == ("", "")
+
+
+def test_who_flies_nothing_has_no_score() -> None:
+    with pytest.raises(
+        PolicyError, match=r"flies none of the scenarios: SpecError: rank: returned"
+    ):
+        bench(["policies:nothing"], scenarios=["kalos"])

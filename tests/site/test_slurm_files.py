@@ -177,3 +177,9 @@ def test_files_that_include_themselves_end(tmp_path: Path) -> None:
     write(tmp_path, "slurm.conf", CONF + "include slurm.conf\n" * 20)
     with pytest.raises(TraceError, match="at most 1,000 Include lines"):
         read_slurm_conf(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["n[1-9][1-9999][1-9999]", f"n[{'1-999999,' * 20}1]"])
+def test_a_list_of_too_many_hosts_is_refused_before_it_is_made(text: str) -> None:
+    with pytest.raises(ValueError, match="at most 1,000,000 hosts"):
+        hosts(text)

@@ -15,7 +15,7 @@ from windtunnel.board.flights import CheatError, Flights, bounds_of, drawn_as, f
 from windtunnel.board.foreknowledge import difference
 from windtunnel.board.record import foreknowledge, record, recorded_flights
 from windtunnel.board.scenarios import BY_NAME, SCENARIOS, SEEDS, VERSION, Scenario
-from windtunnel.errors import SpecError
+from windtunnel.errors import PolicyError, SpecError
 from windtunnel.policies import resolve_policy
 from windtunnel.policies.catalogue import POLICIES
 
@@ -114,6 +114,7 @@ def _tried(
 
     Raises:
         CheatError: it does what it has no business with, or not the same a second time.
+        PolicyError: it is named ``module:name``, and flies nothing.
     """
     if not (isinstance(policy, str) and is_foreign(policy)):
         label = resolve_policy(policy).label
@@ -123,6 +124,9 @@ def _tried(
     with Process(policy, clairvoyant=clairvoyant) as process:
         confined = process.policy()
         flown = _flown(confined, chosen, seeds, digests)
+        if not _of(flown):
+            why = next(iter(flown.values())).reason.removeprefix(f"policy {policy!r}: ")
+            raise PolicyError(policy, f"it flies none of the scenarios: {why}")
         with Process(policy, clairvoyant=clairvoyant, hash_seed=1) as other:
             for scenario in _of(flown):
                 _fly_again(drawn_as(BY_NAME[scenario], seeds[0], digests), confined, other.policy())

@@ -27,9 +27,10 @@ def hosts(text: str) -> list[str]:
             raise ValueError("a list of hosts such as n[1-3,7]")
         names = [item[1]]
         for ranges, tail in _RANGES.findall(item[2]):
-            names = [name + number + tail for name in names for number in _numbers(ranges)]
-            if len(names) + len(found) > MOST_HOSTS:
+            numbers = _numbers(ranges)
+            if len(names) * len(numbers) + len(found) > MOST_HOSTS:
                 raise ValueError(f"at most {MOST_HOSTS:,} hosts")
+            names = [name + number + tail for name in names for number in numbers]
         found += names
         at = item.end()
     return found
@@ -43,7 +44,9 @@ def _numbers(ranges: str) -> list[str]:
         last = last or first
         if not (first.isascii() and first.isdigit() and last.isascii() and last.isdigit()):
             raise ValueError("ranges of numbers such as 1-3,7")
-        if len(last) > len(str(MOST_HOSTS)) + len(first) or int(last) - int(first) > MOST_HOSTS:
+        if len(last) > len(str(MOST_HOSTS)) + len(first) or (
+            int(last) - int(first) + len(found) > MOST_HOSTS
+        ):
             raise ValueError(f"at most {MOST_HOSTS:,} hosts")
         found += [str(number).zfill(len(first)) for number in range(int(first), int(last) + 1)]
     return found
