@@ -100,7 +100,6 @@ class Flying:
         self.sim = run.sim
         self.outages = None if run.plan is None else KernelOutages(run, run.plan)
         self.powered = None if run.power is None else KernelPower(run, run.power)
-        self._passes_over = False
         run.sources.extend(s for s in (self.outages, self.powered) if s is not None)
         self._next_source()
 
@@ -132,8 +131,7 @@ class Flying:
         elif why == END:
             assert self.powered is not None  # noqa: S101 - ditto
             self.powered.after(self.sim.now)
-            if not self._passes_over:
-                self._next_source()
+            self._next_source()
         elif why == IDLE:
             return self._waits_on()
         else:
@@ -190,14 +188,10 @@ class Flying:
     def _sources(self) -> bool:
         """Let happen what is due; return False if it is of no more use to anybody."""
         is_quiet = not self.sim.has_news and not self.sim.is_pending
-        if is_quiet and self._nothing_will_change():
-            alarm = self.sim.next_alarm
-            self._passes_over = True  # until the policy is asked again
-            self.sim.watch("source_time", alarm)
-            if alarm == math.inf:
-                self.sim.undo_instant()
-            return bool(alarm < math.inf)
-        now, self._passes_over = self.sim.now, False
+        if is_quiet and self.sim.next_alarm == math.inf and self._nothing_will_change():
+            self.sim.undo_instant()
+            return False
+        now = self.sim.now
         for source in self.run.sources:
             source.apply(now)
             self.run.tell()

@@ -50,6 +50,8 @@ class Clock:
         self.settles = may_wait and settles(policy, interval, power)
         self.pending, self.points, self.gave_up = math.inf, 0, False
         self._rounds = self._starts = self._idle = self._quiet = 0
+        #: Whether an alarm went off at this instant, and whether one did since the last decision.
+        self._is_awake = self._has_rung = False
         self._idle_since = self._quiet_since = 0.0
 
     def next_time(self, event: float, *, held: int) -> float:
@@ -59,7 +61,7 @@ class Clock:
             event: the next arrival or completion, s; inf = none.
             held: jobs that arrived and are not in the queue yet.
         """
-        time = self._next_decision()
+        time = min(self.pending, self._next_alarm())
         if self.every is None:
             return time
         if not self.state.running and not self.state.waiting and not held:
@@ -76,14 +78,17 @@ class Clock:
         self.scheduler.rekey(now)
         return True
 
-    def is_due(self, now: float) -> bool:
-        """Return whether a decision was to be made by ``now`` (s), though nothing happened."""
-        return self._next_decision() <= now
+    def wake(self, now: float) -> None:
+        """Note whether the scheduler wants to decide at ``now`` (s); once is enough."""
+        self._is_awake = self._next_alarm() <= now
+        self._has_rung |= self._is_awake
 
-    def _next_decision(self) -> float:
-        """Return when a decision is made that was called for, or that the scheduler wants, s."""
-        alarms = self.scheduler.alarms
-        return min(self.pending, self._delayed(alarms[0]) if alarms else math.inf)
+    def _next_alarm(self) -> float:
+        return math.inf if self._has_rung else min(self.scheduler.alarms, default=math.inf)
+
+    def is_due(self, now: float) -> bool:
+        """Return whether a decision is called for at ``now`` (s), though nothing happened."""
+        return self._is_awake or self.pending <= now
 
     def _delayed(self, time: float) -> float:
         """Return when a decision is made that is called for at a time, s."""
@@ -95,11 +100,10 @@ class Clock:
         """Call for a decision at ``now`` (s); it is made at once, or is pending."""
         if self.at_rounds_only and not at_round and self.pending > now:
             return
-        if not self.is_due(now):
-            self.pending = min(self.pending, self._delayed(now))
-            if self.pending > now:
-                return
-        self.pending = math.inf
+        self.pending = min(self.pending, self._delayed(now))
+        if self.pending > now:
+            return
+        self.pending, self._has_rung = math.inf, False
         self.points += 1
         self.state.capped = False
         self.scheduler.decide(now)

@@ -66,6 +66,7 @@ class Loop:
             if state.capped and state.waiting:
                 self.capped_time += now - state.now
             state.now = now
+            self.clock.wake(now)
             if self.events == "batch":
                 news = self._complete(now) | self._arrive(now)
                 self._decide_after(now, news=self._sources(now) | news)
@@ -100,8 +101,12 @@ class Loop:
             return math.inf
         event = min(self._next_end(), self.submit[self.arrived])
         time = min(event, self.clock.next_time(event, held=self.power.held))
-        if self.clock.pending == math.inf and self._nothing_will_change():
-            return time if self.scheduler.alarms else math.inf
+        if (
+            self.clock.pending == math.inf
+            and not self.scheduler.alarms
+            and self._nothing_will_change()
+        ):
+            return math.inf
         if self.outages is not None:
             time = min(time, self.outages.next_time(), self.lent.next_failure())
         return min(time, self.power.next_time())
