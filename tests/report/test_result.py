@@ -58,9 +58,9 @@ def test_the_hint_to_scroll_stands_under_wide_tables_alone(columns: int, *, wide
     ("recorded", "belief"),
     [
         ([0.0, 10.0, 30.0], "reproduced exactly"),
-        ([0.0, 11.0, 30.0], "can be believed"),
-        ([0.0, 20.0, 60.0], "direction, not its seconds"),
-        ([0.0, 9_000.0, 9_500.0], "direction, not its seconds"),
+        ([0.0, 11.0, 30.0], "the replay stands for the record"),
+        ([0.0, 20.0, 60.0], "the replay stands for the record"),
+        ([0.0, 9_000.0, 9_500.0], "do not believe a what-if on it"),
     ],
 )
 def test_how_much_to_believe_follows_from_the_errors(recorded: list[float], belief: str) -> None:
@@ -82,7 +82,7 @@ def test_a_replay_that_waits_where_nobody_waited_is_not_the_cluster() -> None:
     )
     found = validate(jobs, wt.ClusterSpec.pool(8), ["fifo"])
     told = validation_answer(found, Trace(jobs, metadata=ABOUT))
-    assert "a what-if on it tells nothing" in told.headline
+    assert "do not believe a what-if on it" in told.headline
     assert "up to 160 GPUs at once, of 8" in told.cautions[0]
 
 

@@ -370,6 +370,7 @@ def test_settings_are_enough_to_run_it_again() -> None:
         "metrics": None,
         "window": None,
         "slurm_conf": None,
+        "slurm": None,
         "topology": None,
         "topology_request": None,
     }
