@@ -97,8 +97,8 @@ def members(data: bytes, file: str) -> dict[str, bytes] | None:
     return found
 
 
-def first_bytes(path: str | Path, size: int) -> bytes:
-    """Return the first bytes of an archive's first file, for guessing a format.
+def first_file(path: str | Path, size: int) -> tuple[str, bytes]:
+    """Return name and first bytes of an archive's first file, for guessing a format.
 
     A tar file is not read further than that. A broken archive gives nothing, because the reader
     that opens it next says precisely what is wrong.
@@ -110,15 +110,15 @@ def first_bytes(path: str | Path, size: int) -> bytes:
                     e for e in archive.infolist() if not e.is_dir() and _is_meant(e.filename)
                 ]
                 with archive.open(entries[0]) as stream:
-                    return stream.read(size)
+                    return entries[0].filename, stream.read(size)
         with tarfile.open(path, mode="r|*") as tar:
             for member in tar:
                 content = tar.extractfile(member) if member.isfile() else None
                 if content is not None and _is_meant(member.name):
-                    return content.read(size)
+                    return member.name, content.read(size)
     except (*_BROKEN, *_SHUT, IndexError):
         pass
-    return b""
+    return "", b""
 
 
 def _files(data: bytes) -> Iterator[tuple[str, IO[bytes]]]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import SpecError, TraceError, quote
 from windtunnel.plugins import Catalogue
+from windtunnel.traces.archive import first_file
 from windtunnel.traces.parquet import MAGIC, header_of
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ def as_reader(name: str, given: Any) -> Reader:
     return own or Reader(name or getattr(given, "__name__", "reader"), given)
 
 
+#: Endings of archives, whose one file tells the format.
+_ARCHIVES = (".zip", ".tar", ".tgz")
 _BUILT_IN: dict[str, Reader] = {}
 #: Every reader by name; the built-in ones are there once `windtunnel.traces.open` is imported.
 READERS: Catalogue[Reader] = Catalogue("format", "readers", _BUILT_IN, made=as_reader)
@@ -124,7 +127,10 @@ def reader_for(path: Path, head: bytes) -> Reader:
         TraceError: there is no such file.
     """
     ending = path.name.lower().removesuffix(".gz")
-    fits = [r for r in READERS.values() if any(ending.endswith(e) for e in r.extensions)]
+    fits = _fitting(ending)
+    if not fits and ending.endswith(_ARCHIVES):
+        ending = first_file(path, 0)[0].lower().removesuffix(".gz")
+        fits = _fitting(ending)
     # What a Parquet file holds stands at its end: its columns are asked about as a CSV header is.
     heads = (head, header_of(path)) if head.startswith(MAGIC) else (head,)
     for candidate in fits:
@@ -147,6 +153,10 @@ def reader_for(path: Path, head: bytes) -> Reader:
         f"cannot tell the format of {quote(path.name)}; "
         f"name it with format= (--format): one of {known}.",
     )
+
+
+def _fitting(ending: str) -> list[Reader]:
+    return [r for r in READERS.values() if any(ending.endswith(e) for e in r.extensions)]
 
 
 def reader_by_content(head: bytes) -> Reader | None:

@@ -17,7 +17,7 @@ from typing import IO, Any
 from weakref import WeakKeyDictionary
 
 from windtunnel.errors import TraceError
-from windtunnel.traces.archive import first_bytes, is_archive, unpacked
+from windtunnel.traces.archive import first_file, is_archive, unpacked
 
 #: What stands for standard input in place of a path.
 STDIN = "-"
@@ -136,7 +136,7 @@ def read_head(path: str | Path, size: int = 4096) -> bytes:
             head = zlib.decompressobj(wbits=31).decompress(head, size)
         except zlib.error:
             return b""
-    return first_bytes(path, size) if is_archive(head) and str(path) != STDIN else head
+    return first_file(path, size)[1] if is_archive(head) and str(path) != STDIN else head
 
 
 def _stdin() -> IO[bytes]:
