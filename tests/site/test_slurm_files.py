@@ -179,6 +179,29 @@ def test_files_that_include_themselves_end(tmp_path: Path) -> None:
         read_slurm_conf(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("NodeName=n1 CPUs=-4", "column 'CPUs': found '-4'; expected a whole number of 0 or more"),
+        ("NodeName=n1 Gres=gpu:a100:-4", "'gpu:a100:-4'; expected a whole number of 0 or more"),
+        ("NodeName=n[1-2]\nNodeName=n2 CPUs=9", "found 'n2'; expected each node on one line"),
+        ("PriorityWeightTRES=cpu=nan", "found 'cpu=nan'; expected a number of 0 or more"),
+        ("PriorityWeightTRES=cpu=1e400", "expected a number of 0 or more"),
+    ],
+)
+def test_numbers_that_slurm_has_none_of(tmp_path: Path, line: str, message: str) -> None:
+    write(tmp_path, "slurm.conf", f"{line}\nPartitionName=a Nodes=ALL\n")
+    with pytest.raises(TraceError, match=message):
+        read_slurm_conf(tmp_path)
+
+
+def test_a_limit_below_nothing(tmp_path: Path) -> None:
+    file = write(tmp_path, "accounts", "add qos long GrpTRES=gres/gpu=-5\n")
+    with pytest.raises(TraceError, match="found 'gres/gpu=-5'; expected a limit"):
+        read_sacctmgr(file)
+    assert gpu_counts("gpu:3090:2,gpu:a100:no_consume:1") == {"3090": 2, "a100": 1}
+
+
 @pytest.mark.parametrize("text", ["n[1-9][1-9999][1-9999]", f"n[{'1-999999,' * 20}1]"])
 def test_a_list_of_too_many_hosts_is_refused_before_it_is_made(text: str) -> None:
     with pytest.raises(ValueError, match="at most 1,000,000 hosts"):

@@ -15,7 +15,16 @@ import msgspec
 
 from windtunnel.errors import TraceError
 from windtunnel.site.slurm import SlurmAssociation, SlurmBounds, SlurmQos
-from windtunnel.site.slurm_words import checked, duration, number, text_of, tres, whole, words
+from windtunnel.site.slurm_words import (
+    checked,
+    duration,
+    factor,
+    number,
+    text_of,
+    tres,
+    whole,
+    words,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -163,7 +172,7 @@ def _set_qos(
         preempt_mode="" if mode == "CLUSTER" else mode,
         grace=_value(file, row, said, "gracetime", old.grace, _seconds),
         exempt=_value(file, row, said, "preemptexempttime", old.exempt, duration),
-        usage_factor=_value(file, row, said, "usagefactor", old.usage_factor, float),
+        usage_factor=_value(file, row, said, "usagefactor", old.usage_factor, factor),
         flags=words(said["flags"]) if "flags" in said else old.flags,
         bounds=_bounds(file, row, said, old.bounds),
     )

@@ -22,9 +22,11 @@ from windtunnel.site.slurm import (
 from windtunnel.site.slurm_words import (
     checked,
     duration,
+    factor,
     is_yes,
     megabytes,
     number,
+    size,
     text_of,
     whole,
     words,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 #: Parameters whose lines describe one thing each.
 _THINGS = ("nodename", "partitionname", "switchname", "downnodes", "nodeset", "name")
+_COUNT = re.compile(r"-?[0-9]+")
 _DEPTH = 8
 _MOST_FILES = 1000
 _MOST_LEVELS = 32
@@ -182,7 +185,7 @@ def _priority(file: Path, options: dict[str, str]) -> SlurmPriority:
 
 def _weights(text: str) -> dict[str, float]:
     pairs = (item.partition("=") for item in text.split(",") if item)
-    return {name.lower().removeprefix("gres/"): float(value) for name, _, value in pairs}
+    return {name.lower().removeprefix("gres/"): factor(value) for name, _, value in pairs}
 
 
 def _nodes(file: Path, lines: list[dict[str, str]]) -> tuple[SlurmNode, ...]:
@@ -200,10 +203,13 @@ def _nodes(file: Path, lines: list[dict[str, str]]) -> tuple[SlurmNode, ...]:
         threads = value_of(file, said, "ThreadsPerCore", whole, 1)
         cores = sockets * value_of(file, said, "CoresPerSocket", whole, 1)
         for name in value_of(file, line, "NodeName", hosts, []):
+            if name in found:
+                expected = "each node on one line"
+                raise TraceError(str(file), expected, column="NodeName", value=name)
             found[name] = SlurmNode(
                 name=name,
-                cpus=value_of(file, said, "CPUs", whole, cores * threads),
-                memory=value_of(file, said, "RealMemory", whole, 1),
+                cpus=value_of(file, said, "CPUs", size, cores * threads),
+                memory=value_of(file, said, "RealMemory", size, 1),
                 gpus=value_of(file, said, "Gres", gpu_counts, {}),
                 weight=value_of(file, said, "Weight", whole, 1),
                 features=words(said.get("features", said.get("feature", ""))),
@@ -224,8 +230,9 @@ def gpu_counts(text: str) -> dict[str, int]:
         if kind != "gpu":
             continue
         rest = [word for word in rest if word != "no_consume"]
-        count = int(rest[-1]) if rest and rest[-1].isdecimal() else 1
-        gpu_type = rest[0].lower() if rest and not rest[0].isdecimal() else ""
+        counts = bool(rest) and _COUNT.fullmatch(rest[-1]) is not None
+        count = size(rest[-1]) if counts else 1
+        gpu_type = rest[0].lower() if len(rest) > counts else ""
         found[gpu_type] = found.get(gpu_type, 0) + count
     return found
 
@@ -239,7 +246,7 @@ def _with_gres(file: Path, nodes: tuple[SlurmNode, ...]) -> tuple[SlurmNode, ...
         if line.get("name", "").lower() != "gpu":
             continue
         files = value_of(file, line, "File", hosts, [])
-        count = value_of(file, line, "Count", whole, max(len(files), 1))
+        count = value_of(file, line, "Count", size, max(len(files), 1))
         for name in value_of(file, line, "NodeName", hosts, [node.name for node in nodes]):
             of = types.setdefault(name, {})
             kind = line.get("type", "").lower()

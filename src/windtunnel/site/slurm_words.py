@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from stat import S_ISREG
 from typing import TYPE_CHECKING, Any
@@ -81,7 +82,7 @@ def tres(text: str) -> dict[str, int]:
         if not equals or count.upper() in _UNLIMITED:
             continue
         name = name.strip().lower().removeprefix("gres/")
-        found[name] = megabytes(count) if name == "mem" else int(count)
+        found[name] = megabytes(count) if name == "mem" else size(count)
     return found
 
 
@@ -96,6 +97,33 @@ def whole(text: str) -> int:
     except ValueError:
         raise ValueError("a whole number") from None
     checked(found)
+    return found
+
+
+def size(text: str) -> int:
+    """Return a whole number of things.
+
+    Raises:
+        ValueError: it is none, negative, or larger than any that Slurm knows.
+    """
+    if (found := whole(text)) < 0:
+        raise ValueError("a whole number of 0 or more")
+    return found
+
+
+def factor(text: str) -> float:
+    """Return a number to multiply by.
+
+    Raises:
+        ValueError: it is none, negative or not finite.
+    """
+    expected = "a number of 0 or more"
+    try:
+        found = float(text)
+    except ValueError:
+        raise ValueError(expected) from None
+    if not 0 <= found < math.inf:
+        raise ValueError(expected)
     return found
 
 
