@@ -71,10 +71,10 @@ def test_a_million_jobs(
 @pytest.mark.parametrize(
     ("policy", "queueing", "count", "nodes"),
     [
-        ("fifo", "strict", 20_000, 120),
-        ("fifo", "skip", 20_000, 120),
-        ("sjf", "strict", 20_000, 120),
-        ("sjf", "skip", 20_000, 120),
+        ("fifo", "strict", 4_000, 24),
+        ("fifo", "skip", 4_000, 24),
+        ("sjf", "strict", 4_000, 24),
+        ("sjf", "skip", 4_000, 24),
         ("srtf", "skip", 3_000, 30),
         ("sjf-preemptive", "strict", 3_000, 30),
     ],
