@@ -35,7 +35,10 @@ def budget(cluster: str = "4x8", **fields: Any) -> Any:
 
 def test_two_jobs_come_and_go() -> None:
     load = Load.of(as_jobs(JOBS))
-    assert load == Load(2, 10 * DAY, 2 * DAY, 3 * DAY, 20 * DAY, 2 * DAY, 0, 12)
+    assert load.held.tolist() == [DAY, 2 * DAY]
+    assert load.held_gpus.tolist() == [4, 8]
+    sums = [load.span, load.longest, load.run_time, load.gpu_time, load.waited, load.gpus]
+    assert sums == [10 * DAY, 2 * DAY, 3 * DAY, 20 * DAY, 0, 12]
     found = budget()
     assert found.total == 4
     assert found.horizon == 12 * DAY
@@ -92,10 +95,25 @@ def test_nodes_are_looked_at_all_the_time() -> None:
 
 def test_failures_are_those_of_the_renewal_process() -> None:
     found = budget(disruptions="mtbf:30d/mttr:1d/checkpoint:1h")
-    again = 2 * DAY / 3600 * math.expm1(3600 / (30 * DAY))
-    assert found.total == pytest.approx(4 + 500 * 2 * 4 * (12 + again) / 31)
+    longer = 48 * math.expm1(3600 / (30 * DAY)) * 30 - 2
+    assert found.total == pytest.approx(4 + 500 * 2 * 4 * (12 + longer) / 31)
     # Without checkpoints a job that is longer than nodes live begins for ever.
     assert budget(disruptions="mtbf:1/mttr:1000d").total > 1e12
+
+
+@pytest.mark.parametrize(("mtbf", "mttr"), [(2000, 10), (1000, 100), (1000, 400)])
+def test_a_gang_fails_with_all_its_nodes_and_waits_for_all(mtbf: int, mttr: int) -> None:
+    jobs = {"submit_time": [0.0], "duration": [2000.0], "num_gpus": [8.0]}
+    said = f"mtbf:{mtbf}/mttr:{mttr}/checkpoint:100"
+    conditions = resolved(Conditions().having(cluster="8x1", disruptions=said))
+    load = Load.of(as_jobs(jobs))
+    found = estimate(load, conditions.site.cluster, conditions).horizon
+    events = estimate(load, conditions.site.cluster, conditions).total / 500
+    runs = [wt.simulate(jobs, "8x1", disruptions=said, seed=seed) for seed in range(20)]
+    ends = np.mean([run.table["end_time"].to_pylist()[0] for run in runs])
+    taken = 2 * 8 * ends / (mtbf + mttr)
+    assert found <= ends
+    assert taken / 5 <= events <= 5 * taken
 
 
 @pytest.mark.parametrize(
@@ -128,7 +146,8 @@ def test_it_is_flown_where_it_is_allowed() -> None:
 
 
 def test_ordinary_runs_are_far_from_the_limit() -> None:
-    year = Load(10_000_000, 365 * DAY, 30 * DAY, 1e7 * 3 * 3600, 1e7 * 8 * 3 * 3600, 30 * DAY)
+    held, gpus = np.array([30 * DAY, 3 * 3600]), np.array([64.0, 8.0])
+    year = Load(10_000_000, 365 * DAY, 30 * DAY, 1e7 * 3 * 3600, 1e7 * 8 * 3 * 3600, held, gpus)
     for fields in ({"policy": "las"}, {"disruptions": "mtbf:30d/mttr:4h/checkpoint:1h"}):
         conditions = resolved(Conditions().having(cluster="2000x8:A100", **fields))
         found = estimate(year, conditions.site.cluster, conditions)

@@ -32,8 +32,10 @@ _GPU, _JOB, _NODE, _KEPT = 8, 400, 300, 64
 #: solves for sizes; a look at sleeping nodes; a failure or repair. Measured, 0.15 µs an event.
 _ROUND, _RUNNING, _TURN, _ASKED, _SHARES, _SIZES = 2.0, 0.2, 20.0, 400.0, 800.0, 20_000.0
 _LOOK, _FAILURE = 400.0, 500.0
-#: Failures of one job that are counted at most: beyond, it never ends.
-_ENDLESS = 1e12
+#: Seconds that failures make a job longer at most: beyond, it never ends.
+_ENDLESS = 1e18
+#: Powers of e that are told apart: two of them multiplied are still a number.
+_STEEP = 300.0
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,8 @@ class Load:
         longest: the longest job, s.
         run_time: seconds of all jobs: for no longer can any of them be running.
         gpu_time: GPU seconds of all jobs.
-        longest_held: the longest job that holds GPUs, which failures may stop, s.
+        held: how long each job that holds GPUs does, which failures may stop, s, shape (n,).
+        held_gpus: how many it holds, shape (n,).
         waited: for how long jobs run for which others wait, job seconds, as `_waited` has it.
         gpus: GPUs that all jobs ask for.
     """
@@ -56,7 +59,8 @@ class Load:
     longest: float
     run_time: float
     gpu_time: float
-    longest_held: float
+    held: np.ndarray
+    held_gpus: np.ndarray
     waited: float = 0.0
     gpus: float = 0.0
 
@@ -73,7 +77,8 @@ class Load:
             float(duration.max(initial=0.0)),
             float(duration.sum()),
             float((duration * gpus).sum()),
-            float(duration[gpus > 0].max(initial=0.0)),
+            duration[gpus > 0],
+            gpus[gpus > 0],
             _waited(submit, duration, gpus, num_gpus),
             float(gpus.sum()),
         )
@@ -184,24 +189,48 @@ def _failures(load: Load, cluster: ClusterSpec, conditions: Conditions, horizon:
     """Return how often random failures begin and end.
 
     A job of d seconds that loses all at a failure of rate r fails e^(rd) - 1 times on average
-    before it ends (Feller, vol. 1, XIII); with checkpoints every c seconds of work, d/c times
-    e^(rc) - 1. The clock runs on meanwhile, up to the run's end where that is set; jobs that are
-    over with a failure, and those without GPUs, add nothing.
+    before it ends, in (e^(rd) - 1) / r seconds of work (Feller, vol. 1, XIII); with checkpoints
+    every c seconds of work, d/c times both of c. A gang's rate is that of all its nodes. The clock
+    runs on meanwhile, up to the run's end where that is set; jobs that are over with a failure, and
+    those without GPUs, add nothing. A gang waits until so many nodes are up together.
     """
     disruptions = conditions.site.disruptions
     if disruptions is None:
         return 0.0
     total = 0.0
     kept = _seconds(disruptions.checkpoint, "interval")
+    is_bounded = conditions.until is not None or disruptions.on_failure == "end"
+    nodes = load.held_gpus * cluster.num_nodes / max(cluster.num_gpus, 1)
+    nodes = np.clip(nodes, 1.0, max(cluster.num_nodes, 1))
     for model in disruptions.failure_models:
         mtbf, mttr = _seconds(model, "mtbf"), _seconds(model, "mttr")
-        piece = min(kept, load.longest_held)
-        pieces = load.longest_held / piece if piece else 0.0
-        again = min(pieces * math.expm1(min(piece / mtbf, 700.0)), _ENDLESS)
-        is_bounded = conditions.until is not None or disruptions.on_failure == "end"
-        length = horizon + (0.0 if is_bounded else again * mttr)
+        piece = np.minimum(kept, load.held)
+        pieces = np.divide(load.held, piece, out=np.zeros_like(piece), where=piece > 0)
+        again = pieces * np.expm1(np.minimum(piece * nodes / mtbf, _STEEP))
+        rarely = _up_together(nodes, cluster.num_nodes, mtbf / (mtbf + mttr))
+        tries = np.minimum(again * mtbf / nodes / rarely, _ENDLESS)
+        longer = np.maximum(tries - load.held, 0.0)
+        spread = float((longer * load.held_gpus).sum()) / max(cluster.num_gpus, 1)
+        length = horizon + max(float(longer.max(initial=0.0)), spread) * (not is_bounded)
         total += 2.0 * cluster.num_nodes * length / (mtbf + mttr)
     return total
+
+
+def _up_together(nodes: np.ndarray, of: int, share: float) -> np.ndarray:
+    """Return at most for which part of the time so many nodes are up (Chernoff's bound).
+
+    Args:
+        nodes: how many, shape (n,).
+        of: of how many.
+        share: of the time that each is up, independently.
+    """
+    if not 0 < share < 1:
+        return np.ones(len(nodes))
+    part = np.clip(nodes / max(of, 1), share, 1.0)
+    others = np.maximum(1.0 - part, 1e-300)
+    apart = part * np.log(part / share) + (1.0 - part) * np.log(others / (1.0 - share))
+    bound: np.ndarray = np.exp(-np.minimum(of * apart, _STEEP))
+    return bound
 
 
 def _seconds(what: Any, name: str) -> float:
