@@ -135,7 +135,7 @@ class Flying:
         elif why == IDLE:
             return self._waits_on()
         else:
-            tell(int(self.state.counts[2]) / len(self.problem.rows))
+            tell(int(self.state.counts[2]) / max(len(self.problem.rows), 1))
         return True
 
     def _flight(self) -> Flight:
