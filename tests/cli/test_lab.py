@@ -33,7 +33,7 @@ def test_the_address_is_told_before_the_page_is_served(
     assert data["trace"]["num_jobs"] == 4
     (bench,) = served
     assert bench.source.trace == str(lecture)
-    out = run("lab", lecture, "--port", 0, "--no-browser").out
+    out = " ".join(run("lab", lecture, "--port", 0, "--no-browser").out.split())
     assert "is at http://127.0.0.1:" in out
 
 
@@ -42,7 +42,7 @@ def test_without_a_trace_it_shows_jobs_like_serens(
 ) -> None:
     run("lab", "synthetic:seren:jobs=50", "--port", 0, "--json", "--seed", 3)
     (bench,) = served
-    assert (bench.source.trace, bench.source.reading) == ("synthetic:seren", {"jobs": 50})
+    assert (bench.source.trace, bench.source.reading) == ("synthetic:seren:jobs=50", {})
     assert bench.source.seed == 3
     assert bench.trace.jobs.num_rows == 50
 
