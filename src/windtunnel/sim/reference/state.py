@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -25,7 +25,32 @@ if TYPE_CHECKING:
     from windtunnel.sim.contract import Placement, Policy
     from windtunnel.sim.neighbours import Neighbours
     from windtunnel.sim.problem import Problem
-    from windtunnel.sim.reference.recorder import Recorder
+    from windtunnel.sim.verdicts import Verdicts
+
+
+class Observer(Protocol):
+    """Who notes why jobs wait (`windtunnel.sim.reference.recorder`).
+
+    Attributes:
+        causer: whom each job that is about to be stopped is stopped for.
+    """
+
+    causer: dict[int, int]
+
+    def waits(self, job: int) -> None:
+        """Note that a job came into the queue."""
+
+    def preempted(self, job: int) -> None:
+        """Note that a job was stopped for another."""
+
+    def decided(self, point: int) -> None:
+        """Look at the queue after a decision."""
+
+    def undecided(self) -> None:
+        """Look at those who came when no decision was made."""
+
+    def verdicts(self) -> Verdicts:
+        """Return what was noted."""
 
 
 class State(Room):
@@ -91,7 +116,7 @@ class State(Room):
         self.changes = 0
         self._views: dict[int, JobView] = {}
         #: Writes down why jobs wait; None = nobody does.
-        self.recorder: Recorder | None = None
+        self.recorder: Observer | None = None
 
     @property
     def unfinished(self) -> int:

@@ -226,7 +226,9 @@ class Controller:
 
     def runs_again(self, job: int) -> bool:
         """Return whether a job that was stopped for another is to run again."""
-        return self.tables.preempting.mode_of(self.tables, job) == REQUEUE
+        jobs = self.tables.jobs
+        kinds = int(jobs.qos_of(job)), int(jobs.part_of(job))
+        return self.tables.preempting.mode_of(*kinds) == REQUEUE
 
     def _reserve(self, now: int) -> None:
         """Let the reservations be known that there are."""

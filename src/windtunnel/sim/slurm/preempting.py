@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from windtunnel.sim.slurm.tables import SlurmTables
     from windtunnel.site.slurm import SlurmPartition, SlurmQos, SlurmSettings, SlurmSite
 
 #: What becomes of those who must go; jobs that are to be suspended are left alone.
@@ -53,10 +52,9 @@ class Preempting:
             "patience": settings.kill_wait + settings.message_timeout,
         }
 
-    def mode_of(self, tables: SlurmTables, job: int) -> str:
-        """Return what becomes of a running job that is preempted."""
-        kind = tables.jobs.qos_of(job) if self.by_qos else tables.jobs.part_of(job)
-        return self.modes[int(kind)]
+    def mode_of(self, qos: int, part: int) -> str:
+        """Return what becomes of a running job of a QOS in a partition that is preempted."""
+        return self.modes[qos if self.by_qos else part]
 
     def suspends(self) -> bool:
         """Return whether jobs would be suspended here, so that they are left alone."""
