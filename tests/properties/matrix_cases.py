@@ -382,7 +382,10 @@ def _node_failures(pick: random.Random, cell: Cell) -> None:
     cell.disrupt(node_failures=[one], on_failure=pick.choice(("restart", "restart", "end")))
     if cell.placement != NO_NODES:
         causes = {"lemons": 0.3, "lemon_factor": 3.0, "causes": {"GPU": 2.0, "network": 1.0}}
-        cell.disrupt(failure_models=[{"mtbf": 150.0, "mttr": 15.0} | causes], repair_crews=1)
+        models: list[dict[str, Any]] = [{"mtbf": 150.0, "mttr": 15.0} | causes]
+        if "no racks or cores" not in cell.features:
+            models.append({"mtbf": 400.0, "mttr": 10.0, "level": "rack"})
+        cell.disrupt(failure_models=models, repair_crews=1)
 
 
 def _job_failures(pick: random.Random, cell: Cell) -> None:
