@@ -109,6 +109,11 @@ PAGES = {
     "whatif inverse": Made(
         "whatif LOG --keep-p90-wait 10m --cluster 2x8 --anyway --out OUT", "What was tried"
     ),
+    "whatif surface": Made(
+        "whatif LOG --surface nodes=1..3/1,policy=fifo,sjf --cluster 2x8 --anyway --out OUT",
+        "Pick a run",
+        scripts=2,
+    ),
     "describe": Made("describe LOG --html OUT", "Headline numbers"),
     "compare": Made(
         "compare LOG --cluster 2x8 --policies fifo,srtf --interactive --out OUT",
@@ -241,7 +246,7 @@ def test_a_page_of_hostile_names_is_harmless_and_readable(
         page.goto(path.as_uri())
         page.get_by_text(made.heading).first.wait_for()
         if made.scripts:
-            page.locator("svg.marks").first.wait_for()
+            page.locator("svg.marks, .plots svg").first.wait_for()
         assert page.locator("script").count() == made.scripts
         assert page.locator("[onerror], [onload], iframe, object, embed, link, base").count() == 0
         assert page.evaluate("document.documentElement.scrollWidth") <= width

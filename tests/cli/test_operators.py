@@ -37,6 +37,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("whatif", "--nodes", "+1", "--cluster", "2x8", "--queueing", "skip", "--anyway"),
     ("whatif", "--to-policy", "quota", "--cluster", "2x8", "--queueing", "skip", "--anyway"),
     ("whatif", "--keep-p90-wait", "10m", "--cluster", "2x8", "--anyway"),
+    ("whatif", "--surface", "nodes=1..3/1,policy=fifo,sjf", "--cluster", "2x8", "--anyway"),
 )
 
 
@@ -169,6 +170,7 @@ def test_telemetry_of_the_sample_log(run: Callable[..., Any], data_dir: Path) ->
         (("whatif", "{log}", "--nodes", "4"), "+4, -2"),
         (("whatif", "{log}", "--nodes", "-99"), "one must stay"),
         (("whatif", "{log}", "--nodes", "+0"), "+4, -2"),
+        (("whatif", "{log}", "--surface", "nodes=a"), "whole numbers above 0"),
         (("whatif", "{log}", "--idle-kill", "1h"), "--telemetry"),
         (("whatif", "{log}", "--to-policy", "sjg", "--quotas", "x.toml"), "not both"),
         (("whatif", "{log}", "--limits", "0.5"), "1 (exact) or more"),

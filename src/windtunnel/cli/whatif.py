@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.report.result import Result
     from windtunnel.site.conditions import Conditions
+    from windtunnel.study.surface import Surface
     from windtunnel.traces.trace import Trace
 
 _NODES = re.compile(r"([+-][0-9]{1,6})(?::(.+))?", re.ASCII)
@@ -78,6 +79,12 @@ _CHANGES = (
     type=Seconds(),
     metavar="TIME",
     help="The inverse: the fewest nodes whose P90 of the waits is at most this.",
+)
+@click.option(
+    "--surface",
+    metavar="AXES",
+    help="Fly every combination, such as nodes=56..96/4,policy=fifo,sjf,load=0.8..1.2/0.1 (axes: "
+    "nodes, load and the fields of `simulate`); --out page.html picks among the runs.",
 )
 @click.option(
     "--policy",
@@ -141,6 +148,7 @@ class _Plan:
         nodes: nodes more or fewer, and of which type; None = as they are.
         to_cluster: another cluster.
         prices: of a GPU hour.
+        surface: what is varied on top of the changes; None = nothing is.
     """
 
     asked: dict[str, Any]
@@ -148,6 +156,7 @@ class _Plan:
     nodes: tuple[int, str | None] | None
     to_cluster: ClusterSpec | None
     prices: Prices | None
+    surface: Surface | None
 
     @classmethod
     def of(cls, trace: str, asked: dict[str, Any]) -> _Plan:
@@ -160,14 +169,16 @@ class _Plan:
         from windtunnel.cluster.parse import parse_cluster
         from windtunnel.errors import SpecError, quote
         from windtunnel.study.resolving import resolved
+        from windtunnel.study.surface import Surface
 
         changes = [name for name in _CHANGES if asked[name] is not None]
         inverse = asked["keep_p90_wait"] is not None
-        if inverse == bool(changes):
+        surface = None if asked["surface"] is None else Surface.parse(asked["surface"])
+        if inverse + (surface is not None) + (bool(changes) and not surface) != 1:
             raise SpecError(
                 "whatif",
-                "expected either what is to change (--nodes +4, --to-policy sjf, ...) or "
-                "--keep-p90-wait TIME.",
+                "expected either what is to change (--nodes +4, --to-policy sjf, ...), or "
+                "--surface AXES, or --keep-p90-wait TIME.",
             )
         for one, other in (("nodes", "to_cluster"), ("quotas", "to_policy"), ("price", "prices")):
             if asked[one] is not None and asked[other] is not None:
@@ -190,7 +201,7 @@ class _Plan:
         typed = (trace, asked["cluster"], asked["slurm_conf"])
         base = resolved(as_typed(*typed, **now, seed=asked["seed"] or 0))
         to_cluster = None if asked["to_cluster"] is None else parse_cluster(asked["to_cluster"])
-        plan = cls(asked, base, nodes, to_cluster, _prices(asked))
+        plan = cls(asked, base, nodes, to_cluster, _prices(asked), surface)
         plan.other_conditions(base, [])
         return plan
 
@@ -225,8 +236,10 @@ class _Plan:
                      record, recording.submitted)  # fmt: skip
         verdict = now.verdict()
         cautions = refuse_unlike(verdict, anyway=asked["anyway"])
-        found = replace(now, after=fly(jobs, other), changes=(*changes, *told), prices=self.prices)
         notes += [f"Jobs {why}, not flown: {n:,}." for why, n in recording.left_out.items()]
+        if self.surface is not None:
+            return _flown_surface(self.surface, trace, jobs, other, [*cautions, *notes])
+        found = replace(now, after=fly(jobs, other), changes=(*changes, *told), prices=self.prices)
         answer = whatif_report.whatif_answer(found, trace, notes)
         answer.cautions.extend(cautions)
         data = whatif_report.whatif_data(found)
@@ -339,6 +352,21 @@ class _Plan:
                     "Sharing is taken to cost no speed; --slowdown share=0.9 says it does."
                 )
         return jobs, changes, notes
+
+
+def _flown_surface(
+    surface: Surface, trace: Trace, jobs: pa.Table, base: Conditions, notes: list[str]
+) -> tuple[Result, dict[str, Any]]:
+    """Return every run of a surface, and their data."""
+    from windtunnel.cli.screen import shows_progress
+    from windtunnel.cli.study_run import flights
+    from windtunnel.report.surface_page import surface_answer, surface_data
+
+    with flights("Flying", show=shows_progress()) as (on_start, on_done):
+        on_start(0, len(surface.positions))
+        points = surface.fly(jobs, base, on_done)
+    answer = surface_answer(surface, points, trace, base, notes)
+    return answer, surface_data(surface, points)
 
 
 def _policy_note(base: Conditions) -> str:

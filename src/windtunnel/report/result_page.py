@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import windtunnel
 from windtunnel.report import palette
@@ -26,14 +26,19 @@ def result_page(result: Result, *, command: str) -> str:
         result: what to show.
         command: what makes the page again, printed at its end.
     """
-    context = {
+    return render("result.html.j2", page_context(result, command))
+
+
+def page_context(result: Result, command: str) -> dict[str, Any]:
+    """Return what the template of a result's page wants."""
+    return {
         "result": _with_chart(result),
         "figure_of": _figure,
         "palette": palette.dark_pairs(),
         "command": clean(command, _MAX_COMMAND),
         "version": windtunnel.__version__,
+        "scripts": [],
     }
-    return render("result.html.j2", context)
 
 
 def _with_chart(result: Result) -> Result:

@@ -89,7 +89,7 @@ def _flown(order: Order) -> pa.Table:
     asked = given.having(queueing=run.queueing, placement=run.placement)
     conditions = resolved(asked, several=True)
     foresight = _foresight(order.table, run.seed)
-    table = jobs if run.load is None else _at_load(jobs, conditions, run.load)
+    table = jobs if run.load is None else jobs_at_load(jobs, conditions, run.load)
     outcome = fly(table, conditions, foresight)
     return measured(run, outcome, numbers(jobs, "submit_time"), _energy(order.energy, outcome))
 
@@ -100,7 +100,7 @@ def _foresight(table: ShippedTable, seed: int) -> Foresight:
     return Foresight(table.load(), seed)
 
 
-def _at_load(jobs: pa.Table, conditions: Conditions, load: float) -> pa.Table:
+def jobs_at_load(jobs: pa.Table, conditions: Conditions, load: float) -> pa.Table:
     """Return the jobs at an offered load; those that the cluster rejects do not count."""
     # A run of no length tells which jobs are rejected; that depends on neither load nor policy.
     site, scheduler = conditions.site, conditions.scheduler
