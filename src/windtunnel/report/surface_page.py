@@ -181,7 +181,9 @@ def _word(value: float | str) -> str:
 
 
 def _short(value: float) -> float:
-    return float(f"{value:.4g}")
+    """Return a number of a curve with four digits, as few letters of JSON as they take."""
+    short = float(f"{value:.4g}")
+    return int(short) if short.is_integer() else short
 
 
 def _ranked(value: float | None) -> float:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 #: Runs that one page may hold.
 MOST_RUNS = 2000
 #: Points of each curve that is kept of a run.
-BINS = 48
+BINS = 40
 #: Axes that are no fields of `windtunnel.simulate`.
 NODES, LOAD = "nodes", "load"
 #: Fields that words and numbers vary, and that change what is flown, not what is told of it.
