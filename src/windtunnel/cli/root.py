@@ -26,6 +26,7 @@ COMMANDS: dict[str, str] = {
     "predict": "windtunnel.cli.predict",
     "report": "windtunnel.cli.report",
     "whatif": "windtunnel.cli.whatif",
+    "plan": "windtunnel.cli.plan",
     "validate": "windtunnel.cli.validate",
     "gavel": "windtunnel.cli.gavel",
     "throughput": "windtunnel.cli.throughput",

@@ -101,3 +101,20 @@ def spares_for(needed: int, crews: int | None, mtbf: float, mttr: float, share: 
                 f"{needed} spares do not keep {needed} nodes up {share:.3g} of the time"
             )
         spares = spares + 1
+
+
+def spares_of_most_work(needed: int, crews: int | None, mtbf: float, mttr: float) -> int:
+    """Return the spare nodes with which a job's time up, over all nodes, is greatest.
+
+    Args: as `spares_for`.
+    """
+
+    def worth(spares: int) -> float:
+        nodes = needed + spares
+        down = machines_down(nodes, nodes if crews is None else crews, mtbf, mttr)
+        return math.fsum(down[: spares + 1]) / nodes
+
+    spares, now = 0, worth(0)
+    while (more := worth(spares + 1)) > now:
+        spares, now = spares + 1, more
+    return spares

@@ -1,0 +1,115 @@
+"""`plan_reliability`: the flown optimum beside theory and beside full grids."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from windtunnel import schema
+from windtunnel.errors import SpecError
+from windtunnel.sim.disruptions import Checkpointing, Disruptions, FailureModel
+from windtunnel.study.reliability import Choice, Wind, plan_reliability, with_interval
+from windtunnel.study.resolving import conditions_of, resolved
+
+if TYPE_CHECKING:
+    from windtunnel.site.conditions import Conditions
+
+HOUR, DAY = 3_600.0, 86_400.0
+
+
+def gang(nodes: int, work: float) -> Any:
+    """Return a job of so many nodes of 8 GPUs."""
+    return schema.as_jobs({"submit_time": [0.0], "duration": [work], "num_gpus": [8.0 * nodes]})
+
+
+def site(nodes: int, disruptions: Any, seed: int = 0) -> Conditions:
+    """Return the conditions of as many nodes as the job needs."""
+    return resolved(conditions_of(f"{nodes}x8", disruptions=disruptions, seed=seed))
+
+
+def random_site(seed: int) -> tuple[Any, Conditions]:
+    """Return a job and a site, with costs and rates over two orders of magnitude."""
+    draw = random.Random(seed)  # noqa: S311
+    nodes = draw.randrange(2, 48)
+    mttf = draw.uniform(3, 30) * HOUR
+    model = FailureModel(
+        mtbf=mttf * nodes,
+        mttr=draw.uniform(0.5, 12) * HOUR,
+        repair=draw.choice(["fixed", "exponential"]),
+    )
+    down = Disruptions(
+        failure_models=(model,),
+        checkpoint=Checkpointing(
+            cost=draw.uniform(10, 300), restart_cost=draw.uniform(0, 900), interval=HOUR
+        ),
+        repair_crews=draw.choice([None, None, 4]),
+    )
+    return gang(nodes, draw.uniform(40, 80) * mttf), site(nodes, down, seed)
+
+
+def missed(seed: int, repeats: int) -> tuple[float, float]:
+    """Return how far the plan is below the best of a full grid: its goodput, its whole work."""
+    jobs, conditions = random_site(seed)
+    found = plan_reliability(jobs, conditions, repeats=repeats)
+    wind = Wind(jobs, conditions, repeats, (), flights=found.flights)
+    daly = found.intervals["Daly"]
+    grid = [
+        wind.fly(Choice(daly * 2 ** (step / 2), spares, 0))
+        for step in range(-4, 5)
+        for spares in range(max(0, found.best.spares - 3), found.best.spares + 4)
+    ]
+    best = found.flights[found.best]
+    tops = [max(getattr(f, name).mean() for f in grid) for name in ("goodput", "owned")]
+    return 1 - best.goodput.mean() / tops[0], 1 - best.owned.mean() / tops[1]
+
+
+def test_the_plan_is_within_2_percent_of_the_best_of_a_full_grid() -> None:
+    assert max(missed(1, 6)) < 0.02
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_every_plan_is_within_2_percent_of_the_best_of_a_full_grid(seed: int) -> None:
+    assert max(missed(seed, 12)) < 0.02
+
+
+def test_the_fewest_spares_reach_the_goal() -> None:
+    down = "mtbf:30d/mttr:8h/cost:2m/restart:5m/checkpoint:50m"
+    for goal in (("ettr", 0.9), ("deadline", 33 * DAY)):
+        found = plan_reliability(gang(64, 30 * DAY), site(64, down), goal=goal, repeats=5)
+        assert found.spares == 3
+        assert abs(found.best.spares - found.spares) <= 1
+        assert found.now == Choice(3_000, 0, 0)
+        mean, low, high = with_interval(found.flights[found.best].ettr)
+        assert low < mean < high
+        assert mean >= (0.9 if goal[0] == "ettr" else 30 / 33)
+    with pytest.raises(SpecError, match="not even 64 spare nodes"):
+        plan_reliability(gang(64, 30 * DAY), site(64, down), goal=("deadline", 31 * DAY), repeats=2)
+
+
+def test_bad_nodes_are_drained_where_there_are_spares() -> None:
+    models = (
+        FailureModel(mtbf="60d", mttr="2h"),
+        FailureModel(mtbf="3h", mttr="10m", nodes=(3,)),
+    )
+    down = Disruptions(failure_models=models, checkpoint=Checkpointing(cost=60, restart_cost=600))
+    found = plan_reliability(gang(15, 10 * DAY), site(16, down), repeats=5)
+    assert found.drainable == (3,)
+    assert found.best.drained == 1
+    kept = found.best._replace(drained=0)
+    assert found.flights[found.best].owned.mean() > found.flights[kept].owned.mean()
+
+
+@pytest.mark.parametrize(
+    ("cluster", "down", "told"),
+    [
+        ("pool:64", "rsc/cost:60", "a pool has no nodes"),
+        ("8x8", None, "nothing fails at random"),
+        ("8x8", "rsc/mttr:1h", "a checkpoint costs nothing"),
+    ],
+)
+def test_what_has_no_plan_is_refused(cluster: str, down: str | None, told: str) -> None:
+    with pytest.raises(SpecError, match=told):
+        plan_reliability(gang(8, DAY), resolved(conditions_of(cluster, disruptions=down)))
