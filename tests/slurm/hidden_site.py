@@ -30,6 +30,10 @@ HEAD = (
 )
 
 
+#: Priority of each QOS, where these count.
+RANKS = {"normal": 0, "capped": 100, "pooled": 50}
+
+
 @dataclass(frozen=True)
 class World:
     """A hidden site and what it did.
@@ -55,19 +59,40 @@ class World:
         return np.array(out.table["start_time"]) - np.array(self.jobs["first_submit"])
 
 
-def world(folder: Path, seed: int, *, num_jobs: int = 700, load: float = 0.95) -> World:
-    """Make a world and write its log."""
+def world(
+    folder: Path,
+    seed: int,
+    *,
+    num_jobs: int = 700,
+    load: float = 0.95,
+    size: int = 1,
+    is_ranked: bool = False,
+) -> World:
+    """Make a world and write its log.
+
+    Args:
+        folder: for its files.
+        seed: of everything drawn.
+        num_jobs: at least so many, tasks of arrays counted.
+        load: of the A100 nodes.
+        size: times as many nodes, and as wide limits.
+        is_ranked: QOS have priorities, by which jobs are ordered.
+    """
     rng = np.random.default_rng(seed)
     limits = {
-        "user_gpus": int(rng.choice([8, 16])),
-        "group_gpus": int(rng.choice([16, 24])),
-        "account_jobs": int(rng.integers(4, 8)),
+        "user_gpus": int(rng.choice([8, 16])) * size,
+        "group_gpus": int(rng.choice([16, 24])) * size,
+        "account_jobs": int(rng.integers(4, 8)) * size,
         "throttle": int(rng.integers(2, 5)),
-        "a100": int(rng.integers(5, 8)),
-        "v100": int(rng.integers(3, 5)),
+        "a100": int(rng.integers(5, 8)) * size,
+        "v100": int(rng.integers(3, 5)) * size,
+        "cpu": 2 * size,
     }
-    _write_site(folder / "etc", limits)
+    _write_site(folder / "etc", limits, is_ranked=is_ranked)
     jobs = _workload(rng, num_jobs, load, limits)
+    jobs["priority"] = [
+        RANKS[qos] * 1000 if is_ranked else 4_294_901_000 - k for k, qos in enumerate(jobs["qos"])
+    ]
     site = read_site_folder(folder / "etc")
     out = wt.simulate(jobs, cluster_of_site(site, "truth"), Slurm(site))
     table = out.table.to_pylist()
@@ -94,19 +119,20 @@ def _put_on_cores(
         table[k]["nodes"] = [node]
 
 
-def _write_site(etc: Path, limits: dict[str, int]) -> None:
+def _write_site(etc: Path, limits: dict[str, int], *, is_ranked: bool) -> None:
     etc.mkdir(parents=True)
+    order = "multifactor\nPriorityWeightQOS=100000" if is_ranked else "basic"
     a, v = limits["a100"], limits["v100"]
     (etc / "slurm.conf").write_text(
         "SchedulerType=sched/backfill\nSchedulerParameters=bf_interval=30\n"
-        "SelectTypeParameters=CR_Core\nPriorityType=priority/basic\n"
+        f"SelectTypeParameters=CR_Core\nPriorityType=priority/{order}\n"
         "AccountingStorageEnforce=limits,qos\n"
         f"NodeName=ga[01-{a:02d}] CPUs=64 Gres=gpu:a100:8\n"
         f"NodeName=gv[01-{v:02d}] CPUs=32 Gres=gpu:v100:4\n"
-        "NodeName=c[01-02] CPUs=48\n"
+        f"NodeName=c[01-{limits['cpu']:02d}] CPUs=48\n"
         f"PartitionName=main Nodes=ga[01-{a:02d}],gv[01-{v:02d}] MaxTime=2-0 Default=YES\n"
         f"PartitionName=quick Nodes=gv[01-{v:02d}] MaxTime=4:00:00 PriorityTier=5\n"
-        "PartitionName=cpu Nodes=c[01-02] MaxTime=1-0\n",
+        f"PartitionName=cpu Nodes=c[01-{limits['cpu']:02d}] MaxTime=1-0\n",
         encoding="utf-8",
     )
     (etc / "site.sacctmgr").write_text(
@@ -114,7 +140,10 @@ def _write_site(etc: Path, limits: dict[str, int]) -> None:
         f"modify account where name=small set GrpJobs={limits['account_jobs']}\n"
         + "".join(f"add user u{k} account={'small' if k < 3 else 'lab'}\n" for k in range(12))
         + f"add qos capped MaxTRESPU=gres/gpu={limits['user_gpus']}\n"
-        f"add qos pooled GrpTRES=gres/gpu={limits['group_gpus']}\n",
+        f"add qos pooled GrpTRES=gres/gpu={limits['group_gpus']}\n"
+        + "".join(
+            f"modify qos where name={name} set Priority={rank}\n" for name, rank in RANKS.items()
+        ).replace("modify qos where name=normal set", "add qos normal"),
         encoding="utf-8",
     )
 
@@ -190,7 +219,7 @@ def _line(k: int, jobs: dict[str, list[Any]], row: dict[str, Any], names: list[s
             EPOCH + int(job["submit_time"]),
         ),
         *(start, start + int(job["duration"]), int(job["duration"])),
-        *("UNLIMITED" if job["estimate"] is None else _span(job["estimate"]), 4294901000 - k),
+        *("UNLIMITED" if job["estimate"] is None else _span(job["estimate"]), job["priority"]),
         *(job["num_nodes"], job["num_cpus"], tres, tres),
         *(",".join(names[n] for n in row["nodes"]), row["wait_reason"] or "None"),
     )

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from hidden_site import World, world
 
+import windtunnel as wt
 from windtunnel.cli.root import windtunnel as main
+from windtunnel.policies.slurm.policy import Slurm
 from windtunnel.policies.slurm.site_of import read_site_folder
+from windtunnel.quantiles import quantiles
+from windtunnel.site.conditions import Conditions
+from windtunnel.study.agreement import agreement
+from windtunnel.study.recording import Recording
 from windtunnel.study.resolving import resolved
 from windtunnel.study.site_file import read_site
 from windtunnel.study.verdict import Verdict
+
+if TYPE_CHECKING:
+    from windtunnel.site.slurm import SlurmSite
 
 
 def run(*words: Any) -> dict[str, Any]:
@@ -29,6 +41,17 @@ def run(*words: Any) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> World:
     return world(tmp_path_factory.mktemp("small"), 1, num_jobs=300)
+
+
+@pytest.fixture(scope="module")
+def ranked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, World]:
+    """One whose pooled QOS has 1 % of all waiting, and one whose other limits all have."""
+    folder = tmp_path_factory.mktemp("ranked")
+    seeds = {"QOSGrpGRES": 4, "": 5}
+    return {
+        name: world(folder / str(seed), seed, num_jobs=400, is_ranked=True)
+        for name, seed in seeds.items()
+    }
 
 
 def test_with_slurms_files_now_is_the_record(small: World) -> None:
@@ -99,7 +122,7 @@ def test_a_site_is_learnt_from_its_log(small: World) -> None:
         site.unlink()
 
 
-def test_the_ledger_names_what_is_missing(small: World, tmp_path: Path) -> None:
+def test_the_ledger_adds_one_mechanism_after_another(small: World) -> None:
     log, etc = small.folder / "log.txt", small.folder / "etc"
     whole = run("validate", log, "--slurm-conf", etc)
     told = [entry["mechanism"] for entry in whole["ledger"]]
@@ -107,10 +130,69 @@ def test_the_ledger_names_what_is_missing(small: World, tmp_path: Path) -> None:
     last = whole["ledger"][-1]
     assert last["avg_error"] == whole["verdict"]["avg_error"]
     assert last["explained"] > max(entry["explained"] for entry in whole["ledger"][:-1])
-    assert "limits" not in whole["missing"]
-    conf = (etc / "slurm.conf").read_text("utf-8").replace("AccountingStorageEnforce", "Nothing")
-    (tmp_path / "slurm.conf").write_text(conf, "utf-8")
-    assert "limits" in run("validate", log, "--slurm-conf", tmp_path)["missing"]
+    assert whole["missing"] == []
+
+
+def test_decisions_agree_the_more_the_more_is_known(small: World) -> None:
+    """All of them where the throttles are told, too, which a log does not say of every array."""
+    log, etc = small.folder / "log.txt", small.folder / "etc"
+    entries = run("validate", log, "--slurm-conf", etc)["ledger"]
+    shares = [entry["decisions"]["share"] for entry in entries]
+    assert shares == sorted(shares)
+    assert shares[0] < 0.5
+    assert shares[-1] > 0.85
+    known = Recording.of(wt.open_trace(str(log)).jobs, with_cpu_jobs=True).jobs
+    throttles = dict(zip(small.jobs["job_id"], small.jobs["array_limit"], strict=True))
+    column = pa.array([throttles[name] for name in known["job_id"].to_pylist()], pa.int64())
+    told = known.drop_columns(["array_limit"]).append_column("array_limit", column)
+    given = resolved(Conditions().having(slurm_conf=str(etc), policy="slurm"))
+    found = agreement(told, given)
+    assert found is not None
+    assert (found.agreed, found.early, found.placed) == (found.starts, 0, found.starts)
+    useless = agreement(told, given.having(policy=Slurm(without_limits(given))))
+    assert useless is not None
+    assert useless.share < 0.9
+
+
+def without_limits(conditions: Conditions) -> SlurmSite:
+    site = conditions.scheduler.policy.site
+    settings = msgspec.structs.replace(site.settings, enforce=frozenset())
+    return msgspec.structs.replace(site, settings=settings)
+
+
+#: What is taken out of Slurm's files -> a pattern of lines, and what stands there instead.
+TAKEN_OUT = {
+    "nodes": (r"ga\[01-(\d+)\]", "ga[02-\\1]"),
+    "partitions": (r"PartitionName=quick .*\n", ""),
+    "QOSMaxGRESPerUser": (r"MaxTRESPU=\S+", ""),
+    "QOSGrpGRES": (r"GrpTRES=\S+", ""),
+    "AssocGrpJobsLimit": (r"modify account .*\n", ""),
+    "priorities": (r"priority/multifactor", "priority/basic"),
+}
+
+
+@pytest.mark.parametrize("name", TAKEN_OUT)
+def test_a_mechanism_that_is_taken_out_is_named(
+    ranked: dict[str, World], tmp_path: Path, name: str
+) -> None:
+    """And nothing else is, of which the site has all."""
+    pattern, instead = TAKEN_OUT[name]
+    made = ranked.get(name) or ranked[""]
+    assert (
+        run("validate", made.folder / "log.txt", "--slurm-conf", made.folder / "etc")["missing"]
+        == []
+    )
+    for file in (made.folder / "etc").iterdir():
+        text, _ = re.subn(pattern, instead, file.read_text("utf-8"))
+        (tmp_path / file.name).write_text(text, "utf-8")
+    found = run("validate", made.folder / "log.txt", "--slurm-conf", tmp_path)["missing"]
+    kind = "limits" if name.startswith(("QOS", "Assoc")) else name
+    assert kind in [one["mechanism"] for one in found]
+    told = next(one for one in found if one["mechanism"] == kind)
+    evidence = {"nodes": "ga01", "partitions": "quick", "priorities": "Priority"}.get(name, name)
+    assert evidence in told["evidence"]
+    assert told["recorded"] >= 0.01
+    assert [one["mechanism"] for one in found if one["mechanism"] != kind] == []
 
 
 def commands() -> list[str]:
@@ -172,19 +254,45 @@ def test_a_site_file_names_slurms_own(small: World) -> None:
 
 
 @pytest.mark.slow
-def test_what_more_nodes_bring_lies_in_the_interval(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("more", "size", "num_jobs"), [(1, 1, 500), (4, 4, 1500)])
+def test_what_more_nodes_bring_lies_in_the_interval(
+    tmp_path: Path, more: int, size: int, num_jobs: int
+) -> None:
     """Of 40 sites learnt from their logs at least 26, by intervals of 80 %."""
     inside, widths = 0, []
     for seed in range(100, 140):
-        made = world(tmp_path / str(seed), seed, num_jobs=500)
+        made = world(tmp_path / str(seed), seed, num_jobs=num_jobs, size=size)
         learnt(made)
         log = made.folder / "log.txt"
-        told = run("whatif", log, "--nodes", "+1:a100", "--anyway")["measures"][0]
-        change = made.with_nodes(1).mean() - made.wait.mean()
+        told = run("whatif", log, "--nodes", f"+{more}:a100", "--anyway")["measures"][0]
+        change = made.with_nodes(more).mean() - made.wait.mean()
         inside += told["low"] <= change <= told["high"]
         widths.append((told["high"] - told["low"]) / made.wait.mean())
     assert inside >= 26
     assert np.median(widths) <= 0.4
+
+
+@pytest.mark.slow
+def test_the_fewest_nodes_lie_in_the_interval(tmp_path: Path) -> None:
+    """Of 40 sites at least 26, for limits drawn between what two numbers of nodes keep."""
+    inside = 0
+    for seed in range(200, 240):
+        made = world(tmp_path / str(seed), seed, num_jobs=500)
+        learnt(made)
+        rng, now = np.random.default_rng(seed), made.limits["a100"]
+        waits = {now + more: made.with_nodes(more) for more in range(-2, 5)}
+        p90 = {nodes: float(quantiles(wait, 0.9)) for nodes, wait in waits.items()}
+        aim = now + int(rng.integers(-1, 4))
+        limit = float(rng.uniform(*sorted((p90[aim], p90[aim - 1]))))
+        true = next(nodes for nodes in p90 if p90[nodes] <= limit)
+        words = ("--keep-p90-wait", f"{limit:.0f}s", "--anyway")
+        log = str(made.folder / "log.txt")
+        told = CliRunner().invoke(main, ["whatif", log, *words, "--json"])
+        if told.exit_code == 2:  # no number would do, by the replay
+            continue
+        low, high = json.loads(told.stdout)["interval"]
+        inside += low <= true <= (math.inf if high is None else high)
+    assert inside >= 26
 
 
 def test_causes_are_the_true_ones(small: World) -> None:

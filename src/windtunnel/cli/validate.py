@@ -65,6 +65,8 @@ def validate(
 
     TRACE is a name (`windtunnel traces`), a file such as an sacct log, or - for standard input.
     """
+    from dataclasses import asdict
+
     from windtunnel.cli.flying import check_policies
     from windtunnel.cli.machine import cluster_data, trace_data
     from windtunnel.cli.opening import TraceWish, open_wish
@@ -76,7 +78,7 @@ def validate(
         validation_data,
     )
     from windtunnel.site.scheduler import Scheduler
-    from windtunnel.study.ledger import ledger, missing
+    from windtunnel.study.ledger import Missing, ledger, missing
     from windtunnel.study.nodes_in_use import nodes_in_use as beside
     from windtunnel.study.recording import Recording
     from windtunnel.study.resolving import resolved
@@ -99,11 +101,11 @@ def validate(
     about = opened.metadata
     with progress("Flying", len(runs)) as done:
         found = replay(recording, runs, epoch=about.epoch, zone=about.zone, on_done=done)
-    entries, lacks = [], dict[str, tuple[float, float]]()
+    entries, lacks = [], list[Missing]()
     if len(runs) == 1 and knows_cores(runs[0]):
         with progress("Adding mechanisms"):
             entries = ledger(recording, runs[0])
-        lacks = missing(recording, next(iter(found.outcomes.values())))
+        lacks = missing(recording, runs[0], next(iter(found.outcomes.values())))
         why += missing_words(lacks)
     series = None if nodes_in_use is None else _series(opened, nodes_in_use)
     nodes = None
@@ -115,7 +117,7 @@ def validate(
             "cluster": cluster_data(found.recorded.cluster),
             **validation_data(found, nodes),
             "ledger": [entry.data() for entry in entries],
-            "missing": {name: list(shares) for name, shares in lacks.items()},
+            "missing": [asdict(one) for one in lacks],
         },
         why,
     )

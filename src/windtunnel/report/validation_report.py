@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.report.format import count, duration, exact_seconds, number, percent, plural
-from windtunnel.report.names import clean
+from windtunnel.report.names import clean, labels
 from windtunnel.report.result import Drawing, Part, Result, notes_of, subtitle_of
 from windtunnel.report.sections import Cell, Fact, Line, Table
 from windtunnel.study.verdict import MOST_OF_MEDIAN, MOST_OFF
@@ -13,7 +13,7 @@ from windtunnel.study.verdict import MOST_OF_MEDIAN, MOST_OFF
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from windtunnel.study.ledger import Entry
+    from windtunnel.study.ledger import Entry, Missing
     from windtunnel.study.nodes_in_use import NodesInUse
     from windtunnel.study.validation import Validation
     from windtunnel.study.verdict import Verdict
@@ -24,6 +24,8 @@ _NO_STARTS = (
     "The trace does not record when jobs started, so there are no waits, no queue and no use to "
     "compare a replay with: what is told here is simulated only."
 )
+#: Names told as evidence, and no more.
+_SHOWN = 5
 #: Points of a curve on a page.
 _POINTS = 400
 
@@ -189,12 +191,13 @@ def _time(seconds: float | None) -> Cell:
     return Cell(duration(seconds), exact_seconds(seconds))
 
 
-def missing_words(lacks: Mapping[str, tuple[float, float]]) -> tuple[str, ...]:
+def missing_words(lacks: Sequence[Missing]) -> tuple[str, ...]:
     """Return which mechanisms the site lacks, one sentence each."""
     return tuple(
-        f"The site lacks {name}: by the log {percent(told)} of all waiting was for them, by the "
-        f"replay {percent(here)}."
-        for name, (told, here) in lacks.items()
+        f"The site lacks {one.mechanism} ({', '.join(labels(one.evidence[:_SHOWN], 40))}"
+        f"{', ...' * (len(one.evidence) > _SHOWN)}): by the log {percent(one.recorded)} of all "
+        f"waiting was for them, by the replay {percent(one.replayed)}."
+        for one in lacks
     )
 
 
@@ -205,13 +208,15 @@ def _ledger_part(entries: Sequence[Entry]) -> Part:
         one = entry.verdict
         off = (one.mean - one.recorded_mean, one.p90 - one.recorded_p90)
         cells = [Cell(duration(value), exact_seconds(value)) for value in (*off, one.error)]
-        told = Cell("yes" if one.stands else "no")
+        same = None if entry.decisions is None else entry.decisions.share
+        told = (Cell(percent(same)), Cell("yes" if one.stands else "no"))
         name = entry.mechanism if entry is entries[0] else f"+ {entry.mechanism}"
-        lines.append(Line(name, [*cells, Cell(percent(one.explained)), told]))
-    columns = ["mean off by", "P90 off by", "a job's wait", "explained", "stands"]
+        lines.append(Line(name, [*cells, Cell(percent(one.explained)), *told]))
+    columns = ["mean off by", "P90 off by", "a job's wait", "explained", "decisions", "stands"]
     lead = (
         f"The first {plural(entries[0].verdict.n, 'job')}, flown with one mechanism after another; "
-        "explained: of what somebody is off by who always says the median wait."
+        "explained: of what somebody is off by who always says the median wait; decisions: of the "
+        "starts, recorded or the scheduler's from the recorded state, those that both make."
     )
     return Part("What explains the waits", lead, [("Mechanisms", Table("With", columns, lines))])
 

@@ -173,9 +173,12 @@ def _span(found: FewestNodes, what: str) -> str:
     if found.interval is None or found.recorded is None:
         return ""
     low, high = found.interval
-    span = f"{count(low)} to {plural(high, what)}" if low < high else plural(low, what)
     if high == float("inf"):
-        span = f"{plural(low, what)} or more" if low < high else f"no number of {what}s"
+        span = f"{plural(int(low), what)} or more" if low < high else f"no number of {what}s"
+    else:
+        span = (
+            f"{count(low)} to {plural(int(high), what)}" if low < high else plural(int(low), what)
+        )
     return (
         f" With what the replay is off by: {span} ({percent(COVERAGE)} interval). Recorded with "
         f"the {count(found.num_now)} there are: {duration(found.recorded)}."

@@ -10,7 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from windtunnel.policies.slurm.policy import Slurm
+from windtunnel.site.host_list import hosts
 from windtunnel.site.slurm import SlurmPartition, SlurmSite
+from windtunnel.study.agreement import Agreement, agreement
 from windtunnel.study.simulate import fly
 from windtunnel.study.verdict import Verdict
 from windtunnel.study.wait_causes import CAUSES, cause_of
@@ -37,14 +39,17 @@ class Entry:
     Attributes:
         mechanism: the last one added, of `MECHANISMS`.
         verdict: on the replay with it and all before it.
+        decisions: from recorded states; None = the log does not say on which nodes jobs ran.
     """
 
     mechanism: str
     verdict: Verdict
+    decisions: Agreement | None
 
     def data(self) -> dict[str, Any]:
-        """Return it as plain data: ``mechanism``, and the numbers of its verdict."""
-        return {"mechanism": self.mechanism, **self.verdict.data()}
+        """Return it as plain data: ``mechanism``, the numbers of its verdict, ``decisions``."""
+        told = None if self.decisions is None else self.decisions.data()
+        return {"mechanism": self.mechanism, **self.verdict.data(), "decisions": told}
 
 
 def ledger(
@@ -77,8 +82,9 @@ def ledger(
             continue
         known = MECHANISMS[: place + 1]
         jobs = _jobs(recording, known)
-        out = fly(jobs, conditions.having(policy=Slurm(_site(site, known))))
-        found.append(Entry(name, Verdict.of(out.flight.start - recording.submitted, recorded)))
+        run = conditions.having(policy=Slurm(_site(site, known)))
+        verdict = Verdict.of(fly(jobs, run).flight.start - recording.submitted, recorded)
+        found.append(Entry(name, verdict, agreement(jobs, run)))
         on_done(name)
     return found
 
@@ -87,46 +93,131 @@ def ledger(
 CAUSED_BY = {"quota": "limits", "throttle": "arrays", "reservation": "reservations"}
 #: A mechanism is missing where the log has so much more of all waiting for it than the replay.
 MISSING = 0.01
+#: Priorities by submission fall; of others more than this part of the steps rise.
+RISING = 0.05
 
 
-def missing(recording: Recording, outcome: Outcome) -> dict[str, tuple[float, float]]:
-    """Return the mechanisms that the log waited for and a replay does not.
+@dataclass(frozen=True)
+class Missing:
+    """A mechanism that the record shows and the site lacks.
+
+    Attributes:
+        mechanism: of `MECHANISMS`.
+        evidence: what the record shows: Slurm's words for waits, or names of nodes or partitions.
+        recorded, replayed: its share of all waiting in the log, and in the replay.
+    """
+
+    mechanism: str
+    evidence: tuple[str, ...]
+    recorded: float
+    replayed: float
+
+
+def missing(recording: Recording, conditions: Conditions, outcome: Outcome) -> list[Missing]:
+    """Return the mechanisms that the record shows and a replay does not.
+
+    Nodes and partitions that jobs ran on and the site does not name, with the waits of these jobs.
+    Where it names all: waits for a limit, a throttle or a reservation (the log's ``reason``) of
+    which the log has at least `MISSING` of all waiting and the replay less than half as much;
+    priorities that do not fall in the order of submission, where the site has them so, with the
+    waits for priority.
 
     Args:
-        recording: the jobs, with their own ``reason``.
+        recording: the jobs.
+        conditions: of the replay, resolved; policy ``slurm`` with a site.
         outcome: the replay, with ``wait_reasons``.
-
-    Returns:
-        Mechanism -> its share of all waiting in the log, and in the replay; those of which the
-        log has at least `MISSING` and the replay less than half as much.
     """
-    if "reason" not in recording.jobs.column_names:
-        return {}
+    site = conditions.scheduler.policy.site
     start = np.asarray(recording.jobs["start_time"].to_numpy(), dtype=np.float64)
+    wait = np.nan_to_num(start - recording.submitted)
+    wait /= wait.sum() or 1.0
+    flown = np.nan_to_num(outcome.flight.start - recording.submitted)
+    flown /= flown.sum() or 1.0
+    told = _column(recording, "reason")
     reasons = [outcome.wait_reasons.get(row) for row in range(len(start))]
-    shares = [
-        _shares(words, np.nan_to_num(begin - recording.submitted))
-        for words, begin in (
-            (recording.jobs["reason"].to_pylist(), start),
-            (reasons, outcome.flight.start),
-        )
-    ]
-    return {
-        name: (shares[0][cause], shares[1][cause])
-        for cause, name in CAUSED_BY.items()
-        if shares[0][cause] >= max(MISSING, 2 * shares[1][cause])
-    }
+    found = _unknown_names(recording, site, wait)
+    if found:
+        return found  # what waits are for is another thing without them
+    found = _unwaited(told, wait, reasons, flown)
+    priority = _share(wait, [word == "Priority" for word in told])
+    if _is_ranked(recording, site) and priority >= MISSING:
+        found.append(Missing("priorities", ("Priority",), priority, 0.0))
+    return sorted(found, key=lambda one: MECHANISMS.index(one.mechanism))
 
 
-def _shares(words: list[str | None], wait: np.ndarray) -> dict[str, float]:
-    """Return the share of all waiting by the causes that have mechanisms."""
-    found = dict.fromkeys(CAUSED_BY, 0.0)
-    total = float(wait.sum()) or 1.0
-    for word, seconds in zip(words, wait.tolist(), strict=True):
-        cause = cause_of(word)
-        if cause is not None and CAUSES[cause] in found:
-            found[CAUSES[cause]] += seconds / total
+def _column(recording: Recording, name: str) -> list[str | None]:
+    jobs = recording.jobs
+    has = name in jobs.column_names
+    return jobs[name].to_pylist() if has else [None] * jobs.num_rows
+
+
+def _share(wait: np.ndarray, chosen: list[bool]) -> float:
+    return float(wait[np.array(chosen, dtype=bool)].sum())
+
+
+def _unknown_names(recording: Recording, site: SlurmSite, wait: np.ndarray) -> list[Missing]:
+    """Return nodes and partitions that jobs ran on and a site does not have."""
+    found = []
+    for name, column, known in (
+        ("nodes", "nodelist", {node.name for node in site.nodes}),
+        ("partitions", "partition", {part.name for part in site.partitions}),
+    ):
+        words = _column(recording, column)
+        lacking = {word: _names(word, column) - known for word in {*words} if word}
+        rows = [bool(word and lacking[word]) for word in words]
+        if any(rows):
+            evidence = tuple(sorted(set().union(*lacking.values())))
+            found.append(Missing(name, evidence, _share(wait, rows), 0.0))
     return found
+
+
+def _names(word: str, column: str) -> set[str]:
+    if column == "partition":
+        return set(word.split(","))
+    try:
+        return set(hosts(word))
+    except ValueError:
+        return set()
+
+
+def _unwaited(
+    told: list[str | None], wait: np.ndarray, replayed: list[str | None], flown: np.ndarray
+) -> list[Missing]:
+    """Return what the log has waits for, and the replay has not, by Slurm's own words."""
+    here, there = (_by_reason(*pair) for pair in ((replayed, flown), (told, wait)))
+    lacks: dict[str, list[str]] = {}
+    for word, share in there.items():
+        cause = cause_of(word)
+        name = None if cause is None else CAUSED_BY.get(CAUSES[cause])
+        if name is not None and share >= max(MISSING, 2 * here.get(word, 0.0)):
+            lacks.setdefault(name, []).append(word)
+    found = []
+    for name, words in lacks.items():
+        recorded, mine = (sum(has.get(word, 0.0) for word in words) for has in (there, here))
+        found.append(Missing(name, tuple(sorted(words)), recorded, mine))
+    return found
+
+
+def _by_reason(words: list[str | None], wait: np.ndarray) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for word, seconds in zip(words, wait.tolist(), strict=True):
+        if word and seconds:
+            found[word] = found.get(word, 0.0) + seconds
+    return found
+
+
+def _is_ranked(recording: Recording, site: SlurmSite) -> bool:
+    """Return whether a log's priorities rise where those by submission, as the site's, fall."""
+    if site.settings.priority.multifactor or "priority" not in recording.jobs.column_names:
+        return False
+    value = np.array(recording.jobs["priority"].to_numpy(), dtype=np.float64)
+    eligible = np.asarray(recording.jobs["submit_time"].to_numpy(), dtype=np.float64)
+    rising = []
+    for since in (recording.submitted, eligible):
+        known = value[np.argsort(since, kind="stable")]
+        steps = np.diff(known[~np.isnan(known)])
+        rising.append(float((steps > 0).mean()) if len(steps) else 0.0)
+    return min(rising) > RISING
 
 
 def _has(name: str, site: SlurmSite, recording: Recording) -> bool:

@@ -1,4 +1,4 @@
-"""Slurm's accounting log, as ``sacct --parsable2`` or ``--parsable`` prints it.
+"""Slurm's jobs, as ``sacct --parsable2`` or ``--parsable`` prints them, or as JSON.
 
 Columns are found by name. Rows of job steps are left out. Rules: docs/reference/sacct.md.
 """
@@ -28,6 +28,7 @@ from windtunnel.traces.sacct_words import (
     state_word,
     time_limit,
 )
+from windtunnel.traces.slurm_json import looks_like_slurm_json, read_json
 from windtunnel.traces.source import read_bytes, source_name
 
 if TYPE_CHECKING:
@@ -39,7 +40,11 @@ if TYPE_CHECKING:
 _LEFT_UNSTARTED = frozenset({"CANCELLED", "DEADLINE", "REVOKED"})
 
 
-@reader("sacct", extensions=(".sacct", ".psv", ".csv"), sniff=looks_like_sacct)
+def _looks(head: bytes) -> bool:
+    return looks_like_sacct(head) or looks_like_slurm_json(head)
+
+
+@reader("sacct", extensions=(".sacct", ".psv", ".csv", ".json"), sniff=_looks)
 def read_sacct(
     path: str | Path,
     *,
@@ -47,7 +52,7 @@ def read_sacct(
     delimiter: str | None = None,
     bad_rows: str = "raise",
 ) -> Trace:
-    """Read what ``sacct -P`` or ``sacct -p`` printed.
+    """Read what ``sacct -P``, ``sacct --json`` or ``scontrol show job --json`` printed.
 
     ``vc`` is the account, else the partition; ``template`` the job's name; ``estimate`` the time
     limit. Kept as further columns: ``partition``, ``qos``, ``eligible_time``, ``nodelist``,
@@ -66,7 +71,9 @@ def read_sacct(
         SpecError: no such zone.
     """
     file = source_name(path)
-    text = read_table(read_bytes(path), file, delimiter)
+    data = read_bytes(path)
+    is_json = data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
+    text = read_json(data, file) if is_json else read_table(data, file, delimiter)
     refuse_cut(text)
     ids = _expanded(text)
     states = [state_word(cell) for cell in text.cells("state")]
@@ -200,7 +207,9 @@ def _columns(
             "nodelist": pa.array(_text(text, "nodelist"), pa.string()),
             "reason": pa.array(_text(text, "reason"), pa.string()),
             "num_nodes": pa.array(given.nodes, pa.int64()),
-            "state": pa.array(_text(text, "state"), pa.string()),
+            "state": pa.array(
+                [state_word(cell) or None for cell in text.cells("state")], pa.string()
+            ),
             "job_id_raw": pa.array(_text(text, "jobidraw"), pa.string()),
         }
     )

@@ -60,9 +60,14 @@ class Slurm(Policy):
         Raises:
             PolicyError: the cluster's nodes are not the site's.
         """
-        return SlurmRun(self._tables(problem))
+        return SlurmRun(self.tables_of(problem))
 
-    def _tables(self, problem: Problem) -> SlurmTables:
+    def tables_of(self, problem: Problem) -> SlurmTables:
+        """Return the site and the jobs as the loops take them.
+
+        Raises:
+            PolicyError: the cluster's nodes are not the site's.
+        """
         if problem.is_pool:
             raise PolicyError(self.label, "chooses nodes, and a pool has none; give them: 4x8")
         site = self.site or site_of_problem(problem)
