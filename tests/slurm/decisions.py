@@ -83,7 +83,7 @@ class Replay:
         """Return for which job a loop would tell a running one to end; None = for none."""
         kept = self.notices.pop(at)
         self.load(second, [s for s in self.record.stays if s.start < second])
-        queue = {job for job, _ in self.loops.queue()}
+        queue = {job for job, _ in self.loops.queued()}
         before = {job for job in queue if self.tables.jobs.preempting_since(job) >= 0}
         loops = ["main", "backfill"] if self.is_cycle(second) else ["main"]
         for loop in loops:
@@ -231,5 +231,5 @@ def _idle(replay: Replay, one: Tally, now: float, loop: str) -> None:
     """Count a decision that started nobody, if anybody waited."""
     before = [stay for stay in replay.record.stays if stay.start < now]
     replay.load(now, before)
-    if replay.loops.queue():
+    if replay.loops.queued():
         _count(replay, one, now, loop, [], replay.decide(now, loop))

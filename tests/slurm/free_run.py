@@ -129,7 +129,7 @@ class Flight:
             self._began(self.controller.act(now), now)
             self._preempted(now)
             is_over = not (self.agenda or self.held or self.controller.expects)
-            if is_over and not self.loops.queue():
+            if is_over and not self.loops.queued():
                 break
             now += 1
         return self.first

@@ -54,7 +54,7 @@ def _reasons(record: Record, replay: Replay, now: float, jobs: list[int]) -> dic
     """Return why jobs wait, after a run of each loop in the recorded state."""
     before = [stay for stay in record.stays if stay.start < now]
     replay.load(now, before)
-    queue = replay.loops.queue()
+    queue = replay.loops.queued()
     waiting = {job for job, _ in queue}
     ahead: dict[int, int] = {}
     first: dict[int, int] = {}

@@ -48,7 +48,7 @@ class SlurmJobs:
         limit: s, whole minutes.
         identity: Slurm's job id, by which equal priorities are ordered; of tasks the array's.
         array, task: number of the job's array, -1 = none, and its place there.
-        mask: row of `SlurmLoops.masks`: the nodes it may use at all; -1 = any.
+        mask: row of the masks of `SlurmCandidates`: the nodes it may use at all; -1 = any.
         hold: the advance reservation it is in; -1 = none.
         part: where it runs.
         start, end: of running jobs: start, and start + limit, s; of those told to end, by when.
@@ -128,7 +128,7 @@ class SlurmJobs:
         self.first_meter, self.num_meters, self.meters = _lists(meters)
 
     def set_priority(self, job: int, priority: int) -> None:
-        """Give a job its priority; the queue is put in order by `SlurmLoops.reorder`."""
+        """Give a job its priority; the queue is put in order by `SlurmQueue.reorder`."""
         self.priority[job] = priority
 
     def set_hold(self, job: int, hold: int) -> None:
