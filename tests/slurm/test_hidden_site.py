@@ -79,6 +79,10 @@ def test_a_site_file_is_found_beside_the_log(small: World) -> None:
     try:
         assert run("validate", log)["runs"] == given["runs"]
         assert run("report", "queue", log)["cluster"] == given["cluster"]
+        gpus = 8 * small.limits["a100"] + 4 * small.limits["v100"]
+        assert run("report", "cost", log, "--price", "1")["num_gpus"] == gpus
+        flown = run("simulate", log)
+        assert (flown["settings"]["policy"], flown["cluster"]["num_gpus"]) == ("slurm", gpus)
     finally:
         site.unlink()
 

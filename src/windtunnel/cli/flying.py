@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from windtunnel.cli.opening import TraceWish, cluster_for, open_wish
+from windtunnel.cli.recorded_site import site_beside
 from windtunnel.cli.screen import progress
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class Wish:
         policies = with_manifests(policies, fields.pop("kueue", None))
         if fields.get("slurm_conf") is not None and not is_typed("policy", "policies"):
             policies = ["slurm"]
+        if trace and fields.get("cluster") is None and fields.get("slurm_conf") is None:
+            fields["cluster"] = site_beside(trace)
         if not is_site_file(fields.get("cluster")):
             return cls(wanted, policies, Conditions().having(**fields))
         base = read_site(fields.pop("cluster"))

@@ -65,7 +65,7 @@ def as_typed(trace: str, cluster: str | None, slurm_conf: str | None, **fields: 
     from windtunnel.study.site_file import is_site_file, read_site
 
     if cluster is None and slurm_conf is None:
-        cluster = _beside(trace)
+        cluster = site_beside(trace)
     said = {name: value for name, value in fields.items() if value is not None}
     if slurm_conf is not None:
         said = {"slurm_conf": slurm_conf, "policy": "slurm"} | said
@@ -74,7 +74,7 @@ def as_typed(trace: str, cluster: str | None, slurm_conf: str | None, **fields: 
     return Conditions().having(cluster=cluster, **said)
 
 
-def _beside(trace: str) -> str | None:
+def site_beside(trace: str) -> str | None:
     """Return the site file beside a log; None where there is none."""
     from windtunnel.study.site_file import is_site_file
     from windtunnel.traces.trace_name import TraceName

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import trace_options
+from windtunnel.cli.options import OneOf, trace_options
 from windtunnel.cli.presenting import PAGES, presented
+from windtunnel.cli.recorded_site import site_options
 
 if TYPE_CHECKING:
     from windtunnel.characterize.cost import Prices
@@ -28,23 +29,32 @@ if TYPE_CHECKING:
     help="Prices by GPU type: default = 1.5, currency = 'EUR', and [gpus] A100 = 2.5.",
 )
 @click.option(
-    "--cluster",
-    metavar="SPEC",
-    help="Whose GPUs are paid for, as for `simulate`.  [default: the trace's own, else as many as "
-    "were ever held at once]",
+    "--to",
+    type=OneOf("focus"),
+    metavar="focus",
+    help="Write the bill to --out FILE.csv as FOCUS 1.0 has it: rows by month, account, user and "
+    "GPU type, in cents that add up to the bill.",
 )
+@site_options
 @click.option(
     "--power", metavar="FILE.toml", help="What the cluster draws: also tell energy, as `simulate`."
 )
 @click.option("--carbon", metavar="X|FILE.csv", help="g CO2eq per kWh: also tell emissions.")
 @click.option("--tariff", metavar="X|FILE.csv", help="Price of a kWh: also tell what energy cost.")
-@presented(PAGES, "Write the answer as one page with charts.", metavar="FILE.html")
+@presented(
+    (*PAGES, ".csv"),
+    "Write the answer as one page with charts; with --to focus the bill.",
+    metavar="FILE.html|FILE.csv",
+    key="page",
+)
 def cost(
     *,
     trace: str,
     price: float | None,
     prices: str | None,
+    to: str | None,
     cluster: str | None,
+    slurm_conf: str | None,
     power: str | None,
     carbon: str | None,
     tariff: str | None,
@@ -57,22 +67,26 @@ def cost(
 
     TRACE is a name (`windtunnel traces`), a file such as an sacct log, or - for standard input.
     """
+    from dataclasses import replace
+
     from windtunnel.characterize.cost import bill
+    from windtunnel.characterize.focus import focus_table
     from windtunnel.cli.cluster_energy import Accounting, with_series
     from windtunnel.cli.machine import trace_data
     from windtunnel.cli.opening import TraceWish, open_wish
-    from windtunnel.cluster.parse import parse_cluster
+    from windtunnel.cli.recorded_site import as_typed
     from windtunnel.energy import PowerModel, account
     from windtunnel.errors import SpecError
     from windtunnel.report.cost_report import cost_answer, cost_data
     from windtunnel.site.conditions import Conditions
     from windtunnel.study.recorded_flight import observed_cluster, recorded_outcome
+    from windtunnel.study.resolving import resolved
 
     asked_prices = _prices(price, prices)
     accounted = {"power": power, "carbon": carbon, "tariff": tariff}
     accounting = Accounting.of(with_series(Conditions().having(**accounted)))
     model = None if power is None else PowerModel.from_toml(power)
-    chosen = None if cluster is None else parse_cluster(cluster)
+    chosen = resolved(as_typed(trace, cluster, slurm_conf)).site.cluster
     wish = TraceWish(trace, **asked)
     opened = open_wish(wish)
     spec = chosen or opened.cluster
@@ -84,9 +98,12 @@ def cost(
     if where is not None and model is not None:
         recorded = recorded_outcome(opened.jobs, where)
         book = account(recorded, model, carbon=accounting.carbon, tariff=accounting.tariff)
-    return cost_answer(found, opened, book).with_data(
-        {"trace": trace_data(opened), **cost_data(found, book)}
-    )
+    answer = cost_answer(found, opened, book)
+    if to is not None:
+        about = opened.metadata
+        table = focus_table(found, opened.name, about.epoch, about.zone)
+        answer = replace(answer, table=lambda: table)
+    return answer.with_data({"trace": trace_data(opened), **cost_data(found, book)})
 
 
 def _prices(price: float | None, file: str | None) -> Prices:
