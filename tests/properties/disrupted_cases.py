@@ -178,7 +178,9 @@ def disruptions(draw: st.DrawFn, room: str) -> Disruptions:
                 restart_cost=st.sampled_from((0.0, 0.25)),
             )
         ),
-        on_failure=draw(st.sampled_from(("restart", "restart", "end"))),
+        on_failure=draw(
+            st.sampled_from(("restart", "restart" if room[:4] == "pool" else "swap", "end"))
+        ),
         job_failures=JobFailures(
             rate=draw(st.sampled_from((0.0, 60.0, 600.0))),
             statuses=draw(st.sampled_from(((), ("failed",)))),

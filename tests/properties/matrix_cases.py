@@ -388,6 +388,13 @@ def _node_failures(pick: random.Random, cell: Cell) -> None:
         cell.disrupt(failure_models=models, repair_crews=1)
 
 
+def _hot_swap(pick: random.Random, cell: Cell) -> None:
+    _node_failures(pick, cell)
+    cell.disrupt(on_failure="swap")
+    if cell.placement != NO_NODES:
+        cell.disrupt(failure_models=[{"mtbf": 50.0, "mttr": 9.0}])
+
+
 def _job_failures(pick: random.Random, cell: Cell) -> None:
     cell.disrupt(job_failures={"rate": pick.choice((1.0, 20.0)), "statuses": ["failed"]})
 
@@ -480,6 +487,7 @@ def _option(name: str, *values: Any) -> Callable[[random.Random, Cell], None]:
 
 FEATURES: dict[str, Callable[[random.Random, Cell], None]] = {
     "node failures": _node_failures,
+    "hot swap": _hot_swap,
     "job failures": _job_failures,
     "checkpoints": _checkpoints,
     "maintenance": _maintenance,
@@ -522,6 +530,7 @@ FEATURES: dict[str, Callable[[random.Random, Cell], None]] = {
 CHOICES = (
     ("power cap", "uniform power limits", "optimised power limits", "unlike watts"),
     ("shift", "shift with pauses"),
+    ("node failures", "hot swap"),
     ("submissions first", "completions first"),
     ("resume costs", "long resume costs"),
     ("estimates", "no estimates"),

@@ -119,6 +119,7 @@ MEANING: dict[str, Callable[[Cell], bool]] = {
     "slowdown.share": _slower("share"),
     "node_sleep": _option("node_sleep"),
     "reservations": lambda cell: "reservations" in cell.options.get("disruptions", {}),
+    "on_failure=swap": lambda cell: cell.options.get("disruptions", {}).get("on_failure") == "swap",
     "power_cap with unlike power.gpus": lambda cell: (
         "power_cap" in cell.options
         and "default" not in cell.options["power"]["gpus"]

@@ -70,6 +70,7 @@ def comparison(flown: Flown, *, interactive: bool = False) -> Result:
     from windtunnel.report.energy_section import energy_table
     from windtunnel.report.findings import cautions, headline
     from windtunnel.report.goodput_rows import goodput_tables
+    from windtunnel.report.level_rows import level_tables
     from windtunnel.report.page import comparison_page
     from windtunnel.report.result import Part, Result
 
@@ -78,6 +79,7 @@ def comparison(flown: Flown, *, interactive: bool = False) -> Result:
         ("", sections.short_table(runs)),
         ("Waits by job size", sections.sizes_table(runs)),
         *goodput_tables(runs),
+        *level_tables(runs),
     ]
     if flown.books:
         tables.append(("Energy", energy_table(runs, flown.books)))

@@ -64,6 +64,7 @@ def simulate(
     from windtunnel.cli.timeline import TimelineWish
     from windtunnel.report import sections
     from windtunnel.report.goodput_rows import goodput_tables
+    from windtunnel.report.level_rows import level_tables
     from windtunnel.report.result import Part, Result
 
     lines = TimelineWish.of(timeline, timeline_window, trace)
@@ -80,6 +81,7 @@ def simulate(
         ("", sections.short_table(flown.outcomes)),
         ("Waits by job size", sections.sizes_table(flown.outcomes)),
         *goodput_tables(flown.outcomes),
+        *level_tables(flown.outcomes),
     ]
 
     def table() -> pa.Table:

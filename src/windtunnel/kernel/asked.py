@@ -37,6 +37,7 @@ class Asked(Rule):
         arrived: jobs that came to wait since.
         over: those that are over, or out of the queue.
         stopped: those that were taken off their GPUs and wait again.
+        moved: those that go on with other GPUs, as a node of theirs failed.
         came_at: when each waiting job came to wait, by a count of all that did.
         serial: that count.
     """
@@ -45,6 +46,7 @@ class Asked(Rule):
     arrived: JobList
     over: JobList
     stopped: JobList
+    moved: JobList
     off: JobList
     came_at: cython.longlong[::1]
     serial: cython.longlong
@@ -56,7 +58,7 @@ class Asked(Rule):
         count = max(state.num_jobs, 1)
         self.views = views
         self.arrived, self.over = JobList(), JobList()
-        self.stopped, self.off = JobList(), JobList()
+        self.stopped, self.moved, self.off = JobList(), JobList(), JobList()
         self.came_at = numpy.zeros(count, dtype=numpy.int64)
         self.serial = 0
         self.noted = numpy.zeros(count, dtype=numpy.int8)
@@ -99,6 +101,11 @@ class Asked(Rule):
         self.noted[job] = ASKED_KNOWN
 
     @compiled
+    def moves(self, job: cython.int) -> cython.void:
+        """Note that a job goes on with other GPUs."""
+        self.moved.add(job)
+
+    @compiled
     def look_again(self) -> cython.void:
         """Count those among what is over that were taken off their GPUs, and are not queued."""
         at: cython.longlong
@@ -114,3 +121,4 @@ class Asked(Rule):
         self.arrived.count = 0
         self.over.count = 0
         self.stopped.count = 0
+        self.moved.count = 0

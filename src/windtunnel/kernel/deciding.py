@@ -230,6 +230,10 @@ class Deciding:
         if self.state.tells:
             self.views.tell(self.policy)
 
+    def went_on(self, job: cython.int) -> None:
+        """Look after what follows from a failed node that another takes the place of."""
+        self._changed(job)
+
     @cython.cfunc
     def _start_beside(
         self, job: cython.int, view: object, where: object, rate: cython.double, beside: object

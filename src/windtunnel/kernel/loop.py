@@ -661,15 +661,20 @@ class Simulation:
             self.state.lines.key[job] = key
         self.enter(job)
 
-    def interrupt(self, job: int, loses: bool) -> None:
+    def interrupt(self, job: int, loses: bool, goes_on: bool) -> None:
         """Take a running job off its GPUs, its work saved or lost; it is in no queue then.
 
         Args:
             job: its number.
             loses: what its checkpoints have not secured is lost.
+            goes_on: it begins again elsewhere at once (`State.go_on`).
         """
+        self.state.moving = goes_on
         self.state.stop(job, loses)
-        self.rule.went(job, False)
+        if goes_on:
+            self.rule.moves(job)
+        else:
+            self.rule.went(job, False)
         self.news = True
 
     def owes(self, job: int, seconds: float, restarts: bool) -> None:

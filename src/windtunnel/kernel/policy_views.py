@@ -228,6 +228,11 @@ class ClusterView:
         """
         return self.deciding.views.listed(self.deciding.asked.stopped)
 
+    @property
+    def moved(self) -> list:
+        """Running jobs of which another node took a failed one's place since then."""
+        return self.deciding.views.listed(self.deciding.asked.moved)
+
     def where(self, job: object) -> list | None:
         """Return where a job runs, or None if it waits."""
         number: cython.int = self.deciding.number(job)

@@ -393,6 +393,12 @@ class PreemptingRule(Rule):
             self.preemption.leaves(job)
 
     @compiled
+    def moves(self, job: cython.int) -> cython.void:
+        """Note that a job goes on with other GPUs."""
+        if self.preempts:
+            self.preemption.leaves(job)
+
+    @compiled
     def surprised(self) -> cython.void:
         """Note that room was lost or came back."""
         if self.preempts:

@@ -187,6 +187,11 @@ class QuotaRule(Rule):
         self.accounts.release(job, self.queue_of[self.lines.line_of[job]])
 
     @compiled
+    def moves(self, job: cython.int) -> cython.void:
+        """Note that a job goes on with other GPUs, of the same quota."""
+        self.happened = True
+
+    @compiled
     def _joined(self, line: cython.int) -> cython.void:
         """Note that a line has one more job."""
         queue: cython.int = self.queue_of[line]

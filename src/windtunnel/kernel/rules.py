@@ -53,6 +53,10 @@ class Rule:
         """Note that a job left its GPUs; before it waits again, if it does."""
 
     @compiled
+    def moves(self, job: cython.int) -> cython.void:
+        """Note that a job left its GPUs and goes on with others at once; it never waits."""
+
+    @compiled
     def failed(self, job: cython.int) -> cython.void:
         """Note that a job failed as its work was done; it is over then, or waits again."""
         self.went(job, True)

@@ -46,6 +46,7 @@ class State:
         now: the instant, s.
         happened: up to when what was planned has happened, s: at an instant of events one by one,
             it comes after them.
+        moving: a job is on its way from one place to another, which nobody is told.
         num_running, num_waiting, num_over: jobs that run, wait (held ones included), are over.
     """
 
@@ -147,6 +148,7 @@ class State:
     num_running: cython.int
     num_waiting: cython.int
     num_over: cython.int
+    moving: cython.bint
     # Jobs whose base rate has changed at this instant, where there is no pace.
     num_rerated: cython.int
     rerated_room: cython.int
@@ -338,7 +340,7 @@ class State:
             self.books.charge(job, 1.0, self.now)
         if self.counts_nodes:
             self._use_nodes(first, self.log.count, 1)
-        if self.tells:
+        if self.tells and not self.moving:
             self.tell(job, 1)
 
     @compiled
@@ -589,7 +591,7 @@ class State:
             self.books.charge(job, -1.0, self.now)
         if self.counts_nodes:
             self._use_nodes(self.stay_first[stay], self.stay_last(stay), -1)
-        if self.tells:
+        if self.tells and not self.moving:
             self.tell(job, -1)
 
     @compiled
@@ -682,6 +684,15 @@ class State:
             self.to_restart[job] = True
         self.wait(job)
 
+    def go_on(self, job: int, where: list) -> None:
+        """Let a job that was stopped just now begin again elsewhere; it has never waited."""
+        self.num_waiting += 1
+        self.free.place.count = 0
+        for node, grant in where:
+            self.free.place.add(node, grant)
+        self.begin(job, self.held_kind[job])
+        self.moving = False
+
     @compiled
     def fail(self, job: cython.int) -> cython.void:
         """Let a waiting job that is in no queue be over: it failed."""
@@ -773,6 +784,20 @@ class State:
     def floor_of(self, job: int) -> int:
         """Return the least that a running job can be brought to draw, nanowatts."""
         return self.power.floor[job]
+
+    def affords(self, job: int, where: list) -> bool:
+        """Return whether there is power for a running job elsewhere, what it draws given back."""
+        pairs: Pairs = Pairs(len(where))
+        if not self.has_power:
+            return True
+        for node, grant in where:
+            pairs.add(node, grant)
+        floor: cython.longlong = self.power.floor_of(job, pairs, 0, pairs.count)
+        return floor <= self.spare() + self.power.floor[job]
+
+    def kind_of(self, job: int) -> int:
+        """Return as what a running job was taken."""
+        return self.held_kind[job]
 
     def use_lines(self, lines: Lines) -> None:
         """Let the jobs wait in these lines."""

@@ -17,6 +17,7 @@ from windtunnel.report.curves import named
 from windtunnel.report.energy_section import energy_section
 from windtunnel.report.format import count, plural
 from windtunnel.report.goodput_rows import goodput_tables
+from windtunnel.report.level_rows import level_tables
 from windtunnel.report.names import MAX_TEXT, clean
 from windtunnel.report.render import to_svg
 from windtunnel.report.templating import render
@@ -91,6 +92,7 @@ def comparison_page(
         "sizes": sections.sizes_table(outcomes),
         "vcs": vcs,
         "goodput": goodput_tables(outcomes),
+        "levels": level_tables(outcomes),
         "fairness": fairness.fairness_table(outcomes),
         "starvation": fairness.starvation_table(outcomes),
         "settings": sections.settings_table(outcomes),

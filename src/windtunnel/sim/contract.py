@@ -241,6 +241,15 @@ class Policy:
         """Return the run's jobs that it would never start, with why, by arrival number."""
         return {}
 
+    def may_go_on(self, job: int, where: Where) -> bool:  # noqa: ARG002 - for policies with rules
+        """Return whether a running job may go on where another node takes a failed one's place.
+
+        Args:
+            job: its arrival number.
+            where: nodes and grants, all of them free for it.
+        """
+        return True
+
     def rank(self, jobs: Jobs) -> np.ndarray:
         """Return the static order, lower first: float array of shape (n,), row order."""
         raise NotImplementedError

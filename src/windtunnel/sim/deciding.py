@@ -56,6 +56,7 @@ class Driver(Decisions):
         self.rule = kernel.Asked(self.state, admission, run.views)
         search = kernel.Search(self.state, admission, run.line_of)
         self.deciding = kernel.Deciding(self.state, self.rule, search, self)
+        run.went_on = self.deciding.went_on
         cluster = kernel.ClusterView if self.works is None else KernelElasticView
         self.cluster = cluster(self.deciding)
         self.deciding.shows(kernel.QueueView(self.deciding), self.cluster)

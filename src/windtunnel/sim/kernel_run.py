@@ -19,7 +19,7 @@ from windtunnel.sim.verdicts import SCHOOLS, school_of
 from windtunnel.site.scheduler import EVENT_ORDERS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from windtunnel.sim.contract import Placement, Policy
     from windtunnel.sim.disruptions.plan import Plan
@@ -124,6 +124,8 @@ class KernelRun:
         self.admission: Any = None
         self.sources: list[Any] = []
         self.is_stopped = False
+        #: Is told of a job that goes on with other nodes, as one of its own failed.
+        self.went_on: Callable[[int], object] = _nothing
         self._narrowed: dict[tuple[int, int], int] = {}
 
     # Setting up.
@@ -369,7 +371,7 @@ def _num_groups(plan: Plan | None) -> int:
     return 0 if plan is None else max((hold.group for hold in plan.holds), default=0)
 
 
-def _nothing() -> None:
+def _nothing(*_: object) -> None:
     """Check a placement that asks nobody."""
 
 

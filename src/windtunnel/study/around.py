@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import SpecError
+from windtunnel.placements import checked_topology
 from windtunnel.sim.disruptions.plan import resolve
 from windtunnel.sim.neighbours import Neighbours
 from windtunnel.study.resolving import governing_of
@@ -56,7 +57,10 @@ class Around:
                 problem, cluster, conditions.seed, conditions.scheduler.oversize
             )
         if self.disruptions is not None:
-            extra["disruptions"] = resolve(self.disruptions, problem, cluster, conditions.seed)
+            one_rack = checked_topology(conditions.scheduler.placement, cluster) == "rack-only"
+            extra["disruptions"] = resolve(
+                self.disruptions, problem, cluster, conditions.seed, one_rack=one_rack
+            )
         notes = [note for plan in extra.values() for note in plan.notes]
         if self.slowdown is not None:
             neighbours = Neighbours(self.slowdown, problem, cluster)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import SpecError, quote
@@ -23,7 +23,6 @@ from windtunnel.sim.contract import (
 )
 from windtunnel.sim.engines import choose_engine
 from windtunnel.sim.flight import WAITING
-from windtunnel.sim.observe import domains
 from windtunnel.sim.outcome import Outcome
 from windtunnel.sim.rooms import DeviceRules, needs_devices
 from windtunnel.sim.topology_asks import Asks
@@ -119,12 +118,9 @@ def fly_rigid(
         )
     notes += _left_waiting(flight, rules.until)
     waited = {int(problem.rows[job]): why for job, why in flown.wait_reasons().items()}
-    outcome = Outcome(
+    return Outcome(
         table, cluster, flight, settings, problem.reasons, tuple(notes), wait_reasons=waited
     )
-    if not isinstance(rules.where, Tree):
-        return outcome
-    return replace(outcome, notes=(*notes, domains.sentence(outcome)))
 
 
 @dataclass(frozen=True)
@@ -274,6 +270,9 @@ def _check_chooses(policy: Policy, conditions: Conditions, *, as_pool: bool) -> 
     if site.disruptions is not None and site.disruptions.reservations:
         message = f"policy {label} has reservations of its own; expected none here."
         raise SpecError("disruptions.reservations", message)
+    if site.disruptions is not None and site.disruptions.on_failure == "swap":
+        message = f"policy {label} gives a running job no other node; expected restart or end."
+        raise SpecError("disruptions.on_failure", message)
     if site.slowdown is not None and site.slowdown.cpu > 0:
         message = f"policy {label} gives jobs the cores that they ask for; expected none."
         raise SpecError("slowdown.cpu", message)

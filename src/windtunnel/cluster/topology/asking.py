@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from windtunnel.cluster.topology.asks import Ask
 from windtunnel.cluster.topology.counts import Slicing
-from windtunnel.cluster.topology.request import Layer
 from windtunnel.cluster.topology.tree import PODS
 from windtunnel.errors import SpecError
 
@@ -38,7 +37,7 @@ def asked(
     """
     slicing = _slicing(levels, request)
     named = request.required or request.preferred
-    anywhere = 0 if _layers(request) else len(levels) - 1  # slices from the top, pods in the leaves
+    anywhere = 0 if request.slices else len(levels) - 1  # slices from the top, pods in the leaves
     level = _level(levels, named) if named else anywhere
     if level > slicing.level:
         raise SpecError(
@@ -63,16 +62,9 @@ def _with_pods(requests: Mapping[str, int]) -> dict[str, int]:
     return {**requests, PODS: requests.get(PODS, 0) + 1}
 
 
-def _layers(request: TopologyRequest) -> tuple[Layer, ...]:
-    """Return the slices asked for, from the top."""
-    if not request.slice_level:
-        return request.layers
-    return (Layer(request.slice_level, request.slice_size), *request.layers)
-
-
 def _slicing(levels: tuple[str, ...], request: TopologyRequest) -> Slicing:
     """Return in which units the pods come: single pods of the lowest level by default."""
-    layers = _layers(request)
+    layers = request.slices
     inner = [1] * len(levels)
     if not layers:
         return Slicing(len(levels) - 1, 1, tuple(inner))

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import TYPE_CHECKING
+
 import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class Layer(msgspec.Struct, frozen=True):
@@ -36,6 +42,35 @@ class TopologyRequest(msgspec.Struct, frozen=True):
     def places(self) -> bool:
         """Whether it asks for places at all, not just for company."""
         return bool(self.named_levels) or self.unconstrained
+
+    @property
+    def slices(self) -> tuple[Layer, ...]:
+        """The slices asked for, from the top."""
+        if not self.slice_level:
+            return self.layers
+        return (Layer(self.slice_level, self.slice_size), *self.layers)
+
+    def kept_by(
+        self, levels: tuple[str, ...], leaves: Sequence[tuple[tuple[str, ...], int]]
+    ) -> bool:
+        """Return whether pods stand within the domain required, and their slices are whole.
+
+        Args:
+            levels: the topology's, from the top.
+            leaves: pairs of a leaf's path and the pods there.
+        """
+
+        def by_domain(level: str) -> Counter[tuple[str, ...]]:
+            found: Counter[tuple[str, ...]] = Counter()
+            for path, pods in leaves:
+                found[path[: levels.index(level) + 1]] += pods
+            return found
+
+        if self.required and len(by_domain(self.required)) > 1:
+            return False
+        return not any(
+            pods % layer.size for layer in self.slices for pods in by_domain(layer.level).values()
+        )
 
     @property
     def named_levels(self) -> tuple[str, ...]:

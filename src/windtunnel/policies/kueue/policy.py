@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from windtunnel.cluster.topology.places import Place
 from windtunnel.errors import PolicyError, SpecError
 from windtunnel.policies.kueue.as_quotas import quotas_of
 from windtunnel.policies.kueue.cycle import Scheduler, holding_of
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from windtunnel.cluster.free import Where
     from windtunnel.policies.kueue.cycle import Changes
     from windtunnel.policies.kueue.state import Holding
     from windtunnel.policies.kueue.waiting import Pending
@@ -163,6 +165,7 @@ class KueueRun(Policy):
             flavor: np.array([self.node_of[path[-1]] for path in tree.paths[-1]], np.intp)
             for flavor, tree in by_flavor.items()
         }
+        self._paths = {flavor: tree.paths[-1] for flavor, tree in by_flavor.items()}
         self._placed = 0
         self._withheld = 0
         self._total = int(problem.sizes.sum())
@@ -241,6 +244,9 @@ class KueueRun(Policy):
             self._placed -= self._gpus(holding)
             self.scheduler.release(holding)
             self.book.leave(waits.workload, now)
+        for job in cluster.moved:
+            if job.number in self.held:  # it may be over by now
+                self._move(job.number, cluster.where(job))
         for job in queue.arrived:
             workload = self.reader.workload(job)
             self._number[workload.uid] = job.number
@@ -248,6 +254,36 @@ class KueueRun(Policy):
             queue_name = self.reader.queue_of(job)
             if job.vc not in self.reader.stopped:
                 self.scheduler.submit(workload, queue_name)
+
+    def may_go_on(self, job: int, where: Where) -> bool:
+        """Return whether an admitted job may go on there, by its flavor's nodes and its request."""
+        _, waits, holding = self.held[job]
+        if not holding.places:
+            return True
+        ((flavor, place),) = self._moved(holding, where)
+        tree, pod_set = self.state.topologies[flavor], waits.workload.pod_sets[0]
+        allowed = self.state.allowed(pod_set, flavor)
+        leaves = [tree.leaf_index.get(path) for path, _ in place.leaves]
+        if any(leaf is None or (allowed is not None and not allowed[leaf]) for leaf in leaves):
+            return False
+        return pod_set.topology is None or pod_set.topology.kept_by(tree.levels, place.leaves)
+
+    def _moved(self, holding: Holding, where: Where) -> tuple[tuple[str, Place], ...]:
+        """Return the places of a holding on other nodes: jobs have one pod set."""
+        ((flavor, place),) = holding.places
+        size = place.requests[self.gpu]
+        leaf_of = dict(zip(self._leaves[flavor].tolist(), self._paths[flavor], strict=True))
+        leaves = {leaf_of.get(node, (str(node),)): gpus // size for node, gpus in where}
+        return ((flavor, Place(place.requests, tuple(sorted(leaves.items())))),)
+
+    def _move(self, number: int, where: Where) -> None:
+        """Book that another node took the place of a failed one of a job."""
+        job, waits, holding = self.held[number]
+        if holding.places:
+            moved = msgspec.structs.replace(holding, places=self._moved(holding, where))
+            self.state.remove(holding)
+            self.state.add(moved)
+            self.held[number] = job, waits, moved
 
     def _apply(
         self, changes: Changes, now: float, cluster: Any

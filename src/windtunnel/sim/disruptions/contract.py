@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from windtunnel.cluster.free import Where
 
@@ -28,6 +28,20 @@ class DisruptedRun(Protocol):
 
     def where(self, job: int) -> Where:
         """Return the nodes and grants of a running job."""
+
+    def sharing(self, job: int) -> Sequence[int]:
+        """Return the jobs that share a running job's place, itself included."""
+
+    def without(self, job: int) -> tuple[Callable[[int], int], Callable[[Where], bool]]:
+        """Return what would be, were a running job gone.
+
+        Returns:
+            The GPU units of a node that nobody would hold, and whether the job could run elsewhere,
+            as what it runs now: all is free, allowed and within its power.
+        """
+
+    def may_go_on(self, job: int, where: Where) -> bool:
+        """Return whether the policy lets a running job go on elsewhere."""
 
     def free_in(self, place: int) -> int:
         """Return the GPU units free in a pool; negative where jobs hold more than there is."""
@@ -64,11 +78,14 @@ class DisruptedRun(Protocol):
     def fail_at(self, job: int, run_time: float) -> None:
         """Let a job fail by itself once it has been on its GPUs for so long, s."""
 
-    def interrupt(self, job: int, *, loses: bool) -> None:
+    def interrupt(self, job: int, *, loses: bool, goes_on: bool = False) -> None:
         """Take a running job off its GPUs; it loses what its checkpoints have not secured, or not.
 
-        It is in no queue then.
+        It is in no queue then; where it ``goes_on``, `go_on` follows.
         """
+
+    def go_on(self, job: int, where: Where) -> None:
+        """Let a job that was interrupted just now go on elsewhere at once."""
 
     def owes(self, job: int, seconds: float, *, restarts: bool) -> None:
         """Let a job pay so much (s) as it starts, or restarts: it was interrupted or failed."""

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 from windtunnel.sim.disruptions.source import Outages
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from windtunnel.cluster.free import Where
     from windtunnel.sim.disruptions.plan import Plan
     from windtunnel.sim.kernel_run import KernelRun
 
@@ -28,6 +31,7 @@ class KernelOutages:
         )  # fmt: skip
         self.failing, self.fail_at, self.owes = self.sim.failing, self.sim.fail_at, self.sim.owes
         self.end_failed, self.launch_cost = self.sim.end_failed, run.launch_cost
+        self.sharing, self.may_go_on = state.sharing, run.policy.may_go_on
         self._lost = state.columns()["lost"]
         self.hold, self.release = free.withhold_node, free.restore_node
         self.outages = Outages(self, run.problem, plan)
@@ -70,9 +74,25 @@ class KernelOutages:
             self.sim.surprise()
         self.sim.room_changed()
 
-    def interrupt(self, job: int, *, loses: bool) -> None:
+    def interrupt(self, job: int, *, loses: bool, goes_on: bool = False) -> None:
         """Take a running job off its GPUs."""
-        self.sim.interrupt(job, loses)
+        self.sim.interrupt(job, loses, goes_on)
+
+    def without(self, job: int) -> tuple[Callable[[int], int], Callable[[Where], bool]]:
+        """Return the units free on a node without a job, and whether it could run elsewhere."""
+        run, state = self.run, self.run.state
+        free, kind, access = run.free.twin(), state.kind_of(job), run.access_of(job)
+        free.give_pairs(kind, self.where(job))
+
+        def fits(where: Where) -> bool:
+            return bool(free.fits_pairs(kind, where, access)) and bool(state.affords(job, where))
+
+        return free.units_on, fits
+
+    def go_on(self, job: int, where: Where) -> None:
+        """Let a job that was interrupted go on elsewhere."""
+        self.run.state.go_on(job, where)
+        self.run.went_on(job)
 
     def queue(self, job: int, now: float) -> None:  # noqa: ARG002 - the kernel knows when it is
         """Let a job enter the queue again."""

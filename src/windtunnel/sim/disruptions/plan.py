@@ -12,6 +12,7 @@ from windtunnel.cluster.free import NOBODY
 from windtunnel.cluster.gpu_types import spelling, spelt
 from windtunnel.cluster.levels import HOSTS
 from windtunnel.errors import SpecError, quote
+from windtunnel.sim.disruptions.spares import Spares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -101,6 +102,7 @@ class Plan:
         restart_cost: seconds a job pays when it goes on after a failure.
         startup_cost: seconds a job's first start takes.
         ends: a job that fails is over.
+        spares: says which node takes a failed one's place; None = none does.
         hazard: Float array (m,), failures per second that the job runs.
         fails_once: jobs that fail when their work is done.
         access: the reservations each job may use, shape (m,).
@@ -117,6 +119,7 @@ class Plan:
     restart_cost: float
     startup_cost: float
     ends: bool
+    spares: Spares | None
     hazard: np.ndarray
     fails_once: frozenset[int]
     access: tuple[tuple[int, ...], ...]
@@ -144,7 +147,14 @@ def _random(seed: int, *key: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
-def resolve(disruptions: Disruptions, problem: Problem, cluster: ClusterSpec, seed: int) -> Plan:
+def resolve(
+    disruptions: Disruptions,
+    problem: Problem,
+    cluster: ClusterSpec,
+    seed: int,
+    *,
+    one_rack: bool = False,
+) -> Plan:
     """Return what a description means for a run.
 
     Args:
@@ -152,6 +162,7 @@ def resolve(disruptions: Disruptions, problem: Problem, cluster: ClusterSpec, se
         problem: jobs and cluster.
         cluster: the same cluster, with its nodes.
         seed: the run's, where the description has none of its own.
+        one_rack: a gang stays in one rack.
 
     Raises:
         SpecError: a node or a GPU type that the cluster does not have; nodes of a pool; more GPUs
@@ -182,6 +193,7 @@ def resolve(disruptions: Disruptions, problem: Problem, cluster: ClusterSpec, se
         restart_cost=cast("float", checkpoint.restart_cost),
         startup_cost=cast("float", checkpoint.startup_cost),
         ends=disruptions.on_failure == "end",
+        spares=Spares.of(disruptions, problem, cluster, one_rack=one_rack),
         hazard=disruptions.job_failures.rate * jobs.num_gpus[rows] / 3600.0,
         fails_once=frozenset(np.flatnonzero(once).tolist()),
         access=_access(disruptions, problem),

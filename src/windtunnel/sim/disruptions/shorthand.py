@@ -14,8 +14,8 @@ from windtunnel.sim.disruptions.spec import Checkpointing, Disruptions, FailureM
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: What may follow a rate: checkpoints, and who repairs.
-_COSTS = ("checkpoint", "cost", "restart", "startup", "crews")
+#: What may follow a rate: checkpoints, who repairs, and what becomes of jobs.
+_COSTS = ("checkpoint", "cost", "restart", "startup", "crews", "on_failure")
 
 
 def parse_disruptions(text: str) -> Disruptions:
@@ -24,9 +24,10 @@ def parse_disruptions(text: str) -> Disruptions:
     Args:
         text: a ``.toml`` file, a ``.json`` file of how many spot nodes could be had
             (`windtunnel.sim.disruptions.availability`), or ``mtbf:30d/mttr:4h`` with, if wanted,
-            ``/checkpoint:1h``, ``/cost:60``, ``/restart:5m``, ``/crews:2`` (that repair) and
-            ``/level:rack`` (racks fail as one); or a published rate by its name
-            (`windtunnel.sim.disruptions.presets`) in place of ``mtbf``: ``llama3/checkpoint:1h``.
+            ``/checkpoint:1h``, ``/cost:60``, ``/restart:5m``, ``/crews:2`` (that repair),
+            ``/on_failure:swap`` and ``/level:rack`` (racks fail as one); or a published rate by its
+            name (`windtunnel.sim.disruptions.presets`) in place of ``mtbf``:
+            ``llama3/checkpoint:1h``.
 
     Raises:
         SpecError: neither of these.
@@ -59,7 +60,10 @@ def parse_disruptions(text: str) -> Disruptions:
     if crews is not None and not crews.isdecimal():
         raise SpecError("disruptions", f"crews: found {quote(crews)}; expected a whole number.")
     number = None if crews is None else int(crews)
-    return msgspec.structs.replace(found, checkpoint=checkpoint, repair_crews=number)
+    word = values.get("on_failure", "restart")
+    return msgspec.structs.replace(
+        found, checkpoint=checkpoint, repair_crews=number, on_failure=word
+    )
 
 
 def _values(text: str, parts: Sequence[str], known: Sequence[str]) -> dict[str, str]:

@@ -18,6 +18,7 @@ from windtunnel.errors import SpecError, quote
 from windtunnel.sim.disruptions.plan import Hold, NodeStream
 
 if TYPE_CHECKING:
+    from windtunnel.cluster.free import Where
     from windtunnel.sim.disruptions.contract import DisruptedRun
     from windtunnel.sim.disruptions.plan import Plan
     from windtunnel.sim.problem import Problem
@@ -163,7 +164,10 @@ class Outages:
         saves = hold.on_start == "checkpoint"
         ends = self.plan.ends and not hold.planned
         for job in self._victims(hold):
-            self._interrupt(job, now, loses=not saves, ends=ends, cause=hold.cause)
+            where = None
+            if self.plan.spares is not None and not hold.planned:
+                where = self.plan.spares.place(self.run, job, {node for node, _ in hold.places})
+            self._interrupt(job, now, loses=not saves, ends=ends, cause=hold.cause, where=where)
 
     def _victims(self, hold: Hold) -> list[int]:
         """Return whom a hold stops: on nodes who runs there, in a pool who started last."""
@@ -184,13 +188,16 @@ class Outages:
 
     # Jobs.
 
-    def _interrupt(self, job: int, now: float, *, loses: bool, ends: bool, cause: str) -> None:
-        """Take a running job off its GPUs; it waits again unless that was its end."""
-        self.run.interrupt(job, loses=loses)
+    def _interrupt(
+        self, job: int, now: float, *, loses: bool, ends: bool, cause: str,
+        where: Where | None = None,
+    ) -> None:  # fmt: skip
+        """Take a running job off its GPUs; it waits, or goes on where said, or that was its end."""
+        self.run.interrupt(job, loses=loses, goes_on=where is not None)
         if self.plan.hazard[job]:
             self.run.fail_at(job, self.run.run_time(job) + self._draw(job))
         if loses:
-            self._failed(job, now, ends=ends, cause=cause)
+            self._failed(job, now, ends=ends, cause=cause, where=where)
         else:
             self._stopped(job, now, cause)
             self.run.queue(job, now)
@@ -202,14 +209,18 @@ class Outages:
         self.stops.append(Stop(job, now, lost - self._lost[job], self._cause_at[cause]))
         self._lost[job] = lost
 
-    def _failed(self, job: int, now: float, *, ends: bool, cause: str) -> None:
-        """Book a job's failure, and let it wait again unless that was its end."""
+    def _failed(
+        self, job: int, now: float, *, ends: bool, cause: str, where: Where | None = None
+    ) -> None:
+        """Book a job's failure, and let it go on or wait again unless that was its end."""
         self._stopped(job, now, cause)
         self.failures[job] += 1
         self._vain[job] = 0 if self.run.saved_last(job) else self._vain[job] + 1
         if self._vain[job] > MAX_VAIN_FAILURES:
             raise self._in_vain(job, now)
-        if ends:
+        if where is not None:
+            self.run.go_on(job, where)
+        elif ends:
             self.run.end_failed(job)
         else:
             self.run.queue(job, now)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: What becomes of a job that a failure stopped.
-ON_FAILURE: tuple[str, ...] = ("restart", "end")
+ON_FAILURE: tuple[str, ...] = ("restart", "swap", "end")
 #: What becomes of jobs that still run where a planned outage starts.
 ON_START: tuple[str, ...] = ("wait", "kill", "checkpoint")
 #: How times to failure are distributed.
@@ -302,7 +302,9 @@ class Disruptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
     Attributes:
         checkpoint: what jobs save on the way.
-        on_failure: a job that a failure stops waits to go on (``restart``), or is over (``end``).
+        on_failure: a job that a failure stops waits to go on (``restart``), or is over (``end``);
+            or a gang that loses one node goes on at once with another in its place (``swap``;
+            where there is none, it waits).
         node_failures: failures by their times.
         failure_models: failures drawn at random.
         recorded_failures: failures where the trace's jobs were lost to one.

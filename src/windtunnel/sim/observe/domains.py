@@ -62,10 +62,3 @@ def _row(name: str, used: np.ndarray, least: np.ndarray) -> dict[str, object]:
         "spread": float(used.sum() / least.sum()) if many else None,
         "tight": float((used <= least).mean()) if many else None,
     }
-
-
-def sentence(outcome: Flown) -> str:
-    """Return what the table says, for the notes of a run."""
-    rows = domains(outcome).to_pylist()
-    said = ", ".join(f"{row['level']} {row['spread']:.2f}" for row in rows if row["stays"])
-    return f"Domains that jobs went over, by the least that could hold them: {said or 'none'}."

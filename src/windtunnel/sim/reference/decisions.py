@@ -43,6 +43,8 @@ class Deciding(Decisions):
         self.arrived: list[int] = []
         self.over: list[int] = []
         self.stopped: list[int] = []
+        #: Running jobs of which another node took a failed one's place since then.
+        self.moved: list[int] = []
         self._idle, self._changes = 0, 0
         self._queue: Any = None
 
@@ -60,6 +62,10 @@ class Deciding(Decisions):
     def gone(self, job: int) -> None:
         """Note that a job is over, or out of the queue."""
         self.over.append(job)
+
+    def moves(self, job: int) -> None:
+        """Note that a job goes on with other nodes."""
+        self.moved.append(job)
 
     def rekey(self, now: float) -> None:
         """Do nothing: a tier-3 policy keeps no keys here."""
@@ -85,7 +91,7 @@ class Deciding(Decisions):
                 self.state.preempt(job, now, loses=decision.loses, ends=decision.ends)
             else:
                 self.carry_out(decision)
-        for notes in (self.arrived, self.over, self.stopped):
+        for notes in (self.arrived, self.over, self.stopped, self.moved):
             notes.clear()
 
     def _refuse_idling(self) -> None:

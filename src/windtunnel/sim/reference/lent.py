@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
+    from windtunnel.cluster.free import Where
     from windtunnel.sim.reference.progress import Stay
     from windtunnel.sim.reference.rules import Scheduler
     from windtunnel.sim.reference.state import State
@@ -25,9 +26,12 @@ class Lent:
         self.state, self.scheduler = state, scheduler
         self.attained, self.time_left = state.attained, state.time_left
         self.where, self.nodes_in_use = state.where, state.nodes_in_use
+        self.may_go_on = state.policy.may_go_on
         self._fails_at = [math.inf] * len(state.gpus)
         #: Jobs that were taken off their GPUs, and are not in the queue again.
         self._off: set[int] = set()
+        #: The stay of a job that goes on elsewhere.
+        self._left: Any = None
 
     # What is so.
 
@@ -132,10 +136,38 @@ class Lent:
         failed, self.state.failed = self.state.failed, []
         return failed
 
-    def interrupt(self, job: int, *, loses: bool) -> None:
+    def interrupt(self, job: int, *, loses: bool, goes_on: bool = False) -> None:
         """Take a job off its GPUs."""
-        self.state.leave(job, self.state.now, loses=loses)
-        self._off.add(job)
+        self.state.moving = goes_on
+        stay = self.state.leave(job, self.state.now, loses=loses)
+        if goes_on:
+            self._left = stay
+        else:
+            self._off.add(job)
+
+    def sharing(self, job: int) -> list[int]:
+        """Return who shares a running job's place."""
+        return self.state.running[job].place.jobs
+
+    def without(self, job: int) -> tuple[Callable[[int], int], Callable[[Where], bool]]:
+        """Return the units free on a node without a job, and whether it could run elsewhere."""
+        state, place = self.state, self.state.running[job].place
+        free = state.free.copy()
+        free.give(place.where, place.demand)
+        shown = state.opened(free, job)
+
+        def fits(where: Where) -> bool:
+            has = state.has(shown, job, where, place.demand)
+            return has and state.affords(job, where, [job])
+
+        return free.free_units, fits
+
+    def go_on(self, job: int, where: Where) -> None:
+        """Let a job that was interrupted go on elsewhere."""
+        stay = self._left
+        self.state.begin(job, self.state.now, where, rate=stay.base, option=stay.place.demand)
+        self.state.moving = False
+        self.scheduler.moves(job)
 
     def owes(self, job: int, seconds: float, *, restarts: bool) -> None:
         """Let a job pay when it starts, or goes on."""

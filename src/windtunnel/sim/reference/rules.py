@@ -29,6 +29,9 @@ class Scheduler(Protocol):
     def gone(self, job: int) -> None:
         """Note that a job is over, or out of the queue for now."""
 
+    def moves(self, job: int) -> None:
+        """Note that a job goes on with other nodes, as one of its own failed."""
+
     def decide(self, now: float) -> None:
         """Start who may start."""
 
@@ -63,6 +66,8 @@ class Rule:
 
     def gone(self, job: int) -> None:
         """Do nothing: who is over has no turn."""
+
+    moves = gone
 
     def decide(self, now: float) -> None:
         """Start who may start."""

@@ -104,6 +104,8 @@ class State(Room):
         self.most_in_use, self.counts_nodes = 0, False
         #: When stays would complete: (s, number, stay), some of them out of date.
         self._ends: list[tuple[float, int, Stay]] = []
+        #: A job is on its way from one place to another, which nobody is told.
+        self.moving = False
         #: What may be added to the draw, nanowatts.
         self.budget = 0
         #: Somebody waits for power alone, as far as has been tried at this decision.
@@ -172,7 +174,7 @@ class State(Room):
             self.to_restart.remove(job)
             self.restarts[job] += 1
         view = self.view(job)
-        if self.policy.watches:
+        if self.policy.watches and not self.moving:
             self.policy.started(view, now)
 
     def leave(self, job: int, now: float, *, completes: bool = False, loses: bool = False) -> Stay:
@@ -210,7 +212,7 @@ class State(Room):
         self.slowed[job] = stay.slowed
         self.more_room()
         view = self.view(job)
-        if self.policy.watches:
+        if self.policy.watches and not self.moving:
             self.policy.stopped(view, now)
         return stay
 

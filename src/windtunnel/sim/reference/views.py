@@ -135,6 +135,11 @@ class ClusterView:
         """
         return [self._state.view(job) for job in self.deciding.stopped]
 
+    @property
+    def moved(self) -> list[JobView]:
+        """Running jobs of which another node took a failed one's place since then."""
+        return [self._state.view(job) for job in self.deciding.moved]
+
     def where(self, job: JobView) -> Where | None:
         """Return where a job runs, or None if it waits."""
         stay = self._state.running.get(self.deciding.active(job))

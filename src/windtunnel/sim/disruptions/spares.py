@@ -1,0 +1,111 @@
+"""Hot swap: a gang that loses one node of several goes on at once with another in its place.
+
+The node taken has GPUs of the same type and room for all that the gang had on the failed one; of
+several it is the nearest by the cluster's levels, then the one with the fewest free GPUs, then the
+lowest index. What the job asks of the levels is kept: a required domain, whole slices, one rack.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from windtunnel.cluster.topology.tree import HOST
+from windtunnel.errors import SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from windtunnel.cluster.free import Where
+    from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.cluster.topology.request import TopologyRequest
+    from windtunnel.sim.disruptions.contract import DisruptedRun
+    from windtunnel.sim.disruptions.spec import Disruptions
+    from windtunnel.sim.problem import Problem
+
+
+class Spares:
+    """Which node takes a failed one's place.
+
+    Args:
+        problem: jobs and a cluster with nodes.
+        levels: the names of the cluster's levels above the nodes, from the top.
+        paths: each node's domain of each of them.
+        one_rack: a gang stays in one domain of the lowest.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        levels: tuple[str, ...],
+        paths: tuple[tuple[str, ...], ...],
+        *,
+        one_rack: bool,
+    ) -> None:
+        self.problem, self.one_rack = problem, one_rack
+        self.levels = (*levels, HOST)
+        self.paths = full = [(*path, str(node)) for node, path in enumerate(paths)]
+        #: Each node's domain of each level, itself last; Int array (levels, nodes).
+        self.domains = np.array(
+            [
+                np.unique(["/".join(path[: level + 1]) for path in full], return_inverse=True)[1]
+                for level in range(len(levels) + 1)
+            ]
+        ).reshape(len(levels) + 1, len(full))
+
+    @classmethod
+    def of(
+        cls, disruptions: Disruptions, problem: Problem, cluster: ClusterSpec, *, one_rack: bool
+    ) -> Spares | None:
+        """Return the spares of a run; None = no node takes another's place.
+
+        Raises:
+            SpecError: one is to, and there are no nodes.
+        """
+        if disruptions.on_failure != "swap":
+            return None
+        if problem.is_pool:
+            raise SpecError("on_failure", "a pool has no nodes; expected restart or end.")
+        return cls(problem, *cluster.level_paths, one_rack=one_rack)
+
+    def place(self, run: DisruptedRun, job: int, failed: set[int]) -> Where | None:
+        """Return where a running job goes on; None: nowhere, or more than one of its nodes failed.
+
+        Args:
+            run: the run; the failed nodes are out of it already.
+            job: a job with something on them.
+            failed: those that fail at once.
+        """
+        where = list(run.where(job))
+        lost = {node for node, _ in where} & failed
+        if len(lost) != 1 or all(node in lost for node, _ in where) or len(run.sharing(job)) > 1:
+            return None
+        units, fits = run.without(job)
+        (gone,) = lost
+        taken = {node for node, _ in where}
+        for node in self._nearest(gone, units):
+            if node not in taken:
+                then = [(node if old == gone else old, grant) for old, grant in where]
+                if self._suits(job, then) and fits(then) and run.may_go_on(job, then):
+                    return then
+        return None
+
+    def _nearest(self, gone: int, units: Callable[[int], int]) -> Iterator[int]:
+        """Yield the nodes like a node with something free, the nearest first."""
+        near = (self.domains == self.domains[:, [gone]]).sum(axis=0)
+        free = np.array([units(node) for node in range(len(near))])
+        order = np.lexsort((free, -near))
+        types = self.problem.types
+        return (int(n) for n in order if free[n] > 0 and types[n] == types[gone])
+
+    def _suits(self, job: int, where: Where) -> bool:
+        """Return whether nodes keep to what a job asks of the levels."""
+        if self.one_rack and len({self.paths[node][:-1] for node, _ in where}) > 1:
+            return False
+        demand = self.problem.demands[self.problem.demand_of[job]]
+        request: TopologyRequest | None = getattr(demand, "topology", None)
+        if request is None:
+            return True
+        size = demand.gpus // demand.pods
+        return request.kept_by(self.levels, [(self.paths[n], gpus // size) for n, gpus in where])
