@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from windtunnel.characterize.allocation import (
     NODES_BY,
     allocation,
-    allocation_by_hour,
     allocation_over_time,
     cpus_per_gpu,
 )
@@ -119,15 +118,6 @@ def test_allocation_over_time_by_hand(tasks: pa.Table, nodes: pa.Table, backend:
     assert found["gpu"] == [0.75, 0.25, 0.0, 2.0]
     assert found["n"] == [3] * 4
     assert found["left_out"] == [2] * 4
-
-
-def test_hours_are_those_of_the_zone(tasks: pa.Table, nodes: pa.Table) -> None:
-    found = allocation_by_hour(
-        tasks, nodes, epoch="1970-01-01T00:00:00+00:00", zone="Asia/Shanghai"
-    ).to_pydict()
-    assert found["hour"] == [8, 9, 8, 9]
-    assert found["gpu_share"] == pytest.approx([0.375, 0.125, 0.0, 1 / 12])
-    assert found["steps"] == [1] * 4
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import itertools
 from collections import Counter
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from hypothesis import strategies as st
 from job_tables import EXAMPLES
 
 from windtunnel import open_trace
-from windtunnel.characterize.arrivals import arrival_series, arrivals_by, hourly_boxes
+from windtunnel.characterize.arrivals import arrivals_by, hourly_boxes
 from windtunnel.characterize.clock import clock
 from windtunnel.errors import SpecError
 from windtunnel.schema import as_jobs
@@ -98,22 +97,9 @@ def test_the_day_of_the_change_has_25_hours(backend: Backend) -> None:
     assert [row["seconds"] for row in found] == [3600.0, 7200.0] + [3600.0] * 22
     assert found[1]["per_hour"] == 1.0
     assert found[0]["left_out"] == 1
-    series = arrival_series(jobs, epoch=FALL, zone=LOS_ANGELES)
-    assert series.num_rows == 24
-    assert series["num_jobs"].to_pylist() == [1, 2, *[0] * 21, 1]
-    assert series["seconds"].to_pylist() == [3600.0, 7200.0] + [3600.0] * 22
-    assert series["time"].to_pylist() == [0.0, 3600.0, *((h + 1) * 3600.0 for h in range(2, 24))]
-    assert series["local"][23].as_py() == datetime(2017, 11, 5, 23)  # noqa: DTZ001 (a wall clock)
-
-
-def test_a_log_that_ends_in_the_repeated_hour_is_whole(backend: Backend) -> None:
-    # 1:35 and 1:55 in summer time, then 1:05 in winter time: the clock has shown 1:05 to 2:00.
-    jobs = backend(_jobs([5700.0, 6900.0, 7500.0]))
-    found = arrival_series(jobs, 600, epoch=FALL, zone=LOS_ANGELES)
-    assert found["num_jobs"].to_pylist() == [1, 0, 0, 1, 0, 1]
-    assert [t.strftime("%H:%M") for t in found["local"].to_pylist()] == [
-        *("01:00", "01:10", "01:20", "01:30", "01:40", "01:50"),
-    ]
+    boxes = hourly_boxes(jobs, epoch=FALL, zone=LOS_ANGELES)
+    assert boxes.num_rows == 24
+    assert boxes["max"].to_pylist() == [1, 2, *[0] * 21, 1]
 
 
 def test_the_day_of_the_other_change_has_23_hours(backend: Backend) -> None:
@@ -122,33 +108,8 @@ def test_the_day_of_the_other_change_has_23_hours(backend: Backend) -> None:
     assert {row["hour"]: row["num_jobs"] for row in found if row["num_jobs"]} == {0: 1, 3: 1, 23: 1}
     assert found[2]["seconds"] == 0.0
     assert found[2]["per_hour"] is None
-    days = arrival_series(jobs, 86_400, epoch=SPRING, zone=LOS_ANGELES).to_pylist()
-    assert [(row["num_jobs"], row["seconds"], row["time"]) for row in days] == [(3, 82_800.0, 0.0)]
-    hours = arrival_series(jobs, 3600, epoch=SPRING, zone=LOS_ANGELES)
-    assert hours.num_rows == 23
-
-
-@EXAMPLES
-@given(_times, _epochs, st.sampled_from(ZONES), st.sampled_from([600, 3600, 86_400]))
-def test_series_equal_the_standard_librarys_calendar(
-    times: list[float | None], epoch: str, zone: str, step: int
-) -> None:
-    times = [None if t is None else t % (30 * 86_400) for t in times]
-    known = [_local(epoch, zone, t) for t in times if t is not None]
-    found = arrival_series(_jobs(times), step, epoch=epoch, zone=zone).to_pylist()
-
-    def begin(moment: datetime) -> datetime:
-        wall = moment.replace(tzinfo=None)
-        midnight = datetime(1970, 1, 1)  # noqa: DTZ001 (a wall clock)
-        return midnight + timedelta(seconds=(wall - midnight).total_seconds() // step * step)
-
-    expected = Counter(begin(t) for t in known)
-    assert {row["local"]: row["num_jobs"] for row in found if row["num_jobs"]} == expected
-    for row, after in itertools.pairwise(found):
-        assert row["seconds"] > 0
-        assert row["local"] < after["local"]
-        wall = _local(epoch, zone, row["time"]).replace(tzinfo=None)
-        assert row["local"] <= wall < row["local"] + timedelta(seconds=step)
+    boxes = hourly_boxes(jobs, epoch=SPRING, zone=LOS_ANGELES)
+    assert boxes.num_rows == 23
 
 
 def test_a_trace_without_a_zone_counts_from_a_monday_in_utc(backend: Backend) -> None:
@@ -162,12 +123,6 @@ def test_groups_share_one_span(holed: pa.Table, backend: Backend) -> None:
     found = arrivals_by(backend(holed), "weekday", by="workload", epoch=FALL, zone=LOS_ANGELES)
     assert found["workload"].to_pylist()[::7] == ["Eval", "Pretrain", "SFT", "(none)"]
     assert len(set(found["seconds"].to_pylist()[6::7])) == 1
-    series = arrival_series(backend(holed), 86_400, by="vc", epoch=FALL, zone=LOS_ANGELES)
-    known = sum(t is not None for t in holed["submit_time"].to_pylist())
-    assert sum(series["num_jobs"].to_pylist()) == known
-    gpus = [g or 0 for g, t in zip(holed["num_gpus"].to_pylist(), holed["submit_time"].to_pylist(),
-                                   strict=True) if t is not None]  # fmt: skip
-    assert sum(series["num_gpus"].to_pylist()) == pytest.approx(sum(gpus))
 
 
 def test_hourly_boxes_are_over_the_days(backend: Backend) -> None:
@@ -183,14 +138,6 @@ def test_hourly_boxes_are_over_the_days(backend: Backend) -> None:
     assert gpus[0]["median"] == 8.0
 
 
-def test_a_log_may_go_on_after_its_last_job(backend: Backend) -> None:
-    found = arrivals_by(backend(_jobs([0.0, 60.0])), "hour", covers=(0.0, 3 * 86_400.0)).to_pylist()
-    assert [row["seconds"] for row in found] == [4 * 3600.0] * 24
-    assert found[0]["per_hour"] == 0.5
-    nothing = arrival_series(_jobs([]), 86_400, covers=(0.0, 86_400.0))
-    assert nothing["num_jobs"].to_pylist() == [0, 0]
-
-
 def test_no_jobs_arrive() -> None:
     empty = _jobs([])
     hours = arrivals_by(empty, "hour")
@@ -198,8 +145,6 @@ def test_no_jobs_arrive() -> None:
     assert hours["per_hour"].to_pylist() == [None] * 24
     assert arrivals_by(empty, "month").num_rows == 0
     assert arrivals_by(empty, "hour", by="vc").num_rows == 0
-    assert arrival_series(empty).num_rows == 0
-    assert arrival_series(empty, by="vc").num_rows == 0
     assert hourly_boxes(empty).num_rows == 0
 
 
@@ -210,15 +155,9 @@ def test_bad_arguments_are_refused() -> None:
         ({"zone": "Mars/Phobos"}, "time zone"),
         ({"epoch": "yesterday"}, "epoch: expected a time such as"),
         ({"epoch": "2020-01-01T00:00:00"}, "offset from UTC"),
-        ({"time": "fail_time"}, "Known: end_time"),
     ):
         with pytest.raises(SpecError, match=words):
             arrivals_by(jobs, **arguments)
-    for step in (0, -1, float("nan"), True):
-        with pytest.raises(SpecError, match="step"):
-            arrival_series(jobs, step)
-    with pytest.raises(SpecError, match="too many"):
-        arrival_series(_jobs([0.0, 1e9]), 1e-3)
     with pytest.raises(SpecError, match="calendar"):
         arrivals_by(_jobs([0.0, 1e300]))
 
@@ -293,10 +232,4 @@ def test_philly_arrivals_are_those_of_its_file(data_dir: Path) -> None:
         for s in arrivals_by(trace.jobs, "weekday", **calendar)["job_share"].to_pylist()
     ]
     assert days[4:] == [20.6, 8.7, 8.5]
-    per_day = arrival_series(trace.jobs, 86_400, **calendar)["num_jobs"].to_numpy()
-    assert per_day.sum() == trace.jobs.num_rows == 82_247
-    busy = per_day[per_day > 0]
-    assert busy.max() == 3712
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-        raw = Counter(row["timestamp"][:10] for row in csv.DictReader(file))
-    assert sorted(busy.tolist()) == sorted(raw.values())
+    assert trace.jobs.num_rows == 82_247

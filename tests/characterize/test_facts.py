@@ -14,7 +14,7 @@ from windtunnel.characterize.cdf import count_cdf
 from windtunnel.characterize.facts import FACTS, source_fact
 from windtunnel.characterize.mix import workload_mix
 from windtunnel.characterize.spread import spread_by
-from windtunnel.characterize.states import states_by
+from windtunnel.characterize.states import state_shares
 from windtunnel.characterize.summary import cluster_summary
 from windtunnel.schema import as_jobs
 
@@ -130,7 +130,7 @@ def test_an_ibis_table_of_a_file_gives_the_same_as_arrow(holed: pa.Table, tmp_pa
     held = ibis.duckdb.connect().read_parquet(tmp_path / "jobs.parquet")
     assert overview(held) == overview(holed)
     assert shares(held, "vc").equals(shares(holed, "vc"))
-    assert states_by(held, "user").equals(states_by(holed, "user"))
+    assert state_shares(held, "user").equals(state_shares(holed, "user"))
     at = [1.0, 100.0, 1e4]
     for by in ("num_gpus", "workload", "num_attempts"):
         mine, theirs = (count_cdf(t, "wait", at, by=by, where="all") for t in (held, holed))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from job_tables import EXAMPLES
 
-from windtunnel.characterize.series import throughput_series, usage_series
+from windtunnel.characterize.series import usage_series
 from windtunnel.errors import SpecError
 from windtunnel.schema import as_jobs
 
@@ -148,45 +147,9 @@ def test_usage_adds_up_to_the_gpu_time(holed: pa.Table, backend: Backend) -> Non
     assert sum(found["running_gpus"].to_pylist()) * 3600 == pytest.approx(seconds)
 
 
-def test_throughput_by_hand(backend: Backend) -> None:
-    jobs = backend(_jobs([(0, 700, 1300, 2), (10, 20, None, 0), (None, 650, 651, None)]))
-    found = throughput_series(jobs).to_pylist()
-    assert [row["time"] for row in found] == [0.0, 600.0, 1200.0]
-    assert [row["submitted_jobs"] for row in found] == [2, 0, 0]
-    assert [row["submitted_gpu_jobs"] for row in found] == [1, 0, 0]
-    assert [row["submitted_gpus"] for row in found] == [2, 0, 0]
-    assert [row["started_jobs"] for row in found] == [1, 2, 0]
-    assert [row["ended_jobs"] for row in found] == [0, 1, 1]
-    assert [row["ended_gpus"] for row in found] == [0, 0, 2]
-    counts = ("n", "no_submit", "no_start", "no_end", "unsized")
-    assert {tuple(row[name] for name in counts) for row in found} == {(3, 1, 0, 1, 1)}
-
-
-def test_throughput_equals_counting(holed: pa.Table, backend: Backend) -> None:
-    found = throughput_series(backend(holed), step=3600).to_pylist()
-    jobs = holed.to_pylist()
-    for event, column in (
-        ("submitted", "submit_time"),
-        ("started", "start_time"),
-        ("ended", "end_time"),
-    ):
-        known = [job for job in jobs if job[column] is not None]
-        hours = Counter(math.floor(job[column] / 3600) for job in known)
-        assert [row[f"{event}_jobs"] for row in found] == [
-            hours[round(row["time"] / 3600)] for row in found
-        ]
-        assert sum(row[f"{event}_gpus"] for row in found) == sum(
-            job["num_gpus"] or 0 for job in known
-        )
-        assert sum(row[f"{event}_gpu_jobs"] for row in found) == sum(
-            (job["num_gpus"] or 0) > 0 for job in known
-        )
-
-
 def test_no_instants_make_no_rows() -> None:
     assert usage_series(_jobs([])).num_rows == 0
     assert usage_series(_jobs([]), by="vc").num_rows == 0
-    assert throughput_series(_jobs([(None, None, None, 1)])).num_rows == 0
 
 
 def test_bad_arguments_are_refused() -> None:
@@ -202,7 +165,7 @@ def test_bad_arguments_are_refused() -> None:
         usage_series(jobs, 8, by="vc")
     for step in (0, float("inf"), True):
         with pytest.raises(SpecError, match="step"):
-            throughput_series(jobs, step=step)
+            usage_series(jobs, step=step)
     with pytest.raises(SpecError, match="too many"):
         usage_series(jobs, step=1)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from job_tables import EXAMPLES, asked, job_rows, table_of
 
-from windtunnel.characterize.states import STATES, state_shares, states_by
+from windtunnel.characterize.states import STATES, state_shares
 from windtunnel.errors import SpecError
 from windtunnel.schema import STATUSES, as_jobs
 
@@ -68,9 +68,9 @@ def test_the_three_states_are_there_without_a_job() -> None:
 
 @EXAMPLES
 @given(job_rows(), st.sampled_from(["gpu", "cpu", "all"]))
-def test_states_by_workload_equal_plain_python(rows: list[Any], where: str) -> None:
+def test_state_shares_workload_equal_plain_python(rows: list[Any], where: str) -> None:
     members, unknown = asked(rows, where)
-    found = states_by(table_of(rows), "workload", where=where).to_pylist()
+    found = state_shares(table_of(rows), "workload", where=where).to_pylist()
     groups = {row["workload"] or "(none)" for row in (*members, *unknown)}
     assert {row["workload"] for row in found} == groups
     for row in found:
@@ -89,7 +89,7 @@ def test_states_by_workload_equal_plain_python(rows: list[Any], where: str) -> N
         assert sum(row["num_jobs"] for row in mine) == mine[0]["n"]
 
 
-def test_states_by_a_number_are_in_its_order(backend: Backend) -> None:
+def test_state_shares_a_number_are_in_its_order(backend: Backend) -> None:
     jobs = as_jobs(
         {
             "submit_time": [0] * 4,
@@ -98,7 +98,7 @@ def test_states_by_a_number_are_in_its_order(backend: Backend) -> None:
             "status": ["completed"] * 4,
         }
     )
-    found = states_by(backend(jobs), "gpu_count")
+    found = state_shares(backend(jobs), "gpu_count")
     assert found["gpu_count"].to_pylist() == ["2"] * 3 + ["16"] * 3 + ["1024"] * 3
     assert found["num_jobs"].to_pylist() == [2, 0, 0, 1, 0, 0, 1, 0, 0]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from windtunnel.characterize.summary import COLUMNS, cluster_summary, summary_table
+from windtunnel.characterize.summary import COLUMNS, cluster_summary
 from windtunnel.schema import as_jobs
 from windtunnel.traces.trace import Trace, TraceMetadata
 
@@ -105,16 +105,17 @@ def test_one_unknown_end_among_thousands_does_not_move_a_rate() -> None:
     assert summary.n["fail_rate_gpu"] == count - 1
 
 
-def test_a_trace_gives_its_name_and_rows_go_below_each_other(holed: pa.Table) -> None:
+def test_a_trace_gives_its_name(holed: pa.Table) -> None:
     trace = Trace(holed, TraceMetadata("holed", "test"))
-    table = summary_table([cluster_summary(trace), cluster_summary(_jobs(), "mine")])
-    assert table.column_names == list(COLUMNS)
-    assert table["id"].to_pylist() == ["holed", "mine"]
+    row = cluster_summary(trace).row
+    assert list(row) == list(COLUMNS)
+    assert row["id"] == "holed"
+    assert cluster_summary(_jobs(), "mine").row["id"] == "mine"
     runs = [
         job["duration"]
         for job in holed.to_pylist()
         if job["duration"] is not None and (job["num_gpus"] or 0) > 0
     ]
-    assert table["med_run_time_gpu"][0].as_py() == np.median(runs)
-    assert table["avg_run_time_gpu"][0].as_py() == pytest.approx(np.mean(runs))
-    assert table["job_num"][0].as_py() == holed.num_rows
+    assert row["med_run_time_gpu"] == np.median(runs)
+    assert row["avg_run_time_gpu"] == pytest.approx(np.mean(runs))
+    assert row["job_num"] == holed.num_rows

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from job_histories import history, small_histories
 
 from windtunnel.errors import SchemaError, SpecError
-from windtunnel.predictors import PREDICTORS, backtest, predict_along, with_predictions
+from windtunnel.predictors import PREDICTORS, backtest, predict_along
 from windtunnel.predictors.accuracy import accuracy
-from windtunnel.schema import as_jobs
 from windtunnel.traces.pai_simulator import read_pai_simulator
 
 if TYPE_CHECKING:
@@ -142,15 +141,6 @@ def test_a_run_time_of_nothing_is_right_or_infinitely_wrong() -> None:
     assert (found["num_predicted"], found["num_unpredicted"]) == (2, 1)
     assert found["within_100"] == 1.0  # 0 s for 0 s; 0 s for 4 s is off by all of it
     assert found["num_log_ratios"] == 0
-
-
-def test_predictions_become_a_column_of_the_jobs() -> None:
-    jobs = history(50)
-    found = with_predictions(jobs, "rolling", column="estimate")
-    assert found.column_names == jobs.column_names
-    assert found["estimate"].equals(predict_along(jobs, "rolling")["predicted"])
-    assert with_predictions(jobs, "oracle").column_names == [*jobs.column_names, "predicted"]
-    assert as_jobs(found).equals(found)
 
 
 def test_every_predictor_says_one_thing_a_job() -> None:

@@ -14,13 +14,10 @@ from job_histories import history
 
 from windtunnel.errors import SpecError
 from windtunnel.predictors import (
-    SOURCES,
-    OnlinePredictor,
     backtest,
     predict_along,
     resolve_predictor,
 )
-from windtunnel.predictors.knowledge import past_of
 from windtunnel.predictors.refreshing import Refreshing
 from windtunnel.predictors.submission import SUBMISSION
 from windtunnel.predictors.trees import Cart, Gbdt
@@ -253,43 +250,6 @@ def with_another_future(jobs: pa.Table, now: float, seed: int) -> pa.Table:
     exact = np.where(known, np.asarray(jobs["duration"]), duration)
     table = pa.table({**columns, **times, "duration": exact, "template": template})
     return as_jobs(table.take(order))
-
-
-@needs_sklearn
-@pytest.mark.parametrize("name", ["cart", "gbdt:max_iter=10", "quantile:max_iter=5", "rolling",
-                                  "qssf-rolling", "sjgg", "oracle"])  # fmt: skip
-@pytest.mark.parametrize("often", [{"refresh": 3000.0}, {"refresh_jobs": 25}], ids=str)
-def test_a_predictor_fed_as_time_goes_by_says_the_same(name: str, often: dict[str, Any]) -> None:
-    jobs = history(250)
-    options = {**often, "min_history": 40, "train_last": 100}
-    along = predict_along(jobs, name, **options)
-    past = past_of(jobs)
-    online = OnlinePredictor(name, jobs, **options)
-    said = {}
-    for event in past.events.tolist():
-        row = event >> 1
-        if event & 1:
-            said[row] = online.explain([row], past.submit[row])
-        else:
-            online.observe(row, past.truth[row], past.known[row])
-    for row, expected in enumerate(along.to_pylist()):
-        seconds = said[row].seconds[0]
-        assert (None if math.isnan(seconds) else seconds) == expected["predicted"]
-        assert SOURCES[said[row].source[0]] == expected["source"]
-        assert said[row].runs[0] == expected["runs"]
-    trained = along["trained_on"].drop_null()
-    assert len(trained) > 100 or name not in ("cart", "gbdt:max_iter=10", "quantile:max_iter=5")
-
-
-def test_time_runs_forwards() -> None:
-    online = OnlinePredictor("rolling", history(5))
-    online.observe(0, 10.0, 100.0)
-    assert online.predict([1, 2], 100.0).tolist() == [10.0, 10.0]
-    with pytest.raises(SpecError, match="runs forwards"):
-        online.predict([1], 99.0)
-    for wrong in (-1.0, math.nan, math.inf):
-        with pytest.raises(SpecError, match="seconds >= 0"):
-            online.observe(1, wrong, 101.0)
 
 
 @needs_sklearn

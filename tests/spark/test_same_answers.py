@@ -46,7 +46,7 @@ QUESTIONS: dict[str, Question] = {
         jobs, "source_queue", ch.POWERS_QUEUE, where="cpu"),
     "sum_cdf": lambda jobs, _: ch.sum_cdf(jobs, "num_gpus", "duration", ch.GPU_GRID),
     "state_shares": lambda jobs, _: ch.state_shares(jobs, gpu_time="source_gpu_time"),
-    **{f"states by {by}": lambda jobs, _, by=by: ch.states_by(jobs, by, where="all")
+    **{f"states by {by}": lambda jobs, _, by=by: ch.state_shares(jobs, by, where="all")
        for by in ("num_gpus", "gpu_count", "sharing", "num_attempts")},
     "workload_mix": lambda jobs, _: ch.workload_mix(jobs, ["Eval", "SFT", "MLLM"]),
     "box_statistics": lambda jobs, _: ch.box_statistics(jobs, "num_gpus", by="workload"),
@@ -64,21 +64,13 @@ QUESTIONS: dict[str, Question] = {
         jobs, np.linspace(0, 1, 21).tolist(), where="gpu"),
     "failures_by": lambda jobs, _: ch.failures_by(jobs, "user"),
     "time_to_failure": lambda jobs, _: ch.time_to_failure(jobs, ch.POWERS_DURATION),
-    "retries": lambda jobs, _: ch.retries(jobs, "status"),
-    "waits_by_nodes": lambda jobs, _: ch.waits_by_nodes(jobs),
-    "attempt_wait_cdf": lambda jobs, holdings: ch.attempt_wait_cdf(
-        jobs, holdings, ch.POWERS_QUEUE),
-    "attempt_wait_cdf of a vc": lambda jobs, holdings: ch.attempt_wait_cdf(
-        jobs, holdings, ch.POWERS_QUEUE, by="num_gpus", vc="vc1"),
     **{f"arrivals by {period}": lambda jobs, _, period=period: ch.arrivals_by(
         jobs, period, by="vc", **CALENDAR) for period in PERIODS},
-    "arrival_series": lambda jobs, _: ch.arrival_series(jobs, 86_400, by="vc", **CALENDAR),
     "hourly_boxes": lambda jobs, _: ch.hourly_boxes(jobs, "num_gpus", **CALENDAR),
     "usage_series": lambda jobs, _: ch.usage_series(
         jobs, 4096, step=600, epoch=EPOCH, where="gpu"),
     "usage_series of helios": lambda jobs, _: ch.usage_series(
         jobs, {"vc0": 900, "vc1": 8}, by="vc", compat="helios", epoch=EPOCH),
-    "throughput_series": lambda jobs, _: ch.throughput_series(jobs, by="vc", epoch=EPOCH),
     "cluster_summary": lambda jobs, _: ch.cluster_summary(jobs, source=True).row,
 }  # fmt: skip
 

@@ -1,7 +1,14 @@
-"""What a trace looks like: pure functions from tables to numbers, one question a module."""
+"""What a trace looks like: pure functions from tables to numbers, one question a module.
 
-from windtunnel.characterize.arrivals import arrival_series, arrivals_by, hourly_boxes
-from windtunnel.characterize.attempts import attempt_wait_cdf, retries, waits_by_nodes
+Arguments that the questions share: ``jobs``, ``tasks``, ``nodes`` and ``samples`` are tables of
+`windtunnel.schema` and `windtunnel.companions`, in Arrow or Ibis; ``value`` is a fact
+(`windtunnel.characterize.facts`); ``by`` is a property (`windtunnel.characterize.groups`), one row
+or curve a group, None = all jobs together; ``where`` is ``gpu``, ``cpu`` or ``all`` jobs; ``epoch``
+is the UTC instant of time 0 (None = a Monday's midnight) and ``zone`` the IANA zone of the wall
+clock (None = UTC), as in `windtunnel.traces.trace.TraceMetadata`.
+"""
+
+from windtunnel.characterize.arrivals import arrivals_by, hourly_boxes
 from windtunnel.characterize.boxes import box_statistics
 from windtunnel.characterize.cdf import count_cdf, sum_cdf
 from windtunnel.characterize.concentration import concentration, top_users
@@ -14,11 +21,11 @@ from windtunnel.characterize.groups import GROUPS_BY
 from windtunnel.characterize.mix import workload_mix
 from windtunnel.characterize.overview import overview
 from windtunnel.characterize.recurrence import recurrence
-from windtunnel.characterize.series import throughput_series, usage_series
+from windtunnel.characterize.series import usage_series
 from windtunnel.characterize.shares import SHARES_BY, shares
 from windtunnel.characterize.spread import quantile_curve, spread_by
-from windtunnel.characterize.states import state_shares, states_by
-from windtunnel.characterize.summary import ClusterSummary, cluster_summary, summary_table
+from windtunnel.characterize.states import state_shares
+from windtunnel.characterize.summary import ClusterSummary, cluster_summary
 from windtunnel.characterize.waits import waited_share_cdf, waited_shares
 
 __all__ = [
@@ -29,9 +36,7 @@ __all__ = [
     "POWERS_QUEUE",
     "SHARES_BY",
     "ClusterSummary",
-    "arrival_series",
     "arrivals_by",
-    "attempt_wait_cdf",
     "box_statistics",
     "cluster_summary",
     "concentration",
@@ -44,20 +49,15 @@ __all__ = [
     "overview",
     "quantile_curve",
     "recurrence",
-    "retries",
     "shares",
     "source_fact",
     "spread_by",
     "state_shares",
-    "states_by",
     "sum_cdf",
-    "summary_table",
-    "throughput_series",
     "time_to_failure",
     "top_users",
     "usage_series",
     "waited_share_cdf",
     "waited_shares",
-    "waits_by_nodes",
     "workload_mix",
 ]

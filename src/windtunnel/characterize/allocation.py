@@ -6,12 +6,10 @@ imbalance, and CPU cores a GPU as the machines provide them against what tasks a
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.characterize.clock import HOUR, clock
 from windtunnel.characterize.groups import NONE
 from windtunnel.characterize.intervals import run_intervals
 from windtunnel.characterize.left_out import LeftOut, split_off, why
@@ -28,7 +26,6 @@ __all__ = [
     "NODES_BY",
     "NONE",
     "allocation",
-    "allocation_by_hour",
     "allocation_over_time",
     "cpus_per_gpu",
 ]
@@ -47,8 +44,6 @@ def allocation_over_time(
     An unknown request adds nothing.
 
     Args:
-        tasks: a tasks table (`windtunnel.companions.TASK_COLUMNS`).
-        nodes: a nodes table (`windtunnel.companions.NODE_COLUMNS`).
         by: one of `NODES_BY`.
         step: s between two rows of a kind; an hour gives the heat map of type by hour.
 
@@ -100,8 +95,6 @@ def allocation(
     An unknown request adds nothing.
 
     Args:
-        tasks: a tasks table (`windtunnel.companions.TASK_COLUMNS`).
-        nodes: a nodes table (`windtunnel.companions.NODE_COLUMNS`).
         by: one of `NODES_BY`.
         span: from and to, s; by default from the first beginning to the last end of a task.
 
@@ -148,62 +141,10 @@ def allocation(
     return pa.Table.from_pylist(out, schema=_allocation_schema(by))
 
 
-def allocation_by_hour(
-    tasks: Relation,
-    nodes: Relation,
-    *,
-    epoch: str | None = None,
-    zone: str | None = None,
-    by: str = "gpu_type",
-) -> pa.Table:
-    """Return the mean allocation by kind of node and hour of the day.
-
-    Args:
-        tasks: a tasks table.
-        nodes: a nodes table.
-        epoch: UTC instant of time 0 (`windtunnel.traces.trace.TraceMetadata.epoch`); None = a
-            Monday's midnight.
-        zone: IANA zone of the wall clock; None = UTC.
-        by: one of `NODES_BY`.
-
-    Returns:
-        A row per kind and hour: ``by``, ``hour`` (0..23), ``cpu_share``, ``gpu_share``,
-        ``mem_share`` (mean over the steps of an hour that begin in it; null without capacity),
-        ``steps`` (how many they are), ``n``, ``left_out`` and ``why`` as
-        `allocation_over_time` gives them.
-
-    Raises:
-        SchemaError: a table lacks a column.
-        SpecError: ``by`` is none of `NODES_BY`, or no such epoch or zone.
-    """
-    import ibis
-    import pyarrow as pa
-
-    table = allocation_over_time(tasks, nodes, by=by)
-    times = table["time"].to_numpy()
-    wall = clock(epoch, zone, times.min(initial=0.0), times.max(initial=0.0))
-    hours = [math.floor(wall.local(t) / HOUR) % 24 for t in times.tolist()]
-    timed = ibis.memtable(table.append_column("hour", pa.array(hours, pa.int64())))
-    return (
-        timed.group_by([by, "hour"])
-        .aggregate(
-            **{f"{name}_share": timed[f"{name}_share"].mean() for name in _RESOURCES},
-            steps=timed.count(),
-            n=timed.n.max(),
-            left_out=timed.left_out.max(),
-            why=timed.why.max(),
-        )
-        .order_by([by, "hour"])
-        .to_pyarrow()
-    )
-
-
 def cpus_per_gpu(tasks: Relation, nodes: Relation, *, by: str = "class") -> pa.Table:
     """Return CPU cores a GPU as the nodes provide them, and as the tasks on them ask for.
 
     Args:
-        tasks: a tasks table (`windtunnel.companions.TASK_COLUMNS`).
-        nodes: a nodes table (`windtunnel.companions.NODE_COLUMNS`).
         by: one of `NODES_BY`.
 
     Returns:

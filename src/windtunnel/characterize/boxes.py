@@ -26,12 +26,6 @@ def box_statistics(
 ) -> pa.Table:
     """Return the box plot of a fact.
 
-    Args:
-        jobs: a jobs table (`windtunnel.schema`).
-        value: the fact (`windtunnel.characterize.facts`).
-        by: a property (`windtunnel.characterize.groups`): one box a group.
-        where: ``gpu``, ``cpu`` or ``all`` jobs.
-
     Returns:
         One row a group, in their order: the column named as ``by`` (absent without ``by``),
         ``whisker_low``, ``q1``, ``median``, ``q3``, ``whisker_high``, ``min``, ``max``, ``mean``

@@ -45,12 +45,9 @@ def count_cdf(
     """Return how many jobs have a fact at or below each threshold.
 
     Args:
-        jobs: a jobs table (`windtunnel.schema`).
         value: the fact (`windtunnel.characterize.facts`): ``duration``, ``wait``, ``num_gpus``,
             ``gpu_time``, ``source_duration``, ``source_queue`` ...
         at: rising thresholds, in the fact's unit.
-        by: a property (`windtunnel.characterize.groups`): one curve a group.
-        where: ``gpu``, ``cpu`` or ``all`` jobs.
 
     Returns:
         One row a group and threshold, groups in their order: the column named as ``by`` (text;
@@ -80,12 +77,9 @@ def sum_cdf(
     ``sum_cdf(jobs, "num_gpus", "duration", GPU_GRID)`` is GPU time by number of GPUs.
 
     Args:
-        jobs: a jobs table (`windtunnel.schema`).
         key: the fact that is compared with the thresholds.
         weight: the fact that it is multiplied with.
         at: rising thresholds, in the key's unit.
-        by: a property: one curve a group.
-        where: ``gpu``, ``cpu`` or ``all`` jobs.
 
     Returns:
         As `count_cdf`, with ``sum`` (key x weight) for ``count``; ``percent`` of the sum over all
@@ -105,7 +99,6 @@ def curves(table: Any, value: Any, product: Any | None, grid: list[float], by: s
     """Return the curves of a population; see `count_cdf` and `sum_cdf`.
 
     Args:
-        table: what `windtunnel.characterize.population.population` returned.
         value: what is compared with the thresholds, an Ibis column of it.
         product: what is added up, null where it leaves a row out; None = jobs are counted.
         grid: rising thresholds.

@@ -36,11 +36,9 @@ def top_users(
     """Return how much of something the top users take.
 
     Args:
-        jobs: a jobs table (`windtunnel.schema`).
         share: which users: the top ``share`` of them, 0 < share <= 1.
         of: ``jobs``, or a fact that is added up (`windtunnel.characterize.facts`): ``gpu_time``,
             ``cpu_time``, ``wait`` ...
-        where: ``gpu``, ``cpu`` or ``all`` jobs.
         by: who: ``user``, or another property of text such as ``vc``.
 
     Returns:
@@ -78,10 +76,7 @@ def concentration(
     """Return the whole curve: what the top k users take, for every k.
 
     Args:
-        jobs: a jobs table (`windtunnel.schema`).
         of: ``jobs``, or a fact that is added up.
-        where: ``gpu``, ``cpu`` or ``all`` jobs.
-        by: who.
 
     Returns:
         One row a user, most first, ties by name: ``rank`` (from 1), the column named as ``by``,

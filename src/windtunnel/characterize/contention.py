@@ -34,7 +34,6 @@ def colocation(tasks: Relation, *, busy: float = BUSY) -> pa.Table:
     named uses an eighth there). The answer is exact in these intervals; there is no sampling step.
 
     Args:
-        tasks: a tasks table (`windtunnel.companions.TASK_COLUMNS`).
         busy: utilisation (0..1) from which on a GPU counts as busy.
 
     Returns:
@@ -78,7 +77,6 @@ def contention(tasks: Relation, *, busy: float = BUSY, workers: int = 2) -> dict
     """Return the share of busy GPU time that several workers shared.
 
     Args:
-        tasks: a tasks table (`windtunnel.companions.TASK_COLUMNS`).
         busy: utilisation (0..1) from which on a GPU counts as busy.
         workers: so many workers and more are several.
 

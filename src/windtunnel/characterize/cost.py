@@ -209,9 +209,7 @@ def bill(jobs: pa.Table, cluster: ClusterSpec | None, prices: Prices) -> Bill:
     """Return the bill of a trace.
 
     Args:
-        jobs: a jobs table (`windtunnel.schema`).
         cluster: whose GPUs are paid for; None = not known.
-        prices: what a GPU hour costs.
 
     Raises:
         SpecError: a GPU type that was used, or that the cluster has, has no price, or a type with

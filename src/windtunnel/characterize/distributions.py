@@ -24,7 +24,6 @@ def distribution(jobs: Relation, fact: str) -> Distribution:
     """Return how one fact of the jobs is distributed.
 
     Args:
-        jobs: a jobs table (`windtunnel.schema`).
         fact: one of `windtunnel.characterize.facts.FACTS`, or another number that the table has.
 
     Returns:

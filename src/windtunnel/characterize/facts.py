@@ -107,7 +107,6 @@ def value_of(table: Any, fact: str) -> Any:
 
     Args:
         table: an Ibis table with the columns that `columns_of` names.
-        fact: the fact.
     """
     import ibis
 
@@ -131,7 +130,6 @@ def source_fact(jobs: Relation, fact: str) -> str:
     the share of a job's time that it waited is of times as the tables of PAI have them.
 
     Args:
-        jobs: a jobs table.
         fact: ``duration``, ``wait``, ``gpu_time``, ``num_gpus`` or ``wait_share``; any other is its
             own source.
 

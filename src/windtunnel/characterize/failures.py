@@ -35,13 +35,6 @@ def failures_by(
 ) -> pa.Table:
     """Return what fails, and what it costs, in each group of jobs.
 
-    Args:
-        jobs: a jobs table (`windtunnel.schema`).
-        by: a property (`windtunnel.characterize.groups`): ``num_gpus``, ``workload``, ``user``,
-            ``status`` ...; None = all jobs together.
-        where: ``gpu``, ``cpu`` or ``all`` jobs.
-        statuses: what counts as a failure.
-
     Returns:
         One row a group, in their order: the column named as ``by`` (absent without), ``num_jobs``,
         ``num_failed``, ``failed_share`` (0..1 of the group's jobs; null without jobs),
@@ -107,11 +100,7 @@ def time_to_failure(
     """Return how long jobs run until they fail: the distribution of failed jobs' run times.
 
     Args:
-        jobs: a jobs table (`windtunnel.schema`).
         at: rising thresholds, s (`windtunnel.characterize.grids.POWERS_DURATION`).
-        by: a property: one curve a group.
-        where: ``gpu``, ``cpu`` or ``all`` jobs.
-        statuses: what counts as a failure.
 
     Returns:
         As `windtunnel.characterize.cdf.count_cdf` of the failed jobs. Jobs without a status are

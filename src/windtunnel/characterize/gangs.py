@@ -29,7 +29,6 @@ def gang_sizes(jobs: Relation, at: Sequence[int] = SIZES, *, where: str = "all")
     Args:
         jobs: a jobs table (`windtunnel.schema`); ``num_tasks`` is the size of a gang.
         at: the sizes k, rising, from 1.
-        where: ``gpu``, ``cpu`` or ``all`` jobs.
 
     Returns:
         One row a k: ``size`` (k), ``num_jobs`` (of at least k tasks), ``job_share`` (0..1 of n),
@@ -52,7 +51,6 @@ def gangs_of_tasks(tasks: Relation, at: Sequence[int] = SIZES) -> pa.Table:
     """Return what `gang_sizes` returns, with the tasks counted that a job really has.
 
     Args:
-        tasks: a tasks table (`windtunnel.companions.TASK_COLUMNS`), one row a task.
         at: the sizes k, rising, from 1.
 
     Returns:

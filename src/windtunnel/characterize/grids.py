@@ -44,7 +44,6 @@ def interval(value: Any, grid: Sequence[float]) -> Any:
 
     Args:
         value: Ibis number.
-        grid: what `checked_grid` returned.
     """
     import ibis
 

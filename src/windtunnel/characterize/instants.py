@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from windtunnel.characterize.clock import Clock
     from windtunnel.companions import Relation
 
-#: The instants of a job that can be asked about.
-TIMES: tuple[str, ...] = ("submit_time", "start_time", "end_time")
 #: More cells than this are no figure.
 MAX_CELLS = 20_000_000
 
@@ -53,14 +51,12 @@ class Cells:
     counts: dict[str, int]
 
 
-def timed(jobs: Relation, time: str, where: str, by: str | None) -> Any:
-    """Return the jobs asked about with their instant as ``time`` and their GPUs as ``fact_0``."""
+def timed(jobs: Relation, where: str, by: str | None) -> Any:
+    """Return the jobs asked about, their submission as ``time`` and their GPUs as ``fact_0``."""
     import ibis
 
-    if time not in TIMES:
-        raise SpecError.unknown("time", time, TIMES)
-    table = population(jobs, ("num_gpus",), where=where, by=by, columns=(time,))
-    return table.mutate(time=ibis.ifelse(table.asked, table[time], ibis.null("float64")))
+    table = population(jobs, ("num_gpus",), where=where, by=by, columns=("submit_time",))
+    return table.mutate(time=ibis.ifelse(table.asked, table.submit_time, ibis.null("float64")))
 
 
 def span_of(
@@ -74,7 +70,6 @@ def span_of(
     """Return what the instants cover, in whole steps of the wall clock; None without instants.
 
     Args:
-        table: what `timed` returned.
         epoch: UTC instant of time 0 as ISO 8601 text; None = a Monday's midnight.
         zone: IANA zone; None = UTC.
         step: length of a step, s.
@@ -110,7 +105,6 @@ def cells_of(keyed: Any, by: str | None, size: int, first: int) -> list[Cells]:
     Args:
         keyed: what `timed` returned, with the number of each instant's cell as ``cell``.
         by: the property that the groups are of; None = one group.
-        size: how many cells there are.
         first: number of the first.
 
     Raises:

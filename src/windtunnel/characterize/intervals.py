@@ -31,8 +31,6 @@ def run_intervals(
     any task's times name; any other task without an end is left out.
 
     Args:
-        tasks: a tasks table (`windtunnel.companions.TASK_COLUMNS`).
-        columns: further columns of it to keep.
         reasons: from the table, further reasons to leave a row out, as `split_off` takes them;
             they count before those of the times.
 

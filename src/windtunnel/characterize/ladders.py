@@ -37,7 +37,6 @@ def at_least(
 
     Args:
         histogram: (size, things of that size) pairs; a size may stand there more than once.
-        steps: the sizes asked about.
 
     >>> at_least([(1, 5), (3, 2)], [1, 2, 4])
     ([7, 2, 0], [11, 6, 0])

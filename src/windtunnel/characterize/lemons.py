@@ -138,11 +138,9 @@ def _worst(
     """Return the node of the least p value, and what is known of it; None where none failed.
 
     Args:
-        given: the attempts.
         failed: Bool array (k,), those that count as failed.
         size: Float array (k,), their nodes.
         left: Bool array (k,), attempts that are looked at.
-        rate: failures of a node a second.
     """
     nodes = len(given.names)
     of = left[given.attempt]

@@ -32,9 +32,7 @@ def workload_mix(
     """Return jobs and GPU time by workload.
 
     Args:
-        jobs: a jobs table (`windtunnel.schema`).
         listed: the workloads that percentages are taken over; default: every one that is named.
-        where: ``gpu``, ``cpu`` or ``all`` jobs.
         gpu_time: the fact to add up: ``gpu_time``, or ``source_gpu_time`` as AcmeTrace does.
 
     Returns:

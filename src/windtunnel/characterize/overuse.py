@@ -45,7 +45,6 @@ def requests_against_use(
     A job's request and use are the sums over its tasks; a task counts where both are known.
 
     Args:
-        tasks: a tasks table (`windtunnel.companions.TASK_COLUMNS`).
         nodes: a nodes table, for the excess as a share of the node's capacity.
         unit: what is compared: each task, or each job. ``job`` is the notebook's printed line.
         compat: ``pai`` takes the sums as the notebook does: over the tasks of which any use is
@@ -76,7 +75,6 @@ def jobs_against_use(tasks: Relation, nodes: Relation | None) -> tuple[pa.Table,
     The headlines and the figure both ask here, so that they tell one number.
 
     Args:
-        tasks: a tasks table (`windtunnel.companions.TASK_COLUMNS`).
         nodes: a nodes table; None = there is none.
 
     Returns:

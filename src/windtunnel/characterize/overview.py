@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 def overview(jobs: Relation) -> dict[str, Any]:
     """Return a trace in numbers.
 
-    Args:
-        jobs: a jobs table (`windtunnel.schema`).
-
     Returns:
         ``num_jobs``; ``num_gpu_jobs`` and ``num_cpu_jobs`` (jobs asking for GPUs, for none; a job
         of unknown size is neither); ``num_users``, ``num_vcs`` (distinct known names);

@@ -36,11 +36,7 @@ def population(
     """Return the jobs that a question is about as an Ibis table.
 
     Args:
-        jobs: a jobs table (`windtunnel.schema`).
-        facts: the facts asked for (`windtunnel.characterize.facts`).
         where: one of `WHERES`.
-        by: a property (`windtunnel.characterize.groups`), or None.
-        columns: further columns of the jobs table to keep.
 
     Returns:
         ``place``, ``label`` (see `group_of`), ``asked`` (bool: of the population; the other rows
@@ -76,12 +72,7 @@ def population(
 
 
 def counted(table: Any, value: Any) -> dict[str, Any]:
-    """Return the three counts that stand beside every answer, as Ibis aggregates.
-
-    Args:
-        table: what `population` returned.
-        value: the column asked about.
-    """
+    """Return the three counts that stand beside every answer, as Ibis aggregates."""
     return {
         "n": value.count(),
         "left_out": (table.asked & value.isnull()).sum().fill_null(0),

@@ -34,11 +34,9 @@ def recurrence(
     """Return the share of jobs whose template has at least k runs.
 
     Args:
-        jobs: a jobs table (`windtunnel.schema`).
         at: the numbers of runs k, rising, from 1.
         missing: a job without a template counts to its ``user`` (whose jobs of this kind are runs
             of one template), or is left out (``drop``).
-        where: ``gpu``, ``cpu`` or ``all`` jobs.
 
     Returns:
         One row a k: ``runs`` (k), ``num_templates`` (with at least k runs), ``num_jobs`` (theirs),

@@ -109,7 +109,6 @@ def request_use_cdfs(
     """Return the CDFs of what tasks ask for and of what they use.
 
     Args:
-        tasks: a tasks table (`windtunnel.companions.TASK_COLUMNS`).
         at: points of the curves, in the unit of each resource.
         gpu_memory: add the use of GPU memory (GiB), which nobody asks for. The notebook's curve
             "Mem Usage" is this one.

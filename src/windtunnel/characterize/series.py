@@ -1,4 +1,4 @@
-"""How full is the cluster? Running and waiting jobs and GPUs over time, and throughput.
+"""How full is the cluster? Running and waiting jobs and GPUs over time.
 
 Two ways to count. Exactly: each bin holds the average over its length. ``compat="helios"``: the
 derived series of HeliosArtifact (``trace_parser.py``, Hu et al., SC'21): times are cut to the step
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 #: Ways to count beside the exact one.
 COMPATS: tuple[str, ...] = ("helios",)
 _TIMES = ("submit_time", "start_time", "end_time")
-_EVENTS = ("submitted", "started", "ended")
 _LEVELS = ("running_jobs", "running_gpus", "waiting_jobs", "waiting_gpus")
 _KEYS = ("place", "label", "cell", "last")
 #: Sums smaller than this, of numbers of jobs and GPUs, are the rounding of their parts.
@@ -52,14 +51,11 @@ def usage_series(
     to end.
 
     Args:
-        jobs: a jobs table (`windtunnel.schema`).
         total_gpus: GPUs there are: a number, or with ``by`` a number for each group's name; None =
             not known.
         step: length of a step, s. Steps begin at multiples of it since 1970-01-01 UTC.
-        by: a property (`windtunnel.characterize.groups`), ``vc`` for one: one series a group.
         compat: None = averages over each step, exact; ``helios`` = as HeliosArtifact counts.
         epoch: UTC instant of time 0 (`TraceMetadata.epoch`), where the steps are counted from.
-        where: ``gpu``, ``cpu`` or ``all`` jobs.
 
     Returns:
         One row a group and step, from the first to the last instant of all groups: the column
@@ -86,53 +82,7 @@ def usage_series(
         group["unsized"] += group["no_size"]
         levels = _levels(group)
         parts.append(_with_total(levels, _total_of(total_gpus, group["name"]), compat))
-    names = (*_LEVELS, "idle_gpus", "utilization")
-    return _table(
-        by, groups, grid.times(first, size), parts, names=names, counts=("n", "left_out", "unsized")
-    )
-
-
-def throughput_series(
-    jobs: Relation, *, step: float = 600, by: str | None = None, epoch: str | None = None
-) -> pa.Table:
-    """Return how many jobs and GPUs are submitted, started and ended in each step of time.
-
-    Args:
-        jobs: a jobs table (`windtunnel.schema`).
-        step: length of a step, s. Steps begin at multiples of it since 1970-01-01 UTC.
-        by: a property: one series a group.
-        epoch: UTC instant of time 0, where the steps are counted from.
-
-    Returns:
-        One row a group and step, from the first to the last instant of all groups: the column
-        named as ``by`` (absent without ``by``), ``time`` (s since the epoch), then for each of
-        submitted, started, ended: ``submitted_jobs`` (all jobs), ``submitted_gpu_jobs``,
-        ``submitted_gpus``; ``n`` (jobs), ``no_submit``, ``no_start``, ``no_end`` (jobs without
-        that instant, which are not in that count), ``unsized`` (jobs of unknown GPU count). No row
-        where no instant is known.
-
-    Raises:
-        SpecError: an argument names nothing known, ``step`` is no length, or there would be too
-            many steps.
-    """
-    import ibis
-
-    grid = _Grid(step, epoch)
-    table = population(jobs, ("num_gpus",), where="all", by=by, columns=_TIMES)
-    has_gpus = (table.fact_0 > 0).ifelse(1.0, 0.0).fill_null(0.0)
-    one = ibis.literal(1.0)
-    parts = []
-    for event, time in zip(_EVENTS, _TIMES, strict=True):
-        amounts = {f"{event}_jobs": one, f"{event}_gpu_jobs": has_gpus}
-        amounts[f"{event}_gpus"] = table.fact_0.fill_null(0.0)
-        parts.append((table[time], 0, amounts))
-    names = tuple(name for *_, amounts in parts for name in amounts)
-    groups, first, size = _summed(_events(table, grid, parts, names), table, by)
-    series = [{name: group[name] for name in names} for group in groups]
-    counts = ("n", "no_submit", "no_start", "no_end", "unsized")
-    for group in groups:
-        group["n"], group["unsized"] = group["jobs"], group["no_size"]
-    return _table(by, groups, grid.times(first, size), series, names=names, counts=counts)
+    return _table(by, groups, grid.times(first, size), parts)
 
 
 class _Grid:
@@ -168,8 +118,8 @@ class _Grid:
 def _usage_events(table: Any, grid: _Grid, compat: str | None) -> Any:
     """Return the changes of the levels: rows of a group, a step, and amounts.
 
-    The columns of a level are ``L`` (its change from the step on) and ``L_in`` (how much of the
-    change is felt within the step).
+    The columns of a level are ``L`` (its change from the step ``cell`` on) and ``L_in`` (how much
+    of the change is felt within the step); ``last`` is the last step that an instant lies in.
     """
     import ibis
 
@@ -186,7 +136,8 @@ def _usage_events(table: Any, grid: _Grid, compat: str | None) -> Any:
         ("waiting", ibis.ifelse(waits, table.submit_time, none), 1.0, 0),
         ("waiting", ibis.ifelse(waits, gone, none), -1.0, 0),
     ]
-    parts = []
+    names = tuple(name for level in _LEVELS for name in (level, f"{level}_in"))
+    tables = []
     for level, time, sign, after in changes:
         inside = ibis.literal(1.0) if compat == "helios" else grid.left(time)
         amounts = {
@@ -195,33 +146,10 @@ def _usage_events(table: Any, grid: _Grid, compat: str | None) -> Any:
             f"{level}_gpus": gpus * sign,
             f"{level}_gpus_in": gpus * inside * sign,
         }
-        parts.append((time, after, amounts))
-    names = tuple(name for level in _LEVELS for name in (level, f"{level}_in"))
-    return _events(table, grid, parts, names)
-
-
-def _events(
-    table: Any, grid: _Grid, parts: list[tuple[Any, int, dict[str, Any]]], names: tuple[str, ...]
-) -> Any:
-    """Return what happens in each group and step (``cell``), added up, as an Ibis table.
-
-    ``last`` is the last step that an instant of these events lies in.
-
-    Args:
-        table: what `population` returned.
-        grid: the steps.
-        parts: (instant, steps later that it counts, amounts by name) of each kind of event.
-        names: every amount that there is; those that a kind lacks are 0.
-    """
-    import ibis
-
-    zero = ibis.literal(0.0)
-    tables = []
-    for time, later, amounts in parts:
-        columns = {name: amounts.get(name, zero) for name in names}
         happened = table.filter(table.asked & time.notnull())
         at = grid.of(time)
-        keys = {"place": table.place, "label": table.label, "at": at, "cell": at + later}
+        keys = {"place": table.place, "label": table.label, "at": at, "cell": at + after}
+        columns = {name: amounts.get(name, ibis.literal(0.0)) for name in names}
         tables.append(happened.select(**keys, **columns))
     events = ibis.union(*tables)
     return events.group_by(["place", "label", "cell"]).aggregate(
@@ -237,14 +165,10 @@ def _summed(events: Any, table: Any, by: str | None) -> tuple[list[dict[str, Any
     """
     runs = table.start_time.notnull() & table.end_time.notnull()
     counts = table.group_by(["place", "label"]).aggregate(
-        jobs=table.asked.sum(),
         n=(table.asked & runs).sum(),
         left_out=(table.asked & ~runs).sum(),
         unsized=(~table.asked).sum(),
         no_size=(table.asked & table.fact_0.isnull()).sum(),
-        no_submit=(table.asked & table.submit_time.isnull()).sum(),
-        no_start=(table.asked & table.start_time.isnull()).sum(),
-        no_end=(table.asked & table.end_time.isnull()).sum(),
     )
     groups = {(row["place"], row["label"]): row for row in sorted(rows(counts), key=group_order)}
     found = events.to_pyarrow()
@@ -320,9 +244,6 @@ def _table(
     groups: list[dict[str, Any]],
     times: np.ndarray,
     parts: list[dict[str, np.ndarray]],
-    *,
-    names: tuple[str, ...],
-    counts: tuple[str, ...],
 ) -> pa.Table:
     """Return the series of the groups below each other."""
     import pyarrow as pa
@@ -332,10 +253,10 @@ def _table(
     labels = [group["name"] for group in groups for _ in range(size)]
     first = {} if by is None else {by: pa.array(labels, pa.string())}
     columns: dict[str, Any] = {"time": pa.array(np.tile(times, len(groups)), pa.float64())}
-    for name in names:
+    for name in (*_LEVELS, "idle_gpus", "utilization"):
         values = np.concatenate([nothing, *(part[name] for part in parts)])
         columns[name] = pa.array(values, pa.float64(), from_pandas=True)
-    for name in counts:
+    for name in ("n", "left_out", "unsized"):
         values = np.repeat(np.array([group[name] for group in groups], dtype=np.int64), size)
         columns[name] = pa.array(values, pa.int64())
     return pa.table({**first, **columns})

@@ -23,7 +23,6 @@ def shares(jobs: Relation, by: str) -> pa.Table:
     """Return the share of jobs and of GPU time of each value of a property.
 
     Args:
-        jobs: a jobs table (`windtunnel.schema`).
         by: one of `SHARES_BY`; ``num_gpus`` means the size classes of `windtunnel.sim.metrics`.
 
     Returns:

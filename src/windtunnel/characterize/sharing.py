@@ -36,11 +36,6 @@ def sharing_over_time(
     joined by ``|``. A GPU that a task asked for but the trace does not name (a request of 2 with
     one GPU named) counts as a GPU of its own, so that a gap in the record is no saving.
 
-    Args:
-        tasks: a tasks table (`windtunnel.companions.TASK_COLUMNS`).
-        step: s between two rows.
-        sample: see `windtunnel.characterize.levels.levels`.
-
     Returns:
         A row a step: ``time`` (s), ``num_tasks`` (running), ``gpus_asked`` (sum of num_gpus),
         ``gpus_unshared`` (sum of ceil(num_gpus)), ``gpus_occupied``, ``gpus_saved`` (unshared -

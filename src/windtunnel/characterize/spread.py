@@ -38,12 +38,7 @@ def spread_by(
     """Return mean, quantiles, minimum and maximum of a fact, one row a group.
 
     Args:
-        jobs: a jobs table (`windtunnel.schema`).
         value: the fact (`windtunnel.characterize.facts`): ``wait``, ``duration`` ...
-        by: a property (`windtunnel.characterize.groups`): ``workload``, ``num_gpus``, ``vc``,
-            ``gpu_type``, ``sharing`` ...
-        where: ``gpu``, ``cpu`` or ``all`` jobs.
-        percents: the quantiles, in percent.
 
     Returns:
         The column named as ``by`` (absent without ``by``), ``n`` (jobs that have the fact),
@@ -78,11 +73,7 @@ def quantile_curve(
     """Return the value at each percent: a cumulative distribution that needs no grid.
 
     Args:
-        jobs: a jobs table (`windtunnel.schema`).
-        value: the fact (`windtunnel.characterize.facts`).
         percents: ordinates of the curve, 0 to 100.
-        by: a property (`windtunnel.characterize.groups`): one curve a group.
-        where: ``gpu``, ``cpu`` or ``all`` jobs.
 
     Returns:
         One row a group and percent: the column named as ``by`` (absent without ``by``),

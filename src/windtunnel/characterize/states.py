@@ -32,54 +32,25 @@ STATES: tuple[str, ...] = (
 _ALWAYS = STATES[:3]
 
 
-def state_shares(jobs: Relation, *, where: str = "gpu", gpu_time: str = "gpu_time") -> pa.Table:
-    """Return the share of jobs and of GPU time that ended in each state.
+def state_shares(
+    jobs: Relation, by: str | None = None, *, where: str = "gpu", gpu_time: str = "gpu_time"
+) -> pa.Table:
+    """Return the share of jobs and of GPU time that ended in each state, in each group of jobs.
 
     Args:
-        jobs: a jobs table (`windtunnel.schema`).
-        where: ``gpu``, ``cpu`` or ``all`` jobs.
         gpu_time: the fact to add up: ``gpu_time``, or ``source_gpu_time`` as AcmeTrace does.
 
     Returns:
-        One row a state, in the order of `STATES` (completed, cancelled and failed always, the
+        One row a group and state: the column named as ``by`` (absent without), then, in the order
+        of `STATES` (completed, cancelled and failed always, the
         others where there are such jobs; ``"(none)"`` = no status): ``state``, ``num_jobs``,
         ``job_share`` (0..1 of n), ``gpu_time`` (GPU-seconds), ``gpu_time_share`` (0..1; null where
-        there is no GPU time at all), ``n`` (jobs asked about), ``left_out`` (jobs of the state
+        there is no GPU time at all), ``n`` (jobs of the group), ``left_out`` (jobs of the state
         that are in no GPU time: duration unknown), ``unsized`` (jobs of unknown GPU count).
 
     Raises:
         SpecError: ``where`` or ``gpu_time`` is unknown.
     """
-    return _shares(jobs, None, where, gpu_time)
-
-
-def states_by(
-    jobs: Relation, by: str, *, where: str = "gpu", gpu_time: str = "gpu_time"
-) -> pa.Table:
-    """Return the states within each group of jobs.
-
-    Args:
-        jobs: a jobs table (`windtunnel.schema`).
-        by: a property (`windtunnel.characterize.groups`): ``num_gpus`` (size classes),
-            ``gpu_count``, ``workload``, ``vc``, ``user`` ...
-        where: ``gpu``, ``cpu`` or ``all`` jobs.
-        gpu_time: the fact to add up.
-
-    Returns:
-        As `state_shares`, behind a first column named as ``by``; shares and n are of the group.
-
-    Raises:
-        SpecError: an argument names nothing known.
-    """
-    return _shares(jobs, by, where, gpu_time)
-
-
-def state_of(status: Any) -> Any:
-    """Return the state that a status (Ibis text) counts as: one of `STATES`."""
-    return status.isin(FAILED).ifelse("failed", status.fill_null(NONE)).fill_null(NONE)
-
-
-def _shares(jobs: Relation, by: str | None, where: str, gpu_time: str) -> pa.Table:
     import pyarrow as pa
 
     table = population(jobs, (gpu_time,), where=where, by=by, columns=("status",))
@@ -105,6 +76,11 @@ def _shares(jobs: Relation, by: str | None, where: str, gpu_time: str) -> pa.Tab
         **dict.fromkeys(("n", "left_out", "unsized"), pa.int64()),
     }
     return grouped_table(found, by, columns)
+
+
+def state_of(status: Any) -> Any:
+    """Return the state that a status (Ibis text) counts as: one of `STATES`."""
+    return status.isin(FAILED).ifelse("failed", status.fill_null(NONE)).fill_null(NONE)
 
 
 def _group(key: tuple[float, str], states: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:

@@ -16,10 +16,6 @@ from windtunnel.characterize.states import state_of
 from windtunnel.traces.trace import Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import pyarrow as pa
-
     from windtunnel.companions import Relation
 
 _STATES = {"complete": "completed", "cancel": "cancelled", "fail": "failed"}
@@ -98,17 +94,6 @@ def cluster_summary(
     _rates(found, cpu, "cpu")
     row = {column: found.row[column] for column in COLUMNS}
     return ClusterSummary(row, found.n, found.left_out, found.why)
-
-
-def summary_table(summaries: Iterable[ClusterSummary]) -> pa.Table:
-    """Return several clusters as a table with the columns of the file, a row each."""
-    import pyarrow as pa
-
-    found = list(summaries)
-    whole = ("job_num", "cpu_job_num", "gpu_job_num")
-    kinds = {name: pa.int64() if name in whole else pa.float64() for name in COLUMNS}
-    kinds["id"] = pa.string()
-    return pa.table({name: pa.array([s.row[name] for s in found], kinds[name]) for name in COLUMNS})
 
 
 class _Cells:

@@ -43,9 +43,6 @@ def class_shares(jobs: Relation, *, by: str = "sharing", where: str = "gpu") -> 
     """Return the share of jobs, and of their tasks, in each class.
 
     Args:
-        jobs: a jobs table (`windtunnel.schema`).
-        by: a property (`windtunnel.characterize.groups`): ``sharing`` (GPUs one task asks for),
-            ``gpu_type``, `ASSIGNED` ...
         where: ``gpu``, ``cpu`` or ``all`` jobs: those are the denominator.
 
     Returns:
@@ -90,9 +87,7 @@ def jobs_per_user(
     """Return how many users submit at most so many jobs.
 
     Args:
-        jobs: a jobs table (`windtunnel.schema`).
         at: rising numbers of jobs x.
-        where: ``gpu``, ``cpu`` or ``all`` jobs.
 
     Returns:
         Columns ``x``, ``count`` (users with <= x jobs), ``percent`` (of n; null where n is 0),
@@ -147,7 +142,6 @@ def run_times_by_type(
     notebook's figure 5 draws the PAI tasks that ended as Terminated.
 
     Args:
-        jobs: a jobs table (`windtunnel.schema`).
         at: rising points, s.
         value: the fact: ``duration``, or the source's ``runtime``.
         status: of `windtunnel.schema.STATUSES`; the others are not asked about.
@@ -181,9 +175,6 @@ def requests_over_week(
 
     Args:
         asking: a jobs table, or a tasks table with ``time="start_time"``.
-        epoch: UTC instant of time 0 (`windtunnel.traces.trace.TraceMetadata.epoch`); None = a
-            Monday's midnight.
-        zone: IANA zone of the wall clock; None = UTC.
         time: the column that says when it was asked for, s.
 
     Returns:

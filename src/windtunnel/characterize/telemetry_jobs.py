@@ -88,8 +88,6 @@ def utilization_by(
     """Return how groups of jobs used what they held, by one metric.
 
     Args:
-        samples: see `job_utilization`.
-        holdings: see `job_utilization`.
         jobs: a jobs table (`windtunnel.schema`); fits memory.
         metric: which measurement.
         by: one of `UTILIZATION_BY`; ``num_gpus`` means the size classes of
@@ -170,10 +168,6 @@ def located(samples: Relation, metric: str, found: Segments) -> Any:
 
 def attributed(placed: Any, found: Segments) -> Any:
     """Return the samples with their jobs, a row for each pair; ``job`` null = no job's.
-
-    Args:
-        placed: of `located`.
-        found: the holdings.
 
     Returns:
         Ibis table: ``job``, ``value``, ``shared``, ``time``, ``node``, ``gpu``.

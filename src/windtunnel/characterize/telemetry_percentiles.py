@@ -31,7 +31,6 @@ def percentiles(
     """Return percentiles of measurements, with how many samples there are and how many are zero.
 
     Args:
-        samples: a table of samples (`windtunnel.companions.SAMPLE_COLUMNS`).
         metric: one metric, or several; None = all.
         at: percents from 0 to 100.
 

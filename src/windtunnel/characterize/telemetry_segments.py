@@ -132,8 +132,6 @@ def _on_lines(
     Args:
         node: each holding's node, int64, shape (n,).
         gpu: its GPU, -1 = the whole node.
-        nodes: how many nodes there are.
-        gpus: how many names of GPUs there are.
 
     Returns:
         The GPUs named, (node, gpu) in rows, sorted; and line and holding of each laying.

@@ -38,7 +38,6 @@ def waited_shares(jobs: Relation, *, over: float = 0.5, where: str = "all") -> p
             notebook takes them, even where they contradict each other
             (`windtunnel.characterize.facts.source_fact`).
         over: the share of the completion time that is asked about, 0..1.
-        where: ``gpu``, ``cpu`` or ``all`` jobs.
 
     Returns:
         One row a half: ``half`` (``short``: run time at most the median, ``long``: above;
@@ -83,9 +82,7 @@ def waited_share_cdf(jobs: Relation, at: Sequence[float], *, where: str = "all")
     """Return the distribution of wait / completion time of short and long jobs.
 
     Args:
-        jobs: a jobs table (`windtunnel.schema`).
         at: rising thresholds of the ratio, 0..1.
-        where: ``gpu``, ``cpu`` or ``all`` jobs.
 
     Returns:
         As `windtunnel.characterize.cdf.count_cdf` by ``half`` (see `waited_shares`).

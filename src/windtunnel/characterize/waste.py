@@ -297,7 +297,6 @@ def waste(
     """Return where the GPU time of a trace went.
 
     Args:
-        jobs: a jobs table (`windtunnel.schema`).
         early: a job that failed within so many seconds failed early.
         tail: a job that was busy and then idle for so many seconds at its end counts as such.
         idle: what `windtunnel.characterize.idle.idle_jobs` returned; None = no telemetry.
@@ -310,9 +309,6 @@ def waste(
 
 def unused_gpus(tasks: Relation) -> dict[str, Any] | None:
     """Return how much of the GPUs that tasks asked for they used; None where none tells.
-
-    Args:
-        tasks: a tasks table (`windtunnel.companions.TASK_COLUMNS`).
 
     Returns:
         Keys: ``n`` (tasks whose request, use and times are known), ``asked`` and ``used`` (GPU-s).

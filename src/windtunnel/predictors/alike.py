@@ -22,7 +22,6 @@ def jobs_alike(
     """Return the jobs that a request is told by.
 
     Args:
-        jobs: a jobs table (`windtunnel.schema`).
         wanted: column -> word that they have in it, in any case; None = any.
         limit: a time limit, s: theirs are between half of it and twice of it; None = any.
 

@@ -83,27 +83,6 @@ def predict_along(
     return run.result(coverage)
 
 
-def with_predictions(
-    jobs: Any, model: str | Predictor | Any, *, column: str = "predicted", **options: Any
-) -> pa.Table:
-    """Return the jobs with one more column: what was predicted at each submission, seconds.
-
-    Args:
-        jobs: a jobs table, or anything that becomes one.
-        model: see `predict_along`, as for ``options``.
-        column: the name of the column; one of this name is replaced.
-        options: of `predict_along`.
-
-    Raises:
-        SchemaError, SpecError: as `predict_along`.
-    """
-    table = as_jobs(jobs)
-    found = predict_along(table, model, **options)["predicted"]
-    if column in table.column_names:
-        return table.set_column(table.column_names.index(column), column, found)
-    return table.append_column(column, found)
-
-
 class Walk:
     """One predictor going along one trace.
 
@@ -156,7 +135,6 @@ class Walk:
         """Return what a predictor that learns at each completion says at each submission.
 
         Args:
-            predictor: the predictor.
             watching: a fitted one with its prepared table, shown each job as time goes by.
         """
         recall = Recall(predictor.memory(), self._jobs)

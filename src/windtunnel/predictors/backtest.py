@@ -83,9 +83,6 @@ class Backtest:
     def error_cdf(self, at: Sequence[float] = ERROR_GRID) -> pa.Table:
         """Return the distribution of the relative error.
 
-        Args:
-            at: relative errors.
-
         Returns:
             One row each of ``at``: ``error``; ``share`` of the predicted jobs with at most this
             error (null where nothing is predicted); ``n`` (predicted jobs).

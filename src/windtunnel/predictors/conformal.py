@@ -19,7 +19,6 @@ def conformal_quantile(scores: np.ndarray, coverage: float) -> float:
 
     Args:
         scores: float64, shape (n,), no NaN.
-        coverage: between 0 and 1.
 
     >>> (
     ...     conformal_quantile(np.array([3.0, 1.0, 2.0, 4.0]), 0.75),
@@ -50,7 +49,6 @@ def around(
     Args:
         predicted: seconds, shape (rows,); NaN = no prediction, and no interval.
         residuals: `log_ratios` of jobs whose durations became known, shape (n,).
-        coverage: between 0 and 1.
 
     Returns:
         Lower and upper ends, seconds, shape (rows,); 0 and infinity where n is too small.

@@ -47,7 +47,6 @@ class Fitted(Predictor):
         """Train on rows of a prepared table that have been seen.
 
         Args:
-            prepared: what `prepare` returned.
             rows: int64, at least one, in the order in which the jobs ended.
             seconds: their durations.
 
@@ -103,10 +102,6 @@ class Fitted(Predictor):
 
     def predict_interval(self, jobs: Any, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """Return intervals that hold a job's duration with probability ``coverage``.
-
-        Args:
-            jobs: a jobs table.
-            coverage: between 0 and 1.
 
         Returns:
             Lower and upper ends, seconds, shape (rows,) each.

@@ -62,7 +62,6 @@ def past_of(jobs: pa.Table, known_after: str = "recorded") -> Past:
     """Return a jobs table as it unfolds.
 
     Args:
-        jobs: a jobs table.
         known_after: one of `KNOWN_AFTER`. ``recorded`` takes the end; where it is null, start +
             duration, or submit + recorded wait + duration (``source_queue``); and where none of
             these is recorded submit + duration, which is earlier than the truth by the wait.

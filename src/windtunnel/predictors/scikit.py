@@ -34,7 +34,6 @@ def scikit_learn(module: str, who: str) -> Any:
 
     Args:
         module: such as ``sklearn.tree``.
-        who: the predictor that needs it.
 
     Raises:
         SpecError: scikit-learn cannot be imported.

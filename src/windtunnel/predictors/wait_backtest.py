@@ -114,7 +114,6 @@ def wait_backtest(
     """Back-test predictions of waits on the last part of a log.
 
     Args:
-        history: the log.
         coverage: share of waits that intervals are to hold, between 0 and 1.
         held_back: so much of the log's end is judged, s; at most its younger half.
         until: jobs submitted later are not judged, s; None = all.

@@ -179,7 +179,6 @@ class WaitHistory:
         """Return what a request's wait would be.
 
         Args:
-            request: what is asked for, and when.
             level: c of the interval, as `WaitBacktest.level_at` gives it; above 1 = unbounded.
             percents: quantiles that are told.
 

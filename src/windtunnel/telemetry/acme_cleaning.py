@@ -47,7 +47,6 @@ def in_mangled_window(metric: str, time: np.ndarray) -> np.ndarray:
     """Return which rows of a metric have wrongly named nodes.
 
     Args:
-        metric: the file's metric.
         time: UTC seconds since 1970, shape (rows,).
     """
     if "NODE_MEMORY" not in metric:
@@ -61,7 +60,6 @@ def rescaled(metric: str, values: np.ndarray, steps: frozenset[str]) -> np.ndarr
     """Return values in the published unit: ratios as percent, rounded as the notebook rounds.
 
     Args:
-        metric: the file's metric.
         values: as in the raw export, any shape; changed in place.
         steps: of `STEPS`; "percent" and "round" matter here.
     """

@@ -38,8 +38,6 @@ def moments(
     Args:
         cells: strings, shape (rows,), all of one form.
         zone: IANA zone of times without an offset.
-        file: what to call the file in messages.
-        column: the column's name.
         line: row in ``cells`` -> line of the file.
 
     Returns:
@@ -76,7 +74,6 @@ def epoch_seconds(epoch: str | float | None, name: str = "epoch") -> float:
 
     Args:
         epoch: ISO 8601 text with an offset (without one it is UTC), or seconds since 1970.
-        name: the option's name, for the message.
 
     Raises:
         SpecError: it is neither.

@@ -66,8 +66,6 @@ def symbols(data: bytes, file: str, allowed: frozenset[str]) -> Any:
     """Return what a pickle says.
 
     Args:
-        data: the pickle, any protocol.
-        file: what to call it in messages.
         allowed: names that may stand in it, ``module.name``.
 
     Raises:

@@ -54,10 +54,6 @@ _KIND = re.compile(r"^[<>|=]?[fiu][1248]$")
 def pickled_arrays(data: bytes, file: str) -> list[np.ndarray]:
     """Return the arrays of a pickled list of one-dimensional numpy arrays or pandas Series.
 
-    Args:
-        data: the pickle.
-        file: what to call it in messages.
-
     Returns:
         float64 arrays, in the list's order.
 

@@ -50,7 +50,6 @@ def indexed_blocks(
 
     Args:
         files: the parts of one table, in order.
-        column: the column of times.
         zone: IANA zone of times without an offset.
         meter: is told the bytes read, those of the second pass.
         unique: leave out a row whose time stood before, as files are ordered.

@@ -27,7 +27,6 @@ class RowParser:
     """Parses blocks of one file.
 
     Args:
-        file: what to call it in messages.
         names: its columns, in order.
         numbers: columns of numbers (float64, `BLANKS` = null); the others stay text.
     """

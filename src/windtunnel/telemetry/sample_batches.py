@@ -72,13 +72,11 @@ def batch(
     """Return the samples among some measurements as one batch, counting the others.
 
     Args:
-        tally: what is being counted.
         time: float64, shape (rows,), s; NaN = the source does not tell.
         value: float64, shape (rows,); NaN = blank.
         node: Arrow strings, shape (rows,); so are ``gpu``, ``job_id`` and ``metric``.
         gpu: GPU of the node, null = the node as a whole.
         job_id: the job that the source names, null = none.
-        metric: what was measured.
     """
     moments = pa.array(time, pa.float64(), from_pandas=True)
     columns = [moments, node, gpu, job_id, metric, pa.array(value, pa.float64())]
@@ -118,7 +116,6 @@ class Tiles:
         """Return the samples of up to ``height`` rows.
 
         Args:
-            tally: what is being counted.
             time: float64, shape (rows,), s.
             values: float64, shape (rows, devices), NaN = blank.
         """

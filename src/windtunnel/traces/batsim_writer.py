@@ -74,7 +74,6 @@ def write_batsim(jobs: Any, path: str | Path) -> None:
         jobs: anything `windtunnel.schema.as_jobs` takes: recorded times, or those of a run
             (`flown`). Needed are start_time, end_time (or duration) and num_gpus of each job that
             ran; columns of `windtunnel.traces.batsim.read_batsim` are taken over.
-        path: the file; it appears whole or not at all.
 
     Raises:
         SchemaError: the table breaks the schema, or has a fraction of a GPU.
@@ -103,7 +102,6 @@ def flown(jobs: Any, outcome: pa.Table) -> pa.Table:
     """Return a jobs table with the times of a run in place of the recorded ones.
 
     Args:
-        jobs: the jobs that were flown.
         outcome: ``job_id``, ``start_time``, ``end_time``, ``run_time`` and ``status`` of each job
             (`windtunnel.sim.outcome.Outcome.table`), in the same order.
 

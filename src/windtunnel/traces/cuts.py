@@ -62,7 +62,6 @@ def parse_cut(where: str, word: str, value: str, seed: int) -> Cut:
     Args:
         where: the setting, for messages.
         word: one of `CUTS`.
-        value: what it is set to.
         seed: what a sample is drawn with, or which of the windows is meant.
 
     Raises:

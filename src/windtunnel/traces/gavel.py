@@ -52,8 +52,6 @@ def parse_tabs(
 
     Args:
         data: its bytes.
-        file: its name.
-        columns: what its columns are called.
         filled: columns without empty cells, besides those that every such trace has.
 
     Raises:

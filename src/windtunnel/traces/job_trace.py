@@ -40,7 +40,6 @@ def job_trace(
         columns: our columns, arrays of one length.
         lines: line of each row in the file, shape (rows,).
         bad_rows: ``raise``, or ``drop``: leave out, counted, rows that break a rule.
-        notes: what to tell.
         epoch: UTC seconds since 1970 of time 0; None = not known.
         counted: what ``lines`` counts, where that is no line (``rows are jobs of the list``).
         dropped: what the reader left out itself: reason -> count.

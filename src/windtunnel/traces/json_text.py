@@ -102,8 +102,6 @@ def broken_json(data: bytes, file: str, error: Exception) -> TraceError:
 
     Args:
         data: the text, UTF-8.
-        file: what to call it in messages.
-        error: what the parser said.
     """
     bad = error if isinstance(error, json.JSONDecodeError) else None
     if isinstance(error, msgspec.DecodeError):

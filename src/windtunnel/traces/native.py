@@ -138,10 +138,6 @@ def write_csv(jobs: Any, path: str | Path) -> None:
     that a spreadsheet would run get an apostrophe, which reading takes off
     (`windtunnel.traces.spreadsheet`).
 
-    Args:
-        jobs: anything `windtunnel.schema.as_jobs` takes.
-        path: the file; it appears whole or not at all.
-
     Raises:
         SchemaError: the table breaks the schema.
         TraceError: the file cannot be written.

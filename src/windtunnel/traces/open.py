@@ -113,7 +113,6 @@ def _way(text: str, reader: str | None, *, is_name: bool) -> _Way:
     """Return how a trace comes in.
 
     Args:
-        text: as for `open_trace`, without settings.
         reader: the format, where it is named.
         is_name: whether it may be a name, and not only a path.
 

@@ -27,7 +27,6 @@ class Outgoing:
     """The jobs of a table as a format is to have them.
 
     Args:
-        jobs: anything `windtunnel.schema.as_jobs` takes.
         form: the format, for messages (``SWF``).
         carried: our columns that the format holds; those that are not there are none.
 

@@ -36,8 +36,6 @@ def read_parquet(source: Any, file: str, what: str = WHOLE) -> pa.Table:
 
     Args:
         source: a path, or an Arrow reader of its bytes.
-        file: what to call it in messages.
-        what: what it should be, for the message.
 
     Returns:
         The table: at least one row, each column once, all text UTF-8.
@@ -111,7 +109,6 @@ def check_growth(about: pq.FileMetaData, size: int, file: str) -> None:
     Args:
         about: its metadata.
         size: its size on the disk, bytes.
-        file: what to call it in messages.
 
     Raises:
         TraceError: it would grow by more than `MAX_RATIO`.

@@ -35,8 +35,6 @@ def clock(
 
     Args:
         texts: cells as in the log, shape (n,).
-        column: their name, for messages.
-        file: the file's name, for messages.
         records: record of the list that each is in, from 1; None = one each.
 
     Raises:
@@ -86,7 +84,6 @@ def attempt_holdings(
         submit: UTC seconds of each job's submission, shape (jobs,), NaN = unknown.
         epoch: UTC seconds of time 0.
         zone: IANA zone of the log's times.
-        file: its name, for messages.
 
     Returns:
         Table of `HOLDING_COLUMNS`, in the log's order, and ``attempt`` int64 (from 1, within the

@@ -119,7 +119,6 @@ def reader_for(path: Path, head: bytes) -> Reader:
     """Return the reader for a file: by its ending, then by its first bytes.
 
     Args:
-        path: the file.
         head: its first bytes, decompressed; may be empty.
 
     Raises:

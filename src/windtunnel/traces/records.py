@@ -30,11 +30,6 @@ def locate(
 
     Args:
         body: the text behind the header; a view of bytes.
-        rows: how many rows the parser made of it.
-        file: what to call it in messages.
-        first_line: line number of its first line.
-        delimiter: what stands between fields.
-        quoted: double quotes may enclose a field.
 
     Raises:
         TraceError: an opened quote is never closed, or quotes stand where rows cannot be told
@@ -97,8 +92,6 @@ def line_numbers(body: bytes, file: str, *, first_line: int, quoted: bool) -> np
 
     Args:
         body: the text behind the header.
-        file: what to call it in messages.
-        first_line: line number of its first line.
         quoted: line ends between double quotes belong to the record.
 
     Returns:

@@ -46,9 +46,6 @@ class TraceListing:
 def locate(name: str) -> dict[str, Path] | None:
     """Return where a published trace's files are on this machine; nothing is downloaded.
 
-    Args:
-        name: a published trace.
-
     Returns:
         Path by role (``jobs``, ``nodes``), or None where a file is missing.
 
@@ -64,7 +61,6 @@ def fetch(name: str, *, progress: bool | None = None) -> dict[str, Path]:
     """Make sure that a published trace is on this machine, whole and unaltered.
 
     Args:
-        name: a published trace.
         progress: show a progress bar on stderr; None = where stderr is a terminal.
 
     Returns:

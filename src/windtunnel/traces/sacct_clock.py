@@ -78,9 +78,7 @@ def job_times(
     preceding time of the job or would contradict its run time.
 
     Args:
-        table: the rows.
         elapsed: run time by ElapsedRaw or Elapsed, s, NaN = not recorded.
-        zone: IANA name.
         never_ran: rows of jobs that left or wait without a run, whatever their Start says.
         still_runs: rows of jobs that have not ended.
 

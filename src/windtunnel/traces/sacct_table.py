@@ -79,7 +79,6 @@ class SacctTable:
         Args:
             name: the column, in lower case.
             parse: raises ValueError at a cell that it does not understand.
-            what: what a cell should be, for the message.
 
         Raises:
             TraceError: a cell does not parse; names line, column and value.
@@ -114,8 +113,6 @@ def read_table(data: bytes, file: str, delimiter: str | None) -> SacctTable:
     """Return the rows of a log.
 
     Args:
-        data: the whole text.
-        file: what to call it in messages.
         delimiter: what stands between fields; None = found in the header line.
 
     Raises:

@@ -70,7 +70,6 @@ def write_sacct(jobs: Any, path: str | Path, *, metadata: TraceMetadata | None =
     Args:
         jobs: anything `windtunnel.schema.as_jobs` takes; `windtunnel.traces.sacct`'s further
             columns are written where it has them.
-        path: the file; it appears whole or not at all.
         metadata: gives the epoch.
 
     Raises:

@@ -65,8 +65,6 @@ def write_swf(
     The header says what was numbered or rounded (`swf_losses`).
 
     Args:
-        jobs: anything `windtunnel.schema.as_jobs` takes.
-        path: the file; it appears whole or not at all.
         metadata: gives ``UnixStartTime``, ``TimeZoneString`` and ``Acknowledge``.
         cluster: gives ``MaxProcs`` and ``MaxNodes``; else those of a log that was read as SWF.
 

@@ -87,7 +87,6 @@ class TextTable:
         """Return a column as float64; an empty cell is null.
 
         Args:
-            name: the column.
             what: what its cells should be, for the message (``a number of seconds``).
 
         Raises:
@@ -113,8 +112,6 @@ class TextTable:
         """Return a column as int64; ``8.0`` counts as 8, an empty cell is null.
 
         Args:
-            name: the column.
-            what: what its cells should be, for the message.
             largest: bound of their size; None = that of 64 bits.
 
         Raises:
@@ -215,9 +212,7 @@ class TextTable:
         """Refuse a column in which a cell is wrong, bool, null = right.
 
         Args:
-            name: the column.
             wrong: which of its cells are.
-            what: what they should be, for the message.
 
         Raises:
             TraceError: one is; names the first.
@@ -242,7 +237,6 @@ def read_text(
 
     Args:
         path: plain or gzip file; ``-`` = standard input.
-        delimiter: what stands between fields, one character.
         quoted: double quotes may enclose a field (RFC 4180); otherwise they are plain text.
         columns: names of the columns where the file has no header line.
 
@@ -258,10 +252,6 @@ def typed_rows(table: pa.Table, file: str) -> TextTable:
     """Return the rows of a Parquet file as those of text: numbers stay, all else is text.
 
     Lists become their items joined by ``|``.
-
-    Args:
-        table: as it was read.
-        file: what to call it in messages.
 
     Raises:
         TraceError: a column holds neither text nor numbers nor lists of them.
@@ -307,9 +297,6 @@ def parse_text(
 
     Args:
         data: the whole text, UTF-8, with or without a byte order mark.
-        file: what to call it in messages.
-        delimiter: what stands between fields.
-        quoted: whether double quotes may enclose a field.
         columns: names of the columns where there is no header line.
 
     Raises:

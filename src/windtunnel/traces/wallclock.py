@@ -100,7 +100,6 @@ def to_utc(local: np.ndarray, zone: str) -> tuple[np.ndarray, np.ndarray]:
     Args:
         local: float64, shape (rows,): wall-clock time as seconds since 1970-01-01 00:00 on the
             same wall clock; NaN = unknown.
-        zone: IANA name.
 
     Returns:
         UTC seconds since 1970, float64, shape (rows,), NaN kept; and which times are ambiguous,

@@ -201,7 +201,6 @@ def sort_objects(values: list[tuple[int, Any]], file: str, kinds: tuple[str, ...
 
     Args:
         values: the JSON values of the file, each with its line.
-        file: what to call it in messages.
         kinds: the kinds that are read; others are counted.
 
     Raises:
@@ -242,11 +241,8 @@ def _unwrapped(
 
     Args:
         value: an object, an event, or a list of objects.
-        file: what to call the source in messages.
         line: where the value begins.
         kind: the kind of objects that do not say theirs; empty = it must show.
-        deleted: the objects are gone.
-        depth: lists around the value.
 
     Raises:
         TraceError: something else stands where an object should.

@@ -145,9 +145,6 @@ class PodSpec(msgspec.Struct, rename="camel"):
     def gpu_types(self, asked: dict[str, Decimal]) -> dict[str, str]:
         """Return the GPU type that the node selector asks for; "" = none.
 
-        Args:
-            asked: what the pod holds.
-
         Returns:
             Resource -> type, of the resources that are GPUs or slices of GPUs.
         """
@@ -211,7 +208,6 @@ class Gang:
         """Add ``count`` pods that each ask for ``asked``.
 
         Args:
-            count: how many pods.
             asked: resource -> amount a pod.
             types: GPU resource -> type.
         """

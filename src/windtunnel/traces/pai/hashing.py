@@ -28,11 +28,7 @@ _KEEP = np.array([(1 << 8 * n) - 1 for n in range(_WORD + 1)], np.uint64)
 
 
 def hashes(texts: pa.Array) -> np.ndarray:
-    """Return the hash of each text, uint64, shape (texts,); a null has that of an empty text.
-
-    Args:
-        texts: an array of strings.
-    """
+    """Return the hash of each text, uint64, shape (texts,); a null has that of an empty text."""
     _, offsets, data = texts.buffers()
     if not len(texts):
         return np.empty(0, np.uint64)
@@ -80,7 +76,6 @@ def _of_one_length(held: np.ndarray, first: int, count: int, length: int) -> np.
     Args:
         held: the bytes.
         first: where the first text begins.
-        count: how many texts.
         length: of each, bytes; a multiple of `_WORD` and a tail of `_TAILS`.
     """
     found = np.full(count, length, np.uint64)

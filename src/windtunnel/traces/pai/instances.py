@@ -63,7 +63,6 @@ def load_instances(store: Store, parsed: Parsed, keys: pa.Table) -> tuple[Instan
 
     Args:
         store: where the columns go.
-        parsed: the table's rows.
         keys: ``job_name``, ``task_name`` and ``row`` of the tasks, each two names once.
 
     Returns:
@@ -106,7 +105,6 @@ def _ids(batch: pa.RecordBatch, row: int) -> pa.Array:
     """Return what some rows are called (`Instances.ids`).
 
     Args:
-        batch: the rows.
         row: the place of the first in the file, from 0.
     """
     workers = batch["worker_name"]
@@ -119,11 +117,7 @@ def _ids(batch: pa.RecordBatch, row: int) -> pa.Array:
 
 
 class _Tasks:
-    """The tasks that instances name, looked up some rows at a time.
-
-    Args:
-        keys: see `load_instances`.
-    """
+    """The tasks that instances name, looked up some rows at a time."""
 
     def __init__(self, keys: pa.Table) -> None:
         self._pairs = Pairs(keys)
@@ -182,10 +176,6 @@ def workers(instances: Instances, hashes: np.ndarray) -> Workers:
     last, ties in the file's order; the last of each worker counts: the notebook's "dfw". So usage
     is counted with the try that went furthest in the alphabet (Failed, Running, Terminated,
     Waiting).
-
-    Args:
-        instances: see `load_instances`.
-        hashes: see there.
     """
     same = alike(None, hashes, instances.ids)
     renamed = same.repeats()
@@ -204,12 +194,7 @@ def workers(instances: Instances, hashes: np.ndarray) -> Workers:
 
 
 def _losers(instances: Instances, same: Alike) -> np.ndarray:
-    """Return the rows whose worker has another row that counts.
-
-    Args:
-        instances: see `load_instances`.
-        same: the rows that share an id.
-    """
+    """Return the rows whose worker has another row that counts."""
     named = instances.has_worker[same.rows]
     rows, groups = same.rows[named], same.first[named]
     # numpy sorts NaN last, as the notebook does what is unknown.
@@ -248,12 +233,7 @@ class Told:
 
 
 def told_of_tasks(instances: Instances, tasks: int) -> Told:
-    """Add up the instances of each task.
-
-    Args:
-        instances: see `load_instances`.
-        tasks: how many tasks there are.
-    """
+    """Add up the instances of each task."""
     # One more for the instances of no task, which is -1: the last one.
     first, last = np.full(tasks + 1, np.inf), np.full(tasks + 1, -np.inf)
     total, count = np.zeros(tasks + 1), np.zeros(tasks + 1, np.int32)
@@ -292,7 +272,6 @@ def strays(instances: Instances, machines: pa.Array | None) -> list[tuple[int, s
     """Return how many instances lack what, and in words.
 
     Args:
-        instances: see `load_instances`.
         machines: the names of the machine table; None where it is missing.
     """
     odd = _of_words(instances.status, [word not in STATUS for word in instances.status.words])

@@ -118,7 +118,6 @@ def links_of(tasks: pa.Table, jobs: pa.Table, groups: pa.Table) -> Links:
     """Find the job and the group of each task: the first row of their key.
 
     Args:
-        tasks: the task table.
         jobs: the job table, by ``job_name``.
         groups: the group tag table, by ``inst_id``.
     """
@@ -133,12 +132,7 @@ def jobs_of(  # noqa: PLR0917 - the tables that make it
     """Return the jobs in order of submission, unknown times last, ties in the file's order.
 
     Args:
-        named: see `named_tasks`.
-        jobs: the job table.
-        groups: the group tag table.
-        links: see `links_of`.
         told: what the instances say, by the rows of the leaders.
-        words: the status words of the instances.
 
     Returns:
         Columns of the schema that the source knows, and `EXTRAS`; and the row of each job in the
@@ -221,9 +215,6 @@ def consistent(table: pa.Table) -> tuple[pa.Table, tuple[str, ...]]:
 
     A start before the submission, an end before the start or the submission, and a mean run time
     below 0 become unknown; the source's numbers stay in the columns behind.
-
-    Args:
-        table: see `jobs_of`.
     """
     submit, start, end, run = (
         np.asarray(table[name].to_numpy(), np.float64)

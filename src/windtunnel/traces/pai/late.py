@@ -29,7 +29,6 @@ class LateTexts:
         path: the table's file, as it was at that time.
         table: which table it is.
         spool: a place for a new file, which holds the columns once they are read.
-        names: of the columns.
     """
 
     def __init__(self, path: Path, table: Table, spool: Path, names: tuple[str, ...]) -> None:

@@ -39,11 +39,6 @@ def nodes_of(machines: pa.Table) -> pa.Table:
 def cluster_of(nodes: pa.Table, name: str, file: str) -> tuple[ClusterSpec | None, tuple[str, ...]]:
     """Return the cluster, nodes numbered in the file's order, and notes: why there is none.
 
-    Args:
-        nodes: see `nodes_of`.
-        name: what to call the cluster.
-        file: the machine table, for messages.
-
     Raises:
         TraceError: the machines make no cluster (a type's name holds ``|``).
     """

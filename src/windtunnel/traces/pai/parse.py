@@ -178,7 +178,6 @@ def explained(path: Path, table: Table, error: Exception) -> TraceError:
     """Return the error that names the first wrong record of a table, and counts them all.
 
     Args:
-        path: the table's file.
         table: which table it is.
         error: what the first pass said, for the case that no record alone is at fault.
     """
@@ -254,8 +253,6 @@ def _breaks(values: pa.Array, rule: Rule, *, quoted: bool) -> bool:
     """Return whether a value of a batch breaks its column's rule.
 
     Args:
-        values: of one column.
-        rule: of the column.
         quoted: whether there may be quotes in the table; where there are none, what is empty is
             null.
     """

@@ -93,12 +93,7 @@ def as_floats(column: pa.Array) -> np.ndarray:
 
 
 class Texts:
-    """Columns of text side by side.
-
-    Args:
-        path: a new file for them.
-        names: of the columns.
-    """
+    """Columns of text side by side."""
 
     def __init__(self, path: Path, names: tuple[str, ...]) -> None:
         self._path = path
@@ -147,7 +142,6 @@ class TextFile:
         """Return some rows of a column, in one piece; the others are not looked at.
 
         Args:
-            name: the column.
             rows: in any order, shape (rows,).
         """
         return rows_of(self.mapped()[name], rows)
@@ -157,7 +151,6 @@ def rows_of(column: pa.ChunkedArray, rows: np.ndarray) -> pa.Array:
     """Return some rows of a column, in one piece; the others are not looked at.
 
     Args:
-        column: text.
         rows: integers in any order, shape (rows,).
     """
     if bool(np.any(rows[1:] < rows[:-1])):
@@ -248,6 +241,5 @@ def looked_up(index: pa.Array, values: pa.Array) -> pa.Array:
 
     Args:
         index: see `index_of`; the places must be there.
-        values: any array.
     """
     return pa.DictionaryArray.from_arrays(index, values, safe=False)

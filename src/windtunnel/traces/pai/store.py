@@ -95,7 +95,6 @@ class Store:
         """Give the database a function of rows; return it as one of Ibis columns.
 
         Args:
-            name: its name in the database.
             of_rows: row numbers, integers, to texts; called from several threads at once.
         """
         import ibis

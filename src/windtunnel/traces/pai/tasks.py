@@ -41,12 +41,8 @@ def tasks_of(  # noqa: PLR0917 - the tables that make it
 
     Args:
         store: where the table lives.
-        instances: see `windtunnel.traces.pai.instances.load_instances`.
-        found: see `windtunnel.traces.pai.instances.workers`.
-        named: the tasks that the instances name.
         usage: what was measured: of the sensor and of the metric table.
         machines: the machine table, each machine once.
-        late: the columns `LATE` of the instance table.
     """
     task, machine = index_of(instances.task), index_of(instances.machine.codes)
     columns = {

@@ -62,7 +62,6 @@ class ByWorker:
         """Sort the instances that count.
 
         Args:
-            instances: all of them.
             hashes: of all their ids.
             counted: which of them count, bool, shape (instances,); one a worker.
         """
@@ -112,9 +111,6 @@ def load_usage(store: Store, parsed: Parsed, short: str, by_worker: ByWorker) ->
 
     Args:
         store: where the columns go.
-        parsed: the table's rows.
-        short: what to call its files.
-        by_worker: the instances.
 
     Raises:
         TraceError: the table is not as it should be, or there is no room.

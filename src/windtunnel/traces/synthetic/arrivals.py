@@ -48,10 +48,8 @@ def submit_times(
 
     Args:
         start: time 0 on the local clock, at a full hour.
-        profile: hours, weekdays, swing.
         jobs: how many, >= 1.
         span: seconds from the first submission, at 0, to the last.
-        rng: the stream.
 
     Returns:
         Seconds since the epoch, shape (jobs,): first 0, last ``span`` where there are two or more.

@@ -71,13 +71,10 @@ def templates(
     What recurs runs about as long as before: the variant is the run time's magnitude, blurred.
 
     Args:
-        kinds: names of the types.
         kind: index of each job's type, shape (jobs,).
         user: index of each job's user, shape (jobs,).
-        user_names: names of the users.
         gpus: GPUs of each job, shape (jobs,).
         duration: run time of each job, s, >= 1, shape (jobs,).
-        rng: the stream.
     """
     octaves = np.log2(duration) + rng.normal(0.0, _NOISE_OCTAVES, len(kind))
     variant = np.clip(np.floor(octaves / _VARIANT_OCTAVES), 0, _VARIANTS - 1).astype(np.int64)
@@ -110,7 +107,6 @@ def statuses(
         shares: share of the jobs by state; normalised.
         by_weight: share of the weight (GPU time) by state, or None to draw without regard to it.
         weight: weight of each job, shape (jobs,).
-        rng: the stream.
     """
     names = sorted(shares, key=lambda name: (shares[name], name))
     counts = largest_remainder([shares[name] for name in names], len(weight))
@@ -148,7 +144,6 @@ def _exchange_one(
     Args:
         weight: weight of every job, shape (jobs,).
         chosen: indices of the chosen jobs, shape (chosen,).
-        wanted: what the chosen jobs should weigh together.
     """
     others = np.delete(np.arange(len(weight)), chosen)
     lacking = wanted - float(weight[chosen].sum())

@@ -141,11 +141,8 @@ def _fractions(
     At the real size the whole seconds first move so that the mean is the published one in the end.
 
     Args:
-        facts: the trace's facts.
         whole: whole run times and their bounds, s, shape (jobs,) each.
         tasks: tasks of each job, shape (jobs,).
-        real: whether this is the real size.
-        rng: the stream.
     """
     duration, low, high = whole
     less = np.floor(rng.random(len(tasks)) * tasks) / tasks

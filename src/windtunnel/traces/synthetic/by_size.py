@@ -181,9 +181,6 @@ def place_jobs(
 
     Args:
         name: what the ids begin with.
-        facts: the trace's facts.
-        wish: what is asked for.
-        parts: GPU jobs, CPU jobs.
         span: seconds from the first submission to the last, where the calendar does not say.
     """
     streams = wish.streams(_STREAMS)

@@ -34,9 +34,7 @@ def calendar_times(
     month, or of a weekday, share its jobs by weekday and a log-normal swing.
 
     Args:
-        facts: the trace's facts.
         gpus: GPUs of each job, shape (jobs,).
-        rng: the stream.
     """
     calendar = facts.calendar
     days = facts.trace.span_days

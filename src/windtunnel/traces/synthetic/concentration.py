@@ -23,7 +23,6 @@ def quotas(top_percent: list[float], share: list[float], users: int) -> NDArray[
     Args:
         top_percent: percent of the users, ascending, each a whole number of users.
         share: percent that these users have together.
-        users: how many there are.
 
     Returns:
         Shares that sum to 1, shape (users,).
@@ -59,7 +58,6 @@ def deal(
     Args:
         weight: weight of each thing, >= 0, shape (things,).
         quota: everyone's share, >= 0, sum 1, shape (people,).
-        rng: the stream.
 
     Returns:
         Index of the one who gets it, shape (things,).

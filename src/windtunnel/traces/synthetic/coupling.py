@@ -37,7 +37,6 @@ def joint(
     """Return jobs by duration bin and GPU count.
 
     Args:
-        bins: the duration bins.
         rows: jobs in each bin, shape (bins,).
         columns: jobs of each size, shape (sizes,); the same sum.
         gpus: GPUs of each size, shape (sizes,).
@@ -196,12 +195,10 @@ def durations(
     """Draw the jobs of a type.
 
     Args:
-        bins: the duration bins.
         table: jobs by bin and size, shape (bins, sizes).
         gpus: GPUs of each size, ascending, shape (sizes,).
         seconds: wanted run time of each size's jobs together, shape (sizes,).
         gpu_time: wanted GPU seconds of the type.
-        rng: the stream.
 
     Returns:
         Duration (s) and GPU count of each job, shape (jobs,) each, ordered by size.

@@ -34,7 +34,6 @@ def states_by_size(
         facts: jobs by state and size, GPU seconds by state.
         gpus: GPUs of each job, shape (jobs,).
         duration: run time of each job, s, shape (jobs,).
-        rng: the stream.
     """
     names = facts.names
     order = sorted(range(len(names)), key=lambda i: sum(e.jobs[names[i]] for e in facts.by_gpus))

@@ -29,12 +29,10 @@ def deal_gangs(
     """Return the tasks of each job; so many jobs have so many tasks as the facts say.
 
     Args:
-        facts: numbers of tasks, and jobs that have them.
         large: jobs whose tasks ask for several GPUs: small gangs, shape (jobs,).
         scarce: jobs on a scarce GPU type: no very large gangs, shape (jobs,).
         thirds: jobs whose mean run time is an odd third: a multiple of three tasks, where there
             are enough, shape (jobs,).
-        rng: the stream.
     """
     count = len(large)
     left = rng.permutation(np.repeat(facts.tasks, largest_remainder(facts.jobs, count)))

@@ -27,10 +27,7 @@ def jobs_of_parts(
     job's id and the virtual cluster's name (``Venus/vc01``), as where the real trace is read.
 
     Args:
-        name: the whole trace's name.
         parts: facts of each part by name.
-        facts: facts of the whole.
-        wish: what is asked for.
     """
     shares = largest_remainder([p.trace.gpu_jobs for p in parts.values()], wish.jobs).tolist()
     wishes = [replace(wish, jobs=count) for count in shares]

@@ -52,7 +52,6 @@ def draw(bins: Bins, index: NDArray[np.int64], rng: np.random.Generator) -> NDAr
     Args:
         bins: where the values lie.
         index: bin of each value, shape (values,).
-        rng: the stream.
 
     Returns:
         Values, shape (values,).
@@ -80,7 +79,6 @@ def settle(
         values: whole numbers within the bounds, shape (values,).
         low: smallest allowed, shape (values,).
         high: largest allowed, shape (values,).
-        total: wanted sum.
     """
     lacking = total - float(values.sum())
     bound = high if lacking > 0 else low

@@ -28,12 +28,6 @@ def jobs_of_users(
 
     At the real size the published points of the distribution are met to the user. Otherwise the
     real numbers are scaled by largest remainders, so that small users may have none.
-
-    Args:
-        facts: users and the points.
-        jobs: how many in all.
-        real: how many the real trace has.
-        rng: the stream.
     """
     cumulative = np.cumsum(
         largest_remainder(np.diff([0.0, *facts.percent, 100.0]), facts.users)
@@ -60,7 +54,6 @@ def groups_of_users(
     Args:
         facts: fewest runs and share.
         jobs_of: jobs of each user, shape (users,).
-        rng: the stream.
     """
     able = np.where(jobs_of >= facts.runs, jobs_of, 0)
     recurring = np.minimum(

@@ -68,7 +68,6 @@ def _ratios(
         known: tasks whose use is known, shape (tasks,).
         over: share of them that use more than they asked for, met to the task.
         idle: share of them that use nothing.
-        rng: the stream.
     """
     ratio = np.full(len(known), np.nan)
     those = rng.permutation(np.flatnonzero(known))

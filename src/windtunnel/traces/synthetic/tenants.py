@@ -23,7 +23,6 @@ def vcs_of_users(share: NDArray[np.float64], vcs: VirtualClusters) -> NDArray[np
 
     Args:
         share: the users' shares of the GPU time, falling, shape (users,).
-        vcs: the virtual clusters and their shares.
 
     Returns:
         Index of the virtual cluster, shape (users,).
@@ -50,9 +49,7 @@ def member_users(
 
     Args:
         vcs: the virtual clusters with shares of jobs and GPU time.
-        users: how many there are in all.
         weight: GPU time of each job, shape (jobs,).
-        rng: the stream.
 
     Returns:
         Indices of user and virtual cluster, shape (jobs,) each.

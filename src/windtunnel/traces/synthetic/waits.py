@@ -29,10 +29,7 @@ def waits_from_points(
 
     Args:
         points: s -> jobs of the real trace with at most so long a wait.
-        count: how many to draw.
-        real: how many the real trace has.
         maximum: longest wait, s.
-        rng: the stream.
 
     Returns:
         Waits, and the bounds inside which each can move without moving a point; s, shape
@@ -55,12 +52,10 @@ def waits_of_few(
     """Draw waits of which most are 0 and the others log-normal, s, in random order.
 
     Args:
-        count: jobs.
         waiting: share of the jobs that wait at all.
         sigma: log-normal spread of their waits.
         total: seconds that they wait together.
         maximum: longest wait, s.
-        rng: the stream.
     """
     waits = np.zeros(count, dtype=np.int64)
     those = rng.permutation(count)[: round(waiting * count)]
@@ -90,7 +85,6 @@ def waits_by_user(
         sigma: log-normal spread of the waits of a user.
         total: seconds that all wait together.
         maximum: longest wait, s.
-        rng: the stream.
 
     Returns:
         Waits, s, shape (jobs,).
@@ -141,7 +135,6 @@ def calm_short_jobs(
         duration: run times, s, shape (jobs,).
         law: index of each job's law of waits, shape (jobs,).
         share: largest share of the short jobs that may wait longer than they run.
-        rng: the stream.
     """
     result = queue.copy()
     short = duration <= np.median(duration)

@@ -38,7 +38,6 @@ class Wish:
         """Return a generator a name, each a child of the seed, in order.
 
         Args:
-            names: what they are for.
             skip: how many of the seed's children are others'.
         """
         sequences = np.random.SeedSequence(self.seed).spawn(skip + len(names))[skip:]
@@ -59,7 +58,6 @@ class Wish:
         """Return the seconds from the first submission to the last, at least 1.
 
         Args:
-            trace: the real trace.
             gpu_time: GPU seconds of the wanted jobs.
         """
         if self.load is None:
@@ -76,10 +74,6 @@ def checked_wish(
 
     Args:
         jobs: GPU jobs; None = ``real``.
-        load: see `Wish`.
-        seed: see `Wish`.
-        cpu_jobs: see `Wish`.
-        real: GPU jobs of the real trace.
 
     Raises:
         SpecError: ``jobs < 1``, ``load <= 0`` or not finite, ``seed < 0``.

@@ -89,7 +89,6 @@ def fit_bins(
     Args:
         values: finite numbers, any order, shape (jobs,).
         min_count: smallest group.
-        bins: groups wanted.
         spread: tell how far a group alone spreads, if it has a crowd of values, all above 0.
 
     Returns:
@@ -191,11 +190,6 @@ def draw_bins(bins: Bins, count: int, rng: np.random.Generator) -> NDArray[np.fl
     Within a group the values are evenly spread over its stretch, which ends half-way (in ratio) to
     its neighbours' means. The first group, the last and the atoms take their mean. A group alone
     whose spread is told lies as a lognormal distribution does.
-
-    Args:
-        bins: the distribution.
-        count: how many.
-        rng: the stream; it only orders the values.
 
     Returns:
         Values in random order, shape (count,).

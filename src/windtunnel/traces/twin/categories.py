@@ -56,12 +56,8 @@ def fit_names(
     """Return a column of names, renamed unless they are kept; small ones are one.
 
     Args:
-        table: the jobs.
-        strata: their strata.
         column: ``vc`` or ``gpu_type``.
         rules: how small a group may be.
-        rng: deals the new names.
-        keep: keep the names.
     """
     codes, values = table.codes[column], table.values[column]
     count = np.bincount(codes + 1, minlength=len(values) + 1)[1:]

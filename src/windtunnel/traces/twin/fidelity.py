@@ -24,10 +24,6 @@ _Measures = dict[str, tuple[str, float | None]]
 def fidelity(source: pa.Table, twin: pa.Table) -> pa.Table:
     """Return headline numbers of a source and its twin.
 
-    Args:
-        source: a jobs table.
-        twin: a jobs table.
-
     Returns:
         Columns ``measure``, ``unit`` (``jobs``, ``s``, ``GPUs``, ``GPU s``, ``days``, ``share`` or
         ``distance``), ``source`` and ``twin`` (float64, null = cannot be told). A distance is the

@@ -45,7 +45,6 @@ def fit_groups(sizes: NDArray[np.int64], *, min_count: int, bins: int) -> Groups
     Args:
         sizes: jobs of each group, >= 1, shape (groups,).
         min_count: smallest number of groups and of jobs told.
-        bins: most classes of rare sizes.
 
     Returns:
         The sizes; None where they have fewer than ``min_count`` jobs together.
@@ -73,7 +72,6 @@ def draw_groups(groups: Groups, jobs: int) -> NDArray[np.int64]:
     """Return sizes of groups that have ``jobs`` jobs together, in the published proportions.
 
     Args:
-        groups: the sizes.
         jobs: jobs of all groups together, >= 1.
 
     Returns:
@@ -104,7 +102,6 @@ def pack(
     Args:
         blocks: block of each job, sorted, shape (jobs,).
         sizes: jobs of each group, largest first, with the sum ``jobs``.
-        rng: the stream; it orders the groups within a block.
 
     Returns:
         Group of each job, shape (jobs,): the groups of a block are runs of neighbouring jobs.

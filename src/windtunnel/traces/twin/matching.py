@@ -30,8 +30,6 @@ def match_product(
     Args:
         factor: GPUs of each job, shape (jobs,).
         value: run time of each job, s, shape (jobs,).
-        target: wanted sum of products.
-        rng: the stream.
 
     Returns:
         Indices into ``factor``, shape (jobs,).
@@ -65,7 +63,6 @@ def match_shares(
         group: jobs exchange labels within their group only, shape (jobs,).
         weight: GPU time of each job, >= 0, shape (jobs,).
         target: wanted weight of each label, shape (labels,).
-        rng: the stream.
 
     Returns:
         The labels, each as often in each group as before, shape (jobs,).

@@ -29,9 +29,7 @@ def fit_numbers(
     """Return the distributions of each stratum, and those of what strata cannot tell.
 
     Args:
-        table: the jobs.
         stratum: of each job, shape (jobs,).
-        strata: how many.
         cells: the cell within its stratum by which a job's run time is told, shape (jobs,), and the
             names of these cells.
         rules: how small a group may be.

@@ -34,7 +34,6 @@ def fit_users(table: Columns, min_count: int) -> tuple[list[UserClass], NDArray[
     """Return the classes of users, those of most GPU time first, and each job's class.
 
     Args:
-        table: the jobs.
         min_count: fewest users of a class; where there are not twice as many, all are one class.
 
     Returns:
@@ -101,11 +100,9 @@ def draw_users(
     """Draw each job's user; a user belongs to one class and, where numbers allow, to one vc.
 
     Args:
-        classes: the classes of users.
         user_class: class of each job, -1 = user unknown, shape (jobs,).
         vc: virtual cluster of each job, as a code >= 0, shape (jobs,).
         gpu_time: GPU seconds of each job, shape (jobs,).
-        rng: the stream.
 
     Returns:
         Number of each job's user, -1 = unknown, shape (jobs,); and how many users there are.
@@ -158,7 +155,6 @@ def _deal(
         by_jobs: relative number of jobs of each user, shape (users,).
         by_time: relative GPU time of each user, shape (users,).
         gpu_time: GPU seconds of each job, shape (jobs,).
-        rng: the stream.
 
     Returns:
         User of each job, shape (jobs,).

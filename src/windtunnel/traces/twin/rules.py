@@ -32,7 +32,6 @@ class Rules:
         Args:
             values: NaN = unknown, shape (jobs,). Fewer than ``min_count`` unknown ones are counted
                 as known, so that their number cannot be told.
-            spread: see `fit_bins`.
         """
         known = values[np.isfinite(values)]
         found = fit_bins(known, min_count=self.min_count, bins=self.bins, spread=spread)
@@ -60,7 +59,6 @@ class Rules:
         Args:
             known: whether the value is known, shape (jobs,).
             cell: of each job, shape (jobs,).
-            cells: how many.
         """
         count = np.bincount(cell[known], minlength=cells)
         told = count >= self.min_count

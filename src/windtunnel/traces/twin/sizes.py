@@ -54,7 +54,6 @@ def fit_sizes(
         num_gpus: GPUs of each job, NaN = unknown, shape (jobs,); at least ``min_count`` jobs.
         num_tasks: gang size of each job, 0 = unknown, shape (jobs,).
         min_count: smallest number told.
-        bins: most classes of rare sizes.
     """
     known = np.isfinite(num_gpus)
     if int(known.sum()) < min_count:

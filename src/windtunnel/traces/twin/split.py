@@ -35,7 +35,6 @@ class Split(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
         Args:
             strata: jobs of each stratum.
-            categories: how many there must be.
         """
         if len(self.listed) != len(strata):
             return f"one row for each of the {len(strata)} strata"
@@ -116,10 +115,8 @@ def draw_split(
     """Draw a category for each job, by the table's counts or in their proportion.
 
     Args:
-        split: the table.
         totals: jobs of each stratum in the table.
         stratum: stratum of each job, sorted, shape (jobs,).
-        rng: the stream.
 
     Returns:
         The categories, and which jobs are of their stratum's rest, shape (jobs,) each.

@@ -71,7 +71,6 @@ def strata_of(
 
     Args:
         workload: workload code of each job, -1 = unknown, shape (jobs,).
-        workloads: how many workloads there are.
         num_gpus: GPUs of each job, NaN = unknown, shape (jobs,).
         min_count: smallest stratum; there are at least as many jobs.
     """

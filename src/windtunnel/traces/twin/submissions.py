@@ -32,10 +32,8 @@ def draw_slots(
     a day the times follow the hours' profile independently of each other.
 
     Args:
-        arrivals: the model.
         jobs: how many, >= 1.
         stretch: length of the twin over that of the source.
-        rng: the stream.
         by_day: jobs by day; None = evenly.
 
     Returns:
@@ -98,7 +96,6 @@ def batch_starts(
         slots: sorted times, one a job.
         size: jobs of each batch; their sum is that of the slots, shape (batches,).
         gap: mean time between two jobs of a batch, s.
-        rng: the stream.
     """
     place = rng.permutation(len(size))  # place of each batch in time
     ordered = np.empty(len(size), dtype=np.int64)
@@ -122,12 +119,10 @@ def match_load(
     """Exchange batches' starts within groups until GPU time lies in time as the source's does.
 
     Args:
-        arrivals: the model.
         start: when each batch begins, shape (batches,).
         group: batches alike in kind and size, shape (batches,).
         gpu_time: GPU seconds of each batch, shape (batches,).
         stretch: length of the twin over that of the source; the runs of days stretch with it.
-        rng: the stream.
 
     Returns:
         The same starts in another order, shape (batches,).
@@ -161,7 +156,6 @@ def spread_batches(
         code: batch of each job, shape (jobs,); each batch has one.
         gap: mean time between two jobs of a batch, s.
         whole: on whole seconds.
-        rng: the stream.
     """
     size = np.bincount(code, minlength=len(start))
     total = np.cumsum(rng.exponential(1.0, len(code)) * gap)
