@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from job_tables import EXAMPLES, asked, job_rows, table_of
 
-from windtunnel.characterize.boxes import box_statistics
+from windtunnel.characterize.spread import box_statistics
 from windtunnel.schema import as_jobs
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from windtunnel.characterize import SHARES_BY, distribution, overview, shares
-from windtunnel.characterize.distributions import PERCENTS
+from windtunnel.characterize.overview import PERCENTS
 from windtunnel.errors import SpecError
 from windtunnel.quantiles import quantiles
 from windtunnel.schema import COLUMNS, as_jobs

@@ -12,9 +12,8 @@ import pytest
 from windtunnel.characterize import distribution, overview, shares
 from windtunnel.characterize.cdf import count_cdf
 from windtunnel.characterize.facts import FACTS, source_fact
-from windtunnel.characterize.mix import workload_mix
 from windtunnel.characterize.spread import spread_by
-from windtunnel.characterize.states import state_shares
+from windtunnel.characterize.states import state_shares, workload_mix
 from windtunnel.characterize.summary import cluster_summary
 from windtunnel.schema import as_jobs
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import windtunnel as wt
-from windtunnel.characterize.headline_claims import CLAIMS, NOT_IN_TABLES
+from windtunnel.characterize.headline_tables import CLAIMS, NOT_IN_TABLES
 from windtunnel.characterize.headlines import Headline, headlines
 from windtunnel.companions import NODE_COLUMNS, TASK_COLUMNS, companion
 from windtunnel.schema import as_jobs

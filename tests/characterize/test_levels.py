@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windtunnel.characterize.intervals import run_intervals
-from windtunnel.characterize.levels import levels
+from windtunnel.characterize.levels import levels, run_intervals
 from windtunnel.companions import TASK_COLUMNS, companion
 from windtunnel.errors import SchemaError, SpecError
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from job_tables import EXAMPLES, asked, job_rows, table_of
 
-from windtunnel.characterize.mix import workload_mix
+from windtunnel.characterize.states import workload_mix
 from windtunnel.schema import as_jobs
 
 if TYPE_CHECKING:

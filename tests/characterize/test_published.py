@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from windtunnel import open_trace
-from windtunnel.characterize.boxes import box_statistics
 from windtunnel.characterize.cdf import (
     GPU_GRID,
     POWERS_DURATION,
@@ -23,9 +22,8 @@ from windtunnel.characterize.cdf import (
     sum_cdf,
 )
 from windtunnel.characterize.concentration import concentration
-from windtunnel.characterize.mix import workload_mix
-from windtunnel.characterize.spread import spread_by
-from windtunnel.characterize.states import state_shares
+from windtunnel.characterize.spread import box_statistics, spread_by
+from windtunnel.characterize.states import state_shares, workload_mix
 from windtunnel.characterize.summary import COLUMNS, cluster_summary
 from windtunnel.schema import as_jobs
 

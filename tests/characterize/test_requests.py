@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from used_tasks import DRAWN_ROWS, drawn_tables
 
-from windtunnel.characterize.expanded import expanded_quantiles
+from windtunnel.characterize.relation import expanded_quantiles
 from windtunnel.characterize.requests import (
     POINTS,
     RESOURCES,

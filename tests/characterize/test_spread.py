@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from windtunnel.characterize.groups import GROUPS_BY
+from windtunnel.characterize.population import GROUPS_BY
 from windtunnel.characterize.spread import quantile_curve, spread_by
 from windtunnel.errors import SpecError
 from windtunnel.schema import as_jobs

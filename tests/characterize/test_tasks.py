@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windtunnel.characterize.groups import SHARING
+from windtunnel.characterize.population import SHARING
 from windtunnel.characterize.tasks import (
     ASSIGNED,
     class_shares,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windtunnel.characterize.telemetry_percentiles import AT, percentiles
+from windtunnel.characterize.telemetry_counts import AT, percentiles
 from windtunnel.errors import SchemaError, SpecError, TraceError
 from windtunnel.quantiles import quantiles
 from windtunnel.telemetry import open_telemetry

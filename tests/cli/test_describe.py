@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from windtunnel.characterize.headline_claims import CLAIMS
+from windtunnel.characterize.headline_tables import CLAIMS
 from windtunnel.characterize.summary import COLUMNS
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from windtunnel.predictors.features import Ranks, Statistics
-from windtunnel.predictors.submission import SUBMISSION, Keys
+from windtunnel.predictors.features import SUBMISSION, Keys, Ranks, Statistics
 from windtunnel.schema import as_jobs
 
 DAY = 86400.0

@@ -18,8 +18,8 @@ from windtunnel.predictors import (
     predict_along,
     resolve_predictor,
 )
-from windtunnel.predictors.refreshing import Refreshing
-from windtunnel.predictors.submission import SUBMISSION
+from windtunnel.predictors.along import Refreshing
+from windtunnel.predictors.features import SUBMISSION
 from windtunnel.predictors.trees import Cart, Gbdt
 from windtunnel.schema import as_jobs
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from windtunnel.companions import SAMPLE_COLUMNS, companion_schema
 from windtunnel.errors import SpecError, TraceError, WindtunnelError
 from windtunnel.telemetry import blocks, open_telemetry
-from windtunnel.telemetry.acme_cleaning import MANGLED, STEPS, in_mangled_window, rescaled
+from windtunnel.telemetry.acme_wide import MANGLED, STEPS, in_mangled_window, rescaled
 
 if TYPE_CHECKING:
     from pathlib import Path

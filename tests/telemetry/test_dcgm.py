@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from windtunnel.errors import SpecError, TraceError, WindtunnelError
 from windtunnel.telemetry import open_telemetry
-from windtunnel.telemetry.exposition import labels_of, reading_of
-from windtunnel.telemetry.labels import place_of, without_blanks
+from windtunnel.telemetry.exposition import labels_of, place_of, reading_of, without_blanks
 
 if TYPE_CHECKING:
     from pathlib import Path

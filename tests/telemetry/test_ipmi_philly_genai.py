@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from windtunnel.characterize.telemetry_percentiles import percentiles
+from windtunnel.characterize.telemetry_counts import percentiles
 from windtunnel.errors import SpecError, TraceError
 from windtunnel.telemetry import open_telemetry
 from windtunnel.telemetry.philly_util import ODD_ROW

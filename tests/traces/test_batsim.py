@@ -18,12 +18,16 @@ from windtunnel.errors import SchemaError, TraceError, WindtunnelError
 from windtunnel.schema import as_jobs
 from windtunnel.traces.batsim import read_batsim
 from windtunnel.traces.batsim_writer import COLUMNS, batsim_losses, flown, write_batsim
-from windtunnel.traces.interval_set import count_of, format_intervals, parse_intervals
+from windtunnel.traces.interval_set import (
+    count_of,
+    format_intervals,
+    number_resources,
+    parse_intervals,
+)
 from windtunnel.traces.kubernetes.reader import read_kueue
 from windtunnel.traces.native import read_native
 from windtunnel.traces.philly_raw import read_philly_raw
 from windtunnel.traces.readers import reader_for
-from windtunnel.traces.resource_numbers import number_resources
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,7 +18,7 @@ from windtunnel.companions import TASK_COLUMNS
 from windtunnel.errors import SchemaError, TraceError, WindtunnelError
 from windtunnel.traces.kubernetes.reader import read_kueue
 from windtunnel.traces.kubernetes.resources import PodSpec, quantity
-from windtunnel.traces.kubernetes.runs import Transition, rebuild
+from windtunnel.traces.kubernetes.workload import Transition, rebuild
 from windtunnel.traces.philly_raw import read_philly_raw
 from windtunnel.traces.readers import reader_for, reader_named
 

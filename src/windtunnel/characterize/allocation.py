@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.characterize.groups import NONE
-from windtunnel.characterize.intervals import run_intervals
-from windtunnel.characterize.left_out import LeftOut, split_off, why
-from windtunnel.characterize.levels import levels
-from windtunnel.characterize.relation import relation, rows
+from windtunnel.characterize.levels import levels, run_intervals
+from windtunnel.characterize.population import NONE
+from windtunnel.characterize.relation import LeftOut, relation, rows, split_off, why
 from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.characterize.boxes import boxes
 from windtunnel.characterize.clock import DAY, HOUR, month_starts, wall_text
 from windtunnel.characterize.grids import steps
 from windtunnel.characterize.instants import (
@@ -22,6 +21,7 @@ from windtunnel.characterize.instants import (
     span_of,
     timed,
 )
+from windtunnel.characterize.spread import boxes
 from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def hourly_boxes(
     Returns:
         One row an hour of the day (none where no instant is known): ``hour``, ``whisker_low``,
         ``q1``, ``median``, ``q3``, ``whisker_high``, ``min``, ``max``, ``mean`` (arrivals in an
-        hour; convention of `windtunnel.characterize.boxes.box_statistics`), ``outliers_low``,
+        hour; convention of `windtunnel.characterize.spread.box_statistics`), ``outliers_low``,
         ``outliers_high``, ``n`` (hours, one a day), ``jobs`` (in all of them), ``left_out`` (jobs
         whose instant is not known), ``unsized``.
 

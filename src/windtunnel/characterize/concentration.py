@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.characterize.groups import NONE, group_label
-from windtunnel.characterize.population import counted, population
+from windtunnel.characterize.population import NONE, counted, group_label, population
 from windtunnel.characterize.relation import rows
 from windtunnel.errors import SpecError, quote
 

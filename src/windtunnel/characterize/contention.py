@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.characterize.intervals import gpu_names, one_row_a_gpu, run_intervals
-from windtunnel.characterize.left_out import LeftOut, why
-from windtunnel.characterize.relation import rows
+from windtunnel.characterize.levels import gpu_names, one_row_a_gpu, run_intervals
+from windtunnel.characterize.relation import LeftOut, rows, why
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.characterize.cdf import curves
 from windtunnel.characterize.grids import checked_grid
-from windtunnel.characterize.groups import grouped_table
-from windtunnel.characterize.population import population
+from windtunnel.characterize.population import grouped_table, population
 from windtunnel.characterize.relation import rows
 from windtunnel.characterize.states import FAILED
 

@@ -1,6 +1,6 @@
 """A trace in its headline numbers, beside the published ones: what was claimed, what it shows.
 
-Every number of `windtunnel.characterize.headline_claims.CLAIMS` is computed from the tables that
+Every number of `windtunnel.characterize.headline_tables.CLAIMS` is computed from the tables that
 the trace has. One that cannot be had is not left out: it says in a sentence what is missing.
 """
 
@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windtunnel.characterize.headline_claims import CLAIMS, NOT_IN_TABLES
-from windtunnel.characterize.headline_tables import HeadlineTables
+from windtunnel.characterize.headline_tables import CLAIMS, NOT_IN_TABLES, HeadlineTables
 from windtunnel.characterize.headlines_of_jobs import answers as answers_of_jobs
 from windtunnel.characterize.headlines_of_tasks import answers as answers_of_tasks
 

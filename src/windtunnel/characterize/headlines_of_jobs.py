@@ -6,9 +6,9 @@ from typing import Any
 
 from windtunnel.characterize.concentration import top_users
 from windtunnel.characterize.gangs import gang_sizes, gangs_of_tasks
-from windtunnel.characterize.groups import NONE
 from windtunnel.characterize.headline_tables import Answer, HeadlineTables, answer
 from windtunnel.characterize.overview import overview
+from windtunnel.characterize.population import NONE
 from windtunnel.characterize.recurrence import recurrence
 from windtunnel.characterize.relation import relation, rows
 from windtunnel.characterize.spread import spread_by

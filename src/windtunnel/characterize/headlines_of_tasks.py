@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.characterize.allocation import allocation, cpus_per_gpu
-from windtunnel.characterize.columns import known_columns
 from windtunnel.characterize.contention import contention
 from windtunnel.characterize.headline_tables import Answer, HeadlineTables, answer
 from windtunnel.characterize.overuse import jobs_against_use, requests_against_use
+from windtunnel.characterize.relation import known_columns
 from windtunnel.characterize.requests import RESOURCES, request_quantiles
 from windtunnel.characterize.sharing import sharing_savings
 from windtunnel.characterize.slowdown import NODE_CPU, NODE_GPU, slowdown_by_load

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.characterize.clock import DAY, clock
-from windtunnel.characterize.groups import group_label, group_order
-from windtunnel.characterize.population import population
+from windtunnel.characterize.population import group_label, group_order, population
 from windtunnel.characterize.relation import rows
 from windtunnel.errors import SpecError
 

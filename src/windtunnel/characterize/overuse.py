@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from windtunnel.characterize.columns import known_columns
-from windtunnel.characterize.left_out import LeftOut, split_off, why
-from windtunnel.characterize.relation import relation, rows
+from windtunnel.characterize.relation import LeftOut, known_columns, relation, rows, split_off, why
 from windtunnel.characterize.requests import RESOURCES, Resource, typed
 from windtunnel.errors import SpecError
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.characterize.ladders import at_least, checked_steps
+from windtunnel.characterize.grids import at_least, checked_steps
 from windtunnel.characterize.population import population
 from windtunnel.characterize.relation import rows
 from windtunnel.errors import SpecError

@@ -10,10 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windtunnel.characterize.column_cdf import column_cdfs
-from windtunnel.characterize.expanded import expanded_quantiles
-from windtunnel.characterize.left_out import split_off, why
-from windtunnel.characterize.relation import column_names, relation, rows
+from windtunnel.characterize.cdf import column_cdfs
+from windtunnel.characterize.relation import (
+    column_names,
+    expanded_quantiles,
+    relation,
+    rows,
+    split_off,
+    why,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

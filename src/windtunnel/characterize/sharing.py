@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.characterize.intervals import gpu_names, one_row_a_gpu, run_intervals
-from windtunnel.characterize.left_out import LeftOut, why
-from windtunnel.characterize.levels import levels
+from windtunnel.characterize.levels import gpu_names, levels, one_row_a_gpu, run_intervals
+from windtunnel.characterize.relation import LeftOut, why
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

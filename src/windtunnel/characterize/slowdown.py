@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.characterize.column_cdf import column_cdfs
-from windtunnel.characterize.left_out import LeftOut, split_off, why
-from windtunnel.characterize.relation import column_names, relation, rows
+from windtunnel.characterize.cdf import column_cdfs
+from windtunnel.characterize.relation import LeftOut, column_names, relation, rows, split_off, why
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -152,7 +151,7 @@ def node_load_cdfs(
 
     Returns:
         Columns ``value`` (metric), ``x``, ``count``, ``percent``, ``n``, ``left_out``, as
-        `windtunnel.characterize.column_cdf.column_cdfs` returns them; no row where the table has
+        `windtunnel.characterize.cdf.column_cdfs` returns them; no row where the table has
         none of the columns.
     """
     has = column_names(tasks)

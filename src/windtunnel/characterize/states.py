@@ -5,21 +5,40 @@ failed has failed, nothing else has. ``out_of_memory`` is a word of newer Slurm 
 shares know nothing of: it stands for itself, like preempted, running, pending and unknown, so that
 a failure rate means the same on every trace. `windtunnel.characterize.failures` counts it as a
 failure.
+
+What is the cluster used for? Jobs and GPU time by kind of work, as a treemap shows them.
+
+The numbers of figure 4 of the AcmeTrace notebook: rows and the sum of GPU time of the jobs with
+GPUs, GPU time cut to whole GPU-seconds, percentages over the kinds that are listed (Kalos' SFT jobs
+are not, so its shares are of 19,899 jobs and not of 19,907).
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.characterize.groups import NONE, grouped_table
-from windtunnel.characterize.population import population
-from windtunnel.characterize.relation import rows
+from windtunnel.characterize.population import (
+    NONE,
+    counted,
+    group_label,
+    grouped_table,
+    population,
+    size_class,
+    size_labels,
+    text_label,
+)
+from windtunnel.characterize.relation import relation, rows
+from windtunnel.errors import SpecError
 from windtunnel.schema import STATUSES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pyarrow as pa
 
     from windtunnel.companions import Relation
+
 
 #: Statuses that count as failed in the published shares.
 FAILED: tuple[str, ...] = ("failed", "timeout", "node_fail")
@@ -108,3 +127,123 @@ def _group(key: tuple[float, str], states: dict[str, dict[str, Any]]) -> list[di
             }
         )
     return found
+
+
+def workload_mix(
+    jobs: Relation,
+    listed: Sequence[str] | None = None,
+    *,
+    where: str = "gpu",
+    gpu_time: str = "gpu_time",
+) -> pa.Table:
+    """Return jobs and GPU time by workload.
+
+    Args:
+        listed: the workloads that percentages are taken over; default: every one that is named.
+        gpu_time: the fact to add up: ``gpu_time``, or ``source_gpu_time`` as AcmeTrace does.
+
+    Returns:
+        One row a workload, listed ones first, each part by number of jobs, most first, then by
+        name: ``workload``, ``listed`` (bool), ``num_jobs``, ``gpu_time`` (whole GPU-seconds, cut),
+        ``job_percent``, ``gpu_time_percent`` (0..100 over the listed; null for the others, and
+        where the listed have none), ``n`` (jobs in the GPU time), ``left_out`` (jobs that are not:
+        duration unknown), ``unsized``. A listed workload without a job has its row.
+
+    Raises:
+        SpecError: ``where`` or ``gpu_time`` is unknown.
+    """
+    import pyarrow as pa
+
+    table = population(jobs, (gpu_time,), where=where, by="workload")
+    sums = table.group_by("label").aggregate(
+        num_jobs=table.asked.sum(),
+        gpu_time=table.fact_0.sum().fill_null(0.0),
+        **counted(table, table.fact_0),
+    )
+    found = {row["label"]: row for row in rows(sums)}
+    chosen = set(found) - {NONE} if listed is None else {text_label(name) for name in listed}
+    for name in chosen - set(found):
+        found[name] = {"label": name, **dict.fromkeys(_SUMS, 0)}
+    for row in found.values():
+        row["gpu_time"] = math.trunc(row["gpu_time"])
+    all_jobs = sum(found[name]["num_jobs"] for name in chosen)
+    all_time = sum(found[name]["gpu_time"] for name in chosen)
+    ordered = sorted(
+        found.values(), key=lambda row: (row["label"] not in chosen, -row["num_jobs"], row["label"])
+    )
+    within = [row["label"] in chosen for row in ordered]
+    names = [group_label("workload", 0.0, row["label"]) for row in ordered]
+
+    def percent(key: str, total: int) -> list[float | None]:
+        return [
+            100.0 * row[key] / total if yes and total else None
+            for row, yes in zip(ordered, within, strict=True)
+        ]
+
+    columns: dict[str, Any] = {
+        "workload": pa.array(names, pa.string()),
+        "listed": pa.array(within, pa.bool_()),
+        "num_jobs": pa.array([row["num_jobs"] for row in ordered], pa.int64()),
+        "gpu_time": pa.array([row["gpu_time"] for row in ordered], pa.int64()),
+        "job_percent": pa.array(percent("num_jobs", all_jobs), pa.float64()),
+        "gpu_time_percent": pa.array(percent("gpu_time", all_time), pa.float64()),
+    }
+    for name in ("n", "left_out", "unsized"):
+        columns[name] = pa.array([row[name] for row in ordered], pa.int64())
+    return pa.table(columns)
+
+
+_SUMS = ("num_jobs", "gpu_time", "n", "left_out", "unsized")
+
+
+#: Properties that jobs can be told apart by.
+SHARES_BY: tuple[str, ...] = (
+    *("num_gpus", "vc", "user", "workload", "template", "status", "gpu_type"),
+)
+
+
+def shares(jobs: Relation, by: str) -> pa.Table:
+    """Return the share of jobs and of GPU time of each value of a property.
+
+    Args:
+        by: one of `SHARES_BY`; ``num_gpus`` means the size classes of `windtunnel.sim.metrics`.
+
+    Returns:
+        Columns ``by`` (text; ``"(none)"`` where unknown), ``num_jobs`` int64, ``job_share``
+        (0..1), ``gpu_time`` (GPU-seconds), ``gpu_time_share`` (0..1, null where there is no GPU
+        time at all), ``left_out`` int64 (jobs in no GPU time: size or duration unknown). Size
+        classes in order of size, everything else by GPU time, most first, then by name.
+
+    Raises:
+        SpecError: ``by`` is none of `SHARES_BY`.
+    """
+    import ibis
+
+    if by not in SHARES_BY:
+        raise SpecError.unknown("by", by, SHARES_BY)
+    table = relation(jobs, ("num_gpus", "duration", by))
+    place = size_class(table.num_gpus) if by == "num_gpus" else ibis.literal(0)
+    group = ibis.literal(NONE) if by == "num_gpus" else table[by].fill_null(NONE)
+    keyed = table.select(place=place, label=group, gpu_time=table.num_gpus * table.duration)
+    sums = keyed.group_by(["place", "label"]).aggregate(
+        num_jobs=keyed.count(),
+        gpu_time=keyed.gpu_time.sum().fill_null(0.0),
+        left_out=keyed.gpu_time.isnull().sum(),
+    )
+    if by == "num_gpus":
+        sums = sums.mutate(label=ibis.array(list(size_labels()))[sums.place])
+    total = sums.gpu_time.sum().over(ibis.window())
+    shared = sums.mutate(
+        job_share=sums.num_jobs / sums.num_jobs.sum().over(ibis.window()),
+        gpu_time_share=sums.gpu_time / total.nullif(0.0),
+    )
+    ordered = shared.order_by([shared.place, shared.gpu_time.desc(), shared.label])
+    columns = {
+        by: ordered.label,
+        "num_jobs": ordered.num_jobs,
+        "job_share": ordered.job_share,
+        "gpu_time": ordered.gpu_time,
+        "gpu_time_share": ordered.gpu_time_share,
+        "left_out": ordered.left_out,
+    }
+    return ordered.select(**columns).to_pyarrow()

@@ -15,11 +15,9 @@ from windtunnel.characterize.arrivals import exposure
 from windtunnel.characterize.cdf import count_cdf
 from windtunnel.characterize.clock import HOUR
 from windtunnel.characterize.grids import POWERS_DURATION, checked_grid, interval
-from windtunnel.characterize.groups import grouped_table
 from windtunnel.characterize.instants import span_of
-from windtunnel.characterize.left_out import split_off, why
-from windtunnel.characterize.population import population
-from windtunnel.characterize.relation import column_names, relation, rows
+from windtunnel.characterize.population import grouped_table, population
+from windtunnel.characterize.relation import column_names, relation, rows, split_off, why
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

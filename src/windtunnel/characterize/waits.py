@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.characterize.cdf import curves
 from windtunnel.characterize.facts import source_fact
 from windtunnel.characterize.grids import checked_grid
-from windtunnel.characterize.groups import NONE, grouped_table, text_label
-from windtunnel.characterize.population import counted, population
+from windtunnel.characterize.population import NONE, counted, grouped_table, population, text_label
 from windtunnel.characterize.relation import rows
 from windtunnel.errors import SpecError, quote
 

@@ -184,7 +184,7 @@ def _options(chosen: dict[str, Any]) -> dict[str, Any]:
         SpecError: two of them contradict each other.
     """
     from windtunnel.errors import SpecError
-    from windtunnel.predictors.refreshing import Refreshing
+    from windtunnel.predictors.along import Refreshing
 
     given = {name: value for name, value in chosen.items() if value is not None}
     often = ("refresh", "refresh_jobs", "min_history", "train_last")

@@ -80,9 +80,8 @@ def wait(
     from windtunnel.cli.opening import TraceWish, open_wish
     from windtunnel.cli.screen import progress
     from windtunnel.errors import SpecError
-    from windtunnel.predictors.alike import jobs_alike
     from windtunnel.predictors.wait_backtest import wait_backtest
-    from windtunnel.predictors.waits import Request, WaitHistory
+    from windtunnel.predictors.waits import Request, WaitHistory, jobs_alike
     from windtunnel.report.names import clean
     from windtunnel.report.wait_report import wait_answer, wait_data
 

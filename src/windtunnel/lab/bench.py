@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.lab.setup import ANY, AUTO, Setup
-from windtunnel.predictors.submission import numbers
+from windtunnel.predictors.features import numbers
 from windtunnel.sim.flight import REJECTED
 from windtunnel.study.offered_load import at_load, offered_load
 from windtunnel.study.resolving import conditions_of, resolved

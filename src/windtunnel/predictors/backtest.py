@@ -15,13 +15,12 @@ import pyarrow as pa
 
 from windtunnel.errors import SchemaError, SpecError, Violation
 from windtunnel.predictors.accuracy import ERROR_GRID, accuracy, coverage, error_cdf
-from windtunnel.predictors.along import predict_along
+from windtunnel.predictors.along import MIN_HISTORY, TRAIN_LAST, Refreshing, predict_along
 from windtunnel.predictors.catalogue import resolve_predictor
 from windtunnel.predictors.convention import SOURCES
+from windtunnel.predictors.features import numbers
 from windtunnel.predictors.knowledge import past_of
 from windtunnel.predictors.recalling import Recalling
-from windtunnel.predictors.refreshing import MIN_HISTORY, TRAIN_LAST, Refreshing
-from windtunnel.predictors.submission import numbers
 from windtunnel.schema import as_jobs, source_of
 from windtunnel.sim.metrics import size_classes
 

@@ -1,7 +1,7 @@
 """What a predictor of job durations is: scikit-learn's convention, on jobs tables.
 
 ``fit(jobs, durations)`` learns from jobs that have ended, ``predict(jobs)`` says what others will
-take, from what is known at their submission (`windtunnel.predictors.submission`). Parameters are
+take, from what is known at their submission (`windtunnel.predictors.features`). Parameters are
 the constructor's arguments, under the same names as attributes, so that `Predictor.clone` and
 scikit-learn's own ``clone`` give the same predictor unfitted.
 

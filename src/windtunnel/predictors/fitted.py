@@ -16,9 +16,9 @@ import numpy as np
 
 from windtunnel.errors import SpecError, quote
 from windtunnel.predictors.convention import Predicted, Predictor, paired
+from windtunnel.predictors.features import SUBMISSION
 from windtunnel.predictors.recalling import Recall, recalled
 from windtunnel.predictors.rolling import Rolling
-from windtunnel.predictors.submission import SUBMISSION
 from windtunnel.schema import as_jobs
 
 if TYPE_CHECKING:

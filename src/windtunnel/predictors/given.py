@@ -12,7 +12,7 @@ import numpy as np
 
 from windtunnel.errors import SpecError, nearest, quote
 from windtunnel.predictors.convention import Given, checked_choice, checked_count
-from windtunnel.predictors.submission import numbers
+from windtunnel.predictors.features import numbers
 from windtunnel.sim.columns import numeric_column
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windtunnel.predictors.convention import checked_choice
-from windtunnel.predictors.submission import numbers
+from windtunnel.predictors.features import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,8 +13,7 @@ import numpy as np
 
 from windtunnel.predictors.conformal import conformal_quantile
 from windtunnel.predictors.convention import checked_count, checked_share
-from windtunnel.predictors.regression import Encoded
-from windtunnel.predictors.scikit import boosting, need_scikit_learn, one_thread
+from windtunnel.predictors.trees import Encoded, boosting, need_scikit_learn, one_thread
 
 if TYPE_CHECKING:
     from windtunnel.predictors.features import View

@@ -3,19 +3,24 @@
 A `Recalling` predictor has a list of levels, from the finest to all jobs. A prediction is the mean
 or median over the runs of the first level at which the job's key has enough of them; each level
 says what a prediction from it rests on. `Recall` is its memory for one jobs table.
+
+What past runs took, key by key: a running mean over all of them, or a window of the last.
+
+Each sum is added up in the order of the runs, key by key, so that what comes later, or happens to
+another key, changes no digit of an earlier prediction.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from windtunnel.errors import SpecError
 from windtunnel.predictors.convention import NONE, SIMILAR, TEMPLATE, Predicted, Predictor, paired
-from windtunnel.predictors.history import Total, Window, pooled
+from windtunnel.predictors.features import Keys
 from windtunnel.predictors.similar import Names
-from windtunnel.predictors.submission import Keys
 from windtunnel.schema import as_jobs
 
 if TYPE_CHECKING:
@@ -23,7 +28,86 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from windtunnel.predictors.submission import Level
+    from windtunnel.predictors.features import Level
+
+STATISTICS: tuple[str, ...] = ("mean", "median")
+
+
+class Total:
+    """The mean over all runs of a key."""
+
+    __slots__ = ("count", "total")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.total = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Count one more run."""
+        self.count += 1
+        self.total += seconds
+
+    def value(self) -> float:
+        """Return the mean, seconds; there is at least one run."""
+        return self.total / self.count
+
+
+class Window:
+    """A statistic over the last runs of a key.
+
+    Args:
+        last: how many.
+        statistic: one of `STATISTICS`.
+    """
+
+    __slots__ = ("runs", "statistic")
+
+    def __init__(self, last: int, statistic: str) -> None:
+        self.runs: deque[float] = deque(maxlen=last)
+        self.statistic = statistic
+
+    @property
+    def count(self) -> int:
+        """Runs that are remembered."""
+        return len(self.runs)
+
+    def add(self, seconds: float) -> None:
+        """Count one more run; the oldest is forgotten where there are too many."""
+        self.runs.append(seconds)
+
+    def value(self) -> float:
+        """Return the statistic, seconds; there is at least one run."""
+        return statistic_of(self.runs, self.statistic)
+
+
+def statistic_of(runs: Sequence[float], statistic: str) -> float:
+    """Return the mean or the median of at least one number.
+
+    >>> statistic_of([1.0, 2.0, 9.0], "mean"), statistic_of([1.0, 2.0, 9.0, 4.0], "median")
+    (4.0, 3.0)
+    """
+    if statistic == "mean":
+        return sum(runs) / len(runs)
+    ordered = sorted(runs)
+    middle = len(ordered) // 2
+    if len(ordered) % 2:
+        return ordered[middle]
+    return (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def pooled(cells: Sequence[Total | Window]) -> tuple[float, int]:
+    """Return the statistic over the runs of several keys together, and their number.
+
+    Args:
+        cells: all `Total`, or all `Window` of one statistic; together at least one run.
+    """
+    totals = [cell for cell in cells if isinstance(cell, Total)]
+    windows = [cell for cell in cells if isinstance(cell, Window)]
+    if totals:
+        count = sum(cell.count for cell in totals)
+        return sum(cell.total for cell in totals) / count, count
+    runs = [seconds for cell in windows for seconds in cell.runs]
+    return statistic_of(runs, windows[0].statistic), len(runs)
 
 
 class Memory:
@@ -31,7 +115,7 @@ class Memory:
 
     Args:
         levels: from the finest to the coarsest.
-        statistic: one of `windtunnel.predictors.history.STATISTICS`.
+        statistic: one of `windtunnel.predictors.recalling.STATISTICS`.
         min_runs: runs that a key needs to be asked.
         similar: ask the templates with the closest names about a new one.
     """

@@ -19,9 +19,8 @@ from windtunnel.predictors.convention import (
     checked_choice,
     checked_count,
 )
-from windtunnel.predictors.history import STATISTICS
-from windtunnel.predictors.recalling import Memory, Recalling
-from windtunnel.predictors.submission import Level, identity_columns
+from windtunnel.predictors.features import Level, identity_columns
+from windtunnel.predictors.recalling import STATISTICS, Memory, Recalling
 
 
 class Rolling(Recalling):

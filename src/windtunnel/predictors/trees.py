@@ -8,21 +8,150 @@ boosted value is not positive. Its LightGBM is scikit-learn's histogram gradient
 
 from __future__ import annotations
 
+import functools
+import importlib
+import importlib.util
+import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from windtunnel.errors import SpecError, quote
 from windtunnel.predictors.convention import checked_choice, checked_count, checked_share
-from windtunnel.predictors.features import Ranks, Statistics
-from windtunnel.predictors.regression import TARGETS, Regression
+from windtunnel.predictors.features import Ranks, Statistics, identity_columns
+from windtunnel.predictors.fitted import Fitted
 from windtunnel.predictors.rolling import QssfRolling
-from windtunnel.predictors.scikit import boosting, need_scikit_learn, scikit_learn
-from windtunnel.predictors.submission import identity_columns
 
 if TYPE_CHECKING:
-    from windtunnel.predictors.features import Encoding
+    from contextlib import AbstractContextManager
+
+    import pyarrow as pa
+
+    from windtunnel.predictors.features import Encoding, View
     from windtunnel.predictors.recalling import Recalling
+
+#: What is averaged: seconds, or log(1 + seconds), whose error is a factor.
+TARGETS: tuple[str, ...] = ("log", "seconds")
+
+
+class Encoded(Fitted):
+    """A fitted predictor that works on the features of `windtunnel.predictors.features`.
+
+    Attributes:
+        target: one of `TARGETS`.
+    """
+
+    target: str = "log"
+
+    def encoding(self) -> Encoding:
+        """Return how names become numbers."""
+        return Statistics()
+
+    def prepare(self, jobs: pa.Table) -> View:
+        """Return a view of the jobs; what names mean is kept from table to table."""
+        if not hasattr(self, "encoding_"):
+            self.forget()
+        return self.encoding_.view(jobs)
+
+    def forget(self) -> None:
+        """Forget what names mean."""
+        self.encoding_ = self.encoding()
+
+    def see(self, prepared: View, row: int) -> None:
+        """Note the job's features."""
+        prepared.see(row)
+
+    def observe(self, prepared: View, row: int, seconds: float) -> None:
+        """Count the job among the past runs of its names."""
+        prepared.observe(row, math.log1p(seconds) if self.target == "log" else seconds)
+
+
+class Regression(Encoded):
+    """One regression of scikit-learn."""
+
+    def regressor(self) -> Any:
+        """Return the regression, unfitted."""
+        raise NotImplementedError
+
+    def fit_rows(self, prepared: View, rows: np.ndarray, seconds: np.ndarray) -> None:
+        """Train; see `Fitted.fit_rows`."""
+        target = np.log1p(seconds) if self.target == "log" else seconds
+        features = self.encoding_.learn(prepared, rows, target)
+        # A feature that no row knows teaches nothing, and some regressions refuse it.
+        self.used_ = ~np.isnan(features).all(axis=0)
+        regressor = self.regressor()
+        with one_thread():
+            self.model_ = regressor.fit(features[:, self.used_], target)
+
+    def predict_rows(self, prepared: View, rows: np.ndarray) -> np.ndarray:
+        """Return predictions, seconds."""
+        features = self.encoding_.features(prepared, rows)[:, self.used_]
+        with one_thread():
+            found = self.model_.predict(features)
+        return np.asarray(np.expm1(found) if self.target == "log" else found, dtype=np.float64)
+
+
+@functools.cache
+def _threads() -> Any:
+    """Return the control of the thread pools that scikit-learn has loaded."""
+    return importlib.import_module("threadpoolctl").ThreadpoolController()
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """Return a block in which scikit-learn, already imported, computes in one thread.
+
+    The sums of several threads may be rounded otherwise, and for trainings of some thousand rows
+    threads cost more than they bring: ten times the time where the machine has other work.
+    """
+    found: AbstractContextManager[Any] = _threads().limit(limits=1)
+    return found
+
+
+def scikit_learn(module: str, who: str) -> Any:
+    """Return a module of scikit-learn.
+
+    Args:
+        module: such as ``sklearn.tree``.
+
+    Raises:
+        SpecError: scikit-learn cannot be imported.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise _without_scikit_learn(who, f"cannot be imported ({error})") from error
+
+
+def need_scikit_learn(who: str) -> None:
+    """Check that scikit-learn is there, without the seconds that importing it takes.
+
+    Raises:
+        SpecError: it is not installed.
+    """
+    if importlib.util.find_spec("sklearn") is None:
+        raise _without_scikit_learn(who, "is not installed")
+
+
+def _without_scikit_learn(who: str, what: str) -> SpecError:
+    return SpecError(
+        f"predictor {who}",
+        f'needs scikit-learn, which {what}; install it with: pip install "windtunnel[ml]".',
+    )
+
+
+def boosting(who: str, max_iter: int, learning_rate: float, seed: int, **more: Any) -> Any:
+    """Return histogram gradient boosting that uses every row and stops at ``max_iter`` trees.
+
+    Raises:
+        SpecError: scikit-learn is not installed.
+    """
+    return scikit_learn("sklearn.ensemble", who).HistGradientBoostingRegressor(
+        max_iter=max_iter,
+        learning_rate=learning_rate,
+        early_stopping=False,
+        random_state=seed,
+        **more,
+    )
 
 
 class Cart(Regression):

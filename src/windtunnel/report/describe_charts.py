@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.characterize.boxes import box_statistics
 from windtunnel.characterize.concentration import concentration
 from windtunnel.characterize.failures import failures_by
-from windtunnel.characterize.groups import NONE
+from windtunnel.characterize.population import NONE
 from windtunnel.characterize.series import usage_series
+from windtunnel.characterize.spread import box_statistics
 from windtunnel.report.chart.axes import Axis, numbers, percent, seconds
 from windtunnel.report.figures.box_panels import boxes
 from windtunnel.report.figures.collecting import (

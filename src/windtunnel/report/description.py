@@ -36,7 +36,7 @@ class Description:
     Attributes:
         trace: the trace.
         overview: of `windtunnel.characterize.overview`.
-        shares: property of `SHARES` -> rows of `windtunnel.characterize.shares`.
+        shares: property of `SHARES` -> rows of `windtunnel.characterize.states`.
         summary: the cluster in one row; by the source's own figures where ``source_times``.
         source_times: whether the row is made of the source's own run, queueing and GPU times.
         other: the row made the other way; None where the source has no times of its own.

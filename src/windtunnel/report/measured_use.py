@@ -118,7 +118,7 @@ def measured_use(
         WindtunnelError: the telemetry cannot be read, a holding of the trace is wrong, or there is
             no room for temporary files.
     """
-    from windtunnel.characterize.telemetry_percentiles import percentiles
+    from windtunnel.characterize.telemetry_counts import percentiles
     from windtunnel.telemetry import open_telemetry
 
     telemetry = open_telemetry(path, epoch=trace.metadata.epoch, progress=progress)

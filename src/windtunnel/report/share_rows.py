@@ -1,4 +1,4 @@
-"""Rows of `windtunnel.characterize.shares` made fewer; their sums stay."""
+"""Rows of `windtunnel.characterize.states` made fewer; their sums stay."""
 
 from __future__ import annotations
 

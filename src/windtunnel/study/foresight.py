@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from windtunnel.errors import SpecError, nearest, quote
 from windtunnel.predictors import PREDICTORS, predict_along, resolve_predictor
+from windtunnel.predictors.features import numbers
 from windtunnel.predictors.knowledge import past_of
-from windtunnel.predictors.submission import numbers
 from windtunnel.sim.columns import numeric_column
 from windtunnel.sim.contract import ESTIMATES
 

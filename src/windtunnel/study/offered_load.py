@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from windtunnel.errors import SpecError
-from windtunnel.predictors.submission import numbers
+from windtunnel.predictors.features import numbers
 
 
 def offered_load(jobs: pa.Table, num_gpus: int, flown: np.ndarray) -> float:

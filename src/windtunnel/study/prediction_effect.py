@@ -19,7 +19,7 @@ import pyarrow as pa
 from windtunnel import schema
 from windtunnel.cluster.parse import parse_cluster
 from windtunnel.predictors.accuracy import ERROR_GRID, accuracy, error_cdf
-from windtunnel.predictors.submission import numbers
+from windtunnel.predictors.features import numbers
 from windtunnel.sim.flight import REJECTED
 from windtunnel.sim.metrics import size_classes
 from windtunnel.study.big_jobs import BigJobs, big_jobs, big_measures

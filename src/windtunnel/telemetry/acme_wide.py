@@ -4,11 +4,18 @@ Hu et al., "Characterization of Large Language Model Development in the Datacent
 Qinghao/AcmeTrace ``data/utilization``. The metric is the file's name (``GPU_UTIL.csv``, in parts
 ``GPU_UTIL-2023-07.csv``); node files (``NODE_...``) name their columns by the node's address, GPU
 files by address and index (``10.140.0.1-3``). One row every 15 seconds.
+
+The steps that turn Acme's raw Prometheus exports into the published telemetry files.
+
+The rules are those of InternLM/AcmeTrace ``data/generate_utilization_pkl.ipynb``. The published
+files have been through them, a raw export has not, and a file does not tell which it is: the user
+does. Columns and rows without any value give no samples in either case.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +23,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windtunnel.errors import SpecError, TraceError, quote
-from windtunnel.telemetry.acme_cleaning import NIC, in_mangled_window, rescaled, steps_of
 from windtunnel.telemetry.blocks import Block, Meter, after_header, file_size, line_blocks
 from windtunnel.telemetry.clock import moments
 from windtunnel.telemetry.row_index import indexed_blocks
@@ -24,12 +30,77 @@ from windtunnel.telemetry.rows import RowParser
 from windtunnel.telemetry.sample_batches import Tiles
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow as pa
 
     from windtunnel.telemetry.blocks import Header
     from windtunnel.telemetry.sample_batches import Tally
+
+#: Every step, in the order in which the notebook takes them.
+STEPS: tuple[str, ...] = ("unique-time", "sort", "window", "percent", "round", "strip-nic")
+#: NODE_MEMORY names its nodes wrongly from 11:35:00 to 14:01:00 on 2023-07-19 (+08:00), both ends
+#: included; UTC seconds since 1970.
+MANGLED = (1_689_737_700.0, 1_689_746_460.0)
+#: What "strip-nic" takes off the names of the InfiniBand columns: a node has one adapter.
+NIC = "-mlx5_0"
+
+
+def steps_of(clean: str | Collection[str]) -> frozenset[str]:
+    """Return the steps that an option names.
+
+    Args:
+        clean: ``"published"`` = none, ``"raw"`` = all, or a collection of names of `STEPS`.
+
+    Raises:
+        SpecError: a name is unknown, or it is neither a name nor several.
+    """
+    if not isinstance(clean, str | Collection):
+        raise SpecError.unknown("clean", str(clean), ("published", "raw", *STEPS))
+    if isinstance(clean, str):
+        if clean not in {"published", "raw"}:
+            raise SpecError.unknown("clean", clean, ("published", "raw"))
+        return frozenset(STEPS if clean == "raw" else ())
+    for name in clean:
+        if name not in STEPS:
+            raise SpecError.unknown("clean", name, STEPS)
+    return frozenset(clean)
+
+
+def in_mangled_window(metric: str, time: np.ndarray) -> np.ndarray:
+    """Return which rows of a metric have wrongly named nodes.
+
+    Args:
+        time: UTC seconds since 1970, shape (rows,).
+    """
+    if "NODE_MEMORY" not in metric:
+        return np.zeros(len(time), bool)
+    first, last = MANGLED
+    inside: np.ndarray = (time >= first) & (time <= last)
+    return inside
+
+
+def rescaled(metric: str, values: np.ndarray, steps: frozenset[str]) -> np.ndarray:
+    """Return values in the published unit: ratios as percent, rounded as the notebook rounds.
+
+    Args:
+        values: as in the raw export, any shape; changed in place.
+        steps: of `STEPS`; "percent" and "round" matter here.
+    """
+    is_node = metric.startswith("NODE_")
+    is_ratio = any(
+        word in metric
+        for word in (("NODE_CPU", "NODE_MEMORY") if is_node else ("ACTIVE", "OCCUPANCY"))
+    )
+    if "percent" in steps and is_ratio:
+        values *= 100.0
+    if "round" in steps:
+        if is_ratio:
+            np.round(values, 3, out=values)
+        elif "POWER" in metric:
+            np.round(values, 1, out=values)
+    return values
+
 
 ZONE = "Asia/Shanghai"
 TIME = "Time"
@@ -64,7 +135,7 @@ class AcmeWide:
         zone: IANA zone of times without an offset.
         clean: ``"published"`` (the files as released) or ``"raw"`` (exports before the authors'
             cleaning, every step is taken), or names of
-            `windtunnel.telemetry.acme_cleaning.STEPS`.
+            `windtunnel.telemetry.acme_wide.STEPS`.
         gpu_mem_mib: memory of a GPU; given, FB_USED (MiB) becomes FB_USED_PERCENT. The authors
             take 80 x 1024.
 

@@ -15,8 +15,7 @@ import numpy as np
 from windtunnel.errors import SpecError, TraceError, quote
 from windtunnel.telemetry.blocks import Meter, file_size, line_blocks
 from windtunnel.telemetry.clock import LAST_SECOND, epoch_seconds
-from windtunnel.telemetry.exposition import labels_of, reading_of
-from windtunnel.telemetry.labels import Place, place_of, without_blanks
+from windtunnel.telemetry.exposition import Place, labels_of, place_of, reading_of, without_blanks
 from windtunnel.telemetry.sample_batches import batch, texts
 from windtunnel.traces.header import not_utf8
 

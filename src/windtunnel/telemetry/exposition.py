@@ -2,12 +2,22 @@
 
 A line is a comment (``# HELP``, ``# TYPE`` ...) or one reading: a name, labels in braces, a value,
 and perhaps the time of the reading. OpenMetrics may put an exemplar behind (``# {...} ...``).
+
+What the labels of a GPU exporter's series say: node, GPU and job; and which values are none.
+
+NVIDIA's DCGM exporter writes ``gpu``, ``device``, ``Hostname``, on MIG GPUs ``GPU_I_ID``, and maps
+GPUs to jobs by ``hpc_job`` (Slurm) or ``pod`` and ``namespace`` (Kubernetes). A Prometheus server
+whose own labels of the same name win renames the exporter's to ``exported_...``: those are the
+workload's then. A value that DCGM could not get is a constant (``dcgm_structs.h``): 2^47 and 15
+more for real numbers, 0x7ffffff0 for 32 bits, 0x7ffffffffffffff0 for 64.
 """
 
 from __future__ import annotations
 
 import re
 from typing import NamedTuple
+
+import numpy as np
 
 from windtunnel.errors import TraceError
 
@@ -96,3 +106,73 @@ def _no_reading(file: str, line: int, text: str) -> TraceError:
         value=text,
         hint="If it is the last line, the file seems to be cut.",
     )
+
+
+#: Labels that name the node, the first that is there counts.
+NODE_LABELS = (
+    *("Hostname", "hostname", "exported_node", "node", "kubernetes_node", "exported_instance"),
+    "instance",
+)
+_PORT = re.compile(r":\d+$")
+_DEVICE = re.compile(r"^nvidia(\d+)$")
+_BLANK_CODES = 16
+_FP64_BLANK = 2.0**47
+_INT32_BLANK = 0x7FFFFFF0
+_INT64_BLANK = float(0x7FFFFFFFFFFFFC00)  # the last float64 below 2**63, where these codes begin
+#: Metrics that only grow: a reading of any size below 2^47 is a reading.
+_COUNTERS = ("TOTAL", "COUNTER", "BYTES", "TIME")
+
+
+class Place(NamedTuple):
+    """Where a series was measured.
+
+    Attributes:
+        node: the node, None where no label tells.
+        gpu: its GPU, ``3``, or ``3/1`` for instance 1 of a MIG GPU; None = the node as a whole.
+        job_id: the job: ``hpc_job``, or ``namespace/pod``; None = idle, or not told.
+    """
+
+    node: str | None
+    gpu: str | None
+    job_id: str | None
+
+
+def place_of(labels: dict[str, str]) -> Place:
+    """Return where a series was measured; an empty label says nothing.
+
+    >>> place_of({"gpu": "3", "GPU_I_ID": "1", "Hostname": "n1", "pod": "a", "namespace": "x"})
+    Place(node='n1', gpu='3/1', job_id='x/a')
+    """
+    said = {name: value for name, value in labels.items() if value}
+    node = next((said[name] for name in NODE_LABELS if name in said), None)
+    device = _DEVICE.match(said.get("device", ""))
+    gpu = said.get("gpu", device[1] if device else None)
+    if gpu is not None and "GPU_I_ID" in said:
+        gpu = f"{gpu}/{said['GPU_I_ID']}"
+    return Place(None if node is None else _PORT.sub("", node), gpu, _job(said))
+
+
+def _job(said: dict[str, str]) -> str | None:
+    for name in ("exported_hpc_job", "hpc_job"):
+        if name in said:
+            return said[name]
+    for before in ("exported_", ""):
+        if f"{before}pod" in said:
+            space = said.get(f"{before}namespace")
+            pod = said[f"{before}pod"]
+            return pod if space is None else f"{space}/{pod}"
+    return None
+
+
+def without_blanks(metric: str, values: np.ndarray) -> np.ndarray:
+    """Return values with DCGM's constants for "no value" as NaN.
+
+    Args:
+        metric: the series' name; the 32-bit constants may be readings of a counter.
+        values: float64, shape (rows,).
+    """
+    blank = (values >= _FP64_BLANK) & (values < _FP64_BLANK + _BLANK_CODES)
+    blank |= (values >= _INT64_BLANK) & np.isfinite(values)
+    if not any(word in metric for word in _COUNTERS):
+        blank |= (values >= _INT32_BLANK) & (values < _INT32_BLANK + _BLANK_CODES)
+    return np.where(blank, np.nan, values)

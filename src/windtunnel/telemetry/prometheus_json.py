@@ -15,7 +15,7 @@ from windtunnel.errors import TraceError, quote
 from windtunnel.telemetry.blocks import Meter, file_size
 from windtunnel.telemetry.clock import LAST_SECOND
 from windtunnel.telemetry.dcgm import OTHER_METRIC, batch_of
-from windtunnel.telemetry.labels import place_of
+from windtunnel.telemetry.exposition import place_of
 from windtunnel.telemetry.sample_batches import BATCH_ROWS
 from windtunnel.traces.json_text import broken_json, json_bytes
 from windtunnel.traces.source import read_bytes, said
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from windtunnel.telemetry.labels import Place
+    from windtunnel.telemetry.exposition import Place
     from windtunnel.telemetry.sample_batches import Tally
 
 

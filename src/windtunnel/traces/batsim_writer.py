@@ -14,10 +14,14 @@ import pyarrow.compute as pc
 from windtunnel.errors import SchemaError, Violation
 from windtunnel.schema import as_jobs
 from windtunnel.traces.batsim import FINAL_STATES
-from windtunnel.traces.interval_set import MAX_RESOURCES, format_intervals, parse_intervals
+from windtunnel.traces.interval_set import (
+    MAX_RESOURCES,
+    format_intervals,
+    number_resources,
+    parse_intervals,
+)
 from windtunnel.traces.job_trace import counted
 from windtunnel.traces.outgoing import Outgoing, is_fraction
-from windtunnel.traces.resource_numbers import number_resources
 from windtunnel.traces.target import write_lines
 from windtunnel.traces.writers import writer
 

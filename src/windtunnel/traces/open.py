@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 # Importing a reader's or a writer's module registers it.
 import windtunnel.traces.acme
-import windtunnel.traces.acme_previous
 import windtunnel.traces.asi
 import windtunnel.traces.batsim
 import windtunnel.traces.batsim_writer

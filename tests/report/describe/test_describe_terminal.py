@@ -9,7 +9,7 @@ import pytest
 from described_traces import trace_of
 from rich.console import Console
 
-from windtunnel.characterize import shares
+from windtunnel.characterize import states as shares
 from windtunnel.report import share_rows
 from windtunnel.report.describe_result import describe_result
 from windtunnel.report.description import describe_trace, in_a_sentence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windtunnel.characterize.headline_claims import CLAIMS, NOT_IN_TABLES
+from windtunnel.characterize.headline_tables import CLAIMS, NOT_IN_TABLES
 from windtunnel.report import headline_rows
 from windtunnel.report.headline_rows import GROUPS, NOT_IN_TRACES
 from windtunnel.report.unanswered import in_short, unanswered

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from windtunnel.traces.synthetic.concentration import deal, grouped, quotas
 from windtunnel.traces.synthetic.final_states import balance, states_by_size
-from windtunnel.traces.synthetic.gangs import deal_gangs
-from windtunnel.traces.synthetic.recurrence import groups_of_users, jobs_of_users
+from windtunnel.traces.synthetic.recurrence import deal_gangs, groups_of_users, jobs_of_users
 from windtunnel.traces.synthetic.request_facts import Gangs, Recurrence
 from windtunnel.traces.synthetic.size_facts import SizeStatus, StatusBySize
 from windtunnel.traces.synthetic.waits import calm_short_jobs, waits_by_user

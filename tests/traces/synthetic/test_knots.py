@@ -6,9 +6,16 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windtunnel.traces.synthetic.bins import bins_from_knots, bins_from_points
 from windtunnel.traces.synthetic.coupling import joint, whole_table
-from windtunnel.traces.synthetic.knots import draw, largest_remainder, onto, settle, spread
+from windtunnel.traces.synthetic.knots import (
+    bins_from_knots,
+    bins_from_points,
+    draw,
+    largest_remainder,
+    onto,
+    settle,
+    spread,
+)
 
 weights = st.lists(st.integers(0, 10**6), min_size=1, max_size=40).filter(any)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.characterize.arrivals import hourly_boxes
-from windtunnel.characterize.boxes import box_statistics
+from windtunnel.characterize.spread import box_statistics
 from windtunnel.report.chart.axes import numbers, powers
 from windtunnel.report.chart.marks import BOX
 from windtunnel.report.figures.box_panels import boxes, standing_boxes

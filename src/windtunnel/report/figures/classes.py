@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.characterize.cdf import POWERS_DURATION, count_cdf
-from windtunnel.characterize.groups import NONE, SHARING
+from windtunnel.characterize.population import NONE, SHARING
 from windtunnel.characterize.relation import column_names, relation, rows
 from windtunnel.characterize.spread import quantile_curve
 from windtunnel.characterize.tasks import ASSIGNED, class_shares, run_times_by_type

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.characterize.groups import NONE
+from windtunnel.characterize.population import NONE
 from windtunnel.report.format import plural
 
 if TYPE_CHECKING:

@@ -160,7 +160,7 @@ def measured_curves(
     Raises:
         WindtunnelError: it cannot be read, or measures nothing that a figure draws.
     """
-    from windtunnel.characterize.telemetry_percentiles import percentiles
+    from windtunnel.characterize.telemetry_counts import percentiles
     from windtunnel.telemetry import open_telemetry
 
     telemetry = open_telemetry(path, progress=progress)

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.characterize.contention import colocation
-from windtunnel.characterize.intervals import run_intervals
+from windtunnel.characterize.levels import run_intervals
 from windtunnel.characterize.relation import rows as rows_of
 from windtunnel.characterize.sharing import sharing_over_time, sharing_savings
 from windtunnel.report.chart.axes import numbers

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.characterize.columns import known_columns
 from windtunnel.characterize.overuse import jobs_against_use, requests_against_use
+from windtunnel.characterize.relation import known_columns
 from windtunnel.characterize.requests import RESOURCES, request_use_cdfs
 from windtunnel.characterize.slowdown import node_load_cdfs
 from windtunnel.report.chart.axes import Axis, numbers, percent, powers

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.characterize.facts import source_fact
-from windtunnel.characterize.groups import NONE
+from windtunnel.characterize.population import NONE
 from windtunnel.characterize.states import STATES, state_shares
 from windtunnel.report.chart.axes import numbers
 from windtunnel.report.figures.collecting import Answer, Lacking, Measure, across, labelled

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.characterize.facts import source_fact
-from windtunnel.characterize.mix import workload_mix
+from windtunnel.characterize.states import workload_mix
 from windtunnel.report.chart import marks
 from windtunnel.report.chart.arrange import over
 from windtunnel.report.chart.axes import Axis

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.characterize.groups import NONE
-from windtunnel.characterize.mix import workload_mix
+from windtunnel.characterize.population import NONE
+from windtunnel.characterize.states import workload_mix
 from windtunnel.report.format import count
 from windtunnel.report.names import labels
 

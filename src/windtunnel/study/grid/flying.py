@@ -12,7 +12,7 @@ import numpy as np
 import windtunnel
 from windtunnel.cluster.spec import ClusterSpec
 from windtunnel.errors import SpecError, WindtunnelError
-from windtunnel.predictors.submission import numbers
+from windtunnel.predictors.features import numbers
 from windtunnel.sim.flight import REJECTED
 from windtunnel.site.site import Site
 from windtunnel.study.foresight import Foresight

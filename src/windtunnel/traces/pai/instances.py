@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windtunnel.traces.pai import hashing
-from windtunnel.traces.pai.joins import STATUS, Alike, alike, among, numbered
-from windtunnel.traces.pai.pairs import Pairs
+from windtunnel.traces.pai.joins import STATUS, Alike, Pairs, alike, among, numbered
 from windtunnel.traces.pai.spool import Codes, Growing, Numbers, Texts, as_floats, known
 
 if TYPE_CHECKING:

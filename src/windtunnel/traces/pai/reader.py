@@ -27,7 +27,6 @@ from windtunnel.traces.pai.jobs import (
     named_tasks,
     repeats_of,
 )
-from windtunnel.traces.pai.late import LateTexts
 from windtunnel.traces.pai.nodes import cluster_of, nodes_of
 from windtunnel.traces.pai.parse import Parsed
 from windtunnel.traces.pai.store import Store, checked_memory
@@ -46,7 +45,7 @@ from windtunnel.traces.pai.tables import (
     is_folder_of_tables,
     is_there,
 )
-from windtunnel.traces.pai.tasks import LATE, tasks_of
+from windtunnel.traces.pai.tasks import LATE, LateTexts, tasks_of
 from windtunnel.traces.pai.usage import ByWorker, load_usage
 from windtunnel.traces.readers import reader
 from windtunnel.traces.source import short_name, source_name

@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from windtunnel.traces.synthetic.trace_facts import TraceFacts
+    from windtunnel.traces.synthetic.size_facts import TraceFacts
 
 _HOUR = 3600.0
 _DAY_HOURS = 24

@@ -18,7 +18,6 @@ from windtunnel.schema import conform
 from windtunnel.traces.synthetic.arrivals import local_start, submit_times
 from windtunnel.traces.synthetic.attributes import statuses
 from windtunnel.traces.synthetic.coupling import joint
-from windtunnel.traces.synthetic.gangs import deal_gangs
 from windtunnel.traces.synthetic.knots import (
     apportion_bins,
     draw,
@@ -26,7 +25,7 @@ from windtunnel.traces.synthetic.knots import (
     onto,
     settle,
 )
-from windtunnel.traces.synthetic.recurrence import groups_of_users, jobs_of_users
+from windtunnel.traces.synthetic.recurrence import deal_gangs, groups_of_users, jobs_of_users
 from windtunnel.traces.synthetic.waits import calm_short_jobs, waits_from_points
 
 if TYPE_CHECKING:

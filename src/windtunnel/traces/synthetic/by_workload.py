@@ -23,9 +23,15 @@ from windtunnel.traces.synthetic.attributes import (
     users,
     virtual_clusters,
 )
-from windtunnel.traces.synthetic.bins import bins_from_knots
 from windtunnel.traces.synthetic.coupling import durations, joint
-from windtunnel.traces.synthetic.knots import apportion_bins, draw, largest_remainder, onto, settle
+from windtunnel.traces.synthetic.knots import (
+    apportion_bins,
+    bins_from_knots,
+    draw,
+    largest_remainder,
+    onto,
+    settle,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

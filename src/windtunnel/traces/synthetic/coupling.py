@@ -19,7 +19,7 @@ from windtunnel.traces.synthetic.knots import draw, settle, spread
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from windtunnel.traces.synthetic.bins import Bins
+    from windtunnel.traces.synthetic.knots import Bins
 
 _FITTING_ROUNDS = 300
 _MAX_TILT = 6.0

@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING
 from windtunnel.cluster import preset
 from windtunnel.errors import SpecError
 from windtunnel.traces.synthetic.by_request import jobs_by_request, request_notes
-from windtunnel.traces.synthetic.by_size import jobs_by_size, size_notes
+from windtunnel.traces.synthetic.by_size import (
+    jobs_by_size,
+    jobs_of_parts,
+    joined_notes,
+    size_notes,
+)
 from windtunnel.traces.synthetic.by_workload import jobs_by_workload, workload_notes
-from windtunnel.traces.synthetic.joined import jobs_of_parts, joined_notes
 from windtunnel.traces.synthetic.published import published
 from windtunnel.traces.synthetic.request_facts import RequestFacts
 from windtunnel.traces.synthetic.size_facts import JoinedFacts, SizeFacts

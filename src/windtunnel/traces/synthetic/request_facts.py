@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from windtunnel.traces.synthetic.size_facts import Durations  # noqa: TC001 (msgspec reads the annotations)
-from windtunnel.traces.synthetic.trace_facts import TraceFacts  # noqa: TC001 (msgspec reads the annotations)
+from windtunnel.traces.synthetic.size_facts import (
+    Durations,  # noqa: TC001 (msgspec reads the annotations)
+    TraceFacts,  # noqa: TC001 (msgspec reads the annotations)
+)
 
 
 class Requests(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -6,9 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windtunnel.traces.synthetic.bins import bins_from_points
 from windtunnel.traces.synthetic.concentration import grouped
-from windtunnel.traces.synthetic.knots import apportion_bins, draw, largest_remainder, onto
+from windtunnel.traces.synthetic.knots import (
+    apportion_bins,
+    bins_from_points,
+    draw,
+    largest_remainder,
+    onto,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,7 +12,7 @@ from windtunnel.cluster import preset
 from windtunnel.errors import SpecError, quote
 
 if TYPE_CHECKING:
-    from windtunnel.traces.synthetic.trace_facts import TraceFacts
+    from windtunnel.traces.synthetic.size_facts import TraceFacts
 
 _DAY = 86_400
 _MAX_JOBS = 10_000_000

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from windtunnel.traces.synthetic.trace_facts import (  # noqa: TC001 (msgspec reads the annotations)
+from windtunnel.traces.synthetic.size_facts import (  # noqa: TC001 (msgspec reads the annotations)
     SizeCdf,
     TraceFacts,
 )

@@ -23,7 +23,7 @@ from windtunnel.traces.twin.groups import Groups, fit_groups
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from windtunnel.traces.twin.rules import Rules
+    from windtunnel.traces.twin.split import Rules
 
 #: UTC instant of time 0 of every twin, a Monday.
 EPOCH = "2001-01-01T00:00:00+00:00"

@@ -14,8 +14,8 @@ from windtunnel.traces.twin.strata import OTHER, Strata, dealt_names
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from windtunnel.traces.twin.columns import Columns
-    from windtunnel.traces.twin.rules import Rules
+    from windtunnel.traces.twin.split import Rules
+    from windtunnel.traces.twin.strata import Columns
 
 
 def other_than(names: list[str]) -> str:

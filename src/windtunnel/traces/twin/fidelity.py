@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from windtunnel.quantiles import quantiles
 from windtunnel.schema import STATUSES
-from windtunnel.traces.twin.columns import Columns, columns_of
-from windtunnel.traces.twin.strata import class_name, size_class
+from windtunnel.traces.twin.strata import Columns, class_name, columns_of, size_class
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

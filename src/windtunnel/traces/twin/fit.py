@@ -12,7 +12,6 @@ from windtunnel.traces.trace import Trace
 from windtunnel.traces.twin.arrivals import Arrivals, Runs, clock_seconds, fit_arrivals
 from windtunnel.traces.twin.bins import rounded
 from windtunnel.traces.twin.categories import fit_classes, fit_known, fit_names, other_than
-from windtunnel.traces.twin.columns import Columns, columns_of
 from windtunnel.traces.twin.groups import fit_groups
 from windtunnel.traces.twin.model import (
     FORMAT,
@@ -24,10 +23,16 @@ from windtunnel.traces.twin.model import (
 )
 from windtunnel.traces.twin.numbers import fit_numbers
 from windtunnel.traces.twin.people import fit_users, keep_vc
-from windtunnel.traces.twin.rules import Rules
 from windtunnel.traces.twin.sizes import fit_sizes
-from windtunnel.traces.twin.split import Split, fit_split
-from windtunnel.traces.twin.strata import Strata, class_name, dealt_names, strata_of
+from windtunnel.traces.twin.split import Rules, Split, fit_split
+from windtunnel.traces.twin.strata import (
+    Columns,
+    Strata,
+    class_name,
+    columns_of,
+    dealt_names,
+    strata_of,
+)
 from windtunnel.traces.twin.twin import Twin
 
 if TYPE_CHECKING:

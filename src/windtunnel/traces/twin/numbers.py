@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from windtunnel.traces.twin.bins import Bins
-    from windtunnel.traces.twin.columns import Columns
-    from windtunnel.traces.twin.rules import Rules
+    from windtunnel.traces.twin.split import Rules
+    from windtunnel.traces.twin.strata import Columns
 
 #: Parts of a stratum, by run time, in which the ratio of estimate to run time is told.
 _ESTIMATE_PARTS = 4

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from windtunnel.traces.twin.columns import Columns
+    from windtunnel.traces.twin.strata import Columns
 
 #: Share of jobs in users' own virtual clusters from which a user is held to have one.
 _HOME_SHARE = 0.9

@@ -9,8 +9,8 @@ from windtunnel.errors import SpecError
 from windtunnel.traces.readers import reader
 from windtunnel.traces.source import short_name, source_name
 from windtunnel.traces.twin import sample, store
-from windtunnel.traces.twin.checks import faults
 from windtunnel.traces.twin.model import FORMAT, Statistics
+from windtunnel.traces.twin.store import faults
 
 if TYPE_CHECKING:
     from pathlib import Path
