@@ -56,7 +56,17 @@ def model_of(rng: random.Random, cluster: ClusterSpec, *, pooled: bool) -> wt.Sl
         cpu=rng.choice((0.0, 0.28)) if cluster.node_types[0].cpus else 0.0,
         spread_by=tuple(spread_by) if rng.random() < 0.5 else (),
         share_by=tuple(share_by) if shares and rng.random() < 0.7 else (),
+        **_network(rng, cluster),
     )
+
+
+def _network(rng: random.Random, cluster: ClusterSpec) -> dict[str, Any]:
+    if rng.random() < 0.4:
+        return {}
+    links = {"host": rng.uniform(1, 20)}
+    if cluster.racks:
+        links["rack"] = rng.uniform(1, 20)
+    return {"traffic": 7.0, "links": links}
 
 
 def problem_of(rng: random.Random, cluster: ClusterSpec, devices: DeviceRules | None) -> Problem:

@@ -497,6 +497,7 @@ FEATURES: dict[str, Callable[[random.Random, Cell], None]] = {
     "slower across racks": lambda _, cell: cell.slow(rack=0.75),
     "slower beside others": lambda _, cell: cell.slow(share=0.5),
     "slower without cores": _slow_cores,
+    "slower over uplinks": lambda _, cell: cell.slow(traffic=4.0, links={"host": 5.0}),
     "power cap": lambda pick, cell: cell.cap(pick, "none"),
     "uniform power limits": lambda pick, cell: cell.cap(pick, "uniform"),
     "optimised power limits": lambda pick, cell: cell.cap(pick, "optimised"),

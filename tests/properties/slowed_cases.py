@@ -32,6 +32,8 @@ def models() -> st.SearchStrategy[wt.Slowdown]:
         cpu=st.sampled_from((0.0, 0.28, 0.9)),
         spread_by=st.sampled_from(SPREAD_BY),
         share_by=st.sampled_from(SHARE_BY),
+        traffic=st.just(3.0),
+        links=st.sampled_from(({"host": 1e9}, {"host": 4.0}, {"rack": 2.5, "host": 3.5})),
     )
 
 

@@ -16,6 +16,7 @@ from windtunnel.kernel.bits import count_bits
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.pairs import Pairs
 from windtunnel.kernel.rounding import half_even
+from windtunnel.kernel.uplinks import Uplinks
 
 #: Thousandths of a core.
 PACE_CORES = cython.declare(cython.int, 1000)
@@ -57,6 +58,7 @@ class Pace:
     asked: cython.double[::1]
     touched_jobs: cython.int[::1]
 
+    _uplinks: Uplinks
     _by_sharing: cython.bint
     _grants: cython.int
     _cpu: cython.double
@@ -107,6 +109,7 @@ class Pace:
         model = None if plain else neighbours.model
         self.by_locality = model is not None and model.by_locality
         self.by_company = model is not None and neighbours.has_company
+        self._uplinks = Uplinks(None if plain else neighbours.uplinks, jobs)
         self._by_sharing = model is not None and model.by_sharing
         self._cpu = 0.0 if model is None else model.cpu
         self._over_racks = 1.0 if model is None else model.rack
@@ -180,12 +183,16 @@ class Pace:
             self._locality[job] = 1.0
             if end - begin > 1:
                 self._locate(job, pairs, begin, end)
+        if self._uplinks.is_there:
+            self._uplinks.enter(job, pairs, begin, end)
 
     @compiled
     def leave(self, job: cython.int) -> cython.void:
         """Note that a job has left its nodes."""
         if self._state[job] == PACE_TOUCHED:
             self._state[job] = PACE_LEFT
+        if self._uplinks.is_there:
+            self._uplinks.leave(job)
         if not self.by_company:
             return
         part = self._part_of[job]
@@ -223,6 +230,10 @@ class Pace:
         """
         count: cython.longlong = 0
         at: cython.longlong
+        if self._uplinks.is_stale:
+            self._uplinks.fill()
+            for at in range(self._uplinks.num_changed):
+                self.touch(self._uplinks.changed[at])
         for at in range(self._num_listed):
             job = self.touched_jobs[at]
             if self._state[job] == PACE_TOUCHED:
@@ -259,6 +270,8 @@ class Pace:
                 if here < pace:
                     pace = here
                 part = self._also[part]
+        if self._uplinks.is_there:
+            return self._locality[job] * pace * self._uplinks.rate[job]
         return self._locality[job] * pace
 
     @compiled

@@ -10,6 +10,7 @@ import numpy as np
 
 from windtunnel.cluster.devices import CORE_UNITS, node_kinds
 from windtunnel.errors import SpecError
+from windtunnel.sim.uplinks import Uplinks, fair_rates
 
 if TYPE_CHECKING:
     from windtunnel.cluster.free import Where
@@ -40,6 +41,7 @@ class Neighbours:
         limits: thousandths of cores of each node; None = not stated.
         cpus: cores that each job asks for, Float array (m,); 0 = unknown.
         has_company: whether it matters who is near.
+        uplinks: what carries jobs' traffic; None = nothing limits it.
 
     Raises:
         SpecError: the model speaks of what the cluster, or the run, does not have.
@@ -70,6 +72,10 @@ class Neighbours:
         self._nodes: dict[int, list[int]] = {}
         self._fewest: dict[int, tuple[int, int]] = {}
         self.has_company = model.by_sharing or model.cpu > 0
+        self.uplinks = Uplinks(model, cluster) if model.by_network else None
+        #: Running job -> uplinks that it crosses; their rates, empty where somebody came or left.
+        self._crossing: dict[int, list[int]] = {}
+        self._fair: dict[int, float] = {}
 
     def enter(self, job: int, where: Where) -> None:
         """Note that a job has started."""
@@ -79,17 +85,28 @@ class Neighbours:
         for node, part in parts.items():
             self._on[node][job] = part
             self._cores[node] += part.cores
+        if self.uplinks is not None and (crossed := self.uplinks.crossed(parts)):
+            self._crossing[job] = crossed
+            self._fair = {}
 
     def leave(self, job: int) -> None:
         """Note that a job has left its nodes."""
         for node in self._nodes.pop(job):
             self._cores[node] -= self._on[node].pop(job).cores
         del self._locality[job]
+        if self._crossing.pop(job, None):
+            self._fair = {}
 
     def rate(self, job: int) -> float:
         """Return the rate of a running job."""
         paces = [self._pace(job, node) for node in self._nodes[job]] if self.has_company else []
-        return self._locality[job] * min(paces, default=1.0)
+        rate = self._locality[job] * min(paces, default=1.0)
+        if self.uplinks is None:
+            return rate
+        if not self._fair and self._crossing:
+            links = self.uplinks
+            self._fair = fair_rates(self._crossing, links.capacity, links.traffic)
+        return rate * self._fair.get(job, 1.0)
 
     def fewest_places(self, kind: int) -> tuple[int, int]:
         """Return over how many nodes, and racks, jobs of a class go at least.
@@ -247,7 +264,7 @@ def _check(model: Slowdown, problem: Problem, cluster: ClusterSpec) -> None:
     Raises:
         SpecError: it does not.
     """
-    if problem.is_pool and (model.by_locality or model.by_sharing or model.cpu):
+    if problem.is_pool and (model.by_locality or model.by_sharing or model.cpu or model.by_network):
         raise SpecError("slowdown", "on a pool no job is near another; expected nodes")
     if model.rack != 1 and not cluster.racks:
         raise SpecError(

@@ -7,13 +7,16 @@ A job's rate (DESIGN, "a job's progress") is 1 in the best of places, and otherw
   to 8 V100s the median ratio to consolidated ones is 0.42 (0.10 to 1.35), `SPREAD`;
 * *company*, the pace of its slowest node: ``share`` for each other job on a GPU that one of its
   tasks is on, times 1 - ``cpu`` x (share of the node's cores that other jobs hold). In the talk on
-  PAI (Weng et al., NSDI 2022) co-located instances slow each other by up to 28 %, `CPU`.
+  PAI (Weng et al., NSDI 2022) co-located instances slow each other by up to 28 %, `CPU`;
+* *network*, the part of its ``traffic`` that the uplinks it crosses carry, which it shares with the
+  other jobs on them (`windtunnel.sim.uplinks`).
 
 Measured tables (`windtunnel.sim.factor_tables`) go before ``spread`` and ``share``.
 """
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +48,12 @@ class Slowdown(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         cpu: how much the rate falls where others hold all of a node's cores; linear in their share.
         spread_by: rates of kinds of jobs, in place of ``spread``.
         share_by: rates of pairs of kinds of jobs, in place of ``share``.
+        traffic: what a job sends over each uplink that it crosses at rate 1, GB/s.
+        links: level of the topology (``host``: the nodes) -> what a domain's uplink carries, GB/s;
+            other levels never limit anybody.
 
-    >>> Slowdown.parse("spread,rack=0.8,cpu=0.28")
-    Slowdown(spread=0.42, rack=0.8, share=1.0, cpu=0.28, spread_by=(), share_by=())
+    >>> Slowdown.parse("spread,traffic=5,link.host=12.5").links
+    {'host': 12.5}
     """
 
     spread: float = 1.0
@@ -56,6 +62,8 @@ class Slowdown(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cpu: float = 0.0
     spread_by: tuple[SpreadFactor, ...] = ()
     share_by: tuple[ShareFactor, ...] = ()
+    traffic: float = 0.0
+    links: dict[str, float] = {}
 
     def __post_init__(self) -> None:
         """Check the numbers.
@@ -72,6 +80,14 @@ class Slowdown(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for index, pair in enumerate(self.share_by):
             _check(f"share_by[{index}].factor", pair.factor, 1.0)
             _check(f"share_by[{index}].other_factor", pair.other_factor, 1.0)
+        if not 0 <= self.traffic < math.inf or bool(self.traffic) != bool(self.links):
+            message = (
+                f"found {self.traffic:g} with {len(self.links)} links; expected GB/s and links"
+            )
+            raise SpecError("slowdown.traffic", message)
+        for name, carries in self.links.items():
+            if not 0 < carries < math.inf:
+                raise SpecError(f"slowdown.links.{name}", f"found {carries}; expected GB/s above 0")
         self.spread_factors()
         self.share_factors()
 
@@ -121,8 +137,8 @@ class Slowdown(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
         Args:
             text: a ``.toml`` file, or ``spread=0.42,rack=0.8,share=0.9,cpu=0.28`` with any of these
-                and ``spread_table=FILE``, ``share_table=FILE``; ``spread`` and ``cpu`` alone stand
-                for what was published.
+                and ``spread_table=FILE``, ``share_table=FILE``, ``traffic=5,link.host=12.5``;
+                ``spread`` and ``cpu`` alone stand for what was published.
 
         Raises:
             SpecError: none of these.
@@ -133,12 +149,15 @@ class Slowdown(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         raw: dict[str, Any] = {}
         for part in text.split(","):
             key, _, value = (piece.strip() for piece in part.partition("="))
-            known = ("spread", "rack", "share", "cpu", *_TABLES)
-            if key not in known:
-                raise SpecError.unknown("slowdown", key, known)
-            if key in raw:
+            known = ("spread", "rack", "share", "cpu", "traffic", *_TABLES)
+            into, level = raw, key.removeprefix("link.")
+            if level != key:
+                into, key = raw.setdefault("links", {}), level
+            elif key not in known:
+                raise SpecError.unknown("slowdown", key, [*known, "link.host"])
+            if key in into:
                 raise SpecError("slowdown", f"found {key} twice; expected it once")
-            raw[key] = value if key in _TABLES else _number(key, value)
+            into[key] = value if key in _TABLES else _number(key, value)
         return cls.from_mapping(raw)
 
     def to_mapping(self) -> dict[str, Any]:
@@ -150,6 +169,11 @@ class Slowdown(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def by_locality(self) -> bool:
         """Whether it matters where a job is."""
         return self.by_spread or self.rack != 1
+
+    @property
+    def by_network(self) -> bool:
+        """Whether it matters who else sends over the same uplinks."""
+        return bool(self.links)
 
     @property
     def by_spread(self) -> bool:

@@ -79,7 +79,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         Any,
         Field(
             "Slower where spread or beside others: FILE.toml, or words such as "
-            "spread=0.42,rack=0.8,share=0.9,cpu=0.28.",
+            "spread=0.42,rack=0.8,share=0.9,cpu=0.28,traffic=5,link.host=12.5.",
             "MODEL",
             section="cluster",
             kind="object",
