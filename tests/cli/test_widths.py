@@ -25,6 +25,7 @@ _QUICK = (
     "throughput curve t5 --gpus 1..8",
 )
 _SLOW = (
+    "report LOG --cluster 2x8 --price 2.5",
     "report waste LOG",
     "report cost LOG --price 2.5",
     "predict wait LOG --gpus 2",

@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from windtunnel.cli.group import LazyGroup
 from windtunnel.cli.options import debug_option
 
 
+class _Report(LazyGroup):
+    """The group, to which a log's name stands for `report log`."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the arguments name; a file or a trace is `log`'s."""
+        if args[0] not in self.list_commands(ctx) and _is_trace(args[0]):
+            args = ["log", *args]
+        return super().resolve_command(ctx, args)
+
+
+def _is_trace(word: str) -> bool:
+    """Return whether a word is a trace's name or a file's, or stands for standard input."""
+    from windtunnel.errors import WindtunnelError
+    from windtunnel.traces.published import PUBLISHED
+    from windtunnel.traces.trace_name import TraceName
+
+    try:
+        name = TraceName.parse(word)
+    except WindtunnelError:
+        return False
+    is_named = name.is_made or name.base.lower().removesuffix(":default") in PUBLISHED
+    return word == "-" or is_named or Path(name.base).exists()
+
+
 @click.group(
-    cls=LazyGroup,
+    cls=_Report,
     homes={
+        "log": "windtunnel.cli.report_log",
         "waste": "windtunnel.cli.report_waste",
         "goodput": "windtunnel.cli.report_goodput",
         "queue": "windtunnel.cli.report_queue",

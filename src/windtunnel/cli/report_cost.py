@@ -82,7 +82,7 @@ def cost(
     from windtunnel.study.recorded_flight import observed_cluster, recorded_outcome
     from windtunnel.study.resolving import resolved
 
-    asked_prices = _prices(price, prices)
+    asked_prices = prices_of(price, prices)
     accounted = {"power": power, "carbon": carbon, "tariff": tariff}
     accounting = Accounting.of(with_series(Conditions().having(**accounted)))
     model = None if power is None else PowerModel.from_toml(power)
@@ -106,7 +106,7 @@ def cost(
     return answer.with_data({"trace": trace_data(opened), **cost_data(found, book)})
 
 
-def _prices(price: float | None, file: str | None) -> Prices:
+def prices_of(price: float | None, file: str | None) -> Prices:
     """Return the prices that were asked for.
 
     Raises:
