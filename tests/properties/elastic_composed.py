@@ -19,6 +19,7 @@ POLICIES = (
         "morphling",
         "morphling:priced:margin=0:patience=5:yielding=0",
     ),
+    *("shortest-first", "least-area-first"),
     *("equal-share:interval=20", "sia:every=25", "morphling:priced:ageing=40", "morphling:neither"),
 )
 #: (model, GPUs, plan) that users ask for; of the last no throughput model is known.
@@ -91,5 +92,6 @@ def elastic_composed(seed: int) -> Composed:
         "penalty": pick.choice((0.0, 1.0, {"steep": 3.0, "offload": 0.5, "": 2.0})),
     }
     case.options["placement"] = pick.choice(PLACEMENTS)
+    case.options["estimates"] = pick.choice((None, "perfect", "noise:sigma=1", "rolling"))
     case.seed, case.cluster, case.policy = seed, CLUSTER, pick.choice(POLICIES)
     return case

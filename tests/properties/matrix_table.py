@@ -27,7 +27,7 @@ HEADING = "## What cannot be combined"
 #: tests/shockwave), and of what they cannot be.
 ELSEWHERE = (
     *("pollux:…", "shockwave:… with compat=shockwave", "compat=morphling"),
-    "a cluster of several GPU types",
+    *("a cluster of several GPU types", "replay"),
 )
 
 
@@ -160,6 +160,8 @@ MEANING: dict[str, Callable[[Cell], bool]] = {
     "gavel:…": lambda cell: cell.policy.startswith("gavel:"),
     "shockwave:…": lambda cell: cell.policy.startswith("shockwave:"),
     "a cluster of several GPU types": lambda _: False,
+    "replay": lambda _: False,  # tests/shockwave
+    "any policy": lambda _: True,
     "shockwave:… with compat=shockwave": lambda _: False,
     "pollux:…": lambda cell: cell.policy.startswith("pollux:"),
     "runs without compat=pollux": lambda _: True,

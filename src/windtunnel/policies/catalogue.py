@@ -25,7 +25,7 @@ from windtunnel.policies.length_order import (
     Sjgg,
     Sju,
 )
-from windtunnel.policies.morphling.fixed_plan import FixedPlan
+from windtunnel.policies.morphling.fixed_plan import FixedPlan, LeastAreaFirst, ShortestFirst
 from windtunnel.policies.morphling.rivals import AntMan, EqualShare, Synergy
 from windtunnel.policies.morphling.scheduler import (
     Morphling,
@@ -83,7 +83,7 @@ POLICIES: Catalogue[Policy] = Catalogue(
             *(Sju, Sjg, Sjgg, Qssf, Edf, FairShare, Multifactor),
             *(Quota, Kueue, Slurm, ReservingPacking),
             *(Morphling, Priced, PlansOnly, ResourcesOnly, Neither),
-            *(FixedPlan, EqualShare, Synergy, AntMan, Sia),
+            *(FixedPlan, ShortestFirst, LeastAreaFirst, EqualShare, Synergy, AntMan, Sia),
         )
     },
     made=as_policy,

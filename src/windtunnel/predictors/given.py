@@ -29,6 +29,8 @@ BANDS: tuple[tuple[float, float, float], ...] = (
     (1.0, 10.0, 100.0),
 )
 _HALF = 0.5
+#: Errors of e^10 and more are no predictions.
+_WILDEST = 10.0
 SIGNS: tuple[str, ...] = ("random", "plus", "factor")
 
 
@@ -87,7 +89,7 @@ class Oracle(Given):
 
 
 class Noise(Given):
-    """The true duration with the random error of Helios' synthetic predictions for Philly.
+    """The true duration with a random error: log-normal, or Helios' for its predictions of Philly.
 
     Helios' artifact has no predictions for Philly and makes them up (S-Lab-System-Group/
     HeliosArtifact, QSSF): of the jobs 10 % are off by up to 10 % of the truth, the next 40 % by
@@ -101,6 +103,7 @@ class Noise(Given):
             (such a job is the first in any shortest-first order). ``plus``: always added.
             ``factor``: instead of subtracting, the truth is divided by 1 + error, so that every
             prediction is positive; half of the jobs are then nearer to the truth than the bands.
+        sigma: instead of all that, the truth times e^(sigma z), z standard normal.
 
     Raises:
         SpecError: a parameter is out of range.
@@ -109,14 +112,22 @@ class Noise(Given):
     name: ClassVar[str] = "noise"
     peeks: ClassVar[bool] = True
 
-    def __init__(self, seed: int = 0, sign: str = "random") -> None:
+    def __init__(self, seed: int = 0, sign: str = "random", sigma: float | None = None) -> None:
         self.seed = checked_count(f"predictor {self.name}, seed", seed, least=0, most=2**64 - 1)
         self.sign = checked_choice(f"predictor {self.name}, sign", sign, SIGNS)
+        if sigma is not None and not 0 <= sigma < _WILDEST:
+            message = f"found {sigma:g}; expected a number from 0 to below {_WILDEST:g}."
+            raise SpecError(f"predictor {self.name}, sigma", message)
+        self.sigma = sigma
 
     def read(self, jobs: pa.Table) -> np.ndarray:
         """Return the distorted durations."""
         truth = numbers(jobs, "duration")
         band, place, side = _draws(jobs["job_id"].to_pylist(), self.seed)
+        if self.sigma is not None:  # Box and Muller
+            normal = np.sqrt(-2 * np.log1p(-band)) * np.cos(2 * np.pi * place)
+            found: np.ndarray = truth * np.exp(self.sigma * normal)
+            return found
         ends = np.array([end for end, _, _ in BANDS])
         low, high = (np.array([b[i] for b in BANDS]) for i in (1, 2))
         index = np.minimum(np.searchsorted(ends, band, side="right"), len(BANDS) - 1)

@@ -181,6 +181,7 @@ class Policy:
         queueing: default head-of-line rule.
         estimates: where backfilling gets a job's expected run time from, by default: one of
             `ESTIMATES`, or a predictor's name.
+        foresees: it decides by the work that jobs have left, as ``estimates`` tells it.
         preemptive: running jobs are ranked with the waiting ones at every instant and give way to
             better ones (feasibly, or by the quota walk).
         by_remaining: the order is by remaining time, which falls while a job runs.
@@ -207,6 +208,7 @@ class Policy:
     by: tuple[str, ...] = ()
     queueing: str | None = None
     estimates: str = "recorded"
+    foresees: bool = False
     preemptive: bool = False
     by_remaining: bool = False
     by_service: bool = False

@@ -163,6 +163,16 @@ class Scheduler(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             default="the published ones, without pairs",
         ),
     ] = None
+    replay: Annotated[
+        Any,
+        Field(
+            "Fly a given schedule: FILE.csv of round,job,gpus or job,start,end,gpus. Behind one of "
+            "rounds their clock, as in FILE.csv:length=120:stop_time=2.5:each_stop=0.5:delay=148, "
+            "or FILE.csv:fit=jobs.csv (job,jct).",
+            "FILE.csv",
+            kind="object",
+        ),
+    ] = None
     shift: Annotated[
         Any,
         Field(

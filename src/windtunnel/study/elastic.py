@@ -31,9 +31,11 @@ from windtunnel.sim.elastic.nodes import FreeShares
 from windtunnel.sim.elastic.scores import Elastic, Scores
 from windtunnel.sim.elastic.work import PENALTY, Option, RigidOption, Work
 from windtunnel.sim.engines import choose_engine
+from windtunnel.sim.expected_work import expected_parts
 from windtunnel.sim.outcome import Outcome
 from windtunnel.study.around import around
 from windtunnel.study.arrivals import with_arrivals
+from windtunnel.study.foresight import Foresight, checked_estimates
 from windtunnel.study.resolving import settings_of
 from windtunnel.study.workload_of_jobs import workload_of_jobs
 from windtunnel.throughput.options import shapes_of
@@ -52,7 +54,6 @@ CORES_PER_GPU = 12
 #: Options of a flight that an elastic run has no use for, what says nothing, and why.
 _UNUSED: dict[str, tuple[Any, str]] = {
     "sharing": (None, "its options are of whole GPUs"),
-    "estimates": (None, "nothing plans with them"),
     "save_time": (0.0, "its penalty says what a launch costs"),
     "restore_time": (0.0, "its penalty says what a launch costs"),
     "preemption": ("feasible", "the policy takes every decision itself"),
@@ -60,7 +61,11 @@ _UNUSED: dict[str, tuple[Any, str]] = {
 
 
 def fly_elastic(
-    table: pa.Table, cluster: ClusterSpec, policy: Policy, conditions: Conditions
+    table: pa.Table,
+    cluster: ClusterSpec,
+    policy: Policy,
+    conditions: Conditions,
+    foresight: Foresight | None = None,
 ) -> Outcome:
     """Fly a validated jobs table under a policy that may resize jobs.
 
@@ -69,6 +74,7 @@ def fly_elastic(
         cluster: where; with nodes.
         policy: who runs next and how.
         conditions: see `windtunnel.site`; ``penalty`` and ``models`` count here.
+        foresight: predictions for this table; None = those that the run needs are made.
 
     Raises:
         SchemaError: a job breaks the schema or fits the cluster in no way.
@@ -83,13 +89,17 @@ def fly_elastic(
     scheduler, site = conditions.scheduler, conditions.site
     models = _models_of(scheduler.models)
     until = math.inf if conditions.until is None else conditions.until
+    told = (foresight or Foresight(table, conditions.seed)).tell(
+        policy, checked_estimates(scheduler.estimates or "perfect", policy)
+    )
     if site.arrivals is not None:
         table = with_arrivals(table, site.arrivals, None)
     problem = problems.build(
-        table,
+        told.onto(table),
         cluster,
         as_pool=False,
         bind_types=scheduler.bind_types,
+        estimates=told.estimates,
         oversize=scheduler.oversize,
         incomplete=scheduler.incomplete,
     )
@@ -126,13 +136,14 @@ def fly_elastic(
         "penalty": _told(scheduler.penalty),
         "queueing": "policy",
         "placement": label_of(scheduler.placement) or plain.name,
+        "estimates": told.estimates,
         "engine": engine.NAME,
     }
     if isinstance(scheduler.models, str | Path):
         settings["models"] = {"folder": str(scheduler.models), "names": sorted(models)}
     if flown.parameters:
         settings["parameters"] = dict(flown.parameters)
-    notes = (*problem.notes, *flown.notes, *notes, *more)
+    notes = (*problem.notes, *flown.notes, *told.notes, *notes, *more)
     return Outcome(table, cluster, flight, settings, problem.reasons, notes)
 
 
@@ -268,6 +279,7 @@ class _Maker:
         self.cores = room.cores
         self.empty = FreeShares(self.sizes, self.cores, room.scores)
         self._options: dict[tuple[str, int], tuple[Any, ...]] = {}
+        self._expected = expected_parts(problem)
         self._columns = set(problem.jobs.table.column_names)
 
     def work(self, job: int) -> Work:
@@ -276,7 +288,7 @@ class _Maker:
         model = self.jobs.template[row]
         allowed = self.problem.demands[self.problem.demand_of[job]].allowed
         if model not in self.models:
-            return self._rigid(row, allowed)
+            return self._rigid(job, allowed)
         options = self._options_of(model, allowed)
         requested = self._requested(row, options)
         steps = self._number("steps", row)
@@ -289,6 +301,7 @@ class _Maker:
             penalty=self.penalty(model),
             guaranteed=self._number("is_sla", row) > 0,
             model=model,
+            expected=self._expected_of(job),
         )
 
     def _options_of(self, model: str, allowed: int) -> tuple[Any, ...]:
@@ -319,7 +332,11 @@ class _Maker:
         option: Option = found
         return option
 
-    def _rigid(self, row: int, allowed: int) -> Work:
+    def _expected_of(self, job: int) -> float | None:
+        return None if self._expected is None else float(self._expected[job])
+
+    def _rigid(self, job: int, allowed: int) -> Work:
+        row = int(self.problem.rows[job])
         gpus, cpus = round(self.jobs.num_gpus[row]), self.jobs.num_cpus[row]
         asked = 0 if np.isnan(cpus) else math.ceil(cpus)
         found: list[Option] = []
@@ -336,7 +353,8 @@ class _Maker:
             violation = Violation("num_gpus", rule, 1, row + 1, gpus, unit="row")
             raise SchemaError(source_of(self.jobs.table), [violation])
         duration = float(self.jobs.duration[row])
-        return Work(duration, found[0], tuple(found), self.penalty(""))
+        expected = self._expected_of(job)
+        return Work(duration, found[0], tuple(found), self.penalty(""), expected=expected)
 
     def _number(self, column: str, row: int) -> float:
         if column not in self._columns:

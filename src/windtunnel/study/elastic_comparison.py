@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 #: Every scheduler of the comparison; the first is the one the others are held against.
 SCHEDULERS: tuple[str, ...] = (
     "fixed-plan",
+    "shortest-first",
+    "least-area-first",
     "equal-share",
     "synergy",
     "antman",

@@ -49,11 +49,12 @@ SHUFFLE_SEED = 5
 #: Column of the flown jobs: completion time on an equal share of the cluster, at measured speeds.
 ISOLATED = "isolated_time"
 #: Options that no run of Gavel's has a use for, with what they may be.
-_UNUSED: dict[str, tuple[Any, ...]] = {"queueing": (None,), "estimates": (None,)}
+_UNUSED: dict[str, tuple[Any, ...]] = {"queueing": (None,)}
 #: Options that the mechanisms with a loop of their own have no use for, besides these.
 _UNUSED_IN_LOOPS: dict[str, tuple[Any, ...]] = {
     "placement": (None, "best_fit", "pool"),
     "sharing": (None,),
+    "estimates": (None, "perfect"),
     "events": ("batch",),
     "decide_every": (None,),
     "engine": ("auto", "reference"),

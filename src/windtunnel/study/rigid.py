@@ -211,7 +211,7 @@ def _rules(table: pa.Table, cluster: ClusterSpec, policy: Policy, conditions: Co
         queueing=queueing,
         preemption=preemption,
         until=until,
-        estimates=estimates if plans else None,
+        estimates=estimates if plans or policy.foresees else None,
         around=around(conditions, as_pool=as_pool),
         engine=engine,
     )

@@ -7,6 +7,8 @@ policy believes (epochs, speeds now) follows the phases.
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +29,7 @@ from windtunnel.study.gavel_rounds import fly_on_the_engine, refuse_options
 from windtunnel.study.gavel_work import work_of
 from windtunnel.study.resolving import governing_of, settings_of
 from windtunnel.throughput.batch_sizes import DATASET_SIZES, MODES, Kind
-from windtunnel.throughput.epoch_profile import equal_epochs, profile_of
+from windtunnel.throughput.epoch_profile import EpochProfile, equal_epochs, profile_of
 from windtunnel.throughput.measured import ThroughputTable, gavel_speeds
 from windtunnel.throughput.shockwave import by_batch_size, split_job_type
 from windtunnel.traces.shockwave import speeds_by_batch
@@ -40,6 +42,10 @@ if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.policies.gavel.work import Work
     from windtunnel.site.conditions import Conditions
+
+
+#: Expected durations that agree to this part are the same.
+_SAME = 1e-9
 
 
 def fly_shockwave(
@@ -216,13 +222,19 @@ def _log_of(books: RoundBooks, work: Work) -> RoundLog:
 class _PhaseShares:
     """Asks a policy about jobs whose work is told in seconds; see `Allocator`."""
 
-    def __init__(self, jobs: Sequence[TrainingJob], num_gpus: int, policy: ShockwavePolicy) -> None:
-        self._jobs, self._num_gpus = jobs, num_gpus
+    def __init__(self, jobs: Sequence[TrainingJob], work: Work, policy: ShockwavePolicy) -> None:
+        self._jobs, self._work, self._num_gpus = list(jobs), work, int(work.num_gpus[0])
         self._rule = None if policy.allocation == MARKET else SHARES[policy.allocation]()
-        self._market = Market(num_gpus, policy.market, {})
+        self._market = Market(self._num_gpus, policy.market, {})
 
     def __call__(self, now: float, active: np.ndarray, left: np.ndarray) -> Decision:
-        here = {row: InPhase(self._jobs[row], float(left[row])) for row in active.tolist()}
+        expected = self._work.expected_left(active, left[active])
+        whole = self._work.steps[active] - left[active] + expected
+        here = {}
+        for row, rest, total in zip(*(a.tolist() for a in (active, expected, whole)), strict=True):
+            if self._work.expected[row] != 1:
+                self._expect(row, total)
+            here[row] = InPhase(self._jobs[row], rest)
         if not here:
             shares: Mapping[int, float] = {}
         elif self._rule is not None:
@@ -238,6 +250,17 @@ class _PhaseShares:
         members = np.column_stack([active, np.full(len(active), ALONE)])
         return Decision(members, np.array([[shares[row]] for row in active.tolist()]))
 
+    def _expect(self, row: int, seconds: float) -> None:
+        """Let a job be expected to take so long in all: as much longer in every epoch."""
+        job = self._jobs[row]
+        longer = seconds / job.profile.duration
+        if math.isclose(longer, 1, rel_tol=_SAME):
+            return
+        profile = EpochProfile(job.profile.batch_sizes, job.profile.seconds * longer)
+        speeds = {size: speed / longer for size, speed in job.speeds.items()}
+        self._jobs[row] = replace(job, profile=profile, speeds=speeds)
+        self._market.jobs.pop(row, None)  # it comes into the market anew
+
 
 def _on_our_rounds(  # noqa: PLR0917 - what a run is made of
     table: pa.Table,
@@ -248,7 +271,7 @@ def _on_our_rounds(  # noqa: PLR0917 - what a run is made of
     policy: ShockwavePolicy,
     conditions: Conditions,
 ) -> tuple[Outcome, dict[str, Any]]:
-    shares = _PhaseShares(jobs, int(work.num_gpus[0]), policy)
+    shares = _PhaseShares(jobs, work, policy)
     rules = RoundRules(label=policy.label, length=policy.rules.length)
     flown = fly_on_the_engine(table, cluster, work, rows, shares, rules, conditions)
     return flown.outcome, {"round": rules.length}

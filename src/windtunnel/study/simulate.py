@@ -17,6 +17,7 @@ from windtunnel.study.budget import refuse_large
 from windtunnel.study.gavel_rounds import fly_gavel
 from windtunnel.study.pollux import fly_pollux
 from windtunnel.study.recorder import keep_record
+from windtunnel.study.replay import fly_replay
 from windtunnel.study.resolving import cluster_of, conditions_of, resolved
 from windtunnel.study.rigid import fly_rigid
 from windtunnel.study.shockwave import fly_shockwave
@@ -112,6 +113,9 @@ def _fly(table: pa.Table, conditions: Conditions, foresight: Foresight | None) -
     cluster, policy = cluster_of(conditions), conditions.scheduler.policy
     table = with_types_of(table, cluster.gpu_types, cluster.aliases)
     refuse_large(table, cluster, conditions)
+    if conditions.scheduler.replay is not None:
+        _refuse(conditions, (*ELASTIC, "throughputs", "compat"), "a given schedule decides")
+        return fly_replay(table, cluster, conditions)
     if isinstance(policy, GavelPolicy):
         _refuse(conditions, ELASTIC, "only elastic policies resize jobs")
         return fly_gavel(table, cluster, policy, conditions)
@@ -129,7 +133,7 @@ def _fly(table: pa.Table, conditions: Conditions, foresight: Foresight | None) -
     if policy.elastic:
         from windtunnel.study.elastic import fly_elastic
 
-        return fly_elastic(table, cluster, policy, conditions)
+        return fly_elastic(table, cluster, policy, conditions, foresight)
     _refuse(conditions, ELASTIC, "only elastic policies resize jobs")
     return fly_rigid(table, cluster, policy, conditions, foresight)
 

@@ -155,6 +155,10 @@ def _generating(name: str) -> _Way:
         from windtunnel.traces.gavel_generator import generate_gavel
 
         return _Way(generate_gavel, 0, where, lambda options: generate_gavel(**options))
+    if name.lower() == "morphling":
+        from windtunnel.traces.morphling_generator import generate_morphling
+
+        return _Way(generate_morphling, 0, where, lambda options: generate_morphling(**options))
     from windtunnel.traces.synthetic import generate
 
     return _Way(generate, 1, where, lambda options: generate(name, **options))

@@ -161,7 +161,7 @@ class Shares:
             throughputs=work.speeds[active],
             scale_factors=self._gangs[active],
             weights=self.weights[active],
-            steps_left=left[active],
+            steps_left=work.expected_left(active, left[active]),
             time_since_start=now - work.submit[active],
             isolated_time=self._believed.seconds[active],
             slo_seconds_left=self.deadlines[active] - now,

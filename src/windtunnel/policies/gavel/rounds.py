@@ -28,6 +28,7 @@ from windtunnel.errors import PolicyError
 from windtunnel.policies.gavel.deficits import Deficits
 from windtunnel.policies.gavel.work import ALONE
 from windtunnel.sim.contract import Policy, Preempt, Rerate, Start, Stop, Wake
+from windtunnel.sim.expected_work import expected_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from windtunnel.policies.gavel.work import Allocator, Rules, Work
     from windtunnel.sim.contract import Decision
     from windtunnel.sim.jobs import JobView
+    from windtunnel.sim.problem import Problem
 
 #: A unit that is to run, and its GPU type.
 _Pick: TypeAlias = "tuple[Unit, int]"
@@ -59,6 +61,8 @@ class Rounds(Policy):
 
     preemptive = True
     queueing = "skip"
+    foresees = True
+    estimates = "perfect"
 
     def __init__(self, work: Work, rows: np.ndarray, allocate: Allocator, rules: Rules) -> None:
         self.work, self.allocate, self.rules = work, allocate, rules
@@ -99,6 +103,13 @@ class Rounds(Policy):
     def type_time(self) -> np.ndarray:
         """Seconds each job spent on each GPU type, shape (jobs, types)."""
         return self._deficits.type_time
+
+    def for_run(self, problem: Problem) -> Rounds:
+        """Return the policy, which is made for one run; it learns what is expected of jobs."""
+        parts = expected_parts(problem)
+        if parts is not None:
+            self.work.expected[self._job_at[problem.rows]] = parts
+        return self
 
     def close(self, now: float) -> None:
         """Book what jobs had until the end of the run (s)."""

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from windtunnel.sim.expected_work import expected_left
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -55,6 +57,18 @@ class Work:
         """Steps per second of each job, alone, where it is fastest; shape (jobs,)."""
         best: np.ndarray = self.speeds.max(axis=1, initial=0.0)
         return best
+
+    @cached_property
+    def expected(self) -> np.ndarray:
+        """Work that policies expect of each job over what it has: 1 = they know; shape (jobs,)."""
+        return np.ones(self.num_jobs)
+
+    def expected_left(self, rows: np.ndarray, left: np.ndarray) -> np.ndarray:
+        """Return the steps that jobs are expected to have left, where they have ``left``."""
+        parts = self.expected[rows]
+        rest = expected_left(parts, self.steps[rows], left)
+        known: np.ndarray = np.where(parts == 1, left, rest)
+        return known
 
     @property
     def num_jobs(self) -> int:

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
+from windtunnel.policies.scheduled import Stay
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+Job = TypeVar("Job", int, str)
 
 #: Seconds that a round lasts longer for each job that is stopped: one number for all runs.
 EACH_STOP = 0.5
@@ -41,7 +45,7 @@ class RoundClock:
     last_part: float = 0.5
 
 
-class Replay:
+class Replay(Generic[Job]):
     """A schedule to replay.
 
     Args:
@@ -52,25 +56,46 @@ class Replay:
         stops: jobs that go on later and lost their GPUs after a round, shape (rounds,).
     """
 
-    def __init__(self, schedule: Sequence[Mapping[int, tuple[int, ...]]]) -> None:
-        self.last = {job: at for at, placed in enumerate(schedule) for job in placed}
+    def __init__(self, schedule: Sequence[Mapping[Job, tuple[int, ...]]]) -> None:
+        self.schedule: Sequence[Mapping[Job, tuple[int, ...]]] = schedule
+        self.last: dict[Job, int] = {job: at for at, placed in enumerate(schedule) for job in placed}
         self.stops = np.zeros(len(schedule), int)
         for at, (placed, following) in enumerate(pairwise(schedule)):
             self.stops[at] = sum(
                 self.last[job] > at and following.get(job) != gpus for job, gpus in placed.items()
             )
 
-    def ends(self, clock: RoundClock) -> dict[int, float]:
+    def ends(self, clock: RoundClock) -> dict[Job, float]:
         """Return when each job is done, s."""
-        lengths = clock.length + clock.stop_time * (self.stops > 0)
-        lengths = lengths + clock.each_stop * self.stops
-        starts = clock.delay + np.concatenate([[0.0], np.cumsum(lengths)[:-1]])
+        starts = self._starts(clock)
+        part = clock.last_part
         return {
-            job: float(starts[at] + clock.last_part * lengths[at]) for job, at in self.last.items()
+            job: float((1 - part) * starts[at] + part * starts[at + 1])
+            for job, at in self.last.items()
         }
 
+    def stays(self, clock: RoundClock) -> dict[Job, list[Stay]]:
+        """Return when each job was where: rounds one after the other on the same GPUs are one."""
+        starts, ends = self._starts(clock).tolist(), self.ends(clock)
+        found: dict[Job, list[Stay]] = {}
+        for at, placed in enumerate(self.schedule):
+            for job, gpus in placed.items():
+                own = found.setdefault(job, [])
+                end = ends[job] if at == self.last[job] else starts[at + 1]
+                if own and own[-1].end == starts[at] and own[-1].gpus == gpus:
+                    own[-1] = replace(own[-1], end=end)
+                else:
+                    own.append(Stay(starts[at], end, gpus))
+        return found
+
+    def _starts(self, clock: RoundClock) -> np.ndarray:
+        """Return when each round begins, and when the last is over, shape (rounds + 1,)."""
+        lengths = clock.length + clock.stop_time * (self.stops > 0)
+        lengths = lengths + clock.each_stop * self.stops
+        return clock.delay + np.concatenate([[0.0], np.cumsum(lengths)])
+
     def fitted(
-        self, submit: Mapping[int, float], jct: Mapping[int, float], each_stop: float = EACH_STOP
+        self, submit: Mapping[Job, float], jct: Mapping[Job, float], clock: RoundClock | None = None
     ) -> RoundClock:
         """Return the clock with the least mean relative error of completion times.
 
@@ -80,14 +105,15 @@ class Replay:
         Args:
             submit: s, by job.
             jct: completion times as recorded, s, by job.
-            each_stop: s for each stopped job, which is not fitted.
+            clock: of it all but ``stop_time`` and ``delay`` stays as it is.
         """
         jobs = sorted(job for job in jct if job in self.last)
         real = np.array([submit[job] + jct[job] for job in jobs])
         weight = 1 / np.array([jct[job] for job in jobs])
-        best, least = RoundClock(), np.inf
+        best, least = clock or RoundClock(), np.inf
+        given = best
         for stop_time in _TRIED.tolist():
-            tried = RoundClock(stop_time=stop_time, each_stop=each_stop)
+            tried = replace(given, stop_time=stop_time, delay=0.0)
             ends = self.ends(tried)
             missing = real - np.array([ends[job] for job in jobs])
             delay = _weighted_median(missing, weight)
@@ -97,7 +123,7 @@ class Replay:
         return best
 
     def errors(
-        self, clock: RoundClock, submit: Mapping[int, float], jct: Mapping[int, float]
+        self, clock: RoundClock, submit: Mapping[Job, float], jct: Mapping[Job, float]
     ) -> np.ndarray:
         """Return the relative errors of completion times, shape (jobs,)."""
         ends = self.ends(clock)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import SpecError
+from windtunnel.sim.expected_work import expected_left
 from windtunnel.sim.jobs import JobView
 
 if TYPE_CHECKING:
@@ -42,8 +43,12 @@ class ElasticView:
         return option
 
     def iterations_left(self, job: JobView) -> float:
-        """Return the iterations that the job has left, as a fraction within one."""
-        return max(0.0, job.remaining / self.work(job).requested.iteration_time)
+        """Return the iterations that the job has left, or is expected to have left."""
+        work = self.work(job)
+        left = max(0.0, job.remaining / work.requested.iteration_time)
+        if work.expected is None:
+            return left
+        return float(expected_left(work.expected, work.iterations, left))
 
     def time_left(self, job: JobView, option: Option | None = None) -> float:
         """Return the seconds until a job completes.
@@ -54,7 +59,13 @@ class ElasticView:
         """
         if option is None:
             seconds: float = self.deciding.until_end(self.deciding.active(job))
-            return seconds
+            if self.work(job).expected is None:
+                return seconds
+            truth = max(0.0, job.remaining / self.work(job).requested.iteration_time)
+            unseen = self.iterations_left(job) - truth
+            option = self.option(job)
+            assert option is not None  # noqa: S101 - it runs
+            return max(0.0, seconds + unseen * option.iteration_time)
         return self.work(job).penalty + self.iterations_left(job) * option.iteration_time
 
     def place(self, job: JobView, option: Option, without: Sequence[JobView] = ()) -> Where | None:

@@ -76,6 +76,7 @@ class Work:
         penalty: seconds that each launch or change costs.
         guaranteed: the promise counts; else the job is best-effort.
         model: what it trains; empty where there is no throughput model.
+        expected: work that policies expect it to have over what it has; None = they know.
     """
 
     iterations: float
@@ -84,6 +85,7 @@ class Work:
     penalty: float = PENALTY
     guaranteed: bool = False
     model: str = ""
+    expected: float | None = None
 
 
 def plan_name(option: Option) -> str:
