@@ -104,3 +104,19 @@ def test_disrupted_flights_go_by_estimates_on_both_engines() -> None:
             for engine in ("compiled", "reference")
         ]
         assert runs[0].table.equals(runs[1].table)
+
+
+@pytest.mark.parametrize("policy", ["pollux:tiresias", "pollux:optimus", "pollux:pollux"])
+def test_pollux_decides_on_options(policy: str) -> None:
+    jobs = workload(1)
+    label = f"{policy}:interval=10"
+    out = wt.simulate(jobs, NODES, label, models=MODELS, penalty=3)
+    assert out.metrics()["num_finished"] == 24
+    assert out.settings["policy"] == label
+    assert max(out.utilization()["gpus"].to_pylist()) <= 16
+    noisy = wt.simulate(jobs, NODES, label, models=MODELS, penalty=3, estimates="noise:sigma=2")
+    assert noisy.table.equals(out.table) == (policy != "pollux:optimus")
+    starts = np.array(out.table["start_time"].to_pylist())
+    assert (starts % 10 == 0).all()
+    with pytest.raises(wt.SpecError, match="slowdown"):
+        wt.simulate(jobs, NODES, f"{policy}:interference=0.5", models=MODELS)

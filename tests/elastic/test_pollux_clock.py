@@ -86,7 +86,7 @@ def test_the_command_flies_a_workload(root: Path) -> None:
     order = np.argsort(times, kind="stable")  # who leaves at an instant, leaves first
     assert np.concatenate([-gpus, gpus])[order].cumsum().max() <= 64
     with pytest.raises(SpecError, match="compat='pollux' only"):
-        wt.simulate(jobs, "16x4", "pollux:optimus")
+        wt.simulate(jobs, "16x4", "pollux:sia")
     with pytest.raises(SpecError, match="nodes of one size"):
         wt.simulate(jobs, "pool:64", "pollux:optimus", compat="pollux", throughputs=profiles)
     with pytest.raises(SpecError, match="folder of profiles"):

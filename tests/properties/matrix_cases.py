@@ -152,8 +152,10 @@ GAVEL = (
 )
 SHOCKWAVE = tuple(f"shockwave:{name}" for name in SHARED)
 _SHORT |= {name: f"{name}:round=10" for name in SHOCKWAVE}
+POLLUX = ("pollux:tiresias", "pollux:optimus", "pollux:pollux")
+_SHORT |= {name: f"{name}:interval=10" for name in POLLUX}
 #: Every policy by its name.
-POLICIES = (*_BY_NAME, *BOOKS, *KUEUES, *SLURMS, *OWN, *SHOCKWAVE, *GAVEL)
+POLICIES = (*_BY_NAME, *BOOKS, *KUEUES, *SLURMS, *OWN, *SHOCKWAVE, *POLLUX, *GAVEL)
 
 
 def manifests_of_quotas(**settings: Any) -> Manifests:

@@ -26,7 +26,12 @@ HEADING = "## What cannot be combined"
 #: Runs that are not in the matrix, as the page names them: by published clocks (tests/elastic,
 #: tests/shockwave), and of what they cannot be.
 ELSEWHERE = (
-    *("pollux:…", "shockwave:… with compat=shockwave", "compat=morphling"),
+    *(
+        "pollux:… with compat=pollux",
+        "pollux:sia",
+        "shockwave:… with compat=shockwave",
+        "compat=morphling",
+    ),
     *("a cluster of several GPU types", "replay"),
 )
 
@@ -163,7 +168,8 @@ MEANING: dict[str, Callable[[Cell], bool]] = {
     "replay": lambda _: False,  # tests/shockwave
     "any policy": lambda _: True,
     "shockwave:… with compat=shockwave": lambda _: False,
-    "pollux:…": lambda cell: cell.policy.startswith("pollux:"),
+    "pollux:… with compat=pollux": lambda _: False,
+    "pollux:sia": lambda _: False,
     "runs without compat=pollux": lambda _: True,
     "arrivals": lambda _: False,
     "a pool": lambda _: False,

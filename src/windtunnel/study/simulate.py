@@ -122,6 +122,8 @@ def _fly(table: pa.Table, conditions: Conditions, foresight: Foresight | None) -
     if isinstance(policy, ShockwavePolicy):
         _refuse(conditions, ELASTIC, "only elastic policies resize jobs")
         return fly_shockwave(table, cluster, policy, conditions)
+    if isinstance(policy, PolluxPolicy) and conditions.scheduler.compat is None:
+        policy = policy.on_options()
     if isinstance(policy, PolluxPolicy):
         _refuse(conditions, ELASTIC, "restarts cost what the profiles say")
         return fly_pollux(table, cluster, policy, conditions)

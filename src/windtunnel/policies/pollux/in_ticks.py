@@ -12,6 +12,7 @@ from windtunnel.errors import SpecError
 from windtunnel.policies.described import Described
 from windtunnel.policies.pollux.clock import Clock
 from windtunnel.policies.pollux.goodput_model import one_thread
+from windtunnel.policies.pollux.on_options import OnOptions, OnOptionsPolicy
 from windtunnel.policies.pollux.rivals import Optimus, Tiresias
 from windtunnel.policies.pollux.search import Pollux
 from windtunnel.policies.pollux.sia import Sia, SiaRules
@@ -58,7 +59,8 @@ class PolluxPolicy(Described):
     """
 
     prefix = PREFIX
-    runs = "with compat=pollux only"
+    runs = "with compat=pollux, or as an elastic policy"
+    elastic = True
 
     def __init__(
         self,
@@ -94,6 +96,24 @@ class PolluxPolicy(Described):
     def given(self) -> dict[str, float]:
         """Its parameters, for the run's settings."""
         return {"interval": self.interval, "interference": self.interference, **self.own}
+
+    def on_options(self) -> OnOptionsPolicy:
+        """Return the policy for jobs with options, on the simulator of all others.
+
+        Raises:
+            SpecError: it knows no such jobs, or a parameter means something else there.
+        """
+        if self.decider == PROGRAM:
+            message = f"policy {self.text!r} flies with compat='pollux' only; sia is one like it."
+            raise SpecError("compat", message)
+        if self.interference:
+            raise SpecError("interference", "expected slowdown='spread=...' without compat.")
+        deciders: dict[str, Callable[[], Decider]] = {
+            "tiresias": Tiresias,
+            "optimus": lambda: Optimus(OnOptions.saved),
+            SEARCH: lambda: Pollux(avoid=self.own["avoid"] != 0, seed=int(self.own["seed"])),
+        }
+        return OnOptionsPolicy(deciders[self.decider], self.text, self.interval)
 
     def made(self, machines: Machines) -> Decider:
         """Return who decides, on some nodes."""

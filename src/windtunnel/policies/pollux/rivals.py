@@ -6,12 +6,12 @@ Tiresias: Gu et al., NSDI'19; Optimus: Peng et al., EuroSys'18; petuum/adaptdl, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from windtunnel.policies.pollux.clock import Trained, place
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 #: GPU-seconds of service after which Tiresias moves a job to the second queue.
 QUEUE_BOUND = 57_600.0
@@ -66,9 +66,16 @@ class Tiresias:
 
 
 class Optimus:
-    """GPUs one by one to the job whose remaining time they shorten most, from true step times."""
+    """GPUs one by one to the job whose remaining time they shorten most, from true step times.
+
+    Args:
+        gain: the seconds that one GPU more saves a job that has so many.
+    """
 
     trains = Trained
+
+    def __init__(self, gain: Callable[[Any, int], float] | None = None) -> None:
+        self._gain = gain or _gain
 
     def __call__(
         self, active: Sequence[Trained], free: list[int], now: float, interval: float
@@ -98,22 +105,24 @@ class Optimus:
                 chosen[name] = place(counts[name], free)
         return chosen
 
-    def _gain(self, job: Trained, gpus: int) -> float:
-        """Return the seconds that one more GPU saves a job; 0 where it may not have one."""
-        app, batch = job.job.application, job.job.batch
-        most = 1 if app.name in _ALONE else batch // app.least_local
-        if gpus >= most:
-            return 0.0
-        left = app.iterations_left(batch, job.epoch)
-        return (self._time(job, gpus) - self._time(job, gpus + 1)) * left
 
-    def _time(self, job: Trained, gpus: int) -> float:
-        """Return the true seconds of an iteration on nodes filled one after the other."""
-        app = job.job.application
-        local, accumulated = app.fixed_batch(job.job.batch, gpus)
-        if gpus == 1 and accumulated == 0:  # published: one GPU always accumulates
-            accumulated = 1
-            local = -(-job.job.batch // 2)
-        full, rest = divmod(gpus, _FILLED)
-        placement = (_FILLED,) * full + ((rest,) if rest else ())
-        return app.iteration_time(placement, local, accumulated)
+def _gain(job: Trained, gpus: int) -> float:
+    """Return the seconds that one more GPU saves a job; 0 where it may not have one."""
+    app, batch = job.job.application, job.job.batch
+    most = 1 if app.name in _ALONE else batch // app.least_local
+    if gpus >= most:
+        return 0.0
+    left = app.iterations_left(batch, job.epoch)
+    return (_time(job, gpus) - _time(job, gpus + 1)) * left
+
+
+def _time(job: Trained, gpus: int) -> float:
+    """Return the true seconds of an iteration on nodes filled one after the other."""
+    app = job.job.application
+    local, accumulated = app.fixed_batch(job.job.batch, gpus)
+    if gpus == 1 and accumulated == 0:  # published: one GPU always accumulates
+        accumulated = 1
+        local = -(-job.job.batch // 2)
+    full, rest = divmod(gpus, _FILLED)
+    placement = (_FILLED,) * full + ((rest,) if rest else ())
+    return app.iteration_time(placement, local, accumulated)

@@ -43,10 +43,10 @@ class Pollux:
         """Return the nodes of each job that runs."""
         del interval
         self._ticks += 1
-        if not active:
+        if not active or not any(free):
             return {}
         jobs = sorted(active, key=lambda job: (job.held, job.job.submit))
-        num_nodes, room = len(free), free[0]
+        num_nodes, room = len(free), max(free)
         base = np.zeros((len(jobs), num_nodes), np.int32)
         for row, job in zip(base, jobs, strict=True):
             np.add.at(row, list(job.nodes), 1)
@@ -93,7 +93,7 @@ def _worth(jobs: Sequence[Tuned], most: np.ndarray, num_nodes: int, room: int) -
     worth = np.zeros((len(jobs), 2, int(most.max()) + 1))
     for at, job in enumerate(jobs):
         own = job.speedups(max(int(most[at]), fair))
-        share = own[0, fair] or own[0].max()
+        share = own[0, fair] or own[0].max() or own.max() or 1.0
         worth[at, :, : most[at] + 1] = own[:, : most[at] + 1] / share / room
     return worth
 

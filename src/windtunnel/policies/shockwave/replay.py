@@ -58,7 +58,9 @@ class Replay(Generic[Job]):
 
     def __init__(self, schedule: Sequence[Mapping[Job, tuple[int, ...]]]) -> None:
         self.schedule: Sequence[Mapping[Job, tuple[int, ...]]] = schedule
-        self.last: dict[Job, int] = {job: at for at, placed in enumerate(schedule) for job in placed}
+        self.last: dict[Job, int] = {
+            job: at for at, placed in enumerate(schedule) for job in placed
+        }
         self.stops = np.zeros(len(schedule), int)
         for at, (placed, following) in enumerate(pairwise(schedule)):
             self.stops[at] = sum(

@@ -1,0 +1,172 @@
+"""Pollux's policies on the simulator of all others: jobs with options instead of profiles.
+
+They decide *how many* GPUs each job gets, by the same rules as in their published clock, and
+whether those are on one node; where they are is the placement's to say, and what a change costs
+the run's penalty. What a job has to gain is told by its options: their batch is fixed, so goodput
+is throughput. A choice that fits nowhere (a node has failed, cores are short) becomes the largest
+option below it that fits; a job of which not even the smallest fits waits.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from windtunnel.policies.morphling.draft import Draft
+from windtunnel.sim.contract import Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from windtunnel.cluster.free import Where
+    from windtunnel.policies.pollux.clock import Decider
+    from windtunnel.sim.contract import Decision
+    from windtunnel.sim.elastic.work import Option
+    from windtunnel.sim.jobs import JobView
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A job as it was asked for: its number as a name, GPUs, when (s)."""
+
+    name: str
+    gpus: int
+    submit: float
+
+
+class OnOptions:
+    """A job as the deciders see it (see `windtunnel.policies.pollux.tuned.Tuned`).
+
+    Args:
+        view: the job.
+        cluster: what the policy sees.
+    """
+
+    def __init__(self, view: JobView, cluster: Any) -> None:
+        self.view, self.cluster = view, cluster
+        self.options: Sequence[Option] = cluster.options(view)
+        asked = cluster.work(view).requested.num_gpus
+        self.job = Asked(str(view.number), asked, float(view.submit_time))
+        self.nodes: tuple[int, ...] = ()
+        self.held, self.starts, self.most_seen = 0.0, 0, 0
+        self._table = np.zeros((2, 1))
+
+    @property
+    def restarts(self) -> int:
+        """Times that it was launched anew."""
+        return max(self.starts - 1, 0)
+
+    @property
+    def most_gpus(self) -> int:
+        """GPUs that it may have next: twice the most it ever had, at least its smallest option."""
+        sizes = [option.num_gpus for option in self.options]
+        return min(max(2 * self.most_seen, min(sizes)), max(sizes))
+
+    def speedups(self, most: int) -> np.ndarray:
+        """Return throughput by whether it is on several nodes, and by GPUs 0 to ``most``.
+
+        With GPUs between two options it is that of the smaller.
+        """
+        if self._table.shape[1] <= most:
+            table = np.zeros((2, most + 1))
+            for option in self.options:
+                if option.num_gpus <= most:
+                    cell = int(len(option.shape) > 1), option.num_gpus
+                    table[cell] = max(table[cell], 1 / option.iteration_time)
+            self._table = np.maximum.accumulate(table, axis=1)
+        return self._table[:, : most + 1]
+
+    def saved(self, gpus: int) -> float:
+        """Return the seconds that the next larger option saves, for each GPU more."""
+        more = [o for o in self.options if o.num_gpus > gpus]
+        if not more:
+            return 0.0
+        here = float(self.speedups(gpus)[:, gpus].max())
+        size = min(option.num_gpus for option in more)
+        fastest = min(o.iteration_time for o in more if o.num_gpus == size)
+        left = float(self.cluster.iterations_left(self.view))
+        before = left / here if here else np.inf
+        return (before - left * fastest) / (size - gpus)
+
+    def note(self, where: Where | None, seconds: float) -> None:
+        """Note where the job is, and that it was there for so long."""
+        self.held += len(self.nodes) * seconds
+        self.nodes = tuple(node for node, gpus in where or () for _ in range(gpus))
+        self.most_seen = max(self.most_seen, len(self.nodes))
+
+
+class OnOptionsPolicy(Policy):
+    """Asks a decider of the published clock at its ticks.
+
+    Args:
+        made: makes the decider of a run.
+        label: the policy as it was asked for.
+        interval: s a tick.
+    """
+
+    elastic = True
+
+    def __init__(self, made: Callable[[], Decider], label: str, interval: float) -> None:
+        self._made, self.every = made, interval
+        self.name = label  # type: ignore[misc] # parameters stand in it
+        self.parameters = {"interval": interval}
+
+    def for_run(self, problem: Any) -> OnOptionsPolicy:  # noqa: ARG002 - the contract's
+        """Return a copy with a decider and books of its own."""
+        twin = OnOptionsPolicy(self._made, self.name, self.every or 0.0)
+        twin._decider, twin._jobs, twin._last = self._made(), {}, 0.0
+        return twin
+
+    _decider: Decider
+    _jobs: dict[int, OnOptions]
+    _last: float
+
+    def decide(self, now: float, queue: Any, cluster: Any) -> Iterable[Decision]:
+        """Let the decider choose anew, and place what it chose."""
+        draft = Draft(now, cluster)
+        views = [held.job for held in draft.held.values()] + list(queue)
+        active = [self._job(view, cluster) for view in sorted(views, key=lambda v: v.number)]
+        free = [int(gpus) for gpus in cluster.free_by_node]
+        for job in active:
+            job.note(cluster.where(job.view), now - self._last)
+            for node in job.nodes:
+                free[node] += 1
+        self._last = now
+        chosen = self._decider(active, free, now, self.every or 0.0)
+        moved = [job for job in active if chosen.get(job.job.name, ()) != job.nodes]
+        for job in moved:
+            if job.nodes:
+                draft.drop(job.view)
+        for job in moved:
+            self._place(draft, job, chosen.get(job.job.name, ()))
+        for held in draft.held.values():
+            if draft.changed(held):
+                self._jobs[held.job.number].starts += 1
+        yield from draft.decisions()
+
+    def _job(self, view: JobView, cluster: Any) -> OnOptions:
+        if view.number not in self._jobs:
+            self._jobs[view.number] = OnOptions(view, cluster)
+        job = self._jobs[view.number]
+        job.view, job.cluster = view, cluster
+        return job
+
+    def _place(self, draft: Draft, job: OnOptions, nodes: tuple[int, ...]) -> None:
+        """Launch a job on so many GPUs, or as many below as fit; back where it was rather."""
+        number, before = len(nodes), draft.before.get(job.view.number)
+        shape = sorted(Counter(nodes).values(), reverse=True)
+        fitting = [o for o in job.options if o.num_gpus <= number]
+        for option in sorted(
+            fitting, key=lambda o: (-o.num_gpus, list(o.shape) != shape, o.iteration_time)
+        ):
+            stays = before is not None and option.num_gpus == before.option.num_gpus
+            if stays and before and draft.free.has(before.where, before.option):
+                draft.restore(before)  # as many GPUs elsewhere are worth no launch
+                return
+            where = draft.fit(job.view, option)
+            if where is not None:
+                draft.put(job.view, option, where)
+                return
