@@ -31,7 +31,7 @@ from windtunnel.sim.slowdown import Slowdown as Slowdown
 from windtunnel.site.scheduler import Scheduler as Scheduler
 from windtunnel.site.site import Site as Site
 from windtunnel.study.compare import compare as compare
-from windtunnel.study.comparison import Comparison as Comparison
+from windtunnel.study.compare import Comparison as Comparison
 from windtunnel.study.grid.run import run_study as run_study
 from windtunnel.study.grid.spec import Study as Study
 from windtunnel.study.grid.store import Results as Results, open_results as open_results

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from windtunnel.errors import SpecError, quote
 from windtunnel.report import charts
 from windtunnel.sim.outcome import Outcome
-from windtunnel.study.comparison import Comparison
+from windtunnel.study.compare import Comparison
 from windtunnel.study.grid.store import Results
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def forest(study: Results | Paired, metric: str = "avg_wait") -> TopLevelMixin:
     Raises:
         SpecError: there is no such metric, or nothing to compare.
     """
-    from windtunnel.report.study_charts import forest_chart
+    from windtunnel.report.study_result import forest_chart
     from windtunnel.study.grid.paired import compare_results
 
     found = compare_results(study, metrics=(metric,)) if isinstance(study, Results) else study

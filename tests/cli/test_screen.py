@@ -6,7 +6,8 @@ import io
 
 from rich.console import Console
 
-from windtunnel.cli.screen import plain_table
+from windtunnel.report.result import table_of
+from windtunnel.report.terminal_table import rich_tables
 
 
 def shown(width: int) -> str:
@@ -14,7 +15,8 @@ def shown(width: int) -> str:
     headings = ["Model of the job", "Why it waited so long", "Seconds of waiting, mean", "Jobs"]
     rows = [["llama/A100", "resources, then quota, then its turn", "1,234,567.89", "12,345"]]
     rows += [["", "", "", "7"]]
-    Console(file=out, width=width).print(plain_table(headings, rows, numbers=2))
+    table = table_of(headings, [tuple(row) for row in rows], texts=1)
+    Console(file=out, width=width).print(*rich_tables(table, width))
     return out.getvalue()
 
 

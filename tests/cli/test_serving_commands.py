@@ -39,7 +39,8 @@ def requests(tmp_path: Path) -> Path:
 def test_a_file_and_options(run: Callable[..., Any], asked: Path) -> None:
     by_file = run("serving", "workload", asked, "--json").json
     options = ("--num-models", 6, "--rate", 15, "--cv", 3, "--slo-scale", 5, "--duration", 60)
-    assert run("serving", "workload", *options, "--json").json == by_file
+    same = run("serving", "workload", *options, "--json").json
+    assert {**same, "command": ""} == {**by_file, "command": ""}
     more = run("serving", "workload", asked, "--rate", 30, "--json").json
     assert more["num_requests"] > 1.5 * by_file["num_requests"]
     weights = run("serving", "workload", asked, "--rates", "5,1,1,1,1,1", "--json").json

@@ -12,7 +12,7 @@ from windtunnel import schema
 from windtunnel.characterize.cost import Prices, bill
 from windtunnel.cluster.spec import ClusterSpec, NodeType
 from windtunnel.energy import PowerModel, account
-from windtunnel.study.recorded_flight import recorded_outcome
+from windtunnel.study.recording import recorded_outcome
 from windtunnel.study.wait_causes import wait_causes
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 
 import windtunnel as wt
 from windtunnel.energy import Account, PowerModel, Series, account
-from windtunnel.report import power_charts, power_curves, power_measures
+from windtunnel.report import energy_section, power_charts, power_curves
 from windtunnel.report.render import to_png
 
 HOUR = 3600.0
@@ -87,9 +87,9 @@ def test_charts_draw(books: dict[str, Account]) -> None:
 
 
 def test_measures_of_runs(books: dict[str, Account]) -> None:
-    runs = [power_measures.numbers_of(book) for book in books.values()]
-    keys = [measure.key for measure in power_measures.shown(runs)]
+    runs = [energy_section.numbers_of(book) for book in books.values()]
+    keys = [measure.key for measure in energy_section.shown(runs)]
     assert keys[:3] == ["energy_j", "jobs_j", "idle_j"]
     assert "capped_time" in keys
     assert "cost" not in keys
-    assert {measure.key for measure in power_measures.MEASURES} <= set(runs[0])
+    assert {measure.key for measure in energy_section.MEASURES} <= set(runs[0])

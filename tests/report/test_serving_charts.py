@@ -10,8 +10,8 @@ import pytest
 from windtunnel import serving
 from windtunnel.report.llm_charts import distribution_rows, goodput_chart, rate_rows
 from windtunnel.report.llm_page import llm_page
+from windtunnel.report.serving_chart import measures_of, panel, point_rows
 from windtunnel.report.serving_page import serving_page, sweep_page
-from windtunnel.report.serving_sweep_chart import measures_of, panel, point_rows
 from windtunnel.report.serving_timeline import bands, cell_rows, kinds_of, timeline_chart
 from windtunnel.serving import (
     Group,

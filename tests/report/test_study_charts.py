@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 from windtunnel.report.result_page import result_page
-from windtunnel.report.study_charts import forest_chart, forest_rows
-from windtunnel.report.study_result import comparison_table, study_result
+from windtunnel.report.study_result import comparison_table, forest_chart, forest_rows, study_result
 from windtunnel.report.study_rows import (
     averages,
     change_text,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from windtunnel.errors import SpecError
-from windtunnel.study.gavel_published import NAMES, published_jct, published_makespan
+from windtunnel.study.gavel_factors import NAMES, published_jct, published_makespan
 from windtunnel.study.gavel_sweep import (
     SweepOptions,
     entity_timeline,

@@ -13,8 +13,7 @@ import windtunnel as wt
 from windtunnel.errors import SpecError
 from windtunnel.schema import as_jobs
 from windtunnel.study.big_jobs import big_jobs
-from windtunnel.study.effect_choice import TOLERANCE, choose, judged
-from windtunnel.study.effect_settings import checked_models, cures
+from windtunnel.study.effect_settings import TOLERANCE, checked_models, choose, cures, judged
 from windtunnel.study.offered_load import at_load, offered_load
 from windtunnel.study.prediction_effect import PredictionEffect, num_steps, prediction_effect
 

@@ -13,7 +13,7 @@ from windtunnel.cluster import ClusterSpec
 from windtunnel.errors import SpecError
 from windtunnel.schema import as_jobs
 from windtunnel.study.in_front import in_front
-from windtunnel.study.recorded_flight import observed_cluster
+from windtunnel.study.recording import observed_cluster
 from windtunnel.study.simulate import simulate
 from windtunnel.study.wait_causes import CAUSES, WaitCauses, hours_of, limits_of, wait_causes
 from windtunnel.traces import open_trace

@@ -110,12 +110,7 @@ def _tried(
     digests: Mapping[str, str],
     clairvoyant: bool,  # noqa: FBT001 - as it was asked for
 ) -> tuple[str, str, str, dict[str, Flights]]:
-    """Fly a policy, and return its label, its class, what was found, and its flights.
-
-    Raises:
-        CheatError: it does what it has no business with, or not the same a second time.
-        PolicyError: it is named ``module:name``, and flies nothing.
-    """
+    """Fly a policy, and return its label, its class, what was found, and its flights."""
     if not (isinstance(policy, str) and is_foreign(policy)):
         label = resolve_policy(policy).label
         flown = _flown(policy, chosen, seeds, digests)
@@ -139,11 +134,7 @@ def _tried(
 
 
 def _fly_again(drawn: Drawn, policy: Any, other: Any) -> None:
-    """Fly a policy twice, in two processes.
-
-    Raises:
-        CheatError: the schedules differ.
-    """
+    """Fly a policy twice, in two processes."""
     found = difference(fly(drawn, policy), fly(drawn, other), math.inf)
     if found:
         raise CheatError(
@@ -174,11 +165,7 @@ def _flown(
 
 
 def _scenarios(names: Sequence[str]) -> tuple[Scenario, ...]:
-    """Return scenarios by name; none named = all.
-
-    Raises:
-        SpecError: there is no such scenario.
-    """
+    """Return scenarios by name; none named = all."""
     for name in names:
         if name not in BY_NAME:
             raise SpecError.unknown("scenarios", name, BY_NAME)

@@ -87,11 +87,7 @@ class Process:
             raise
 
     def _check(self) -> None:
-        """Check that the policy can be flown so.
-
-        Raises:
-            PolicyError: it cannot.
-        """
+        """Check that the policy can be flown so."""
         for name, quiet in _REFUSED.items():
             found = self.like[name]
             if (list(found) if isinstance(quiet, list) else found) != quiet and not (
@@ -343,11 +339,7 @@ class ConfinedDecisions(Confined):
         return cluster.demand_class(job)
 
     def _job(self, number: Any) -> Any:
-        """Return a job that has arrived.
-
-        Raises:
-            CheatError: there is none of the number.
-        """
+        """Return a job that has arrived."""
         if number not in self._known:
             raise CheatError(self.name, f"refused: names job {number!r}, which has not arrived")
         return self._known[number]

@@ -1,4 +1,4 @@
-"""The command line. Modules here import click alone; everything else when a command runs."""
+"""The command line. Modules here import what is light; everything else when a command runs."""
 
 from __future__ import annotations
 

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from windtunnel.cli.options import flag, option
 from windtunnel.cli.presenting import PAGES, presented
+from windtunnel.cli.screen import progress
+from windtunnel.cli.study_show import names
 
 if TYPE_CHECKING:
     from windtunnel.report.result import Result
@@ -14,22 +17,19 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Score policies on twelve frozen scenarios, with bounds and intervals.")
 @click.argument("policies", metavar="[POLICY]...", nargs=-1)
-@click.option(
-    "--scenarios",
-    metavar="NAMES",
-    help="Some of the scenarios, separated by commas, for a quick look.  [default: all twelve]",
+@option(
+    "--scenarios NAMES",
+    "Some of the scenarios, separated by commas, for a quick look.  [default: all twelve]",
 )
-@click.option(
-    "--holdout",
+@option(
+    "--holdout [N]",
+    "Fly seeds that nobody has seen, drawn from N; without N from the machine's randomness.",
     is_flag=False,
     flag_value="new",
-    metavar="[N]",
-    help="Fly seeds that nobody has seen, drawn from N; without N from the machine's randomness.",
 )
-@click.option(
+@flag(
     "--clairvoyant",
-    is_flag=True,
-    help="A policy of one's own may know true durations and jobs to come; a class of its own.",
+    "A policy of one's own may know true durations and jobs to come; a class of its own.",
 )
 @presented(PAGES, "Write the leaderboard as one page.", metavar="FILE.html", reads="policies")
 def bench(
@@ -42,8 +42,6 @@ def bench(
     process of its own, which is told only what a scheduler may know.
     """
     from windtunnel.board.bench import bench as measured
-    from windtunnel.cli.screen import progress
-    from windtunnel.cli.study_show import names
     from windtunnel.report.board_result import board_result
 
     chosen = () if scenarios is None else names(scenarios, "--scenarios", "kalos")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.errors import SpecError
-
 if TYPE_CHECKING:
     from windtunnel.cli.flying import Flown
     from windtunnel.energy import Account, Series
@@ -21,22 +19,6 @@ _LABELS = {
     "peak_power_w": "peak power",
     "overhead_j": "overhead, PUE {:g}",
 }
-
-
-def with_series(asked: Conditions) -> Conditions:
-    """Return conditions whose shift goes by ``--carbon`` or ``--tariff`` where it names no series.
-
-    Raises:
-        SpecError: there is a series, and nothing to account for with it.
-    """
-    site, shift = asked.site, asked.scheduler.shift
-    series = {"--carbon": site.carbon, "--tariff": site.tariff}
-    chosen = {name: value for name, value in series.items() if value is not None}
-    if chosen and site.power is None and shift is None:
-        raise SpecError(next(iter(chosen)), "needs a model of power; add --power FILE.toml.")
-    if shift is None or shift.endswith(".toml") or "series=" in shift or not chosen:
-        return asked
-    return asked.having(shift=f"{shift},series={next(iter(chosen.values()))}")
 
 
 @dataclass(frozen=True)
@@ -112,7 +94,7 @@ def energy_data(book: Account) -> dict[str, Any]:
 
 def energy_facts(book: Account) -> list[Fact]:
     """Return where the energy went, what it emitted and cost, and what policies of power did."""
-    from windtunnel.report.power_measures import numbers_of, shown
+    from windtunnel.report.energy_section import numbers_of, shown
     from windtunnel.report.sections import Fact
 
     numbers = numbers_of(book)

@@ -2,41 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from windtunnel.cli.cluster_energy import Accounting, energy_data
+from windtunnel.cli.flying import Flown, Wish, fly, notes_of, settings_of
+from windtunnel.cli.machine import cluster_data, run_data, trace_data
 from windtunnel.cli.options import (
     FLIGHT,
     SectionCommand,
     field_options,
+    flag,
     kueue_option,
+    option,
     quotas_option,
     trace_options,
 )
 from windtunnel.cli.presenting import CHARTS, LATEX, PAGES, TABLES, presented
-
-if TYPE_CHECKING:
-    from windtunnel.cli.flying import Flown
-    from windtunnel.report.result import Result
+from windtunnel.report.result import Part, Result
 
 
 @click.command(cls=SectionCommand, short_help="Fly a trace under several policies, side by side.")
 @trace_options
-@click.option(
-    "--policies",
+@option(
+    "--policies NAMES",
+    "Names of policies, separated by commas; differences are to the first.",
     default="fifo,sjf,srtf",
-    show_default=True,
-    metavar="NAMES",
-    help="Names of policies, separated by commas; differences are to the first.",
 )
 @field_options(*FLIGHT)
 @quotas_option
 @kueue_option
-@click.option(
+@flag(
     "--interactive",
-    is_flag=True,
-    help="With --out: charts of who ran where that can be zoomed and inspected (+ 1 MB).",
+    "With --out: charts of who ran where that can be zoomed and inspected (+ 1 MB).",
 )
 @presented(
     (*PAGES, *LATEX, *TABLES, *CHARTS[1:]),
@@ -49,9 +48,6 @@ def compare(*, trace: str, policies: str, interactive: bool, **asked: Any) -> Re
 
     TRACE is a name (`windtunnel traces`), a file, or - for standard input.
     """
-    from windtunnel.cli.cluster_energy import Accounting
-    from windtunnel.cli.flying import Wish, fly
-
     names = [name.strip() for name in policies.split(",") if name.strip()]
     wish = Wish.of(trace, names, asked)
     accounting = Accounting.of(wish.asked)
@@ -65,14 +61,12 @@ def comparison(flown: Flown, *, interactive: bool = False) -> Result:
         flown: the runs.
         interactive: the page's charts of who ran where can be zoomed.
     """
-    from windtunnel.cli.flying import notes_of, settings_of
     from windtunnel.report import charts, sections
     from windtunnel.report.energy_section import energy_table
     from windtunnel.report.findings import cautions, headline
     from windtunnel.report.goodput_rows import goodput_tables
     from windtunnel.report.level_rows import level_tables
     from windtunnel.report.page import comparison_page
-    from windtunnel.report.result import Part, Result
 
     runs = flown.outcomes
     tables = [
@@ -116,8 +110,6 @@ def comparison_data(flown: Flown) -> dict[str, Any]:
     ``policy``, ``settings``, every metric, ``fairness``, ``by_size``, ``by_vc``,
     ``starvation``, and with ``--power`` what `energy_data` tells), ``headline``, ``notes``.
     """
-    from windtunnel.cli.cluster_energy import energy_data
-    from windtunnel.cli.machine import cluster_data, run_data, trace_data
     from windtunnel.report.findings import headline
 
     books = flown.books or {}

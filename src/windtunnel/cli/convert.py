@@ -7,32 +7,33 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from windtunnel.cli.options import option
 from windtunnel.cli.presenting import presented
+from windtunnel.cli.screen import progress
+from windtunnel.errors import SpecError, quote
+from windtunnel.report.format import count
+from windtunnel.report.names import MAX_TEXT, clean
+from windtunnel.report.result import Part, Result
 
 if TYPE_CHECKING:
-    from windtunnel.report.result import Result
     from windtunnel.traces.writers import Writer
 
 
 @click.command(short_help="Convert a trace to CSV, Parquet, SWF, sacct, Batsim, OpenDC.")
 @click.argument("trace", metavar="IN")
 @click.argument("out", metavar="OUT", type=click.Path(path_type=Path))
-@click.option(
-    "--to",
-    metavar="FORMAT",
-    help="What to write: csv, parquet, swf, sacct (a log as of sacct -P), batsim (a jobs.csv), "
+@option(
+    "--to FORMAT",
+    "What to write: csv, parquet, swf, sacct (a log as of sacct -P), batsim (a jobs.csv), "
     "opendc (a folder), or a plug-in's writer.  [default: by the ending of OUT]",
 )
-@click.option(
-    "--format",
-    "reader",
-    metavar="FORMAT",
-    help="IN's format, where its name and content do not tell (`windtunnel traces`).",
+@option(
+    "--format FORMAT",
+    "IN's format, where its name and content do not tell (`windtunnel traces`).",
+    dest="reader",
 )
-@click.option(
-    "--zone",
-    metavar="ZONE",
-    help="IANA time zone of IN's wall clock, such as Europe/Berlin (sacct, philly-raw).",
+@option(
+    "--zone ZONE", "IANA time zone of IN's wall clock, such as Europe/Berlin (sacct, philly-raw)."
 )
 @presented()
 def convert(
@@ -44,7 +45,6 @@ def convert(
     a folder, in which tasks.parquet and fragments.parquet are written. What was left out of IN,
     and what OUT cannot hold, is told.
     """
-    from windtunnel.cli.screen import progress
     from windtunnel.traces.open import open_trace
 
     writer = _checked(trace, out, to)
@@ -68,13 +68,8 @@ def convert(
 
 
 def _checked(trace: str, out: Path, to: str | None) -> Writer:
-    """Return the writer, after all that can be refused before the trace is read.
-
-    Raises:
-        SpecError: an unknown format or ending, a folder, or the trace itself.
-    """
+    """Return the writer, after all that can be refused before the trace is read."""
     import windtunnel.traces.open  # noqa: F401 - registers the writers
-    from windtunnel.errors import SpecError, quote
     from windtunnel.traces.trace_name import TraceName
     from windtunnel.traces.writers import WRITERS, writer_for
 
@@ -95,10 +90,6 @@ def _checked(trace: str, out: Path, to: str | None) -> Writer:
 
 
 def _result(data: dict[str, Any]) -> Result:
-    from windtunnel.report.format import count
-    from windtunnel.report.names import MAX_TEXT, clean
-    from windtunnel.report.result import Part, Result
-
     dropped = [
         ("dropped", f"{count(number)}: {reason}")
         for reason, number in data["dropped"].items()

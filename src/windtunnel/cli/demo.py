@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import OneOf, output_options, seed_option
+from windtunnel.cli.compare import comparison
+from windtunnel.cli.flying import Wish, fly, with_notes
+from windtunnel.cli.opening import check_out
+from windtunnel.cli.options import FILE, one_of, option, output_options, seed_option
+from windtunnel.cli.presenting import present
+from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
     from windtunnel.traces.trace import Trace
@@ -30,19 +35,16 @@ BIG_GANG = 8
 
 
 @click.command(short_help="Fly a real trace under four policies and write the page.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
+@option(
+    "--out FOLDER",
+    "Where report.html goes; made where it is missing.",
+    FILE,
     default=Path("build/demo"),
-    show_default=True,
-    help="Where report.html goes; made where it is missing.",
 )
-@click.option(
-    "--trace",
-    type=OneOf(PHILLY, KALOS),
-    metavar="NAME",
-    help=f"{PHILLY} or {KALOS}.  [default: {PHILLY} where it is on this machine]",
+@option(
+    "--trace NAME",
+    f"{PHILLY} or {KALOS}.  [default: {PHILLY} where it is on this machine]",
+    one_of(PHILLY, KALOS),
 )
 @seed_option("Seed of the synthetic trace.  [default: 0]")
 @output_options
@@ -53,10 +55,6 @@ def demo(*, out: Path, trace: str | None, seed: int | None, as_json: bool) -> No
     it), else a synthetic one with Kalos' published statistics; says which. Nothing is downloaded
     unless --trace asks for it.
     """
-    from windtunnel.cli.compare import comparison
-    from windtunnel.cli.flying import fly
-    from windtunnel.cli.presenting import present
-
     chosen, why = (trace, f"{trace} was asked for.") if trace else _choose()
     _make_folder(out)
     flown = fly(_wish(chosen, seed), prepare=lambda opened: prepare(opened, why))
@@ -78,8 +76,6 @@ def _choose() -> tuple[str, str]:
 
 
 def _wish(trace: str, seed: int | None) -> Any:
-    from windtunnel.cli.flying import Wish
-
     is_philly = trace == PHILLY
     name = trace if is_philly else f"{trace}:load={KALOS_LOAD}"
     cluster = PHILLY_CLUSTER if is_philly else KALOS_CLUSTER
@@ -88,14 +84,7 @@ def _wish(trace: str, seed: int | None) -> Any:
 
 
 def _make_folder(out: Path) -> None:
-    """Make the folder of the page.
-
-    Raises:
-        SpecError: it cannot be made.
-    """
-    from windtunnel.cli.opening import check_out
-    from windtunnel.errors import SpecError
-
+    """Make the folder of the page."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -113,8 +102,6 @@ def prepare(trace: Trace, why: str) -> tuple[Trace, tuple[str, ...]]:
         trace: as it was read.
         why: why it is this trace.
     """
-    from windtunnel.cli.flying import with_notes
-
     trace, rules = _with_priorities(trace)
     cost = (
         "A preempted job (srtf) pays 7 s to go on, 30 s from 2 GPUs on and 60 s from 9 on, as in "

@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import output_options, trace_options
+from windtunnel.cli.machine import cluster_data, trace_data
+from windtunnel.cli.opening import TraceWish, check_out, open_wish
+from windtunnel.cli.options import FILE, flag, option, output_options, trace_options
 from windtunnel.cli.presenting import PAGES, present
+from windtunnel.cli.screen import progress
+from windtunnel.report.names import clean
+from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from windtunnel.report.measured_use import MeasuredUse
     from windtunnel.traces.trace import Trace
@@ -19,27 +24,19 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Show what a trace looks like.")
 @trace_options
-@click.option(
-    "--html",
-    "page",
-    type=click.Path(path_type=Path),
-    metavar="FILE.html",
-    help="Write it all, with charts, as one page.",
-)
-@click.option(
-    "--telemetry",
-    multiple=True,
-    metavar="PATH",
-    help="Telemetry of the cluster, a file or a folder: how busy it was, and which jobs kept it "
+@option("--html FILE.html", "Write it all, with charts, as one page.", FILE, dest="page")
+@option(
+    "--telemetry PATH",
+    "Telemetry of the cluster, a file or a folder: how busy it was, and which jobs kept it "
     "so; may be repeated.",
+    multiple=True,
 )
-@click.option(
+@flag(
     "--source-times",
-    is_flag=True,
-    help="Make the cluster summary of the source's own run, queueing and GPU times, and its number "
+    "Make the cluster summary of the source's own run, queueing and GPU times, and its number "
     "of GPUs, where it has them, as AcmeTrace's file does.",
 )
-@click.option("--all", "whole", is_flag=True, help="Leave nothing out of the tables.")
+@flag("--all", "Leave nothing out of the tables.", dest="whole")
 @output_options
 def describe(
     *,
@@ -57,16 +54,11 @@ def describe(
     cannot give are named, with the reason. A folder of Kueue's manifests, or a .yaml file, is shown
     as its tree of quotas.
     """
-    from windtunnel.cli.describe_manifests import are_manifests, manifests_result
-    from windtunnel.cli.opening import TraceWish, check_out, open_wish
-    from windtunnel.cli.screen import progress
-
     for source in (trace, *telemetry):
         check_out(page, PAGES, source, "--html")
     if are_manifests(trace):
         present(manifests_result(trace), page, as_json=as_json, key="page")
         return
-    from windtunnel.cli.machine import cluster_data, trace_data
     from windtunnel.report.describe_result import describe_result
     from windtunnel.report.description import STEPS, describe_trace
 
@@ -86,7 +78,6 @@ def _measured(trace: Trace, paths: Sequence[str]) -> list[MeasuredUse]:
     Raises:
         WindtunnelError: one cannot be read.
     """
-    from windtunnel.cli.screen import progress
     from windtunnel.report.measured_use import measured_use
 
     found = []
@@ -94,3 +85,63 @@ def _measured(trace: Trace, paths: Sequence[str]) -> list[MeasuredUse]:
         with progress(f"Reading {path}"):
             found.append(measured_use(trace, path))
     return found
+
+
+_ENDINGS = (".yaml", ".yml")
+_BEGINNING = 2**20
+
+
+def are_manifests(given: str) -> bool:
+    """Return whether what is to be described is a YAML file, or a folder with some of Kueue's."""
+    path = Path(given)
+    if path.suffix in _ENDINGS:
+        return True
+    files = path.iterdir() if path.is_dir() else ()
+    return any(
+        file.suffix in _ENDINGS and not file.is_fifo() and _names_kueue(file) for file in files
+    )
+
+
+def _names_kueue(file: Path) -> bool:
+    """Return whether a file speaks of Kueue's API near its beginning; traces have YAML, too."""
+    try:
+        with file.open("rb") as opened:
+            return b"kueue.x-k8s.io" in opened.read(_BEGINNING)
+    except OSError:
+        return False
+
+
+def manifests_result(given: str) -> Result:
+    """Return what manifests say.
+
+    Raises:
+        SpecError: one is wrong.
+    """
+    from windtunnel.policies.kueue.description import described
+    from windtunnel.policies.kueue.manifests import read_manifests
+
+    found = described(read_manifests(given))
+    columns = ("queue or cohort", "flavor", "resource", "owns", "may use", "may borrow", "lends")
+    others = _counted(found["not_read"])
+    return Result(
+        title=clean(given),
+        headline=_counted({kind: count for kind, count in found["counts"].items() if count}),
+        cautions=[clean(warning, 400) for warning in found["warnings"]],
+        parts=[Part("Quotas", tables=[("", table_of(columns, _rows(found["nodes"]), texts=2))])],
+        notes=[f"Not read: {others}"] if others else [],
+        data=found,
+    )
+
+
+def _counted(kinds: dict[str, int]) -> str:
+    return ", ".join(f"{count:,} {clean(kind)}" for kind, count in kinds.items())
+
+
+def _rows(nodes: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of the tree, each name once, indented by its depth."""
+    last = ""
+    for row in nodes:
+        name = "" if row["name"] == last else "  " * row["depth"] + clean(row["name"])
+        last = row["name"]
+        amounts = (f"{row[key]:,}" for key in ("owns", "may_use", "may_borrow", "lends"))
+        yield (name, clean(row["flavor"]), clean(row["resource"]), *amounts)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from windtunnel.cli.group import LazyGroup
-from windtunnel.cli.options import debug_option
+from windtunnel.cli.options import COUNT, FILE, Parsed, debug_option, option, together
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,119 +38,76 @@ def energy() -> None:
     """
 
 
-class Factor(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
-    """A number greater than 0, infinity included."""
-
-    name = "factor"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the number.
-
-        Raises:
-            click.BadParameter: it is none, or not greater than 0.
-        """
-        try:
-            number = float(value)
-        except ValueError:
-            number = 0.0
-        if not number > 0:
-            self.fail(f"found {value!a}; expected a number > 0, or inf.", param, ctx)
-        return number
+def _factor(word: str) -> float:
+    """Return a number greater than 0, infinity included."""
+    try:
+        number = float(word)
+    except ValueError:
+        number = 0.0
+    if not number > 0:
+        raise ValueError(f"found {word!a}; expected a number > 0, or inf.")
+    return number
 
 
-def data_options(command: Command) -> Command:
-    """Add where measurements are and of which GPU: ``--data`` and ``--gpu``."""
-    for add in (
-        click.option(
-            "--data",
-            type=click.Path(path_type=Path),
-            metavar="DIR",
-            help="Folder with summary_train.csv and summary_power_GPU.csv.  [default: the "
-            "published ones, downloaded once]",
-        ),
-        click.option(
-            "--gpu",
-            default="v100",
-            show_default=True,
-            metavar="GPU",
-            help="Kind of GPU: v100, a40, p100, rtx6000, or one of --data's.",
-        ),
-    ):
-        command = add(command)
-    return command
+#: Add where measurements are and of which GPU: ``--data`` and ``--gpu``.
+data_options = together(
+    option(
+        "--gpu GPU", "Kind of GPU: v100, a40, p100, rtx6000, or one of --data's.", default="v100"
+    ),
+    option(
+        "--data DIR",
+        "Folder with summary_train.csv and summary_power_GPU.csv.  [default: the "
+        "published ones, downloaded once]",
+        FILE,
+    ),
+)
 
 
-def workload_options(command: Command) -> Command:
-    """Add a workload and what may be changed about it."""
-    for add in (
-        click.option(
-            "--default-batch-size",
-            type=click.IntRange(min=1),
-            metavar="B",
-            help="Batch size to start from.  [default: the paper's, cut to the GPU's largest]",
-        ),
-        click.option(
-            "--max-epochs",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help="Epochs after which a run has failed.  [default: the paper's]",
-        ),
-        click.option(
-            "--target",
-            type=float,
-            metavar="X",
-            help="Validation metric to reach.  [default: the paper's]",
-        ),
-        data_options,
-        click.option(
-            "--workload",
-            required=True,
-            metavar="NAME",
-            help="cifar100, imagenet, librispeech, movielens-1m, squad, sentiment140, a dataset of "
-            "--data's (or DATASET/NETWORK/OPTIMIZER), or synthetic.",
-        ),
-    ):
-        command = add(command)
-    return command
+#: Add a workload and what may be changed about it.
+workload_options = together(
+    option(
+        "--workload NAME",
+        "cifar100, imagenet, librispeech, movielens-1m, squad, sentiment140, a dataset of "
+        "--data's (or DATASET/NETWORK/OPTIMIZER), or synthetic.",
+        required=True,
+    ),
+    data_options,
+    option("--target X", "Validation metric to reach.  [default: the paper's]", float),
+    option("--max-epochs N", "Epochs after which a run has failed.  [default: the paper's]", COUNT),
+    option(
+        "--default-batch-size B",
+        "Batch size to start from.  [default: the paper's, cut to the GPU's largest]",
+        COUNT,
+    ),
+)
 
 
 def eta_option(command: Command) -> Command:
     """Add the weight of energy against time."""
-    return click.option(
-        "--eta",
-        type=click.FloatRange(0, 1),
+    return option(
+        "--eta X",
+        "Weight of energy: 0 = only time counts, 1 = only energy.",
+        click.FloatRange(0, 1),
         default=0.5,
-        show_default=True,
-        metavar="X",
-        help="Weight of energy: 0 = only time counts, 1 = only energy.",
     )(command)
 
 
-def tuning_options(command: Command) -> Command:
-    """Add what a simulation of optimisers takes."""
-    for add in (
-        click.option(
-            "--power-limits",
-            default="jit",
-            show_default=True,
-            metavar="NAME",
-            help="Who chooses power limits: jit (profiles in the first epoch; jit:by=energy), "
-            "known, largest, or pkg.mod:name.",
-        ),
-        click.option(
-            "--beta",
-            type=Factor(),
-            default=2.0,
-            show_default=True,
-            metavar="X",
-            help="Stop a run at so many times the lowest cost so far; inf = never.",
-        ),
-        eta_option,
-    ):
-        command = add(command)
-    return command
+#: Add what a simulation of optimisers takes.
+tuning_options = together(
+    eta_option,
+    option(
+        "--beta X",
+        "Stop a run at so many times the lowest cost so far; inf = never.",
+        Parsed("factor", _factor),
+        default=2.0,
+    ),
+    option(
+        "--power-limits NAME",
+        "Who chooses power limits: jit (profiles in the first epoch; jit:by=energy), "
+        "known, largest, or pkg.mod:name.",
+        default="jit",
+    ),
+)
 
 
 def opened(asked: dict[str, Any]) -> Workload:

@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windtunnel.cli.energy import data_options, joules, tuning_options
-from windtunnel.cli.options import READING, OneOf, seed_option, trace_options
+from windtunnel.cli.opening import TraceWish, open_wish
+from windtunnel.cli.options import COUNT, READING, one_of, option, seed_option, trace_options
 from windtunnel.cli.presenting import TABLES, presented
+from windtunnel.cli.screen import progress
+from windtunnel.errors import SpecError
+from windtunnel.report.format import count, duration, percent, plural
+from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
     from windtunnel.energy.group_study import GroupStudy
     from windtunnel.energy.group_tables import GroupTable
     from windtunnel.energy.workload import Workload
-    from windtunnel.report.result import Result
     from windtunnel.report.sections import Table
 
 #: The word that stands for groups made here.
@@ -24,33 +28,22 @@ SYNTHETIC = "synthetic"
 @click.command(short_help="Recurring groups of a trace, with jobs that overlap.")
 @trace_options
 @data_options
-@click.option(
-    "--workload",
-    metavar="NAME",
-    help="Let every group train this, or synthetic.  [default: the paper's six, by run time]",
+@option(
+    "--workload NAME",
+    "Let every group train this, or synthetic.  [default: the paper's six, by run time]",
 )
-@click.option(
-    "--optimizer",
+@option(
+    "--optimizer NAME",
+    "Who chooses batch sizes: zeus (zeus:window=10), grid, oracle, default, or pkg.mod:name.",
     default="zeus",
-    show_default=True,
-    metavar="NAME",
-    help="Who chooses batch sizes: zeus (zeus:window=10), grid, oracle, default, or pkg.mod:name.",
 )
 @tuning_options
-@click.option(
-    "--compat",
-    type=OneOf("zeus"),
-    metavar="zeus",
-    help="Do as the published simulator does: explore only when nothing is running, and the rest.",
+@option(
+    "--compat zeus",
+    "Do as the published simulator does: explore only when nothing is running, and the rest.",
+    one_of("zeus"),
 )
-@click.option(
-    "--min-jobs",
-    type=click.IntRange(min=1),
-    default=2,
-    show_default=True,
-    metavar="N",
-    help="Traces of jobs: leave out groups with fewer.",
-)
+@option("--min-jobs N", "Traces of jobs: leave out groups with fewer.", COUNT, default=2)
 @seed_option("Seed of synthetic groups, or of a synthetic trace.  [default: 0]")
 @presented(TABLES, "Write every run (.csv, .parquet).")
 def groups(*, trace: str, **asked: Any) -> Result:
@@ -60,10 +53,8 @@ def groups(*, trace: str, **asked: Any) -> Result:
     artifact's), any trace whose jobs have a template, start and run time (such as synthetic:pai;
     groups are matched to workloads by mean run time), or synthetic.
     """
-    from windtunnel.cli.screen import progress
     from windtunnel.energy.catalogue import resolve_optimizer
     from windtunnel.energy.group_study import study_groups
-    from windtunnel.report.result import Part, Result
 
     resolve_optimizer(asked["optimizer"])
     workloads = _workloads(asked)
@@ -105,19 +96,13 @@ def _workloads(asked: dict[str, Any]) -> dict[str, Workload]:
 
 
 def _table(trace: str, workloads: dict[str, Workload], asked: dict[str, Any]) -> GroupTable:
-    """Return the groups that the user named.
-
-    Raises:
-        WindtunnelError: they cannot be read.
-    """
-    from windtunnel.cli.opening import TraceWish, open_wish
+    """Return the groups that the user named."""
     from windtunnel.energy.group_tables import (
         COLUMNS,
         groups_of_jobs,
         read_groups,
         synthetic_groups,
     )
-    from windtunnel.errors import SpecError
     from windtunnel.traces.header import header_has
     from windtunnel.traces.source import read_head
 
@@ -139,17 +124,12 @@ def _table(trace: str, workloads: dict[str, Workload], asked: dict[str, Any]) ->
 
 
 def _title(result: GroupStudy, gpu: str) -> str:
-    from windtunnel.report.format import plural
-
     total = result.summary()["total"]
     jobs, groups = plural(total["num_jobs"], "job"), plural(total["num_groups"], "group")
     return f"{jobs} of {groups} on {gpu}, {result.optimizer} against the default"
 
 
 def _datasets(result: GroupStudy) -> Table:
-    from windtunnel.report.format import count, duration, percent
-    from windtunnel.report.result import table_of
-
     found = result.summary()
     rows = [
         (

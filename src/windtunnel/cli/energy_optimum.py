@@ -15,12 +15,14 @@ from windtunnel.cli.energy import (
     workload_options,
 )
 from windtunnel.cli.presenting import CHARTS, TABLES, presented
+from windtunnel.errors import SpecError
+from windtunnel.report.format import duration, number, percent
+from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from windtunnel.energy.workload import Workload
-    from windtunnel.report.result import Result
     from windtunnel.report.sections import Table
 
 
@@ -55,13 +57,8 @@ def _data(workload: Workload, eta: float) -> dict[str, Any]:
 
 
 def _all_opened(asked: dict[str, Any]) -> list[Workload]:
-    """Return every pair of workload and GPU where one or the other is ``all``, GPUs first.
-
-    Raises:
-        SpecError: options that go with one workload only.
-    """
+    """Return every pair of workload and GPU where one or the other is ``all``, GPUs first."""
     from windtunnel.energy.open import PUBLISHED_GPUS, known_gpus, open_published
-    from windtunnel.errors import SpecError
 
     for name in ("target", "max_epochs", "default_batch_size"):
         if asked[name] is not None:
@@ -80,8 +77,6 @@ def _all_opened(asked: dict[str, Any]) -> list[Workload]:
 
 def _every_pair(workloads: list[Workload], eta: float) -> Result:
     """Return what is told of many workloads: a row each."""
-    from windtunnel.report.result import Part, Result
-
     pairs = [_data(workload, eta) for workload in workloads]
 
     def table() -> pa.Table:
@@ -113,9 +108,6 @@ def _flat(pair: dict[str, Any]) -> dict[str, Any]:
 
 
 def _pairs(pairs: list[dict[str, Any]]) -> Table:
-    from windtunnel.report.format import percent
-    from windtunnel.report.result import table_of
-
     names = ("eta_percent", "tta_change_percent", "cost_percent")
     rows = []
     for pair in pairs:
@@ -187,7 +179,6 @@ def _found(workload: Workload, eta: float) -> dict[str, Any]:
 def _one(workload: Workload, eta: float) -> Result:
     """Return what is told of one workload."""
     from windtunnel.report.energy_charts import optimum_chart, title_of
-    from windtunnel.report.result import Part, Result, table_of
 
     job, data = workload.job, _data(workload, eta)
     rows = [_row("default", data["default"]), _row("optimum", data["optimum"])]
@@ -222,8 +213,6 @@ def _one(workload: Workload, eta: float) -> Result:
 
 def _meaning(data: dict[str, Any]) -> list[str]:
     """Return what the optimum saves, in sentences."""
-    from windtunnel.report.format import percent
-
     cut, knobs = data["reduction"], data["potential"]
     if cut is None:
         return ["The default misses the target in some runs: there is nothing to compare with."]
@@ -240,8 +229,6 @@ def _meaning(data: dict[str, Any]) -> list[str]:
 
 
 def _row(name: str, one: dict[str, Any]) -> list[str]:
-    from windtunnel.report.format import duration, number
-
     return [
         name,
         str(one["batch_size"]),

@@ -14,15 +14,18 @@ from windtunnel.cli.energy import (
     workload_data,
     workload_options,
 )
-from windtunnel.cli.options import seed_option
+from windtunnel.cli.options import COUNT, option, seed_option
 from windtunnel.cli.presenting import CHARTS, TABLES, presented
+from windtunnel.cli.screen import progress
+from windtunnel.errors import SpecError, quote
+from windtunnel.report.format import number, percent, plural
+from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
     from windtunnel.energy.seeds import EnergyStudy, Replications
-    from windtunnel.report.result import Result
     from windtunnel.report.sections import Table
 
 #: The first seed, where none is given.
@@ -31,34 +34,28 @@ FIRST_SEED = 1
 
 @click.command(short_help="Zeus, grid search and others over recurrences.")
 @workload_options
-@click.option(
-    "--optimizer",
-    default="zeus",
-    show_default=True,
-    metavar="NAMES",
-    help="Who chooses batch sizes: zeus (zeus:window=10), grid, oracle, default, or pkg.mod:name; "
+@option(
+    "--optimizer NAMES",
+    "Who chooses batch sizes: zeus (zeus:window=10), grid, oracle, default, or pkg.mod:name; "
     "several joined by commas. The default runs beside them.",
+    default="zeus",
 )
 @tuning_options
-@click.option(
-    "--recurrences",
-    type=click.IntRange(min=1, max=1_000_000),
-    metavar="N",
-    help="How often the job recurs.  [default: twice the number of configurations]",
+@option(
+    "--recurrences N",
+    "How often the job recurs.  [default: twice the number of configurations]",
+    click.IntRange(min=1, max=1_000_000),
 )
-@click.option(
-    "--within",
-    type=click.IntRange(min=1),
-    metavar="K",
-    help="Tell in how many seeds learning pays back within K recurrences.  [default: all]",
+@option(
+    "--within K",
+    "Tell in how many seeds learning pays back within K recurrences.  [default: all]",
+    COUNT,
 )
-@click.option(
-    "--seeds",
-    type=click.IntRange(min=1, max=10_000),
+@option(
+    "--seeds N",
+    "Simulations of each optimiser, a seed each.",
+    click.IntRange(min=1, max=10_000),
     default=20,
-    show_default=True,
-    metavar="N",
-    help="Simulations of each optimiser, a seed each.",
 )
 @seed_option(f"The first seed.  [default: {FIRST_SEED}]")
 @presented(
@@ -71,11 +68,8 @@ def simulate(**asked: Any) -> Result:
     Told are what the last five recurrences save against the default, what all of them cost beyond
     the optimum (regret), and after how many recurrences learning has paid back.
     """
-    from windtunnel.cli.screen import progress
     from windtunnel.energy.seeds import BASELINE, study
     from windtunnel.report.energy_charts import regret_chart
-    from windtunnel.report.format import plural
-    from windtunnel.report.result import Part, Result
 
     asked["seed"] = FIRST_SEED if asked["seed"] is None else asked["seed"]
     names = _names(asked["optimizer"])
@@ -110,13 +104,8 @@ def simulate(**asked: Any) -> Result:
 
 
 def _names(text: str) -> list[str]:
-    """Return the optimisers, checked before anything is read.
-
-    Raises:
-        SpecError: none, an unknown one, or one twice.
-    """
+    """Return the optimisers, checked before anything is read."""
     from windtunnel.energy.catalogue import resolve_optimizer
-    from windtunnel.errors import SpecError, quote
 
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
@@ -209,9 +198,6 @@ def _every_run(result: EnergyStudy) -> pa.Table:
 
 
 def _optimizers(data: dict[str, Any]) -> Table:
-    from windtunnel.report.format import number, percent
-    from windtunnel.report.result import table_of
-
     rows = []
     for name, found in data["optimizers"].items():
         energy = [row["energy_j"] for row in found["runs"]]
@@ -233,8 +219,6 @@ def _optimizers(data: dict[str, Any]) -> Table:
 
 
 def _saving(band: dict[str, float]) -> str:
-    from windtunnel.report.format import percent
-
     low, high = percent(band["p10"]), percent(band["p90"])
     mean = percent(band["mean"])
     return mean if low == high else f"{mean} ({low.removesuffix(' %')}\u2013{high})"
@@ -250,8 +234,6 @@ def _recurrence(at: float | np.floating[Any]) -> str:
 
 
 def _meaning(result: EnergyStudy, data: dict[str, Any]) -> list[str]:
-    from windtunnel.report.format import percent
-
     best, within = result.best, data["settings"]["within"]
     default = f"{result.default.batch_size} at {result.default.power_limit} W"
     optimum = f"The optimum is batch size {best.batch_size} at {best.power_limit} W"

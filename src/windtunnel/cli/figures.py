@@ -9,91 +9,81 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from windtunnel.cli.options import BAD_ROWS, READING, OneOf, output_options
+from windtunnel.cli.machine import trace_data
+from windtunnel.cli.opening import TraceWish, open_wish
+from windtunnel.cli.options import BAD_ROWS, FILE, READING, one_of, option, output_options, together
 from windtunnel.cli.presenting import present
+from windtunnel.cli.screen import progress, shows_progress
+from windtunnel.errors import SpecError
+from windtunnel.report.format import count
+from windtunnel.report.names import MAX_TEXT, clean
+from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from windtunnel.cli.opening import TraceWish
     from windtunnel.report.figures.drawing import Collected
     from windtunnel.report.figures.sources import Sources
-    from windtunnel.report.result import Result
     from windtunnel.traces.trace import Trace
 
     Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def reading_options(command: Command) -> Command:
-    """Add TRACE, once or more often, and what says how to read them.
-
-    ``--format`` is what pictures are written as, as everywhere in drawing; a file's own format is
-    ``--reader`` here.
-    """
-    for add in (
-        click.option(
-            "--bad-rows",
-            type=OneOf(*BAD_ROWS),
-            metavar="raise|drop",
-            help="Rows that break a rule: refuse the file, or leave them out and count them.  "
-            "[default: raise]",
-        ),
-        click.option("--zone", metavar="ZONE", help="IANA time zone of the files' wall clock."),
-        click.option(
-            "--reader",
-            metavar="FORMAT",
-            help="The files' format, where name and content do not tell (`windtunnel traces`).",
-        ),
-        click.argument("traces", nargs=-1, required=True, metavar="TRACE..."),
-    ):
-        command = add(command)
-    return command
+#: Add TRACE, once or more often, and what says how to read them.
+#: ``--format`` is what pictures are written as, as everywhere in drawing; a file's own format is
+#: ``--reader`` here.
+reading_options = together(
+    click.argument("traces", nargs=-1, required=True, metavar="TRACE..."),
+    option(
+        "--reader FORMAT",
+        "The files' format, where name and content do not tell (`windtunnel traces`).",
+    ),
+    option("--zone ZONE", "IANA time zone of the files' wall clock."),
+    option(
+        "--bad-rows raise|drop",
+        "Rows that break a rule: refuse the file, or leave them out and count them.  "
+        "[default: raise]",
+        one_of(*BAD_ROWS),
+    ),
+)
 
 
 @click.command(short_help="Draw what traces look like, as figures for a paper.")
 @reading_options
-@click.option(
-    "--set",
-    "set_",
-    metavar="acme|pai|all",
-    help="Figures of AcmeTrace's analysis, of the PAI analysis, or both.  [default: all]",
+@option(
+    "--set acme|pai|all",
+    "Figures of AcmeTrace's analysis, of the PAI analysis, or both.  [default: all]",
+    dest="set_",
 )
-@click.option("--only", metavar="NAMES", help="Only these figures, separated by commas.")
-@click.option(
-    "--utilization",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="AcmeTrace's percentile files (an .npz, a pickle, or the folder of pickles): utilisation, "
+@option("--only NAMES", "Only these figures, separated by commas.")
+@option(
+    "--utilization PATH",
+    "AcmeTrace's percentile files (an .npz, a pickle, or the folder of pickles): utilisation, "
     "temperature and power.",
+    FILE,
 )
-@click.option(
-    "--telemetry",
+@option(
+    "--telemetry [NAME=]PATH",
+    "Telemetry that the same figures are drawn from, under a name; may be repeated.",
     multiple=True,
-    metavar="[NAME=]PATH",
-    help="Telemetry that the same figures are drawn from, under a name; may be repeated.",
 )
-@click.option(
-    "--format",
-    "formats",
+@option(
+    "--format FORMATS",
+    "svg, pdf, png, html, separated by commas; html has Vega inside and loads nothing.",
+    dest="formats",
     default="svg",
-    show_default=True,
-    metavar="FORMATS",
-    help="svg, pdf, png, html, separated by commas; html has Vega inside and loads nothing.",
 )
-@click.option(
-    "--width",
-    "paper",
+@option(
+    "--width column|page",
+    "Width on paper: of a column (3.35 in) or of the page (7 in).",
+    dest="paper",
     default="column",
-    show_default=True,
-    metavar="column|page",
-    help="Width on paper: of a column (3.35 in) or of the page (7 in).",
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
+@option(
+    "--out DIR",
+    "Folder for the figures, their data as CSV and index.html; made where it is missing.",
+    FILE,
     required=True,
-    metavar="DIR",
-    help="Folder for the figures, their data as CSV and index.html; made where it is missing.",
 )
 @output_options
 def figures(*, traces: tuple[str, ...], as_json: bool, **asked: Any) -> None:
@@ -103,7 +93,6 @@ def figures(*, traces: tuple[str, ...], as_json: bool, **asked: Any) -> None:
     cannot support is drawn for the others; what is left out is told. --reader, --zone and
     --bad-rows hold for the traces that are read.
     """
-    from windtunnel.cli.screen import progress, shows_progress
     from windtunnel.report.figures.catalogue import chosen_figures
     from windtunnel.report.figures.drawing import collect, look_of
     from windtunnel.report.figures.writing import check_folder, checked_formats, write_figures
@@ -136,13 +125,7 @@ def figures(*, traces: tuple[str, ...], as_json: bool, **asked: Any) -> None:
 
 
 def _words(text: str, option: str) -> list[str]:
-    """Return words separated by commas.
-
-    Raises:
-        SpecError: ``option`` was given and names nothing.
-    """
-    from windtunnel.errors import SpecError
-
+    """Return words separated by commas."""
     words = [word.strip() for word in text.split(",") if word.strip()]
     if option and not words:
         raise SpecError(option, "expected at least one name.")
@@ -150,21 +133,14 @@ def _words(text: str, option: str) -> list[str]:
 
 
 def _check_width(paper: str) -> None:
-    from windtunnel.errors import SpecError
-    from windtunnel.report.figures.look import WIDTHS
+    from windtunnel.report.figures.sources import WIDTHS
 
     if paper not in WIDTHS:
         raise SpecError.unknown("--width", paper, WIDTHS)
 
 
 def _wishes(specs: Sequence[str], asked: dict[str, Any]) -> list[TraceWish]:
-    """Return the traces as asked for, each with the options that hold for its kind.
-
-    Raises:
-        SpecError: there are none or too many, standard input twice, or an option for none of them.
-    """
-    from windtunnel.cli.opening import TraceWish
-    from windtunnel.errors import SpecError
+    """Return the traces as asked for, each with the options that hold for its kind."""
     from windtunnel.report.figures.sources import MAX_TRACES
 
     if not 1 <= len(specs) <= MAX_TRACES:
@@ -187,8 +163,6 @@ def _sources(wishes: Sequence[TraceWish], asked: dict[str, Any], *, show: bool) 
     Raises:
         WindtunnelError: a trace or a file cannot be read.
     """
-    from windtunnel.cli.opening import open_wish
-    from windtunnel.cli.screen import progress
     from windtunnel.report.figures.curves_of_use import (
         joined_curves,
         measured_curves,
@@ -227,7 +201,7 @@ def _named(text: str) -> tuple[str | None, str]:
 def _command(wishes: Sequence[TraceWish], asked: dict[str, Any]) -> list[str]:
     """Return the command line that makes the set again."""
     words = ["windtunnel", "figures", *(wish.spec for wish in wishes)]
-    for option, name in (
+    for typed, name in (
         ("--reader", "reader"),
         ("--zone", "zone"),
         ("--bad-rows", "bad_rows"),
@@ -236,7 +210,7 @@ def _command(wishes: Sequence[TraceWish], asked: dict[str, Any]) -> list[str]:
         ("--utilization", "utilization"),
     ):
         if asked[name] is not None:
-            words += [option, str(asked[name])]
+            words += [typed, str(asked[name])]
     for text in asked["telemetry"]:
         words += ["--telemetry", text]
     return [
@@ -258,10 +232,7 @@ def _result(
     Keys of its data: ``traces`` (list), ``figures`` (see
     `windtunnel.report.figures.drawing.report`), ``folder``, ``files``.
     """
-    from windtunnel.cli.machine import trace_data
     from windtunnel.report.figures.drawing import report
-    from windtunnel.report.names import MAX_TEXT, clean
-    from windtunnel.report.result import Part, Result, table_of
 
     columns = ("figure", "panel", "series", "n", "left out", "note")
     undrawn = [one for one in found if one.data.table is None]
@@ -291,8 +262,6 @@ def _result(
 
 def _rows(found: Sequence[Collected]) -> list[tuple[str, ...]]:
     """Return who is in which panel; a figure's name stands in its first row."""
-    from windtunnel.report.format import count
-
     return [
         (
             one.figure.name if i == 0 else "",

@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import out_option, seed_option, trace_options
+from windtunnel.cli.opening import TraceWish, check_out, open_wish
+from windtunnel.cli.options import flag, option, out_option, seed_option, trace_options
 from windtunnel.cli.presenting import presented
+from windtunnel.cli.screen import progress
+from windtunnel.errors import SpecError, quote
+from windtunnel.report.format import count
+from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from windtunnel.report.result import Result
     from windtunnel.traces.twin import Twin
 
 _TOML, _JSON = ".toml", ".twin.json"
@@ -22,24 +26,17 @@ _TOML, _JSON = ".toml", ".twin.json"
 @click.command(short_help="Learn a private twin of a trace: its statistics, without its names.")
 @trace_options
 @out_option("FILE", "Where to write the twin: NAME.twin.toml or NAME.twin.json.  [required]")
-@click.option(
-    "--min-count",
-    type=click.IntRange(min=2),
-    default=5,
-    show_default=True,
-    metavar="K",
-    help="No published number rests on fewer jobs.",
+@option(
+    "--min-count K", "No published number rests on fewer jobs.", click.IntRange(min=2), default=5
 )
-@click.option(
-    "--bins",
-    type=click.IntRange(min=2, max=1000),
+@option(
+    "--bins N",
+    "Groups of jobs in which a distribution is told.",
+    click.IntRange(min=2, max=1000),
     default=32,
-    show_default=True,
-    metavar="N",
-    help="Groups of jobs in which a distribution is told.",
 )
-@click.option("--keep-workloads", is_flag=True, help="Keep the names of workloads.")
-@click.option("--keep-gpu-types", is_flag=True, help="Keep the names of GPU types.")
+@flag("--keep-workloads", "Keep the names of workloads.")
+@flag("--keep-gpu-types", "Keep the names of GPU types.")
 @seed_option("Deals the generated names; seed of a synthetic trace, too.  [default: 0]")
 @presented()
 def fit(
@@ -58,8 +55,6 @@ def fit(
     at least K jobs. Where TRACE has too few jobs for that, nothing is written. The twin is opened
     like any trace: windtunnel simulate NAME.twin.toml --cluster ...
     """
-    from windtunnel.cli.opening import TraceWish, open_wish
-    from windtunnel.cli.screen import progress
     from windtunnel.traces.twin import fit as learn
     from windtunnel.traces.twin.fidelity import fidelity
 
@@ -80,14 +75,7 @@ def fit(
 
 
 def _checked(out: Path | None, trace: str) -> Path:
-    """Return where to write.
-
-    Raises:
-        SpecError: no name, another ending, no such folder, or the trace itself.
-    """
-    from windtunnel.cli.opening import check_out
-    from windtunnel.errors import SpecError, quote
-
+    """Return where to write."""
     if out is None:
         raise SpecError("--out", "expected a file to write, such as NAME.twin.toml.")
     check_out(out, (_TOML, ".json"), trace)
@@ -114,9 +102,6 @@ def _facts(twin: Twin, out: Path) -> dict[str, Any]:
 
 
 def _result(twin: Twin, out: Path, rows: list[dict[str, Any]]) -> Result:
-    from windtunnel.report.format import count
-    from windtunnel.report.result import Part, Result, table_of
-
     told = _facts(twin, out)
     cells = [
         (row["measure"], _cell(row["source"], row["unit"]), _cell(row["twin"], row["unit"]))

@@ -12,6 +12,8 @@ from click.core import ParameterSource
 from windtunnel.cli.opening import TraceWish, cluster_for, open_wish
 from windtunnel.cli.recorded_site import site_beside
 from windtunnel.cli.screen import progress
+from windtunnel.errors import SpecError, quote
+from windtunnel.report.format import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -74,7 +76,6 @@ class Wish:
         Raises:
             SpecError, PolicyError, TraceError: a name or value is wrong; no policy, or one twice.
         """
-        from windtunnel.cli.cluster_energy import with_series
         from windtunnel.study.compare import check_labels
         from windtunnel.study.resolving import resolved
 
@@ -83,6 +84,22 @@ class Wish:
         found = [resolved(asked.having(policy=one), several=several) for one in self.policies]
         check_labels(found)
         return found
+
+
+def with_series(asked: Conditions) -> Conditions:
+    """Return conditions whose shift goes by ``--carbon`` or ``--tariff`` where it names no series.
+
+    Raises:
+        SpecError: there is a series, and nothing to account for with it.
+    """
+    site, shift = asked.site, asked.scheduler.shift
+    series = {"--carbon": site.carbon, "--tariff": site.tariff}
+    chosen = {name: value for name, value in series.items() if value is not None}
+    if chosen and site.power is None and shift is None:
+        raise SpecError(next(iter(chosen)), "needs a model of power; add --power FILE.toml.")
+    if shift is None or shift.endswith(".toml") or "series=" in shift or not chosen:
+        return asked
+    return asked.having(shift=f"{shift},series={next(iter(chosen.values()))}")
 
 
 def is_typed(*names: str) -> bool:
@@ -132,8 +149,6 @@ def _with_file(
     option: str, policy: str, key: str, policies: Sequence[str], file: str | None
 ) -> Sequence[str]:
     """Return the policies, those of one name with the file that an option gives them."""
-    from windtunnel.errors import SpecError, quote
-
     if file is None:
         return policies
     if ":" in file or "," in file:
@@ -238,8 +253,6 @@ def with_notes(trace: Trace, notes: tuple[str, ...]) -> Trace:
 
 def notes_of(flown: Flown) -> list[str]:
     """Return what a reader of the numbers must know, what was left out behind it."""
-    from windtunnel.report.format import count
-
     about = flown.trace.metadata
     dropped = [
         f"Of {count(about.rows_read)} records {count(number)} are left out: {reason}"

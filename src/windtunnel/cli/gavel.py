@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windtunnel.cli.gavel_sweep import makespan, sweep, timeline
-from windtunnel.cli.options import seed_option, word_option
+from windtunnel.cli.options import COUNT, option, seed_option, word_option
 from windtunnel.cli.presenting import presented
+from windtunnel.errors import TraceError
+from windtunnel.report.format import plural
+from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
     from windtunnel.gavel import Allocation, Instance
-    from windtunnel.report.result import Result
     from windtunnel.report.sections import Table
 
 
@@ -27,31 +29,19 @@ for _command in (sweep, makespan, timeline):
 
 @gavel.command(short_help="Decide which share of the time each job has each GPU type.")
 @click.argument("instance", metavar="INSTANCE")
-@click.option(
-    "--policy",
-    required=True,
-    metavar="NAME",
-    help="A policy's published name; a wrong one lists all.",
-)
-@click.option(
-    "--partitions",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Solve in N parts of random jobs and equal GPUs (POP).",
-)
+@option("--policy NAME", "A policy's published name; a wrong one lists all.", required=True)
+@option("--partitions N", "Solve in N parts of random jobs and equal GPUs (POP).", COUNT, default=1)
 @word_option(
     "--gangs",
     "fractional",
     "whole",
-    help="Whether a gang may have a share of a type with fewer GPUs than it needs, as published.",
+    told="Whether a gang may have a share of a type with fewer GPUs than it needs, as published.",
 )
 @word_option(
     "--on-infeasible-slo",
     "raise",
     "drop",
-    help="SLOs that cannot all be met: refuse, or leave all of them out.",
+    told="SLOs that cannot all be met: refuse, or leave all of them out.",
 )
 @seed_option("For policies that draw, and for --partitions.  [default: 0]")
 @presented()
@@ -63,8 +53,6 @@ def allocate(*, instance: str, policy: str, seed: int | None, **asked: Any) -> R
     """
     from windtunnel.gavel import POLICIES, as_instance
     from windtunnel.gavel import allocate as decide
-    from windtunnel.report.format import plural
-    from windtunnel.report.result import Part, Result
 
     problem = as_instance(_read(instance))
     decided = decide(policy, problem, seed=seed or 0, **asked)
@@ -84,14 +72,9 @@ def allocate(*, instance: str, policy: str, seed: int | None, **asked: Any) -> R
 
 
 def _read(path: str) -> dict[str, Any]:
-    """Return the instance that a file holds.
-
-    Raises:
-        TraceError: the file cannot be read or holds no JSON object.
-    """
+    """Return the instance that a file holds."""
     import json
 
-    from windtunnel.errors import TraceError
     from windtunnel.traces.source import read_bytes, source_name
 
     try:
@@ -104,8 +87,6 @@ def _read(path: str) -> dict[str, Any]:
 
 
 def _shares(problem: Instance, decided: Allocation) -> Table:
-    from windtunnel.report.result import table_of
-
     rows = [
         [str(job), *(f"{row[name]:.4f}" for name in problem.gpu_types), f"{speed:.6g}"]
         for (job, row), speed in zip(
@@ -116,8 +97,6 @@ def _shares(problem: Instance, decided: Allocation) -> Table:
 
 
 def _together(problem: Instance, decided: Allocation) -> Table:
-    from windtunnel.report.result import table_of
-
     rows = [
         [" + ".join(map(str, pair)), *(f"{row[name]:.4f}" for name in problem.gpu_types)]
         for pair, row in decided.pair_shares.items()

@@ -6,104 +6,67 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import OneOf
+from windtunnel.cli.options import Parsed, flag, one_of, option, together
 from windtunnel.cli.presenting import CHARTS, TABLES, presented
+from windtunnel.cli.screen import progress
+from windtunnel.errors import SpecError, quote
+from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pyarrow as pa
 
-    from windtunnel.report.result import Result
     from windtunnel.report.sections import Table
 
 _ENDINGS = (*CHARTS, *TABLES)
 _OUT = "Write the chart (.html, .svg, .png, .pdf) or the runs' numbers (.csv, .parquet)."
 
 
-class Numbers(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
-    """Numbers joined by commas."""
+def _numbers(kind: Callable[[str], float]) -> Parsed:
+    """Return the type of numbers joined by commas."""
 
-    name = "numbers"
-
-    def __init__(self, kind: Callable[[str], float]) -> None:
-        self._kind = kind
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[float, ...]:
-        """Return the numbers.
-
-        Raises:
-            click.BadParameter: one is no number.
-        """
-        if isinstance(value, tuple):
-            return value
+    def parse(text: str) -> tuple[float, ...]:
         try:
-            found = tuple(self._kind(word) for word in str(value).split(",") if word.strip())
+            found = tuple(kind(word) for word in text.split(",") if word.strip())
         except ValueError:
             found = ()
         if not found:
-            self.fail(f"found {value!a}; expected numbers joined by commas.", param, ctx)
+            raise ValueError(f"found {text!a}; expected numbers joined by commas.")
         return found
 
+    return Parsed("numbers", parse)
 
-def _shared(command: Any) -> Any:
-    """Add the options of all sweeps."""
-    for add in (
-        click.option(
-            "--compat",
-            type=OneOf("gavel"),
-            metavar="gavel",
-            help="The published round mechanism, to compare with what was published.",
-        ),
-        click.option(
-            "--throughputs",
-            metavar="FILE.json",
-            help="Measured speeds, with pairs for policies that share GPUs.  "
-            "[default: the published ones, without pairs]",
-        ),
-        click.option(
-            "--seeds",
-            type=Numbers(int),
-            default="0",
-            show_default=True,
-            metavar="N,...",
-            help="Seeds of workloads and policies: a run each.",
-        ),
-        click.option(
-            "--cluster",
-            default="v100:36,p100:36,k80:36",
-            show_default=True,
-            metavar="SPEC",
-            help="Where.",
-        ),
-    ):
-        command = add(command)
-    return command
+
+#: Add the options of all sweeps.
+_shared = together(
+    option("--cluster SPEC", "Where.", default="v100:36,p100:36,k80:36"),
+    option(
+        "--seeds N,...", "Seeds of workloads and policies: a run each.", _numbers(int), default="0"
+    ),
+    option(
+        "--throughputs FILE.json",
+        "Measured speeds, with pairs for policies that share GPUs.  "
+        "[default: the published ones, without pairs]",
+    ),
+    option(
+        "--compat gavel",
+        "The published round mechanism, to compare with what was published.",
+        one_of("gavel"),
+    ),
+)
 
 
 @click.command(short_help="Completion time against input rate, beside the published.")
-@click.option(
-    "--policies",
+@option(
+    "--policies NAMES",
+    "Published names, without gavel:.",
     default="max_min_fairness,fifo_perf,max_min_fairness_perf",
-    show_default=True,
-    metavar="NAMES",
-    help="Published names, without gavel:.",
 )
-@click.option(
-    "--rates", type=Numbers(float), default="4", show_default=True, metavar="R,...",
-    help="Jobs per hour.",
-)  # fmt: skip
-@click.option("--multi-gpu", is_flag=True, help="Gangs of 1, 2, 4 and 8 GPUs.")
-@click.option("--priorities", is_flag=True, help="A fifth of the jobs has weight 5.")
-@click.option(
-    "--measure",
-    default="4000:5000",
-    show_default=True,
-    metavar="FIRST:LAST",
-    help="The jobs, by arrival, that are measured.",
-)
+@option("--rates R,...", "Jobs per hour.", _numbers(float), default="4")
+@flag("--multi-gpu", "Gangs of 1, 2, 4 and 8 GPUs.")
+@flag("--priorities", "A fifth of the jobs has weight 5.")
+@option("--measure FIRST:LAST", "The jobs, by arrival, that are measured.", default="4000:5000")
 @_shared
 @presented(_ENDINGS, _OUT)
 def sweep(*, policies: str, rates: tuple[float, ...], **asked: Any) -> Result:
@@ -113,8 +76,7 @@ def sweep(*, policies: str, rates: tuple[float, ...], **asked: Any) -> Result:
     one where there is one; with gangs and --seeds 0,1,2 the published mean of those seeds. A run
     of a policy that does not keep up is given up.
     """
-    from windtunnel.cli.screen import progress
-    from windtunnel.study.gavel_published import published_jct
+    from windtunnel.study.gavel_factors import published_jct
     from windtunnel.study.gavel_sweep import SweepOptions, rate_sweep
 
     names = _names(policies)
@@ -139,23 +101,17 @@ def sweep(*, policies: str, rates: tuple[float, ...], **asked: Any) -> Result:
 
 
 @click.command(short_help="Makespan of jobs that are all there at once, beside the published.")
-@click.option(
-    "--policies",
+@option(
+    "--policies NAMES",
+    "Published names, without gavel:.",
     default="fifo_perf,min_total_duration_perf",
-    show_default=True,
-    metavar="NAMES",
-    help="Published names, without gavel:.",
 )
-@click.option(
-    "--counts", type=Numbers(int), default="100", show_default=True, metavar="N,...",
-    help="Numbers of jobs.",
-)  # fmt: skip
+@option("--counts N,...", "Numbers of jobs.", _numbers(int), default="100")
 @_shared
 @presented(_ENDINGS, _OUT)
 def makespan(*, policies: str, counts: tuple[int, ...], **asked: Any) -> Result:
     """Run jobs of 1 to 8 GPUs that are all there at the start; when is the last one done?"""
-    from windtunnel.cli.screen import progress
-    from windtunnel.study.gavel_published import published_makespan
+    from windtunnel.study.gavel_factors import published_makespan
     from windtunnel.study.gavel_sweep import SweepOptions, makespan_sweep
 
     names = _names(policies)
@@ -174,22 +130,18 @@ def makespan(*, policies: str, counts: tuple[int, ...], **asked: Any) -> Result:
 
 
 @click.command(short_help="Shares of entities over time under a hierarchical policy.")
-@click.option(
-    "--weights", type=Numbers(float), default="1,2,3", show_default=True, metavar="W,...",
-    help="Weights of the entities, whose jobs come one entity after the other.",
-)  # fmt: skip
-@click.option(
-    "--hours", type=click.FloatRange(min=1, max=10_000), default=24.0, show_default=True,
-    help="For how long.",
-)  # fmt: skip
-@click.option(
-    "--cluster", default="v100:3,p100:3,k80:3", show_default=True, metavar="SPEC", help="Where."
+@option(
+    "--weights W,...",
+    "Weights of the entities, whose jobs come one entity after the other.",
+    _numbers(float),
+    default="1,2,3",
 )
+@option("--hours", "For how long.", click.FloatRange(min=1, max=10_000), default=24.0)
+@option("--cluster SPEC", "Where.", default="v100:3,p100:3,k80:3")
 @presented(_ENDINGS, _OUT)
 def timeline(*, weights: tuple[float, ...], hours: float, cluster: str) -> Result:
     """Let the jobs of weighted entities come one after another, and show what each has."""
     from windtunnel.report.gavel_charts import timeline_chart
-    from windtunnel.report.result import Part, Result, table_of
     from windtunnel.study.gavel_sweep import entity_timeline
 
     table = entity_timeline(weights=weights, hours=hours, cluster=cluster)
@@ -211,12 +163,7 @@ def timeline(*, weights: tuple[float, ...], hours: float, cluster: str) -> Resul
 
 
 def _names(text: str) -> list[str]:
-    """Return the policies, checked before anything is run.
-
-    Raises:
-        SpecError: an unknown name, none, or one twice.
-    """
-    from windtunnel.errors import SpecError
+    """Return the policies, checked before anything is run."""
     from windtunnel.policies.gavel.in_rounds import PREFIX, GavelPolicy
 
     names = [name.strip().removeprefix(PREFIX) for name in text.split(",") if name.strip()]
@@ -240,13 +187,7 @@ def _is_published(cluster: str) -> bool:
 
 
 def _window(text: str) -> tuple[int, int]:
-    """Return the first job measured, and the first after them that is not.
-
-    Raises:
-        SpecError: it is no such pair.
-    """
-    from windtunnel.errors import SpecError, quote
-
+    """Return the first job measured, and the first after them that is not."""
     first, colon, last = text.partition(":")
     if not colon or not first.isdecimal() or not last.isdecimal() or int(first) >= int(last):
         raise SpecError("--measure", f"found {quote(text)}; expected FIRST:LAST, as in 4000:5000.")
@@ -258,8 +199,7 @@ def _swept(
 ) -> Result:
     """Return a sweep; ``wording``: axis, measure, titles of both."""
     from windtunnel.report.gavel_charts import curve_rows, sweep_chart
-    from windtunnel.report.result import Part, Result
-    from windtunnel.study.gavel_published import NAMES, NOT_REPRODUCIBLE
+    from windtunnel.study.gavel_factors import NAMES, NOT_REPRODUCIBLE
 
     axis, measure, x, y = wording
     named = {NAMES.get(name, name): values for name, values in published.items()}
@@ -283,8 +223,6 @@ def _swept(
 
 
 def _hours(rows: list[dict[str, Any]], axis: str) -> Table:
-    from windtunnel.report.result import table_of
-
     cells = [
         (
             *(row["policy"], f"{row['at']:g}", str(row["n"]), f"{row['hours']:.2f}"),

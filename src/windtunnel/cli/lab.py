@@ -7,7 +7,10 @@ from typing import Any
 
 import click
 
-from windtunnel.cli.options import output_options, reading_options, seed_option
+from windtunnel.cli.machine import print_json, trace_data
+from windtunnel.cli.opening import TraceWish, open_wish
+from windtunnel.cli.options import flag, option, output_options, reading_options, seed_option
+from windtunnel.cli.screen import heading, line, screen, shows_progress
 
 #: What is flown where no trace is named: so many jobs like Seren's.
 TRACE = "synthetic:seren:jobs=20000"
@@ -16,23 +19,19 @@ TRACE = "synthetic:seren:jobs=20000"
 @click.command(short_help="Play with a trace on a local page.")
 @reading_options
 @seed_option("Seed of everything random, the synthetic trace included.  [default: 0]")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
+@option(
+    "--port N",
+    "Where the page is served, to this machine alone; 0 = any free port.",
+    click.IntRange(0, 65535),
     default=8910,
-    show_default=True,
-    metavar="N",
-    help="Where the page is served, to this machine alone; 0 = any free port.",
 )
-@click.option(
-    "--cluster",
-    "--site",
-    "cluster",
-    metavar="SPEC",
-    help="Where the controls stand at first: 64x8:A100, FILE.toml or a published cluster's name.  "
+@option(
+    "--cluster --site SPEC",
+    "Where the controls stand at first: 64x8:A100, FILE.toml or a published cluster's name.  "
     "[default: the trace's own; where it tells none, equal nodes that it fills]",
+    dest="cluster",
 )
-@click.option("--no-browser", is_flag=True, help="Do not open the page in a browser.")
+@flag("--no-browser", "Do not open the page in a browser.")
 @click.argument("trace", metavar="[TRACE]", default="")
 @output_options
 def lab(
@@ -52,8 +51,6 @@ def lab(
     machine and loads nothing from elsewhere. The address that is printed opens it in one browser,
     once; nobody else is let in. Ctrl-C ends it.
     """
-    from windtunnel.cli.opening import TraceWish, open_wish
-    from windtunnel.cli.screen import shows_progress
     from windtunnel.cluster.parse import parse_cluster
     from windtunnel.lab import server
     from windtunnel.lab.bench import Bench, Source
@@ -82,12 +79,8 @@ def _tell(address: str, bench: Any, *, as_json: bool) -> None:
     import sys
 
     if as_json:
-        from windtunnel.cli.machine import print_json, trace_data
-
         print_json({"url": address, "trace": trace_data(bench.trace)})
     else:
-        from windtunnel.cli.screen import heading, line, screen
-
         console = screen()
         heading(console, f"The lab with {bench.trace.name} is at {address}")
         console.print(line("Ctrl-C ends it."))

@@ -6,22 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import out_option, trace_options
+from windtunnel.cli.opening import TraceWish, check_out, open_wish
+from windtunnel.cli.options import option, out_option, trace_options
 from windtunnel.cli.presenting import presented
+from windtunnel.errors import SpecError
+from windtunnel.report.format import plural
+from windtunnel.report.names import clean
+from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from windtunnel.report.result import Result
     from windtunnel.study.learning import Learnt
 
 
 @click.command(short_help="Learn a site from its Slurm log: nodes, partitions, limits.")
 @trace_options
-@click.option(
-    "--slurm-conf",
-    metavar="DIR",
-    help="Slurm's own files: the site file names them, and nothing is inferred.  [default: none]",
+@option(
+    "--slurm-conf DIR",
+    "Slurm's own files: the site file names them, and nothing is inferred.  [default: none]",
 )
 @out_option("site.toml", "Where to write the site file; beside the log it is found.  [required]")
 @presented()
@@ -34,8 +37,6 @@ def learn(*, trace: str, slurm_conf: str | None, out: Path | None, **asked: Any)
 
     TRACE is a file such as an sacct log, or - for standard input.
     """
-    from windtunnel.cli.opening import TraceWish, check_out, open_wish
-    from windtunnel.errors import SpecError
     from windtunnel.storage import replacing
     from windtunnel.study.learning import given_file, learn_site, site_file
     from windtunnel.study.resolving import resolved
@@ -58,10 +59,6 @@ def learn(*, trace: str, slurm_conf: str | None, out: Path | None, **asked: Any)
 
 
 def _result(found: Learnt | None, out: Path, trace: str, name: str) -> Result:
-    from windtunnel.report.format import plural
-    from windtunnel.report.names import clean
-    from windtunnel.report.result import Part, Result, table_of
-
     rows = [] if found is None else found.findings
     parts, cautions = [], []
     if found is not None:

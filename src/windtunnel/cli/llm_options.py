@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import Seconds, seed_option
+from windtunnel.cli.options import TIME, Parsed, option, seed_option, span, together
+from windtunnel.cli.saving import save_table
+from windtunnel.errors import TraceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,72 +36,53 @@ ENGINE = ("scheduler", *_COUNTS, *_FLAGS, "watermark")
 SLOS = ("ttft", "tpot", "e2e")
 
 
-class Span(Seconds):
-    """A time span that may also be in milliseconds: ``100ms``."""
+def short_span(word: str) -> float:
+    """Return a time span in s, which may also be in milliseconds: ``100ms``.
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the span in seconds.
-
-        Raises:
-            click.BadParameter: it is no number, negative or not finite.
-        """
-        text = str(value).strip().lower()
-        if text.endswith("ms"):
-            return super().convert(text[:-2], param, ctx) / 1000
-        return super().convert(value, param, ctx)
+    Raises:
+        SpecError: it is no number, negative or not finite.
+    """
+    text = word.strip().lower()
+    return span(text[:-2]) / 1000 if text.endswith("ms") else span(word)
 
 
-class PerKwh(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
-    """A number, or a file of numbers over time."""
-
-    name = "number or file"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float | str:
-        """Return the number, or the name of the file.
-
-        Raises:
-            click.BadParameter: a number below 0, or not finite.
-        """
-        try:
-            number = float(value)
-        except ValueError:
-            return str(value)
-        if not 0 <= number < math.inf:
-            self.fail(f"found {value!a}; expected a number >= 0, or a CSV file.", param, ctx)
-        return number
+def _per_kwh(word: str) -> float | str:
+    """Return a number, or the name of a file of numbers over time."""
+    try:
+        number = float(word)
+    except ValueError:
+        return word
+    if not 0 <= number < math.inf:
+        raise ValueError(f"found {word!a}; expected a number >= 0, or a CSV file.")
+    return number
 
 
-def trace_options(command: Command) -> Command:
-    """Add TRACE and what changes it."""
-    for add in (
-        seed_option("Of drawn requests.  [default: 0]"),
-        click.option("--cv", type=float, default=1.0, help="With --duration: cv of the gaps."),
-        click.option(
-            "--duration",
-            type=Seconds(),
-            help="Draw requests for so long, with lengths of TRACE; what files of lengths need.",
-        ),
-        click.option(
-            "--rate",
-            type=float,
-            metavar="X",
-            help="Requests/s: gaps are scaled, or drawn with --duration.  [default: as recorded]",
-        ),
-        click.argument("trace", metavar="TRACE"),
-    ):
-        command = add(command)
-    return command
+_SHORT, _PER_KWH = Parsed("time", short_span), Parsed("number or file", _per_kwh)
+
+
+#: Add TRACE and what changes it.
+trace_options = together(
+    click.argument("trace", metavar="TRACE"),
+    option(
+        "--rate X",
+        "Requests/s: gaps are scaled, or drawn with --duration.  [default: as recorded]",
+        float,
+    ),
+    option(
+        "--duration",
+        "Draw requests for so long, with lengths of TRACE; what files of lengths need.",
+        TIME,
+    ),
+    option("--cv", "With --duration: cv of the gaps.", float, default=1.0, show_default=False),
+    seed_option("Of drawn requests.  [default: 0]"),
+)
 
 
 def engine_options(command: Command) -> Command:
     """Add every key of ``[engine]``; what is typed goes before the file's."""
     adds: list[Callable[..., Any]] = [
-        click.option("--scheduler", metavar="NAME", help="vllm_v1, sarathi, vllm_v0 or orca."),
-        click.option("--watermark", type=float, help="Part of the blocks left free at admission."),
+        option("--scheduler NAME", "vllm_v1, sarathi, vllm_v0 or orca."),
+        option("--watermark", "Part of the blocks left free at admission.", float),
     ]
     for key, words in _COUNTS.items():
         adds.append(click.option(_option(key), type=int, metavar="N", help=words))
@@ -115,34 +98,24 @@ def _option(key: str) -> str:
     return f"--{key.replace('_', '-')}"
 
 
-def slo_options(command: Command) -> Command:
-    """Add the SLOs, carbon, tariff and price."""
-    for add in (
-        click.option("--price", type=float, metavar="X", help="Of a GPU for an hour."),
-        click.option(
-            "--tariff",
-            type=PerKwh(),
-            metavar="X|FILE.csv",
-            help="Of a kWh: one number, or over time (time, value); in money, too.",
-        ),
-        click.option(
-            "--carbon",
-            type=PerKwh(),
-            metavar="G|FILE.csv",
-            help="g/kWh: one number, or over time (time, value).",
-        ),
-        click.option("--e2e", type=Span(), help="SLO of the time to the last token."),
-        click.option("--tpot", type=Span(), help="SLO of the mean time of each further token."),
-        click.option("--ttft", type=Span(), help="SLO of the time to the first token."),
-    ):
-        command = add(command)
-    return command
+#: Add the SLOs, carbon, tariff and price.
+slo_options = together(
+    option("--ttft", "SLO of the time to the first token.", _SHORT),
+    option("--tpot", "SLO of the mean time of each further token.", _SHORT),
+    option("--e2e", "SLO of the time to the last token.", _SHORT),
+    option("--carbon G|FILE.csv", "g/kWh: one number, or over time (time, value).", _PER_KWH),
+    option(
+        "--tariff X|FILE.csv",
+        "Of a kWh: one number, or over time (time, value); in money, too.",
+        _PER_KWH,
+    ),
+    option("--price X", "Of a GPU for an hour.", float),
+)
 
 
-model_option = click.option(
-    "--model",
-    metavar="MODEL.toml[#NAME]",
-    help="Costs, engine, power and pools of a replica.  [default: a made-up model]",
+model_option = option(
+    "--model MODEL.toml[#NAME]",
+    "Costs, engine, power and pools of a replica.  [default: a made-up model]",
 )
 
 
@@ -192,7 +165,6 @@ def requests_from(trace: str, asked: dict[str, Any]) -> RequestTrace:
         click.UsageError: a file of lengths is to be served as it is.
     """
     from windtunnel import serving as rooms
-    from windtunnel.errors import TraceError
 
     try:
         requests = rooms.read_requests(Path(trace))
@@ -216,8 +188,6 @@ def save_requests(outcome: LlmOutcome, out: Path) -> None:
     """Write a row a request, in order of arrival; empty where it was refused."""
     import numpy as np
     import pyarrow as pa
-
-    from windtunnel.cli.saving import save_table
 
     refused = outcome.replica < 0
     columns = {

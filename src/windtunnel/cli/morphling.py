@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from windtunnel.cli.options import option
 from windtunnel.cli.presenting import command_line, presented
+from windtunnel.cli.screen import progress
+from windtunnel.errors import SpecError, quote
+from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
-    from windtunnel.report.result import Result
     from windtunnel.study.elastic_comparison import ElasticComparison
 
 
@@ -21,44 +24,27 @@ def morphling() -> None:
 
 
 @morphling.command(short_help="All schedulers on Morphling's workloads, in one table.")
-@click.option(
-    "--traces",
+@option(
+    "--traces NAMES",
+    "Workloads, joined by commas: base, bp, mt, naive; or other traces.",
     default="base,bp,mt",
-    show_default=True,
-    metavar="NAMES",
-    help="Workloads, joined by commas: base, bp, mt, naive; or other traces.",
 )
-@click.option(
-    "--policies",
-    metavar="NAMES",
-    help="Elastic policies, joined by commas.  [default: all that come with windtunnel]",
+@option(
+    "--policies NAMES",
+    "Elastic policies, joined by commas.  [default: all that come with windtunnel]",
 )
-@click.option(
-    "--penalties",
-    default="260,0",
-    show_default=True,
-    metavar="SECONDS",
-    help="What a launch or change costs, joined by commas.",
-)
-@click.option(
-    "--cluster",
-    default="morphling",
-    show_default=True,
-    metavar="SPEC",
-    help="8x8:A800, FILE.toml or a published cluster's name.",
-)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Write the table and the charts there: comparison and a time-line a policy.",
+@option("--penalties SECONDS", "What a launch or change costs, joined by commas.", default="260,0")
+@option("--cluster SPEC", "8x8:A800, FILE.toml or a published cluster's name.", default="morphling")
+@option(
+    "--out DIR",
+    "Write the table and the charts there: comparison and a time-line a policy.",
+    click.Path(path_type=Path, file_okay=False),
 )
 @presented()
 def compare(
     *, traces: str, policies: str | None, penalties: str, cluster: str, out: Path | None
 ) -> Result:
     """Fly every workload under every scheduler, with each penalty."""
-    from windtunnel.cli.screen import progress
     from windtunnel.study.elastic_comparison import SCHEDULERS, compare_elastic
 
     names = [_trace(word.strip()) for word in traces.split(",") if word.strip()]
@@ -81,13 +67,7 @@ def _trace(word: str) -> str:
 
 
 def _seconds(text: str) -> list[float]:
-    """Return the penalties.
-
-    Raises:
-        SpecError: one is no number >= 0, or there is none.
-    """
-    from windtunnel.errors import SpecError, quote
-
+    """Return the penalties."""
     try:
         found = [float(word) for word in text.split(",") if word.strip()]
     except ValueError:
@@ -98,13 +78,7 @@ def _seconds(text: str) -> list[float]:
 
 
 def _check(traces: list[str], policies: tuple[str, ...], out: Path | None) -> None:
-    """Check what can be checked before anything is flown.
-
-    Raises:
-        SpecError: no trace, no policy, one twice, one that is not elastic, or a place for files
-            that cannot be written to.
-    """
-    from windtunnel.errors import SpecError, quote
+    """Check what can be checked before anything is flown."""
     from windtunnel.policies import resolve_policy
 
     for name, words in (("--traces", tuple(traces)), ("--policies", policies)):
@@ -141,7 +115,6 @@ def _write(found: ElasticComparison, result: Result, out: Path) -> list[Path]:
 
 def _result(found: ElasticComparison) -> Result:
     from windtunnel.report.elastic_charts import comparison_chart
-    from windtunnel.report.result import Part, Result, table_of
 
     rows = found.rows()
     headings = ["scheduler", "mean JCT, s", "P50", "P99", "last end", "guaranteed", "changes a job"]

@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli.options import READING
-from windtunnel.cli.proportion import refuse_out_of_proportion
 from windtunnel.cli.screen import progress, shows_progress
+from windtunnel.errors import SchemaError, SpecError, Violation, quote
 
 if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.traces.trace import Trace
 
@@ -62,7 +65,6 @@ class TraceWish:
         Raises:
             SpecError: an option of traces that are read is given for one that is made.
         """
-        from windtunnel.errors import SpecError, quote
         from windtunnel.traces.trace_name import TraceName
 
         read = {"zone": self.zone, "bad_rows": self.bad_rows}
@@ -116,7 +118,6 @@ def cluster_for(trace: Trace, chosen: ClusterSpec | None) -> tuple[ClusterSpec, 
         SpecError: neither the user nor the trace names one.
     """
     from windtunnel.cluster.presets import SITES
-    from windtunnel.errors import SpecError, quote
 
     if chosen is not None:
         return chosen, ()
@@ -146,8 +147,6 @@ def check_out(
     Raises:
         SpecError: another ending, no such folder, no permission, or the trace itself.
     """
-    from windtunnel.errors import SpecError, quote
-
     if out is None:
         return
     where = f"{option} {out}"
@@ -178,9 +177,74 @@ def check_apart(files: dict[str, Any]) -> None:
     Raises:
         SpecError: two of them do.
     """
-    from windtunnel.errors import SpecError
-
     known: dict[str, str] = {}
     for option, path in files.items():
         if path and (other := known.setdefault(os.path.realpath(path), option)) != option:
             raise SpecError(f"{option} {path}", f"is what {other} writes; expected another file.")
+
+
+#: 31,700 years: who has longer times has milliseconds or less.
+MAX_SECONDS = 1e12
+#: GPUs or cores of a job.
+MAX_COUNT = 2**31 - 1
+#: GPU- or core-seconds of all jobs: up to here float64 counts single ones.
+MAX_WORK = 2**53
+_TIMES = ("submit_time", "start_time", "end_time", "duration", "estimate")
+_SOURCES = ("source_duration", "source_queue")
+
+
+def refuse_out_of_proportion(jobs: pa.Table) -> None:
+    """Check that times, counts and sums of a jobs table are such as clusters have.
+
+    Args:
+        jobs: a jobs table (`windtunnel.schema`).
+
+    Raises:
+        SchemaError: some are not; lists all of them, each with its first job.
+    """
+    import numpy as np
+
+    from windtunnel.schema import source_of
+
+    found = []
+
+    def check(name: str, values: np.ndarray, largest: float, what: str) -> None:
+        far = np.isfinite(values) & (np.abs(values) > largest)
+        if far.any():
+            row = int(far.argmax())
+            rule = f"at most {largest:,.0f} {what}; job {quote(jobs['job_id'][row].as_py())} has "
+            rule += f"{values[row]:g}"
+            found.append(Violation(name, rule, int(far.sum())))
+
+    for name in (*_TIMES, *_SOURCES):
+        check(name, _floats(jobs, name), MAX_SECONDS, "s (milliseconds are no seconds)")
+    for name in ("num_gpus", "num_cpus"):
+        check(name, _floats(jobs, name), MAX_COUNT, "of them")
+    for name, length in (
+        ("num_gpus", "duration"),
+        ("num_gpus", "source_duration"),
+        ("num_cpus", "duration"),
+    ):
+        with np.errstate(over="ignore"):
+            work = np.abs(_floats(jobs, name) * _floats(jobs, length))
+        if not found and np.nansum(work[np.isfinite(work)]) > MAX_WORK:
+            row = int(np.nanargmax(work))
+            rule = f"that times {length} all jobs together have at most {MAX_WORK:,} s of them; "
+            rule += f"job {quote(jobs['job_id'][row].as_py())} alone has {work[row]:g}"
+            found.append(Violation(name, rule))
+    if found:
+        raise SchemaError(source_of(jobs), found)
+
+
+def _floats(jobs: pa.Table, name: str) -> np.ndarray:
+    """Return a column of numbers as float64, NaN = unknown; all NaN where there is no such."""
+    import numpy as np
+    import pyarrow as pa
+
+    if name not in jobs.column_names:
+        return np.full(jobs.num_rows, np.nan)
+    kind = jobs.schema.field(name).type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return np.full(jobs.num_rows, np.nan)
+    values = jobs[name].cast(pa.float64(), safe=False)
+    return np.asarray(values.to_numpy(), dtype=np.float64)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from windtunnel.cli.group import Session
-from windtunnel.errors import SpecError
+from windtunnel.errors import SpecError, nearest, quote
 from windtunnel.site.conditions import FIELDS, QUIET
 from windtunnel.site.fields import SECTIONS
 from windtunnel.time_span import seconds
@@ -19,131 +20,122 @@ if TYPE_CHECKING:
     Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class Seconds(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
-    """A time span: a plain number is seconds; ``90m``, ``12h`` and ``30d`` are understood."""
+class Parsed(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
+    """What a function makes of a word.
 
-    name = "time"
+    Args:
+        name: what the help calls such a word.
+        parse: raises `ValueError` or `SpecError` with what is wrong.
+    """
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the span in seconds.
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
+        self.name, self._parse = name, parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return what the word stands for.
 
         Raises:
-            click.BadParameter: it is no number, negative or not finite.
+            click.BadParameter: it stands for nothing.
         """
         try:
-            return seconds("", value)
+            return self._parse(value) if isinstance(value, str) else value
         except SpecError as error:
             return self.fail(error.message, param, ctx)
+        except ValueError as error:
+            return self.fail(str(error), param, ctx)
 
 
-class ResumeCosts(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
-    """What resuming costs: a time as in `Seconds`, or one by size or by name: ``1=7/9=1m``."""
+def span(word: str) -> float:
+    """Return a time span in s: a plain number, ``90m``, ``12h`` or ``30d``.
 
-    name = "cost"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float | str:
-        """Return seconds, or the same words with seconds as plain numbers.
-
-        Raises:
-            click.BadParameter: a part has no ``=``, or its time is none.
-        """
-        if "=" not in str(value):
-            return Seconds().convert(value, param, ctx)
-        parts = []
-        for part in str(value).split("/"):
-            name, _, cost = part.rpartition("=")
-            if not name.strip():
-                self.fail(
-                    f"found {value!a}; expected a time, or one by GPUs (1=7/2=30/9=60) or by what "
-                    "runs (bert=20/*=5).",
-                    param,
-                    ctx,
-                )
-            parts.append(f"{name.strip()}={Seconds().convert(cost, param, ctx):g}")
-        return "/".join(parts)
+    Raises:
+        SpecError: it is no number, negative or not finite.
+    """
+    return seconds("", word)
 
 
-class Window(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
-    """A span of time as ``START:END``, each as in `Seconds`."""
-
-    name = "window"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[float, float]:
-        """Return its ends in seconds.
-
-        Raises:
-            click.BadParameter: it is no span, or empty.
-        """
-        if isinstance(value, tuple):
-            return value
-        parts = str(value).split(":")
-        if len(parts) != 2:  # noqa: PLR2004 - start and end
-            self.fail(f"found {value!a}; expected START:END, such as 2d:3d.", param, ctx)
-        start, end = (Seconds().convert(part, param, ctx) for part in parts)
-        if not start < end:
-            self.fail(f"found {value!a}; expected a start before its end.", param, ctx)
-        return start, end
-
-
-class TypeNames(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
-    """Names of GPU types, joined by commas; ``all`` is no choice, ``none`` an empty one."""
-
-    name = "types"
-
-    def convert(
-        self,
-        value: Any,
-        param: click.Parameter | None,  # noqa: ARG002 - click's contract
-        ctx: click.Context | None,  # noqa: ARG002 - ditto
-    ) -> tuple[str, ...] | None:
-        """Return the names; None = all."""
-        if value == "all" or isinstance(value, tuple):
-            return None if value == "all" else value
-        names = () if value == "none" else str(value).split(",")
-        return tuple(name.strip() for name in names if name.strip())
-
-
-class OneOf(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
-    """One of a few words; a wrong one is answered with the nearest."""
-
-    name = "word"
-
-    def __init__(self, *words: str) -> None:
-        self._words = words
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the word.
-
-        Raises:
-            click.BadParameter: it is none of them.
-        """
-        word = str(value)
-        if word not in self._words:
-            from windtunnel.errors import nearest, quote
-
-            hint = nearest(word, self._words)
-            self.fail(
-                f"found {quote(word)}; expected {' or '.join(self._words)}.{hint}", param, ctx
+def _resume_costs(word: str) -> float | str:
+    """Return what resuming costs: a time, s, or one by size or by name: ``1=7/9=60``."""
+    if "=" not in word:
+        return span(word)
+    parts = []
+    for part in word.split("/"):
+        name, _, cost = part.rpartition("=")
+        if not name.strip():
+            raise ValueError(
+                f"found {word!a}; expected a time, or one by GPUs (1=7/2=30/9=60) or by what "
+                "runs (bert=20/*=5)."
             )
+        parts.append(f"{name.strip()}={span(cost):g}")
+    return "/".join(parts)
+
+
+def _window(word: str) -> tuple[float, float]:
+    parts = word.split(":")
+    if len(parts) != 2:  # noqa: PLR2004 - start and end
+        raise ValueError(f"found {word!a}; expected START:END, such as 2d:3d.")
+    start, end = map(span, parts)
+    if not start < end:
+        raise ValueError(f"found {word!a}; expected a start before its end.")
+    return start, end
+
+
+def _type_names(word: str) -> tuple[str, ...] | None:
+    """Return GPU types joined by commas; ``all`` is no choice, ``none`` an empty one."""
+    if word == "all":
+        return None
+    return tuple(name.strip() for name in word.split(",") if name.strip() and word != "none")
+
+
+#: A time span in s; one as ``START:END``; a number from 1 on; a file.
+TIME, WINDOW = Parsed("time", span), Parsed("window", _window)
+COUNT, FILE = click.IntRange(min=1), click.Path(path_type=Path)
+
+
+def one_of(*words: str) -> Parsed:
+    """Return the type of one of a few words; a wrong one is answered with the nearest."""
+
+    def parse(word: str) -> str:
+        if word not in words:
+            hint = nearest(word, words)
+            raise ValueError(f"found {quote(word)}; expected {' or '.join(words)}.{hint}")
         return word
 
+    return Parsed("word", parse)
 
-def word_option(flag: str, *words: str, help: str) -> Callable[[Command], Command]:  # noqa: A002 - click's
+
+def option(
+    names: str, told: str, kind: Any = None, *, dest: str = "", **more: Any
+) -> Callable[[Command], Command]:
+    """Return an option as a usage line writes it, with its default behind its help.
+
+    Args:
+        names: its flags, and what stands for its value: ``--seeds N``.
+        told: its help.
+        kind: its type; None = text.
+        dest: the parameter; empty = by the flag.
+        more: as for `click.option`.
+    """
+    words = names.split()
+    metavar = None if words[-1].startswith("-") else words.pop()
+    words += [dest] if dest else []
+    shown = {"metavar": metavar, "show_default": more.get("default") is not None}
+    return click.option(*words, type=kind, help=told, **shown | more)
+
+
+def flag(name: str, told: str, dest: str = "") -> Callable[[Command], Command]:
+    """Return an option that is there or not."""
+    return option(name, told, dest=dest, is_flag=True)
+
+
+def together(*adds: Callable[..., Any]) -> Callable[[Command], Command]:
+    """Return what adds several arguments and options, in the order of the help."""
+    return lambda command: functools.reduce(lambda made, add: add(made), reversed(adds), command)
+
+
+def word_option(name: str, *words: str, told: str) -> Callable[[Command], Command]:
     """Return an option that takes one of a few words, the first by default."""
-    return click.option(
-        flag,
-        type=OneOf(*words),
-        default=words[0],
-        show_default=True,
-        metavar="|".join(words),
-        help=help,
-    )
+    return option(f"{name} {'|'.join(words)}", told, one_of(*words), default=words[0])
 
 
 def _set_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001
@@ -166,9 +158,7 @@ def debug_option(command: Command) -> Command:
 
 def output_options(command: Command) -> Command:
     """Add what every command takes: ``--json`` (as ``as_json``) and ``--debug``."""
-    as_json = click.option(
-        "--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."
-    )
+    as_json = flag("--json", "Print one JSON object and nothing else.", dest="as_json")
     return as_json(debug_option(command))
 
 
@@ -185,35 +175,26 @@ def trace_options(command: Command) -> Command:
     return click.argument("trace", metavar="TRACE")(reading_options(command))
 
 
-def reading_options(command: Command) -> Command:
-    """Add what says how to read a trace; what makes one stands in its name."""
-    for add in (
-        click.option(
-            "--bad-rows",
-            type=OneOf(*BAD_ROWS),
-            metavar="raise|drop",
-            help="Rows that break a rule: refuse the file, or leave them out and count them.  "
-            "[default: raise]",
-        ),
-        click.option(
-            "--zone",
-            metavar="ZONE",
-            help="IANA time zone of the file's wall clock, such as Europe/Berlin.",
-        ),
-        click.option(
-            "--format",
-            "reader",
-            metavar="FORMAT",
-            help="The file's format, where its name and content do not tell (`windtunnel traces`).",
-        ),
-    ):
-        command = add(command)
-    return command
+#: Add what says how to read a trace; what makes one stands in its name.
+reading_options = together(
+    option(
+        "--format FORMAT",
+        "The file's format, where its name and content do not tell (`windtunnel traces`).",
+        dest="reader",
+    ),
+    option("--zone ZONE", "IANA time zone of the file's wall clock, such as Europe/Berlin."),
+    option(
+        "--bad-rows raise|drop",
+        "Rows that break a rule: refuse the file, or leave them out and count them.  "
+        "[default: raise]",
+        one_of(*BAD_ROWS),
+    ),
+)
 
 
 def seed_option(help_text: str) -> Callable[[Command], Command]:
     """Return the option ``--seed`` with its meaning for the command."""
-    return click.option("--seed", type=click.IntRange(min=0), metavar="N", help=help_text)
+    return option("--seed N", help_text, click.IntRange(min=0))
 
 
 def field_options(*names: str) -> Callable[[Command], Command]:
@@ -256,10 +237,10 @@ def field_option(name: str, told: str | None = None) -> Callable[[Command], Comm
         )
     words = [f"--{name.replace('_', '-')}"] + (["--site"] if name == "cluster" else [])
     kinds: dict[str, Any] = {
-        "word": OneOf(*field.words),
-        "time": Seconds(),
-        "cost": ResumeCosts(),
-        "names": TypeNames(),
+        "word": one_of(*field.words),
+        "time": TIME,
+        "cost": Parsed("cost", _resume_costs),
+        "names": Parsed("types", _type_names),
         "seed": click.IntRange(min=0),
     }
     return click.option(
@@ -276,20 +257,14 @@ def field_option(name: str, told: str | None = None) -> Callable[[Command], Comm
 
 def quotas_option(command: Command) -> Command:
     """Add ``--quotas``, the file of policy ``quota``."""
-    return click.option(
-        "--quotas",
-        metavar="FILE.toml",
-        help="Quotas of virtual clusters for policy quota.  [default: by past use]",
+    return option(
+        "--quotas FILE.toml", "Quotas of virtual clusters for policy quota.  [default: by past use]"
     )(command)
 
 
 def kueue_option(command: Command) -> Command:
     """Add ``--kueue``, the manifests of policy ``kueue``."""
-    return click.option(
-        "--kueue",
-        metavar="DIR|FILE.yaml",
-        help="Kueue's manifests, for policy kueue.",
-    )(command)
+    return option("--kueue DIR|FILE.yaml", "Kueue's manifests, for policy kueue.")(command)
 
 
 #: The fields that are options of the commands that fly a trace, in the order of their help.
@@ -337,4 +312,4 @@ def _section_of(param: click.Parameter) -> str:
 
 def out_option(metavar: str, help_text: str) -> Callable[[Command], Command]:
     """Return the option ``--out``, a file."""
-    return click.option("--out", type=click.Path(path_type=Path), metavar=metavar, help=help_text)
+    return option("--out", help_text, FILE, metavar=metavar)

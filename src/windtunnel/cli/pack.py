@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import OneOf, seed_option
+from windtunnel.cli.machine import cluster_data, trace_data
+from windtunnel.cli.opening import TraceWish, open_wish
+from windtunnel.cli.options import flag, one_of, option, seed_option
 from windtunnel.cli.presenting import CHARTS, TABLES, presented
+from windtunnel.cli.screen import progress
+from windtunnel.errors import SpecError, quote
+from windtunnel.report.format import count
+from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
-    from windtunnel.report.result import Result
     from windtunnel.report.sections import Table
     from windtunnel.study.pack import PackResult
     from windtunnel.traces.trace import Trace
@@ -28,69 +33,51 @@ _MEANING = (
 @click.command(short_help="Fill nodes with GPU-sharing jobs; allocation and fragmentation.")
 @click.argument("nodes", metavar="NODES")
 @click.argument("pods", metavar="PODS")
-@click.option(
-    "--placement",
-    "placements",
-    default="fgd",
-    show_default=True,
-    metavar="NAMES",
-    help="fgd, openb_best_fit, dot_prod, gpu_packing, gpu_clustering, random, best_fit, worst_fit, "
+@option(
+    "--placement NAMES",
+    "fgd, openb_best_fit, dot_prod, gpu_packing, gpu_clustering, random, best_fit, worst_fit, "
     "first_fit, least_idle, most_idle, lowest_utilization, load_rate; several joined by commas.",
+    dest="placements",
+    default="fgd",
 )
-@click.option(
-    "--target",
-    type=float,
-    default=1.3,
-    show_default=True,
-    metavar="X",
-    help="GPU demand that arrives, as a share of the cluster's GPUs.",
+@option(
+    "--target X", "GPU demand that arrives, as a share of the cluster's GPUs.", float, default=1.3
 )
-@click.option(
-    "--seeds",
-    type=click.IntRange(min=1, max=10_000),
+@option(
+    "--seeds N",
+    "Runs of each placement, a seed each.",
+    click.IntRange(min=1, max=10_000),
     default=10,
-    show_default=True,
-    metavar="N",
-    help="Runs of each placement, a seed each.",
 )
 @seed_option("The first seed.  [default: 42]")
-@click.option(
-    "--processes",
-    "--jobs-processes",
-    "processes",
-    type=click.IntRange(min=1, max=1024),
+@option(
+    "--processes --jobs-processes N",
+    "Processes that share the runs; the result is the same.",
+    click.IntRange(min=1, max=1024),
+    dest="processes",
     default=1,
-    show_default=True,
-    metavar="N",
-    help="Processes that share the runs; the result is the same.",
 )
-@click.option(
-    "--node-order",
-    type=OneOf("shuffled", "name", "index"),
-    default="shuffled",
-    show_default=True,
-    metavar="ORDER",
-    help="Which of several nodes with the best score: the first in a random order drawn for each "
+@option(
+    "--node-order ORDER",
+    "Which of several nodes with the best score: the first in a random order drawn for each "
     "seed (shuffled), the smallest name (name) or the first (index).",
+    one_of("shuffled", "name", "index"),
+    default="shuffled",
 )
-@click.option(
-    "--scores",
-    type=OneOf("integer", "float"),
+@option(
+    "--scores integer|float",
+    "Cut scores to whole numbers, as Kubernetes does, or not.",
+    one_of("integer", "float"),
     default="integer",
-    show_default=True,
-    metavar="integer|float",
-    help="Cut scores to whole numbers, as Kubernetes does, or not.",
 )
-@click.option("--all-nodes", is_flag=True, help="Fill nodes without GPUs, too.")
-@click.option(
-    "--incomplete",
-    type=OneOf("raise", "reject"),
+@flag("--all-nodes", "Fill nodes without GPUs, too.")
+@option(
+    "--incomplete raise|reject",
+    "A job whose number of GPUs is unknown: refuse the run, or leave the job out.",
+    one_of("raise", "reject"),
     default="raise",
-    show_default=True,
-    metavar="raise|reject",
-    help="A job whose number of GPUs is unknown: refuse the run, or leave the job out.",
 )
-@click.option("--format", "reader", metavar="FORMAT", help="The format of PODS.")
+@option("--format FORMAT", "The format of PODS.", dest="reader")
 @presented(
     (*CHARTS, *TABLES),
     "Write curves (.html, .svg, .png, .pdf) or their numbers by seed (.csv, .parquet).",
@@ -104,11 +91,7 @@ def pack(*, nodes: str, pods: str, placements: str, **asked: Any) -> Result:
     told is how many GPUs are allocated at last, and which share of the free ones is fragments that
     the trace's jobs can hardly use. The defaults are the experiment of the FGD paper (ATC'23).
     """
-    from windtunnel.cli.opening import TraceWish, open_wish
-    from windtunnel.cli.screen import progress
-    from windtunnel.report.format import count
     from windtunnel.report.pack_chart import pack_chart
-    from windtunnel.report.result import Part, Result
     from windtunnel.study.pack import FIRST_SEED
     from windtunnel.study.pack import pack as fill
 
@@ -145,12 +128,7 @@ def pack(*, nodes: str, pods: str, placements: str, **asked: Any) -> Result:
 
 
 def _names(text: str) -> list[str]:
-    """Return the placements, checked before anything is read.
-
-    Raises:
-        SpecError: an unknown name, none, or one twice.
-    """
-    from windtunnel.errors import SpecError, quote
+    """Return the placements, checked before anything is read."""
     from windtunnel.placements.catalogue import scored_placement
 
     names = [name.strip() for name in text.split(",") if name.strip()]
@@ -201,8 +179,6 @@ def _data(result: PackResult, trace: Trace, cluster: ClusterSpec) -> dict[str, A
     percent, and ``frag_ratio_at``: percent -> ratio), ``runs``, ``curves`` (the whole summary),
     ``rejected`` (reason -> jobs), ``notes``.
     """
-    from windtunnel.cli.machine import cluster_data, trace_data
-
     return {
         "trace": trace_data(trace),
         "cluster": cluster_data(cluster),
@@ -216,8 +192,6 @@ def _data(result: PackResult, trace: Trace, cluster: ClusterSpec) -> dict[str, A
 
 
 def _placements(result: PackResult) -> Table:
-    from windtunnel.report.result import table_of
-
     rows = []
     for end in _ends(result):
         marks = end["frag_ratio_at"].values()

@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import Seconds, field_option, reading_options, seed_option
+from windtunnel.cli.machine import trace_data
+from windtunnel.cli.opening import TraceWish, open_wish
+from windtunnel.cli.options import COUNT, TIME, field_option, option, reading_options, seed_option
 from windtunnel.cli.presenting import PAGES, presented
-from windtunnel.cli.recorded_site import site_options
+from windtunnel.cli.recorded_site import as_recorded, as_typed, site_options
+from windtunnel.cli.screen import progress
+from windtunnel.errors import SpecError
+from windtunnel.report.format import duration, plural
 
 if TYPE_CHECKING:
     from windtunnel.report.result import Result
@@ -19,34 +24,27 @@ if TYPE_CHECKING:
 @click.command(short_help="How often to save, how many spare nodes, which nodes to drain?")
 @click.argument("trace", required=False)
 @reading_options
-@click.option(
-    "--gpus",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Without TRACE: one job of so many GPUs, on nodes of 8 or as --cluster says.",
+@option(
+    "--gpus N", "Without TRACE: one job of so many GPUs, on nodes of 8 or as --cluster says.", COUNT
 )
-@click.option("--work", type=Seconds(), metavar="TIME", help="With --gpus: how long it works.")
+@option("--work TIME", "With --gpus: how long it works.", TIME)
 @field_option("disruptions", "What fails, as for `simulate`: rsc/mttr:1d/cost:60/restart:5m.")
-@click.option(
-    "--ettr",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    metavar="X",
-    help="The fewest spares with which jobs make progress in this share of the time since "
+@option(
+    "--ettr X",
+    "The fewest spares with which jobs make progress in this share of the time since "
     "submission.  [default: the spares with which all nodes do most work]",
+    click.FloatRange(0, 1, min_open=True, max_open=True),
 )
-@click.option(
-    "--deadline",
-    type=Seconds(),
-    metavar="TIME",
-    help="The fewest spares with which 95 % of the flights end so soon after the first submission.",
+@option(
+    "--deadline TIME",
+    "The fewest spares with which 95 % of the flights end so soon after the first submission.",
+    TIME,
 )
-@click.option(
-    "--repeats",
-    type=click.IntRange(min=2, max=10_000),
+@option(
+    "--repeats N",
+    "Flights of each choice, with the same failures for every choice.",
+    click.IntRange(min=2, max=10_000),
     default=20,
-    show_default=True,
-    metavar="N",
-    help="Flights of each choice, with the same failures for every choice.",
 )
 @field_option("policy", "Who runs next, of a trace.")
 @field_option("queueing")
@@ -71,10 +69,6 @@ def reliability(
 
     TRACE is a name (`windtunnel traces`), a file such as an sacct log, or - for standard input.
     """
-    from windtunnel.cli.machine import trace_data
-    from windtunnel.cli.recorded_site import as_recorded, as_typed
-    from windtunnel.cli.screen import progress
-    from windtunnel.errors import SpecError
     from windtunnel.report.reliability_report import reliability_answer, reliability_data
     from windtunnel.study.reliability import plan_reliability
     from windtunnel.study.resolving import cluster_of, resolved
@@ -106,11 +100,8 @@ def _opened(
 ) -> Trace:
     """Return the trace, or one job."""
     if trace is not None:
-        from windtunnel.cli.opening import TraceWish, open_wish
-
         return open_wish(TraceWish.of(trace, asked, asked["seed"]))
     from windtunnel import schema
-    from windtunnel.report.format import duration, plural
     from windtunnel.traces.trace import Trace, TraceMetadata
 
     assert gpus is not None  # noqa: S101 - the command looked

@@ -7,15 +7,28 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windtunnel.cli.group import LazyGroup
-from windtunnel.cli.options import OneOf, Seconds, debug_option, seed_option, trace_options
+from windtunnel.cli.machine import trace_data
+from windtunnel.cli.opening import TraceWish, open_wish
+from windtunnel.cli.options import (
+    COUNT,
+    TIME,
+    debug_option,
+    one_of,
+    option,
+    seed_option,
+    trace_options,
+)
 from windtunnel.cli.presenting import TABLES, presented
+from windtunnel.cli.screen import progress
+from windtunnel.errors import SpecError, quote
+from windtunnel.report.format import count, duration, percent
+from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windtunnel.predictors.backtest import Backtest
     from windtunnel.predictors.convention import Predictor
-    from windtunnel.report.result import Result
     from windtunnel.report.sections import Table
 
 #: `windtunnel.predictors.knowledge.KNOWN_AFTER`, which is not imported here: it needs Arrow.
@@ -48,67 +61,45 @@ def predict() -> None:
 
 @click.command(short_help="How well could run times have been foretold?")
 @trace_options
-@click.option(
-    "--model",
-    "models",
-    default="rolling",
-    show_default=True,
-    metavar="NAMES",
-    help="Predictors, separated by commas: rolling, qssf-rolling, mean:user+template, sju, sjg, "
+@option(
+    "--model NAMES",
+    "Predictors, separated by commas: rolling, qssf-rolling, mean:user+template, sju, sjg, "
     "sjgg, cart, gbdt, quantile, requested, column:NAME, oracle, noise. Parameters go behind "
     "colons: rolling:last=20:statistic=median.",
+    dest="models",
+    default="rolling",
 )
-@click.option(
-    "--refresh",
-    type=Seconds(),
-    metavar="TIME",
-    help="Train cart, gbdt and quantile anew each time so much has passed.  [default: 1d]",
+@option(
+    "--refresh TIME",
+    "Train cart, gbdt and quantile anew each time so much has passed.  [default: 1d]",
+    TIME,
 )
-@click.option(
-    "--refresh-jobs",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Instead, each time N more jobs have ended.",
-)
-@click.option(
-    "--min-history",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Ended jobs before they are trained; until then they fall back on rolling means.  "
+@option("--refresh-jobs N", "Instead, each time N more jobs have ended.", COUNT)
+@option(
+    "--min-history N",
+    "Ended jobs before they are trained; until then they fall back on rolling means.  "
     "[default: 100]",
+    COUNT,
 )
-@click.option(
-    "--train-last",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Train on the last N ended jobs.  [default: 10000]",
-)
-@click.option(
+@option("--train-last N", "Train on the last N ended jobs.  [default: 10000]", COUNT)
+@option(
     "--known-after",
-    type=OneOf(*KNOWN_AFTER),
-    default="recorded",
-    show_default=True,
-    metavar="|".join(KNOWN_AFTER),
-    help="When a run time is known: at the recorded end, and without one at submission + run "
+    "When a run time is known: at the recorded end, and without one at submission + run "
     "time; at the recorded end only; always at submission + run time.",
+    one_of(*KNOWN_AFTER),
+    metavar="|".join(KNOWN_AFTER),
+    default="recorded",
 )
-@click.option(
-    "--warm-up",
-    type=Seconds(),
-    metavar="TIME",
-    help="Learn from jobs submitted before this time of the trace, but do not judge them.",
+@option(
+    "--warm-up TIME",
+    "Learn from jobs submitted before this time of the trace, but do not judge them.",
+    TIME,
 )
-@click.option(
-    "--horizon",
-    type=Seconds(),
-    metavar="TIME",
-    help="Judge no jobs submitted from this time of the trace on.",
-)
-@click.option(
-    "--interval",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    metavar="P",
-    help="Also predict intervals that hold the run time with this probability, such as 0.9.",
+@option("--horizon TIME", "Judge no jobs submitted from this time of the trace on.", TIME)
+@option(
+    "--interval P",
+    "Also predict intervals that hold the run time with this probability, such as 0.9.",
+    click.FloatRange(0, 1, min_open=True, max_open=True),
 )
 @seed_option("Seed of the models, and of a synthetic trace.  [default: 0]")
 @presented(TABLES, "Write every prediction of every model: a .parquet or .csv file.")
@@ -117,12 +108,7 @@ def durations(*, trace: str, models: str, **asked: Any) -> Result:
 
     TRACE is a name (`windtunnel traces`), a file, or - for standard input.
     """
-    from windtunnel.cli.machine import trace_data
-    from windtunnel.cli.opening import TraceWish, open_wish
-    from windtunnel.cli.screen import progress
     from windtunnel.predictors.backtest import backtest
-    from windtunnel.report.format import count
-    from windtunnel.report.result import Part, Result
 
     chosen = {name: asked.pop(name) for name in _OPTIONS}
     predictors = _resolved(models, asked["seed"] or 0)
@@ -157,12 +143,7 @@ def durations(*, trace: str, models: str, **asked: Any) -> Result:
 
 
 def _resolved(models: str, seed: int) -> list[Predictor]:
-    """Return the predictors that were named.
-
-    Raises:
-        SpecError: none, an unknown one, or one twice.
-    """
-    from windtunnel.errors import SpecError, quote
+    """Return the predictors that were named."""
     from windtunnel.predictors.catalogue import resolve_predictor
 
     names = [name.strip() for name in models.split(",") if name.strip()]
@@ -178,12 +159,7 @@ def _resolved(models: str, seed: int) -> list[Predictor]:
 
 
 def _options(chosen: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of `backtest` that were given, checked before the trace is read.
-
-    Raises:
-        SpecError: two of them contradict each other.
-    """
-    from windtunnel.errors import SpecError
+    """Return the options of `backtest` that were given, checked before the trace is read."""
     from windtunnel.predictors.along import Refreshing
 
     given = {name: value for name, value in chosen.items() if value is not None}
@@ -230,9 +206,6 @@ def _all_predictions(tests: Sequence[Backtest]) -> Any:
 
 def _models_table(tests: Sequence[Backtest]) -> Table:
     """Return the models with their errors, one a row."""
-    from windtunnel.report.format import count, duration, percent
-    from windtunnel.report.result import table_of
-
     nominal = tests[0].settings["coverage"]
     columns = ["model", "predicted", "fell back", "\u2264 25 %", "\u2264 100 %", "median", "mean"]
     columns += [] if nominal is None else [f"in {percent(nominal)}"]
@@ -254,9 +227,6 @@ def _parts_table(title: str, tests: Sequence[Backtest], tables: Sequence[Any]) -
         tests: the back-tests.
         tables: a table of parts each, of the same parts: all judge the same jobs.
     """
-    from windtunnel.report.format import count, percent
-    from windtunnel.report.result import table_of
-
     names = tables[0].column(0).to_pylist()
     rows = [
         [name, count(n), *(percent(table["within_25"][row].as_py()) for table in tables)]

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import seed_option, trace_options
+from windtunnel.cli.machine import cluster_data, trace_data
+from windtunnel.cli.opening import TraceWish, cluster_for, open_wish
+from windtunnel.cli.options import Parsed, option, seed_option, trace_options
 from windtunnel.cli.presenting import PAGES, presented
+from windtunnel.cli.screen import progress
 
 if TYPE_CHECKING:
     from windtunnel.report.result import Result
@@ -19,78 +22,50 @@ if TYPE_CHECKING:
 LOADS, MODELS, AGINGS = "0.9,1,1.1", "oracle,sjg,sju,cart", "1,3,10,30,100"
 
 
-class Numbers(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
-    """Numbers above 0, joined by commas; ``none`` is no number at all."""
-
-    name = "numbers"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[float, ...]:
-        """Return the numbers.
-
-        Raises:
-            click.BadParameter: one of them is none, not above 0 or not finite.
-        """
-        if isinstance(value, tuple):
-            return value
-        words = [] if value == "none" else str(value).split(",")
-        try:
-            found = tuple(float(word) for word in words)
-        except ValueError:
-            found = (0.0,)
-        if not all(0 < number < float("inf") for number in found):
-            self.fail(
-                f"found {value!a}; expected numbers above 0, joined by commas: {LOADS}.",
-                param,
-                ctx,
-            )
-        return found
+def _numbers(text: str) -> tuple[float, ...]:
+    """Return numbers above 0, joined by commas; ``none`` is no number at all."""
+    try:
+        found = tuple(float(word) for word in ([] if text == "none" else text.split(",")))
+    except ValueError:
+        found = (0.0,)
+    if not all(0 < number < float("inf") for number in found):
+        raise ValueError(f"found {text!a}; expected numbers above 0, joined by commas: {LOADS}.")
+    return found
 
 
 @click.command(short_help="What do predictions buy a queue, and who pays?")
 @trace_options
-@click.option(
-    "--model",
-    "models",
-    default=MODELS,
-    show_default=True,
-    metavar="NAMES",
-    help="Predictors, separated by commas, as for `predict durations`; group and user are sjg and "
+@option(
+    "--model NAMES",
+    "Predictors, separated by commas, as for `predict durations`; group and user are sjg and "
     "sju; oracle and noise know the truth.",
+    dest="models",
+    default=MODELS,
 )
-@click.option(
-    "--loads",
-    type=Numbers(),
-    default=LOADS,
-    show_default=True,
-    metavar="NUMBERS",
-    help="Offered loads: GPU time asked for over GPU time there is while jobs are submitted; the "
+@option(
+    "--loads NUMBERS",
+    "Offered loads: GPU time asked for over GPU time there is while jobs are submitted; the "
     "submissions are stretched to each.",
+    Parsed("numbers", _numbers),
+    default=LOADS,
 )
-@click.option(
-    "--aging",
-    "agings",
-    type=Numbers(),
-    default=AGINGS,
-    show_default=True,
-    metavar="NUMBERS",
-    help="Agings to try with the best predictor: seconds of waiting that make up for a second of "
+@option(
+    "--aging NUMBERS",
+    "Agings to try with the best predictor: seconds of waiting that make up for a second of "
     "predicted run time; none = do not.",
+    Parsed("numbers", _numbers),
+    dest="agings",
+    default=AGINGS,
 )
-@click.option(
+@option(
     "--reservations/--no-reservations",
+    "Also try EASY reservations planned with the best predictor: the slowest part.",
     default=True,
-    show_default=True,
-    help="Also try EASY reservations planned with the best predictor: the slowest part.",
 )
-@click.option(
-    "--placement", metavar="NAME", help="As for `simulate`.  [default: best_fit; on a pool, pool]"
-)
-@click.option(
-    "--cluster",
-    metavar="SPEC",
-    help="As for `simulate`; pai/6 is a sixth of PAI's nodes.  [default: the trace's own]",
+@option("--placement NAME", "As for `simulate`.  [default: best_fit; on a pool, pool]")
+@option(
+    "--cluster SPEC",
+    "As for `simulate`; pai/6 is a sixth of PAI's nodes.  [default: the trace's own]",
 )
 @seed_option("Seed of models, placement and a synthetic trace.  [default: 0]")
 @presented(PAGES, "Write the study as one page with charts.", metavar="FILE.html")
@@ -104,8 +79,6 @@ def effect(*, trace: str, **asked: Any) -> Result:
 
     TRACE is a name (`windtunnel traces`), a file, or - for standard input.
     """
-    from windtunnel.cli.opening import TraceWish, cluster_for, open_wish
-    from windtunnel.cli.screen import progress
     from windtunnel.cluster.parse import parse_cluster
     from windtunnel.report.effect_result import effect_result
     from windtunnel.study.effect_settings import checked_models, checked_numbers
@@ -138,9 +111,8 @@ def _data(found: PredictionEffect, trace: Trace, why: tuple[str, ...]) -> dict[s
     by), ``runs``, ``sizes``, ``predictions`` (with ``error_cdf`` and ``by_size``), ``choice``
     (``policy``, ``queueing``, ``tolerance``, ``by_load``), ``headline``, ``sentences``, ``notes``.
     """
-    from windtunnel.cli.machine import cluster_data, trace_data
     from windtunnel.report.effect_findings import headline, sentences
-    from windtunnel.study.effect_choice import TOLERANCE
+    from windtunnel.study.effect_settings import TOLERANCE
 
     parts = (("error_cdf", found.errors.to_pylist()), ("by_size", found.within.to_pylist()))
     return {

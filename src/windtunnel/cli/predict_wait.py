@@ -6,8 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import Seconds, trace_options
+from windtunnel.cli.machine import trace_data
+from windtunnel.cli.opening import TraceWish, open_wish
+from windtunnel.cli.options import TIME, option, span, trace_options
 from windtunnel.cli.presenting import PAGES, presented
+from windtunnel.cli.screen import progress
+from windtunnel.errors import SpecError, quote
+from windtunnel.report.names import clean
 
 if TYPE_CHECKING:
     from windtunnel.report.result import Result
@@ -16,42 +21,29 @@ if TYPE_CHECKING:
 
 @click.command(short_help="How long would a request wait now?")
 @trace_options
-@click.option(
-    "--gpus",
-    type=click.FloatRange(min=0, min_open=True),
-    required=True,
-    metavar="N",
-    help="GPUs of the request.",
-)
-@click.option("--vc", metavar="NAME", help="Its virtual cluster (account).  [default: any]")
-@click.option("--user", metavar="NAME", help="Its user, beside --vc.  [default: any]")
-@click.option("--partition", metavar="NAME", help="Among jobs of this partition.  [default: any]")
-@click.option("--gpu-type", metavar="TYPE", help="Among jobs of this GPU type.  [default: any]")
-@click.option("--qos", metavar="NAME", help="Among jobs of this QOS.  [default: any]")
-@click.option(
+@option("--gpus N", "GPUs of the request.", click.FloatRange(min=0, min_open=True), required=True)
+@option("--vc NAME", "Its virtual cluster (account).  [default: any]")
+@option("--user NAME", "Its user, beside --vc.  [default: any]")
+@option("--partition NAME", "Among jobs of this partition.  [default: any]")
+@option("--gpu-type TYPE", "Among jobs of this GPU type.  [default: any]")
+@option("--qos NAME", "Among jobs of this QOS.  [default: any]")
+@option(
     "--time-limit",
-    type=Seconds(),
-    help="Among jobs whose time limit is between half and twice of this.  [default: any]",
+    "Among jobs whose time limit is between half and twice of this.  [default: any]",
+    TIME,
 )
-@click.option(
-    "--at",
-    metavar="TIME",
-    help="When: seconds after time 0, 12d, or 2025-07-01T12:00:00.  [default: the last submission]",
+@option(
+    "--at TIME",
+    "When: seconds after time 0, 12d, or 2025-07-01T12:00:00.  [default: the last submission]",
 )
-@click.option(
-    "--coverage",
-    type=float,
-    default=0.8,
-    show_default=True,
-    metavar="P",
-    help="Probability with which the interval is to hold the wait.",
+@option(
+    "--coverage P", "Probability with which the interval is to hold the wait.", float, default=0.8
 )
-@click.option(
+@option(
     "--held-back",
-    type=Seconds(),
+    "The end of the log on which predictions are judged; at most its younger half.",
+    TIME,
     default="30d",
-    show_default=True,
-    help="The end of the log on which predictions are judged; at most its younger half.",
 )
 @presented(PAGES, "Write the answer as one page with charts.", metavar="FILE.html")
 def wait(
@@ -76,13 +68,8 @@ def wait(
 
     TRACE is a name (`windtunnel traces`), a file such as an sacct log, or - for standard input.
     """
-    from windtunnel.cli.machine import trace_data
-    from windtunnel.cli.opening import TraceWish, open_wish
-    from windtunnel.cli.screen import progress
-    from windtunnel.errors import SpecError
     from windtunnel.predictors.wait_backtest import wait_backtest
     from windtunnel.predictors.waits import Request, WaitHistory, jobs_alike
-    from windtunnel.report.names import clean
     from windtunnel.report.wait_report import wait_answer, wait_data
 
     if not 0 < coverage < 1:
@@ -111,19 +98,14 @@ def wait(
 
 
 def _instant(text: str, trace: Trace) -> float:
-    """Return an instant in the trace's time, s.
-
-    Raises:
-        SpecError: it is none, or a date where the trace has no epoch.
-    """
+    """Return an instant in the trace's time, s."""
     from datetime import UTC, datetime
 
-    from windtunnel.errors import SpecError, quote
     from windtunnel.traces.wallclock import zone_info
 
     try:
-        return float(Seconds().convert(text, None, None))
-    except click.BadParameter:
+        return span(text)
+    except SpecError:
         pass
     try:
         moment = datetime.fromisoformat(text)

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from windtunnel.cli.group import Session
+from windtunnel.cli.machine import print_json
+from windtunnel.cli.opening import check_apart, check_out
 from windtunnel.cli.options import out_option, output_options
+from windtunnel.cli.saving import save_table
+from windtunnel.cli.screen import bullets, facts, heading, line, progress, screen
+from windtunnel.errors import SpecError, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,8 +58,6 @@ def presented(
     def make(function: Callable[..., Result]) -> Any:
         @functools.wraps(function)
         def run(*, as_json: bool, **asked: Any) -> None:
-            from windtunnel.cli.opening import check_apart, check_out
-
             check_apart({f"--{name}": asked.get(name) for name in ("record", "timeline", "out")})
             out = asked.pop("out") if endings else None
             check_out(out, endings, str(asked.get(reads) or ""))
@@ -93,8 +96,6 @@ def present(
     if out is not None:
         _write(result, out, command)
     if as_json:
-        from windtunnel.cli.machine import print_json
-
         data: dict[str, Any] = {"headline": result.headline} if result.headline else {}
         data |= {"notes": [*result.cautions, *result.notes], key: out and str(out)}
         print_json({**data, **result.data, "command": command})
@@ -107,19 +108,11 @@ def present(
 
 
 def _write(result: Result, out: Path, command: str) -> None:
-    """Write what the ending of the file's name asks for; the file appears whole or not at all.
-
-    Raises:
-        SpecError: the result has no such file.
-        OSError: it cannot be written.
-    """
-    from windtunnel.cli.screen import progress
+    """Write what the ending of the file's name asks for; the file appears whole or not at all."""
     from windtunnel.report.page import write_page
 
     ending = out.suffix.lower()
     if ending in TABLES and result.table is not None:
-        from windtunnel.cli.saving import save_table
-
         save_table(result.table(), out)
     elif ending in LATEX:
         from windtunnel.report.latex import latex
@@ -140,15 +133,12 @@ def _write(result: Result, out: Path, command: str) -> None:
         with progress("Drawing"):
             write_chart(out, result.chart(), result.title)
     else:
-        from windtunnel.errors import SpecError, quote
-
         expected = " or ".join(TABLES)
         raise SpecError(f"--out {out}", f"found the ending {quote(ending)}; expected {expected}.")
 
 
 def print_result(result: Result, command: str, where: str = "") -> None:
     """Print a result, how to get it again, and where its file is."""
-    from windtunnel.cli.screen import bullets, facts, heading, line, screen
     from windtunnel.report.terminal_table import facts_table
 
     console = screen()
@@ -170,7 +160,6 @@ def print_result(result: Result, command: str, where: str = "") -> None:
 
 
 def _print_part(console: Console, part: Part) -> None:
-    from windtunnel.cli.screen import bullets, heading, line
     from windtunnel.report.terminal_table import rich_tables
 
     if part.tells:

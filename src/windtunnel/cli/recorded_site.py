@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
+from windtunnel.cli.options import flag, option, together
+from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
     from windtunnel.cli.options import Command
@@ -18,34 +19,26 @@ if TYPE_CHECKING:
 BESIDE = "site.toml"
 
 
-def site_options(command: Command) -> Command:
-    """Add what says where a log's jobs ran."""
-    for add in (
-        click.option(
-            "--slurm-conf",
-            metavar="DIR",
-            help="Slurm's own files: its nodes, and its scheduler, policy slurm.  [default: none]",
-        ),
-        click.option(
-            "--cluster",
-            "--site",
-            "cluster",
-            metavar="SPEC|FILE.toml",
-            help="Where it ran, as for `simulate`, or a site file (`windtunnel learn`).  "
-            f"[default: {BESIDE} beside the log, else the trace's own, else a pool of as many "
-            "GPUs as were ever held at once]",
-        ),
-    ):
-        command = add(command)
-    return command
+#: Add what says where a log's jobs ran.
+site_options = together(
+    option(
+        "--cluster --site SPEC|FILE.toml",
+        "Where it ran, as for `simulate`, or a site file (`windtunnel learn`).  "
+        f"[default: {BESIDE} beside the log, else the trace's own, else a pool of as many "
+        "GPUs as were ever held at once]",
+        dest="cluster",
+    ),
+    option(
+        "--slurm-conf DIR",
+        "Slurm's own files: its nodes, and its scheduler, policy slurm.  [default: none]",
+    ),
+)
 
 
 def anyway_option(command: Command) -> Command:
     """Add ``--anyway``."""
-    return click.option(
-        "--anyway",
-        is_flag=True,
-        help="Answer though the replay of things as they are does not stand for the record.",
+    return flag(
+        "--anyway", "Answer though the replay of things as they are does not stand for the record."
     )(command)
 
 
@@ -110,8 +103,7 @@ def recorded_cluster(
     Raises:
         SpecError: neither says, and no job held a GPU at a known time.
     """
-    from windtunnel.errors import SpecError
-    from windtunnel.study.recorded_flight import observed_cluster
+    from windtunnel.study.recording import observed_cluster
 
     if chosen is not None:
         return chosen, ()
@@ -149,7 +141,6 @@ def refuse_unlike(verdict: Verdict | None, *, anyway: bool) -> list[str]:
     Raises:
         SpecError: the replay fails, and nobody said ``--anyway``.
     """
-    from windtunnel.errors import SpecError
     from windtunnel.report.validation_report import failure_words
 
     if verdict is None or verdict.stands:

@@ -6,9 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import OneOf, trace_options
+from windtunnel.cli.cluster_energy import Accounting
+from windtunnel.cli.flying import with_series
+from windtunnel.cli.machine import trace_data
+from windtunnel.cli.opening import TraceWish, open_wish
+from windtunnel.cli.options import one_of, option, trace_options
 from windtunnel.cli.presenting import PAGES, presented
-from windtunnel.cli.recorded_site import site_options
+from windtunnel.cli.recorded_site import as_typed, site_options
+from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
     from windtunnel.characterize.cost import Prices
@@ -17,30 +22,21 @@ if TYPE_CHECKING:
 
 @click.command(short_help="What do the GPU hours cost, and who pays?")
 @trace_options
-@click.option(
-    "--price",
-    type=click.FloatRange(min=0),
-    metavar="X",
-    help="Price of a GPU hour, of all types.",
+@option("--price X", "Price of a GPU hour, of all types.", click.FloatRange(min=0))
+@option(
+    "--prices FILE.toml",
+    "Prices by GPU type: default = 1.5, currency = 'EUR', and [gpus] A100 = 2.5.",
 )
-@click.option(
-    "--prices",
-    metavar="FILE.toml",
-    help="Prices by GPU type: default = 1.5, currency = 'EUR', and [gpus] A100 = 2.5.",
-)
-@click.option(
-    "--to",
-    type=OneOf("focus"),
-    metavar="focus",
-    help="Write the bill to --out FILE.csv as FOCUS 1.0 has it: rows by month, account, user and "
+@option(
+    "--to focus",
+    "Write the bill to --out FILE.csv as FOCUS 1.0 has it: rows by month, account, user and "
     "GPU type, in cents that add up to the bill.",
+    one_of("focus"),
 )
 @site_options
-@click.option(
-    "--power", metavar="FILE.toml", help="What the cluster draws: also tell energy, as `simulate`."
-)
-@click.option("--carbon", metavar="X|FILE.csv", help="g CO2eq per kWh: also tell emissions.")
-@click.option("--tariff", metavar="X|FILE.csv", help="Price of a kWh: also tell what energy cost.")
+@option("--power FILE.toml", "What the cluster draws: also tell energy, as `simulate`.")
+@option("--carbon X|FILE.csv", "g CO2eq per kWh: also tell emissions.")
+@option("--tariff X|FILE.csv", "Price of a kWh: also tell what energy cost.")
 @presented(
     (*PAGES, ".csv"),
     "Write the answer as one page with charts; with --to focus the bill.",
@@ -71,15 +67,10 @@ def cost(
 
     from windtunnel.characterize.cost import bill
     from windtunnel.characterize.focus import focus_table
-    from windtunnel.cli.cluster_energy import Accounting, with_series
-    from windtunnel.cli.machine import trace_data
-    from windtunnel.cli.opening import TraceWish, open_wish
-    from windtunnel.cli.recorded_site import as_typed
     from windtunnel.energy import PowerModel, account
-    from windtunnel.errors import SpecError
     from windtunnel.report.cost_report import cost_answer, cost_data
     from windtunnel.site.conditions import Conditions
-    from windtunnel.study.recorded_flight import observed_cluster, recorded_outcome
+    from windtunnel.study.recording import observed_cluster, recorded_outcome
     from windtunnel.study.resolving import resolved
 
     asked_prices = prices_of(price, prices)
@@ -113,7 +104,6 @@ def prices_of(price: float | None, file: str | None) -> Prices:
         SpecError: none, or both; or the file is wrong.
     """
     from windtunnel.characterize.cost import Prices
-    from windtunnel.errors import SpecError
 
     if (price is None) == (file is None):
         raise SpecError("--price", "expected --price X or --prices FILE.toml, one of them.")

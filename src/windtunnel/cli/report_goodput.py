@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import Seconds, trace_options
+from windtunnel.cli.machine import trace_data
+from windtunnel.cli.opening import TraceWish, open_wish
+from windtunnel.cli.options import TIME, option, trace_options
 from windtunnel.cli.presenting import PAGES, presented
+from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
     from windtunnel.report.result import Result
@@ -15,25 +18,13 @@ if TYPE_CHECKING:
 
 @click.command(short_help="What did failures cost, and which nodes are lemons?")
 @trace_options
-@click.option(
+@option(
     "--checkpoint",
-    type=Seconds(),
-    help="Work between checkpoints, such as 1h.  [default: none; an interrupted attempt loses all]",
+    "Work between checkpoints, such as 1h.  [default: none; an interrupted attempt loses all]",
+    TIME,
 )
-@click.option(
-    "--startup",
-    type=Seconds(),
-    default="0s",
-    show_default=True,
-    help="What a job's first attempt needs before it works.",
-)
-@click.option(
-    "--restart",
-    type=Seconds(),
-    default="0s",
-    show_default=True,
-    help="What each later attempt needs.",
-)
+@option("--startup", "What a job's first attempt needs before it works.", TIME, default="0s")
+@option("--restart", "What each later attempt needs.", TIME, default="0s")
 @presented(PAGES, "Write the answer as one page.", metavar="FILE.html")
 def goodput(
     *, trace: str, checkpoint: float | None, startup: float, restart: float, **asked: Any
@@ -47,9 +38,6 @@ def goodput(
     TRACE is a name (`windtunnel traces`), a file such as an sacct log, or - for standard input.
     """
     from windtunnel.characterize.goodput import recorded_goodput
-    from windtunnel.cli.machine import trace_data
-    from windtunnel.cli.opening import TraceWish, open_wish
-    from windtunnel.errors import SpecError
     from windtunnel.report.goodput_report import goodput_answer, goodput_data
 
     if checkpoint is not None and not checkpoint > 0:

@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import trace_options
+from windtunnel.cli.machine import cluster_data, trace_data
+from windtunnel.cli.opening import TraceWish, open_wish
+from windtunnel.cli.options import option, trace_options
 from windtunnel.cli.presenting import PAGES, presented
-from windtunnel.cli.recorded_site import site_options
+from windtunnel.cli.recorded_site import as_typed, recorded_cluster, site_options
+from windtunnel.cli.report_cost import prices_of
+from windtunnel.cli.screen import progress
 
 if TYPE_CHECKING:
     from windtunnel.report.result import Result
@@ -17,8 +21,8 @@ if TYPE_CHECKING:
 @click.command(short_help="One page: the calendar first, then each question of these (report LOG).")
 @trace_options
 @site_options
-@click.option("--price", type=click.FloatRange(min=0), metavar="X", help="Price of a GPU hour.")
-@click.option("--prices", metavar="FILE.toml", help="Prices by type, as for `report cost`.")
+@option("--price X", "Price of a GPU hour.", click.FloatRange(min=0))
+@option("--prices FILE.toml", "Prices by type, as for `report cost`.")
 @presented(PAGES, "Write the page.", metavar="FILE.html")
 def log(
     *,
@@ -41,11 +45,6 @@ def log(
     from windtunnel.characterize.cost import bill
     from windtunnel.characterize.goodput import recorded_goodput
     from windtunnel.characterize.waste import waste
-    from windtunnel.cli.machine import cluster_data, trace_data
-    from windtunnel.cli.opening import TraceWish, open_wish
-    from windtunnel.cli.recorded_site import as_typed, recorded_cluster
-    from windtunnel.cli.report_cost import prices_of
-    from windtunnel.cli.screen import progress
     from windtunnel.report.cost_report import cost_answer, cost_data
     from windtunnel.report.goodput_report import goodput_answer, goodput_data
     from windtunnel.report.log_page import calendar_data, log_answer

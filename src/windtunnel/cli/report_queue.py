@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import trace_options
+from windtunnel.cli.machine import cluster_data, trace_data
+from windtunnel.cli.opening import TraceWish, open_wish
+from windtunnel.cli.options import option, trace_options
 from windtunnel.cli.presenting import PAGES, presented
-from windtunnel.cli.recorded_site import site_options
+from windtunnel.cli.recorded_site import as_typed, recorded_cluster, site_options
+from windtunnel.cli.screen import progress
 
 if TYPE_CHECKING:
     from windtunnel.report.result import Result
@@ -17,12 +20,8 @@ if TYPE_CHECKING:
 @click.command(short_help="Why did jobs wait, and who was in front?")
 @trace_options
 @site_options
-@click.option(
-    "--quotas",
-    metavar="FILE.toml",
-    help="Quotas of virtual clusters, as for `simulate`.  [default: none]",
-)
-@click.option("--job", metavar="ID", help="Tell first who was in front of this job.")
+@option("--quotas FILE.toml", "Quotas of virtual clusters, as for `simulate`.  [default: none]")
+@option("--job ID", "Tell first who was in front of this job.")
 @presented(PAGES, "Write the answer as one page with charts.", metavar="FILE.html")
 def queue(
     *,
@@ -40,10 +39,6 @@ def queue(
 
     TRACE is a name (`windtunnel traces`), a file such as an sacct log, or - for standard input.
     """
-    from windtunnel.cli.machine import cluster_data, trace_data
-    from windtunnel.cli.opening import TraceWish, open_wish
-    from windtunnel.cli.recorded_site import as_typed, recorded_cluster
-    from windtunnel.cli.screen import progress
     from windtunnel.report.queue_report import queue_answer, queue_data
     from windtunnel.study.in_front import in_front
     from windtunnel.study.resolving import resolved

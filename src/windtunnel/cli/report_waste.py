@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import Seconds, trace_options
+from windtunnel.cli.machine import trace_data
+from windtunnel.cli.opening import TraceWish, open_wish
+from windtunnel.cli.options import TIME, option, trace_options
 from windtunnel.cli.presenting import PAGES, presented
+from windtunnel.cli.screen import progress
+from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,37 +22,23 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Which GPU hours made nothing, and whose were they?")
 @trace_options
-@click.option(
-    "--telemetry",
-    metavar="PATH",
-    help="DCGM or Prometheus exports, a file or a folder: which GPUs were allocated but idle.",
+@option(
+    "--telemetry PATH",
+    "DCGM or Prometheus exports, a file or a folder: which GPUs were allocated but idle.",
 )
-@click.option(
-    "--metric",
-    metavar="NAME",
-    help="The metric that tells a busy GPU.  [default: GPU utilisation, where it is measured]",
+@option(
+    "--metric NAME",
+    "The metric that tells a busy GPU.  [default: GPU utilisation, where it is measured]",
 )
-@click.option(
-    "--idle-at",
-    type=click.FloatRange(min=0),
-    default=0.0,
-    show_default=True,
-    metavar="X",
-    help="A sample of at most this value is idle.",
+@option(
+    "--idle-at X", "A sample of at most this value is idle.", click.FloatRange(min=0), default=0.0
 )
-@click.option(
-    "--early",
-    type=Seconds(),
-    default="10m",
-    show_default=True,
-    help="A job that failed within this time failed early.",
-)
-@click.option(
+@option("--early", "A job that failed within this time failed early.", TIME, default="10m")
+@option(
     "--tail",
-    type=Seconds(),
+    "So long idle at its end, after it was busy: used once, then idle.",
+    TIME,
     default="1h",
-    show_default=True,
-    help="So long idle at its end, after it was busy: used once, then idle.",
 )
 @presented(PAGES, "Write the answer as one page with charts.", metavar="FILE.html")
 def waste(
@@ -66,10 +56,6 @@ def waste(
     TRACE is a name (`windtunnel traces`), a file such as an sacct log, or - for standard input.
     """
     from windtunnel.characterize.waste import waste as waste_of
-    from windtunnel.cli.machine import trace_data
-    from windtunnel.cli.opening import TraceWish, open_wish
-    from windtunnel.cli.screen import progress
-    from windtunnel.errors import SpecError
     from windtunnel.report.waste_report import waste_answer, waste_data
 
     if telemetry is None and metric is not None:
@@ -94,7 +80,6 @@ def idle_by(trace: Trace, path: str, metric: str | None, idle_at: float) -> tupl
         WindtunnelError: the telemetry cannot be read.
     """
     from windtunnel.characterize.idle import idle_jobs
-    from windtunnel.errors import SpecError
     from windtunnel.report.measured_use import GPU_USE, stored_samples
 
     with stored_samples(trace, path) as (samples, names):

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from windtunnel.report.names import clean
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from rich.console import Console, ConsoleOptions
+    from rich.console import Console
 
-    from windtunnel.report.sections import Table
 
 #: Columns of a table that goes into a file or a pipe.
 _PIPE_WIDTH = 100
@@ -41,8 +42,6 @@ def heading(console: Console, text: str) -> None:
 def line(text: str, limit: int = 400) -> Any:
     """Return untrusted text as a harmless rich text."""
     from rich.text import Text
-
-    from windtunnel.report.names import clean
 
     return Text(clean(text, limit))
 
@@ -122,32 +121,3 @@ def progress(
 
         with telling(lambda share: bar.update(task, completed=done + share)):
             yield step
-
-
-def plain_table(columns: Iterable[str], rows: Iterable[Iterable[str]], *, numbers: int = 0) -> Any:
-    """Return a table of untrusted texts.
-
-    Args:
-        columns: headings.
-        rows: cells, as many as headings each.
-        numbers: so many of the last columns are numbers, set flush right.
-    """
-    from windtunnel.report.result import table_of
-
-    headings = list(columns)
-    return _Fitted(
-        table_of(headings, [tuple(row) for row in rows], texts=len(headings) - 1 - numbers)
-    )
-
-
-class _Fitted:
-    """A table that is as wide as where it is printed, or several."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
-
-    def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[Any]:
-        from windtunnel.report.terminal_table import rich_tables
-
-        for place, piece in enumerate(rich_tables(self._table, options.max_width)):
-            yield from ("", piece) if place else (piece,)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windtunnel.cli.group import LazyGroup
-from windtunnel.cli.options import OneOf, debug_option, out_option, output_options
+from windtunnel.cli.options import debug_option, flag, one_of, option
+from windtunnel.cli.presenting import TABLES, presented
+from windtunnel.cli.screen import progress
 from windtunnel.cli.serving_options import (
     degrees,
     drawn_from,
@@ -25,25 +27,14 @@ from windtunnel.cli.serving_placed import (
     switch_from,
     switch_options,
 )
-from windtunnel.cli.serving_told import (
-    TOLD,
-    cell,
-    check_ending,
-    more,
-    replace,
-    save,
-    tell,
-    write,
-)
+from windtunnel.cli.serving_told import CHARTS_AND_TABLES, TOLD, cell, left_out, run_result
+from windtunnel.report.format import count
+from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from windtunnel.serving import Profile, ServingOutcome, Workload, WorkloadSpec
 
 _HOME = "windtunnel.cli.serving"
-#: What `--out` of a simulation may end in.
-CHARTS_AND_TABLES = (".html", ".svg", ".csv", ".parquet")
 
 
 @click.group(
@@ -54,7 +45,7 @@ CHARTS_AND_TABLES = (".html", ".svg", ".csv", ".parquet")
         "search": _HOME,
         "capacity": "windtunnel.cli.serving_capacity",
         "sweep": "windtunnel.cli.serving_sweep",
-        "replace": "windtunnel.cli.serving_replace",
+        "replace": "windtunnel.cli.serving_sweep",
         "evaluate": "windtunnel.cli.serving_evaluate",
         "fleet": "windtunnel.cli.serving_fleet",
         "llm": "windtunnel.cli.serving_llm",
@@ -71,9 +62,8 @@ def serving() -> None:
 
 @click.command(short_help="Draw or replay requests.")
 @workload_options
-@out_option("FILE", "Write the requests (.csv, .parquet).")
-@output_options
-def workload(*, out: Path | None, as_json: bool, **asked: Any) -> None:
+@presented(TABLES, "Write the requests (.csv, .parquet).", reads="")
+def workload(**asked: Any) -> Result:
     """Draw requests for several models, or replay recorded ones; tell what they are like.
 
     WORKLOAD.toml has the options below as keys, with underscores; TRACE is a file of recorded
@@ -82,8 +72,6 @@ def workload(*, out: Path | None, as_json: bool, **asked: Any) -> None:
     import numpy as np
 
     _, _, drawn = drawn_from(asked)
-    if out is not None:
-        save(drawn.table, out)
     counts = np.bincount(drawn.model, minlength=len(drawn.models)).tolist()
     models = []
     for index, name in enumerate(drawn.models):
@@ -94,90 +82,67 @@ def workload(*, out: Path | None, as_json: bool, **asked: Any) -> None:
         models.append(
             {**told, "rate": counts[index] / drawn.span if drawn.span else None, "cv": cv}
         )
-    data = {
-        "num_requests": len(drawn),
-        "span": drawn.span,
-        "models": models,
-        "out": None if out is None else str(out),
-    }
-    if as_json:
-        from windtunnel.cli.machine import print_json
-
-        print_json(data)
-        return
-    from windtunnel.cli.screen import heading, plain_table, screen
-    from windtunnel.report.format import count
-
-    console = screen()
-    heading(console, f"{count(len(drawn))} requests in {drawn.span:.6g} s")
     rows = [
         [str(m["model"]), m["name"], count(m["num_requests"]), cell(m["rate"]), cell(m["cv"])]
         for m in models[:TOLD]
     ]
     columns = ["index", "model", "requests", "rate, 1/s", "cv of gaps"]
-    console.print(plain_table(columns, rows, numbers=3))
-    more(console, len(models))
+    return Result(
+        f"{count(len(drawn))} requests in {drawn.span:.6g} s",
+        parts=[Part("", tables=[("", table_of(columns, rows, texts=1))])],
+        notes=left_out(len(models)),
+        data={"num_requests": len(drawn), "span": drawn.span, "models": models},
+        table=lambda: drawn.table,
+    )
 
 
 @click.command(short_help="Serve a workload with a placement.")
 @workload_options
-@click.option(
-    "--placement",
-    metavar="FILE.json",
-    help='Where models lie: a list of {"parallel": [dp, op, pp], "models": [0, 3]}, one a group.',
+@option(
+    "--placement FILE.json",
+    'Where models lie: a list of {"parallel": [dp, op, pp], "models": [0, 3]}, one a group.',
 )
-@click.option(
-    "--policy",
-    metavar="NAME",
-    help=f"Search the placement first: {POLICIES} sr-replace-60 places anew every 60 s.",
+@option(
+    "--policy NAME", f"Search the placement first: {POLICIES} sr-replace-60 places anew every 60 s."
 )
-@click.option("--gpus", type=click.IntRange(min=1, max=4096), help="GPUs of --policy.")
+@option("--gpus", "GPUs of --policy.", click.IntRange(min=1, max=4096))
 @search_options
 @switch_options
-@click.option(
-    "--free-switch", is_flag=True, help="sr-replace: changes cost nothing and empty every queue."
-)
-@click.option(
-    "--simulator",
-    type=OneOf("immediate", "events", "batching"),
+@flag("--free-switch", "sr-replace: changes cost nothing and empty every queue.")
+@option(
+    "--simulator NAME",
+    "immediate (the published one), events (messages cost time), batching.",
+    one_of("immediate", "events", "batching"),
     default="immediate",
-    show_default=True,
-    metavar="NAME",
-    help="immediate (the published one), events (messages cost time), batching.",
 )
-@click.option(
-    "--dispatch",
-    default="least_work",
-    show_default=True,
-    metavar="RULE",
-    help="Which group (immediate): least_work, shortest_queue, round_robin, random, two_choices, "
+@option(
+    "--dispatch RULE",
+    "Which group (immediate): least_work, shortest_queue, round_robin, random, two_choices, "
     "earliest_finish.",
+    default="least_work",
 )
 @warm_up_option
-@click.option(
-    "--mem-gib",
-    type=float,
-    metavar="X",
-    help="Memory for weights on a GPU.  [default: any of --placement, 13 for --policy]",
+@option(
+    "--mem-gib X",
+    "Memory for weights on a GPU.  [default: any of --placement, 13 for --policy]",
+    float,
 )
-@out_option("FILE", "Write a page (.html), curves (.svg) or the requests' fates (.csv, .parquet).")
-@output_options
-def simulate(*, out: Path | None, as_json: bool, **asked: Any) -> None:
+@presented(
+    CHARTS_AND_TABLES,
+    "Write a page (.html), curves (.svg) or the requests' fates (.csv, .parquet).",
+    reads="",
+)
+def simulate(**asked: Any) -> Result:
     """Serve a workload, and tell how many requests met their deadline.
 
     WORKLOAD.toml or TRACE as for `windtunnel serving workload`. Models lie where --placement says,
     such as `windtunnel serving search --out` writes, or where --policy puts them.
     """
-    from windtunnel.cli.screen import progress, shows_progress
-
-    check_ending(out, CHARTS_AND_TABLES)
     spec, profile, drawn = drawn_from(asked)
-    with progress("Searching", show=shows_progress(as_json=as_json)) as done:
+    with progress("Searching") as done:
         where = placed(asked, spec, drawn, profile, done)
     found = _served(where, spec, (drawn, profile), asked)
     figures = found.metrics(asked["warm_up"])
-    if out is not None:
-        write(found, where, out)
     told: dict[str, Any] = {
         "settings": {
             **found.settings,
@@ -192,48 +157,45 @@ def simulate(*, out: Path | None, as_json: bool, **asked: Any) -> None:
     if where.schedule is not None:
         told["starts"] = list(where.schedule.starts)
         told["placements"] = [one.data() for one in where.schedule.placements]
-    told["out"] = None if out is None else str(out)
-    if as_json:
-        from windtunnel.cli.machine import print_json
 
-        print_json(told)
-        return
-    tell(figures, where.placement, f"{where.name}, {asked['simulator']} simulator")
+    def page(command: str) -> str:
+        from windtunnel.report.serving_page import serving_page
+
+        return serving_page(found, where.schedule or where.placement, where.name, command=command)
+
+    def chart() -> Any:
+        from windtunnel.report.serving_chart import serving_chart
+
+        return serving_chart(found)
+
+    title = f"{where.name}, {asked['simulator']} simulator"
+    more: dict[str, Any] = {"data": told, "table": lambda: found.table}
+    return run_result(figures, where.placement, title, **more, page=page, chart=chart)
 
 
 @click.command(short_help="Search where models should lie.")
 @workload_options
-@click.option("--gpus", type=click.IntRange(min=1, max=4096), required=True, help="GPUs to use.")
-@click.option(
-    "--policy",
-    default="mp-search",
-    show_default=True,
-    metavar="NAME",
-    help=POLICIES,
-)
+@option("--gpus", "GPUs to use.", click.IntRange(min=1, max=4096), required=True)
+@option("--policy NAME", POLICIES, default="mp-search")
 @search_options
-@click.option(
-    "--test-seed",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Also evaluate on the workload drawn with this seed, which the search has not seen.",
+@option(
+    "--test-seed N",
+    "Also evaluate on the workload drawn with this seed, which the search has not seen.",
+    click.IntRange(min=0),
 )
 @warm_up_option
 @memory_option
-@out_option("FILE.json", "Write the placement.")
-@output_options
-def search(*, out: Path | None, as_json: bool, **asked: Any) -> None:
+@presented((".json",), "Write the placement.", metavar="FILE.json", reads="")
+def search(**asked: Any) -> Result:
     """Search the placement that serves the workload best, and tell what it is worth."""
     from windtunnel import serving as rooms
-    from windtunnel.cli.screen import progress, shows_progress
     from windtunnel.serving.search import REFINE
     from windtunnel.serving.search import search as find
 
-    check_ending(out, (".json",))
     spec, profile, drawn = drawn_from(asked)
     if asked["test_seed"] is not None and spec.requests is not None:
         raise click.UsageError("--test-seed draws requests; these are recorded ones.")
-    with progress("Searching", show=shows_progress(as_json=as_json)) as done:
+    with progress("Searching") as done:
         found = find(
             drawn,
             profile,
@@ -255,12 +217,13 @@ def search(*, out: Path | None, as_json: bool, **asked: Any) -> None:
     test = None
     if asked["test_seed"] is not None:
         test = worth(spec.but(seed=asked["test_seed"]).draw(profile))
-    if out is not None:
-        replace(out, json.dumps(found.placement.data(), indent=1) + "\n")
-    if as_json:
-        from windtunnel.cli.machine import print_json
-
-        told = {
+    unplaced = f"Models without a replica: {', '.join(map(str, found.unplaced))}."
+    return run_result(
+        figures,
+        found.placement,
+        f"{asked['policy']}, {found.simulations} simulations",
+        cautions=[*[unplaced] * bool(found.unplaced), *([] if test is None else [_unseen(test)])],
+        data={
             "settings": found.settings,
             "placement": found.placement.data(),
             "score": found.score,
@@ -268,16 +231,9 @@ def search(*, out: Path | None, as_json: bool, **asked: Any) -> None:
             "unplaced": list(found.unplaced),
             "metrics": figures,
             "test_metrics": test,
-            "out": None if out is None else str(out),
-        }
-        print_json(told)
-        return
-    console = tell(figures, found.placement, f"{asked['policy']}, {found.simulations} simulations")
-    from windtunnel.cli.screen import bullets
-
-    notes = [f"Models without a replica: {', '.join(map(str, found.unplaced))}."]
-    unseen = [] if test is None else [_unseen(test)]
-    bullets(console, "Mind", notes * bool(found.unplaced) + unseen)
+        },
+        text=lambda: json.dumps(found.placement.data(), indent=1) + "\n",
+    )
 
 
 def _unseen(test: dict[str, Any]) -> str:

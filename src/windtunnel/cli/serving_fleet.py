@@ -6,31 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import out_option, output_options
+from windtunnel.cli.options import option
+from windtunnel.cli.presenting import presented
+from windtunnel.cli.screen import progress
 from windtunnel.cli.serving_options import memory_option
 from windtunnel.cli.serving_placed import GIB, POLICIES
-from windtunnel.cli.serving_told import check_ending, command_line, replace
+from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from windtunnel.serving import Fleet
 
 
 @click.command(short_help="Language models and others on one cluster.")
 @click.argument("fleet", metavar="FLEET.toml")
-@click.option("--gpus", type=click.IntRange(min=1, max=4096), required=True, help="GPUs to use.")
-@click.option(
-    "--policy",
-    default="mp-search",
-    show_default=True,
-    metavar="NAME",
-    help=f"Places the models of fixed latency: {POLICIES}",
-)
+@option("--gpus", "GPUs to use.", click.IntRange(min=1, max=4096), required=True)
+@option("--policy NAME", f"Places the models of fixed latency: {POLICIES}", default="mp-search")
 @memory_option
-@out_option("FILE.html", "Write a page.")
-@output_options
-def fleet(*, fleet: str, out: Path | None, as_json: bool, **asked: Any) -> None:
+@presented((".html",), "Write a page.", metavar="FILE.html", reads="fleet")
+def fleet(*, fleet: str, **asked: Any) -> Result:
     """Share out GPUs so that the most requests are in time.
 
     FLEET.toml has a table for each language model: model and requests (files), and tp, rate,
@@ -38,29 +31,25 @@ def fleet(*, fleet: str, out: Path | None, as_json: bool, **asked: Any) -> None:
     which are placed in groups.
     """
     from windtunnel import serving as rooms
-    from windtunnel.cli.screen import progress, shows_progress
 
-    check_ending(out, (".html",))
     spec = rooms.read_fleet(fleet)
     others: dict[str, Any] = {}
     if spec.workload is not None:
         profile = spec.workload.read_profile()
         others = {"workload": spec.workload.draw(profile), "profile": profile}
         others |= {"mem_budget": asked["mem_gib"] * GIB, "overheads": spec.workload.overheads}
-    with progress("Searching", show=shows_progress(as_json=as_json)) as done:
+    with progress("Searching") as done:
         found = rooms.search_fleet(
             asked["gpus"], spec.llms, policy=asked["policy"], on_done=done, **others
         )
-    if out is not None:
-        from windtunnel.report.fleet_page import fleet_page
+    from windtunnel.report.serving_page import SHARES, fleet_page, shares
 
-        replace(out, fleet_page(found, command=command_line()))
-    if as_json:
-        from windtunnel.cli.machine import print_json
-
-        print_json({**_data(found), "out": None if out is None else str(out)})
-        return
-    _tell(found)
+    return Result(
+        f"{100 * found.attainment:.2f} % of all requests in time",
+        parts=[Part("", tables=[("", table_of(list(SHARES), shares(found), texts=1))])],
+        data=_data(found),
+        page=lambda command: fleet_page(found, command=command),
+    )
 
 
 def _data(found: Fleet) -> dict[str, Any]:
@@ -77,12 +66,3 @@ def _data(found: Fleet) -> dict[str, Any]:
         groups["placement"] = found.placed.placement.data()
     told: dict[str, Any] = {"gpus": found.gpus, "slo_attainment": found.attainment}
     return {**told, "llms": llms, "groups": groups}
-
-
-def _tell(found: Fleet) -> None:
-    from windtunnel.cli.screen import heading, plain_table, screen
-    from windtunnel.report.fleet_page import SHARES, shares
-
-    console = screen()
-    heading(console, f"{100 * found.attainment:.2f} % of all requests in time")
-    console.print(plain_table(list(SHARES), shares(found), numbers=3))

@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windtunnel.cli.llm_options import (
-    Span,
     engine_options,
     model_from,
     prices_from,
     requests_from,
+    short_span,
     slo_options,
     slos_from,
     trace_options,
 )
-from windtunnel.cli.llm_told import tell_run
-from windtunnel.cli.options import out_option, output_options, word_option
-from windtunnel.cli.serving_told import cell, check_ending, command_line
-from windtunnel.cli.serving_told import replace as write_text
+from windtunnel.cli.options import option, word_option
+from windtunnel.cli.presenting import presented
+from windtunnel.cli.screen import progress
+from windtunnel.cli.serving_told import cell, run_part, title_of
+from windtunnel.errors import SpecError
+from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from windtunnel.serving import Limits, LlmModel, LlmSetup
     from windtunnel.serving.llm_capacity import LlmChoice
 
@@ -38,57 +38,43 @@ _RATIO = re.compile(r"(\d+):(\d+)")
 
 @click.command("llm-capacity", short_help="How many GPUs a language model needs.")
 @trace_options
-@click.option(
-    "--model",
-    "models",
+@option(
+    "--model MODEL.toml[#NAME]",
+    "Costs, engine, power and pools of a replica; repeat to compare.  [default: a made-up model]",
+    dest="models",
     multiple=True,
-    metavar="MODEL.toml[#NAME]",
-    help="Costs, engine, power and pools of a replica; repeat to compare.  "
-    "[default: a made-up model]",
 )
-@click.option(
-    "--limit",
-    "limits",
-    multiple=True,
-    metavar="FIGURE<=X",
-    help="Such as p99_ttft<=1s, p90_tpot<=50ms, slo_attainment>=0.95; repeat for several.  "
+@option(
+    "--limit FIGURE<=X",
+    "Such as p99_ttft<=1s, p90_tpot<=50ms, slo_attainment>=0.95; repeat for several.  "
     "[default: p99_ttft<=--ttft]",
+    dest="limits",
+    multiple=True,
 )
 @slo_options
-@click.option(
-    "--dispatch",
+@option(
+    "--dispatch RULE,...",
+    "Rules to try: least_loaded, round_robin, least_waiting, least_tokens, prefix_affinity.",
     default="least_loaded",
-    show_default=True,
-    metavar="RULE,...",
-    help="Rules to try: least_loaded, round_robin, least_waiting, least_tokens, prefix_affinity.",
 )
-@click.option("--tp", metavar="N,...", help="Degrees of tensor parallelism to try.")
-@click.option("--split-ratio", metavar="P:D,...", help="Pools of prefill and decode to try.")
-@word_option("--cheapest", "gpus", "kwh", "carbon", "money", help="What decides between set-ups.")
-@click.option(
-    "--max-replicas",
-    type=click.IntRange(1, 65536),
-    default=1024,
-    show_default=True,
-    help="Give up beyond.",
-)
+@option("--tp N,...", "Degrees of tensor parallelism to try.")
+@option("--split-ratio P:D,...", "Pools of prefill and decode to try.")
+@word_option("--cheapest", "gpus", "kwh", "carbon", "money", told="What decides between set-ups.")
+@option("--max-replicas", "Give up beyond.", click.IntRange(1, 65536), default=1024)
 @engine_options
-@out_option("FILE.html", "Write a page.")
-@output_options
-def llm_capacity(*, trace: str, out: Path | None, as_json: bool, **asked: Any) -> None:
+@presented((".html",), "Write a page.", metavar="FILE.html")
+def llm_capacity(*, trace: str, **asked: Any) -> Result:
     """Search the fewest replicas that serve TRACE within every --limit, with nobody refused.
 
     With --ttft alone: P99 time to the first token <= --ttft. Of several set-ups (models, --tp,
     --split-ratio, --dispatch) the cheapest comes first.
     """
     from windtunnel import serving as rooms
-    from windtunnel.cli.screen import progress, shows_progress
 
-    check_ending(out, (".html",))
     limits = _limits(asked)
     requests = requests_from(trace, asked)
     setups, prices = _setups(asked), prices_from(asked)
-    with progress("Searching", show=shows_progress(as_json=as_json)) as done:
+    with progress("Searching") as done:
         choices = rooms.llm_choices(
             requests, setups, limits, cheapest=asked["cheapest"],
             max_replicas=asked["max_replicas"], on_done=done, **prices,
@@ -96,29 +82,26 @@ def llm_capacity(*, trace: str, out: Path | None, as_json: bool, **asked: Any) -
     best = choices[0]
     if best.found is None:  # llm_choices has said why
         raise click.ClickException(str(best.reason))
-    if out is not None:
-        from windtunnel.report.llm_capacity_page import llm_capacity_page
+    from windtunnel.report.llm_capacity_page import llm_capacity_page
 
-        write_text(out, llm_capacity_page(requests, choices, limits, command=command_line()))
-    if as_json:
-        from windtunnel.cli.machine import print_json
-
-        told = {"replicas": best.found.replicas, "gpus": best.found.gpus, "tried": _tried(choices)}
-        rows = [_row(choice) for choice in choices]
-        told |= {"choices": rows, "model": best.setup.model.data(), "metrics": best.figures}
-        print_json({**told, "out": None if out is None else str(out)})
-        return
-    if len(choices) > 1:
-        _tell(choices)
-    tell_run(dict(best.figures), best.found.replicas)
+    figures = dict(best.figures)
+    return Result(
+        title_of(figures, best.found.replicas),
+        parts=[*([_compared(choices)] if len(choices) > 1 else []), run_part(figures)],
+        data={
+            "replicas": best.found.replicas,
+            "gpus": best.found.gpus,
+            "tried": _tried(choices),
+            "choices": [_row(choice) for choice in choices],
+            "model": best.setup.model.data(),
+            "metrics": best.figures,
+        },
+        page=lambda command: llm_capacity_page(requests, choices, limits, command=command),
+    )
 
 
 def _limits(asked: dict[str, Any]) -> Limits:
-    """Return the limits that were typed; else P99 TTFT <= ``--ttft``.
-
-    Raises:
-        click.UsageError: one cannot be read, has the wrong side, or there is none.
-    """
+    """Return the limits that were typed; else P99 TTFT <= ``--ttft``."""
     from windtunnel.serving import Limits
     from windtunnel.serving.llm_limits import AT_LEAST, AT_MOST
 
@@ -143,8 +126,8 @@ def _limits(asked: dict[str, Any]) -> Limits:
 
 def _bound(text: str, bound: str, *, is_span: bool) -> float:
     try:
-        value = Span().convert(bound, None, None) if is_span else float(bound)
-    except (ValueError, click.BadParameter):
+        value = short_span(bound) if is_span else float(bound)
+    except (ValueError, SpecError):
         value = 0.0
     if not 0 < value < math.inf:
         wanted = "a time > 0, such as 1s, 100ms or 2m" if is_span else "a number > 0"
@@ -198,8 +181,6 @@ def _ratios(text: str | None) -> list[tuple[int, int]]:
 
 
 def _split(model: LlmModel, prefill: int, decode: int) -> LlmModel:
-    from windtunnel.errors import SpecError
-
     if model.split is None:
         raise SpecError("--split-ratio", "expected a model with [split].")
     pools = replace(model.split, prefill_replicas=prefill, decode_replicas=decode)
@@ -225,20 +206,23 @@ def _row(choice: LlmChoice) -> dict[str, Any]:
     return {**_of(choice), "replicas": replicas, **prices, "reason": choice.reason}
 
 
-def _tell(choices: list[LlmChoice]) -> None:
-    from windtunnel.cli.screen import heading, line, plain_table, screen
-
-    console = screen()
-    heading(console, "Set-ups, the cheapest first")
+def _compared(choices: list[LlmChoice]) -> Part:
+    """Return the set-ups, and why others do not suffice."""
     rows = [
         [
-            choice.setup.name, choice.setup.dispatch, str(choice.found.replicas),
+            *(choice.setup.name, choice.setup.dispatch, str(choice.found.replicas)),
             *(cell(choice.figures[name]) for name in _PRICES),
         ]
-        for choice in choices if choice.found is not None
-    ]  # fmt: skip
+        for choice in choices
+        if choice.found is not None
+    ]
     columns = ["model", "dispatch", "replicas", "GPUs", "kWh", "carbon, kg", "money"]
-    console.print(plain_table(columns, rows, numbers=5))
-    for choice in choices:
-        if choice.found is None:
-            console.print(line(f"{choice.setup.name}, {choice.setup.dispatch}: {choice.reason}"))
+    return Part(
+        "Not enough",
+        tables=[("Set-ups, the cheapest first", table_of(columns, rows, texts=1))],
+        points=[
+            f"{choice.setup.name}, {choice.setup.dispatch}: {choice.reason}"
+            for choice in choices
+            if choice.found is None
+        ],
+    )

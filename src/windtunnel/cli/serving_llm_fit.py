@@ -7,12 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import out_option, output_options, word_option
-from windtunnel.cli.serving_told import cell, check_ending, replace
+from windtunnel.cli.opening import check_out
+from windtunnel.cli.options import COUNT, option, out_option, output_options, word_option
+from windtunnel.cli.presenting import present
+from windtunnel.cli.serving_told import cell
+from windtunnel.errors import TraceError
+from windtunnel.report.format import plural
+from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from windtunnel.report.sections import Table
     from windtunnel.serving import LlmFit, LlmModel
 
 
@@ -22,38 +28,19 @@ if TYPE_CHECKING:
     "--form",
     "linear",
     "piecewise",
-    help="Straight lines, or a curve of prefills and a line of decodes.",
+    told="Straight lines, or a curve of prefills and a line of decodes.",
 )
 @word_option(
-    "--weights", "relative", "absolute", help="Squares of fitted/measured - 1, or of seconds."
+    "--weights", "relative", "absolute", told="Squares of fitted/measured - 1, or of seconds."
 )
-@click.option(
-    "--held-back",
-    type=float,
-    metavar="F",
-    help="Tell the error on this part of the rows.",
+@option("--held-back F", "Tell the error on this part of the rows.", float)
+@option("--kv-limit N", "Tokens that the KV memory of a replica holds.", COUNT)
+@option(
+    "--model ENGINE.toml",
+    "Engine of the models written; with a log, where the search for costs begins.",
 )
-@click.option(
-    "--kv-limit",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Tokens that the KV memory of a replica holds.",
-)
-@click.option(
-    "--model",
-    metavar="ENGINE.toml",
-    help="Engine of the models written; with a log, where the search for costs begins.",
-)
-@click.option(
-    "--max-batch",
-    type=click.IntRange(min=1),
-    default=256,
-    show_default=True,
-    help="Most sequences in an iteration, with --kv-limit.",
-)
-@click.option(
-    "--gpus", type=click.IntRange(min=1), default=1, show_default=True, help="GPUs of a replica."
-)
+@option("--max-batch", "Most sequences in an iteration, with --kv-limit.", COUNT, default=256)
+@option("--gpus", "GPUs of a replica.", COUNT, default=1)
 @out_option("FILE.toml", "Write the models, for `serving llm --model FILE.toml#NAME`.")
 @output_options
 def llm_fit(*, measurements: str, out: Path | None, as_json: bool, **asked: Any) -> None:
@@ -64,21 +51,25 @@ def llm_fit(*, measurements: str, out: Path | None, as_json: bool, **asked: Any)
     each pair is fitted by itself, and one that cannot be is told (exit code 1). LOG.jsonl is a
     request log as of `llm-replay`: the costs are searched whose replay has the log's latencies.
     """
-    check_ending(out, (".toml",))
+    check_out(out, (".toml",), measurements)
     if out is not None and asked["kv_limit"] is None and asked["model"] is None:
         raise click.UsageError("--out: expected --kv-limit N or --model ENGINE.toml, too.")
     is_log = ".jsonl" in measurements.lower()
     told, models = (_from_log if is_log else _from_iterations)(measurements, asked)
-    if out is not None:
+
+    def text() -> str:
         from windtunnel.serving.llm_files import llm_models_toml
 
-        replace(out, llm_models_toml(models))
-    if as_json:
-        from windtunnel.cli.machine import print_json
+        return llm_models_toml(models)
 
-        print_json({"models": told, "out": None if out is None else str(out)})
-    else:
-        _tell(told)
+    result = Result(
+        plural(sum(one["num_rows"] for one in told), "measurement"),
+        parts=[Part("", tables=[("", _fitted(told))])],
+        notes=[f"not fitted: {one['error']}" for one in told if one["error"]],
+        data={"models": told},
+        text=text,
+    )
+    present(result, out, as_json=as_json)
     if any(one["error"] for one in told):
         click.get_current_context().exit(1)
 
@@ -87,7 +78,6 @@ def _from_iterations(
     file: str, asked: dict[str, Any]
 ) -> tuple[list[dict[str, Any]], dict[str, LlmModel]]:
     from windtunnel import serving as rooms
-    from windtunnel.errors import TraceError
     from windtunnel.serving.llm_fit import fit_figures
 
     try:
@@ -138,13 +128,9 @@ def _from_log(file: str, asked: dict[str, Any]) -> tuple[list[dict[str, Any]], d
     return [told], {"model": model}
 
 
-def _tell(told: list[dict[str, Any]]) -> None:
-    from windtunnel.cli.screen import heading, line, plain_table, screen
-    from windtunnel.report.format import plural
+def _fitted(told: list[dict[str, Any]]) -> Table:
     from windtunnel.serving.llm_costs import LINEAR
 
-    console = screen()
-    heading(console, plural(sum(one["num_rows"] for one in told), "measurement"))
     rows = [
         [
             str(one["name"]),
@@ -156,8 +142,4 @@ def _tell(told: list[dict[str, Any]]) -> None:
         for one in told
         if not one["error"]
     ]
-    columns = ["model", "a", "b", "c", "d", "q", "rows", "error, %", "held back, %"]
-    console.print(plain_table(columns, rows, numbers=len(columns) - 1))
-    for one in told:
-        if one["error"]:
-            console.print(line(f"not fitted: {one['error']}"))
+    return table_of(["model", "a", "b", "c", "d", "q", "rows", "error, %", "held back, %"], rows)

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windtunnel.cli.llm_options import engine_options, model_from
-from windtunnel.cli.options import out_option, output_options
-from windtunnel.cli.serving_told import cell, check_ending
+from windtunnel.cli.options import option
+from windtunnel.cli.presenting import presented
+from windtunnel.cli.serving_told import cell
+from windtunnel.report.format import plural
+from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from windtunnel.serving.llm_replay import Replay
 
 _WORDS = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "end to end"}
@@ -20,13 +21,12 @@ _WORDS = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "end to end"}
 
 @click.command("llm-replay", short_help="Hold the simulation against an engine's request log.")
 @click.argument("log", metavar="LOG.jsonl")
-@click.option(
-    "--model", required=True, metavar="MODEL.toml[#NAME]", help="The engine, and what it costs."
-)
+@option("--model MODEL.toml[#NAME]", "The engine, and what it costs.", required=True)
 @engine_options
-@out_option("FILE.html", "Write a page that shows request by request.")
-@output_options
-def llm_replay(*, log: str, model: str, out: Path | None, as_json: bool, **asked: Any) -> None:
+@presented(
+    (".html",), "Write a page that shows request by request.", metavar="FILE.html", reads="log"
+)
+def llm_replay(*, log: str, model: str, **asked: Any) -> Result:
     """Serve the requests of a vLLM log again, and tell measured and simulated figures.
 
     LOG.jsonl has a line a request: input_toks, output_toks, queued_ts, first_token_ts and
@@ -34,27 +34,21 @@ def llm_replay(*, log: str, model: str, out: Path | None, as_json: bool, **asked
     """
     from windtunnel import serving as rooms
 
-    check_ending(out, (".html",))
     found = rooms.replay_log(log, model_from(model, asked))
-    if out is not None:
-        from windtunnel.cli.serving_told import command_line, replace
-        from windtunnel.report.llm_replay_page import replay_page
+    from windtunnel.report.llm_replay_page import replay_page
 
-        replace(out, replay_page(found, command=command_line()))
-    if as_json:
-        from windtunnel.cli.machine import print_json
+    mean = found.mean_absolute_error
+    table = table_of(["s", "measured", "simulated", "error, %"], _figures(found))
+    return Result(
+        f"{plural(len(found.log.first), 'request')}, measured and simulated",
+        parts=[Part("", tables=[("", table)])],
+        notes=[] if mean is None else [f"mean |error| {100 * mean:.2f} %"],
+        data=found.told(),
+        page=lambda command: replay_page(found, command=command),
+    )
 
-        print_json({**found.told(), "out": None if out is None else str(out)})
-        return
-    _tell(found)
 
-
-def _tell(found: Replay) -> None:
-    from windtunnel.cli.screen import heading, line, plain_table, screen
-    from windtunnel.report.format import plural
-
-    console = screen()
-    heading(console, f"{plural(len(found.log.first), 'request')}, measured and simulated")
+def _figures(found: Replay) -> list[list[str]]:
     rows = []
     for name, value in found.measured.items():
         point, _, latency = name.partition("_")
@@ -62,6 +56,4 @@ def _tell(found: Replay) -> None:
         percent = "" if error is None else f"{100 * error:+.2f}"
         title = f"{_WORDS[latency]} {point if point == 'mean' else point.upper()}"
         rows.append([title, cell(value), cell(found.simulated[name]), percent])
-    console.print(plain_table(["s", "measured", "simulated", "error, %"], rows, numbers=3))
-    if found.mean_absolute_error is not None:
-        console.print(line(f"mean |error| {100 * found.mean_absolute_error:.2f} %"))
+    return rows

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import OneOf, Seconds, seed_option
+from windtunnel.cli.options import TIME, Parsed, one_of, option, seed_option, span, together
+from windtunnel.errors import SpecError, TraceError, quote
 
 if TYPE_CHECKING:
-    from windtunnel.cli.options import Command
     from windtunnel.serving import Placement, Profile, Workload, WorkloadSpec
 
 #: Options that are attributes of `windtunnel.serving.WorkloadSpec`.
@@ -20,153 +20,99 @@ _KEYS = (
 )
 
 
-class Slice(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
-    """Two times joined by a colon: from, until."""
-
-    name = "slice"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[float, float]:
-        """Return the times in seconds.
-
-        Raises:
-            click.BadParameter: it is something else.
-        """
-        if isinstance(value, tuple):
-            return value
-        first, colon, last = str(value).partition(":")
-        if not colon:
-            self.fail(f"found {value!a}; expected from:until, such as 0:1h.", param, ctx)
-        return Seconds().convert(first, param, ctx), Seconds().convert(last, param, ctx)
+def _slice(word: str) -> tuple[float, float]:
+    """Return two times joined by a colon, s: from, until."""
+    first, colon, last = word.partition(":")
+    if not colon:
+        raise ValueError(f"found {word!a}; expected from:until, such as 0:1h.")
+    return span(first), span(last)
 
 
-def workload_options(command: Command) -> Command:
-    """Add WORKLOAD and what says which requests there are."""
-    for add in (
-        click.option(
-            "--overheads",
-            type=OneOf("none", "alpaserve"),
-            default="none",
-            show_default=True,
-            metavar="none|alpaserve",
-            help="What serving costs besides the profile: nothing, or 0.9 % a stage and 11 ms.",
-        ),
-        seed_option("Model i is drawn with seed + i.  [default: 0]"),
-        click.option(
-            "--slo-scale",
-            type=float,
-            metavar="X",
-            help="Deadline: X times a model's latency on one GPU.  [default: none]",
-        ),
-        click.option(
-            "--mapping",
-            type=OneOf("stripe", "round_robin"),
-            default="stripe",
-            show_default=True,
-            metavar="stripe|round_robin",
-            help="How the functions of --requests are dealt to models.",
-        ),
-        click.option(
-            "--repeat",
-            type=click.IntRange(min=1, max=10_000),
-            default=1,
-            help="Each request so many times, at its own instant.",
-        ),
-        click.option(
-            "--thin",
-            type=float,
-            default=1.0,
-            metavar="P",
-            help="Keep each request with this probability.",
-        ),
-        click.option(
-            "--compress",
-            type=float,
-            default=1.0,
-            metavar="X",
-            help="Let requests arrive X times as fast.",
-        ),
-        click.option(
-            "--cv-scale",
-            type=float,
-            default=1.0,
-            metavar="X",
-            help="With --refit: cv times X; of calls by minute: their cv.",
-        ),
-        click.option(
-            "--rate-scale", type=float, default=1.0, metavar="X", help="With --refit: rate times X."
-        ),
-        click.option(
-            "--refit",
-            type=Seconds(),
-            metavar="WINDOW",
-            help="Replace recorded requests by Gamma arrivals fitted to each window.",
-        ),
-        click.option(
-            "--slice", type=Slice(), metavar="FROM:UNTIL", help="Of recorded requests: 0:1h."
-        ),
-        click.option(
-            "--requests", metavar="FILE", help="Recorded requests, where WORKLOAD is a TOML file."
-        ),
-        click.option(
-            "--cv",
-            type=float,
-            default=1.0,
-            show_default=True,
-            help="Coefficient of variation of the gaps: 1 is Poisson, 0 deterministic.",
-        ),
-        click.option(
-            "--rates",
-            default="uniform",
-            show_default=True,
-            metavar="SHAPE",
-            help="How the rate is shared: uniform, power_law, triangle_decay, or weights 3,1,1.",
-        ),
-        click.option(
-            "--rate", type=float, default=10.0, show_default=True, help="Requests/s of all models."
-        ),
-        click.option(
-            "--duration", type=Seconds(), default=200.0, show_default=True, help="Of the workload."
-        ),
-        click.option(
-            "--num-models",
-            type=click.IntRange(min=1, max=100_000),
-            metavar="N",
-            help="Model i has type i mod the number of types.  [default: one of each]",
-        ),
-        click.option(
-            "--models",
-            metavar="TYPES",
-            help="Types of models, of the profile, joined by commas.  [default: all of it]",
-        ),
-        click.option(
-            "--profile",
-            default="synthetic",
-            show_default=True,
-            metavar="FILE",
-            help="CSV of stage latencies and memory; synthetic is a made-up one.",
-        ),
-        click.argument("source", metavar="[WORKLOAD.toml|TRACE]", required=False),
-    ):
-        command = add(command)
-    return command
-
-
-memory_option = click.option(
-    "--mem-gib",
-    type=float,
-    default=13.0,
-    show_default=True,
-    metavar="X",
-    help="Memory for weights on a GPU.",
+#: Add WORKLOAD and what says which requests there are.
+workload_options = together(
+    click.argument("source", metavar="[WORKLOAD.toml|TRACE]", required=False),
+    option(
+        "--profile FILE",
+        "CSV of stage latencies and memory; synthetic is a made-up one.",
+        default="synthetic",
+    ),
+    option(
+        "--models TYPES", "Types of models, of the profile, joined by commas.  [default: all of it]"
+    ),
+    option(
+        "--num-models N",
+        "Model i has type i mod the number of types.  [default: one of each]",
+        click.IntRange(min=1, max=100_000),
+    ),
+    option("--duration", "Of the workload.", TIME, default=200.0),
+    option("--rate", "Requests/s of all models.", float, default=10.0),
+    option(
+        "--rates SHAPE",
+        "How the rate is shared: uniform, power_law, triangle_decay, or weights 3,1,1.",
+        default="uniform",
+    ),
+    option(
+        "--cv",
+        "Coefficient of variation of the gaps: 1 is Poisson, 0 deterministic.",
+        float,
+        default=1.0,
+    ),
+    option("--requests FILE", "Recorded requests, where WORKLOAD is a TOML file."),
+    option("--slice FROM:UNTIL", "Of recorded requests: 0:1h.", Parsed("slice", _slice)),
+    option(
+        "--refit WINDOW", "Replace recorded requests by Gamma arrivals fitted to each window.", TIME
+    ),
+    option("--rate-scale X", "With --refit: rate times X.", float, default=1.0, show_default=False),
+    option(
+        "--cv-scale X",
+        "With --refit: cv times X; of calls by minute: their cv.",
+        float,
+        default=1.0,
+        show_default=False,
+    ),
+    option(
+        "--compress X",
+        "Let requests arrive X times as fast.",
+        float,
+        default=1.0,
+        show_default=False,
+    ),
+    option(
+        "--thin P",
+        "Keep each request with this probability.",
+        float,
+        default=1.0,
+        show_default=False,
+    ),
+    option(
+        "--repeat",
+        "Each request so many times, at its own instant.",
+        click.IntRange(min=1, max=10_000),
+        default=1,
+        show_default=False,
+    ),
+    option(
+        "--mapping stripe|round_robin",
+        "How the functions of --requests are dealt to models.",
+        one_of("stripe", "round_robin"),
+        default="stripe",
+    ),
+    option(
+        "--slo-scale X", "Deadline: X times a model's latency on one GPU.  [default: none]", float
+    ),
+    seed_option("Model i is drawn with seed + i.  [default: 0]"),
+    option(
+        "--overheads none|alpaserve",
+        "What serving costs besides the profile: nothing, or 0.9 % a stage and 11 ms.",
+        one_of("none", "alpaserve"),
+        default="none",
+    ),
 )
-warm_up_option = click.option(
-    "--warm-up",
-    type=Seconds(),
-    default=0.0,
-    show_default=True,
-    help="Leave so much out at both ends, counted in requests.",
+
+
+memory_option = option("--mem-gib X", "Memory for weights on a GPU.", float, default=13.0)
+warm_up_option = option(
+    "--warm-up", "Leave so much out at both ends, counted in requests.", TIME, default=0.0
 )
 
 
@@ -216,7 +162,6 @@ def degrees(text: str | None) -> Any:
     Raises:
         SpecError: it is not two degrees.
     """
-    from windtunnel.errors import SpecError, quote
     from windtunnel.serving import Parallel
 
     if text is None:
@@ -237,7 +182,6 @@ def placement_from(name: str) -> Placement:
     import json
     from pathlib import Path
 
-    from windtunnel.errors import TraceError
     from windtunnel.serving import as_placement
 
     try:

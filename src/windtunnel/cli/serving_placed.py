@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import Seconds
+from windtunnel.cli.options import TIME, option, together
 from windtunnel.cli.serving_options import degrees, placement_from
+from windtunnel.time_span import seconds
 
 if TYPE_CHECKING:
-    from windtunnel.cli.options import Command
     from windtunnel.serving import Placement, Profile, Schedule, Workload, WorkloadSpec
 
 GIB = 2.0**30
@@ -22,53 +22,28 @@ POLICIES = (
 )
 
 
-def search_options(command: Command) -> Command:
-    """Add what a search takes besides its policy and GPUs."""
-    for add in (
-        click.option(
-            "--workers",
-            type=click.IntRange(min=1, max=1024),
-            default=1,
-            show_default=True,
-            help="Threads; the result is the same.",
-        ),
-        click.option(
-            "--refine",
-            type=click.IntRange(min=0),
-            metavar="N",
-            help="Simulations spent on improving the best one.  [default: 400]",
-        ),
-        click.option(
-            "--group",
-            metavar="OP,PP",
-            help="Tensor and pipeline degree of the groups of mp-greedy, beam and round-robin.",
-        ),
-    ):
-        command = add(command)
-    return command
+#: Add what a search takes besides its policy and GPUs.
+search_options = together(
+    option(
+        "--group OP,PP",
+        "Tensor and pipeline degree of the groups of mp-greedy, beam and round-robin.",
+    ),
+    option(
+        "--refine N",
+        "Simulations spent on improving the best one.  [default: 400]",
+        click.IntRange(min=0),
+    ),
+    option(
+        "--workers", "Threads; the result is the same.", click.IntRange(min=1, max=1024), default=1
+    ),
+)
 
 
-def switch_options(command: Command) -> Command:
-    """Add what changing a placement costs."""
-    for add in (
-        click.option(
-            "--switch-time",
-            type=Seconds(),
-            default=0.0,
-            show_default=True,
-            help="What a group that changes needs besides loading.",
-        ),
-        click.option(
-            "--load-gib-s",
-            type=float,
-            default=8.0,
-            show_default=True,
-            metavar="X",
-            help="Bandwidth of loading weights onto a GPU, GiB/s.",
-        ),
-    ):
-        command = add(command)
-    return command
+#: Add what changing a placement costs.
+switch_options = together(
+    option("--load-gib-s X", "Bandwidth of loading weights onto a GPU, GiB/s.", float, default=8.0),
+    option("--switch-time", "What a group that changes needs besides loading.", TIME, default=0.0),
+)
 
 
 @dataclass(frozen=True)
@@ -143,4 +118,4 @@ def switch_from(asked: dict[str, Any]) -> Any:
 def _stretch(policy: str) -> float:
     """Return T of ``sr-replace-T``, s; 60 where it is left out."""
     text = policy.removeprefix("sr-replace").removeprefix("-")
-    return Seconds().convert(text, None, None) if text else 60.0
+    return seconds("--policy", text) if text else 60.0

@@ -2,133 +2,109 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import out_option, output_options
+from windtunnel.cli.options import TIME, Parsed, option
+from windtunnel.cli.presenting import presented
+from windtunnel.cli.screen import progress
 from windtunnel.cli.serving_options import (
+    drawn_from,
     memory_option,
     placement_from,
     spec_from,
     warm_up_option,
     workload_options,
 )
-from windtunnel.cli.serving_placed import GIB, POLICIES
-from windtunnel.cli.serving_told import cell, check_ending, command_line, save
-from windtunnel.cli.serving_told import replace as write_text
+from windtunnel.cli.serving_placed import GIB, POLICIES, switch_from, switch_options
+from windtunnel.cli.serving_told import CHARTS_AND_TABLES, cell
+from windtunnel.report.format import count
+from windtunnel.report.result import Part, Result, table_of
 
-_ENDINGS = (".html", ".svg", ".csv", ".parquet")
-
-
-class Axis(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
-    """A name and the values that it takes: ``rate=10,20,40`` or ``rate=10:40:4``, four of them."""
-
-    name = "axis"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Values:
-        """Return name and values.
-
-        Raises:
-            click.BadParameter: it is something else.
-        """
-        if isinstance(value, Values):
-            return value
-        text = str(value)
-        name, _, words = text.partition("=")
-        try:
-            if words.count(":") == 2:  # noqa: PLR2004 - from, to, how many
-                first, last, many = words.split(":")
-                low, high, count = float(first), float(last), int(many)
-                steps = range(max(count, 1))
-                values = tuple(low + (high - low) * i / max(count - 1, 1) for i in steps)
-            else:
-                values = tuple(float(word) for word in words.split(","))
-        except ValueError:
-            self.fail(f"found {text!a}; expected such as rate=10,20 or cv=1:5:9.", param, ctx)
-        return Values(text, name.strip().replace("-", "_"), values)
+if TYPE_CHECKING:
+    from windtunnel.report.sections import Table
+    from windtunnel.serving import ServingOutcome
 
 
+@dataclass(frozen=True)
 class Values:
-    """An axis as it was typed.
+    """An axis and the values that it takes, as it was typed, too."""
 
-    Attributes:
-        text: as typed.
-        name: of the axis.
-        values: of it.
-    """
-
-    def __init__(self, text: str, name: str, values: tuple[float, ...]) -> None:
-        self.text, self.name, self.values = text, name, values
+    text: str
+    name: str
+    values: tuple[float, ...]
 
     def __str__(self) -> str:
         return self.text
 
 
+def _axis(text: str) -> Values:
+    """Return an axis of ``rate=10,20,40`` or ``rate=10:40:4``, four of them."""
+    name, _, words = text.partition("=")
+    try:
+        if words.count(":") == 2:  # noqa: PLR2004 - from, to, how many
+            first, last, many = words.split(":")
+            low, high, count = float(first), float(last), int(many)
+            steps = range(max(count, 1))
+            values = tuple(low + (high - low) * i / max(count - 1, 1) for i in steps)
+        else:
+            values = tuple(float(word) for word in words.split(","))
+    except ValueError:
+        raise ValueError(f"found {text!a}; expected such as rate=10,20 or cv=1:5:9.") from None
+    return Values(text, name.strip().replace("-", "_"), values)
+
+
 @click.command(short_help="Attainment against rate, cv, SLO scale, GPUs.")
 @workload_options
-@click.option(
-    "--over",
-    type=Axis(),
+@option(
+    "--over AXIS=VALUES",
+    "rate, cv, slo-scale, gpus or compress, with values 10,20,40 or 10:40:7. May be repeated: "
+    "one axis changes at a time.",
+    Parsed("axis", _axis),
     multiple=True,
     required=True,
-    metavar="AXIS=VALUES",
-    help="rate, cv, slo-scale, gpus or compress, with values 10,20,40 or 10:40:7. May be repeated: "
-    "one axis changes at a time.",
 )
-@click.option("--gpus", type=click.IntRange(min=1, max=4096), required=True, help="GPUs to use.")
-@click.option(
-    "--policy",
-    "policies",
+@option("--gpus", "GPUs to use.", click.IntRange(min=1, max=4096), required=True)
+@option(
+    "--policy NAME",
+    f"Searched at every point; may be repeated: {POLICIES}  [default: sr, mp-search]",
+    dest="policies",
     multiple=True,
-    metavar="NAME",
-    help=f"Searched at every point; may be repeated: {POLICIES}  [default: sr, mp-search]",
 )
-@click.option(
-    "--placement",
-    "files",
-    multiple=True,
-    metavar="FILE.json",
-    help="A placement that stays; may be repeated.",
+@option(
+    "--placement FILE.json", "A placement that stays; may be repeated.", dest="files", multiple=True
 )
-@click.option(
-    "--refine",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Simulations spent on improving each placement.  [default: 400]",
+@option(
+    "--refine N",
+    "Simulations spent on improving each placement.  [default: 400]",
+    click.IntRange(min=0),
 )
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1, max=1024),
-    default=1,
-    show_default=True,
-    help="Threads; the result is the same.",
-)
+@option("--workers", "Threads; the result is the same.", click.IntRange(min=1, max=1024), default=1)
 @warm_up_option
 @memory_option
-@out_option("FILE", "Write a page (.html), charts (.svg) or the figures (.csv, .parquet).")
-@output_options
-def sweep(*, out: Path | None, as_json: bool, **asked: Any) -> None:
+@presented(
+    CHARTS_AND_TABLES,
+    "Write a page (.html), charts (.svg) or the figures (.csv, .parquet).",
+    reads="",
+)
+def sweep(**asked: Any) -> Result:
     """Serve the workload while one thing changes, and tell how candidates do.
 
     Candidates are policies, which place anew at every point, and placements that stay.
     """
     from windtunnel import serving as rooms
-    from windtunnel.cli.screen import progress, shows_progress
     from windtunnel.serving.search import REFINE
 
-    check_ending(out, _ENDINGS)
     spec = spec_from(asked)
     policies = asked["policies"] or (() if asked["files"] else ("sr", "mp-search"))
     candidates: dict[str, Any] = {name: name for name in policies}
     candidates |= {Path(name).stem: placement_from(name) for name in asked["files"]}
     over = {axis.name: axis.values for axis in asked["over"]}
     points = len(candidates) * (1 + sum(len(values) for values in over.values()))
-    show = shows_progress(as_json=as_json)
-    with progress("Serving", total=points, show=show) as done:
+    with progress("Serving", total=points) as done:
         found = rooms.sweep(
             spec,
             asked["gpus"],
@@ -140,47 +116,99 @@ def sweep(*, out: Path | None, as_json: bool, **asked: Any) -> None:
             workers=asked["workers"],
             on_done=done,
         )
-    if out is not None:
-        _write(found, out)
-    if as_json:
-        from windtunnel.cli.machine import print_json
+    placements = {name: one.data() for name, one in found.placements.items()}
 
-        placements = {name: one.data() for name, one in found.placements.items()}
-        told = {"workload": spec.data(), "gpus": found.gpus, "rows": found.rows}
-        told |= {"placements": placements, "out": None if out is None else str(out)}
-        print_json(told)
-        return
-    _tell(found)
-
-
-def _write(found: Any, out: Path) -> None:
-    ending = out.suffix.lower()
-    if ending == ".html":
+    def page(command: str) -> str:
         from windtunnel.report.serving_page import sweep_page
 
-        write_text(out, sweep_page(found, command=command_line()))
-    elif ending == ".svg":
-        from windtunnel.report.chart.saving import write_chart
-        from windtunnel.report.serving_sweep_chart import sweep_chart
+        return sweep_page(found, command=command)
 
-        write_chart(out, sweep_chart(found))
-    else:
+    def chart() -> Any:
+        from windtunnel.report.serving_chart import sweep_chart
+
+        return sweep_chart(found)
+
+    def table() -> Any:
         import pyarrow as pa
 
-        save(pa.Table.from_pylist(found.rows), out)
+        return pa.Table.from_pylist(found.rows)
+
+    return Result(
+        "Model serving: what changes attainment",
+        parts=[Part("", tables=_axes(found))],
+        data={
+            "workload": spec.data(),
+            "gpus": found.gpus,
+            "rows": found.rows,
+            "placements": placements,
+        },
+        table=table,
+        chart=chart,
+        page=page,
+    )
 
 
-def _tell(found: Any) -> None:
-    from windtunnel.cli.screen import heading, plain_table, screen
-
-    console = screen()
+def _axes(found: Any) -> list[tuple[str, Table]]:
+    """Return a table an axis, with its name."""
+    names = ("slo_attainment", "mean_latency", "p99_latency")
+    columns = ["value", "candidate", "within SLO", "mean, s", "P99, s", "groups"]
+    tables = []
     for axis in dict.fromkeys(row["axis"] for row in found.rows):
-        heading(console, axis.replace("_", " "))
-        names = ("slo_attainment", "mean_latency", "p99_latency")
         rows = [
             [f"{row['value']:g}", row["candidate"], *(cell(row[n]) for n in names), row["groups"]]
             for row in found.rows
             if row["axis"] == axis
         ]
-        columns = ["value", "candidate", "within SLO", "mean, s", "P99, s", "groups"]
-        console.print(plain_table(columns, rows))
+        tables.append((axis.replace("_", " "), table_of(columns, rows, texts=5)))
+    return tables
+
+
+_MEASURES = ("slo_attainment", "mean_latency", "p99_latency")
+
+
+@click.command(short_help="Place anew over time, for free and at a price.")
+@workload_options
+@option("--gpus", "GPUs to use.", click.IntRange(min=1, max=4096), required=True)
+@option("--every", "Place anew for each stretch of so long.", TIME, default=60.0)
+@option(
+    "--policy NAME",
+    "How each stretch is placed; see `windtunnel serving search`.",
+    default="sr-greedy",
+)
+@switch_options
+@warm_up_option
+@memory_option
+@presented(reads="")
+def replace(**asked: Any) -> Result:
+    """Compare one placement for all requests with a new one for each stretch of them.
+
+    Every stretch is placed knowing its requests, which no operator does: an upper bound. It is
+    served twice, once with free changes that empty every queue (Clockwork++), and once with work
+    under way finished first and weights loaded.
+    """
+    from windtunnel import serving as rooms
+
+    spec, profile, drawn = drawn_from(asked)
+    shared = {"mem_budget": asked["mem_gib"] * GIB, "overheads": spec.overheads}
+    switch = switch_from(asked)
+    with progress("Placing") as done:
+        once = rooms.search(drawn, profile, asked["gpus"], asked["policy"], refine=0, **shared)
+        schedule = rooms.search_schedule(
+            drawn, profile, asked["gpus"], asked["every"], asked["policy"], on_done=done, **shared
+        )
+    runs: dict[str, ServingOutcome] = {
+        "once": rooms.simulate(once.placement, drawn, profile, **shared),
+        "anew_free": rooms.simulate_schedule(schedule, drawn, profile, **shared),
+        "anew_paid": rooms.simulate_schedule(schedule, drawn, profile, switch=switch, **shared),
+    }
+    figures = {name: run.metrics(asked["warm_up"]) for name, run in runs.items()}
+    title = f"{count(len(drawn))} requests, {asked['gpus']} GPUs, {asked['policy']}"
+    names = {"once": "once", "anew_free": "anew, free", "anew_paid": "anew, at a price"}
+    rows = [[text, *(cell(figures[name][m]) for m in _MEASURES)] for name, text in names.items()]
+    table = table_of(["placed", "within SLO", "mean, s", "P99, s"], rows)
+    placements = [placement.data() for placement in schedule.placements]
+    return Result(
+        f"{title}, {len(schedule.starts)} stretches",
+        parts=[Part("", tables=[("", table)])],
+        data={"starts": list(schedule.starts), "placements": placements, "metrics": figures},
+    )

@@ -1,59 +1,60 @@
-"""What the serving commands print and write."""
+"""What the serving commands show: a run's figures, groups and models."""
 
 from __future__ import annotations
 
 import math
-import shlex
 from typing import TYPE_CHECKING, Any
 
-import click
+from windtunnel.report.format import count, plural
+from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from windtunnel.serving import Placement
 
-    from windtunnel.cli.serving_placed import Placed
-    from windtunnel.serving import Placement, ServingOutcome
 
 #: Models told one by one on a terminal.
 TOLD = 12
+#: What `--out` of a run or a sweep may end in.
+CHARTS_AND_TABLES = (".html", ".svg", ".csv", ".parquet")
+_FIGURES = {
+    "slo_attainment": "within SLO",
+    "mean_latency": "mean latency, s",
+    "p50_latency": "P50 latency, s",
+    "p90_latency": "P90 latency, s",
+    "p99_latency": "P99 latency, s",
+    "throughput": "good requests/s",
+    "utilization": "GPU time in use",
+}
 
 
-def tell(figures: dict[str, Any], placed: Placement, title: str) -> Any:
-    """Print a run's figures, groups and first models; return the console."""
-    from windtunnel.cli.screen import facts, heading, plain_table, screen
-    from windtunnel.report.format import count, plural
+def run_result(figures: dict[str, Any], placed: Placement, title: str, **more: Any) -> Result:
+    """Return a run's figures, groups and first models; ``more``: of the result."""
+    from windtunnel.report.sections import Fact
 
-    console = screen()
     requests, gpus = plural(figures["num_counted"], "request"), plural(placed.num_gpus, "GPU")
-    heading(console, f"{requests}, {gpus}, {title}")
-    names = {
-        "slo_attainment": "within SLO",
-        "mean_latency": "mean latency, s",
-        "p50_latency": "P50 latency, s",
-        "p90_latency": "P90 latency, s",
-        "p99_latency": "P99 latency, s",
-        "throughput": "good requests/s",
-        "utilization": "GPU time in use",
-    }
-    facts(console, [(text, cell(figures[key])) for key, text in names.items()])
     groups: dict[str, list[int]] = {}
     for group in placed.groups:
         groups.setdefault(group.parallel.name, []).append(len(group.models))
-    heading(console, "Groups")
-    rows = [[name, str(len(held)), _range(held)] for name, held in groups.items()]
-    console.print(plain_table(["(dp,op,pp)", "groups", "models in each"], rows, numbers=2))
-    heading(console, "Models")
-    cells = [
+    held = [[name, str(len(sizes)), _range(sizes)] for name, sizes in groups.items()]
+    models = [
         [
-            str(one["model"]), one["name"], count(one["num_counted"]),
-            cell(one["slo_attainment"]), cell(one["mean_latency"]), cell(one["p99_latency"]),
+            *(str(one["model"]), one["name"], count(one["num_counted"])),
+            *(cell(one[key]) for key in ("slo_attainment", "mean_latency", "p99_latency")),
         ]
         for one in figures["by_model"][:TOLD]
-    ]  # fmt: skip
+    ]
     columns = ["index", "model", "requests", "within SLO", "mean, s", "P99, s"]
-    console.print(plain_table(columns, cells, numbers=4))
-    more(console, len(figures["by_model"]))
-    return console
+    tables = [
+        ("Groups", table_of(["(dp,op,pp)", "groups", "models in each"], held)),
+        ("Models", table_of(columns, models, texts=1)),
+    ]
+    return Result(
+        f"{requests}, {gpus}, {title}",
+        facts=[Fact(text, told) for key, text in _FIGURES.items() if (told := cell(figures[key]))],
+        parts=[Part("", tables=tables), *more.pop("parts", ())],
+        notes=left_out(len(figures["by_model"])),
+        **more,
+    )
 
 
 def _range(held: list[int]) -> str:
@@ -61,12 +62,9 @@ def _range(held: list[int]) -> str:
     return f"{low} to {high}" if low < high else str(low)
 
 
-def more(console: Any, models: int) -> None:
-    """Say how many models were left out of a table."""
-    if models > TOLD:
-        from windtunnel.cli.screen import line
-
-        console.print(line(f"{models - TOLD} more models: see --json."))
+def left_out(models: int) -> list[str]:
+    """Return how many models are left out of a table."""
+    return [f"{models - TOLD} more models: see --json."] if models > TOLD else []
 
 
 def cell(value: float | None) -> str:
@@ -74,70 +72,54 @@ def cell(value: float | None) -> str:
     return "" if value is None or math.isnan(value) else f"{value:.4g}"
 
 
-def check_ending(out: Path | None, endings: tuple[str, ...]) -> None:
-    """Refuse a file whose name does not end as it should.
-
-    Raises:
-        click.UsageError: it does not.
-    """
-    if out is not None and out.suffix.lower() not in endings:
-        raise click.UsageError(f"--out: expected a name that ends in {', '.join(endings)}.")
-
-
-def save(table: Any, out: Path) -> None:
-    """Write a table as its name asks for."""
-    from windtunnel.cli.saving import ENDINGS, save_table
-
-    check_ending(out, ENDINGS)
-    save_table(table, out)
-
-
-def write(found: ServingOutcome, where: Placed, out: Path) -> None:
-    """Write the page, the chart or the table of a run, by the ending of the name."""
-    ending = out.suffix.lower()
-    if ending == ".html":
-        from windtunnel.report.serving_page import serving_page
-
-        placements = where.schedule or where.placement
-        replace(out, serving_page(found, placements, where.name, command=command_line()))
-    elif ending == ".svg":
-        from windtunnel.report.chart.saving import write_chart
-        from windtunnel.report.serving_chart import serving_chart
-
-        write_chart(out, serving_chart(found))
-    else:
-        save(found.table, out)
+_LATENCIES = {
+    "ttft": "TTFT, s",
+    "tpot": "TPOT, s",
+    "itl": "between tokens, s",
+    "e2e": "end to end, s",
+}
+_SUMMARY = {
+    "within all SLOs": "slo_attainment",
+    "goodput, 1/s": "goodput",
+    "goodput a GPU, 1/s": "goodput_per_gpu",
+    "output tokens, 1/s": "output_tokens_per_s",
+    "utilisation": "utilization",
+    "refused": "num_rejected",
+    "evictions": "num_restarts",
+    "prompt tokens found in the cache": "prefix_hit_rate",
+    "most KV tokens reserved": "peak_kv",
+    "energy, kWh": "energy_kwh",
+    "energy a token, J": "joules_per_output_token",
+    "carbon, kg": "carbon_kg",
+    "money": "money",
+}
 
 
-def command_line() -> str:
-    """Return the command under way as it may be typed again."""
-    context = click.get_current_context()
-    words = ["windtunnel", "serving", str(context.info_name)]
-    behind: list[str] = []
-    for param in context.command.params:
-        if not param.name:
-            continue
-        if context.get_parameter_source(param.name) is not click.core.ParameterSource.COMMANDLINE:
-            continue
-        value = context.params.get(param.name)
-        if isinstance(param, click.Argument):
-            words += [] if value is None else [str(value)]
-        elif getattr(param, "is_flag", False):
-            behind.append((param.opts if value else param.secondary_opts)[0])
-        else:
-            for one in value if getattr(param, "multiple", False) and value else [value]:
-                behind += [param.opts[0], _typed(one)]
-    return shlex.join(words + behind)
+def run_part(figures: dict[str, float | None]) -> Part:
+    """Return the figures of a run; what is not known is left out."""
+    rows = [
+        [text, *(cell(figures[f"{point}_{name}"]) for point in ("mean", "p50", "p90", "p99"))]
+        for name, text in _LATENCIES.items()
+    ]
+    known = [(text, figures[name]) for text, name in _SUMMARY.items()]
+    lines = [[text, cell(value)] for text, value in known if value is not None]
+    tables = [
+        ("", table_of(["latency", "mean", "P50", "P90", "P99"], rows)),
+        ("", table_of(["measure", "value"], lines)),
+    ]
+    return Part("", tables=tables)
 
 
-def _typed(value: Any) -> str:
-    if isinstance(value, tuple):
-        return ":".join(f"{part:g}" for part in value)
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def title_of(figures: dict[str, float | None], replicas: int) -> str:
+    """Return how many requests, replicas and GPUs a run has."""
+    total, gpus = int(figures["num_requests"] or 0), int(figures["gpus"] or 0)
+    words = (plural(total, "request"), plural(replicas, "replica"), plural(gpus, "GPU"))
+    return ", ".join(words)
 
 
-def replace(out: Path, text: str) -> None:
-    """Write a text file, whole or not at all."""
-    from windtunnel.report.page import write_page
-
-    write_page(out, text)
+def rates_part(by_rate: list[dict[str, Any]]) -> Part:
+    """Return the figures at other rates."""
+    names = ("rate", "slo_attainment", "goodput", "p99_ttft", "p99_tpot")
+    rows = [[cell(row[name]) for name in names] for row in by_rate]
+    columns = ["requests/s", "within all SLOs", "goodput, 1/s", "P99 TTFT, s", "P99 TPOT, s"]
+    return Part("", tables=[("At other rates", table_of(columns, rows))] if rows else [])

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from windtunnel.cli.cluster_energy import Accounting, energy_data, energy_facts
+from windtunnel.cli.flying import Wish, fly, notes_of, settings_of
+from windtunnel.cli.machine import cluster_data, run_data, trace_data
+from windtunnel.cli.opening import check_out
 from windtunnel.cli.options import (
+    FILE,
     FLIGHT,
+    WINDOW,
     SectionCommand,
-    Window,
     field_option,
     field_options,
     kueue_option,
+    option,
     quotas_option,
     trace_options,
 )
 from windtunnel.cli.presenting import TABLES, presented
+from windtunnel.cli.screen import progress
+from windtunnel.errors import SpecError
+from windtunnel.report.result import Part, Result
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from windtunnel.report.result import Result
+    from windtunnel.sim.outcome import Outcome
+    from windtunnel.traces.trace import Trace
 
 
 @click.command(cls=SectionCommand, short_help="Fly a trace under one policy.")
@@ -32,17 +42,15 @@ if TYPE_CHECKING:
 @field_options(*FLIGHT)
 @quotas_option
 @kueue_option
-@click.option(
-    "--timeline",
-    type=click.Path(path_type=Path),
-    metavar="FILE.json[.gz]|FILE.html",
-    help="Write who ran where when: a trace that Perfetto opens, or a page with a chart.",
+@option(
+    "--timeline FILE.json[.gz]|FILE.html",
+    "Write who ran where when: a trace that Perfetto opens, or a page with a chart.",
+    FILE,
 )
-@click.option(
-    "--timeline-window",
-    type=Window(),
-    metavar="START:END",
-    help="With --timeline: this span alone, counted from time 0 of the trace (such as 2d:3d).",
+@option(
+    "--timeline-window START:END",
+    "With --timeline: this span alone, counted from time 0 of the trace (such as 2d:3d).",
+    WINDOW,
 )
 @presented(TABLES, "Write what happened to every job: a .parquet or .csv file.")
 def simulate(
@@ -57,15 +65,9 @@ def simulate(
 
     TRACE is a name (`windtunnel traces`), a file, or - for standard input.
     """
-    from windtunnel.cli.cluster_energy import Accounting, energy_data, energy_facts
-    from windtunnel.cli.flying import Wish, fly, notes_of, settings_of
-    from windtunnel.cli.machine import cluster_data, run_data, trace_data
-    from windtunnel.cli.opening import check_out
-    from windtunnel.cli.timeline import TimelineWish
     from windtunnel.report import sections
     from windtunnel.report.goodput_rows import goodput_tables
     from windtunnel.report.level_rows import level_tables
-    from windtunnel.report.result import Part, Result
 
     lines = TimelineWish.of(timeline, timeline_window, trace)
     record = asked.get("record")
@@ -110,3 +112,55 @@ def simulate(
         },
         table=table,
     )
+
+
+_PAGES = (".html", ".htm")
+
+
+@dataclass(frozen=True)
+class TimelineWish:
+    """What the user asked for.
+
+    Attributes:
+        path: the file; None = no time-line.
+        window: from when until when, s; None = all.
+    """
+
+    path: Path | None
+    window: tuple[float, float] | None
+
+    @classmethod
+    def of(cls, path: Path | None, window: tuple[float, float] | None, trace: str) -> TimelineWish:
+        """Return the wish that a command's options make, checked before anything is computed.
+
+        Raises:
+            SpecError: the file cannot be written, or there is a window without one.
+        """
+        from windtunnel.report.timeline import ENDINGS
+
+        if path is None and window is not None:
+            raise SpecError("--timeline-window", "expected --timeline FILE beside it.")
+        check_out(path, (*ENDINGS, *_PAGES), trace, "--timeline")
+        return cls(path, window)
+
+    def write(self, outcome: Outcome, trace: Trace, *, title: str) -> tuple[str, ...]:
+        """Write the file, if one was asked for; return what its reader must know.
+
+        Raises:
+            OSError: it cannot be written; nothing is left behind.
+        """
+        if self.path is None:
+            return ()
+        with progress("Drawing the time-line"):
+            if self.path.suffix.lower() in _PAGES:
+                from windtunnel.report.occupancy import occupancy_page
+                from windtunnel.report.page import write_page
+
+                page, notes = occupancy_page(outcome, title, self.window)
+                write_page(self.path, page)
+                return notes
+            from windtunnel.report.timeline import timeline, write_timeline
+
+            chosen = timeline(outcome, window=self.window, epoch=trace.metadata.epoch or "")
+            write_timeline(self.path, chosen)
+            return chosen.notes

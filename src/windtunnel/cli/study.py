@@ -13,7 +13,7 @@ from windtunnel.cli.options import debug_option
     homes={
         "run": "windtunnel.cli.study_run",
         "show": "windtunnel.cli.study_show",
-        "compare": "windtunnel.cli.study_compare",
+        "compare": "windtunnel.cli.study_show",
         "tune": "windtunnel.cli.study_tune",
     },
     short_help="Experiments: many runs, on every core or a Ray cluster.",

@@ -9,55 +9,47 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from windtunnel.cli.options import COUNT, flag, option, together
 from windtunnel.cli.presenting import presented
+from windtunnel.cli.screen import shows_progress
+from windtunnel.errors import SpecError
+from windtunnel.report.result import Part, Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from windtunnel.report.result import Result
     from windtunnel.study.grid import Results
 
     Command = Callable[..., Any]
 
 
-def crew_options(command: Command) -> Command:
-    """Add who flies the runs, and where the results go."""
-    for add in (
-        click.option(
-            "--out",
-            type=click.Path(path_type=Path, file_okay=False),
-            metavar="DIR",
-            help="Folder of results; one that is begun is gone on with.  "
-            "[default: STUDY.toml's name without .toml]",
-        ),
-        click.option(
-            "--workers",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help="Runs flown at a time.  [default: one a core, of this machine or the cluster]",
-        ),
-        click.option(
-            "--on",
-            default="processes",
-            show_default=True,
-            metavar="WHO",
-            help="processes of this machine; ray: the cluster RAY_ADDRESS names, else this "
-            "machine; ray://HOST:PORT: a Ray cluster.",
-        ),
-        click.option(
-            "--trust",
-            is_flag=True,
-            help="STUDY.toml may name code (package.module:name), which is then run.",
-        ),
-        click.argument("file", metavar="STUDY.toml", type=click.Path(path_type=Path)),
-    ):
-        command = add(command)
-    return command
+#: Add who flies the runs, and where the results go.
+crew_options = together(
+    click.argument("file", metavar="STUDY.toml", type=click.Path(path_type=Path)),
+    flag("--trust", "STUDY.toml may name code (package.module:name), which is then run."),
+    option(
+        "--on WHO",
+        "processes of this machine; ray: the cluster RAY_ADDRESS names, else this "
+        "machine; ray://HOST:PORT: a Ray cluster.",
+        default="processes",
+    ),
+    option(
+        "--workers N",
+        "Runs flown at a time.  [default: one a core, of this machine or the cluster]",
+        COUNT,
+    ),
+    option(
+        "--out DIR",
+        "Folder of results; one that is begun is gone on with.  "
+        "[default: STUDY.toml's name without .toml]",
+        click.Path(path_type=Path, file_okay=False),
+    ),
+)
 
 
 @click.command(short_help="Fly a study, or what is missing of it.")
 @crew_options
-@click.option("--retry-failed", is_flag=True, help="Fly runs again that gave an error before.")
+@flag("--retry-failed", "Fly runs again that gave an error before.")
 @presented()
 def run(
     *,
@@ -73,7 +65,6 @@ def run(
     Stop it at any moment, by whatever means: the same command goes on where it was, and the results
     are the same, byte for byte. A run that gives an error is kept with it and stops no other.
     """
-    from windtunnel.cli.screen import shows_progress
     from windtunnel.plugins import names_of_file
     from windtunnel.study.grid import Study, run_study
 
@@ -106,7 +97,6 @@ def folder_of(file: Path, out: Path | None) -> Path:
         return out
     if file.suffix == ".toml":
         return file.with_suffix("")
-    from windtunnel.errors import SpecError
 
     raise SpecError("--out", f"is needed, as {file.name} does not end in .toml.")
 
@@ -176,7 +166,6 @@ def summary_data(results: Results) -> dict[str, Any]:
 
 def summary(results: Results) -> Result:
     """Return how far a study is, and what failed."""
-    from windtunnel.report.result import Part, Result
     from windtunnel.report.study_rows import failure_lines, progress_line
 
     failed = [Part("Failed", points=failure_lines(results))]

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.presenting import presented
+from windtunnel.cli.options import option
+from windtunnel.cli.presenting import PAGES, presented
+from windtunnel.cli.study_run import summary, summary_data
+from windtunnel.errors import SpecError
+from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
     from windtunnel.report.result import Result
+    from windtunnel.study.grid.paired import Paired
+
 
 #: What is shown where nothing is asked for.
 METRICS = "avg_wait,p99_wait,avg_jct,utilization"
@@ -28,8 +34,6 @@ def names(text: str, option: str = "--metric", such: str = "avg_wait") -> tuple[
     Raises:
         SpecError: there is none.
     """
-    from windtunnel.errors import SpecError
-
     found = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not found:
         raise SpecError(option, f"expected at least one name, such as {such}.")
@@ -38,19 +42,15 @@ def names(text: str, option: str = "--metric", such: str = "avg_wait") -> tuple[
 
 @click.command(short_help="Show the results of a study, finished or not.")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option(
-    "--metric",
-    "metrics",
+@option(
+    "--metric NAMES",
+    "Columns of the results, separated by commas.",
+    dest="metrics",
     default=METRICS,
-    show_default=True,
-    metavar="NAMES",
-    help="Columns of the results, separated by commas.",
 )
 @presented()
 def show(*, folder: Path, metrics: str) -> Result:
     """Show how far the study in DIR is, and its metrics: means over seeds."""
-    from windtunnel.cli.study_run import summary, summary_data
-    from windtunnel.report.result import Part, table_of
     from windtunnel.report.study_rows import average_cells, average_columns, averages
     from windtunnel.study.grid import open_results
 
@@ -76,3 +76,58 @@ def show(*, folder: Path, metrics: str) -> Result:
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
     """Return a run without its groups of jobs."""
     return {name: value for name, value in row.items() if name not in ("sizes", "users", "weeks")}
+
+
+@click.command(short_help="Who beats whom in a study, with intervals.")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@option(
+    "--metric NAMES",
+    "Columns of the results, separated by commas.",
+    dest="metrics",
+    default="avg_wait,avg_jct",
+)
+@option(
+    "--between AXIS",
+    "What is compared, all else being equal: policy, placement, queueing, cluster, load, "
+    "parameters or trace.",
+    default="policy",
+)
+@option("--baseline NAME", "What the others are compared with.  [default: the first]")
+@option(
+    "--over DRAWS",
+    "What is resampled: seeds, weeks or users.  [default: seeds, where there are several; "
+    "else weeks]",
+)
+@option("--confidence", "Of each interval.", click.FloatRange(0.5, 0.9999), default=0.95)
+@presented(
+    PAGES,
+    "Write the comparison as one page with a forest plot.",
+    metavar="FILE.html",
+    reads="folder",
+)
+def compare(*, folder: Path, metrics: str, **asked: Any) -> Result:
+    """Compare the runs of the study in DIR, pair by pair, with bootstrap confidence intervals.
+
+    "A beats B" is said only where the whole interval of the change says so, and the draws are
+    enough.
+    """
+    from windtunnel.report.study_result import study_result
+    from windtunnel.study.grid import open_results
+    from windtunnel.study.grid.paired import compare_results
+
+    results = open_results(folder)
+    found = compare_results(results, metrics=names(metrics), **asked)
+    return study_result(results, found).with_data(comparison_data(found))
+
+
+def comparison_data(found: Paired) -> dict[str, Any]:
+    """Return comparisons as plain data.
+
+    Keys: ``metrics``, ``between``, ``over``, ``baseline``, ``confidence``, ``contrasts`` (list:
+    ``metric``, ``value``, ``baseline``, ``condition`` (null = all together), ``mean``,
+    ``baseline_mean``, ``change`` (``estimate``, ``low``, ``high``, ``confidence``,
+    ``num_draws``), ``num_missing``, ``verdict``), ``claims`` (sentences), ``notes``.
+    """
+    from windtunnel.report.study_rows import claims
+
+    return {**asdict(found), "claims": claims(found)}

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windtunnel.cli.presenting import presented
-from windtunnel.cli.study_run import crew_options
+from windtunnel.cli.screen import shows_progress
+from windtunnel.cli.study_run import crew_options, flights, folder_of
+from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from windtunnel.report.result import Result
     from windtunnel.report.sections import Table
     from windtunnel.study.grid.search import Found, TrialResult
 
@@ -28,10 +29,7 @@ def tune(*, file: Path, out: Path | None, on: str, workers: int | None, trust: b
     best mean of the objective, of those whose every run keeps to the limits. The same study gives
     the same search; one that was stopped goes on where it was.
     """
-    from windtunnel.cli.screen import shows_progress
-    from windtunnel.cli.study_run import flights, folder_of
     from windtunnel.plugins import names_of_file
-    from windtunnel.report.result import Part, Result
     from windtunnel.report.study_rows import metric_label, metric_text, parameters_text
     from windtunnel.study.grid import Study
     from windtunnel.study.grid.search import search_study
@@ -90,7 +88,6 @@ _SHOWN = 10
 
 def _trials(found: Found, label: str) -> Table:
     """Return the trials, the best first."""
-    from windtunnel.report.result import table_of
     from windtunnel.report.study_rows import metric_label, metric_text, parameters_text
 
     sign = -1.0 if found.direction == "maximize" else 1.0

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     cls=LazyGroup,
     homes={
         "curve": "windtunnel.cli.throughput_curve",
-        "allocate": "windtunnel.cli.throughput_allocate",
-        "plan": "windtunnel.cli.throughput_plan",
+        "allocate": "windtunnel.cli.throughput_curve",
+        "plan": "windtunnel.cli.throughput_losses",
         "fit": "windtunnel.cli.throughput_fit",
         "errors": "windtunnel.cli.throughput_errors",
         "losses": "windtunnel.cli.throughput_losses",

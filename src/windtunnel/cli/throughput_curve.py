@@ -7,81 +7,59 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import OneOf
+from windtunnel.cli.options import Parsed, one_of, option
 from windtunnel.cli.presenting import CHARTS, TABLES, presented
 from windtunnel.cli.throughput import opened, option_data
+from windtunnel.errors import SpecError
+from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     import pyarrow as pa
 
-    from windtunnel.report.result import Result
     from windtunnel.report.sections import Table
     from windtunnel.throughput.options import Option
     from windtunnel.throughput.plans import Plan
+    from windtunnel.throughput.sharing import Share
     from windtunnel.throughput.training import TrainingModel
+
 
 _MOST = 4096
 #: GPUs of a node of the published scheduler.
 _NODE = 8
 
 
-class GpuRange(click.ParamType):  # type: ignore[type-arg] # generic from click 8.5 on
-    """A number of GPUs, or two of them as ``1..64``."""
-
-    name = "range"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, int]:
-        """Return the least and the most.
-
-        Raises:
-            click.BadParameter: it is no such range.
-        """
-        if isinstance(value, tuple):
-            return value
-        found = re.fullmatch(r"(?:(\d{1,6})\.\.)?(\d{1,6})", str(value).strip(), re.ASCII)
-        most = int(found[2]) if found else 0
-        least = int(found[1]) if found and found[1] is not None else most
-        if not 1 <= least <= most <= _MOST:
-            self.fail(f"found {value!a}; expected GPUs as 1..64, at most {_MOST}.", param, ctx)
-        return least, most
+def _gpu_range(word: str) -> tuple[int, int]:
+    """Return the least and the most of ``1..64``, or of a number of GPUs."""
+    found = re.fullmatch(r"(?:(\d{1,6})\.\.)?(\d{1,6})", word.strip(), re.ASCII)
+    most = int(found[2]) if found else 0
+    least = int(found[1]) if found and found[1] is not None else most
+    if not 1 <= least <= most <= _MOST:
+        raise ValueError(f"found {word!a}; expected GPUs as 1..64, at most {_MOST}.")
+    return least, most
 
 
 @click.command(short_help="Speed against GPUs with the best plan at each size; a chart.")
 @click.argument("model", metavar="MODEL")
-@click.option(
-    "--gpus", type=GpuRange(), default="1..64", show_default=True, metavar="A..B", help="Sizes."
-)
-@click.option(
-    "--node-gpus",
-    type=click.IntRange(min=1, max=1024),
-    default=8,
-    show_default=True,
-    metavar="N",
-    help="GPUs of a node.",
-)
-@click.option(
-    "--node-cpus",
-    type=click.IntRange(min=0, max=100_000),
+@option("--gpus A..B", "Sizes.", Parsed("range", _gpu_range), default="1..64")
+@option("--node-gpus N", "GPUs of a node.", click.IntRange(min=1, max=1024), default=8)
+@option(
+    "--node-cpus N",
+    "CPUs of a node, which plans with an optimizer on CPUs need.",
+    click.IntRange(min=0, max=100_000),
     default=96,
-    show_default=True,
-    metavar="N",
-    help="CPUs of a node, which plans with an optimizer on CPUs need.",
 )
-@click.option("--plan", metavar="PLAN", help="Only this plan, such as zero-dp or 244.")
-@click.option(
-    "--compat",
-    type=OneOf("morphling"),
-    metavar="morphling",
-    help="The published scheduler's own curve: its stored parameters, one node, measured times "
-    "ignored.",
+@option("--plan PLAN", "Only this plan, such as zero-dp or 244.")
+@option(
+    "--compat morphling",
+    "The published scheduler's own curve: its stored parameters, one node, measured times ignored.",
+    one_of("morphling"),
 )
-@click.option(
-    "--threads",
-    type=click.IntRange(min=1, max=1024),
-    metavar="N",
-    help="With --compat: CPU threads a GPU.  [default: 1]",
+@option(
+    "--threads N",
+    "With --compat: CPU threads a GPU.  [default: 1]",
+    click.IntRange(min=1, max=1024),
 )
 @presented(
     (*CHARTS, *TABLES),
@@ -103,8 +81,6 @@ def curve(
     At each size the fastest plan that is measured, or lies between measured points; a size that
     gains nothing keeps the smaller, cheaper option. Sizes too small to run on are null.
     """
-    from windtunnel.errors import SpecError
-    from windtunnel.report.result import Part, Result
     from windtunnel.report.throughput_chart import curve_chart
     from windtunnel.throughput.plans import Plan
 
@@ -147,12 +123,7 @@ def curve(
 def _published(
     model: TrainingModel, most: int, plan: Plan | None, threads: int
 ) -> tuple[Option | None, ...]:
-    """Return the published scheduler's curve; beyond a node it stays as it is.
-
-    Raises:
-        SpecError: the published scheduler does not know the model.
-    """
-    from windtunnel.errors import SpecError
+    """Return the published scheduler's curve; beyond a node it stays as it is."""
     from windtunnel.throughput.options import Option
     from windtunnel.throughput.published import published_best, published_prediction
 
@@ -193,8 +164,6 @@ def _row(model: TrainingModel, size: int, option: Option | None) -> dict[str, An
 
 def _sizes(rows: list[dict[str, Any]]) -> Table:
     """Return the sizes at which the curve rises."""
-    from windtunnel.report.result import table_of
-
     rises, before = [], None
     for row in rows:
         if row["plan"] is not None and row["num_gpus"] != before:
@@ -210,3 +179,83 @@ def _sizes(rows: list[dict[str, Any]]) -> Table:
     ]
     headings = ("plan", "placement", "time is", "GPUs", "CPUs", "s/iteration", "samples/s")
     return table_of(headings, cells, texts=2)
+
+
+@click.command(short_help="Share a few GPUs among jobs: equally, and as Morphling does.")
+@click.argument("models", metavar="MODEL...", nargs=-1, required=True)
+@option(
+    "--gpus N",
+    "GPUs in all, on empty nodes of 8 with 96 CPUs.",
+    click.IntRange(min=1, max=4096),
+    required=True,
+)
+@presented(CHARTS, "Write the chart (.html, .svg, .png, .pdf).")
+def allocate(*, models: tuple[str, ...], gpus: int) -> Result:
+    """Share GPUs among one job of each MODEL, by two schedulers.
+
+    simple gives every job as many GPUs, the last one the remainder too; morphling gives them where
+    they raise the sum of normalised speeds most. Each job runs its fastest measured plan. A
+    normalised speed is that over the job's speed on all the GPUs.
+    """
+    from windtunnel.report.throughput_chart import share_chart
+    from windtunnel.throughput.sharing import SCHEDULERS, share
+
+    known = [opened(text) for text in models]
+    shares = {name: share(known, gpus, name) for name in SCHEDULERS}
+    drawn = [
+        {"scheduler": name, **_data(one), "job": job}
+        for name, given in shares.items()
+        for one, job in zip(given, _numbered([one.model for one in given]), strict=True)
+    ]
+    meaning = "Normalised: speed over that of the fastest plan on all the GPUs."
+    schedulers = {
+        name: {
+            "jobs": [_data(one) for one in given],
+            "sum_normalized_throughput": sum(one.normalised for one in given),
+        }
+        for name, given in shares.items()
+    }
+    return Result(
+        f"{gpus} GPUs shared",
+        parts=[Part("", tables=[("", _shares(shares))])],
+        cautions=[meaning, *(f"{model.name}: {note}" for model in known for note in model.notes)],
+        data={"num_gpus": gpus, "schedulers": schedulers},
+        chart=lambda: share_chart(drawn, gpus),
+    )
+
+
+def _numbered(names: list[str]) -> list[str]:
+    """Return names with a number behind each that stands there more than once."""
+    return [
+        f"{name} ({names[: place + 1].count(name)})" if names.count(name) > 1 else name
+        for place, name in enumerate(names)
+    ]
+
+
+def _data(one: Share) -> dict[str, Any]:
+    option = one.option
+    return {
+        "job": one.model,
+        "num_gpus": one.num_gpus,
+        "plan": None if option is None else option.plan.name,
+        "iteration_time": None if option is None else option.iteration_time,
+        "normalized_throughput": one.normalised,
+        "num_cpus": 0 if option is None else option.num_cpus,
+    }
+
+
+def _shares(shares: Mapping[str, Sequence[Share]]) -> Table:
+    """Return every scheduler's jobs, and what they are together."""
+    rows = []
+    for name, given in shares.items():
+        for one in given:
+            option = one.option
+            plan, seconds = ("", "")
+            if option is not None:
+                plan, seconds = option.plan.name, f"{option.iteration_time:.7g}"
+            told = (str(one.num_gpus), f"{one.normalised:.2f}")
+            rows.append((name, one.model, plan, seconds, *told))
+        total = f"{sum(one.normalised for one in given):.2f}"
+        rows.append((name, "together", "", "", str(sum(s.num_gpus for s in given)), total))
+    headings = ("scheduler", "job", "plan", "s/iteration", "GPUs", "normalised")
+    return table_of(headings, rows, texts=2)

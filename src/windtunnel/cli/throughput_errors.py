@@ -9,11 +9,11 @@ import click
 
 from windtunnel.cli.presenting import presented
 from windtunnel.cli.throughput import opened
+from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from windtunnel.report.result import Result
     from windtunnel.report.sections import Table
     from windtunnel.throughput.accuracy import PredictionError
     from windtunnel.throughput.validation import ValidatedCell
@@ -29,7 +29,6 @@ def errors(*, models: tuple[str, ...]) -> Result:
     the published table of errors, made again with its own inputs. Without a MODEL: all that come
     with windtunnel.
     """
-    from windtunnel.report.result import Part, Result
     from windtunnel.throughput.accuracy import prediction_errors
     from windtunnel.throughput.morphling_models import training_models
     from windtunnel.throughput.validation import validate
@@ -50,8 +49,6 @@ def errors(*, models: tuple[str, ...]) -> Result:
 
 
 def _measured(found: Sequence[PredictionError]) -> Table:
-    from windtunnel.report.result import table_of
-
     rows = []
     for one in found:
         numbers: tuple[str, ...] = ("", "", "")
@@ -65,8 +62,6 @@ def _measured(found: Sequence[PredictionError]) -> Table:
 
 
 def _published(cells: Sequence[ValidatedCell]) -> Table:
-    from windtunnel.report.result import table_of
-
     rows = [
         (
             *(cell.model, cell.group, str(cell.points)),

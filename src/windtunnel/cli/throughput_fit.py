@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from windtunnel.cli.machine import plain
+from windtunnel.cli.options import COUNT, flag, option
 from windtunnel.cli.presenting import presented
+from windtunnel.errors import SpecError
+from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
-    from windtunnel.report.result import Result
     from windtunnel.report.sections import Table
     from windtunnel.throughput.fitting import Fit
     from windtunnel.throughput.made import MeasuredPoints
@@ -22,29 +25,23 @@ _PROFILE_NAMES = {"llama7b": "llama7", "llama30b": "llama30"}
 
 @click.command(short_help="Learn a model of speeds from a CSV of measured points.")
 @click.argument("points", metavar="POINTS.csv")
-@click.option("--name", metavar="NAME", help="What to call the model.  [default: the file's name]")
-@click.option(
-    "--like",
-    metavar="MODEL",
-    help="A model that comes with windtunnel: what POINTS does not tell is as with it.",
+@option("--name NAME", "What to call the model.  [default: the file's name]")
+@option(
+    "--like MODEL", "A model that comes with windtunnel: what POINTS does not tell is as with it."
 )
-@click.option("--batch", type=click.IntRange(min=1), metavar="N", help="Samples of an iteration.")
-@click.option(
-    "--parameters", type=click.IntRange(min=1), metavar="N", help="The model's parameters."
+@option("--batch N", "Samples of an iteration.", COUNT)
+@option("--parameters N", "The model's parameters.", COUNT)
+@option(
+    "--pcie GB/s",
+    "Bandwidth between a GPU and its CPUs; fitted where nobody tells.",
+    click.FloatRange(min=0, min_open=True),
 )
-@click.option(
-    "--pcie",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="GB/s",
-    help="Bandwidth between a GPU and its CPUs; fitted where nobody tells.",
+@option(
+    "--nvlink GB/s",
+    "Bandwidth between the GPUs of a node; fitted where nobody tells.",
+    click.FloatRange(min=0, min_open=True),
 )
-@click.option(
-    "--nvlink",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="GB/s",
-    help="Bandwidth between the GPUs of a node; fitted where nobody tells.",
-)
-@click.option("--refine", is_flag=True, help="Search longer than the published fit does.")
+@flag("--refine", "Search longer than the published fit does.")
 @presented(
     (".json",), "Write the model (.json), for every command that takes a MODEL.", reads="points"
 )
@@ -57,8 +54,6 @@ def fit(*, points: str, refine: bool, **asked: Any) -> Result:
     (GB/s), gpus_per_card, gpu_memory_gib. Morphling's published tables and profiles (X.config.csv
     with X.data.csv) are read, too.
     """
-    from windtunnel.cli.machine import plain
-    from windtunnel.report.result import Part, Result
     from windtunnel.report.sections import Fact
     from windtunnel.throughput.accuracy import prediction_errors
     from windtunnel.throughput.made import fit_model
@@ -90,8 +85,6 @@ def fit(*, points: str, refine: bool, **asked: Any) -> Result:
 
 
 def _errors(errors: list[dict[str, Any]]) -> Table:
-    from windtunnel.report.result import table_of
-
     rows = [
         (
             *(error["plan"], "several" if error["several_nodes"] else "one", str(error["points"])),
@@ -116,14 +109,9 @@ def _stem(points: str) -> str:
 
 
 def _completed(known: MeasuredPoints, points: str, asked: dict[str, Any]) -> MeasuredPoints:
-    """Return the points with what options say of the model, and what a like model has.
-
-    Raises:
-        SpecError: an option contradicts the file, or there is no such model.
-    """
+    """Return the points with what options say of the model, and what a like model has."""
     from dataclasses import replace
 
-    from windtunnel.errors import SpecError
     from windtunnel.throughput.morphling_models import training_model, training_models
 
     facts, notes = dict(known.facts), list(known.notes)

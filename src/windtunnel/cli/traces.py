@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from windtunnel.cli.presenting import presented
-
-if TYPE_CHECKING:
-    from windtunnel.report.result import Result
+from windtunnel.cli.screen import shows_progress
+from windtunnel.errors import SpecError, quote
+from windtunnel.report.result import Part, Result, table_of
 
 _WHERE = {
     "mirror": "here (mirror)",
@@ -26,7 +24,6 @@ def traces() -> Result:
     # Importing the module registers the readers.
     import windtunnel.traces.open  # noqa: F401
     from windtunnel.cluster.presets import SITES
-    from windtunnel.report.result import Part, Result, table_of
     from windtunnel.traces.readers import READERS
     from windtunnel.traces.registry import list_traces
 
@@ -66,9 +63,6 @@ def traces() -> Result:
 @presented(reads="")
 def fetch(name: str) -> Result:
     """Bring the published trace NAME to this machine, checked against its SHA-256."""
-    from windtunnel.cli.screen import shows_progress
-    from windtunnel.errors import SpecError, quote
-    from windtunnel.report.result import Result
     from windtunnel.traces import registry
     from windtunnel.traces.published import published
 

@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windtunnel.cli.options import seed_option, trace_options
+from windtunnel.cli.flying import check_policies
+from windtunnel.cli.machine import cluster_data, trace_data
+from windtunnel.cli.opening import TraceWish, open_wish
+from windtunnel.cli.options import option, seed_option, trace_options
 from windtunnel.cli.presenting import PAGES, presented
-from windtunnel.cli.recorded_site import site_options
+from windtunnel.cli.recorded_site import as_recorded, as_typed, knows_cores, site_options
+from windtunnel.cli.screen import progress
 
 if TYPE_CHECKING:
     from windtunnel.report.result import Result
@@ -28,22 +32,18 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 
 @click.command(short_help="How near does a replay come to what was recorded?")
 @trace_options
-@click.option(
-    "--policies",
-    metavar="NAMES",
-    help="What the cluster ran, or may have: names as for `compare`, by commas.  [default: what "
+@option(
+    "--policies NAMES",
+    "What the cluster ran, or may have: names as for `compare`, by commas.  [default: what "
     "the site file says, or the trace's paper; else fifo, easy and priority, where jobs have what "
     "these need]",
 )
 @site_options
-@click.option("--queueing", metavar="NAME", help="As for `simulate`.  [default: each policy's own]")
-@click.option(
-    "--placement", metavar="NAME", help="As for `simulate`.  [default: best_fit; on a pool, pool]"
-)
-@click.option(
-    "--nodes-in-use",
-    metavar="FILE.csv",
-    help="Recorded numbers of nodes in use (columns time and active), where one has them.",
+@option("--queueing NAME", "As for `simulate`.  [default: each policy's own]")
+@option("--placement NAME", "As for `simulate`.  [default: best_fit; on a pool, pool]")
+@option(
+    "--nodes-in-use FILE.csv",
+    "Recorded numbers of nodes in use (columns time and active), where one has them.",
 )
 @seed_option("Seed of placement and of a synthetic trace.  [default: 0]")
 @presented(PAGES, "Write the answer as one page with charts.", metavar="FILE.html")
@@ -67,11 +67,6 @@ def validate(
     """
     from dataclasses import asdict
 
-    from windtunnel.cli.flying import check_policies
-    from windtunnel.cli.machine import cluster_data, trace_data
-    from windtunnel.cli.opening import TraceWish, open_wish
-    from windtunnel.cli.recorded_site import as_recorded, as_typed, knows_cores
-    from windtunnel.cli.screen import progress
     from windtunnel.report.validation_report import (
         missing_words,
         validation_answer,

@@ -8,14 +8,36 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from windtunnel.cli.flying import with_quotas
+from windtunnel.cli.machine import trace_data
+from windtunnel.cli.opening import TraceWish, open_wish
 from windtunnel.cli.options import (
-    OneOf,
-    Seconds,
+    TIME,
+    one_of,
+    option,
     reading_options,
     seed_option,
 )
 from windtunnel.cli.presenting import PAGES, presented
-from windtunnel.cli.recorded_site import anyway_option, site_options
+from windtunnel.cli.recorded_site import (
+    anyway_option,
+    as_recorded,
+    as_typed,
+    knows_cores,
+    refuse_unlike,
+    site_options,
+)
+from windtunnel.cli.report_waste import idle_by
+from windtunnel.cli.screen import progress, shows_progress
+from windtunnel.cli.study_run import flights
+from windtunnel.cli.whatif_kueue import (
+    is_about_one_job,
+    manifests_changed,
+    one_job_result,
+    queues_part,
+)
+from windtunnel.errors import SpecError, quote
+from windtunnel.report.format import count, duration, plural
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,74 +59,63 @@ _CHANGES = (
 @click.command(short_help="What would change: nodes, policy, quotas, rules, sharing?")
 @click.argument("trace", required=False)
 @reading_options
-@click.option("--nodes", metavar="+N|-N[:TYPE]", help="So many nodes more or fewer (a pool: GPUs).")
-@click.option("--to-cluster", metavar="SPEC", help="Another cluster: another mix of GPUs.")
-@click.option("--to-policy", metavar="NAME", help="Another policy.")
-@click.option("--to-queueing", metavar="NAME", help="Another head-of-line rule.")
-@click.option("--quotas", metavar="FILE.toml", help="Policy quota with these quotas.")
-@click.option(
-    "--kueue",
+@option("--nodes +N|-N[:TYPE]", "So many nodes more or fewer (a pool: GPUs).")
+@option("--to-cluster SPEC", "Another cluster: another mix of GPUs.")
+@option("--to-policy NAME", "Another policy.")
+@option("--to-queueing NAME", "Another head-of-line rule.")
+@option("--quotas FILE.toml", "Policy quota with these quotas.")
+@option(
+    "--kueue DIR|FILE.yaml",
+    "Kueue's manifests as they are, policy kueue; given twice: as they might be.",
     multiple=True,
-    metavar="DIR|FILE.yaml",
-    help="Kueue's manifests as they are, policy kueue; given twice: as they might be.",
 )
-@click.option(
-    "--snapshot",
-    metavar="FILE.yaml",
-    help="With --kueue and --job, without a trace: the Workloads of a cluster as it stands "
+@option(
+    "--snapshot FILE.yaml",
+    "With --kueue and --job, without a trace: the Workloads of a cluster as it stands "
     "(kubectl get workloads -A -o yaml).",
 )
-@click.option("--job", metavar="FILE.yaml", help="One more Workload, Job or JobSet, for it.")
-@click.option(
-    "--idle-kill",
-    type=Seconds(),
-    help="End jobs that have been idle for so long at their end, by --telemetry.",
+@option("--job FILE.yaml", "One more Workload, Job or JobSet, for it.")
+@option(
+    "--idle-kill", "End jobs that have been idle for so long at their end, by --telemetry.", TIME
 )
-@click.option("--telemetry", metavar="PATH", help="DCGM or Prometheus exports, for --idle-kill.")
-@click.option(
-    "--limits",
-    type=float,
-    metavar="X",
-    help="Time limits of X times the true run times, 1 = exact; backfilling goes by them.",
+@option("--telemetry PATH", "DCGM or Prometheus exports, for --idle-kill.")
+@option(
+    "--limits X",
+    "Time limits of X times the true run times, 1 = exact; backfilling goes by them.",
+    float,
 )
-@click.option(
-    "--share",
-    type=float,
-    metavar="X",
-    help="Jobs of one GPU get this part of it; --slowdown says how much slower sharing is.",
+@option(
+    "--share X",
+    "Jobs of one GPU get this part of it; --slowdown says how much slower sharing is.",
+    float,
 )
-@click.option("--slowdown", metavar="MODEL", help="With --share, as for `simulate`: share=0.9.")
-@click.option(
-    "--keep-p90-wait",
-    type=Seconds(),
-    metavar="TIME",
-    help="The inverse: the fewest nodes whose P90 of the waits is at most this.",
+@option("--slowdown MODEL", "With --share, as for `simulate`: share=0.9.")
+@option(
+    "--keep-p90-wait TIME",
+    "The inverse: the fewest nodes whose P90 of the waits is at most this.",
+    TIME,
 )
-@click.option(
-    "--surface",
-    metavar="AXES",
-    help="Fly every combination, such as nodes=56..96/4,policy=fifo,sjf,load=0.8..1.2/0.1 (axes: "
+@option(
+    "--surface AXES",
+    "Fly every combination, such as nodes=56..96/4,policy=fifo,sjf,load=0.8..1.2/0.1 (axes: "
     "nodes, load and the fields of `simulate`); --out page.html picks among the runs.",
 )
-@click.option(
-    "--policy",
-    metavar="NAME",
-    help="As it is now.  [default: slurm with --slurm-conf, as the site file says, else fifo]",
+@option(
+    "--policy NAME",
+    "As it is now.  [default: slurm with --slurm-conf, as the site file says, else fifo]",
 )
-@click.option("--queueing", metavar="NAME", help="As it is now.  [default: the policy's own]")
-@click.option("--placement", metavar="NAME", help="As for `simulate`.")
+@option("--queueing NAME", "As it is now.  [default: the policy's own]")
+@option("--placement NAME", "As for `simulate`.")
 @site_options
 @anyway_option
-@click.option(
-    "--blocks",
-    type=OneOf("weeks", "users"),
+@option(
+    "--blocks weeks|users",
+    "What intervals are drawn over.",
+    one_of("weeks", "users"),
     default="weeks",
-    show_default=True,
-    metavar="weeks|users",
-    help="What intervals are drawn over.",
 )
-@click.option("--price", type=click.FloatRange(min=0), metavar="X", help="Price of a GPU hour.")
-@click.option("--prices", metavar="FILE.toml", help="Prices by type, as for `report cost`.")
+@option("--price X", "Price of a GPU hour.", click.FloatRange(min=0))
+@option("--prices FILE.toml", "Prices by type, as for `report cost`.")
 @seed_option("Seed of draws, placement and a synthetic trace.  [default: 0]")
 @presented(PAGES, "Write the answer as one page with charts.", metavar="FILE.html")
 def whatif(*, trace: str | None, **asked: Any) -> Result:
@@ -119,14 +130,8 @@ def whatif(*, trace: str | None, **asked: Any) -> Result:
     With --kueue, --snapshot and --job, and no trace: would this job be admitted, where, after whose
     preemption, or why not, and from which quota on?
     """
-    from windtunnel.cli.whatif_kueue import is_about_one_job, manifests_changed, one_job_result
-
     if is_about_one_job(asked, trace):
         return one_job_result(asked)
-    from windtunnel.cli.machine import trace_data
-    from windtunnel.cli.opening import TraceWish, open_wish
-    from windtunnel.cli.recorded_site import as_recorded
-    from windtunnel.cli.screen import progress
 
     asked = manifests_changed(asked)
     wish = TraceWish.of(trace or "", asked, asked["seed"])
@@ -165,9 +170,7 @@ class _Plan:
         Raises:
             SpecError: nothing is to change, options contradict each other, or a name is unknown.
         """
-        from windtunnel.cli.recorded_site import as_typed
         from windtunnel.cluster.parse import parse_cluster
-        from windtunnel.errors import SpecError, quote
         from windtunnel.study.resolving import resolved
         from windtunnel.study.surface import Surface
 
@@ -217,7 +220,6 @@ class _Plan:
         """
         if self.asked["keep_p90_wait"] is not None:
             return self._fewest(trace, base, is_history=is_history)
-        from windtunnel.cli.recorded_site import knows_cores, refuse_unlike
         from windtunnel.report import whatif_report
         from windtunnel.study.recording import Recording
         from windtunnel.study.simulate import fly
@@ -244,8 +246,6 @@ class _Plan:
         answer.cautions.extend(cautions)
         data = whatif_report.whatif_data(found)
         if asked["kueue"]:
-            from windtunnel.cli.whatif_kueue import queues_part
-
             policies = [run.scheduler.policy for run in (base, other)]
             part, data["by_cluster_queue"] = queues_part(found, policies)
             answer = replace(answer, parts=[*answer.parts, part])
@@ -255,7 +255,6 @@ class _Plan:
         self, trace: Trace, base: Conditions, *, is_history: bool
     ) -> tuple[Result, dict[str, Any]]:
         """Return how few nodes keep waits short."""
-        from windtunnel.cli.recorded_site import knows_cores, refuse_unlike
         from windtunnel.report import whatif_report
         from windtunnel.study.fewest_nodes import fewest_nodes
         from windtunnel.study.recording import Recording
@@ -272,8 +271,6 @@ class _Plan:
 
     def _with_nodes(self, base: Conditions, changes: list[str]) -> Conditions:
         """Return conditions with the nodes that are asked for; what is different in ``changes``."""
-        from windtunnel.cli.recorded_site import knows_cores
-        from windtunnel.errors import SpecError
         from windtunnel.study.changes import conditions_with_nodes
         from windtunnel.study.resolving import cluster_of
 
@@ -308,8 +305,6 @@ class _Plan:
         asked, fields = self.asked, {}
         name = asked["to_policy"]
         if asked["quotas"] is not None:
-            from windtunnel.cli.flying import with_quotas
-
             (name,) = with_quotas(["quota"], asked["quotas"])
             changes.append("quotas")
         if name is not None:
@@ -329,7 +324,6 @@ class _Plan:
 
     def _other_jobs(self, trace: Trace) -> tuple[pa.Table, list[str], list[str]]:
         """Return the jobs as they might be, what is different, and what to tell."""
-        from windtunnel.report.format import count, duration, plural
         from windtunnel.study.changes import with_idle_killed, with_limits, with_shared_gpus
 
         asked, jobs = self.asked, trace.jobs
@@ -358,8 +352,6 @@ def _flown_surface(
     surface: Surface, trace: Trace, jobs: pa.Table, base: Conditions, notes: list[str]
 ) -> tuple[Result, dict[str, Any]]:
     """Return every run of a surface, and their data."""
-    from windtunnel.cli.screen import shows_progress
-    from windtunnel.cli.study_run import flights
     from windtunnel.report.surface_page import surface_answer, surface_data
 
     with flights("Flying", show=shows_progress()) as (on_start, on_done):
@@ -395,7 +387,6 @@ def _tails(trace: Trace, telemetry: str, least: float) -> Any:
         WindtunnelError: the telemetry cannot be read, or tells no busy GPU.
     """
     from windtunnel.characterize.waste import waste
-    from windtunnel.cli.report_waste import idle_by
 
     idle, _ = idle_by(trace, telemetry, None, 0.0)
     return waste(trace.jobs, tail=least, idle=idle).idle_to_end

@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from windtunnel.cli.flying import with_manifests
+from windtunnel.errors import SpecError
+from windtunnel.report.format import count, duration, percent, plural
+from windtunnel.report.names import clean
+from windtunnel.report.result import Part, Result, table_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -15,7 +21,6 @@ if TYPE_CHECKING:
     from windtunnel.policies.kueue.one_job import Ruling
     from windtunnel.policies.kueue.snapshots import Snapshot
     from windtunnel.policies.kueue.written_jobs import WrittenJob
-    from windtunnel.report.result import Part, Result
     from windtunnel.report.sections import Table
     from windtunnel.study.whatif import WhatIf
 
@@ -29,8 +34,6 @@ def is_about_one_job(asked: dict[str, Any], trace: str | None) -> bool:
     Raises:
         SpecError: half of the question is missing, or it is mixed with one about a log.
     """
-    from windtunnel.errors import SpecError
-
     if asked["snapshot"] is None and asked["job"] is None:
         if trace is None:
             raise SpecError("whatif", "expected a trace; or --kueue, --snapshot and --job.")
@@ -57,9 +60,6 @@ def manifests_changed(asked: dict[str, Any]) -> dict[str, Any]:
     Raises:
         SpecError: three or more are given, or another policy is asked for as well.
     """
-    from windtunnel.cli.flying import with_manifests
-    from windtunnel.errors import SpecError
-
     folders = asked["kueue"]
     if not folders:
         return asked
@@ -83,9 +83,6 @@ def queues_part(found: WhatIf, policies: Sequence[Any]) -> tuple[Part, list[dict
         found: the two runs.
         policies: before and after, ``kueue`` with their manifests.
     """
-    from windtunnel.report.format import duration, percent
-    from windtunnel.report.names import clean
-    from windtunnel.report.result import Part, table_of
     from windtunnel.study.whatif_queues import by_cluster_queue
 
     rows = by_cluster_queue(found, [policy.manifests for policy in policies])
@@ -126,7 +123,6 @@ def one_job_result(asked: dict[str, Any]) -> Result:
     Raises:
         WindtunnelError: a manifest, the snapshot or the job is wrong.
     """
-    from windtunnel.errors import SpecError
     from windtunnel.policies.kueue.least_quota import least_quotas
     from windtunnel.policies.kueue.manifests import read_manifests
     from windtunnel.policies.kueue.one_job import ruling
@@ -149,10 +145,6 @@ def _answer(
     job: WrittenJob, found: Ruling, quotas: Sequence[LeastQuota], snapshot: Snapshot
 ) -> Result:
     """Return a ruling to show."""
-    from windtunnel.report.format import count, plural
-    from windtunnel.report.names import clean
-    from windtunnel.report.result import Result
-
     name = clean(job.workload.key)
     notes = [
         (
@@ -189,9 +181,6 @@ def _answer(
 
 def _headline(name: str, found: Ruling, quotas: Sequence[LeastQuota]) -> str:
     """Return the answer in a sentence or two."""
-    from windtunnel.report.format import plural
-    from windtunnel.report.names import clean
-
     if found.admitted:
         flavors = dict.fromkeys(f for of in found.stands for f in of.flavors.values())
         told = f"{name} is admitted by {clean(found.queue)}"
@@ -212,7 +201,6 @@ def _headline(name: str, found: Ruling, quotas: Sequence[LeastQuota]) -> str:
 def _from_quota(quotas: Sequence[LeastQuota]) -> str:
     """Return from which quotas of the first flavor on a job that waits is admitted."""
     from windtunnel.policies.kueue.quantities import shown
-    from windtunnel.report.names import clean
 
     first = [of for of in quotas if of.flavor == quotas[0].flavor]
     told = " and ".join(
@@ -224,8 +212,6 @@ def _from_quota(quotas: Sequence[LeastQuota]) -> str:
 
 def _listed(names: Iterable[str]) -> str:
     """Return a few names, and how many more there are."""
-    from windtunnel.report.names import clean
-
     every = list(names)
     told = ", ".join(clean(name) for name in every[:5])
     return f"{told} and {len(every) - 5:,} more" if len(every) > 5 else told  # noqa: PLR2004
@@ -234,8 +220,6 @@ def _listed(names: Iterable[str]) -> str:
 def _parts(found: Ruling, quotas: Sequence[LeastQuota]) -> Iterator[Part]:
     """Yield the tables of an answer."""
     from windtunnel.policies.kueue.quantities import shown
-    from windtunnel.report.names import clean
-    from windtunnel.report.result import Part, table_of
 
     stands = [
         (clean(of.name), clean(path), f"{pods:,}")
@@ -282,9 +266,6 @@ def _parts(found: Ruling, quotas: Sequence[LeastQuota]) -> Iterator[Part]:
 
 def _moves_table(moves: Moves) -> Table:
     """Return who would move, from where to where."""
-    from windtunnel.report.names import clean
-    from windtunnel.report.result import table_of
-
     rows = [
         (clean(of.workload), _leaves(of.before), _leaves(of.after), f"{of.pods:,}")
         for of in moves.moves

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from windtunnel.cli.options import option
 from windtunnel.cli.presenting import PAGES, presented
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Why did this job wait?")
 @click.argument("recording", metavar="RUN.parquet")
-@click.option("--job", required=True, metavar="ID", help="The job, by its job_id.")
+@option("--job ID", "The job, by its job_id.", required=True)
 @presented(PAGES, "Write the answer as a page.", metavar="FILE.html", reads="recording")
 def why(*, recording: str, job: str) -> Result:
     """Tell why a job of a recorded run waited, and what stopped it.

@@ -93,11 +93,7 @@ def _is_table(value: Any) -> bool:
 
 
 def _toml(value: Any) -> str:
-    """Return a plain value as TOML.
-
-    Raises:
-        ValueError: a number is not finite.
-    """
+    """Return a plain value as TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):

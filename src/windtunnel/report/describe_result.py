@@ -23,10 +23,18 @@ from windtunnel.report.headline_rows import (
 from windtunnel.report.names import MAX_TEXT, clean
 from windtunnel.report.result import Part, Result
 from windtunnel.report.sections import Cell, Line, Table
-from windtunnel.report.share_rows import coarse, folded
-from windtunnel.report.summary_rows import summary_in_short, summary_lines
+from windtunnel.report.summary_rows import (
+    JOB_COLUMNS,
+    METRIC_COLUMNS,
+    by_rows,
+    coarse,
+    folded,
+    job_rows,
+    metric_rows,
+    summary_in_short,
+    summary_lines,
+)
 from windtunnel.report.unanswered import in_short
-from windtunnel.report.use_rows import JOB_COLUMNS, METRIC_COLUMNS, by_rows, job_rows, metric_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,7 @@ from windtunnel.report.chart.series import Series
 from windtunnel.report.curves import size_order
 from windtunnel.report.names import labels
 from windtunnel.report.palette import MUTED, colours
-from windtunnel.study.effect_choice import TOLERANCE
+from windtunnel.study.effect_settings import TOLERANCE
 
 if TYPE_CHECKING:
     from windtunnel.study.prediction_effect import PredictionEffect

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.report.findings import size_label
 from windtunnel.report.format import count, duration, percent, plural
 from windtunnel.report.names import clean
-from windtunnel.study.effect_choice import TOLERANCE
+from windtunnel.study.effect_settings import TOLERANCE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

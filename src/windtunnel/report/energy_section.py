@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.report import power_charts, power_measures, sections
+from windtunnel.report import power_charts, sections
+from windtunnel.report.measures import Measure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from windtunnel.energy.account import Account
     from windtunnel.sim.outcome import Outcome
+
 
 #: Groupings that get a chart: column, title.
 _BY: tuple[tuple[str, str], ...] = (
@@ -31,8 +33,8 @@ def energy_table(outcomes: Mapping[str, Outcome], books: Mapping[str, Account]) 
         outcomes: run name -> outcome, in order.
         books: run name -> its energy, the same runs.
     """
-    runs = [power_measures.numbers_of(book) for book in books.values()]
-    return sections.measures_table(outcomes, runs, power_measures.shown(runs))
+    runs = [numbers_of(book) for book in books.values()]
+    return sections.measures_table(outcomes, runs, shown(runs))
 
 
 def energy_section(
@@ -69,3 +71,91 @@ def energy_section(
         by.append(picture(chart, f"energy-{column}", title, caption))
     notes = list(dict.fromkeys(note for book in books.values() for note in book.notes()))
     return {"table": energy_table(outcomes, books), "power": power, "by": by, "notes": notes}
+
+
+_ENERGY, _POWER = "Energy", "Power"
+_POLICY = "Policies of power"
+
+MEASURES: tuple[Measure, ...] = (
+    Measure("energy_j", "Energy", "energy", "low", _ENERGY, "everything, the building included"),
+    Measure("jobs_j", "of jobs\u2019 GPUs", "energy", "low", _ENERGY, "GPUs while jobs hold them"),
+    Measure("idle_j", "of idle GPUs", "energy", "low", _ENERGY, "GPUs that no job holds"),
+    Measure(
+        *("host_j", "of hosts", "energy", "low", _ENERGY),
+        doc="nodes besides their GPUs, and nodes asleep",
+        optional=True,
+    ),
+    Measure(
+        *("overhead_j", "of the building", "energy", "low", _ENERGY),
+        doc="PUE - 1 of all other draw",
+        optional=True,
+    ),
+    Measure("carbon_kg", "Carbon", "carbon", "low", _ENERGY, "energy x intensity", optional=True),
+    Measure("cost", "Cost", "number", "low", _ENERGY, "in the tariff\u2019s money", optional=True),
+    Measure("mean_power_w", "Mean", "power", "low", _POWER, "of the building, over the run"),
+    Measure("peak_power_w", "Peak", "power", "low", _POWER, "of the building"),
+    Measure(
+        *("capped_time", "Time at the cap", "duration", "low", _POLICY),
+        doc="time in which some job waited for power alone",
+        optional=True,
+    ),
+    Measure(
+        *("num_cuts", "Jobs stopped at the cap", "count", "low", _POLICY),
+        doc="times a running job was stopped because the cap fell",
+        optional=True,
+    ),
+    Measure(
+        *("limited_gpu_time", "GPU time lost to limits", "gpu_time", "low", _POLICY),
+        doc="GPU time held, less work done: what power limits (and slow-downs, if any) cost",
+        optional=True,
+    ),
+    Measure(
+        *("num_shifted", "Jobs shifted", "count", None, _POLICY),
+        doc="jobs held after their submission for a better time",
+        optional=True,
+    ),
+    Measure(
+        *("avg_shift", "Shift, mean", "duration", "low", _POLICY),
+        doc="how long these were held",
+        optional=True,
+    ),
+    Measure(
+        *("num_late", "Shifted jobs too late", "count", "low", _POLICY),
+        doc="jobs that may be shifted and were not over by their deadline",
+        optional=True,
+    ),
+    Measure(
+        *("num_pauses", "Pauses", "count", None, _POLICY),
+        doc="times a running job was stopped to go on at a better time",
+        optional=True,
+    ),
+    Measure(
+        *("node_time_asleep", "Nodes asleep", "node_time", "high", _POLICY),
+        doc="node-hours powered off",
+        optional=True,
+    ),
+    Measure(
+        *("slept_j", "Saved by sleep", "energy", "high", _POLICY),
+        doc="what the sleeping nodes would have drawn idle, less what they drew",
+        optional=True,
+    ),
+    Measure("num_wakes", "Nodes woken", "count", "low", _POLICY, "nodes woken", optional=True),
+)
+#: Values no larger than this are nothing.
+_NOTHING = 1e-12
+
+
+def numbers_of(book: Account) -> dict[str, Any]:
+    """Return a run's energy and what its policies of power did, by key."""
+    from windtunnel.energy.governed import governed  # with the whole of windtunnel.energy
+
+    return {**book.summary(), **governed(book)}
+
+
+def shown(runs: Sequence[dict[str, Any]]) -> list[Measure]:
+    """Return the measures worth a row: optional ones only where some run has a value."""
+    return [
+        measure
+        for measure in MEASURES
+        if not measure.optional or any(abs(run[measure.key] or 0) > _NOTHING for run in runs)
+    ]

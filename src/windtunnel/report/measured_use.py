@@ -168,11 +168,7 @@ def stored_samples(trace: Trace, path: str | Path) -> Iterator[tuple[Any, list[s
 
 @contextmanager
 def _room(source: str) -> Iterator[tuple[Path, Any]]:
-    """Lend a temporary folder and a database that keeps there what memory cannot hold.
-
-    Raises:
-        TraceError: memory or disk space ran out.
-    """
+    """Lend a temporary folder and a database that keeps there what memory cannot hold."""
     import duckdb
     import ibis
 

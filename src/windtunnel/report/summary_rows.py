@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.report.format import count, duration, exact_seconds, gpu_time, number, percent
+from windtunnel.report.format import (
+    count,
+    duration,
+    exact_seconds,
+    gpu_time,
+    number,
+    percent,
+    plural,
+)
+from windtunnel.report.measured_use import SHOWN
+from windtunnel.report.names import clean
 from windtunnel.report.sections import Cell, Line, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from windtunnel.characterize.summary import ClusterSummary
+    from windtunnel.report.measured_use import JobUse, MeasuredUse
+
 
 #: Cells that differ by less than this between two ways of counting are told as the same.
 SAME = 5e-4
@@ -170,3 +182,125 @@ def differences(one: ClusterSummary, other: ClusterSummary) -> dict[str, tuple[A
         if a != b and (a is None or b is None or abs(a - b) > SAME * max(abs(a), abs(b))):
             found[column] = (a, b)
     return found
+
+
+#: Columns of `metric_rows`.
+METRIC_COLUMNS: tuple[str, ...] = (
+    *("metric", "n", "at 0", "mean"),
+    *(f"P{percent_:g}" for percent_ in SHOWN),
+)
+#: Columns of `job_rows` and `by_rows` behind the first.
+JOB_COLUMNS: tuple[str, ...] = ("n", "mean", "P50", "P90", "max")
+#: From here on a measurement is written as a power of ten.
+_LARGE = 1e6
+_TITLES = {
+    "num_gpus": "Samples by GPUs of the job",
+    "user": "Samples by user",
+    "workload": "Samples by workload",
+    "status": "Samples by status",
+}
+#: What `windtunnel.characterize.telemetry_jobs` calls those of no job.
+_NONE, _UNHELD = "(none)", "(not held)"
+
+
+def metric_rows(use: MeasuredUse) -> list[tuple[str, ...]]:
+    """Return each metric in numbers, in its own unit."""
+    return [
+        (
+            clean(row["metric"]),
+            count(row["n"]),
+            percent(row["zero_share"]),
+            measurement(row["mean"]),
+            *(measurement(row[f"p{percent_:g}"]) for percent_ in SHOWN),
+        )
+        for row in use.metrics
+    ]
+
+
+def job_rows(use: JobUse) -> list[tuple[str, ...]]:
+    """Return the distribution over jobs of each one's mean, under a heading."""
+    facts = use.jobs
+    told = []
+    if facts["unknown"]:
+        told.append(f"{count(facts['unknown'])} not in the trace")
+    if facts["without"]:
+        told.append(f"{plural(facts['without'], 'job')} more without a sample")
+    if facts["left_out"]:
+        told.append(f"{plural(facts['left_out'], 'sample')} of no job")
+    heading = "Jobs, by the mean of each"
+    if told:
+        heading += f" ({', '.join(told)})"
+    return [(heading,), ("jobs", count(facts["n"]), *_numbers(facts))]
+
+
+def by_rows(use: JobUse, top: int | None) -> list[tuple[str, ...]]:
+    """Return the samples of kinds of jobs, under a heading a property.
+
+    Args:
+        use: of one metric.
+        top: so many rows a property at most, most samples first; None = all. Size classes are
+            always all.
+    """
+    rows: list[tuple[str, ...]] = []
+    for by, found in use.by.items():
+        held = [row for row in found if row[by] != _UNHELD]
+        if all(row[by] == _NONE for row in held):
+            continue
+        rows.append((_TITLES[by],))
+        shown = held if top is None or by == "num_gpus" else held[:top]
+        rows += [_group_row(row, by) for row in shown]
+        hidden = held[len(shown) :]
+        if hidden:
+            samples = sum(row["n"] for row in hidden)
+            rows.append((f"{len(hidden):,} others", count(samples), *[""] * 4))
+    return rows
+
+
+def _group_row(row: dict[str, Any], by: str) -> tuple[str, ...]:
+    label = row[by].replace("-", "\u2013") if by == "num_gpus" else clean(row[by])
+    return (label, count(row["n"]), *_numbers(row))
+
+
+def _numbers(row: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(measurement(row[key]) for key in ("mean", "p50", "p90", "max"))
+
+
+def measurement(value: float | None) -> str:
+    r"""Return a measurement in few characters, whatever its unit.
+
+    >>> measurement(97.5), measurement(4335301032.0), measurement(None)
+    ('97.5', '4.34e9', '\u2013')
+    """
+    if value is None or abs(value) < _LARGE:
+        return number(value)
+    digits, power = f"{value:.2e}".split("e")
+    return f"{digits}e{int(power)}".replace("-", "\u2212")
+
+
+#: Class of size -> the wider class that stands for it in short; others stay.
+_COARSE = {
+    **dict.fromkeys(("2", "3-4", "5-8"), "2-8"),
+    **dict.fromkeys(("9-16", "17-32", "33-64"), "9-64"),
+    **dict.fromkeys(("65-128", "129-256", "257-512"), "65-512"),
+}
+_SHARE_KEYS = ("num_jobs", "job_share", "gpu_time", "gpu_time_share")
+
+
+def coarse(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return shares by size of the job with two or three classes in one, from 2 GPUs on."""
+    found: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        label = _COARSE.get(row["num_gpus"], row["num_gpus"])
+        into = found.setdefault(label, {"num_gpus": label, **dict.fromkeys(_SHARE_KEYS, 0)})
+        for key in _SHARE_KEYS:
+            into[key] += row[key] or 0
+    return list(found.values())
+
+
+def folded(rows: Sequence[dict[str, Any]], by: str, top: int) -> list[dict[str, Any]]:
+    """Return the first rows of a table of shares, and all others as one."""
+    if len(rows) <= top + 1:
+        return list(rows)
+    rest = rows[top:]
+    others = {key: sum(row[key] or 0 for row in rest) for key in _SHARE_KEYS}
+    return [*rows[:top], {by: f"{len(rest):,} others", **others}]

@@ -34,8 +34,8 @@ from windtunnel.sim.engines import choose_engine
 from windtunnel.sim.expected_work import expected_parts
 from windtunnel.sim.outcome import Outcome
 from windtunnel.study.around import around
-from windtunnel.study.arrivals import with_arrivals
 from windtunnel.study.foresight import Foresight, checked_estimates
+from windtunnel.study.offered_load import with_arrivals
 from windtunnel.study.resolving import settings_of
 from windtunnel.study.workload_of_jobs import workload_of_jobs
 from windtunnel.throughput.options import shapes_of
@@ -150,12 +150,7 @@ def fly_elastic(
 def _placement(
     cluster: ClusterSpec, conditions: Conditions, cores: tuple[int | None, ...], table: pa.Table
 ) -> tuple[Placement, Scores | None]:
-    """Return where plain numbers of GPUs go, and the scores by which options do; None = best fit.
-
-    Raises:
-        SpecError: the placement is unknown, looks for racks where there are none, or says how
-            gangs lie on nodes, which options do.
-    """
+    """Return where plain numbers of GPUs go, and the scores of options; None = best fit."""
     name, words, _ = split_placement(conditions.scheduler.placement)
     checked_topology(conditions.scheduler.placement, cluster)
     if words.get("gang", "node") != "node":
@@ -178,11 +173,7 @@ def _placement(
 
 
 def _check_unused(policy: Policy, conditions: Conditions) -> None:
-    """Check that a run has no options that elastic jobs have no use for.
-
-    Raises:
-        SpecError: it has.
-    """
+    """Check that a run has no options that elastic jobs have no use for."""
     for name, (quiet, why) in _UNUSED.items():
         if conditions.value(name) != quiet:
             message = f"policy {policy.label!r} is elastic; such runs have no {name}: {why}."
@@ -242,12 +233,7 @@ def _rejecting(problem: Problem, room: Elastic, models: Mapping[str, Any]) -> Pr
 
 
 def _models_of(given: Any) -> Mapping[str, Any]:
-    """Return throughput models by name: those given, of a folder, or else the published ones.
-
-    Raises:
-        SpecError: they are neither.
-        TraceError: the folder has none, or one cannot be read.
-    """
+    """Return throughput models by name: those given, of a folder, or else the published ones."""
     if given is None:
         from windtunnel.throughput.morphling_models import THROUGHPUTS
 
@@ -364,11 +350,7 @@ class _Maker:
 
 
 def _penalties(given: float | Mapping[str, float] | None) -> Any:
-    """Return a function from a model to its penalty, s.
-
-    Raises:
-        SpecError: one is negative or no number.
-    """
+    """Return a function from a model to its penalty, s."""
     by_model = dict(given) if isinstance(given, Mapping) else {}
     general = PENALTY if given is None or isinstance(given, Mapping) else given
     for name, value in {"": general, **by_model}.items():

@@ -27,9 +27,9 @@ from windtunnel.policies.gavel.work import Rules
 from windtunnel.sim.columns import numeric_column
 from windtunnel.sim.flight import FINISHED, NOT_SUBMITTED, RUNNING, WAITING
 from windtunnel.sim.outcome import Outcome
-from windtunnel.study.arrivals import with_arrivals
 from windtunnel.study.compat import in_order
 from windtunnel.study.gavel_work import floats, work_of
+from windtunnel.study.offered_load import with_arrivals
 from windtunnel.study.resolving import governing_of, settings_of
 from windtunnel.study.rigid import fly_rigid
 from windtunnel.throughput.measured import (
@@ -362,11 +362,7 @@ def _shares(
 def _entities(
     table: pa.Table, rows: np.ndarray, policy: GavelPolicy
 ) -> tuple[tuple[Entity, ...], np.ndarray]:
-    """Return the tenants in order of their names, and each job's.
-
-    Raises:
-        SpecError: there is no such column, or another number of weights.
-    """
+    """Return the tenants in order of their names, and each job's."""
     where = f"policy {policy.label}"
     if policy.entities_by not in table.column_names:
         raise SpecError.unknown(f"{where}: by", policy.entities_by, table.column_names)

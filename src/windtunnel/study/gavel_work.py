@@ -105,11 +105,7 @@ def work_of(
 
 
 def _types(cluster: ClusterSpec) -> tuple[str, ...]:
-    """Return the cluster's GPU types, sorted; a cluster without types is of one, `NAMELESS`.
-
-    Raises:
-        SpecError: some GPUs have a type and others none.
-    """
+    """Return the cluster's GPU types, sorted; a cluster without types is of one, `NAMELESS`."""
     if not cluster.gpu_types:
         return (NAMELESS,)
     if any(node.gpus and node.gpu_type is None for node in cluster.node_types):
@@ -126,11 +122,7 @@ def _type_of(node: NodeType) -> str:
 
 
 def _names_in(speeds: ThroughputTable, types: tuple[str, ...]) -> list[str]:
-    """Return the throughput table's own spelling of the cluster's GPU types.
-
-    Raises:
-        SpecError: it does not know one, or they have no names.
-    """
+    """Return the throughput table's own spelling of the cluster's GPU types."""
     if types == (NAMELESS,):
         raise SpecError(
             "cluster", "measured speeds are by GPU type: name that of every node: v100:8,k80:24"

@@ -36,11 +36,7 @@ def levels_of(given: Any) -> Levels | None:
 
 
 def _of_manifests(path: Path) -> Levels:
-    """Return the levels of Kueue's manifests; the k-th Node is the cluster's k-th.
-
-    Raises:
-        SpecError: there is not one Topology, or a Node lacks a label of it.
-    """
+    """Return the levels of Kueue's manifests; the k-th Node is the cluster's k-th."""
     from windtunnel.policies.kueue.manifests import read_manifests
 
     manifests = read_manifests(path, queues=False)

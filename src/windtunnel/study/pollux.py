@@ -80,12 +80,7 @@ def fly_pollux(
 def _machines(
     cluster: ClusterSpec, policy: PolluxPolicy, folder: str | Path
 ) -> tuple[Machines, Mapping[str, Application]]:
-    """Return the nodes with what is known of applications on them, and the applications.
-
-    Raises:
-        SpecError: nodes that the policy cannot have.
-        TraceError: the profiles cannot be read.
-    """
+    """Return the nodes with what is known of applications on them, and the applications."""
     nodes = cluster.node_types
     sizes = tuple(int(node.gpus) for node in nodes for _ in range(node.count))
     kinds = tuple(node.gpu_type or "" for node in nodes for _ in range(node.count))
@@ -111,12 +106,7 @@ def _machines(
 def _jobs(
     table: pa.Table, applications: Mapping[str, Application], num_gpus: int
 ) -> tuple[list[ElasticJob], np.ndarray]:
-    """Return the jobs and their rows, in the workload's order.
-
-    Raises:
-        SpecError: the jobs have no batch sizes.
-        SchemaError: a job that cannot be flown; names the row.
-    """
+    """Return the jobs and their rows, in the workload's order."""
     gangs, submit = floats(table, "num_gpus"), floats(table, "submit_time")
     batches = numeric_column(table, "batch_size", "Pollux's simulator")
     names, kinds = table["job_id"].to_pylist(), table["template"].to_pylist()

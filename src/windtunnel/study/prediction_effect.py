@@ -23,16 +23,18 @@ from windtunnel.predictors.features import numbers
 from windtunnel.sim.flight import REJECTED
 from windtunnel.sim.metrics import size_classes
 from windtunnel.study.big_jobs import BigJobs, big_jobs, big_measures
-from windtunnel.study.effect_choice import Choice, choose, judged
 from windtunnel.study.effect_settings import (
     AGINGS,
     FIFO,
     LOADS,
     MODELS,
+    Choice,
     Setting,
     checked_models,
     checked_numbers,
+    choose,
     cures,
+    judged,
     shortest,
 )
 from windtunnel.study.foresight import Foresight
@@ -70,7 +72,7 @@ class PredictionEffect:
         runs: one row a load and setting: ``load``, ``policy`` (the label), ``kind``, ``model``,
             ``aging``, ``queueing``, ``num_finished``, metrics of `windtunnel.sim.metrics.summary`,
             those of `windtunnel.study.big_jobs.big_measures`, and those of
-            `windtunnel.study.effect_choice.judged`.
+            `windtunnel.study.effect_settings.judged`.
         sizes: one row a load, setting and size class: ``load``, ``policy``, and the columns of
             `windtunnel.sim.metrics.by_size`, of the jobs that flew.
         predictions: one row a predictor: ``model``, ``peeks``, and the measures of

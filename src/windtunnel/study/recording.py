@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windtunnel.study.recorded_flight import recorded_outcome
-
-if TYPE_CHECKING:
-    from windtunnel.cluster.spec import ClusterSpec
-    from windtunnel.sim.outcome import Outcome
+from windtunnel.characterize.recorded import Recorded
+from windtunnel.cluster.gpu_types import with_types_of
+from windtunnel.cluster.spec import ClusterSpec
+from windtunnel.errors import SpecError, quote
+from windtunnel.sim.flight import FINISHED, NOT_SUBMITTED, RUNNING, WAITING, Flight
+from windtunnel.sim.outcome import Outcome
 
 
 @dataclass(frozen=True)
@@ -122,3 +125,85 @@ def most_at_once(rows: list[int], start: list[float], end: list[float], held: np
     changes = np.concatenate([held[ran], -held[ran]])
     order = np.lexsort((changes, times))
     return float(np.cumsum(changes[order]).max(initial=0.0))
+
+
+def check_record(record: Any, *, several: bool = False) -> None:
+    """Check where decisions go: a file, True = they stay in memory, None = nobody wants them.
+
+    Args:
+        record: as given.
+        several: it is one of several runs, which cannot share a file.
+
+    Raises:
+        SpecError: it is none of these, or a file of another kind.
+    """
+    if record is None or record is True:
+        return
+    if not isinstance(record, str | Path) or Path(record).suffix != ".parquet":
+        raise SpecError("record", f"found {quote(record)}; expected a file such as run.parquet.")
+    if several:
+        raise SpecError("record", "a file holds one run; simulate each policy with its own.")
+
+
+def keep_record(outcome: Outcome, record: Any) -> None:
+    """Write the decisions of a run to a file, if one was asked for.
+
+    Raises:
+        SpecError: the run has no decisions of its own to record.
+        OSError: the file cannot be written; nothing is left behind.
+    """
+    if record is None:
+        return
+    if outcome.flight.verdicts is None:
+        message = "the published simulator's own loop tells no reasons; fly without compat."
+        raise SpecError("record", message)
+    if record is not True:
+        from windtunnel.sim.observe.recording_file import write
+
+        write(str(record), outcome)
+
+
+def recorded_outcome(jobs: pa.Table, cluster: ClusterSpec) -> Outcome:
+    """Return the recorded history of a trace as the outcome of a run.
+
+    A job that started and has not ended is running since its start; one without a start that is
+    pending waits; one that left the queue without a start was never in the run, as are jobs without
+    a submission time.
+
+    Args:
+        jobs: a jobs table (`windtunnel.schema`).
+        cluster: where it ran; its nodes are not told apart.
+    """
+    jobs = with_types_of(jobs, cluster.gpu_types, cluster.aliases)
+    found = Recorded.of(jobs)
+    status = np.array(jobs["status"].fill_null("unknown").to_pylist(), dtype=object)
+    ran = ~np.isnan(found.start) & ~np.isnan(found.submit) & ~np.isnan(found.end)
+    runs_on = ran & (status == "running")
+    code = np.full(len(status), NOT_SUBMITTED, dtype=np.int8)
+    code[ran] = FINISHED
+    code[runs_on] = RUNNING
+    code[(status == "pending") & ~ran & ~np.isnan(found.submit)] = WAITING
+    rows = np.flatnonzero(ran)
+    rows = rows[np.lexsort((rows, found.start[rows]))]
+    end = np.where(runs_on, np.nan, found.end)
+    flight = Flight(
+        start=np.where(ran, found.start, np.nan),
+        end=np.where(ran, end, np.nan),
+        run_time=np.where(ran, found.run, 0.0),
+        preemptions=np.zeros(len(code), dtype=np.int64),
+        status=code,
+        segment_job=rows,
+        segment_start=found.start[rows],
+        segment_end=end[rows],
+        node_offset=np.zeros(len(rows) + 1, dtype=np.int64),
+        nodes=np.empty(0, dtype=np.int32),
+        node_gpus=np.empty(0, dtype=np.int32),
+        scheduling_points=0,
+    )
+    return Outcome(jobs, cluster, flight, {"policy": "recorded", "placement": "pool"})
+
+
+def observed_cluster(jobs: pa.Table) -> ClusterSpec | None:
+    """Return a pool of as many GPUs as were ever held at once; None where none were."""
+    most = Recorded.of(jobs).most_held
+    return ClusterSpec.pool(math.ceil(most), name="most held at once") if most > 0 else None

@@ -20,7 +20,7 @@ from windtunnel.site.site import Site
 from windtunnel.site.slurm_text import site_of_text
 from windtunnel.study.foresight import checked_estimates
 from windtunnel.study.levels import levels_of
-from windtunnel.study.recorder import check_record
+from windtunnel.study.recording import check_record
 from windtunnel.study.resume_costs import read_cost
 from windtunnel.study.site_file import is_site_file, read_site
 
@@ -147,11 +147,7 @@ def governing_of(conditions: Conditions) -> Governing | None:
 
 
 def _disruptions(given: Any) -> Disruptions | None:
-    """Return what disrupts a run; None = nothing does, and it is a plain one.
-
-    Raises:
-        SpecError: the description is wrong.
-    """
+    """Return what disrupts a run; None = nothing does, and it is a plain one."""
     chosen = parse_disruptions(given) if isinstance(given, str) else given
     if isinstance(chosen, dict):
         chosen = Disruptions.from_mapping(chosen, source="disruptions")

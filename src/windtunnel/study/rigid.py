@@ -27,10 +27,10 @@ from windtunnel.sim.outcome import Outcome
 from windtunnel.sim.rooms import DeviceRules, needs_devices
 from windtunnel.sim.topology_asks import Asks
 from windtunnel.study.around import Around, around
-from windtunnel.study.arrivals import with_arrivals
 from windtunnel.study.compat import as_pai, in_order
 from windtunnel.study.countable import check_rounds
 from windtunnel.study.foresight import Foresight, checked_estimates
+from windtunnel.study.offered_load import with_arrivals
 from windtunnel.study.resolving import (
     settings_of,
 )
@@ -255,11 +255,7 @@ def _own_settings(
 
 
 def _check_chooses(policy: Policy, conditions: Conditions, *, as_pool: bool) -> None:
-    """Check that nothing else is to choose nodes, or to keep some, where the policy does.
-
-    Raises:
-        SpecError: something is, or there are no nodes.
-    """
+    """Check that nothing else is to choose nodes, or to keep some, where the policy does."""
     scheduler, site = conditions.scheduler, conditions.site
     label = quote(policy.label)
     if as_pool:
@@ -291,11 +287,7 @@ def _left_waiting(flight: Flight, until: float) -> list[str]:
 
 
 def _check_turns(policy: Policy, overhead: np.ndarray) -> None:
-    """Check that jobs that take turns get on.
-
-    Raises:
-        SpecError: a turn is not longer than what changing over costs, so that none ever would.
-    """
+    """Check that jobs that take turns get on."""
     longest = float(overhead.max(initial=0.0))
     turn = policy.turn if policy.levels is None else policy.every
     if turn is not None and longest >= turn:

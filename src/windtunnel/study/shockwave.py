@@ -24,9 +24,9 @@ from windtunnel.policies.shockwave.testbed import LeasedRounds, drawn
 from windtunnel.policies.shockwave.work import InPhase, TrainingJob
 from windtunnel.sim.columns import numeric_column
 from windtunnel.sim.outcome import Outcome
-from windtunnel.study.arrivals import with_arrivals
 from windtunnel.study.gavel_rounds import fly_on_the_engine, refuse_options
 from windtunnel.study.gavel_work import work_of
+from windtunnel.study.offered_load import with_arrivals
 from windtunnel.study.resolving import governing_of, settings_of
 from windtunnel.throughput.batch_sizes import DATASET_SIZES, MODES, Kind
 from windtunnel.throughput.epoch_profile import EpochProfile, equal_epochs, profile_of
@@ -319,11 +319,7 @@ def _kind(job_type: str | None, gpus: int, mode: str | None) -> Kind | None:
 
 
 def _check_phases(table: pa.Table, rows: np.ndarray, jobs: Sequence[TrainingJob]) -> None:
-    """Check that the published rounds know every job's batch sizes.
-
-    Raises:
-        SchemaError: they do not know one's.
-    """
+    """Check that the published rounds know every job's batch sizes."""
     unknown = [at for at, job in enumerate(jobs) if job.kind is None]
     if unknown:
         row = int(rows[unknown[0]])

@@ -16,7 +16,7 @@ from windtunnel.sim.own_metrics import measured
 from windtunnel.study.budget import refuse_large
 from windtunnel.study.gavel_rounds import fly_gavel
 from windtunnel.study.pollux import fly_pollux
-from windtunnel.study.recorder import keep_record
+from windtunnel.study.recording import keep_record
 from windtunnel.study.replay import fly_replay
 from windtunnel.study.resolving import cluster_of, conditions_of, resolved
 from windtunnel.study.rigid import fly_rigid
@@ -141,11 +141,7 @@ def _fly(table: pa.Table, conditions: Conditions, foresight: Foresight | None) -
 
 
 def _refuse(conditions: Conditions, names: tuple[str, ...], why: str) -> None:
-    """Check that nothing was asked for that the policy has no use for.
-
-    Raises:
-        SpecError: something was.
-    """
+    """Check that nothing was asked for that the policy has no use for."""
     label = conditions.scheduler.policy.label
     for name in names:
         if conditions.value(name) is not None:

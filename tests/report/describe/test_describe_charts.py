@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from described_traces import HOUR, bare, told, trace_of
 
-from windtunnel.report import describe_charts as charts
-from windtunnel.report.figures.look import Look
-from windtunnel.report.figures.sources import Sources
+from windtunnel.report.figures import of_trace as charts
+from windtunnel.report.figures.sources import Look, Sources
 from windtunnel.traces.open import open_trace
 
 
@@ -23,7 +22,7 @@ def kalos() -> Sources:
 
 
 def test_waits_by_size_are_box_plots_of_each_class(source: Sources) -> None:
-    data = charts.waits_by_size(source)
+    data = charts.WAITS_BY_SIZE.collect(source)
     assert data.table is not None
     rows = {row["num_gpus"]: row for row in data.table.to_pylist()}
     assert list(rows) == ["1", "2", "3-4", "5-8", "9-16"]
@@ -32,7 +31,7 @@ def test_waits_by_size_are_box_plots_of_each_class(source: Sources) -> None:
 
 
 def test_failures_by_size_are_shares_of_jobs_and_of_their_time(source: Sources) -> None:
-    data = charts.failures_by_size(source)
+    data = charts.FAILURES_BY_SIZE.collect(source)
     assert data.table is not None
     shares = {(row["panel"], row["num_gpus"]): row["percent"] for row in data.table.to_pylist()}
     assert [shares["a", size] for size in ("1", "2", "3-4", "5-8", "9-16")] == [50, 0, 50, 50, 0]
@@ -51,14 +50,14 @@ def test_jobs_of_unknown_run_time_are_in_the_share_of_jobs_alone() -> None:
             "status": ["failed", "failed", "completed"],
         }
     )  # fmt: skip
-    data = charts.failures_by_size(Sources.of([trace]))
+    data = charts.FAILURES_BY_SIZE.collect(Sources.of([trace]))
     assert data.table is not None
     assert data.table["percent"].to_pylist() == [pytest.approx(200 / 3), pytest.approx(25.0)]
     assert [(part.n, part.left_out) for part in data.parts] == [(3, 0), (2, 1)]
 
 
 def test_concentration_begins_at_nothing_and_ends_with_all(source: Sources) -> None:
-    data = charts.user_concentration(source)
+    data = charts.USER_CONCENTRATION.collect(source)
     assert data.table is not None
     first = [row for row in data.table.to_pylist() if row["panel"] == "a"]
     # ann 1 + 2 + 56 + 64 + 144, cy 20 + 24, bob 6 + 8 GPU hours.
@@ -69,7 +68,7 @@ def test_concentration_begins_at_nothing_and_ends_with_all(source: Sources) -> N
 
 
 def test_a_thinned_concentration_lies_on_the_whole_curve(kalos: Sources) -> None:
-    table = charts.user_concentration(kalos).table
+    table = charts.USER_CONCENTRATION.collect(kalos).table
     assert table is not None
     jobs = kalos.series[0].trace.jobs
     users = np.array(jobs["user"].to_pylist())
@@ -83,7 +82,7 @@ def test_a_thinned_concentration_lies_on_the_whole_curve(kalos: Sources) -> None
 
 
 def test_gpus_over_time_add_up_to_the_gpu_time(kalos: Sources) -> None:
-    table = charts.gpus_over_time(kalos).table
+    table = charts.GPUS_OVER_TIME.collect(kalos).table
     assert table is not None
     held = [row for row in table.to_pylist() if row["panel"] == "a"]
     assert len(held) <= 310
@@ -100,34 +99,32 @@ def test_gpus_over_time_add_up_to_the_gpu_time(kalos: Sources) -> None:
 def test_a_bare_trace_says_why_each_cannot_be_drawn() -> None:
     source = Sources.of([bare()])
     reasons = {
-        charts.waits_by_size: "no GPU job has a wait",
-        charts.failures_by_size: "tells no status",
-        charts.user_concentration: "no job tells its user",
-        charts.gpus_over_time: "no GPU job has a submission, a start and an end",
+        charts.WAITS_BY_SIZE: "no GPU job has a wait",
+        charts.FAILURES_BY_SIZE: "tells no status",
+        charts.USER_CONCENTRATION: "no job tells its user",
+        charts.GPUS_OVER_TIME: "no GPU job has a submission, a start and an end",
     }
-    for data_of, reason in reasons.items():
-        data = data_of(source)
+    for plan, reason in reasons.items():
+        data = plan.collect(source)
         assert data.table is None
         assert reason in data.reason
 
 
 def test_axes_have_units_and_legends_n(source: Sources) -> None:
     look = Look(4.0, source.traces, source.workloads)
-    for data_of, draw, words in (
-        (charts.waits_by_size, charts.draw_waits_by_size, ["Wait (log", "1 GPU (n = 2)"]),
+    for plan, words in (
+        (charts.WAITS_BY_SIZE, ["Wait (log", "1 GPU (n = 2)"]),
         (
-            charts.failures_by_size,
-            charts.draw_failures_by_size,
+            charts.FAILURES_BY_SIZE,
             ["% of jobs of the class", "% of GPU time of the class", "by-hand (n = 9)"],
         ),
         (
-            charts.user_concentration,
-            charts.draw_user_concentration,
+            charts.USER_CONCENTRATION,
             ["Users, most first, %", "% of the GPU time", "(n = 3 users)"],
         ),
-        (charts.gpus_over_time, charts.draw_gpus_over_time, ["GPUs held", "submission, hours"]),
+        (charts.GPUS_OVER_TIME, ["GPUs held", "submission, hours"]),
     ):
-        table = data_of(source).table
-        text = str(draw(table, look).to_dict(validate=False))
+        table = plan.collect(source).table
+        text = str(plan.draw(table, look).to_dict(validate=False))
         for word in words:
             assert word in text, word

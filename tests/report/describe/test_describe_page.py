@@ -84,13 +84,14 @@ def test_exact_numbers_and_whole_claims_are_in_the_titles(page: str) -> None:
 def test_every_figure_is_drawn_or_says_why_not(page: str) -> None:
     text = checked(page).text
     parts = dict(re.findall(r'<figure class="figure-([\w-]+)">(.*?)</figure>', page, re.DOTALL))
-    for figure in FIGURES:
-        if figure.name in parts:
-            assert figure.title in parts[figure.name]
-            assert "n\u00a0=\u00a0" in parts[figure.name].partition("<figcaption>")[2]
+    figures = {figure.name.replace("_", "-"): figure for _, figure in FIGURES}
+    for name, figure in figures.items():
+        if name in parts:
+            assert figure.title in parts[name]
+            assert "n\u00a0=\u00a0" in parts[name].partition("<figcaption>")[2]
         else:
             assert f"{figure.title} needs {figure.needs}; the trace has no tasks table" in text
-    missing = [figure.name for figure in FIGURES if figure.name not in parts]
+    missing = [name for name in figures if name not in parts]
     assert missing == [
         *("request-usage", "overuse", "network-cpu"),
         *("sharing-savings", "colocation", "allocation-by-node"),

@@ -9,8 +9,8 @@ import pytest
 from described_traces import trace_of
 from rich.console import Console
 
-from windtunnel.characterize import states as shares
-from windtunnel.report import share_rows
+from windtunnel.characterize.states import shares
+from windtunnel.report import summary_rows
 from windtunnel.report.describe_result import describe_result
 from windtunnel.report.description import describe_trace, in_a_sentence
 from windtunnel.report.terminal_table import rich_tables
@@ -71,8 +71,8 @@ def test_left_out_has_a_column_where_anything_was(bare: Description) -> None:
 def test_coarse_and_folded_shares_add_up_to_the_same() -> None:
     jobs = open_trace("synthetic:kalos", jobs=2000, cpu_jobs=True).jobs
     for by, shorter in (
-        ("num_gpus", share_rows.coarse),
-        ("workload", lambda rows: share_rows.folded(rows, "workload", 2)),
+        ("num_gpus", summary_rows.coarse),
+        ("workload", lambda rows: summary_rows.folded(rows, "workload", 2)),
     ):
         rows = shares(jobs, by).to_pylist()
         fewer = shorter(rows)
@@ -85,8 +85,8 @@ def test_coarse_and_folded_shares_add_up_to_the_same() -> None:
 def test_rows_are_folded_only_where_that_saves_one() -> None:
     rows = [{"vc": str(i), **dict.fromkeys(("num_jobs", "gpu_time"), i)} for i in range(4)]
     filled = [{**row, "job_share": 0.1, "gpu_time_share": 0.1} for row in rows]
-    assert share_rows.folded(filled, "vc", 3) == filled
-    (first, rest) = share_rows.folded(filled, "vc", 1)
+    assert summary_rows.folded(filled, "vc", 3) == filled
+    (first, rest) = summary_rows.folded(filled, "vc", 1)
     assert (first["vc"], rest["vc"], rest["num_jobs"]) == ("0", "3 others", 6)
 
 

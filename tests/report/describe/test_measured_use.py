@@ -10,7 +10,7 @@ from described_traces import HELD_MINUTES, bare, held
 
 from windtunnel.errors import TraceError, WindtunnelError
 from windtunnel.report.measured_use import measured_use
-from windtunnel.report.use_rows import JOB_COLUMNS, by_rows, job_rows, metric_rows
+from windtunnel.report.summary_rows import JOB_COLUMNS, by_rows, job_rows, metric_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

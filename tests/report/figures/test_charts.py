@@ -12,8 +12,7 @@ from windtunnel.report.chart.series import FONT, text_width
 from windtunnel.report.figures.catalogue import FIGURES
 from windtunnel.report.figures.curves_of_use import published_curves
 from windtunnel.report.figures.drawing import collect, look_of
-from windtunnel.report.figures.look import WIDTHS, Look
-from windtunnel.report.figures.sources import Sources
+from windtunnel.report.figures.sources import WIDTHS, Look, Sources
 from windtunnel.report.figures.treemap import label_of, share_text
 from windtunnel.report.figures.writing import to_paper_svg
 from windtunnel.report.palette import SERIES
@@ -47,9 +46,9 @@ def found(spec: Any, key: str) -> list[Any]:
 
 
 def spec_of(name: str, sources: Sources, paper: str = "column") -> dict[str, Any]:
-    table = FIGURES[name].collect(sources).table
+    table = FIGURES[name].plan.collect(sources).table
     assert table is not None
-    spec: dict[str, Any] = FIGURES[name].draw(table, look_of(sources, paper)).to_dict()
+    spec: dict[str, Any] = FIGURES[name].plan.draw(table, look_of(sources, paper)).to_dict()
     return spec
 
 
@@ -58,7 +57,7 @@ def test_every_figure_is_a_valid_specification_with_its_data(both: Sources) -> N
     for one in collect(both, list(FIGURES.values())):
         if one.data.table is not None:
             for paper in WIDTHS:
-                spec = one.figure.draw(one.data.table, look_of(both, paper)).to_dict()
+                spec = one.figure.plan.draw(one.data.table, look_of(both, paper)).to_dict()
                 inline = [v for v in found(spec, "values") if v and isinstance(v[0], dict)]
                 assert inline, one.figure.name
                 assert sum(map(len, inline)) <= 5000, one.figure.name
@@ -88,7 +87,7 @@ def test_n_stands_in_every_legend(both: Sources) -> None:
     for one in collect(both, [f for f in FIGURES.values() if f.name not in exempt]):
         if one.data.table is None:
             continue
-        spec = one.figure.draw(one.data.table, look_of(both)).to_dict()
+        spec = one.figure.plan.draw(one.data.table, look_of(both)).to_dict()
         for color in found(spec, "color"):
             if isinstance(color, dict) and color.get("legend") and "domain" in color["scale"]:
                 entries = color["scale"]["domain"]
@@ -205,7 +204,7 @@ def test_hostile_names_are_drawn_as_harmless_text(
     for one in collect(sources, figures):
         if one.data.table is None:
             continue
-        spec = one.figure.draw(one.data.table, look).to_dict()
+        spec = one.figure.plan.draw(one.data.table, look).to_dict()
         text = json.dumps(spec, ensure_ascii=False)
         assert "\x1b" not in text
         assert "\u202e" not in text

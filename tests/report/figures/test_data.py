@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def data(name: str, sources: Sources) -> FigureData:
-    return FIGURES[name].collect(sources)
+    return FIGURES[name].plan.collect(sources)
 
 
 def rows(name: str, sources: Sources, panel: str, trace: str = "hand") -> list[dict[str, Any]]:

@@ -79,7 +79,7 @@ def test_every_figure_is_drawn_or_has_a_reason(make_trace: Callable[..., Trace],
             assert told["drawn"] is False
         else:
             assert any(part["panel"] and part["n"] for part in told["parts"])
-            one.figure.draw(one.data.table, look).to_dict()
+            one.figure.plan.draw(one.data.table, look).to_dict()
     if name in ("no jobs", "nothing known"):
         assert not any(told["drawn"] for told in report(found))
 
@@ -89,9 +89,9 @@ def test_odd_numbers_can_be_rendered(make_trace: Callable[..., Trace], name: str
     sources = Sources.of([make_trace(ODD[name], name)])
     look = look_of(sources)
     for figure in ("cdf_job_duration_queue", "box_gpu_num", "gang_size", "runtime", "jobs_by_hour"):
-        table = FIGURES[figure].collect(sources).table
+        table = FIGURES[figure].plan.collect(sources).table
         assert table is not None
-        svg = to_paper_svg(FIGURES[figure].draw(table, look).to_dict(), look)
+        svg = to_paper_svg(FIGURES[figure].plan.draw(table, look).to_dict(), look)
         assert "NaN" not in svg
 
 
@@ -100,6 +100,6 @@ def test_eight_traces_fit_into_every_figure(hand: Trace) -> None:
     assert len(set(sources.traces)) == 8
     look = look_of(sources)
     for name in ("bar_job_state", "cdf_job_gpunum", "treemap_job_dist", "cdf_job_duration_queue"):
-        table = FIGURES[name].collect(sources).table
+        table = FIGURES[name].plan.collect(sources).table
         assert table is not None
-        FIGURES[name].draw(table, look).to_dict()
+        FIGURES[name].plan.draw(table, look).to_dict()

@@ -30,7 +30,7 @@ def published(data_dir: Path, name: str) -> list[dict[str, str]]:
 
 
 def drawn(name: str, sources: Sources) -> list[dict[str, Any]]:
-    table = FIGURES[name].collect(sources).table
+    table = FIGURES[name].plan.collect(sources).table
     assert table is not None
     found: list[dict[str, Any]] = table.to_pylist()
     return found
@@ -124,7 +124,7 @@ def test_sizes_of_pai_are_those_of_one_task(data_dir: Path) -> None:
     """The published curves of PAI are of plan_gpu; its gangs of such tasks are far larger."""
     pai = Sources.of([open_trace("synthetic:pai")])
     figure = FIGURES["cdf_job_gpunum"]
-    data = figure.collect(pai)
+    data = figure.plan.collect(pai)
     assert data.table is not None
     found = data.table.to_pylist()
     checked = 0
@@ -136,7 +136,7 @@ def test_sizes_of_pai_are_those_of_one_task(data_dir: Path) -> None:
             assert mine[-1]["gpus"] == "task"
             checked += 1
     assert checked == 24
-    chart = figure.draw(data.table, look_of(pai)).to_dict()
+    chart = figure.plan.draw(data.table, look_of(pai)).to_dict()
     assert "synthetic:pai (n = 1,037,085), per task" in str(chart)
     assert "gangs, drawn by the GPUs of one task" in " ".join(data.notes)
 
@@ -155,7 +155,7 @@ def test_medians_of_use_are_the_published_ones(data_dir: Path) -> None:
     assert curves["n"].null_count == curves.num_rows  # the files do not say
     sources = Sources((), curves)
     for name in ("cdf_resource_util", "cdf_temperature", "cdf_power"):
-        data = FIGURES[name].collect(sources)
+        data = FIGURES[name].plan.collect(sources)
         assert data.notes == ("the published files do not say of how many samples they are.",)
 
 
@@ -224,7 +224,7 @@ def test_a_folder_of_pickles_is_read_like_the_one_file(tmp_path: Path) -> None:
     wanted = {"gpu_power": 250.0, "gpu_node_power": 2000.0, "cpu_node_power": 700.0}
     assert medians == pytest.approx(wanted)
     # These are not the published medians, and the figure says so.
-    notes = FIGURES["cdf_power"].collect(Sources((), published_curves(tmp_path))).notes
+    notes = FIGURES["cdf_power"].plan.collect(Sources((), published_curves(tmp_path))).notes
     assert "Seren: the median of gpu_power is 250, published is 96.5." in notes
     (tmp_path / "server_power.pkl").rename(tmp_path / "other.pkl")
     assert set(published_curves(tmp_path)["metric"].to_pylist()) == {"gpu_power"}

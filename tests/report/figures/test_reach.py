@@ -23,9 +23,9 @@ HOUR = 3600.0
 
 def spec_of(name: str, trace: Trace) -> dict[str, Any]:
     sources = Sources.of([trace])
-    table = FIGURES[name].collect(sources).table
+    table = FIGURES[name].plan.collect(sources).table
     assert table is not None
-    spec: dict[str, Any] = FIGURES[name].draw(table, look_of(sources)).to_dict()
+    spec: dict[str, Any] = FIGURES[name].plan.draw(table, look_of(sources)).to_dict()
     return spec
 
 
@@ -66,9 +66,9 @@ def test_a_request_that_all_tasks_share_is_on_the_axis(hand: Trace) -> None:
 def test_tasks_beyond_the_last_point_are_told(hand: Trace) -> None:
     tasks = changed(hand.tasks, mem_gib=[16.0, 16.0, 1e6], read=[1.0, 2.0**50, 2.0**50])
     sources = Sources.of([replace(hand, tasks=tasks)])
-    notes = FIGURES["request_usage"].collect(sources).notes
+    notes = FIGURES["request_usage"].plan.collect(sources).notes
     assert "hand: GiB of memory asked: 1 task beyond the last point, 16,384." in notes
-    notes = FIGURES["network_cpu"].collect(sources).notes
+    notes = FIGURES["network_cpu"].plan.collect(sources).notes
     assert "hand: read, Gbit/s: 2 tasks beyond the last point, 8,192." in notes
 
 
@@ -142,7 +142,7 @@ def test_hours_that_are_mostly_empty_show_their_mean_and_tell_the_rest(
         if "scale" in layer["encoding"]["y"]
     }
     assert high > 3.1
-    notes = FIGURES["jobs_by_hour"].collect(Sources.of([trace])).notes
+    notes = FIGURES["jobs_by_hour"].plan.collect(Sources.of([trace])).notes
     assert (
         "hand: 2 hours beyond the whiskers (1.5 interquartile ranges), not drawn; the most is "
         "30 jobs."
@@ -159,5 +159,5 @@ def test_waits_beyond_the_completion_time_are_told(make_trace: Callable[..., Tra
         "instance_start": pa.array([30.0, 1.0]),
         "task_end": pa.array([20.0, 100.0]),
     }
-    data = FIGURES["wait_by_half"].collect(Sources.of([make_trace(jobs)]))
+    data = FIGURES["wait_by_half"].plan.collect(Sources.of([make_trace(jobs)]))
     assert "hand: 1 job beyond 1: by the source they end before they start." in data.notes

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windtunnel.report.figures.squarify import Box, squarified, worst
+from windtunnel.report.figures.treemap import Box, squarified, worst
 
 SHARES = st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=24)
 SIDES = st.floats(0.01, 1000.0)

@@ -14,8 +14,7 @@ import pytest
 from windtunnel.errors import SpecError
 from windtunnel.report.figures.catalogue import FIGURES, chosen_figures
 from windtunnel.report.figures.drawing import collect, look_of
-from windtunnel.report.figures.look import WIDTHS
-from windtunnel.report.figures.sources import Sources
+from windtunnel.report.figures.sources import WIDTHS, Sources
 from windtunnel.report.figures.writing import (
     check_folder,
     checked_formats,
@@ -125,9 +124,9 @@ def test_the_interactive_page_loads_nothing_and_names_stay_in_their_place(
     jobs["workload"] = ["</script><b onmouseover=x>&amp;"] * 8
     sources = Sources.of([make_trace(jobs)])
     figure = FIGURES["box_gpu_num"]
-    table = figure.collect(sources).table
+    table = figure.plan.collect(sources).table
     assert table is not None
-    page = interactive(figure.draw(table, look_of(sources)).to_dict(), "<i>title</i>")
+    page = interactive(figure.plan.draw(table, look_of(sources)).to_dict(), "<i>title</i>")
     assert page.count("<script") == page.count("</script>") == 3
     assert "<b onmouseover" not in page
     assert "\\u003c/script\\u003e" in page or "\\u003c/script>" in page

@@ -14,7 +14,7 @@ from studies import study_of, write_trace
 from windtunnel.errors import SpecError
 from windtunnel.study.grid import Study
 from windtunnel.study.grid.plan import grid, plan
-from windtunnel.study.grid.writing import to_toml
+from windtunnel.study.grid.spec import to_toml
 
 if TYPE_CHECKING:
     from pathlib import Path

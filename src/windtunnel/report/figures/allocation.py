@@ -20,19 +20,17 @@ from windtunnel.report.chart.series import FONT
 from windtunnel.report.curves import time_unit
 from windtunnel.report.figures.collecting import Answer, Lacking, Measure, within
 from windtunnel.report.figures.gpus import span_of, step_for
-from windtunnel.report.figures.look import GAP
-from windtunnel.report.figures.panels import LINE, arranged, heading, panels_of
+from windtunnel.report.figures.panels import LINE, Plan, arranged, heading, panels_of
 from windtunnel.report.figures.requests import tasks_of
+from windtunnel.report.figures.sources import GAP
 from windtunnel.report.format import plural
 from windtunnel.report.names import clean
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from windtunnel.report.figures.collecting import FigureData
-    from windtunnel.report.figures.look import Look
     from windtunnel.report.figures.panels import Row
-    from windtunnel.report.figures.sources import Series, Sources
+    from windtunnel.report.figures.sources import Look, Series
 
 #: What the second map shows, whose rows are nodes or bands of them.
 _BY_NODE = "GPUs allocated by node"
@@ -43,24 +41,8 @@ BANDS = 60
 _NAMES = 66.0
 
 
-def allocation_maps(sources: Sources) -> FigureData:
-    """Return the share of GPUs allocated, by kind of node and by node, over time."""
-    why = "no task is on a node with GPUs"
-    return within(
-        sources,
-        [
-            Measure("GPUs allocated by kind of node", partial(_map, by="gpu_type"), why),
-            Measure(_BY_NODE, partial(_map, by="node"), why),
-        ],
-    )
-
-
 def _map(series: Series, by: str) -> Answer:
-    """Return the cells of one map.
-
-    Raises:
-        Lacking: the trace has no tasks, no nodes, or none of them with GPUs and times.
-    """
+    """Return the cells of one map."""
     tasks = tasks_of(series)
     nodes = series.trace.nodes
     if nodes is None or not nodes.num_rows:
@@ -163,8 +145,8 @@ def _cells(
     )
 
 
-def draw_allocation(table: pa.Table, look: Look) -> Any:
-    """Return the chart of `allocation_maps`: dark is empty, bright is full."""
+def _draw(table: pa.Table, look: Look) -> Any:
+    """Return the maps: dark is empty, bright is full."""
     panels = panels_of(table)
     beside = min(look.columns, len(panels))
     width = look.panel_width(beside, _NAMES + 10)
@@ -226,3 +208,14 @@ def _named_rows(names: dict[int, str], line: float) -> list[int]:
         if not shown or (row - shown[-1]) * line >= FONT + 1:
             shown.append(row)
     return shown
+
+
+_NO_GPUS = "no task is on a node with GPUs"
+#: The share of GPUs allocated, by kind of node and by node, over time.
+ALLOCATION = Plan(
+    within(
+        Measure("GPUs allocated by kind of node", partial(_map, by="gpu_type"), _NO_GPUS),
+        Measure(_BY_NODE, partial(_map, by="node"), _NO_GPUS),
+    ),
+    _draw,
+)

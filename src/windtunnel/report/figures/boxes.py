@@ -8,25 +8,16 @@ from windtunnel.characterize.arrivals import hourly_boxes
 from windtunnel.characterize.spread import box_statistics
 from windtunnel.report.chart.axes import numbers, powers
 from windtunnel.report.chart.marks import BOX
-from windtunnel.report.figures.box_panels import boxes, standing_boxes
 from windtunnel.report.figures.collecting import Answer, Lacking, Measure, counted, within
 from windtunnel.report.figures.durations import in_order
-from windtunnel.report.figures.panels import framed
+from windtunnel.report.figures.panels import Plan, boxes, by_panel, framed, standing_boxes
 from windtunnel.report.format import plural
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from windtunnel.report.figures.collecting import FigureData
-    from windtunnel.report.figures.look import Look
     from windtunnel.report.figures.panels import Row
-    from windtunnel.report.figures.sources import Series, Sources
-
-
-def gpus_by_workload(sources: Sources) -> FigureData:
-    """Return AcmeTrace's figure 6: box plots of GPUs by workload, CPU jobs of it included."""
-    why = "no job with a workload tells its GPUs"
-    return within(sources, [Measure("GPUs by workload", _gpus, why)])
+    from windtunnel.report.figures.sources import Look, Series
 
 
 def _gpus(series: Series) -> Answer:
@@ -44,8 +35,8 @@ def _gpus(series: Series) -> Answer:
     return Answer(answer.table, answer.n, answer.left_out, answer.why, tuple(notes))
 
 
-def draw_gpus_by_workload(table: pa.Table, look: Look) -> Any:
-    """Return the chart of `gpus_by_workload`: one axis for all panels."""
+def _draw_gpus(table: pa.Table, look: Look) -> Any:
+    """Return the chart of GPUs by workload: one axis for all panels."""
     rows = table.to_pylist()
     marks = [row[name] for row in rows for name in BOX]
     low = min([mark for mark in marks if mark > 0] + [1.0])
@@ -75,12 +66,6 @@ def _entry(row: Row) -> str:
     return f"{row['workload']} (n = {row['n']:,})"
 
 
-def jobs_by_hour(sources: Sources) -> FigureData:
-    """Return how many jobs are submitted in each hour of the day, over the trace's days."""
-    why = "no job has a submission time"
-    return within(sources, [Measure("jobs by hour of the day", _by_hour, why)])
-
-
 def _by_hour(series: Series) -> Answer:
     about = series.trace.metadata
     table = hourly_boxes(series.trace.jobs, epoch=about.epoch, zone=about.zone)
@@ -107,22 +92,28 @@ def clock_of(series: Series) -> str:
     return about.zone or "UTC"
 
 
-def draw_jobs_by_hour(table: pa.Table, look: Look) -> Any:
-    """Return the chart of `jobs_by_hour`."""
+def _hours_panel(rows: list[Row], look: Look, *, width: float, title: Any) -> Any:
+    high = 1.05 * max(max(row["whisker_high"], row["mean"]) for row in rows)
+    jobs, days = plural(rows[0]["jobs"], "job"), plural(rows[0]["n"], "day")
+    return standing_boxes(
+        rows,
+        look,
+        value=numbers("jobs", "Jobs in the hour", (0.0, high or 1.0)),
+        name=rows[0]["trace"],
+        entries=[str(row["hour"]) for row in rows],
+        below=f"Hour of the day; dot: mean (n = {jobs}, {days})",
+        every=3,
+        title=title,
+        width=width,
+    )
 
-    def panel(rows: list[Row], *, width: float, title: Any) -> Any:
-        high = 1.05 * max(max(row["whisker_high"], row["mean"]) for row in rows)
-        jobs, days = plural(rows[0]["jobs"], "job"), plural(rows[0]["n"], "day")
-        return standing_boxes(
-            rows,
-            look,
-            value=numbers("jobs", "Jobs in the hour", (0.0, high or 1.0)),
-            name=rows[0]["trace"],
-            entries=[str(row["hour"]) for row in rows],
-            below=f"Hour of the day; dot: mean (n = {jobs}, {days})",
-            every=3,
-            title=title,
-            width=width,
-        )
 
-    return framed(table, look, panel)
+#: AcmeTrace's figure 6: GPUs by workload, CPU jobs of it included.
+GPUS_BY_WORKLOAD = Plan(
+    within(Measure("GPUs by workload", _gpus, "no job with a workload tells its GPUs")), _draw_gpus
+)
+#: How many jobs are submitted in each hour of the day, over the trace's days.
+JOBS_BY_HOUR = Plan(
+    within(Measure("jobs by hour of the day", _by_hour, "no job has a submission time")),
+    by_panel(_hours_panel),
+)

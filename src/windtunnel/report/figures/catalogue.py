@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from windtunnel.errors import SpecError, nearest, quote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pyarrow as pa
-
-    from windtunnel.report.figures.collecting import FigureData
-    from windtunnel.report.figures.look import Look
-    from windtunnel.report.figures.sources import Sources
+    from windtunnel.report.figures.panels import Plan
 
 _HOME = "windtunnel.report.figures"
 #: Sets of figures.
@@ -32,9 +28,7 @@ class Figure:
         title: what it shows.
         question: what it answers; its caption.
         needs: what a trace must tell.
-        home: module with the two functions.
-        data: name of the function from `Sources` to `FigureData`.
-        chart: name of the function from the table and a `Look` to an Altair chart.
+        home: module and name of its `Plan`.
         also: another name that it is asked for by.
     """
 
@@ -44,21 +38,14 @@ class Figure:
     question: str
     needs: str
     home: str
-    data: str
-    chart: str
     also: str = ""
 
-    def collect(self, sources: Sources) -> FigureData:
-        """Return the figure's data."""
-        data: FigureData = getattr(self._module(), self.data)(sources)
-        return data
-
-    def draw(self, table: pa.Table, look: Look) -> Any:
-        """Return the figure's table as an Altair chart."""
-        return getattr(self._module(), self.chart)(table, look)
-
-    def _module(self) -> Any:
-        return importlib.import_module(f"{_HOME}.{self.home}")
+    @property
+    def plan(self) -> Plan:
+        """How it is made."""
+        module, name = self.home.split(":")
+        plan: Plan = getattr(importlib.import_module(f"{_HOME}.{module}"), name)
+        return plan
 
 
 _USE = "curves of utilisation (--utilization or --telemetry)"
@@ -68,156 +55,156 @@ _ALL: tuple[Figure, ...] = (
         "cdf_job_duration_util", "acme", "Run times and GPU utilisation",
         "How long do GPU jobs run, and how busy are the GPUs? CDFs; the dot is the median.",
         f"run times; for panel (b) {_USE}",
-        "durations", "run_times_and_use", "draw_run_times_and_use",
+        "durations:RUN_TIMES_AND_USE",
     ),
     Figure(
         "cdf_job_gpunum", "acme", "GPUs of a job",
         "How large are jobs, and which sizes hold the GPU time? CDFs over 1 to 1,024 GPUs.",
         "GPUs; for panel (b) run times",
-        "sizes", "gpus_of_jobs", "draw_gpus_of_jobs",
+        "sizes:GPUS_OF_JOBS",
     ),
     Figure(
         "bar_job_state", "acme", "Final states",
         "How do GPU jobs end, by number and by GPU time? Failed: failed, timed out, node failed.",
-        "statuses", "states", "final_states", "draw_final_states",
+        "statuses", "states:FINAL_STATES",
     ),
     Figure(
         "treemap_job_dist", "acme", "Jobs and GPU time by workload",
         "What is the cluster used for? Areas are shares of GPU jobs and of their GPU time.",
-        "workloads", "treemap", "workload_treemaps", "draw_treemaps",
+        "workloads", "treemap:TREEMAPS",
     ),
     Figure(
         "cdf_job_duration_queue", "acme", "Run time and wait by workload",
         "How long does each kind of GPU job run and wait? CDFs; lines at an hour and a day.",
-        "workloads and times", "durations", "run_times_and_waits", "draw_run_times_and_waits",
+        "workloads and times", "durations:RUN_TIMES_AND_WAITS",
     ),
     Figure(
         "box_gpu_num", "acme", "GPUs by workload",
         "How many GPUs does each kind of job ask for? Box: quartiles; whiskers: last job within "
         "1.5 interquartile ranges.",
-        "workloads and GPUs", "boxes", "gpus_by_workload", "draw_gpus_by_workload",
+        "workloads and GPUs", "boxes:GPUS_BY_WORKLOAD",
     ),
     Figure(
         "cdf_resource_util", "acme", "Resource utilisation",
         "How busy are GPUs, memory, CPUs and network? CDFs over all devices and instants.",
-        _USE, "use", "resource_use", "draw_use",
+        _USE, "use:RESOURCE_USE",
     ),
     Figure(
         "cdf_temperature", "acme", "Temperature",
         "How warm are GPUs and their memory? CDFs over all GPUs and instants.",
-        _USE, "use", "temperature", "draw_use",
+        _USE, "use:TEMPERATURE",
     ),
     Figure(
         "cdf_power", "acme", "Power",
         "How much power do GPUs and servers draw? CDFs over all devices and instants.",
-        _USE, "use", "power", "draw_use",
+        _USE, "use:POWER",
     ),
     Figure(
         "cdf_job_jobtime", "acme", "Run times of GPU and CPU jobs",
         "How long do GPU jobs and CPU jobs run? CDFs.",
         "run times; for panel (b) CPU jobs",
-        "durations", "gpu_and_cpu_run_times", "draw_run_times",
+        "durations:RUN_TIMES",
     ),
     Figure(
         "jobs_over_week", "pai", "Arrivals over the week",
         "When are jobs submitted, and tasks started, in the week? Mean rate of each hour.",
         "submission times; for panel (b) tasks",
-        "weeks", "arrivals_over_week", "draw_weeks", "pai_tasks_over_week",
+        "weeks:ARRIVALS", "pai_tasks_over_week",
     ),
     Figure(
         "jobs_by_hour", "pai", "Arrivals over the day",
         "How do the submissions of an hour of the day differ from day to day? Box: quartiles; "
         "whiskers: last day within 1.5 interquartile ranges.",
-        "submission times", "boxes", "jobs_by_hour", "draw_jobs_by_hour", "pai_tasks_by_hour",
+        "submission times", "boxes:JOBS_BY_HOUR", "pai_tasks_by_hour",
     ),
     Figure(
         "jobs_per_user", "pai", "Jobs a user",
         "How many jobs does a user submit? CDF over users.",
-        "users", "people", "users", "draw_users", "pai_tasks_per_user",
+        "users", "people:USERS", "pai_tasks_per_user",
     ),
     Figure(
         "gang_size", "pai", "Gangs",
         "What share of tasks is in gangs of at least so many tasks?",
-        "gang sizes", "sizes", "gangs", "draw_gangs", "pai_gang_size",
+        "gang sizes", "sizes:GANGS", "pai_gang_size",
     ),
     Figure(
         "requests_over_week", "pai", "Requests over the week",
         "When in the week are GPUs, cores and memory asked for? Mean of each hour.",
         "submission times and requests",
-        "weeks", "requests_by_week", "draw_weeks", "pai_requests_over_week",
+        "weeks:REQUESTS", "pai_requests_over_week",
     ),
     Figure(
         "runtime", "pai", "Run times",
         "How long do jobs of all kinds run? The value at each percent of the jobs.",
-        "run times", "classes", "run_times", "draw_run_time_quantiles", "pai_runtime",
+        "run times", "classes:RUN_TIMES", "pai_runtime",
     ),
     Figure(
         "wait_by_half", "pai", "Waits of short and long jobs",
         "How much of its completion time does a job wait? Short: run time up to the median.",
-        "waits and ends", "classes", "waits_by_half", "draw_waits_by_half", "pai_wait_by_half",
+        "waits and ends", "classes:WAITS_BY_HALF", "pai_wait_by_half",
     ),
     Figure(
         "wait_by_request", "pai", "Waits by GPUs asked",
         "Do jobs that share a GPU wait less? CDFs of waits by the GPUs that a task asks for.",
-        "waits", "classes", "waits_by_request", "draw_waits_by_request", "pai_wait_by_request",
+        "waits", "classes:WAITS_BY_REQUEST", "pai_wait_by_request",
     ),
     Figure(
         "wait_by_gpu_type", "pai", "Waits by GPU type",
         "Which GPUs are waited for? CDFs of waits by the type assigned, else asked for.",
         "waits and GPU types",
-        "classes", "waits_by_gpu_type", "draw_waits_by_gpu_type", "pai_wait_by_gpu_type",
+        "classes:WAITS_BY_GPU_TYPE", "pai_wait_by_gpu_type",
     ),
     Figure(
         "job_share", "pai", "Classes of jobs",
         "How many GPU jobs ask for a part of a GPU, and for which type?",
         "GPUs; for panel (b) GPU types",
-        "classes", "shares_of_classes", "draw_shares_of_classes", "pai_task_share",
+        "classes:SHARES", "pai_task_share",
     ),
     Figure(
         "runtime_by_gpu_type", "pai", "Run times by GPU type",
         "How long do completed GPU jobs run on each type of GPU? CDFs.",
-        "run times, statuses and GPU types", "classes", "run_times_by_gpu_type",
-        "draw_run_times_by_gpu_type", "pai_runtime_by_gpu_type",
+        "run times, statuses and GPU types",
+        "classes:RUN_TIMES_BY_GPU_TYPE", "pai_runtime_by_gpu_type",
     ),
     Figure(
         "request_usage", "pai", "Requests and use",
         "How much do tasks ask for, and how much do they use? CDFs over tasks.",
         "tasks with requests and use",
-        "requests", "asked_and_used", "draw_asked_and_used", "pai_request_usage",
+        "requests:ASKED_AND_USED", "pai_request_usage",
     ),
     Figure(
         "overuse", "pai", "More used than asked",
         "How many tasks and jobs use more than they asked for?",
-        "tasks with requests and use", "requests", "overuse", "draw_overuse", "pai_overuse",
+        "tasks with requests and use", "requests:OVERUSE", "pai_overuse",
     ),
     Figure(
         "network_cpu", "pai", "Network and load of the nodes",
         "How much do tasks read, and how busy are their nodes? CDFs over tasks, means over each "
         "one's life.",
         "tasks with measurements of the node",
-        "requests", "node_load", "draw_node_load", "pai_network_cpu",
+        "requests:NODE_LOAD", "pai_network_cpu",
     ),
     Figure(
         "recurrence", "pai", "Recurrence",
         "How much of the work comes back? Share of jobs whose template has at least so many runs.",
-        "templates", "people", "templates", "draw_templates", "pai_recurrence",
+        "templates", "people:TEMPLATES", "pai_recurrence",
     ),
     Figure(
         "sharing_savings", "pai", "Saved by sharing GPUs",
         "How many GPUs do the running tasks hold, and how many would they without sharing?",
-        _PLACED, "gpus", "savings", "draw_savings", "pai_sharing_savings",
+        _PLACED, "gpus:SAVINGS", "pai_sharing_savings",
     ),
     Figure(
         "colocation", "pai", "Workers on a GPU",
         "How many workers does a GPU have, over all its time and while it is busy?",
         "tasks with node, GPU, GPU use and times",
-        "gpus", "workers", "draw_workers", "pai_colocation",
+        "gpus:WORKERS", "pai_colocation",
     ),
     Figure(
         "allocation_by_node", "pai", "GPUs allocated",
         "How full is each kind of node, and each node, over time?",
         "tasks with node and times, and the nodes",
-        "allocation", "allocation_maps", "draw_allocation", "pai_allocation_by_node",
+        "allocation:ALLOCATION", "pai_allocation_by_node",
     ),
 )  # fmt: skip
 #: The figures by name, in order.
@@ -249,11 +236,7 @@ def chosen_figures(set_: str | None, only: Sequence[str]) -> list[Figure]:
 
 
 def _name(word: str) -> str:
-    """Return the name of the figure that a word asks for.
-
-    Raises:
-        SpecError: there is none; the nearest is suggested.
-    """
+    """Return the name of the figure that a word asks for."""
     also = {figure.also: figure.name for figure in _ALL if figure.also}
     name = also.get(word, word)
     if name not in FIGURES:

@@ -15,19 +15,17 @@ from windtunnel.characterize.waits import waited_share_cdf
 from windtunnel.report.chart.axes import fractions, numbers, percent, seconds
 from windtunnel.report.figures.collecting import Answer, Lacking, Measure, across, counted, within
 from windtunnel.report.figures.durations import time_axis
-from windtunnel.report.figures.panels import bars, curves, framed
+from windtunnel.report.figures.panels import Plan, bars, by_panel, curves, framed
 from windtunnel.report.format import plural
 from windtunnel.report.names import labels
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import pyarrow as pa
 
-    from windtunnel.report.figures.collecting import FigureData
-    from windtunnel.report.figures.look import Look
     from windtunnel.report.figures.panels import Row
-    from windtunnel.report.figures.sources import Series, Sources
+    from windtunnel.report.figures.sources import Look, Series
 
 #: Classes in one panel; the smaller ones are drawn as one.
 MOST = 8
@@ -37,22 +35,8 @@ _RATIOS = tuple(i / 50 for i in range(51))
 UNTOLD = "not told"
 
 
-def run_times(sources: Sources) -> FigureData:
-    """Return the run time at each percent of the jobs: PAI figure 4, beside Philly."""
-    return across(
-        sources,
-        [
-            Measure(
-                "Run time of all jobs",
-                lambda s: counted(quantile_curve(s.trace.jobs, "duration")),
-                "no job has a run time",
-            )
-        ],
-    )
-
-
-def draw_run_time_quantiles(table: pa.Table, look: Look) -> Any:
-    """Return the chart of `run_times`: ordinate 100 i / (n - 1), as the PAI notebook draws it."""
+def _draw_run_times(table: pa.Table, look: Look) -> Any:
+    """Return the chart of quantiles: ordinate 100 i / (n - 1), as the PAI notebook draws it."""
     longest = max(row["value"] for row in table.to_pylist())
     high = 2.0 ** max(len(bin(int(longest))) - 2, 6)
 
@@ -64,10 +48,17 @@ def draw_run_time_quantiles(table: pa.Table, look: Look) -> Any:
     return framed(table, look, panel)
 
 
-def waits_by_half(sources: Sources) -> FigureData:
-    """Return wait / completion time of the shorter and the longer half of the jobs."""
-    title = "wait by run time"
-    return within(sources, [Measure(title, _halves, "no job has both a wait and an end")])
+#: The run time at each percent of the jobs: PAI figure 4, beside Philly.
+RUN_TIMES = Plan(
+    across(
+        Measure(
+            "Run time of all jobs",
+            lambda s: counted(quantile_curve(s.trace.jobs, "duration")),
+            "no job has a run time",
+        )
+    ),
+    _draw_run_times,
+)
 
 
 def _halves(series: Series) -> Answer:
@@ -81,26 +72,17 @@ def _halves(series: Series) -> Answer:
     return replace(answer, notes=(*answer.notes, note))
 
 
-def draw_waits_by_half(table: pa.Table, look: Look) -> Any:
-    """Return the chart of `waits_by_half`."""
-
-    def panel(rows: list[Row], **how: Any) -> Any:
-        named = [{**row, "half": f"{row['half']} half"} for row in rows]
-        x = fractions("x", "Wait / completion time (line: half of it)")
-        return curves(named, look, x=x, y=percent(), series="half", guides=(0.5,), **how)
-
-    return framed(table, look, panel)
+def _half_panel(rows: list[Row], look: Look, **how: Any) -> Any:
+    named = [{**row, "half": f"{row['half']} half"} for row in rows]
+    x = fractions("x", "Wait / completion time (line: half of it)")
+    return curves(named, look, x=x, y=percent(), series="half", guides=(0.5,), **how)
 
 
-def waits_by_request(sources: Sources) -> FigureData:
-    """Return waits by the GPUs that one task asks for."""
-    ask = partial(_waits, by="sharing", where="all")
-    return within(sources, [Measure("wait by GPUs asked per task", ask, "no job has a wait")])
-
-
-def waits_by_gpu_type(sources: Sources) -> FigureData:
-    """Return waits by the type of GPU that was assigned, else asked for."""
-    return within(sources, [Measure("wait by GPU type", _typed_waits, "no GPU job has a wait")])
+#: Wait / completion time of the shorter and the longer half of the jobs.
+WAITS_BY_HALF = Plan(
+    within(Measure("wait by run time", _halves, "no job has both a wait and an end")),
+    by_panel(_half_panel),
+)
 
 
 def _waits(series: Series, by: str, where: str) -> Answer:
@@ -184,27 +166,11 @@ def pooled(table: pa.Table, by: str, most: int = MOST) -> pa.Table:
     return pa.Table.from_pylist(merged, schema=table.schema)
 
 
-def _draw_times(table: pa.Table, look: Look, *, series: str, noun: str) -> Any:
-    def panel(rows: list[Row], **how: Any) -> Any:
+def _times(series: str, noun: str) -> Callable[[pa.Table, Look], Any]:
+    def panel(rows: list[Row], look: Look, **how: Any) -> Any:
         return curves(rows, look, x=time_axis(rows, noun), y=percent(), series=series, **how)
 
-    return framed(table, look, panel)
-
-
-def draw_waits_by_request(table: pa.Table, look: Look) -> Any:
-    """Return the chart of `waits_by_request`."""
-    return _draw_times(table, look, series="sharing", noun="Wait")
-
-
-def draw_waits_by_gpu_type(table: pa.Table, look: Look) -> Any:
-    """Return the chart of `waits_by_gpu_type`."""
-    return _draw_times(table, look, series="gpu_type", noun="Wait")
-
-
-def run_times_by_gpu_type(sources: Sources) -> FigureData:
-    """Return run times of completed GPU jobs by GPU type."""
-    why = "no completed GPU job has a run time"
-    return within(sources, [Measure("run time by GPU type", _typed_run_times, why)])
+    return by_panel(panel)
 
 
 def _typed_run_times(series: Series) -> Answer:
@@ -223,20 +189,28 @@ def _extras(jobs: pa.Table) -> list[str]:
     return [ASSIGNED] if ASSIGNED in jobs.column_names else []
 
 
-def draw_run_times_by_gpu_type(table: pa.Table, look: Look) -> Any:
-    """Return the chart of `run_times_by_gpu_type`."""
-    return _draw_times(table, look, series="gpu_type", noun="Run time")
-
-
-def shares_of_classes(sources: Sources) -> FigureData:
-    """Return the share of GPU jobs by GPUs asked per task, and by GPU type."""
-    return across(
-        sources,
-        [
-            Measure("GPU jobs by GPUs asked per task", _request_shares, "there is no GPU job"),
-            Measure("GPU jobs by GPU type", _type_shares, "there is no GPU job"),
-        ],
-    )
+#: Waits by the GPUs that one task asks for, and by the GPU type assigned, else asked for; run times
+#: of completed GPU jobs by that type.
+WAITS_BY_REQUEST = Plan(
+    within(
+        Measure(
+            "wait by GPUs asked per task",
+            partial(_waits, by="sharing", where="all"),
+            "no job has a wait",
+        )
+    ),
+    _times("sharing", "Wait"),
+)
+WAITS_BY_GPU_TYPE = Plan(
+    within(Measure("wait by GPU type", _typed_waits, "no GPU job has a wait")),
+    _times("gpu_type", "Wait"),
+)
+RUN_TIMES_BY_GPU_TYPE = Plan(
+    within(
+        Measure("run time by GPU type", _typed_run_times, "no completed GPU job has a run time")
+    ),
+    _times("gpu_type", "Run time"),
+)
 
 
 def _request_shares(series: Series) -> Answer:
@@ -283,8 +257,7 @@ def _shares(table: pa.Table, by: str) -> Answer:
     )
 
 
-def draw_shares_of_classes(table: pa.Table, look: Look) -> Any:
-    """Return the chart of `shares_of_classes`."""
+def _draw_shares(table: pa.Table, look: Look) -> Any:
     classes = table["class"].to_pylist()
 
     def panel(rows: list[Row], **how: Any) -> Any:
@@ -315,3 +288,13 @@ def _complete(found: list[Row]) -> list[Row]:
         )
     )
     return sorted(found, key=lambda row: names.index(row["class"]))
+
+
+#: The share of GPU jobs by GPUs asked per task, and by GPU type.
+SHARES = Plan(
+    across(
+        Measure("GPU jobs by GPUs asked per task", _request_shares, "there is no GPU job"),
+        Measure("GPU jobs by GPU type", _type_shares, "there is no GPU job"),
+    ),
+    _draw_shares,
+)

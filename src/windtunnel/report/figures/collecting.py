@@ -108,14 +108,14 @@ class FigureData:
         return "; ".join(told) or "there is no trace"
 
 
-def across(sources: Sources, measures: Sequence[Measure]) -> FigureData:
-    """Return a figure whose panels are the measures and whose series are the traces."""
-    return _collected((m, s) for m in measures for s in sources.series)
+def across(*measures: Measure) -> Callable[[Sources], FigureData]:
+    """Return what collects a figure whose panels are the measures, its series the traces."""
+    return lambda sources: _collected((m, s) for m in measures for s in sources.series)
 
 
-def within(sources: Sources, measures: Sequence[Measure]) -> FigureData:
-    """Return a figure with panels of its own for each trace, one a measure."""
-    return _collected(((m, s) for s in sources.series for m in measures), each=True)
+def within(*measures: Measure) -> Callable[[Sources], FigureData]:
+    """Return what collects a figure with panels of its own for each trace, one a measure."""
+    return lambda sources: _collected(((m, s) for s in sources.series for m in measures), each=True)
 
 
 def _collected(asked: Iterable[tuple[Measure, Series]], *, each: bool = False) -> FigureData:

@@ -128,11 +128,7 @@ def published_curves(path: str | Path) -> pa.Table:
 
 
 def _files(path: Path) -> list[Path]:
-    """Return the files of a path.
-
-    Raises:
-        TraceError: a folder without a pickle.
-    """
+    """Return the files of a path."""
     if not path.is_dir():
         return [path]
     files = sorted(path.glob("*.pkl"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.report.figures.look import WIDTHS, Look
+from windtunnel.report.figures.sources import WIDTHS, Look
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -43,7 +43,7 @@ def collect(
     """
     found = []
     for figure in figures:
-        found.append(Collected(figure, figure.collect(sources)))
+        found.append(Collected(figure, figure.plan.collect(sources)))
         on_done(figure.name)
     return found
 

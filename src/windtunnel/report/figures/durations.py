@@ -18,8 +18,8 @@ from windtunnel.report.figures.collecting import (
     joined,
     within,
 )
-from windtunnel.report.figures.panels import curves, framed
-from windtunnel.report.figures.use import draw_use_panel, gpu_use
+from windtunnel.report.figures.panels import Plan, by_panel, curves
+from windtunnel.report.figures.use import GPU_UTIL, draw_use_panel, use
 from windtunnel.report.format import duration, plural
 
 if TYPE_CHECKING:
@@ -27,13 +27,11 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from windtunnel.report.figures.look import Look
     from windtunnel.report.figures.panels import Row
-    from windtunnel.report.figures.sources import Series, Sources
+    from windtunnel.report.figures.sources import Look, Series, Sources
 
 #: One hour and one day, s: the guide lines of AcmeTrace's figure 5.
 GUIDES = (3600.0, 86400.0)
-_NO_RUN = "no GPU job has a run time"
 
 
 def run_time_cdf(
@@ -59,47 +57,20 @@ def _noted(answer: Answer, fact: str, what: str, last: float) -> Answer:
     return Answer(answer.table, answer.n, answer.left_out, answer.why, tuple(notes))
 
 
-def run_times_and_use(sources: Sources) -> FigureData:
-    """Return AcmeTrace's figure 1: run times of GPU jobs, and utilisation of the GPUs."""
-    jobs = across(sources, [Measure("Run time of GPU jobs", run_time_cdf, _NO_RUN)])
-    return joined([jobs, gpu_use(sources)])
+def _run_times_and_use(sources: Sources) -> FigureData:
+    return joined([across(_OF_GPU_JOBS)(sources), use(sources, (GPU_UTIL,))])
 
 
-def draw_run_times_and_use(table: pa.Table, look: Look) -> Any:
-    """Return the chart of `run_times_and_use`."""
-
-    def panel(rows: list[Row], **how: Any) -> Any:
-        if "metric" in rows[0] and rows[0]["metric"] is not None:
-            return draw_use_panel(rows, look, **how)
-        return _run_time_panel(rows, look, **how)
-
-    return framed(table, look, panel)
+def _run_time_or_use_panel(rows: list[Row], look: Look, **how: Any) -> Any:
+    if "metric" in rows[0] and rows[0]["metric"] is not None:
+        return draw_use_panel(rows, look, **how)
+    return _run_time_panel(rows, look, **how)
 
 
 def _run_time_panel(rows: list[Row], look: Look, **how: Any) -> Any:
     last = max(row["x"] for row in rows)
     x = seconds("x", "Run time, s to days (log)", (1.0, last))
     return curves(rows, look, x=x, y=percent(), series="trace", guides=(), **how)
-
-
-def gpu_and_cpu_run_times(sources: Sources) -> FigureData:
-    """Return `cdf_job_jobtime`: run times of GPU jobs, and of CPU jobs up to 9 hours."""
-    return across(
-        sources,
-        [
-            Measure("Run time of GPU jobs", run_time_cdf, _NO_RUN),
-            Measure(
-                "Run time of CPU jobs",
-                partial(run_time_cdf, at=POWERS_QUEUE, where="cpu"),
-                "no CPU job has a run time",
-            ),
-        ],
-    )
-
-
-def draw_run_times(table: pa.Table, look: Look) -> Any:
-    """Return the chart of `gpu_and_cpu_run_times`."""
-    return framed(table, look, partial(_run_time_panel, look=look))
 
 
 def by_workload(series: Series, value: str, at: Sequence[float]) -> Answer:
@@ -135,38 +106,47 @@ def in_order(table: pa.Table, series: Series) -> pa.Table:
     return table.take(pa.array(order, pa.int64()))
 
 
-def run_times_and_waits(sources: Sources) -> FigureData:
-    """Return AcmeTrace's figure 5: run time and wait by workload, panels for each trace."""
-    return within(
-        sources,
-        [
-            Measure(
-                "run time",
-                partial(by_workload, value="duration", at=POWERS_DURATION),
-                "no GPU job with a workload has a run time",
-            ),
-            Measure(
-                "wait",
-                partial(by_workload, value="wait", at=POWERS_QUEUE),
-                "no GPU job with a workload has a wait",
-            ),
-        ],
-    )
-
-
-def draw_run_times_and_waits(table: pa.Table, look: Look) -> Any:
-    """Return the chart of `run_times_and_waits`."""
-
-    def panel(rows: list[Row], **how: Any) -> Any:
-        last = max(row["x"] for row in rows)
-        noun = "Wait" if rows[0]["title"].endswith(": wait") else "Run time"
-        x = seconds("x", f"{noun}, s to days (log)", (1.0, last))
-        guides = tuple(g for g in GUIDES if g < last)
-        return curves(rows, look, x=x, y=percent(), series="workload", guides=guides, **how)
-
-    return framed(table, look, panel)
+def _workload_panel(rows: list[Row], look: Look, **how: Any) -> Any:
+    last = max(row["x"] for row in rows)
+    noun = "Wait" if rows[0]["title"].endswith(": wait") else "Run time"
+    x = seconds("x", f"{noun}, s to days (log)", (1.0, last))
+    guides = tuple(g for g in GUIDES if g < last)
+    return curves(rows, look, x=x, y=percent(), series="workload", guides=guides, **how)
 
 
 def time_axis(rows: Sequence[Row], noun: str) -> Any:
     """Return the axis of a CDF over times, up to where its curves reach 100 %."""
     return seconds("x", f"{noun}, s to days (log)", (1.0, end_of(rows)))
+
+
+_OF_GPU_JOBS = Measure("Run time of GPU jobs", run_time_cdf, "no GPU job has a run time")
+#: AcmeTrace's figure 1: run times of GPU jobs, and utilisation of the GPUs.
+RUN_TIMES_AND_USE = Plan(_run_times_and_use, by_panel(_run_time_or_use_panel))
+#: `cdf_job_jobtime`: run times of GPU jobs, and of CPU jobs up to 9 hours.
+RUN_TIMES = Plan(
+    across(
+        _OF_GPU_JOBS,
+        Measure(
+            "Run time of CPU jobs",
+            partial(run_time_cdf, at=POWERS_QUEUE, where="cpu"),
+            "no CPU job has a run time",
+        ),
+    ),
+    by_panel(_run_time_panel),
+)
+#: AcmeTrace's figure 5: run time and wait by workload, panels for each trace.
+RUN_TIMES_AND_WAITS = Plan(
+    within(
+        Measure(
+            "run time",
+            partial(by_workload, value="duration", at=POWERS_DURATION),
+            "no GPU job with a workload has a run time",
+        ),
+        Measure(
+            "wait",
+            partial(by_workload, value="wait", at=POWERS_QUEUE),
+            "no GPU job with a workload has a wait",
+        ),
+    ),
+    by_panel(_workload_panel),
+)

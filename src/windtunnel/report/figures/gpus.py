@@ -12,17 +12,13 @@ from windtunnel.characterize.sharing import sharing_over_time, sharing_savings
 from windtunnel.report.chart.axes import numbers
 from windtunnel.report.curves import time_unit
 from windtunnel.report.figures.collecting import Answer, Lacking, Measure, across, within
-from windtunnel.report.figures.panels import bars, curves, framed
+from windtunnel.report.figures.panels import Plan, bars, by_panel, curves
 from windtunnel.report.figures.requests import tasks_of
 from windtunnel.report.format import duration, plural
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from windtunnel.report.figures.collecting import FigureData
-    from windtunnel.report.figures.look import Look
     from windtunnel.report.figures.panels import Row
-    from windtunnel.report.figures.sources import Series, Sources
+    from windtunnel.report.figures.sources import Look, Series
 
 #: Steps of a curve over time: whole hours where the trace is long enough.
 STEPS = 300
@@ -58,12 +54,6 @@ def step_for(span: tuple[float, float], steps: int = STEPS) -> float:
         if length / unit <= steps:
             return unit
     return _HOUR * -(-length // (_HOUR * steps))
-
-
-def savings(sources: Sources) -> FigureData:
-    """Return the GPUs that running tasks occupy and would occupy without sharing, over time."""
-    why = "no task tells its node, GPU, request and times"
-    return within(sources, [Measure("GPUs with and without sharing", _savings, why)])
 
 
 def _savings(series: Series) -> Answer:
@@ -103,43 +93,18 @@ def _savings(series: Series) -> Answer:
     return Answer(pa.concat_tables(parts), n, left_out, reasons, tuple(notes))
 
 
-def draw_savings(table: pa.Table, look: Look) -> Any:
-    """Return the chart of `savings`."""
-
-    def panel(rows: list[Row], **how: Any) -> Any:
-        last = max(row["time"] for row in rows)
-        x = numbers("time", f"Time since the first task, {rows[0]['unit']}", (0.0, last or 1.0))
-        low, high = (f(row["gpus"] for row in rows) for f in (min, max))
-        y = numbers("gpus", "GPUs", (min(low, 0.0), 1.05 * (high or 1.0)))
-        entries = {
-            row["curve"]: f"{row['curve']} (n = {plural(row['n'], 'task')})"
-            if row["curve"] == _CURVES["gpus_unshared"]
-            else row["curve"]
-            for row in rows
-        }
-        return curves(rows, look, x=x, y=y, series="curve", entries=entries, **how)
-
-    return framed(table, look, panel)
-
-
-def workers(sources: Sources) -> FigureData:
-    """Return the GPU time with one worker, two, ..., and that of GPUs at 95 % and above."""
-    return across(
-        sources,
-        [
-            Measure(
-                title,
-                partial(_workers, column=column),
-                "no task tells its node, GPU and GPU use"
-                if column == "gpu_time"
-                else "no GPU was ever at 95 % use",
-            )
-            for title, column in (
-                ("All GPU time", "gpu_time"),
-                ("GPU time at 95 % use and above", "busy_gpu_time"),
-            )
-        ],
-    )
+def _savings_panel(rows: list[Row], look: Look, **how: Any) -> Any:
+    last = max(row["time"] for row in rows)
+    x = numbers("time", f"Time since the first task, {rows[0]['unit']}", (0.0, last or 1.0))
+    low, high = (f(row["gpus"] for row in rows) for f in (min, max))
+    y = numbers("gpus", "GPUs", (min(low, 0.0), 1.05 * (high or 1.0)))
+    entries = {
+        row["curve"]: f"{row['curve']} (n = {plural(row['n'], 'task')})"
+        if row["curve"] == _CURVES["gpus_unshared"]
+        else row["curve"]
+        for row in rows
+    }
+    return curves(rows, look, x=x, y=y, series="curve", entries=entries, **how)
 
 
 #: So many workers and more are drawn together.
@@ -174,25 +139,50 @@ def _workers(series: Series, column: str) -> Answer:
     return Answer(part, first["n"], first["left_out"], first["why"])
 
 
-def draw_workers(table: pa.Table, look: Look) -> Any:
-    """Return the chart of `workers`; n counts tasks."""
+def _workers_panel(rows: list[Row], look: Look, **how: Any) -> Any:
+    """Return workers on a GPU; n counts tasks."""
+    named = [
+        {**row, "line": "1 worker" if row["workers"] == "1" else f"{row['workers']} workers"}
+        for row in rows
+    ]
+    entries = {row["trace"]: f"{row['trace']} (n = {plural(row['n'], 'task')})" for row in rows}
+    named.sort(key=lambda row: row["workers"])
+    return bars(
+        named,
+        look,
+        value=numbers("percent", "% of the GPU time"),
+        line="line",
+        series="trace",
+        text=lambda v: f"{v:.1f}",
+        entries=entries,
+        **how,
+    )
 
-    def panel(rows: list[Row], **how: Any) -> Any:
-        named = [
-            {**row, "line": "1 worker" if row["workers"] == "1" else f"{row['workers']} workers"}
-            for row in rows
-        ]
-        entries = {row["trace"]: f"{row['trace']} (n = {plural(row['n'], 'task')})" for row in rows}
-        named.sort(key=lambda row: row["workers"])
-        return bars(
-            named,
-            look,
-            value=numbers("percent", "% of the GPU time"),
-            line="line",
-            series="trace",
-            text=lambda v: f"{v:.1f}",
-            entries=entries,
-            **how,
+
+#: The GPUs that running tasks occupy and would occupy without sharing, over time.
+SAVINGS = Plan(
+    within(
+        Measure(
+            "GPUs with and without sharing",
+            _savings,
+            "no task tells its node, GPU, request and times",
         )
-
-    return framed(table, look, panel)
+    ),
+    by_panel(_savings_panel),
+)
+#: The GPU time with one worker, two, ..., and that of GPUs at 95 % and above.
+WORKERS = Plan(
+    across(
+        Measure(
+            "All GPU time",
+            partial(_workers, column="gpu_time"),
+            "no task tells its node, GPU and GPU use",
+        ),
+        Measure(
+            "GPU time at 95 % use and above",
+            partial(_workers, column="busy_gpu_time"),
+            "no GPU was ever at 95 % use",
+        ),
+    ),
+    by_panel(_workers_panel),
+)

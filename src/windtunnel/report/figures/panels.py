@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from windtunnel.report.chart import marks
 from windtunnel.report.chart.arrange import beside, on_paper, over, titled
+from windtunnel.report.chart.axes import Axis
+from windtunnel.report.chart.axes import names as names_of
 from windtunnel.report.chart.axes import texts as texts_down
 from windtunnel.report.chart.series import FONT, Series, text_width
 from windtunnel.report.curves import counted
-from windtunnel.report.figures.look import AXIS, EDGE, GAP
+from windtunnel.report.figures.sources import AXIS, EDGE, GAP
 from windtunnel.report.palette import INK
 
 if TYPE_CHECKING:
@@ -19,8 +22,9 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from windtunnel.report.chart.axes import Axis
-    from windtunnel.report.figures.look import Look
+    from windtunnel.report.figures.collecting import FigureData
+    from windtunnel.report.figures.sources import Look, Sources
+
 
 Row = dict[str, Any]
 #: Height of the plotting area of a panel of curves, px.
@@ -209,6 +213,18 @@ def _stacked_lines(lines: Sequence[str]) -> tuple[list[float], dict[float, str],
     return starts, middles, at + _BETWEEN
 
 
+class Plan(NamedTuple):
+    """How a figure is made: its data from the sources, and a chart of the table in them."""
+
+    collect: Callable[[Sources], FigureData]
+    draw: Callable[[pa.Table, Look], Any]
+
+
+def by_panel(draw: Callable[..., Any]) -> Callable[[pa.Table, Look], Any]:
+    """Return what draws a figure panel by panel: ``draw`` has rows, look, ``title``, ``width``."""
+    return lambda table, look: framed(table, look, partial(draw, look=look))
+
+
 def framed(table: pa.Table, look: Look, draw: Callable[..., Any]) -> Any:
     """Return the panels of a figure's table as one chart.
 
@@ -241,3 +257,78 @@ def arranged(drawn: Sequence[Any], columns: int) -> Any:
 def names_room(names: Sequence[str], look: Look) -> float:
     """Return the room for names down the side, px: as they need, two fifths at most."""
     return min(max((text_width(name) for name in names), default=0.0) + 4, 0.4 * look.width)
+
+
+def boxes(
+    rows: Sequence[Row],
+    look: Look,
+    *,
+    value: Axis,
+    names: Sequence[str],
+    entries: Sequence[str],
+    title: Any,
+    width: float,
+    room: Sequence[str] | None = None,
+) -> Any:
+    """Return a panel of lying box plots: whiskers, box from q1 to q3, median.
+
+    Args:
+        rows: ``whisker_low``, ``q1``, ``median``, ``q3``, ``whisker_high``.
+        look: colours.
+        value: the axis along the boxes.
+        names: the series of each row, for its colour.
+        entries: what stands beside each row.
+        title: what `heading` returned.
+        width: of the plotting area, px, including room for the names beyond `AXIS`.
+        room: entries of all panels, so that they align; default: this one's.
+    """
+    extent = names_room(room if room is not None else entries, look)
+    across = names_of("entry", entries, room=extent)
+    colours = [look.colour(name, names) for name in names]
+    layers = marks.boxes(_named(rows, entries, colours, marks.BOX), value, across)
+    height = LINE * 1.15 * len(rows)
+    return over(*layers, width=width + AXIS - extent - 4, height=height, title=title)
+
+
+def standing_boxes(
+    rows: Sequence[Row],
+    look: Look,
+    *,
+    value: Axis,
+    name: str,
+    entries: Sequence[str],
+    below: str,
+    every: int,
+    title: Any,
+    width: float,
+) -> Any:
+    """Return a panel of standing box plots, all of one trace, with a dot at each mean.
+
+    Args:
+        rows: as `boxes`, and ``mean``.
+        look: colours.
+        value: the axis along the boxes.
+        name: the trace.
+        entries: what stands below each row.
+        below: title of the axis below.
+        every: so many rows apart stands an entry.
+        title: what `heading` returned.
+        width: of the plotting area, px.
+    """
+    apart = {"values": list(entries[::every]), "labelOverlap": False}
+    across = Axis(
+        "entry", below, "ordinal", order=list(entries), grid=True, more={**apart, "ticks": False}
+    )
+    shown = _named(rows, entries, [look.colour(name)] * len(rows), (*marks.BOX, "mean"))
+    layers = marks.boxes(shown, replace(value, room=AXIS - 18), across, lying=False)
+    return over(*layers, width=width, height=HEIGHT, title=title)
+
+
+def _named(
+    rows: Sequence[Row], entries: Sequence[str], colours: Sequence[str], columns: Sequence[str]
+) -> list[Row]:
+    """Return what is drawn of box plots: columns of the rows, what they are called, the colour."""
+    return [
+        {"entry": entry, "colour": colour, **{key: row[key] for key in columns}}
+        for row, entry, colour in zip(rows, entries, colours, strict=True)
+    ]

@@ -11,16 +11,14 @@ from windtunnel.characterize.requests import RESOURCES, request_use_cdfs
 from windtunnel.characterize.slowdown import node_load_cdfs
 from windtunnel.report.chart.axes import Axis, numbers, percent, powers
 from windtunnel.report.figures.collecting import Answer, Lacking, Measure, across, within
-from windtunnel.report.figures.panels import bars, curves, framed
+from windtunnel.report.figures.panels import Plan, bars, by_panel, curves, framed
 from windtunnel.report.format import plural
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from windtunnel.report.figures.collecting import FigureData
-    from windtunnel.report.figures.look import Look
     from windtunnel.report.figures.panels import Row
-    from windtunnel.report.figures.sources import Series, Sources
+    from windtunnel.report.figures.sources import Look, Series
 
 #: resource -> what it is called, and the unit of its axis.
 _RESOURCES = {
@@ -60,21 +58,6 @@ def tasks_of(series: Series) -> Any:
     return series.trace.tasks
 
 
-def asked_and_used(sources: Sources) -> FigureData:
-    """Return CDFs of what tasks ask for and of what they use, a panel a resource."""
-    return within(
-        sources,
-        [
-            Measure(
-                f"{name} asked and used",
-                partial(_asked_and_used, resource=resource),
-                f"no task tells {name} asked for or used",
-            )
-            for resource, (name, _) in _RESOURCES.items()
-        ],
-    )
-
-
 def _asked_and_used(series: Series, resource: str) -> Answer:
     import pyarrow.compute as pc
 
@@ -105,26 +88,17 @@ def _texts(words: list[str]) -> Any:
     return pa.array(words, pa.string())
 
 
-def draw_asked_and_used(table: pa.Table, look: Look) -> Any:
-    """Return the chart of `asked_and_used`."""
+def _asked_panel(rows: list[Row], look: Look, **how: Any) -> Any:
     names = {"request": "asked", "use": "used"}
-
-    def panel(rows: list[Row], **how: Any) -> Any:
-        resource = next(row["resource"] for row in rows)
-        first = _RESOURCES.get(resource, _RESOURCES["mem"])
-        named = [
-            {
-                **row,
-                "kind": "GPU memory used" if row["resource"] == "gpu_mem" else names[row["kind"]],
-            }
-            for row in rows
-        ]
-        low, high = _where_it_rises(named, "kind")
-        x = powers("x", first[1], (low, high * 2), 10)
-        shown = [row for row in named if row["x"] >= low]
-        return curves(shown, look, x=x, y=percent(title="CDF, % of tasks"), series="kind", **how)
-
-    return framed(table, look, panel)
+    first = _RESOURCES.get(rows[0]["resource"], _RESOURCES["mem"])
+    named = [
+        {**row, "kind": "GPU memory used" if row["resource"] == "gpu_mem" else names[row["kind"]]}
+        for row in rows
+    ]
+    low, high = _where_it_rises(named, "kind")
+    x = powers("x", first[1], (low, high * 2), 10)
+    shown = [row for row in named if row["x"] >= low]
+    return curves(shown, look, x=x, y=percent(title="CDF, % of tasks"), series="kind", **how)
 
 
 def _where_it_rises(rows: list[Row], series: str) -> tuple[float, float]:
@@ -147,21 +121,6 @@ def _beyond(table: pa.Table, *columns: str) -> tuple[str, ...]:
         f"{plural(row['n'] - row['count'], 'task')} beyond the last point, {row['x']:,g}."
         for names, row in last.items()
         if row["count"] < row["n"]
-    )
-
-
-def overuse(sources: Sources) -> FigureData:
-    """Return the share of tasks, and of jobs, that use more than they asked for."""
-    return across(
-        sources,
-        [
-            Measure(
-                f"{noun}s that use more than they ask for",
-                partial(_overuse, unit=noun.lower()),
-                f"no {noun.lower()} tells both what it asked for and what it used",
-            )
-            for noun in ("Task", "Job")
-        ],
     )
 
 
@@ -197,8 +156,7 @@ def _overuse(series: Series, unit: Any) -> Answer:
     return Answer(part, max(row["n"] for row in found), found[0]["left_out"], reasons, notes)
 
 
-def draw_overuse(table: pa.Table, look: Look) -> Any:
-    """Return the chart of `overuse`."""
+def _draw_overuse(table: pa.Table, look: Look) -> Any:
     found = [{**row, "line": f"{row['resource']} (n = {row['n']:,})"} for row in table.to_pylist()]
     lone = len({row["trace"] for row in found}) == 1
     line = "line" if lone else "resource"
@@ -222,17 +180,6 @@ def draw_overuse(table: pa.Table, look: Look) -> Any:
     return framed(table, look, panel)
 
 
-def node_load(sources: Sources) -> FigureData:
-    """Return what tasks read over the network, and how busy the nodes were that they ran on."""
-    return within(
-        sources,
-        [
-            Measure("network", partial(_loads, network=True), "no task tells what it read"),
-            Measure("load of the nodes", partial(_loads, network=False), "no task tells a load"),
-        ],
-    )
-
-
 def _loads(series: Series, *, network: bool) -> Answer:
     import pyarrow.compute as pc
 
@@ -251,17 +198,50 @@ def _loads(series: Series, *, network: bool) -> Answer:
     return Answer(part, n, left_out, notes=_beyond(part, "metric"))
 
 
-def draw_node_load(table: pa.Table, look: Look) -> Any:
-    """Return the chart of `node_load`."""
+def _load_panel(rows: list[Row], look: Look, **how: Any) -> Any:
+    if rows[0]["metric"] == "network":
+        low, high = _where_it_rises(rows, "metric")
+        x = powers("x", "Network read, Gbit/s (log)", (low, high * 2), 10)
+        shown = [{**row, "metric": "read"} for row in rows if row["x"] >= low]
+    else:
+        x = Axis("x", "Load of the node, %", "linear", (0.0, 100.0))
+        shown = [{**row, "metric": _LOADS[row["metric"]]} for row in rows]
+    return curves(shown, look, x=x, y=percent(title="CDF, % of tasks"), series="metric", **how)
 
-    def panel(rows: list[Row], **how: Any) -> Any:
-        if rows[0]["metric"] == "network":
-            low, high = _where_it_rises(rows, "metric")
-            x = powers("x", "Network read, Gbit/s (log)", (low, high * 2), 10)
-            shown = [{**row, "metric": "read"} for row in rows if row["x"] >= low]
-        else:
-            x = Axis("x", "Load of the node, %", "linear", (0.0, 100.0))
-            shown = [{**row, "metric": _LOADS[row["metric"]]} for row in rows]
-        return curves(shown, look, x=x, y=percent(title="CDF, % of tasks"), series="metric", **how)
 
-    return framed(table, look, panel)
+#: CDFs of what tasks ask for and of what they use, a panel a resource.
+ASKED_AND_USED = Plan(
+    within(
+        *(
+            Measure(
+                f"{name} asked and used",
+                partial(_asked_and_used, resource=resource),
+                f"no task tells {name} asked for or used",
+            )
+            for resource, (name, _) in _RESOURCES.items()
+        )
+    ),
+    by_panel(_asked_panel),
+)
+#: The share of tasks, and of jobs, that use more than they asked for.
+OVERUSE = Plan(
+    across(
+        *(
+            Measure(
+                f"{noun}s that use more than they ask for",
+                partial(_overuse, unit=noun.lower()),
+                f"no {noun.lower()} tells both what it asked for and what it used",
+            )
+            for noun in ("Task", "Job")
+        )
+    ),
+    _draw_overuse,
+)
+#: What tasks read over the network, and how busy the nodes were that they ran on.
+NODE_LOAD = Plan(
+    within(
+        Measure("network", partial(_loads, network=True), "no task tells what it read"),
+        Measure("load of the nodes", partial(_loads, network=False), "no task tells a load"),
+    ),
+    by_panel(_load_panel),
+)

@@ -12,37 +12,20 @@ from windtunnel.characterize.facts import source_fact
 from windtunnel.characterize.gangs import gang_sizes
 from windtunnel.report.chart.axes import percent, powers
 from windtunnel.report.figures.collecting import Answer, Measure, across, counted
-from windtunnel.report.figures.panels import curves, framed, with_n
+from windtunnel.report.figures.panels import Plan, by_panel, curves, framed, with_n
 from windtunnel.report.format import plural
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from windtunnel.report.figures.collecting import FigureData
-    from windtunnel.report.figures.look import Look
     from windtunnel.report.figures.panels import Row
-    from windtunnel.report.figures.sources import Series, Sources
+    from windtunnel.report.figures.sources import Look, Series
 
 
 #: What is said of a trace whose gangs are drawn by the GPUs of one task.
 _OF_A_TASK = "its jobs are gangs, drawn by the GPUs of one task, as the published figure does."
 #: What is said where GPU time is of the source's run times.
 _SOURCE_RUN = "GPU time is of the source's own run times, not recomputed from the times."
-
-
-def gpus_of_jobs(sources: Sources) -> FigureData:
-    """Return AcmeTrace's figure 2: CDFs of jobs and of GPU time by the GPUs of the job.
-
-    Of PAI it draws ``plan_gpu``, what one task of the job asks for; the column ``gpus`` says so.
-    GPU time is of the source's own run times where it has any, as in the figures beside it.
-    """
-    return across(
-        sources,
-        [
-            Measure("Jobs by GPUs of the job", _jobs, "no job asks for a GPU"),
-            Measure("GPU time by GPUs of the job", _gpu_time, "no GPU job has a run time"),
-        ],
-    )
 
 
 def _jobs(series: Series) -> Answer:
@@ -82,41 +65,33 @@ def _thinned(answer: Answer, column: str, fact: str) -> Answer:
     return Answer(table.filter(pa.array(kept)), answer.n, answer.left_out, answer.why, tuple(notes))
 
 
-def draw_gpus_of_jobs(table: pa.Table, look: Look) -> Any:
-    """Return the chart of `gpus_of_jobs`."""
-
-    def panel(rows: list[Row], **how: Any) -> Any:
-        per_task = {row["trace"] for row in rows if row["gpus"] == "task"}
-        whose = "task" if len(per_task) == len({row["trace"] for row in rows}) else "job"
-        x = powers("x", f"GPUs of the {whose} (log)", (1.0, 1100.0), 4)
-        noun = "GPU time" if rows[0]["title"].startswith("GPU time") else "jobs"
-        shown = [row for row in rows if row["x"] >= 1]
-        y = percent(title=f"CDF, % of {noun}")
-        entries = {
-            trace: f"{entry}, per task" if trace in per_task else entry
-            for trace, entry in with_n(shown, "trace").items()
-        }
-        return curves(shown, look, x=x, y=y, series="trace", step=True, entries=entries, **how)
-
-    return framed(table, look, panel)
+def _gpus_panel(rows: list[Row], look: Look, **how: Any) -> Any:
+    per_task = {row["trace"] for row in rows if row["gpus"] == "task"}
+    whose = "task" if len(per_task) == len({row["trace"] for row in rows}) else "job"
+    x = powers("x", f"GPUs of the {whose} (log)", (1.0, 1100.0), 4)
+    noun = "GPU time" if rows[0]["title"].startswith("GPU time") else "jobs"
+    shown = [row for row in rows if row["x"] >= 1]
+    y = percent(title=f"CDF, % of {noun}")
+    entries = {
+        trace: f"{entry}, per task" if trace in per_task else entry
+        for trace, entry in with_n(shown, "trace").items()
+    }
+    return curves(shown, look, x=x, y=y, series="trace", step=True, entries=entries, **how)
 
 
-def gangs(sources: Sources) -> FigureData:
-    """Return the share of jobs and of tasks in gangs of at least so many tasks."""
-    return across(
-        sources,
-        [
-            Measure(
-                "Gangs of at least so many tasks",
-                lambda s: counted(gang_sizes(s.trace.jobs)),
-                "no job tells how many tasks it has",
-            )
-        ],
-    )
+#: AcmeTrace's figure 2: CDFs of jobs and of GPU time by the GPUs of the job. Of PAI it draws
+#: ``plan_gpu``, what one task of the job asks for; the column ``gpus`` says so. GPU time is of the
+#: source's own run times where it has any, as in the figures beside it.
+GPUS_OF_JOBS = Plan(
+    across(
+        Measure("Jobs by GPUs of the job", _jobs, "no job asks for a GPU"),
+        Measure("GPU time by GPUs of the job", _gpu_time, "no GPU job has a run time"),
+    ),
+    by_panel(_gpus_panel),
+)
 
 
-def draw_gangs(table: pa.Table, look: Look) -> Any:
-    """Return the chart of `gangs`."""
+def _draw_gangs(table: pa.Table, look: Look) -> Any:
     rows = [
         {**row, "percent": 100 * row["task_share"]}
         for row in table.to_pylist()
@@ -131,3 +106,16 @@ def draw_gangs(table: pa.Table, look: Look) -> Any:
         return curves(rows, look, x=x, y=y, series="trace", entries=entries, **how)
 
     return framed(table, look, panel)
+
+
+#: The share of jobs and of tasks in gangs of at least so many tasks.
+GANGS = Plan(
+    across(
+        Measure(
+            "Gangs of at least so many tasks",
+            lambda s: counted(gang_sizes(s.trace.jobs)),
+            "no job tells how many tasks it has",
+        )
+    ),
+    _draw_gangs,
+)

@@ -10,39 +10,20 @@ from windtunnel.characterize.population import NONE
 from windtunnel.characterize.states import STATES, state_shares
 from windtunnel.report.chart.axes import numbers
 from windtunnel.report.figures.collecting import Answer, Lacking, Measure, across, labelled
-from windtunnel.report.figures.panels import bars, framed
+from windtunnel.report.figures.panels import Plan, bars, framed
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from windtunnel.report.figures.collecting import FigureData
-    from windtunnel.report.figures.look import Look
     from windtunnel.report.figures.panels import Row
-    from windtunnel.report.figures.sources import Series, Sources
+    from windtunnel.report.figures.sources import Look, Series
 
 #: A job of such a status has no final state yet, or none that is known.
 _UNKNOWN = (NONE, "unknown")
 
 
-def final_states(sources: Sources) -> FigureData:
-    """Return the shares of GPU jobs, and of their GPU time, by final state."""
-    return across(
-        sources,
-        [
-            Measure("Jobs by final state", partial(_shares, of="job"), "there is no GPU job"),
-            Measure(
-                "GPU time by final state", partial(_shares, of="gpu_time"), "there is no GPU time"
-            ),
-        ],
-    )
-
-
 def _shares(series: Series, of: str) -> Answer:
-    """Return the shares of one kind, in percent, with the share's own column.
-
-    Raises:
-        Lacking: the trace tells no status.
-    """
+    """Return the shares of one kind, in percent, with the share's own column."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -71,8 +52,7 @@ def _texts(words: tuple[str, ...]) -> Any:
     return pa.array(words, pa.string())
 
 
-def draw_final_states(table: pa.Table, look: Look) -> Any:
-    """Return the chart of `final_states`."""
+def _draw(table: pa.Table, look: Look) -> Any:
     places = {state: place for place, state in enumerate(STATES)}
     states = [_named(state) for state in table["state"].to_pylist()]
 
@@ -105,3 +85,13 @@ def draw_final_states(table: pa.Table, look: Look) -> Any:
 
 def _named(state: str) -> str:
     return "no status" if state == NONE else state.replace("_", " ")
+
+
+#: The shares of GPU jobs, and of their GPU time, by final state.
+FINAL_STATES = Plan(
+    across(
+        Measure("Jobs by final state", partial(_shares, of="job"), "there is no GPU job"),
+        Measure("GPU time by final state", partial(_shares, of="gpu_time"), "there is no GPU time"),
+    ),
+    _draw,
+)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from windtunnel.characterize.facts import source_fact
 from windtunnel.characterize.states import workload_mix
@@ -14,17 +15,17 @@ from windtunnel.report.chart.axes import Axis
 from windtunnel.report.chart.series import FONT, text_width
 from windtunnel.report.chart.series import Series as Entries
 from windtunnel.report.figures.collecting import Answer, Lacking, Measure, within
-from windtunnel.report.figures.look import GAP
-from windtunnel.report.figures.panels import arranged, heading, panels_of
-from windtunnel.report.figures.squarify import squarified
+from windtunnel.report.figures.panels import Plan, arranged, heading, panels_of
+from windtunnel.report.figures.sources import GAP
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pyarrow as pa
 
-    from windtunnel.report.figures.collecting import FigureData
-    from windtunnel.report.figures.look import Look
     from windtunnel.report.figures.panels import Row
-    from windtunnel.report.figures.sources import Series, Sources
+    from windtunnel.report.figures.sources import Look, Series
+
 
 #: Width of a treemap over its height.
 ASPECT = 1.25
@@ -35,23 +36,8 @@ _LEADING = 1.15 * FONT
 _LIGHT = 0.4
 
 
-def workload_treemaps(sources: Sources) -> FigureData:
-    """Return a pair of treemaps a trace: GPU jobs, and their GPU time, by workload."""
-    return within(
-        sources,
-        [
-            Measure("jobs", partial(_treemap, of="num_jobs"), "there is no GPU job"),
-            Measure("GPU time", partial(_treemap, of="gpu_time"), "no GPU job has a run time"),
-        ],
-    )
-
-
 def _treemap(series: Series, of: str) -> Answer:
-    """Return the boxes of one treemap, largest first, in a room of `ASPECT` by 1.
-
-    Raises:
-        Lacking: no job has a workload, or none of them has any GPU time.
-    """
+    """Return the boxes of one treemap, largest first, in a room of `ASPECT` by 1."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -90,8 +76,8 @@ def _treemap(series: Series, of: str) -> Answer:
     return Answer(table, jobs_drawn, unlisted + without_time, "", chosen.notes)
 
 
-def draw_treemaps(table: pa.Table, look: Look) -> Any:
-    """Return the chart of `workload_treemaps`: a pair a row, every share in the key beside it."""
+def _draw(table: pa.Table, look: Look) -> Any:
+    """Return the treemaps: a pair a row, every share in the key beside it."""
     panels = panels_of(table)
     columns = min(2 * look.columns, len(panels))
     width = (look.width - GAP * columns) / columns
@@ -199,3 +185,90 @@ def _luminance(colour: str) -> float:
     low = 0.04045
     linear = [c / 12.92 if c <= low else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+#: A pair of treemaps a trace: GPU jobs, and their GPU time, by workload.
+TREEMAPS = Plan(
+    within(
+        Measure("jobs", partial(_treemap, of="num_jobs"), "there is no GPU job"),
+        Measure("GPU time", partial(_treemap, of="gpu_time"), "no GPU job has a run time"),
+    ),
+    _draw,
+)
+
+
+class Box(NamedTuple):
+    """A rectangle: its corner nearest to (0, 0), its width and its height."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+def squarified(shares: Sequence[float], width: float, height: float) -> list[Box]:
+    """Return a rectangle a share, together all of the room, without overlap.
+
+    Args:
+        shares: sizes >= 0, largest first for rectangles that are nearly square; not all 0.
+        width: of the room.
+        height: of the room.
+
+    Returns:
+        As many boxes as shares, in their order; that of i has shares[i] / sum(shares) of the area.
+
+    Raises:
+        ValueError: a share is negative or not finite, there is none above 0, or no room.
+
+    >>> squarified([3, 1], 4, 1)
+    [Box(x=0.0, y=0.0, width=3.0, height=1.0), Box(x=3.0, y=0.0, width=1.0, height=1.0)]
+    """
+    total = math.fsum(shares)
+    if not (width > 0 and height > 0):
+        raise ValueError(f"a treemap needs room, not {width:g} x {height:g}")
+    if not all(share >= 0 for share in shares) or not 0 < total < math.inf:
+        raise ValueError("a treemap needs shares >= 0 with a sum above 0")
+    areas = [share / total * width * height for share in shares]
+    boxes: list[Box] = []
+    room = Box(0.0, 0.0, width, height)
+    start = 0
+    while start < len(areas):
+        side = min(room.width, room.height)
+        end = start + 1
+        while end < len(areas) and worst(areas[start : end + 1], side) <= worst(
+            areas[start:end], side
+        ):
+            end += 1
+        row, room = _laid(areas[start:end], room, last=end == len(areas))
+        boxes += row
+        start = end
+    return boxes
+
+
+def worst(row: Sequence[float], side: float) -> float:
+    """Return the largest aspect ratio (>= 1) of a row of areas along a side."""
+    total, least, most = math.fsum(row), min(row), max(row)
+    if least <= 0 or total <= 0 or side <= 0:
+        return math.inf
+    return max(side * side * most / (total * total), total * total / (side * side * least))
+
+
+def _laid(row: Sequence[float], room: Box, *, last: bool) -> tuple[list[Box], Box]:
+    """Return the boxes of one row along the room's shorter side, and the room that is left."""
+    total = math.fsum(row)
+    upright = room.width >= room.height
+    side, depth = (room.height, room.width) if upright else (room.width, room.height)
+    # The last row takes what is left to the last bit, whatever the divisions before rounded off.
+    thick = depth if last else (total / side if side > 0 else 0.0)
+    boxes: list[Box] = []
+    at = 0.0
+    for i, area in enumerate(row):
+        length = side - at if i == len(row) - 1 else (side * area / total if total else 0.0)
+        if upright:
+            boxes.append(Box(room.x, room.y + at, thick, length))
+        else:
+            boxes.append(Box(room.x + at, room.y, length, thick))
+        at += length
+    if upright:
+        return boxes, Box(room.x + thick, room.y, room.width - thick, room.height)
+    return boxes, Box(room.x, room.y + thick, room.width, room.height - thick)

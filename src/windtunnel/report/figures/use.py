@@ -15,8 +15,8 @@ from windtunnel.report.chart import marks
 from windtunnel.report.chart.axes import Axis, percent
 from windtunnel.report.chart.series import Series
 from windtunnel.report.figures.collecting import LETTERS, FigureData, Part, stacked
-from windtunnel.report.figures.look import DASHES
-from windtunnel.report.figures.panels import curves, framed
+from windtunnel.report.figures.panels import Plan, by_panel, curves
+from windtunnel.report.figures.sources import DASHES
 from windtunnel.report.palette import SERIES
 
 if TYPE_CHECKING:
@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from windtunnel.report.figures.look import Look
     from windtunnel.report.figures.panels import Row
-    from windtunnel.report.figures.sources import Sources
+    from windtunnel.report.figures.sources import Look, Sources
 
 #: Thermal design power of an A100 SXM4, W: the mark in AcmeTrace's figure 9a.
 TDP = 400.0
@@ -71,13 +70,13 @@ class UsePanel:
 
 
 GPU_UTIL = UsePanel("GPU utilisation", ("gpu_util",), "GPU utilisation, %")
-RESOURCES: tuple[UsePanel, ...] = (
+_RESOURCES: tuple[UsePanel, ...] = (
     UsePanel("SM and tensor core activity", ("sm_activity", "tc_activity"), "Activity, %"),
     UsePanel("Host and GPU memory", ("host_mem", "gpu_mem"), "Memory in use, %"),
     UsePanel("CPU utilisation", ("cpu_util",), "CPU utilisation, %"),
     UsePanel("InfiniBand", ("ib_send", "ib_receive"), "Bandwidth, % of the largest", of_max=True),
 )
-TEMPERATURE: tuple[UsePanel, ...] = (
+_TEMPERATURE: tuple[UsePanel, ...] = (
     UsePanel(
         "GPU and GPU memory temperature",
         ("gpu_temp", "gpu_mem_temp"),
@@ -85,17 +84,12 @@ TEMPERATURE: tuple[UsePanel, ...] = (
         (20.0, 85.0),
     ),
 )
-POWER: tuple[UsePanel, ...] = (
+_POWER: tuple[UsePanel, ...] = (
     UsePanel("GPU power", ("gpu_power",), "Power of a GPU, W (line: TDP, 400 W)", None, guide=TDP),
     UsePanel("Server power", ("gpu_node_power", "cpu_node_power"), "Power of a server, W", None),
 )
-_PANELS = {panel.title: panel for panel in (GPU_UTIL, *RESOURCES, *TEMPERATURE, *POWER)}
+_PANELS = {panel.title: panel for panel in (GPU_UTIL, *_RESOURCES, *_TEMPERATURE, *_POWER)}
 WITHOUT = "utilisation is drawn from --utilization or --telemetry, and neither was given"
-
-
-def gpu_use(sources: Sources) -> FigureData:
-    """Return the curves of GPU utilisation (AcmeTrace figure 1b)."""
-    return use(sources, (GPU_UTIL,))
 
 
 def use(sources: Sources, panels: Sequence[UsePanel]) -> FigureData:
@@ -216,32 +210,12 @@ def _checks(table: pa.Table) -> list[str]:
     ]
 
 
-def resource_use(sources: Sources) -> FigureData:
-    """Return AcmeTrace's figure 7."""
-    return use(sources, RESOURCES)
-
-
-def temperature(sources: Sources) -> FigureData:
-    """Return AcmeTrace's figure 8."""
-    return use(sources, TEMPERATURE)
-
-
-def power(sources: Sources) -> FigureData:
-    """Return AcmeTrace's figure 9."""
-    return use(sources, POWER)
-
-
-def draw_use(table: pa.Table, look: Look) -> Any:
-    """Return the chart of curves of use."""
-    return framed(table, look, partial(draw_use_panel, look=look))
-
-
 def draw_use_panel(rows: list[Row], look: Look, **how: Any) -> Any:
     """Return a panel of curves of use, with a dot at each median."""
     panel = _PANELS[rows[0]["title"]]
     first = {row["series"]: row for row in rows}
     largest = {name: max(r["value"] for r in rows if r["series"] == name) for name in first}
-    unit = "W" if panel.domain is None else "°C" if panel in TEMPERATURE else "%"
+    unit = "W" if panel.domain is None else "°C" if panel in _TEMPERATURE else "%"
     many, alone = len(panel.metrics) > 1, len({row["trace"] for row in first.values()}) == 1
     entries = {
         name: _entry(row, unit, largest[name] if panel.domain is None else None, many, alone)
@@ -304,3 +278,10 @@ def colour_places(origins: Sequence[str], look: Look) -> dict[str, int]:
             wanted = max(len(look.traces), wanted + 1)
         places[origin] = wanted
     return places
+
+
+#: AcmeTrace's figures 7, 8 and 9.
+RESOURCE_USE, TEMPERATURE, POWER = (
+    Plan(partial(use, panels=panels), by_panel(draw_use_panel))
+    for panels in (_RESOURCES, _TEMPERATURE, _POWER)
+)

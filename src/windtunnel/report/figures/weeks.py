@@ -11,33 +11,18 @@ from windtunnel.characterize.tasks import requests_over_week
 from windtunnel.report.chart.axes import Axis, numbers
 from windtunnel.report.figures.boxes import clock_of
 from windtunnel.report.figures.collecting import Answer, Lacking, Measure, across, counted
-from windtunnel.report.figures.panels import curves, framed
+from windtunnel.report.figures.panels import Plan, by_panel, curves
 from windtunnel.report.format import plural
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from windtunnel.report.figures.collecting import FigureData
-    from windtunnel.report.figures.look import Look
     from windtunnel.report.figures.panels import Row
-    from windtunnel.report.figures.sources import Series, Sources
+    from windtunnel.report.figures.sources import Look, Series
 
 #: Hours at which a day begins, Monday first, and a Vega expression for their names.
 _DAYS = tuple(float(hour) for hour in range(0, 168, 24))
 _NAMES = "['Mon','Tue','Wed','Thu','Fri','Sat','Sun'][floor(datum.value / 24)]"
 _RESOURCES = {"gpu": "GPUs", "cpu": "CPU cores", "mem": "GiB of memory"}
 _COLUMNS = {"gpu": "num_gpus", "cpu": "num_cpus", "mem": "mem_gib"}
-
-
-def arrivals_over_week(sources: Sources) -> FigureData:
-    """Return jobs submitted, and tasks started, per hour, by hour of the week."""
-    return across(
-        sources,
-        [
-            Measure("Jobs submitted per hour", _jobs, "no job has a submission time"),
-            Measure("Tasks started per hour", _tasks, "no task has a start"),
-        ],
-    )
 
 
 def _jobs(series: Series) -> Answer:
@@ -67,27 +52,8 @@ def _asked(series: Series, asking: Any, time: str) -> Answer:
     return Answer(table.drop_columns(["why"]), answer.n, answer.left_out, reasons)
 
 
-def requests_by_week(sources: Sources) -> FigureData:
-    """Return the GPUs, cores and memory that jobs ask for per hour, by hour of the week."""
-    return across(
-        sources,
-        [
-            Measure(
-                f"{unit} asked for per hour",
-                partial(_requests, resource=resource),
-                f"no job tells the {unit} that it asks for",
-            )
-            for resource, unit in _RESOURCES.items()
-        ],
-    )
-
-
 def _requests(series: Series, resource: str) -> Answer:
-    """Return the requests of one resource as ``rate``.
-
-    Raises:
-        Lacking: nothing is known of the resource.
-    """
+    """Return the requests of one resource as ``rate``."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -107,20 +73,13 @@ def _requests(series: Series, resource: str) -> Answer:
     return Answer(table, n, left_out, "; ".join(reasons), answer.notes)
 
 
-def draw_weeks(table: pa.Table, look: Look) -> Any:
-    """Return the chart of rates by hour of the week."""
-
-    def panel(rows: list[Row], **how: Any) -> Any:
-        x = Axis("hour_of_week", "Hour of the week", "linear", (0.0, 168.0), _DAYS, _NAMES)
-        most = max((row["rate"] for row in rows if row["rate"] is not None), default=1.0)
-        noun = (
-            rows[0]["title"].removesuffix(" submitted per hour").removesuffix(" asked for per hour")
-        )
-        noun = noun.removesuffix(" started per hour").removesuffix(" of memory")
-        y = numbers("rate", f"{noun} per hour", (0.0, 1.05 * (most or 1.0)))
-        return curves(_pieces(rows), look, x=x, y=y, series="trace", piece="piece", **how)
-
-    return framed(table, look, panel)
+def _week_panel(rows: list[Row], look: Look, **how: Any) -> Any:
+    x = Axis("hour_of_week", "Hour of the week", "linear", (0.0, 168.0), _DAYS, _NAMES)
+    most = max((row["rate"] for row in rows if row["rate"] is not None), default=1.0)
+    noun = rows[0]["title"].removesuffix(" submitted per hour").removesuffix(" asked for per hour")
+    noun = noun.removesuffix(" started per hour").removesuffix(" of memory")
+    y = numbers("rate", f"{noun} per hour", (0.0, 1.05 * (most or 1.0)))
+    return curves(_pieces(rows), look, x=x, y=y, series="trace", piece="piece", **how)
 
 
 def _pieces(rows: list[Row]) -> list[Row]:
@@ -148,3 +107,27 @@ def _pieces(rows: list[Row]) -> list[Row]:
         for after, rate in ((0.0, 0.0), (0.001, row["rate"]), (0.999, row["rate"]), (1.0, 0.0)):
             drawn.append({**row, "hour_of_week": row["hour_of_week"] + after, "rate": rate})
     return drawn
+
+
+#: Jobs submitted, and tasks started, per hour, by hour of the week.
+ARRIVALS = Plan(
+    across(
+        Measure("Jobs submitted per hour", _jobs, "no job has a submission time"),
+        Measure("Tasks started per hour", _tasks, "no task has a start"),
+    ),
+    by_panel(_week_panel),
+)
+#: The GPUs, cores and memory that jobs ask for per hour, by hour of the week.
+REQUESTS = Plan(
+    across(
+        *(
+            Measure(
+                f"{unit} asked for per hour",
+                partial(_requests, resource=resource),
+                f"no job tells the {unit} that it asks for",
+            )
+            for resource, unit in _RESOURCES.items()
+        )
+    ),
+    by_panel(_week_panel),
+)

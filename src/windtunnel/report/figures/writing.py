@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from windtunnel.report.figures.drawing import Collected
-    from windtunnel.report.figures.look import Look
+    from windtunnel.report.figures.sources import Look
 
 #: Formats of pictures.
 FORMATS: tuple[str, ...] = ("svg", "pdf", "png", "html")
@@ -117,7 +117,7 @@ def _write_one(one: Collected, look: Look, folder: Path, formats: Sequence[str])
     assert one.data.table is not None  # noqa: S101 (the caller's condition, for the type checker)
     name = one.figure.name
     pcsv.write_csv(guarded_table(one.data.table), folder / f"{name}.csv")
-    spec = one.figure.draw(one.data.table, look).to_dict(validate=False)
+    spec = one.figure.plan.draw(one.data.table, look).to_dict(validate=False)
     svg = to_paper_svg(spec, look)
     if "svg" in formats:
         (folder / f"{name}.svg").write_text(svg, encoding="utf-8", newline="\n")

@@ -5,8 +5,7 @@ compares, `windtunnel.study.grid.search` searches parameters.
 """
 
 from windtunnel.study.grid.run import run_study
-from windtunnel.study.grid.spec import Study
+from windtunnel.study.grid.spec import Study, to_toml
 from windtunnel.study.grid.store import Results, open_results
-from windtunnel.study.grid.writing import to_toml
 
 __all__ = ["Results", "Study", "open_results", "run_study", "to_toml"]

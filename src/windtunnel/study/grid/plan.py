@@ -161,11 +161,7 @@ def grid(study: Study, *, only: PolicyEntry | None = None, extra: Any = None) ->
 def _check_size(
     study: Study, entries: list[PolicyEntry], parameters: dict[str, tuple[Any, ...]]
 ) -> None:
-    """Check that the grid can be listed.
-
-    Raises:
-        SpecError: it has more places than `MAX_PLACES`.
-    """
+    """Check that the grid can be listed."""
     seeds = study.seeds if isinstance(study.seeds, int) else len(study.seeds)
     axes = (study.traces, study.clusters, study.loads, study.placements or "-")
     size = math.prod(map(len, (*axes, study.queueing or "-", entries, *parameters.values())))
@@ -300,11 +296,7 @@ def _named(entry: PolicyEntry, cluster: str, placement: str | None) -> set[str]:
 def _check_parameters(
     study: Study, entries: list[PolicyEntry], parameters: dict[str, tuple[Any, ...]]
 ) -> None:
-    """Check that every parameter reaches a run.
-
-    Raises:
-        SpecError: one does not.
-    """
+    """Check that every parameter reaches a run."""
     named = {
         name
         for entry in entries
@@ -346,11 +338,7 @@ def _check_words(
 
 
 def _check_labels(cells: list[Cell]) -> None:
-    """Check that no two runs are told by the same words.
-
-    Raises:
-        SpecError: two are.
-    """
+    """Check that no two runs are told by the same words."""
     seen: dict[str, str] = {}
     for cell in cells:
         words = {**cell.to_mapping(), "run_id": None}

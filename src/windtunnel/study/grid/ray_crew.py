@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import SpecError, quote
-from windtunnel.study.grid.crew import Crew
+from windtunnel.study.grid.crews import Crew
 from windtunnel.study.grid.inputs import MappedTable
 from windtunnel.study.worker_processes import WorkerDiedError
 
@@ -156,11 +156,7 @@ class RayCluster(Crew):
 
 
 def _connect(address: str, workers: int | None) -> None:
-    """Connect to a cluster, or start one on this machine.
-
-    Raises:
-        SpecError: it is not there.
-    """
+    """Connect to a cluster, or start one on this machine."""
     import ray
 
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}

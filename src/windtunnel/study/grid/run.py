@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from windtunnel.study.grid.crew import Crew
+    from windtunnel.study.grid.crews import Crew
     from windtunnel.study.grid.flying import ShippedTable
     from windtunnel.study.grid.inputs import EnergyModels, Input, TableKey
     from windtunnel.study.grid.plan import Cell, Run
@@ -229,11 +229,7 @@ def check_versions(old: dict[str, Any] | None, folder: str) -> None:
 
 
 def _check_same(what: str, now: str, before: str) -> None:
-    """Check that an input is what it was.
-
-    Raises:
-        SpecError: it is not.
-    """
+    """Check that an input is what it was."""
     if now != before:
         raise SpecError(
             what, "is not what it was when this study began; expected another folder for results."

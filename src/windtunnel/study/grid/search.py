@@ -140,11 +140,7 @@ def best_of(trials: Sequence[TrialResult], direction: str) -> TrialResult | None
 
 
 def _checked(study: Study) -> tuple[Search, PolicyEntry]:
-    """Return the search and the policy whose parameters it searches.
-
-    Raises:
-        SpecError: something about it is wrong.
-    """
+    """Return the search and the policy whose parameters it searches."""
     search = study.search
     if search is None:
         raise SpecError("$.search", "the study has none; add [search] with objective and space.")

@@ -16,13 +16,13 @@ from windtunnel import storage
 from windtunnel.errors import SpecError
 from windtunnel.notebook import as_html
 from windtunnel.site.conditions import FIELDS
-from windtunnel.study.grid.writing import to_toml
 from windtunnel.study.trust import refuse_code
-from windtunnel.toml_file import read_toml
+from windtunnel.toml_file import read_toml, toml_key, toml_value
 from windtunnel.traces.trace_name import TraceName
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
 
 #: The word for a trace's own cluster.
 OWN = "own"
@@ -377,11 +377,7 @@ def _check_keys(raw: Any, kind: type[msgspec.Struct], where: str) -> None:
 
 
 def _check_axes(study: Study) -> None:
-    """Check that every axis has values, each once.
-
-    Raises:
-        SpecError: it has not.
-    """
+    """Check that every axis has values, each once."""
     _each_once("$.traces", [entry.label for entry in study.trace_entries()])
     _each_once("$.clusters", study.clusters)
     _each_once("$.placements", study.placements or ("default",))
@@ -414,3 +410,27 @@ def _each_once(where: str, values: Any) -> None:
         if key in seen:
             raise SpecError(where, f"found {value!r} twice; name each once.")
         seen.add(key)
+
+
+#: Tables that stand under a heading of their own.
+_TABLES = ("parameters", "options", "energy", "search")
+
+
+def to_toml(study: Study) -> str:
+    """Return the text of a STUDY.toml.
+
+    >>> from windtunnel.study.grid import Study
+    >>> print(to_toml(Study.from_mapping({"traces": ["philly"], "policies": ["fifo"], "seeds": 3})))
+    name = "study"
+    traces = ["philly"]
+    policies = ["fifo"]
+    seeds = 3
+    <BLANKLINE>
+    """
+    data = {"name": study.name, **study.to_mapping()}
+    lines = [f"{toml_key(name)} = {toml_value(data[name])}" for name in data if name not in _TABLES]
+    for name in _TABLES:
+        if name in data:
+            lines += ["", f"[{name}]"]
+            lines += [f"{toml_key(key)} = {toml_value(value)}" for key, value in data[name].items()]
+    return "\n".join(lines) + "\n"

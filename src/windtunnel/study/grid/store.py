@@ -97,9 +97,6 @@ class Store:
 
         Another process may give up here just now, and take away the folder that it made: then the
         file that was locked is nobody's, and the folder is made once more.
-
-        Raises:
-            SpecError: another process holds it.
         """
         path = self.folder / ".lock"
         for _ in range(_TRIES):

@@ -1,4 +1,4 @@
-"""Figures of one trace beside those of `windtunnel.report.figures`: each a table, then its chart.
+"""Figures of one trace, for its page: each a table, then its chart.
 
 Waits and failures by size, concentration on users, the cluster over time, and measured use.
 """
@@ -18,8 +18,8 @@ from windtunnel.characterize.population import NONE
 from windtunnel.characterize.series import usage_series
 from windtunnel.characterize.spread import box_statistics
 from windtunnel.report.chart.axes import Axis, numbers, percent, seconds
-from windtunnel.report.figures.box_panels import boxes
 from windtunnel.report.figures.collecting import (
+    LETTERS,
     Answer,
     FigureData,
     Lacking,
@@ -29,7 +29,7 @@ from windtunnel.report.figures.collecting import (
     counted,
     within,
 )
-from windtunnel.report.figures.panels import bars, curves, framed
+from windtunnel.report.figures.panels import Plan, bars, boxes, by_panel, curves, framed
 from windtunnel.report.format import plural
 from windtunnel.report.names import clean
 
@@ -38,9 +38,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from windtunnel.report.figures.look import Look
     from windtunnel.report.figures.panels import Row
-    from windtunnel.report.figures.sources import Series, Sources
+    from windtunnel.report.figures.sources import Look, Series
     from windtunnel.report.measured_use import MeasuredUse
 
 #: Averages of a curve over time, and points of a curve over users, at most.
@@ -49,11 +48,6 @@ _DAY, _HOUR = 86_400.0, 3600.0
 #: Metrics of one source of telemetry that are drawn.
 _MOST_METRICS = 12
 _WHOLE = 100.0
-
-
-def waits_by_size(sources: Sources) -> FigureData:
-    """Return box plots of the waits of GPU jobs, by their GPUs."""
-    return within(sources, [Measure("waits by GPUs of the job", _waits, "no GPU job has a wait")])
 
 
 def _waits(series: Series) -> Answer:
@@ -70,8 +64,8 @@ def _waits(series: Series) -> Answer:
     return Answer(filled, answer.n, answer.left_out, answer.why, notes)
 
 
-def draw_waits_by_size(table: pa.Table, look: Look) -> Any:
-    """Return the chart of `waits_by_size`; waits up to a second lie on the edge."""
+def _draw_waits(table: pa.Table, look: Look) -> Any:
+    """Return box plots of waits by size; waits up to a second lie on the edge."""
     high = max([row["whisker_high"] for row in table.to_pylist()] + [60.0])
     axis = seconds("wait", "Wait (log; up to 1 s on the edge)", (1.0, 1.3 * high))
 
@@ -83,27 +77,8 @@ def draw_waits_by_size(table: pa.Table, look: Look) -> Any:
     return framed(table, look, panel)
 
 
-def failures_by_size(sources: Sources) -> FigureData:
-    """Return the share of jobs that fail, and of GPU time that goes with them, by GPUs."""
-    return across(
-        sources,
-        [
-            Measure("Jobs that fail", partial(_failures, of="failed_share"), "no GPU job"),
-            Measure(
-                "GPU time that goes with them",
-                partial(_failures, of="lost_share"),
-                "no GPU job has a run time",
-            ),
-        ],
-    )
-
-
 def _failures(series: Series, of: str) -> Answer:
-    """Return the shares of one kind by class of size, in percent.
-
-    Raises:
-        Lacking: no job tells how it ended.
-    """
+    """Return the shares of one kind by class of size, in percent."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -130,8 +105,7 @@ def _failures(series: Series, of: str) -> Answer:
     return Answer(drawn, n, total - n, "", notes)
 
 
-def draw_failures_by_size(table: pa.Table, look: Look) -> Any:
-    """Return the chart of `failures_by_size`."""
+def _draw_failures(table: pa.Table, look: Look) -> Any:
     room = [f"{_size(row['num_gpus'])} GPU" for row in table.to_pylist()]
 
     def panel(rows: list[Row], **how: Any) -> Any:
@@ -151,25 +125,8 @@ def draw_failures_by_size(table: pa.Table, look: Look) -> Any:
     return framed(table, look, panel)
 
 
-def user_concentration(sources: Sources) -> FigureData:
-    """Return what the users with most of it have of the GPU time, and of the jobs."""
-    return across(
-        sources,
-        [
-            Measure(
-                "GPU time", partial(_users, of="gpu_time"), "no GPU job has a user and GPU time"
-            ),
-            Measure("Jobs", partial(_users, of="jobs"), "no GPU job has a user"),
-        ],
-    )
-
-
 def _users(series: Series, of: str) -> Answer:
-    """Return the curve over users, thinned.
-
-    Raises:
-        Lacking: no job tells its user.
-    """
+    """Return the curve over users, thinned."""
     import pyarrow as pa
 
     jobs = series.trace.jobs
@@ -202,38 +159,13 @@ def _users(series: Series, of: str) -> Answer:
     return Answer(points, n, left_out + unnamed, why)
 
 
-def draw_user_concentration(table: pa.Table, look: Look) -> Any:
-    """Return the chart of `user_concentration`, with a line at 5 % of the users."""
-
-    def panel(rows: list[Row], **how: Any) -> Any:
-        noun = "GPU time" if rows[0]["title"].startswith("GPU time") else "jobs"
-        entries = {
-            row["trace"]: f"{row['trace']} (n = {plural(row['users'], 'user')})" for row in rows
-        }
-        x = replace(percent("user_percent", "Users, most first, % (line: 5 %)"), domain=(0, 100.8))
-        return curves(
-            rows,
-            look,
-            x=x,
-            y=percent(title=f"% of the {noun}"),
-            series="trace",
-            entries=entries,
-            guides=(5.0,),
-            **how,
-        )
-
-    return framed(table, look, panel)
-
-
-def gpus_over_time(sources: Sources) -> FigureData:
-    """Return the GPUs that jobs hold, and those that they wait for, over the trace's time."""
-    return across(
-        sources,
-        [
-            Measure("GPUs held", partial(_levels, of="running_gpus"), _NO_TIMES),
-            Measure("GPUs waited for", partial(_levels, of="waiting_gpus"), _NO_TIMES),
-        ],
-    )
+def _users_panel(rows: list[Row], look: Look, **how: Any) -> Any:
+    """Return the concentration on users, with a line at 5 % of them."""
+    noun = "GPU time" if rows[0]["title"].startswith("GPU time") else "jobs"
+    entries = {row["trace"]: f"{row['trace']} (n = {plural(row['users'], 'user')})" for row in rows}
+    x = replace(percent("user_percent", "Users, most first, % (line: 5 %)"), domain=(0, 100.8))
+    y = percent(title=f"% of the {noun}")
+    return curves(rows, look, x=x, y=y, series="trace", entries=entries, guides=(5.0,), **how)
 
 
 _NO_TIMES = "no GPU job has a submission, a start and an end"
@@ -288,17 +220,13 @@ def _extreme(jobs: pa.Table, name: str, how: Any) -> float | None:
     return None if found is None else float(found)
 
 
-def draw_gpus_over_time(table: pa.Table, look: Look) -> Any:
-    """Return the chart of `gpus_over_time`: averages over each step."""
-
-    def panel(rows: list[Row], **how: Any) -> Any:
-        x = Axis("at", f"Time since the first submission, {rows[0]['unit']}")
-        noun = "held" if rows[0]["title"].endswith("held") else "waited for"
-        top = max(row["gpus"] for row in rows) or 1.0
-        y = numbers("gpus", f"GPUs {noun}", (0.0, 1.05 * top))
-        return curves(rows, look, x=x, y=y, series="trace", step=True, **how)
-
-    return framed(table, look, panel)
+def _levels_panel(rows: list[Row], look: Look, **how: Any) -> Any:
+    """Return averages over each step."""
+    x = Axis("at", f"Time since the first submission, {rows[0]['unit']}")
+    noun = "held" if rows[0]["title"].endswith("held") else "waited for"
+    top = max(row["gpus"] for row in rows) or 1.0
+    y = numbers("gpus", f"GPUs {noun}", (0.0, 1.05 * top))
+    return curves(rows, look, x=x, y=y, series="trace", step=True, **how)
 
 
 def measured(uses: Sequence[MeasuredUse]) -> FigureData:
@@ -319,7 +247,7 @@ def measured(uses: Sequence[MeasuredUse]) -> FigureData:
             if place >= _MOST_METRICS:
                 parts.append(Part("", title, name, n, 0, f"only {_MOST_METRICS} metrics are drawn"))
                 continue
-            letter = "abcdefghijklmnopqrstuvwxyz"[place]
+            letter = LETTERS[place]
             parts.append(Part(letter, title, name, n, 0))
             same = {"panel": letter, "title": title, "trace": name, "n": n, "left_out": 0}
             rows += [{**same, "value": row["value"], "percent": row["percent"]} for row in found]
@@ -328,14 +256,10 @@ def measured(uses: Sequence[MeasuredUse]) -> FigureData:
     return FigureData(pa.Table.from_pylist(rows), tuple(parts))
 
 
-def draw_measured(table: pa.Table, look: Look) -> Any:
-    """Return the chart of `measured`."""
-
-    def panel(rows: list[Row], **how: Any) -> Any:
-        x = numbers("value", "value, in the metric's unit")
-        return curves(rows, look, x=x, y=percent(title="CDF, % of samples"), series="trace", **how)
-
-    return framed(table, look, panel)
+def measured_panel(rows: list[Row], look: Look, **how: Any) -> Any:
+    """Return one metric of `measured`."""
+    x = numbers("value", "value, in the metric's unit")
+    return curves(rows, look, x=x, y=percent(title="CDF, % of samples"), series="trace", **how)
 
 
 def _size(label: str) -> str:
@@ -347,3 +271,37 @@ def _with_n(table: pa.Table) -> pa.Table:
     import pyarrow.compute as pc
 
     return table.filter(pc.greater(table["n"], 0))
+
+
+#: Box plots of the waits of GPU jobs, by their GPUs.
+WAITS_BY_SIZE = Plan(
+    within(Measure("waits by GPUs of the job", _waits, "no GPU job has a wait")), _draw_waits
+)
+#: The share of jobs that fail, and of GPU time that goes with them, by GPUs.
+FAILURES_BY_SIZE = Plan(
+    across(
+        Measure("Jobs that fail", partial(_failures, of="failed_share"), "no GPU job"),
+        Measure(
+            "GPU time that goes with them",
+            partial(_failures, of="lost_share"),
+            "no GPU job has a run time",
+        ),
+    ),
+    _draw_failures,
+)
+#: What the users with most of it have of the GPU time, and of the jobs.
+USER_CONCENTRATION = Plan(
+    across(
+        Measure("GPU time", partial(_users, of="gpu_time"), "no GPU job has a user and GPU time"),
+        Measure("Jobs", partial(_users, of="jobs"), "no GPU job has a user"),
+    ),
+    by_panel(_users_panel),
+)
+#: The GPUs that jobs hold, and those that they wait for, over the trace's time.
+GPUS_OVER_TIME = Plan(
+    across(
+        Measure("GPUs held", partial(_levels, of="running_gpus"), _NO_TIMES),
+        Measure("GPUs waited for", partial(_levels, of="waiting_gpus"), _NO_TIMES),
+    ),
+    by_panel(_levels_panel),
+)
