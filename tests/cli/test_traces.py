@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.traces import published, registry
+from windtunnel.traces import registry
+from windtunnel.traces import registry as published
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,7 +17,7 @@ from windtunnel.energy.quirks import above_limit, bound_by_host, slower_at_more_
 from windtunnel.energy.readers import IDENTITY, read_power, read_train
 from windtunnel.energy.workload import sweeps_of
 from windtunnel.errors import SpecError, TraceError, WindtunnelError
-from windtunnel.traces.published import MEASUREMENTS, published
+from windtunnel.traces.registry import MEASUREMENTS, published
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,7 +19,7 @@ from samples import (
 
 from windtunnel.traces.trace import Trace, TraceMetadata
 from windtunnel.traces.twin.fit import fit
-from windtunnel.traces.twin.store import to_json, to_toml
+from windtunnel.traces.twin.twin import to_json, to_toml
 
 
 def _attempt(day: int, gpus: int, *, end: str | None = "10:00:00") -> dict[str, Any]:

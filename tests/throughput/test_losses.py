@@ -10,7 +10,7 @@ import pytest
 
 from windtunnel.errors import SpecError, TraceError
 from windtunnel.throughput.losses import loss_differences, title_of
-from windtunnel.traces.training_losses import read_losses
+from windtunnel.traces.training_points import read_losses
 
 if TYPE_CHECKING:
     from pathlib import Path

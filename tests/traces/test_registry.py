@@ -14,9 +14,8 @@ import pytest
 from windtunnel.errors import SchemaError, SpecError, TraceError
 from windtunnel.storage import cache_dir
 from windtunnel.traces import Trace, fetch, list_traces, open_trace, reader
-from windtunnel.traces.published import PUBLISHED
 from windtunnel.traces.readers import READERS
-from windtunnel.traces.registry import locate
+from windtunnel.traces.registry import PUBLISHED, locate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

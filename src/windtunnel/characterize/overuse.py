@@ -101,11 +101,7 @@ def jobs_against_use(tasks: Relation, nodes: Relation | None) -> tuple[pa.Table,
 
 
 def _with_capacity(tasks: Relation, nodes: Relation | None, unit: str, compat: str | None) -> Any:
-    """Return requests, use and the capacity of each task's node (``cap_<resource>``).
-
-    Raises:
-        SpecError: ``compat`` without what it needs.
-    """
+    """Return requests, use and the capacity of each task's node (``cap_<resource>``)."""
     import ibis
 
     if compat is not None and (unit != "job" or nodes is None):

@@ -157,11 +157,7 @@ def _usage_events(table: Any, grid: _Grid, compat: str | None) -> Any:
 
 
 def _summed(events: Any, table: Any, by: str | None) -> tuple[list[dict[str, Any]], int, int]:
-    """Return the groups in order, each with its sums as arrays, the first step and their number.
-
-    Raises:
-        SpecError: groups times steps are too many.
-    """
+    """Return the groups in order, each with its sums as arrays, the first step and their number."""
     runs = table.start_time.notnull() & table.end_time.notnull()
     counts = table.group_by(["place", "label"]).aggregate(
         n=(table.asked & runs).sum(),

@@ -107,11 +107,7 @@ def quantile_curve(
 
 
 def _names(percents: Sequence[float]) -> dict[str, float]:
-    """Return column name -> percent.
-
-    Raises:
-        SpecError: there is none, or one is not in [0, 100].
-    """
+    """Return column name -> percent."""
     found = {f"p{float(p):.15g}": float(p) for p in percents}
     if not found:
         raise SpecError("percents", "expected at least one percent.")

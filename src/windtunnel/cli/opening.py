@@ -92,7 +92,7 @@ def open_wish(wish: TraceWish, *, show: bool | None = None) -> Trace:
     options = wish.options()
     from windtunnel.traces import registry
     from windtunnel.traces.open import open_trace
-    from windtunnel.traces.published import PUBLISHED
+    from windtunnel.traces.registry import PUBLISHED
     from windtunnel.traces.trace_name import TraceName
 
     name = TraceName.parse(wish.spec).base.lower().removesuffix(":default")

@@ -37,7 +37,7 @@ def losses(*, file: str, reference: str, window: int, steps: int) -> Result:
     """
     from windtunnel.report.throughput_chart import loss_chart
     from windtunnel.throughput.losses import loss_differences
-    from windtunnel.traces.training_losses import read_losses
+    from windtunnel.traces.training_points import read_losses
 
     found = loss_differences(read_losses(file), reference, window=window, steps=steps)
     rows = [(one.title, f"{one.mean:.5f}", f"{one.differences.max():.5f}") for one in found]

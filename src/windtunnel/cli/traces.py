@@ -64,7 +64,7 @@ def traces() -> Result:
 def fetch(name: str) -> Result:
     """Bring the published trace NAME to this machine, checked against its SHA-256."""
     from windtunnel.traces import registry
-    from windtunnel.traces.published import published
+    from windtunnel.traces.registry import published
 
     if name.lower().startswith("synthetic:"):
         raise SpecError(

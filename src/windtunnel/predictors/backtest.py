@@ -225,11 +225,7 @@ def backtest(
 
 
 def _bound(name: str, value: float | None, without: float) -> float:
-    """Return an instant.
-
-    Raises:
-        SpecError: it is not a number.
-    """
+    """Return an instant."""
     if value is None:
         return without
     if isinstance(value, bool) or not isinstance(value, int | float) or np.isnan(value):

@@ -132,11 +132,7 @@ def _value(text: str) -> Any:
 
 
 def _made(kind: type[Predictor], params: dict[str, Any]) -> Predictor:
-    """Return a predictor.
-
-    Raises:
-        SpecError: a parameter that must be given is missing, or is out of range.
-    """
+    """Return a predictor."""
     for name, parameter in inspect.signature(kind).parameters.items():
         if parameter.default is parameter.empty and name not in params:
             raise SpecError(

@@ -117,11 +117,7 @@ class Fitted(Predictor):
         return found
 
     def _ready(self, table: pa.Table) -> Any:
-        """Return the prepared table, all of it seen.
-
-        Raises:
-            SpecError: the predictor has not been fitted.
-        """
+        """Return the prepared table, all of it seen."""
         if not hasattr(self, "memory_"):
             raise SpecError(f"predictor {self.name}", "has learnt nothing yet; call fit first.")
         prepared = self.prepare(table)

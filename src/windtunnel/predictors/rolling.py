@@ -163,11 +163,7 @@ class Sjgg(CellMean):
 
 
 def _window(where: str, value: int | None, statistic: str) -> int | None:
-    """Return how many runs a window holds, None = all.
-
-    Raises:
-        SpecError: it is no whole number >= 1, or a median over all runs.
-    """
+    """Return how many runs a window holds, None = all."""
     if value is None:
         if statistic != "mean":
             raise SpecError(where, f"found all runs; a {statistic} needs a number of runs.")

@@ -254,11 +254,7 @@ class Gbdt(Regression):
 
 
 def _positive(where: str, value: Any) -> float:
-    """Return a number above 0.
-
-    Raises:
-        SpecError: it is none.
-    """
+    """Return a number above 0."""
     number = value if isinstance(value, int | float) and not isinstance(value, bool) else np.nan
     if not 0 < number < np.inf:
         raise SpecError(where, f"found {quote(value)}; expected a number > 0.")

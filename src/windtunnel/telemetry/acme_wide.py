@@ -252,11 +252,7 @@ class _Sheet:
         self._seen = np.zeros(self.width, bool)
 
     def _named(self, devices: Sequence[str]) -> tuple[list[str], list[str | None]]:
-        """Return node and GPU of each column.
-
-        Raises:
-            TraceError: two columns name one device.
-        """
+        """Return node and GPU of each column."""
         strip = "strip-nic" in self._meaning.steps and "NODE_IB" in self._metric
         bare = [name.replace(NIC, "") for name in devices] if strip else list(devices)
         if len(set(bare)) < len(bare):

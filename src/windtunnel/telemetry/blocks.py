@@ -7,7 +7,6 @@ file may be gzip. What can go wrong below the level of rows becomes one `TraceEr
 from __future__ import annotations
 
 import gzip
-import os
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import TraceError
 from windtunnel.traces.header import MAX_LINE, first_text, read_header
-from windtunnel.traces.source import opened
+from windtunnel.traces.source import damaged, opened, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -174,13 +173,9 @@ def _chunk(stream: Any, name: str, size: int) -> bytes:
     try:
         data: bytes = stream.read(size)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise TraceError(
-            name,
-            "a whole gzip file",
-            hint=f"It is cut or damaged ({error}): copy or download it again.",
-        ) from error
+        raise damaged(name, error) from error
     except OSError as error:
-        raise _unreadable(name, error) from error
+        raise unreadable(name, error) from error
     return data
 
 
@@ -191,11 +186,6 @@ def _check_growth(name: str, packed: int, unpacked: int) -> None:
             f"a gzip file that grows at most {MAX_RATIO} times",
             hint="It grows far more than any telemetry does; if you trust it, gunzip it first.",
         )
-
-
-def _unreadable(name: str, error: Exception) -> TraceError:
-    reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
-    return TraceError(name, "a file that can be read", hint=f"The system says: {reason}.")
 
 
 def _without_mark(data: bytes, name: str) -> tuple[bytes, int]:

@@ -89,12 +89,7 @@ def open_telemetry(
 
 
 def _format_of(path: Path) -> str:
-    """Return the format of a file or folder.
-
-    Raises:
-        TraceError: there is no such file.
-        SpecError: it cannot be told.
-    """
+    """Return the format of a file or folder."""
     if path.is_dir():
         names = sorted(entry.name for entry in path.iterdir())
         if any(name in IPMI_FILES for name in names):

@@ -118,11 +118,7 @@ class PhillyUtil:
         )
 
     def _columns(self, header: Header) -> tuple[list[str], list[str]]:
-        """Return all columns, and those with numbers.
-
-        Raises:
-            TraceError: it is not this file.
-        """
+        """Return all columns, and those with numbers."""
         names = [name for name in header.names if name]
         machine = "machineId" if self._kind == GPU else "machine_id"
         wanted = {GPU: ["gpu0_util"], CPU: ["cpu_util"], MEM: ["mem_total", "mem_free"]}

@@ -120,12 +120,7 @@ def _saved(data: bytes, file: str) -> Iterator[_Curve]:
 
 
 def _members(data: bytes, file: str) -> dict[str, np.ndarray]:
-    """Return the arrays of an ``.npz`` by name, float64, each of shape (n,).
-
-    Raises:
-        TraceError: it would unpack to more than `MAX_BYTES`.
-        ValueError: a member is no such array; other errors: the archive is damaged.
-    """
+    """Return the arrays of an ``.npz`` by name, float64, each of shape (n,)."""
     with zipfile.ZipFile(io.BytesIO(data)) as packed:
         size = sum(entry.file_size for entry in packed.infolist())
         if size > MAX_BYTES:

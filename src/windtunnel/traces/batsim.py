@@ -139,11 +139,7 @@ class _Workload(msgspec.Struct):
 
 
 def _workload(data: bytes, path: str | Path, bad_rows: str) -> Trace:
-    """Return the trace of a workload.
-
-    Raises:
-        TraceError: broken JSON, or another shape.
-    """
+    """Return the trace of a workload."""
     file = source_name(path)
     plain = json_value(data, file)
     try:
@@ -178,11 +174,7 @@ def _workload(data: bytes, path: str | Path, bad_rows: str) -> Trace:
 
 
 def _delay(workload: _Workload, job: _Job, number: int, file: str) -> float | None:
-    """Return how long a job's profile runs, None where only a simulation tells.
-
-    Raises:
-        TraceError: there is no such profile, or it is a delay without its length.
-    """
+    """Return how long a job's profile runs, None where only a simulation tells."""
     name = str(job.profile)
     profile = workload.profiles.get(name)
     if profile is None:
@@ -269,11 +261,7 @@ def _results(rows: Rows) -> None:
 
 
 def _counted(text: TextTable, sets: Any) -> pa.Array:
-    """Return how many resources each set has, float64, null = none is told.
-
-    Raises:
-        TraceError: a cell is no interval set.
-    """
+    """Return how many resources each set has, float64, null = none is told."""
     known: dict[str, int] = {}
     counts: list[int | None] = []
     for row, cell in enumerate([None] * text.num_rows if sets is None else sets.to_pylist()):

@@ -253,11 +253,7 @@ def _resources(given: Outgoing, start: list[Any], end: list[Any]) -> list[str | 
 
 
 def _canonical(cell: str) -> str:
-    """Return an interval set in its canonical form.
-
-    Raises:
-        SchemaError: it is none.
-    """
+    """Return an interval set in its canonical form."""
     try:
         spans = parse_intervals(cell)
     except ValueError as error:

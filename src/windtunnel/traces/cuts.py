@@ -151,11 +151,7 @@ def _by_time(where: str, value: str, *, until: bool) -> Keep:
 
 
 def _since_epoch(where: str, date: datetime, trace: Trace) -> float:
-    """Return a date on the trace's wall clock as seconds since its epoch.
-
-    Raises:
-        SpecError: the trace knows no dates.
-    """
+    """Return a date on the trace's wall clock as seconds since its epoch."""
     about = trace.metadata
     if about.epoch is None:
         raise SpecError(

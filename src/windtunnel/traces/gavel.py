@@ -65,12 +65,7 @@ def parse_tabs(
 
 
 def _parsed(data: bytes, file: str) -> TextTable:
-    """Return the rows under the names of the layout that the first line has.
-
-    Raises:
-        TraceError: the first line has neither ten nor seven fields, or a cell that the trace needs
-            is empty.
-    """
+    """Return the rows under the names of the layout that the first line has."""
     first = next((line for line in data.splitlines() if line.strip()), b"")
     count = first.count(b"\t") + 1
     layout = {len(COLUMNS): COLUMNS, len(OLD_COLUMNS): OLD_COLUMNS}.get(count)

@@ -17,7 +17,7 @@ from windtunnel.errors import SpecError, TraceError
 from windtunnel.schema import conform
 from windtunnel.traces.archive import members
 from windtunnel.traces.helios import log_of
-from windtunnel.traces.order import by_submission
+from windtunnel.traces.job_trace import by_submission
 from windtunnel.traces.readers import reader
 from windtunnel.traces.source import packed_bytes, read_bytes, short_name, source_name
 from windtunnel.traces.trace import Trace

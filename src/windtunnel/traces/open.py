@@ -39,7 +39,6 @@ from windtunnel.cluster.presets import preset
 from windtunnel.errors import SpecError, nearest, quote
 from windtunnel.schema import as_jobs
 from windtunnel.traces.cuts import cut_trace
-from windtunnel.traces.published import MEASUREMENTS, PUBLISHED, published
 from windtunnel.traces.readers import (
     Reader,
     check_options,
@@ -48,7 +47,7 @@ from windtunnel.traces.readers import (
     reader_for_folder,
     reader_named,
 )
-from windtunnel.traces.registry import fetch, synthetic_titles
+from windtunnel.traces.registry import MEASUREMENTS, PUBLISHED, fetch, published, synthetic_titles
 from windtunnel.traces.source import STDIN, read_head, short_name, source_name
 from windtunnel.traces.trace import Trace, TraceMetadata
 from windtunnel.traces.trace_name import SYNTHETIC, TraceName
@@ -56,7 +55,7 @@ from windtunnel.traces.trace_name import SYNTHETIC, TraceName
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from windtunnel.traces.published import PublishedTrace
+    from windtunnel.traces.registry import PublishedTrace
 
 
 @dataclass(frozen=True)
@@ -114,9 +113,6 @@ def _way(text: str, reader: str | None, *, is_name: bool) -> _Way:
     Args:
         reader: the format, where it is named.
         is_name: whether it may be a name, and not only a path.
-
-    Raises:
-        SpecError: it is neither a file nor a known name.
     """
     if is_name and reader is None:
         if text.lower().startswith(SYNTHETIC):

@@ -135,11 +135,7 @@ def read_opendc(
 
 
 def _opened(path: str | Path) -> TextTable:
-    """Return a table, Parquet or CSV, under the names that its columns have now.
-
-    Raises:
-        TraceError: it is neither.
-    """
+    """Return a table, Parquet or CSV, under the names that its columns have now."""
     file = source_name(path)
     if str(path) != STDIN and read_head(path, len(MAGIC)) == MAGIC:
         found = typed_rows(_in_milliseconds(read_parquet(path, file)), file)
@@ -163,11 +159,7 @@ def _in_milliseconds(table: pa.Table) -> pa.Table:
 
 
 def _tasks_file(path: str | Path) -> str | Path:
-    """Return the file of tasks: the path, or the one in the folder.
-
-    Raises:
-        TraceError: it is a folder without one.
-    """
+    """Return the file of tasks: the path, or the one in the folder."""
     if str(path) == STDIN or not Path(path).is_dir():
         return path
     found = next((Path(path) / name for name in _FILES if (Path(path) / name).is_file()), None)

@@ -159,11 +159,7 @@ def _complete(jobs: pa.Table) -> Any:
 
 
 def _refuse(given: Outgoing) -> None:
-    """Refuse numbers that do not fit.
-
-    Raises:
-        SchemaError: lists everything at once; no job has both a submission time and a duration.
-    """
+    """Refuse numbers that do not fit."""
     if not pc.any(_complete(given.jobs)).as_py():
         rule = "a submission time and a duration in at least one row, as OpenDC needs both"
         raise SchemaError(f"{source_of(given.jobs)} as OpenDC", [Violation("duration", rule)])
@@ -230,11 +226,7 @@ def _are_ids(cells: list[str]) -> bool:
 
 
 def _epoch_ms(metadata: TraceMetadata | None) -> int:
-    """Return the epoch in whole milliseconds since 1970.
-
-    Raises:
-        TraceError: it is no time.
-    """
+    """Return the epoch in whole milliseconds since 1970."""
     if metadata is None or metadata.epoch is None:
         return 0
     try:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from windtunnel.errors import SchemaError, Violation, quote
 from windtunnel.schema import BY_NAME, as_jobs, source_of
-from windtunnel.traces.order import by_submission
+from windtunnel.traces.job_trace import by_submission
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

@@ -104,11 +104,7 @@ def read_philly_raw(path: str | Path, *, zone: str = ZONE) -> Trace:
 
 
 def _decoded(data: bytes, file: str) -> list[_Job]:
-    """Return the records.
-
-    Raises:
-        TraceError: broken JSON, with line and column; or another shape, with the path in it.
-    """
+    """Return the records."""
     data = json_bytes(data, file)
     try:
         jobs = msgspec.json.decode(data, type=list[_Job])

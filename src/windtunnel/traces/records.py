@@ -65,9 +65,6 @@ def _refuse_torn(body: bytes, file: str, *, first_line: int, delimiter: str) -> 
     """Refuse a field over several lines with text behind its closing quote.
 
     Two stray quotes in different rows look like one such field, which swallows the rows between.
-
-    Raises:
-        TraceError: there is one; names the line on which it begins.
     """
     text = np.frombuffer(body, dtype=np.uint8)
     quotes = np.flatnonzero(text == _QUOTE)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from windtunnel.traces.job_trace import counted, job_trace
-from windtunnel.traces.order import by_submission
+from windtunnel.traces.job_trace import by_submission, counted, job_trace
 from windtunnel.traces.readers import reader
 from windtunnel.traces.sacct_clock import Times, job_times
 from windtunnel.traces.sacct_table import SacctTable, looks_like_sacct, read_table, refuse_cut

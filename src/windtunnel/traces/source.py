@@ -105,13 +105,9 @@ def packed_bytes(path: str | Path) -> bytes:
         try:
             data = _read(raw, name)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise TraceError(
-                name,
-                "a whole gzip file",
-                hint=f"It is cut or damaged ({error}): copy or download it again.",
-            ) from error
+            raise damaged(name, error) from error
         except OSError as error:
-            raise _unreadable(name, error) from error
+            raise unreadable(name, error) from error
     if not data:
         raise TraceError(name, "a file with content", hint="It is empty.")
     return data
@@ -140,11 +136,7 @@ def read_head(path: str | Path, size: int = 4096) -> bytes:
 
 
 def _stdin() -> IO[bytes]:
-    """Return standard input.
-
-    Raises:
-        TraceError: the process was started without one.
-    """
+    """Return standard input."""
     if sys.stdin is None:
         raise TraceError(source_name(STDIN), "something to read", hint="It is closed.")
     return sys.stdin.buffer
@@ -195,7 +187,7 @@ def opened(path: str | Path) -> io.BufferedReader:
     except FileNotFoundError as error:
         raise TraceError(name, "a file that exists") from error
     except (OSError, ValueError) as error:
-        raise _unreadable(name, error) from error
+        raise unreadable(name, error) from error
 
 
 class _Unclosed(io.RawIOBase):
@@ -252,6 +244,13 @@ def _read(buffered: io.BufferedReader, name: str) -> bytes:
     return b"".join(chunks)
 
 
-def _unreadable(name: str, error: Exception) -> TraceError:
+def damaged(name: str, error: Exception, what: str = "gzip") -> TraceError:
+    """Return the error for a packed file that does not unpack."""
+    hint = f"It is cut or damaged ({error}): copy or download it again."
+    return TraceError(name, f"a whole {what} file", hint=hint)
+
+
+def unreadable(name: str, error: Exception) -> TraceError:
+    """Return the error for a file that the system does not give."""
     reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
     return TraceError(name, "a file that can be read", hint=f"The system says: {reason}.")

@@ -107,11 +107,7 @@ class TraceName:
 
 
 def _typed(where: str, value: str, kind: str) -> Any:
-    """Return an option's value as its parameter's annotation wants it.
-
-    Raises:
-        SpecError: it is none of that kind.
-    """
+    """Return an option's value as its parameter's annotation wants it."""
     words = set(re.findall(r"\w+", kind))
     try:
         if "bool" in words:

@@ -15,6 +15,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from windtunnel.errors import SpecError, TraceError
 from windtunnel.throughput.made import MeasuredPoints
 from windtunnel.throughput.options import parse_placement
@@ -25,6 +27,8 @@ from windtunnel.traces.tabular import TextTable, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import numpy.typing as npt
 
     from windtunnel.throughput.options import Shape
 
@@ -123,11 +127,7 @@ def _profiled(
 
 
 def _parsed(text: TextTable, name: str, parse: Callable[[str], Any]) -> list[Any]:
-    """Return a column's cells as ``parse`` understands them.
-
-    Raises:
-        TraceError: one it does not; names the line.
-    """
+    """Return a column's cells as ``parse`` understands them."""
     parsed = []
     for cell, line in zip(text.text(name).to_pylist(), text.lines, strict=True):
         try:
@@ -144,11 +144,7 @@ def _parsed(text: TextTable, name: str, parse: Callable[[str], Any]) -> list[Any
 def _numbers(
     text: TextTable, name: str, what: str, *, zero: bool = False, whole: bool = False
 ) -> list[float | None]:
-    """Return a column's numbers, null where it is empty or absent.
-
-    Raises:
-        TraceError: a cell is no such number; names the line.
-    """
+    """Return a column's numbers, null where it is empty or absent."""
     if name not in text.table.column_names:
         return [None] * text.num_rows
     column = text.integers(name, what=what) if whole else text.floats(name, what=what)
@@ -160,11 +156,7 @@ def _numbers(
 
 
 def _facts(text: TextTable) -> dict[str, float]:
-    """Return what the file says of the model.
-
-    Raises:
-        TraceError: it says different things.
-    """
+    """Return what the file says of the model."""
     facts: dict[str, float] = {}
     for name in FACTS:
         told = _numbers(text, name, "a number > 0", whole=name in _WHOLE)
@@ -226,3 +218,46 @@ def _read_profile(config: Path, data: Path) -> MeasuredPoints:
     facts = {} if sizes[0] is None else {"parameters": float(round(sizes[0] * 2**20))}
     lines = tuple(int(line) for line in times.lines)
     return MeasuredPoints(tuple(rows), tuple(profile), lines, facts)
+
+
+_PREFIX = "loss_"
+_STEP = "iteration"
+
+
+def read_losses(path: str | Path) -> dict[str, npt.NDArray[np.float64]]:
+    """Read the losses of several runs of one training.
+
+    Args:
+        path: CSV, plain or gzip: ``iteration`` (1, 2, ...) and a column ``loss_NAME`` a run.
+
+    Returns:
+        Run -> loss of each step, shape (steps,), in the file's order of columns.
+
+    Raises:
+        TraceError: it cannot be read so, a step is missing or a loss is no finite number.
+    """
+    text = read_text(path)
+    text.require(_STEP)
+    steps = text.integers(_STEP).to_pylist()
+    for expected, (step, line) in enumerate(zip(steps, text.lines, strict=True), start=1):
+        if step != expected:
+            raise TraceError(text.file, f"{expected}", row=int(line), column=_STEP, value=step)
+    names = [name for name in text.table.column_names if name.startswith(_PREFIX)]
+    if not names:
+        raise TraceError(text.file, "a column 'loss_NAME' for each run")
+    losses = {}
+    for name in names:
+        column = text.floats(name, what="a loss").to_numpy(zero_copy_only=False)
+        values = np.asarray(column, dtype=np.float64)
+        bad = np.flatnonzero(~np.isfinite(values))
+        if len(bad):
+            row = int(bad[0])
+            raise TraceError(
+                text.file,
+                "a finite loss",
+                row=int(text.lines[row]),
+                column=name,
+                value=text.text(name)[row].as_py() or "",
+            )
+        losses[name.removeprefix(_PREFIX)] = values
+    return losses

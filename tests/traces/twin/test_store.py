@@ -10,7 +10,8 @@ import pytest
 
 from windtunnel.errors import SpecError, TraceError
 from windtunnel.traces import open_trace
-from windtunnel.traces.twin import Twin, fit, store
+from windtunnel.traces.twin import Twin, fit
+from windtunnel.traces.twin.twin import to_toml
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +54,7 @@ def test_toml_holds_any_kept_name(rich: Trace, tmp_path: Path) -> None:
 
 
 def test_toml_means_the_same_as_the_data(twin: Twin) -> None:
-    assert tomllib.loads(store.to_toml(twin)) == msgspec.to_builtins(twin)
+    assert tomllib.loads(to_toml(twin)) == msgspec.to_builtins(twin)
 
 
 def change(path: str, value: Any) -> Callable[[dict[str, Any]], None]:

@@ -243,9 +243,6 @@ def _unwrapped(
         value: an object, an event, or a list of objects.
         line: where the value begins.
         kind: the kind of objects that do not say theirs; empty = it must show.
-
-    Raises:
-        TraceError: something else stands where an object should.
     """
     items = value if isinstance(value, list) else None
     if isinstance(value, dict):

@@ -155,11 +155,7 @@ class Parsed:
             raise (problem or error) from error
 
     def _count_records(self, path: Path) -> None:
-        """Count the records in another way, where lines alone do not tell their number.
-
-        Raises:
-            TraceError: the parser made more or fewer rows of them.
-        """
+        """Count the records in another way, where lines alone do not tell their number."""
         count = sum(1 for _ in records(path, self._table))
         if count != self.rows:
             raise TraceError(

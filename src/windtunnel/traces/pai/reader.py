@@ -167,11 +167,7 @@ def read_pai(path: str | Path, *, zone: str = ZONE, memory: str = "768MiB") -> T
 
 
 def _folder(path: str | Path) -> Path:
-    """Return the folder of the tables.
-
-    Raises:
-        TraceError: it is no folder, or has no task table.
-    """
+    """Return the folder of the tables."""
     folder = Path(path)
     try:
         names = [entry.name for entry in folder.iterdir()]

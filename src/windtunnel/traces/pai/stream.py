@@ -11,7 +11,6 @@ import codecs
 import csv
 import gzip
 import io
-import os
 import tarfile
 import zlib
 from contextlib import contextmanager
@@ -146,9 +145,9 @@ class RowStream(io.RawIOBase):
         try:
             chunk = self._content.read(size)
         except _DAMAGED as error:
-            raise _damaged(self.file, error) from error
+            raise source.damaged(self.file, error, "packed") from error
         except OSError as error:
-            raise _unreadable(self.file, error) from error
+            raise source.unreadable(self.file, error) from error
         self._read_bytes += len(chunk)
         if self._read_bytes > source.MAX_BYTES:
             raise TraceError(self.file, f"at most {source.MAX_BYTES:,} bytes of text")
@@ -216,7 +215,7 @@ def open_rows(path: Path, table: Table, *, checked: bool = True) -> Iterator[Row
         try:
             archive = tarfile.open(fileobj=content, mode="r|", bufsize=_BLOCK)  # noqa: SIM115 - closed below
         except _DAMAGED as error:
-            raise _damaged(file, error) from error
+            raise source.damaged(file, error, "packed") from error
         with archive:
             member = _only_member(archive, file, table)
             yield RowStream(member, raw, file, table, checked=checked)
@@ -224,15 +223,11 @@ def open_rows(path: Path, table: Table, *, checked: bool = True) -> Iterator[Row
 
 
 def _only_member(archive: tarfile.TarFile, file: str, table: Table) -> IO[bytes]:
-    """Return the one file of an archive, which is never written anywhere.
-
-    Raises:
-        TraceError: the first member is anything but the table as a plain file.
-    """
+    """Return the one file of an archive, which is never written anywhere."""
     try:
         member = archive.next()
     except _DAMAGED as error:
-        raise _damaged(file, error) from error
+        raise source.damaged(file, error, "packed") from error
     expected = f"{table.name}.csv"
     if member is None:
         raise TraceError(file, f"an archive with {expected} in it", hint="It is empty.")
@@ -251,15 +246,11 @@ def _only_member(archive: tarfile.TarFile, file: str, table: Table) -> IO[bytes]
 
 
 def _no_other_member(archive: tarfile.TarFile, file: str, table: Table) -> None:
-    """Check, after the table was read, that nothing follows it.
-
-    Raises:
-        TraceError: there is a second member.
-    """
+    """Check, after the table was read, that nothing follows it."""
     try:
         other = archive.next()
     except _DAMAGED as error:
-        raise _damaged(file, error) from error
+        raise source.damaged(file, error, "packed") from error
     if other is not None:
         expected = f"an archive with one plain file, {table.name}.csv"
         raise TraceError(file, expected, value=other.name, hint="That is a second member.")
@@ -291,13 +282,3 @@ def records(path: Path, table: Table) -> Iterator[tuple[int, list[str]]]:
                 row=rows.first_line + before,
                 hint=f"({error})",
             ) from error
-
-
-def _damaged(file: str, error: Exception) -> TraceError:
-    hint = f"It is cut or damaged ({error}): copy or download it again."
-    return TraceError(file, "a whole packed file", hint=hint)
-
-
-def _unreadable(file: str, error: OSError) -> TraceError:
-    reason = os.strerror(error.errno) if error.errno else str(error)
-    return TraceError(file, "a file that can be read", hint=f"The system says: {reason}.")

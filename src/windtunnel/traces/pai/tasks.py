@@ -87,11 +87,7 @@ class LateTexts:
 
 
 def _state(path: Path) -> tuple[int, int, int, int]:
-    """Return what differs between a file and another one, or a later state of it.
-
-    Raises:
-        TraceError: it is not there any more.
-    """
+    """Return what differs between a file and another one, or a later state of it."""
     try:
         found = path.stat()
     except OSError as error:
