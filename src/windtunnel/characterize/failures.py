@@ -6,12 +6,11 @@ Failed are the statuses of `windtunnel.characterize.states.FAILED` (AcmeTrace's 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from windtunnel.characterize.cdf import curves
 from windtunnel.characterize.grids import checked_grid
-from windtunnel.characterize.population import grouped_table, population
-from windtunnel.characterize.relation import rows
+from windtunnel.characterize.population import grouped, grouped_table, population
 from windtunnel.characterize.states import FAILED
 
 if TYPE_CHECKING:
@@ -55,36 +54,34 @@ def failures_by(
     run = ibis.ifelse(keyed.failed, keyed.fact_0, ibis.null("float64"))
     lost = ibis.ifelse(keyed.failed, keyed.fact_1, ibis.null("float64"))
     keyed = keyed.mutate(run=run, lost=lost)
-    sums = keyed.group_by(["place", "label"]).aggregate(
-        num_jobs=keyed.asked.sum(),
-        num_failed=keyed.failed.sum(),
-        no_status=(keyed.asked & keyed.status.isnull()).sum(),
-        gpu_time=keyed.fact_1.sum().fill_null(0.0),
-        gpu_time_failed=keyed.lost.sum().fill_null(0.0),
-        avg_run=keyed.run.mean(),
-        p50_run=keyed.run.quantile(0.5),
-        p90_run=keyed.run.quantile(0.9),
-        max_run=keyed.run.max(),
-        n=keyed.run.count(),
-        left_out=(keyed.failed & keyed.run.isnull()).sum(),
-        unsized=(~keyed.asked).sum(),
+    found = grouped(
+        keyed,
+        by,
+        {
+            "num_jobs": keyed.asked.sum().fill_null(0),
+            "num_failed": keyed.failed.sum().fill_null(0),
+            "no_status": (keyed.asked & keyed.status.isnull()).sum().fill_null(0),
+            "gpu_time": keyed.fact_1.sum().fill_null(0.0),
+            "gpu_time_failed": keyed.lost.sum().fill_null(0.0),
+            "avg_run": keyed.run.mean(),
+            "p50_run": keyed.run.quantile(0.5),
+            "p90_run": keyed.run.quantile(0.9),
+            "max_run": keyed.run.max(),
+            "n": keyed.run.count(),
+            "left_out": (keyed.failed & keyed.run.isnull()).sum().fill_null(0),
+            "unsized": (~keyed.asked).sum().fill_null(0),
+        },
     )
-    found = rows(sums)
-    if by is None and not found:
-        found = [_nothing()]
     all_lost = sum(row["gpu_time_failed"] for row in found)
     for row in found:
         row["failed_share"] = _ratio(row["num_failed"], row["num_jobs"])
         row["lost_share"] = _ratio(row["gpu_time_failed"], row["gpu_time"])
         row["part_of_lost"] = _ratio(row["gpu_time_failed"], all_lost)
-    columns = {
-        name: pa.int64() if name in _COUNTS else pa.float64()
-        for name in (
-            *("num_jobs", "num_failed", "failed_share", "no_status"),
-            *("gpu_time", "gpu_time_failed", "lost_share", "part_of_lost", *_RUNS),
-            *("n", "left_out", "unsized"),
-        )
-    }
+    counts, runs = ("n", "left_out", "unsized"), ("avg_run", "p50_run", "p90_run", "max_run")
+    names = ("num_jobs", "num_failed", "failed_share", "no_status", "gpu_time", "gpu_time_failed")
+    names += ("lost_share", "part_of_lost", *runs, *counts)
+    whole = {"num_jobs", "num_failed", "no_status", *counts}
+    columns = {name: pa.int64() if name in whole else pa.float64() for name in names}
     return grouped_table(found, by, columns)
 
 
@@ -114,15 +111,5 @@ def time_to_failure(
     return curves(failed, failed.fact_0, None, grid, by)
 
 
-_RUNS = ("avg_run", "p50_run", "p90_run", "max_run")
-_COUNTS = ("num_jobs", "num_failed", "no_status", "n", "left_out", "unsized")
-
-
 def _ratio(part: float, whole: float) -> float | None:
     return part / whole if whole else None
-
-
-def _nothing() -> dict[str, Any]:
-    """Return the row that a table without jobs would give."""
-    sums = dict.fromkeys((*_COUNTS, "gpu_time", "gpu_time_failed"), 0)
-    return {"place": 0.0, "label": "", **sums, **dict.fromkeys(_RUNS)}

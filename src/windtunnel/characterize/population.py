@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from windtunnel.characterize.facts import columns_for, value_of
-from windtunnel.characterize.relation import column_names, relation
+from windtunnel.characterize.relation import column_names, relation, rows
 from windtunnel.errors import SpecError
 from windtunnel.sim.metrics import SIZE_BOUNDS, size_classes
 
@@ -236,6 +236,17 @@ def population(
     }
     kept = {name: table[name] for name in columns}
     return table.select(place=place, label=label, asked=asked, **values, **kept)
+
+
+def grouped(table: Any, by: str | None, sums: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return Ibis aggregates of each group, with its ``place`` and ``label``.
+
+    Without ``by`` there is one group, even of no jobs: counts have to be 0 there, not null.
+    """
+    if by is None:
+        (row,) = rows(table.aggregate(**sums))
+        return [{"place": 0.0, "label": "", **row}]
+    return rows(table.group_by(["place", "label"]).aggregate(**sums))
 
 
 def counted(table: Any, value: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.characterize.population import counted, grouped_table, population
+from windtunnel.characterize.population import counted, grouped, grouped_table, population
 from windtunnel.characterize.relation import rows
 from windtunnel.errors import SpecError, quote
 
@@ -56,10 +56,7 @@ def spread_by(
     import pyarrow as pa
 
     names = _names(percents)
-    table = population(jobs, (value,), where=where, by=by)
-    found = rows(_spread(table, names))
-    if by is None and not found:
-        found = [_nothing(names)]
+    found = _spread(jobs, value, by, where, names)
     columns = {
         **dict.fromkeys(("n", "left_out", "unsized"), pa.int64()),
         **dict.fromkeys(("avg", "min", *names, "max"), pa.float64()),
@@ -90,13 +87,9 @@ def quantile_curve(
     import pyarrow as pa
 
     names = _names(percents)
-    table = population(jobs, (value,), where=where, by=by)
-    wide = rows(_spread(table, names))
-    if by is None and not wide:
-        wide = [_nothing(names)]
     found = [
         {**row, "percent": percent, "value": row[name]}
-        for row in wide
+        for row in _spread(jobs, value, by, where, names)
         for name, percent in names.items()
     ]
     columns = {
@@ -117,19 +110,15 @@ def _names(percents: Sequence[float]) -> dict[str, float]:
     return found
 
 
-def _spread(table: Any, names: dict[str, float]) -> Any:
-    value = table.fact_0
-    edges = {name: getattr(value, how)() for name, how in _EDGES.items()}
-    quantiles = {name: value.quantile(percent / 100) for name, percent in names.items()}
-    return table.group_by(["place", "label"]).aggregate(
-        **counted(table, value), **edges, **quantiles
-    )
-
-
-def _nothing(names: dict[str, float]) -> dict[str, Any]:
-    """Return the row that a table without jobs would give."""
-    counts = dict.fromkeys(("n", "left_out", "unsized"), 0)
-    return {"place": 0.0, "label": "", **counts, **dict.fromkeys((*_EDGES, *names))}
+def _spread(
+    jobs: Relation, value: str, by: str | None, where: str, names: dict[str, float]
+) -> list[dict[str, Any]]:
+    """Return the counts, mean, extremes and quantiles of each group."""
+    table = population(jobs, (value,), where=where, by=by)
+    fact = table.fact_0
+    edges = {name: getattr(fact, how)() for name, how in _EDGES.items()}
+    quantiles = {name: fact.quantile(percent / 100) for name, percent in names.items()}
+    return grouped(table, by, {**counted(table, fact), **edges, **quantiles})
 
 
 #: Whiskers reach this many interquartile ranges from the box.

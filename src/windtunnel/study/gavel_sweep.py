@@ -20,7 +20,7 @@ from windtunnel.policies.gavel.in_rounds import PREFIX, GavelPolicy
 from windtunnel.schema import conform
 from windtunnel.site.conditions import Conditions
 from windtunnel.study.gavel_rounds import run_rounds
-from windtunnel.traces.gavel_generator import generate_gavel
+from windtunnel.traces.gavel import generate_gavel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -4,16 +4,27 @@ Hu et al., "Characterization and Prediction of Deep Learning Workloads in Large-
 Datacenters", SC'21; S-Lab-System-Group/HeliosData ``{cluster}/cluster_log.csv``. Times are local
 wall-clock times without a zone. ``acme-helios`` reads the concatenation with a column ``cluster``
 (HeliosArtifact ``all_cluster_log.csv``, AcmeTrace ``helios_trace.csv``).
+
+Helios as it is published: ``data.zip``, or the folder that it unpacks to, a log a cluster.
+
+S-Lab-System-Group/HeliosData ``data.zip``: ``{Earth,Saturn,Uranus,Venus}/cluster_log.csv``, and
+beside each how many GPUs the cluster had on each day, which is not read.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from datetime import datetime
+from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
+from windtunnel.errors import SpecError, TraceError
+from windtunnel.schema import conform
+from windtunnel.traces.archive import members
 from windtunnel.traces.header import header_has
+from windtunnel.traces.job_trace import by_submission
 from windtunnel.traces.layout import (
     SLURM_STATES,
     Layout,
@@ -25,10 +36,11 @@ from windtunnel.traces.layout import (
     whole,
     words,
 )
+from windtunnel.traces.readers import reader
+from windtunnel.traces.source import packed_bytes, read_bytes, short_name, source_name
 from windtunnel.traces.tabular import parse_table
-
-if TYPE_CHECKING:
-    from windtunnel.traces.trace import Trace
+from windtunnel.traces.trace import Trace
+from windtunnel.traces.wallclock import named_epoch
 
 _COLUMNS = {
     "job_id": text("job_id"),
@@ -119,3 +131,106 @@ def _tell_differences(rows: Rows) -> None:
         " rows, its queueing time from start minus submission in "
         f"{rows.differing(wait, 'source_queue'):,}."
     )
+
+
+CLUSTERS = ("Earth", "Saturn", "Uranus", "Venus")
+_LOG_FILE = "cluster_log.csv"
+_TIMES = ("submit_time", "start_time", "end_time")
+
+
+def _is_release(names: frozenset[str]) -> bool:
+    return not names.isdisjoint(CLUSTERS)
+
+
+@reader("helios-release", extensions=("data.zip",), sniff_folder=_is_release)
+def read_helios_release(
+    path: str | Path, *, cluster: str = "", bad_rows: str = "raise", zone: str = "Asia/Shanghai"
+) -> Trace:
+    """Read the logs of one cluster, or of all in one table.
+
+    Of several, the cluster's name stands before the job's id and the virtual cluster's
+    (``Venus/5``), which are unique within a cluster only, and in a column ``cluster``.
+
+    Args:
+        path: ``data.zip``, or the folder with the four.
+        cluster: one of ``Earth``, ``Saturn``, ``Uranus``, ``Venus``; empty = all that are there.
+        bad_rows: ``raise``, or ``drop``: leave out, counted, rows that break a rule.
+        zone: IANA zone of the wall clock.
+
+    Raises:
+        SpecError: no such cluster, or zone.
+        TraceError: there is no log of it, or a log is not as it should be; names file and line.
+        SchemaError: rules of the schema are broken.
+    """
+    known = {name.lower(): name for name in CLUSTERS}
+    if cluster and cluster.lower() not in known:
+        raise SpecError.unknown("cluster", cluster, CLUSTERS)
+    wanted = (known[cluster.lower()],) if cluster else CLUSTERS
+    logs = _folder(Path(path)) if Path(path).is_dir() else _archive(path)
+    found = [name for name in wanted if name in logs]
+    if not found:
+        raise TraceError(
+            source_name(path), f"{wanted[0]}/{_LOG_FILE}" + (" and its like" if not cluster else "")
+        )
+    traces = {name: log_of(*logs[name], bad_rows=bad_rows, zone=zone) for name in found}
+    joined = next(iter(traces.values())) if len(found) == 1 else _joined(path, traces)
+    named = f"{short_name(path)}-{found[0].lower()}" if len(found) == 1 else "helios"
+    about = replace(joined.metadata, name=named, source=source_name(path))
+    return replace(joined, metadata=about)
+
+
+def _folder(path: Path) -> dict[str, tuple[str, bytes]]:
+    """Return path and content of the logs in a folder, by cluster."""
+    logs = ((name, path / name / _LOG_FILE) for name in CLUSTERS)
+    there = (
+        (n, next((p for p in (log, Path(f"{log}.gz")) if p.is_file()), None)) for n, log in logs
+    )
+    return {name: (str(log), read_bytes(log)) for name, log in there if log is not None}
+
+
+def _archive(path: str | Path) -> dict[str, tuple[str, bytes]]:
+    """Return name and content of the logs in an archive, by cluster."""
+    file = source_name(path)
+    files = members(packed_bytes(path), file) or {}
+    places = {tuple(name.split("/")[-2:]): name for name in files}
+    here = {name: places.get((name, _LOG_FILE)) for name in CLUSTERS}
+    return {n: (f"{file}/{place}", files[place]) for n, place in here.items() if place is not None}
+
+
+def _joined(path: str | Path, traces: dict[str, Trace]) -> Trace:
+    """Return the clusters' traces as one, on the clock of the earliest."""
+    starts = {name: _time_zero(trace) for name, trace in traces.items()}
+    zero = min(starts.values())
+    tables: list[pa.Table] = []
+    notes: list[str] = []
+    dropped: dict[str, int] = {}
+    for name, trace in traces.items():
+        jobs = trace.jobs.append_column("cluster", pa.array([name] * trace.jobs.num_rows))
+        for column in ("job_id", "vc"):
+            jobs = _put(jobs, column, pc.binary_join_element_wise(name, jobs[column], "/"))
+        for column in _TIMES:
+            jobs = _put(jobs, column, pc.add(jobs[column], starts[name] - zero))
+        tables.append(jobs)
+        notes += [f"{name}: {note}" for note in trace.metadata.notes]
+        dropped |= {f"{name}: {why}": count for why, count in trace.metadata.dropped.items()}
+    joined = pa.concat_tables(tables).combine_chunks()
+    jobs, _, _ = by_submission(joined, range(joined.num_rows))
+    first = next(iter(traces.values()))
+    about = replace(
+        first.metadata,
+        epoch=named_epoch(source_name(path), zero),
+        rows_read=sum(trace.metadata.rows_read for trace in traces.values()),
+        dropped=dropped,
+        notes=tuple(notes),
+    )
+    return Trace(conform(jobs, source=source_name(path)), about)
+
+
+def _time_zero(trace: Trace) -> float:
+    """Return the instant of a trace's time 0, s since 1970; 0 where it has no dates."""
+    epoch = trace.metadata.epoch
+    return 0.0 if epoch is None else datetime.fromisoformat(epoch).timestamp()
+
+
+def _put(table: pa.Table, column: str, cells: pa.ChunkedArray) -> pa.Table:
+    return table.set_column(table.schema.get_field_index(column), column, cells)

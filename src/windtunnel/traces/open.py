@@ -15,7 +15,6 @@ import windtunnel.traces.dlrm
 import windtunnel.traces.gavel
 import windtunnel.traces.genai
 import windtunnel.traces.helios
-import windtunnel.traces.helios_release
 import windtunnel.traces.kubernetes.reader
 import windtunnel.traces.morphling
 import windtunnel.traces.native
@@ -148,7 +147,7 @@ def _generating(name: str) -> _Way:
     """Make a synthetic trace; the modules are imported here because only this needs them."""
     where = f"options of {SYNTHETIC}{name}"
     if name.lower() == "gavel":
-        from windtunnel.traces.gavel_generator import generate_gavel
+        from windtunnel.traces.gavel import generate_gavel
 
         return _Way(generate_gavel, 0, where, lambda options: generate_gavel(**options))
     if name.lower() == "morphling":

@@ -15,9 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windtunnel.schema import conform
-from windtunnel.traces.synthetic.arrivals import local_start, submit_times
+from windtunnel.traces.synthetic.arrivals import calendar_times, local_start, submit_times
 from windtunnel.traces.synthetic.attributes import cpu_job_cores, statuses, templates
-from windtunnel.traces.synthetic.calendar_counts import calendar_times
 from windtunnel.traces.synthetic.concentration import deal, member_users, quotas, vcs_of_users
 from windtunnel.traces.synthetic.coupling import joint
 from windtunnel.traces.synthetic.final_states import balance, states_by_size

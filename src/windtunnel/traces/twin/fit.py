@@ -11,7 +11,6 @@ from windtunnel.schema import as_jobs
 from windtunnel.traces.trace import Trace
 from windtunnel.traces.twin.arrivals import Arrivals, Runs, clock_seconds, fit_arrivals
 from windtunnel.traces.twin.bins import rounded
-from windtunnel.traces.twin.categories import fit_classes, fit_known, fit_names, other_than
 from windtunnel.traces.twin.groups import fit_groups
 from windtunnel.traces.twin.model import (
     FORMAT,
@@ -23,7 +22,14 @@ from windtunnel.traces.twin.model import (
     Pooled,
     Stratum,
 )
-from windtunnel.traces.twin.people import fit_users, keep_vc
+from windtunnel.traces.twin.people import (
+    fit_classes,
+    fit_known,
+    fit_names,
+    fit_users,
+    keep_vc,
+    other_than,
+)
 from windtunnel.traces.twin.sizes import fit_sizes
 from windtunnel.traces.twin.split import Rules, Split, fit_split
 from windtunnel.traces.twin.strata import (
