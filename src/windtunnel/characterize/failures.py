@@ -78,8 +78,10 @@ def failures_by(
         row["lost_share"] = _ratio(row["gpu_time_failed"], row["gpu_time"])
         row["part_of_lost"] = _ratio(row["gpu_time_failed"], all_lost)
     counts, runs = ("n", "left_out", "unsized"), ("avg_run", "p50_run", "p90_run", "max_run")
-    names = ("num_jobs", "num_failed", "failed_share", "no_status", "gpu_time", "gpu_time_failed")
-    names += ("lost_share", "part_of_lost", *runs, *counts)
+    names = (
+        *("num_jobs", "num_failed", "failed_share", "no_status", "gpu_time", "gpu_time_failed"),
+        *("lost_share", "part_of_lost", *runs, *counts),
+    )
     whole = {"num_jobs", "num_failed", "no_status", *counts}
     columns = {name: pa.int64() if name in whole else pa.float64() for name in names}
     return grouped_table(found, by, columns)
