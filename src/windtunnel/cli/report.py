@@ -25,7 +25,7 @@ class _Report(LazyGroup):
 def _is_trace(word: str) -> bool:
     """Return whether a word is a trace's name or a file's, or stands for standard input."""
     from windtunnel.errors import WindtunnelError
-    from windtunnel.traces.published import PUBLISHED
+    from windtunnel.traces.registry import PUBLISHED
     from windtunnel.traces.trace_name import TraceName
 
     try:
