@@ -145,7 +145,7 @@ WRONG = {
     "a name twice": (GOOD + "---" + FLAVOR, "h100.*twice"),
     "no queue": (FLAVOR, "no ClusterQueue"),
     "no object": ("- 1\n- 2\n", "apiVersion, kind"),
-    "no YAML": ("a: [1, 2\n", "cannot be read as YAML"),
+    "no YAML": ("a: [1, 2\n", "line 2, column 1 cannot be read as YAML"),
     "aliases": ("a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n", "line 2 has an alias"),
     "a deep nest": ("[" * 500 + "]" * 500, "nested deeper"),
 }

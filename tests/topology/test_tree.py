@@ -11,6 +11,10 @@ import numpy as np
 import pytest
 
 import windtunnel as wt
+from windtunnel.cluster.free import Demand
+from windtunnel.cluster.levels import Levels
+from windtunnel.cluster.topology.node_tree import NodeTree
+from windtunnel.cluster.topology.words import request_of
 from windtunnel.errors import WindtunnelError
 
 if TYPE_CHECKING:
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
 
 #: 2 blocks of 2 racks of 4 nodes of 4 GPUs.
 LEVELS = "block=8,rack=4"
+APART = "slice=rack/2/apart"
 
 
 def flown(jobs: dict[str, list[Any]], **options: Any) -> wt.Outcome:
@@ -62,6 +67,44 @@ def test_slices_stay_whole_wherever_they_are() -> None:
     out = flown(at_once([24], ["slice=rack/3"]))
     racks = np.array(nodes_of(out)[0]) // 4
     assert np.unique(racks, return_counts=True)[1].tolist() == [3, 3]
+
+
+def test_slices_apart_go_to_as_many_domains() -> None:
+    """Two slices of two nodes fit one rack, and apart two; five need five racks, of four."""
+    together, apart = flown(at_once([16], ["slice=rack/2"])), flown(at_once([16], [APART]))
+    assert [len({n // 4 for n in nodes_of(out)[0]}) for out in (together, apart)] == [1, 2]
+    with pytest.raises(WindtunnelError, match="the cluster cannot hold it"):
+        flown(at_once([40], [APART]))
+    jobs = at_once([8, 8, 32], ["required:rack", "required:rack", APART])
+    assert flown(jobs).table["start_time"].to_pylist() == [0, 0, 10], "three racks have two free"
+    with pytest.raises(WindtunnelError, match="the first may end in /apart"):
+        flown(at_once([16], ["slice=block/4+slice=rack/2/apart"]))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_slices_apart_fit_where_enough_domains_hold_one(seed: int) -> None:
+    """Against counting: as many racks (in a block) as slices have that many free nodes."""
+    pick = random.Random(seed)  # noqa: S311 - a test's own chance
+    cluster = wt.ClusterSpec((wt.NodeType(24, 1),), topology=Levels.parse("block=12,rack=4"))
+    tree = NodeTree(cluster)
+    for _ in range(40):
+        free = np.array([int(pick.random() < 0.7) for _ in range(24)])
+        size, slices = pick.choice((1, 2, 3)), pick.choice((1, 2, 3, 4))
+        words = pick.choice(("", "required:block+", "preferred:rack+"))
+        level = pick.choice(("rack", "rack", "host")) if size == 1 else "rack"
+        words += f"slice={level}/{size}/apart"
+        demand = Demand(size * slices, 1, 0, -1, 1, 1, 24, size * slices,
+                        request_of(words, tree.levels))  # fmt: skip
+        domains = free.reshape(2, 3, 4).sum(axis=2) if level == "rack" else free.reshape(2, 12)
+        able = (domains >= size).sum(axis=1)
+        fits = (able.max() if words.startswith("required") else able.sum()) >= slices
+        if words.startswith("preferred:rack") and level == "rack" and slices == 1:
+            fits = bool(able.any())
+        where = tree.place(free, demand)
+        assert (where is not None) == fits, (words, slices, free)
+        if where is not None:
+            used = np.bincount([n // 4 if level == "rack" else n for n, _ in where])
+            assert set(used[used > 0].tolist()) == {size}
 
 
 def test_a_default_by_size_and_its_note() -> None:

@@ -92,14 +92,17 @@ _BEGINNING = 2**20
 
 
 def are_manifests(given: str) -> bool:
-    """Return whether what is to be described is a YAML file, or a folder with some of Kueue's."""
+    """Return whether what is to be described is a YAML file, or a folder with some of Kueue's.
+
+    A folder of nothing but YAML files is taken for manifests, whatever they name: they may be
+    broken, and that is to be told.
+    """
     path = Path(given)
     if path.suffix in _ENDINGS:
         return True
-    files = path.iterdir() if path.is_dir() else ()
-    return any(
-        file.suffix in _ENDINGS and not file.is_fifo() and _names_kueue(file) for file in files
-    )
+    files = list(path.iterdir()) if path.is_dir() else []
+    written = [file for file in files if file.suffix in _ENDINGS and not file.is_fifo()]
+    return bool(written) and (len(written) == len(files) or any(map(_names_kueue, written)))
 
 
 def _names_kueue(file: Path) -> bool:

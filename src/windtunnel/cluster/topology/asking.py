@@ -82,7 +82,8 @@ def _slicing(levels: tuple[str, ...], request: TopologyRequest) -> Slicing:
     for level in range(len(levels) - 2, -1, -1):  # a level between two layers keeps the inner one's
         if inner[level] == 1:
             inner[level] = inner[level + 1]
-    return Slicing(_level(levels, layers[0].level), layers[0].size, tuple(inner))
+    first = layers[0]
+    return Slicing(_level(levels, first.level), first.size, tuple(inner), first.apart)
 
 
 def _level(levels: tuple[str, ...], name: str) -> int:

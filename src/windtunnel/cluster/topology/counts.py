@@ -20,11 +20,18 @@ class Slicing(NamedTuple):
         level: the level in whose domains a slice stays.
         size: pods a slice.
         inner: sizes of the slices within slices, by level below ``level``; 1 = single pods.
+        apart: no two slices in one domain of ``level``.
     """
 
     level: int
     size: int
     inner: tuple[int, ...]
+    apart: bool = False
+
+    @property
+    def is_pods(self) -> bool:
+        """Whether slices are single pods, anywhere."""
+        return self.size == 1 and not self.apart
 
     def unit(self, level: int) -> int:
         """Return how many pods go together into one domain of a level."""
@@ -112,7 +119,7 @@ def _up(
     tree: TopologyTree, slicing: Slicing, pods: np.ndarray
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Sum pods and slices up from the leaves."""
-    if slicing.size == 1:  # slices are pods
+    if slicing.is_pods:
         sums = [pods]
         for starts in reversed(tree.starts):
             sums.insert(0, _sum(sums[0], starts))
@@ -164,7 +171,8 @@ def _up_with_leader(
 def _slices(slicing: Slicing, level: int, pods: np.ndarray) -> np.ndarray:
     """Return the units that pods come to at or below the slice level."""
     unit = slicing.unit(level)
-    return pods if unit == 1 else pods // unit
+    units = pods if unit == 1 else pods // unit
+    return np.minimum(units, 1) if slicing.apart and level == slicing.level else units
 
 
 def _whole(slicing: Slicing, level: int, pods: np.ndarray) -> np.ndarray:

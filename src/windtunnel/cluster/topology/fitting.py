@@ -131,7 +131,7 @@ class _Filling:
         best = int(held.argmin())
         if held[best] == _MOST:
             return None
-        if self.size == 1:  # slices are pods
+        if self.ask.slicing.is_pods:
             return best
         alike = np.flatnonzero(held == held[best])
         return int(alike[np.argmin(self.counts.with_pods[level][alike])])

@@ -12,10 +12,17 @@ if TYPE_CHECKING:
 
 
 class Layer(msgspec.Struct, frozen=True):
-    """Slices within slices: so many pods stay within one domain of a level."""
+    """Slices within slices: so many pods stay within one domain of a level.
+
+    Attributes:
+        level: the level.
+        size: pods a slice.
+        apart: no two slices in one domain; of the outermost alone.
+    """
 
     level: str
     size: int
+    apart: bool = False
 
 
 class TopologyRequest(msgspec.Struct, frozen=True):
@@ -69,7 +76,9 @@ class TopologyRequest(msgspec.Struct, frozen=True):
         if self.required and len(by_domain(self.required)) > 1:
             return False
         return not any(
-            pods % layer.size for layer in self.slices for pods in by_domain(layer.level).values()
+            pods % layer.size or (layer.apart and pods > layer.size)
+            for layer in self.slices
+            for pods in by_domain(layer.level).values()
         )
 
     @property

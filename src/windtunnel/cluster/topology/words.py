@@ -6,6 +6,7 @@ from windtunnel.cluster.topology.request import Layer, TopologyRequest
 from windtunnel.errors import SpecError, quote
 
 _HOSTS = ("host", "node")
+_APART = "/apart"
 
 
 def request_of(words: str, levels: tuple[str, ...]) -> TopologyRequest:
@@ -13,7 +14,8 @@ def request_of(words: str, levels: tuple[str, ...]) -> TopologyRequest:
 
     Args:
         words: joined by ``+``: ``required:LEVEL``, ``preferred:LEVEL`` or ``unconstrained``, and
-            ``slice=LEVEL/PODS``, from the top if there are several.
+            ``slice=LEVEL/PODS``, from the top if there are several; ``slice=LEVEL/PODS/apart``
+            has no two slices in one domain.
         levels: the levels' names; a level may be called by the last part of its name, the lowest
             ``host``.
 
@@ -34,10 +36,13 @@ def request_of(words: str, levels: tuple[str, ...]) -> TopologyRequest:
         elif name in found and rest:
             found[name] = _level(rest, levels)
         elif name.startswith("slice="):
-            level, _, size = name.removeprefix("slice=").rpartition("/")
-            if not level or not size.isdecimal() or not int(size):
-                raise SpecError("topology", f"found {quote(word)}; expected slice=LEVEL/PODS.")
-            layers.append(Layer(_level(level, levels), int(size)))
+            given = name.removeprefix("slice=")
+            level, _, size = given.removesuffix(_APART).rpartition("/")
+            apart = given.endswith(_APART)
+            if not level or not size.isdecimal() or not int(size) or (apart and layers):
+                message = "expected slice=LEVEL/PODS; the first may end in /apart."
+                raise SpecError("topology", f"found {quote(word)}; {message}")
+            layers.append(Layer(_level(level, levels), int(size), apart))
         else:
             raise SpecError(
                 "topology",

@@ -76,10 +76,10 @@ def _loaded(file: Path) -> list[Any]:
     try:
         _refuse_tricks(yaml.parse(text, Loader=loader), str(file), aliases="*" in text)
         return list(yaml.load_all(text, Loader=loader))
-    except yaml.YAMLError as error:
-        raise SpecError(str(file), f"cannot be read as YAML: {_one_line(error)}") from error
-    except (RecursionError, ValueError) as error:
-        raise SpecError(str(file), f"cannot be read as YAML: {_one_line(error)}") from error
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise SpecError(
+            str(file), f"{_place(error)}cannot be read as YAML: {_why(error)}"
+        ) from error
 
 
 def _refuse_tricks(events: Any, file: str, *, aliases: bool) -> None:
@@ -101,6 +101,13 @@ def _refuse_tricks(events: Any, file: str, *, aliases: bool) -> None:
             raise SpecError(file, f"line {line} is nested deeper than {MOST_DEPTH} levels.")
 
 
-def _one_line(error: Exception) -> str:
-    """Return an error's text in one line."""
-    return " ".join(str(error).split())
+def _place(error: Exception) -> str:
+    """Return where in a file an error is; empty if it does not say."""
+    mark = getattr(error, "problem_mark", None)
+    return "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1} "
+
+
+def _why(error: Exception) -> str:
+    """Return what an error says is wrong, in one line."""
+    said = (getattr(error, "problem", None), getattr(error, "context", None))
+    return " ".join((", ".join(filter(None, said)) or str(error)).split())
