@@ -463,7 +463,7 @@ def _bare(_: random.Random, cell: Cell) -> None:
 
 def _asks_of_levels(pick: random.Random, cell: Cell) -> None:
     words = ("required:rack", "preferred:rack", "unconstrained", "required:host", None)
-    sliced = ("slice=rack/2", "slice=rack/1/apart", "preferred:rack+slice=host/1")
+    sliced = ("slice=rack/2", "slice=host/1/apart", "preferred:rack+slice=host/1")
     for_two = (*words[:3], *sliced, None)
     if cell.placement.startswith("tree"):  # for policy kueue words are of its flavors' topologies
         cell.jobs["topology"] = [

@@ -8,6 +8,8 @@ import pytest
 
 import windtunnel as wt
 from windtunnel.errors import SpecError
+from windtunnel.report.level_rows import level_tables
+from windtunnel.report.page import comparison_page
 
 
 def flown(placement: str = "tree", **columns: Any) -> Any:
@@ -55,6 +57,32 @@ def test_gpus_in_no_whole_slice() -> None:
     (row,) = out.topology_losses().to_pylist()
     assert (row["level"], row["slice"], row["jobs"], row["refused"]) == ("rack", 2, 1, 0)
     assert row["unusable"] == 4
+
+
+def test_pages_tell_what_levels_cost() -> None:
+    """The run worked by hand above, and one that knows no levels: its page has no such part."""
+    out = flown(
+        duration=[100.0, 10.0, 60.0, 10.0],
+        num_gpus=[4.0, 4.0, 4.0, 8.0],
+        submit_time=[0.0, 0.0, 0.0, 20.0],
+        topology=["unconstrained", "unconstrained", "unconstrained", "required:rack"],
+    )
+    (_, domains), (_, asked) = level_tables({"fifo": out})
+    assert [(line.label, [cell.text for cell in line.cells]) for line in domains.lines] == [
+        ("rack", ["1.00", "1.00", "1.0\u00d7", "100 %"]),
+        ("host", ["1.25", "1.25", "1.0\u00d7", "100 %"]),
+    ]
+    (line,) = asked.lines
+    assert line.label == "required:rack"
+    assert [cell.text for cell in line.cells] == ["1", "1", "0.09 GPU h", "\u2013"]
+    assert "Where in the topology" in comparison_page(
+        {"fifo": out}, command="windtunnel", title="Levels"
+    )
+    jobs = {"submit_time": [0.0], "duration": [1.0], "num_gpus": [1.0]}
+    bare = wt.simulate(jobs, "4x4", "fifo")
+    assert "Where in the topology" not in comparison_page(
+        {"fifo": bare}, command="windtunnel", title="Levels"
+    )
 
 
 def test_refused_where_nothing_is_known() -> None:
