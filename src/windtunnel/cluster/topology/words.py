@@ -28,7 +28,8 @@ def request_of(words: str, levels: tuple[str, ...]) -> TopologyRequest:
     'example.com/block'
     """
     found = {"required": "", "preferred": ""}
-    unconstrained, layers = False, []
+    unconstrained = False
+    layers: list[Layer] = []
     for word in words.split("+"):
         name, _, rest = word.strip().partition(":")
         if name == "unconstrained" and not rest:
