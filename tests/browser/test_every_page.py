@@ -92,7 +92,7 @@ class Made:
 #: The three elements of a page with one live chart: its numbers, Vega, and what starts it.
 _CHART = 3
 PAGES = {
-    "log": Made("report LOG --cluster 2x8 --out OUT", "Over the calendar"),
+    "log": Made("report LOG --cluster 2x8 --out OUT", "Over the calendar", scripts=2),
     "waste": Made("report waste LOG --out OUT", "Whose they are: users"),
     "queue": Made("report queue LOG --cluster 2x8 --job 17 --out OUT", "Who was in front"),
     "cost": Made("report cost LOG --price 2.5 --out OUT", "By virtual cluster"),

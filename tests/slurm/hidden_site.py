@@ -16,7 +16,7 @@ import numpy as np
 import windtunnel as wt
 from windtunnel.policies.slurm.policy import Slurm
 from windtunnel.policies.slurm.site_of import cluster_of_site, read_site_folder
-from windtunnel.site.slurm_changes import site_with_nodes
+from windtunnel.site.slurm_changes import site_at, site_with_nodes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,6 +67,7 @@ def world(
     load: float = 0.95,
     size: int = 1,
     is_ranked: bool = False,
+    is_held: bool = False,
 ) -> World:
     """Make a world and write its log.
 
@@ -77,6 +78,7 @@ def world(
         load: of the A100 nodes.
         size: times as many nodes, and as wide limits.
         is_ranked: QOS have priorities, by which jobs are ordered.
+        is_held: half of the A100 nodes are reserved for maintenance for a day.
     """
     rng = np.random.default_rng(seed)
     limits = {
@@ -89,11 +91,18 @@ def world(
         "cpu": 2 * size,
     }
     _write_site(folder / "etc", limits, is_ranked=is_ranked)
+    if is_held:
+        half = limits["a100"] // 2
+        (folder / "etc" / "maintenance.res").write_text(
+            "ReservationName=maint StartTime=2025-01-06T18:00:00 EndTime=2025-01-07T18:00:00\n"
+            f"   Nodes=ga[01-{half:02d}] NodeCnt={half} Users=root Accounts=(null) Flags=MAINT\n",
+            encoding="utf-8",
+        )
     jobs = _workload(rng, num_jobs, load, limits)
     jobs["priority"] = [
         RANKS[qos] * 1000 if is_ranked else 4_294_901_000 - k for k, qos in enumerate(jobs["qos"])
     ]
-    site = read_site_folder(folder / "etc")
+    site = site_at(read_site_folder(folder / "etc"), lambda at: at - EPOCH)
     out = wt.simulate(jobs, cluster_of_site(site, "truth"), Slurm(site))
     table = out.table.to_pylist()
     names = [node.name for node in site.nodes]

@@ -48,10 +48,12 @@ def ranked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, World]:
     """One whose pooled QOS has 1 % of all waiting, and one whose other limits all have."""
     folder = tmp_path_factory.mktemp("ranked")
     seeds = {"QOSGrpGRES": 4, "": 5}
-    return {
+    made = {
         name: world(folder / str(seed), seed, num_jobs=400, is_ranked=True)
         for name, seed in seeds.items()
     }
+    held = world(folder / "held", 6, num_jobs=400, is_ranked=True, is_held=True)
+    return made | {"reservations": held}
 
 
 def test_with_slurms_files_now_is_the_record(small: World) -> None:
@@ -172,6 +174,16 @@ TAKEN_OUT = {
     "QOSGrpGRES": (r"GrpTRES=\S+", ""),
     "AssocGrpJobsLimit": (r"modify account .*\n", ""),
     "priorities": (r"priority/multifactor", "priority/basic"),
+    "reservations": (r"ReservationName=.*\n.*\n", ""),
+}
+
+
+#: What the record shows of it, where that is not its own name.
+EVIDENCE = {
+    "nodes": "ga01",
+    "partitions": "quick",
+    "priorities": "Priority",
+    "reservations": "ga02",
 }
 
 
@@ -193,7 +205,7 @@ def test_a_mechanism_that_is_taken_out_is_named(
     kind = "limits" if name.startswith(("QOS", "Assoc")) else name
     assert kind in [one["mechanism"] for one in found]
     told = next(one for one in found if one["mechanism"] == kind)
-    evidence = {"nodes": "ga01", "partitions": "quick", "priorities": "Priority"}.get(name, name)
+    evidence = EVIDENCE.get(name, name)
     assert evidence in told["evidence"]
     assert told["recorded"] >= 0.01
     assert [one["mechanism"] for one in found if one["mechanism"] != kind] == []

@@ -204,6 +204,7 @@ def fly(
     Raises:
         WindtunnelError: anything about the wish or the trace is wrong.
     """
+    from windtunnel.study.changes import on_clock
     from windtunnel.study.compare import fly_several
 
     several = wish.resolved()
@@ -211,6 +212,8 @@ def fly(
     trace = open_wish(wish.trace)
     trace, told = (trace, ()) if prepare is None else prepare(trace)
     cluster, why = cluster_for(trace, several[0].site.cluster)
+    about = trace.metadata
+    several = [on_clock(one, about.epoch, about.zone) for one in several]
     total = len(wish.policies)
     with progress("Flying", total) as done:
         flown = fly_several(trace.jobs, [one.having(cluster=cluster) for one in several], done)

@@ -85,8 +85,13 @@ def as_recorded(trace: Trace, asked: Conditions) -> tuple[Conditions, tuple[str,
         asked: as typed, resolved (`windtunnel.study.resolving`).
 
     Raises:
-        SpecError: nothing tells the cluster, and no job held a GPU at a known time.
+        SpecError: nothing tells the cluster, and no job held a GPU at a known time; or the site
+            has dates, and the trace none.
     """
+    from windtunnel.study.changes import on_clock
+
+    about = trace.metadata
+    asked = on_clock(asked, about.epoch, about.zone)
     spec, why = recorded_cluster(trace, asked.site.cluster)
     return asked.having(cluster=spec, oversize="reject", incomplete="reject"), why
 

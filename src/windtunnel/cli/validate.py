@@ -100,7 +100,8 @@ def validate(
     if len(runs) == 1 and knows_cores(runs[0]):
         with progress("Adding mechanisms"):
             entries = ledger(recording, runs[0])
-        lacks = missing(recording, runs[0], next(iter(found.outcomes.values())))
+        decisions = entries[-1].decisions if entries else None
+        lacks = missing(recording, runs[0], next(iter(found.outcomes.values())), decisions)
         why += missing_words(lacks)
     series = None if nodes_in_use is None else _series(opened, nodes_in_use)
     nodes = None

@@ -38,7 +38,8 @@ class Site(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     slurm_conf: Annotated[
         str | None,
         Field(
-            "Slurm's own files (slurm.conf, and beside it gres.conf, topology.conf, *.sacctmgr): "
+            "Slurm's own files (slurm.conf, and beside it gres.conf, topology.conf, *.sacctmgr, "
+            "*.res): "
             "the nodes, and for policy slurm partitions, limits and settings.",
             "DIR",
             section="cluster",
@@ -48,8 +49,9 @@ class Site(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     slurm: Annotated[
         Any,
         Field(
-            "The same inside a site file: a table with conf (slurm.conf's lines) and accounts "
-            "(sacctmgr's commands), as windtunnel learn writes it.",
+            "The same inside a site file: a table with conf (slurm.conf's lines), accounts "
+            "(sacctmgr's commands) and reservations (as scontrol show reservation prints them), as "
+            "windtunnel learn writes it.",
             section="cluster",
             kind="object",
             default="none",

@@ -144,6 +144,7 @@ class SlurmReservation(msgspec.Struct, frozen=True):
         users, accounts: who may use it.
         flags: MAINT, FLEX, IGNORE_JOBS ...
         made: when it was made, s.
+        is_dated: its times are seconds since 1970 on the site's clock, and not on a trace's.
     """
 
     name: str
@@ -154,6 +155,7 @@ class SlurmReservation(msgspec.Struct, frozen=True):
     accounts: frozenset[str] = frozenset()
     flags: frozenset[str] = frozenset()
     made: float = float("-inf")
+    is_dated: bool = False
 
 
 class SlurmPriority(msgspec.Struct, frozen=True):

@@ -52,6 +52,23 @@ def site_with_nodes(site: SlurmSite, change: int, gpu_type: str | None = None) -
     return _with_more(site, change, kind)
 
 
+def site_at(site: SlurmSite, time_of: Callable[[float], float]) -> SlurmSite:
+    """Return a site whose reservations are on a trace's clock.
+
+    Args:
+        site: some of its reservations have dates.
+        time_of: seconds since 1970 on the site's clock -> the trace's time, s.
+    """
+    replace = msgspec.structs.replace
+    holds = tuple(
+        replace(hold, start=time_of(hold.start), end=time_of(hold.end), is_dated=False)
+        if hold.is_dated
+        else hold
+        for hold in site.reservations
+    )
+    return replace(site, reservations=holds)
+
+
 def _with_more(site: SlurmSite, more: int, kind: str) -> SlurmSite:
     place = max(at for at, node in enumerate(site.nodes) if kind in node.gpus)
     like = site.nodes[place]

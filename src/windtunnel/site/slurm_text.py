@@ -12,11 +12,12 @@ import msgspec
 from windtunnel.errors import SpecError, quote
 from windtunnel.site.sacctmgr import read_sacctmgr
 from windtunnel.site.slurm_conf import read_slurm_conf
+from windtunnel.site.slurm_reservations import read_reservations
 
 if TYPE_CHECKING:
     from windtunnel.site.slurm import SlurmSite
 
-_KEYS = ("conf", "accounts")
+_KEYS = ("conf", "accounts", "reservations")
 _INCLUDE = re.compile(r"^\s*include\b", re.IGNORECASE | re.MULTILINE)
 
 
@@ -24,7 +25,8 @@ def site_of_text(said: Any, where: str = "site.slurm") -> SlurmSite:
     """Return the site that a table of a site file describes.
 
     Args:
-        said: ``conf`` (lines of slurm.conf) and perhaps ``accounts`` (commands of sacctmgr).
+        said: ``conf`` (lines of slurm.conf), and perhaps ``accounts`` (commands of sacctmgr) and
+            ``reservations`` (as ``scontrol show reservation`` prints them).
         where: what to call it in messages.
 
     Raises:
@@ -46,6 +48,9 @@ def site_of_text(said: Any, where: str = "site.slurm") -> SlurmSite:
             file.write_text(said["accounts"], encoding="utf-8")
             qos, associations = read_sacctmgr(file)
             site = msgspec.structs.replace(site, qos=qos, associations=associations)
+    names = tuple(node.name for node in site.nodes)
+    holds = read_reservations(said.get("reservations", ""), f"{where}.reservations", names)
+    site = msgspec.structs.replace(site, reservations=holds)
     if not site.nodes or not site.partitions:
         message = "expected NodeName and PartitionName lines, as in slurm.conf."
         raise SpecError(f"{where}.conf", message)

@@ -42,12 +42,15 @@ class Agreement:
         agreed: of these, those that the scheduler starts from the recorded state, too.
         early: jobs that it starts there, and that in the record waited on for more than `SOON`.
         placed: of those agreed on, those on the recorded nodes.
+        shut: node -> seconds that jobs waited on though the scheduler would have started them on
+            it, and nobody used it until they started.
     """
 
     starts: int
     agreed: int
     early: int
     placed: int
+    shut: dict[str, float]
 
     @property
     def share(self) -> float | None:
@@ -58,7 +61,8 @@ class Agreement:
     def data(self) -> dict[str, Any]:
         """Return its counts, ``share``, and ``same_nodes`` (share of those agreed on)."""
         same = self.placed / self.agreed if self.agreed else None
-        return {**asdict(self), "share": self.share, "same_nodes": same}
+        counts = {name: value for name, value in asdict(self).items() if name != "shut"}
+        return {**counts, "share": self.share, "same_nodes": same}
 
 
 def agreement(jobs: pa.Table, conditions: Conditions) -> Agreement | None:
@@ -79,7 +83,8 @@ def agreement(jobs: pa.Table, conditions: Conditions) -> Agreement | None:
         return None
     step = max(1, math.ceil(len(instants) / MOST_DECISIONS))
     found = [states.compared(now) for now in instants[::step].tolist()]
-    return Agreement(*(sum(one[at] for one in found) for at in range(4)))
+    starts, agreed, early, placed = (sum(one[at] for one in found) for at in range(4))
+    return Agreement(starts, agreed, early, placed, states.shut())
 
 
 class _States:
@@ -113,6 +118,7 @@ class _States:
                  enumerate(self.nodes)]  # fmt: skip
         self.is_told = np.array(known, dtype=bool) & ~np.isnan(self.start)
         self._holds: Any = None
+        self._early: dict[int, tuple[float, list[int]]] = {}
         self._set_priorities(table, rows)
 
     def _numbers(self, text: str | None) -> list[int]:
@@ -157,11 +163,30 @@ class _States:
             mine = self.decide(now, is_seen=is_seen)
             both = said & mine.keys()
             placed = sum(mine[job] == self.nodes[job] for job in both)
-            early = sum(bool(self.start[job] > now + SOON) for job in mine.keys() - said)
-            found.append((len(said), len(both), early, placed))
+            early = [job for job in mine.keys() - said if self.start[job] > now + SOON]
+            told = {job: (now, mine[job]) for job in early}
+            found.append(((len(said), len(both), len(early), placed), told))
             if not ((self.end == now) | (self.submit == now)).any():
                 break
-        return max(found, key=lambda one: one[1] - one[2])
+        best, told = max(found, key=lambda one: one[0][1] - one[0][2])
+        self._early = told | self._early  # the first time counts
+        return best
+
+    def shut(self) -> dict[str, float]:
+        """Return the nodes beside which jobs waited though nobody used them: `Agreement.shut`."""
+        spans: dict[int, list[tuple[float, float]]] = {}
+        for job in np.flatnonzero(self.is_told).tolist():
+            for node in self.nodes[job]:
+                spans.setdefault(node, []).append((self.start[job], self.end[job]))
+        names = [node.name for node in self.tables.site.nodes]
+        found: dict[str, float] = {}
+        for job, (now, nodes) in self._early.items():
+            until = float(self.start[job])
+            for node in nodes:
+                if all(end <= now or start >= until for start, end in spans.get(node, ())):
+                    part = (until - now) / len(nodes)
+                    found[names[node]] = found.get(names[node], 0.0) + part
+        return found
 
     def decide(self, now: float, *, is_seen: bool) -> dict[int, list[int]]:
         """Return the jobs that both loops start from the recorded state, and on which nodes.

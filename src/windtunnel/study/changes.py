@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,8 +13,9 @@ from windtunnel.cluster.gpu_types import spelling, spelt
 from windtunnel.errors import SpecError
 from windtunnel.policies.slurm.policy import Slurm
 from windtunnel.policies.slurm.site_of import cluster_of_site
-from windtunnel.site.slurm_changes import gpu_types_of, site_with_nodes
+from windtunnel.site.slurm_changes import gpu_types_of, site_at, site_with_nodes
 from windtunnel.study.resolving import cluster_of
+from windtunnel.traces.wallclock import to_utc
 
 if TYPE_CHECKING:
     from windtunnel.cluster.spec import ClusterSpec
@@ -72,6 +74,31 @@ def conditions_with_nodes(
         return conditions.having(cluster=with_nodes(cluster, change, gpu_type))
     site = site_with_nodes(policy.site, change, gpu_type)
     return conditions.having(policy=Slurm(site), cluster=cluster_of_site(site, cluster.name))
+
+
+def on_clock(conditions: Conditions, epoch: str | None, zone: str | None) -> Conditions:
+    """Return resolved conditions whose reservations are on a trace's clock.
+
+    Args:
+        conditions: resolved; dates in them are of Slurm's reservations.
+        epoch: UTC instant of the trace's time 0, ISO 8601; None = it has none.
+        zone: IANA zone of the site's clock; None = UTC.
+
+    Raises:
+        SpecError: there are dates, and the trace has none.
+    """
+    policy = conditions.scheduler.policy
+    site = policy.site if isinstance(policy, Slurm) else None
+    if site is None or not any(hold.is_dated for hold in site.reservations):
+        return conditions
+    if epoch is None:
+        raise SpecError("reservations", "the site's have dates, and the trace has none.")
+    zero = datetime.fromisoformat(epoch).timestamp()
+
+    def time_of(local: float) -> float:
+        return float(to_utc(np.array([local]), zone or "UTC")[0][0]) - zero
+
+    return conditions.having(policy=Slurm(site_at(site, time_of)))
 
 
 def varied_nodes(conditions: Conditions) -> int:

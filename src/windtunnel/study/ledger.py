@@ -113,7 +113,12 @@ class Missing:
     replayed: float
 
 
-def missing(recording: Recording, conditions: Conditions, outcome: Outcome) -> list[Missing]:
+def missing(
+    recording: Recording,
+    conditions: Conditions,
+    outcome: Outcome,
+    decisions: Agreement | None = None,
+) -> list[Missing]:
     """Return the mechanisms that the record shows and a replay does not.
 
     Nodes and partitions that jobs ran on and the site does not name, with the waits of these jobs.
@@ -126,10 +131,13 @@ def missing(recording: Recording, conditions: Conditions, outcome: Outcome) -> l
         recording: the jobs.
         conditions: of the replay, resolved; policy ``slurm`` with a site.
         outcome: the replay, with ``wait_reasons``.
+        decisions: with all that the site has; nodes that nobody used though the scheduler would
+            have are down or reserved. None = not compared.
     """
     site = conditions.scheduler.policy.site
     start = np.asarray(recording.jobs["start_time"].to_numpy(), dtype=np.float64)
     wait = np.nan_to_num(start - recording.submitted)
+    compared = float(wait[:MOST_JOBS].sum())
     wait /= wait.sum() or 1.0
     flown = np.nan_to_num(outcome.flight.start - recording.submitted)
     flown /= flown.sum() or 1.0
@@ -142,6 +150,11 @@ def missing(recording: Recording, conditions: Conditions, outcome: Outcome) -> l
     priority = _share(wait, [word == "Priority" for word in told])
     if _is_ranked(recording, site) and priority >= MISSING:
         found.append(Missing("priorities", ("Priority",), priority, 0.0))
+    shut = {} if decisions is None else decisions.shut
+    beside = sum(shut.values()) / (compared or 1.0)
+    if beside >= MISSING and not any(one.mechanism == "reservations" for one in found):
+        names = sorted(shut, key=lambda name: -shut[name])
+        found.append(Missing("reservations", tuple(names), beside, 0.0))
     return sorted(found, key=lambda one: MECHANISMS.index(one.mechanism))
 
 

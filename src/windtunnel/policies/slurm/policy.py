@@ -66,12 +66,15 @@ class Slurm(Policy):
         """Return the site and the jobs as the loops take them.
 
         Raises:
-            PolicyError: the cluster's nodes are not the site's.
+            PolicyError: the cluster's nodes are not the site's, or its reservations have dates.
         """
         if problem.is_pool:
             raise PolicyError(self.label, "chooses nodes, and a pool has none; give them: 4x8")
         site = self.site or site_of_problem(problem)
         check_nodes(site, problem)
+        if any(hold.is_dated for hold in site.reservations):
+            message = "its reservations have dates, and a table of jobs has none"
+            raise PolicyError(self.label, f"{message}: windtunnel.site.slurm_changes.site_at")
         return SlurmTables(site, requests_of(problem, site, has_cores=self.site is not None))
 
 

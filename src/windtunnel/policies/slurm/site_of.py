@@ -13,10 +13,14 @@ from windtunnel.errors import PolicyError, SpecError
 from windtunnel.site.sacctmgr import read_sacctmgr
 from windtunnel.site.slurm import SlurmNode, SlurmPartition, SlurmSettings, SlurmSite
 from windtunnel.site.slurm_conf import read_slurm_conf
+from windtunnel.site.slurm_reservations import read_reservations
+from windtunnel.site.slurm_words import text_of
 
 if TYPE_CHECKING:
     from windtunnel.sim.problem import Problem
 
+#: Ending of files of what ``scontrol show reservation`` printed.
+_HOLDS = ".res"
 #: Endings of files of QOS and associations beside slurm.conf.
 _ACCOUNTS = (".sacctmgr", ".assoc", ".qos", ".cfg")
 
@@ -25,7 +29,8 @@ def read_site_folder(folder: str | Path) -> SlurmSite:
     """Return the site that a folder of Slurm's files describes.
 
     ``slurm.conf``, with ``gres.conf`` and ``topology.conf`` beside it, and what sacctmgr says of
-    QOS and associations in files that end in ``.sacctmgr``, ``.assoc``, ``.qos`` or ``.cfg``.
+    QOS and associations in files that end in ``.sacctmgr``, ``.assoc``, ``.qos`` or ``.cfg``, and
+    scontrol of reservations in files that end in ``.res``.
 
     Raises:
         TraceError: a file is missing, or not understood.
@@ -37,6 +42,10 @@ def read_site_folder(folder: str | Path) -> SlurmSite:
     if files:
         qos, associations = read_sacctmgr(*files)
         site = msgspec.structs.replace(site, qos=qos, associations=associations)
+    names = tuple(node.name for node in site.nodes)
+    held = sorted(file for file in beside.iterdir() if file.suffix == _HOLDS)
+    holds = [hold for file in held for hold in read_reservations(text_of(file), str(file), names)]
+    site = msgspec.structs.replace(site, reservations=tuple(holds))
     if not site.partitions or not site.nodes:
         what = "nodes" if not site.nodes else "partitions"
         raise SpecError(f"slurm_conf {folder}", f"found no {what}; expected NodeName and "
