@@ -24,7 +24,7 @@ BUSY = 0.95
 _DECIMALS = 6
 
 
-def colocation(tasks: Relation, *, busy: float = BUSY) -> pa.Table:
+def colocation(tasks: Relation) -> pa.Table:
     """Return for how long GPUs had one worker, two workers, ..., and were busy meanwhile.
 
     Between two events (a task begins or ends on it) a GPU has a number of workers and a
@@ -32,12 +32,9 @@ def colocation(tasks: Relation, *, busy: float = BUSY) -> pa.Table:
     over the GPUs that it names or asked for, whichever are more (a request of 8 with one GPU
     named uses an eighth there). The answer is exact in these intervals; there is no sampling step.
 
-    Args:
-        busy: utilisation (0..1) from which on a GPU counts as busy.
-
     Returns:
         A row a number of workers >= 1, ascending: ``workers``, ``gpu_time`` (GPU-seconds),
-        ``busy_gpu_time`` (of it at ``busy`` and above), ``num_gpus`` and ``busy_gpus`` (distinct
+        ``busy_gpu_time`` (of it at `BUSY` and above), ``num_gpus`` and ``busy_gpus`` (distinct
         GPUs that had so many workers at some time, and were busy then), ``n`` (tasks in the
         answer), ``left_out`` and ``why``.
 
@@ -47,7 +44,7 @@ def colocation(tasks: Relation, *, busy: float = BUSY) -> pa.Table:
     import pyarrow as pa
 
     stretches, n, left_out = _stretches(tasks)
-    at_work = (stretches.use >= busy).ifelse(stretches.length, 0.0)
+    at_work = (stretches.use >= BUSY).ifelse(stretches.length, 0.0)
     per_gpu = stretches.group_by(["workers", "node", "gpu"]).aggregate(
         gpu_time=stretches.length.sum(), busy_gpu_time=at_work.sum()
     )
@@ -72,16 +69,15 @@ def colocation(tasks: Relation, *, busy: float = BUSY) -> pa.Table:
     return found
 
 
-def contention(tasks: Relation, *, busy: float = BUSY, workers: int = 2) -> dict[str, Any]:
+def contention(tasks: Relation, *, busy: float = BUSY) -> dict[str, Any]:
     """Return the share of busy GPU time that several workers shared.
 
     Args:
         busy: utilisation (0..1) from which on a GPU counts as busy.
-        workers: so many workers and more are several.
 
     Returns:
         ``busy_gpu_time`` (GPU-seconds at ``busy`` and above), ``shared_busy_gpu_time`` (of it
-        with ``workers`` or more), ``share`` (their ratio; None where no GPU was ever busy), ``n``,
+        with two workers or more), ``share`` (their ratio; None where no GPU was ever busy), ``n``,
         ``left_out`` (reason -> tasks).
 
     Raises:
@@ -93,7 +89,7 @@ def contention(tasks: Relation, *, busy: float = BUSY, workers: int = 2) -> dict
     (found,) = rows(
         at_work.aggregate(
             busy_gpu_time=length.sum().fill_null(0.0),
-            shared_busy_gpu_time=length.sum(where=at_work.workers >= workers).fill_null(0.0),
+            shared_busy_gpu_time=length.sum(where=at_work.workers > 1).fill_null(0.0),
         )
     )
     total, shared = found["busy_gpu_time"], found["shared_busy_gpu_time"]

@@ -57,19 +57,18 @@ LARGE = 2.0
 POINTS: tuple[float, ...] = (0.0, *(2.0 ** (k / 8) for k in range(-56, 113)))
 
 
-def request_quantiles(asking: Relation, *, large: float = LARGE) -> pa.Table:
+def request_quantiles(asking: Relation) -> pa.Table:
     """Return what a task asks for: median, 95th percentile and share of large requests.
 
     Args:
         asking: a tasks table (`windtunnel.companions.TASK_COLUMNS`), or a jobs table: a job asks
             ``num_tasks`` times for a ``num_tasks``-th of its request, once where that is null.
-        large: a request larger than so many medians is large.
 
     Returns:
         A row for each of `RESOURCES`: ``resource``, ``unit``, ``n`` (tasks asking for some of
-        it), ``p50``, ``p95`` (of those; unit), ``p95_over_p50``, ``large_share`` (0..1), ``none``
-        (tasks asking for 0 of it), ``left_out`` (rows of the table whose request is unknown) and
-        ``why``. Numbers are null where n is 0.
+        it), ``p50``, ``p95`` (of those; unit), ``p95_over_p50``, ``large_share`` (0..1, of
+        requests above `LARGE` medians), ``none`` (tasks asking for 0 of it), ``left_out`` (rows of
+        the table whose request is unknown) and ``why``. Numbers are null where n is 0.
 
     Raises:
         SchemaError: the table lacks a column.
@@ -89,7 +88,7 @@ def request_quantiles(asking: Relation, *, large: float = LARGE) -> pa.Table:
         n, (p50, p95) = expanded_quantiles(some, "asked", "times", (0.5, 0.95))
         above = None
         if p50 is not None:
-            (found,) = rows(some.aggregate(above=some.times.sum(where=some.asked > large * p50)))
+            (found,) = rows(some.aggregate(above=some.times.sum(where=some.asked > LARGE * p50)))
             above = (found["above"] or 0) / n
         out.append(
             {

@@ -37,11 +37,8 @@ _THURSDAY = 3
 _RESOURCES = {"cpu": "num_cpus", "gpu": "num_gpus", "mem": "mem_gib"}
 
 
-def class_shares(jobs: Relation, *, by: str = "sharing", where: str = "gpu") -> pa.Table:
-    """Return the share of jobs, and of their tasks, in each class.
-
-    Args:
-        where: ``gpu``, ``cpu`` or ``all`` jobs: those are the denominator.
+def class_shares(jobs: Relation, *, by: str = "sharing") -> pa.Table:
+    """Return the share of GPU jobs, and of their tasks, in each class.
 
     Returns:
         A row a class, in order: the column named as ``by``, ``num_jobs``, ``job_share`` (0..1),
@@ -55,7 +52,7 @@ def class_shares(jobs: Relation, *, by: str = "sharing", where: str = "gpu") -> 
     """
     import pyarrow as pa
 
-    table = population(jobs, ("num_tasks",), where=where, by=by)
+    table = population(jobs, ("num_tasks",), where="gpu", by=by)
     tasks = table.asked.ifelse(table.fact_0.fill_null(1.0), 0.0)
     sums = table.group_by(["place", "label"]).aggregate(
         num_jobs=table.count(where=table.asked),
@@ -127,13 +124,7 @@ def jobs_per_user(
     )
 
 
-def run_times_by_type(
-    jobs: Relation,
-    at: Sequence[float] = POWERS_DURATION,
-    *,
-    value: str = "duration",
-    status: str = "completed",
-) -> pa.Table:
+def run_times_by_type(jobs: Relation, at: Sequence[float] = POWERS_DURATION) -> pa.Table:
     """Return the CDF of the run times of the jobs that ended well, by the type of their GPUs.
 
     The type is the one assigned (`ASSIGNED`) where the table has it, else the one accepted. The
@@ -141,8 +132,6 @@ def run_times_by_type(
 
     Args:
         at: rising points, s.
-        value: the fact: ``duration``, or the source's ``runtime``.
-        status: of `windtunnel.schema.STATUSES`; the others are not asked about.
 
     Returns:
         What `windtunnel.characterize.cdf.count_cdf` returns, and ``other_status`` (jobs of
@@ -155,10 +144,10 @@ def run_times_by_type(
     import pyarrow as pa
 
     table = relation(jobs, column_names(jobs))
-    asked = (table.status == status).fill_null(False)
+    asked = (table.status == "completed").fill_null(False)
     (others,) = rows(table.aggregate(n=table.count(where=~asked)))
     by = ASSIGNED if ASSIGNED in column_names(jobs) else "gpu_type"
-    found = count_cdf(table.filter(asked), value, at, by=by)
+    found = count_cdf(table.filter(asked), "duration", at, by=by)
     return found.append_column("other_status", pa.array([others["n"]] * found.num_rows, pa.int64()))
 
 

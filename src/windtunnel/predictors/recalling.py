@@ -47,16 +47,9 @@ _BUCKETS = 64
 
 
 class Names:
-    """Names in the order in which they became known.
+    """Names in the order in which they became known."""
 
-    Args:
-        cutoff: least similarity ratio, 0..1.
-        closest: how many names to find at most.
-    """
-
-    def __init__(self, cutoff: float = CUTOFF, closest: int = CLOSEST) -> None:
-        self._cutoff = cutoff
-        self._closest = closest
+    def __init__(self) -> None:
         self._names: list[str] = []
         self._known: set[str] = set()
         self._counts = np.zeros((64, _BUCKETS), dtype=np.int16)
@@ -100,16 +93,16 @@ class Names:
         bound = np.where(total == 0, 1.0, 2.0 * common / np.maximum(total, 1))
         matcher = SequenceMatcher()
         matcher.set_seq2(name[:MAX_NAME])
-        near = np.flatnonzero(bound >= self._cutoff)
+        near = np.flatnonzero(bound >= CUTOFF)
         for place in near[np.argsort(-bound[near], kind="stable")].tolist():
-            full = len(best) == self._closest
+            full = len(best) == CLOSEST
             if full and bound[place] < best[-1][0]:
                 break
             other = self._names[start + place]
             matcher.set_seq1(other[:MAX_NAME])
             found = (matcher.ratio(), other)
-            if found[0] >= self._cutoff and not (full and found < best[-1]):
-                best = heapq.nlargest(self._closest, [*best, found])
+            if found[0] >= CUTOFF and not (full and found < best[-1]):
+                best = heapq.nlargest(CLOSEST, [*best, found])
         return best
 
 

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from windtunnel.errors import SpecError
 from windtunnel.predictors.waits import PERCENTS, WaitHistory, calibrated, interval, score
 from windtunnel.quantiles import quantiles
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 #: Jobs that are judged, and jobs before them whose scores calibrate, at most; evenly spaced.
 MOST = 20_000
@@ -109,7 +106,6 @@ def wait_backtest(
     coverage: float = 0.8,
     held_back: float = 30 * DAY,
     until: float | None = None,
-    on_done: Callable[[str], None] = lambda _: None,
 ) -> WaitBacktest:
     """Back-test predictions of waits on the last part of a log.
 
@@ -117,7 +113,6 @@ def wait_backtest(
         coverage: share of waits that intervals are to hold, between 0 and 1.
         held_back: so much of the log's end is judged, s; at most its younger half.
         until: jobs submitted later are not judged, s; None = all.
-        on_done: called once for each day that was judged.
 
     Raises:
         SpecError: ``coverage`` or ``held_back`` is out of range.
@@ -152,7 +147,6 @@ def wait_backtest(
             cuts = np.ceil(np.round(np.array(PERCENTS) / 100 * len(waits), 9)).astype(int) - 1
             below[place] = wait <= waits[cuts]
             middle[place] = waits[cuts[PERCENTS.index(50)]]
-        on_done(str(day))
     is_judged = np.arange(len(rows)) >= len(rows) - len(judged)
     is_judged &= ~np.isnan(low)
     told = np.flatnonzero(~np.isnan(scores))

@@ -29,7 +29,7 @@ from windtunnel.predictors.conformal import conformal_quantile
 from windtunnel.sim.metrics import size_classes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 
 #: Upper ends of the classes of queues, GPUs asked for by those who wait; the last is open.
@@ -173,14 +173,11 @@ class WaitHistory:
         """Return the codes of a job of the log."""
         return {key: int(codes[row]) for key, codes in self._codes.items()}
 
-    def predict(
-        self, request: Request, level: float, percents: Sequence[int] = PERCENTS
-    ) -> WaitPrediction:
+    def predict(self, request: Request, level: float) -> WaitPrediction:
         """Return what a request's wait would be.
 
         Args:
             level: c of the interval, as `WaitBacktest.level_at` gives it; above 1 = unbounded.
-            percents: quantiles that are told.
 
         Raises:
             SpecError: nothing had started by then.
@@ -203,7 +200,7 @@ class WaitHistory:
         low, high = interval(waits, level)
         place = int(np.searchsorted(self._held_at, request.at, side="right"))
         return WaitPrediction(
-            {percent: _quantile(waits, percent / 100) for percent in percents},
+            {percent: _quantile(waits, percent / 100) for percent in PERCENTS},
             low,
             high,
             float((waits < 1).mean()),

@@ -226,26 +226,13 @@ class TextTable:
         return TraceError(self.file, what, row=line, column=name, value=value)
 
 
-def read_text(
-    path: str | Path,
-    *,
-    delimiter: str = ",",
-    quoted: bool = True,
-    columns: Sequence[str] | None = None,
-) -> TextTable:
-    """Read a delimited text file whole.
-
-    Args:
-        path: plain or gzip file; ``-`` = standard input.
-        quoted: double quotes may enclose a field (RFC 4180); otherwise they are plain text.
-        columns: names of the columns where the file has no header line.
+def read_text(path: str | Path) -> TextTable:
+    """Read a CSV file with a header line whole; plain or gzip, ``-`` = standard input.
 
     Raises:
         TraceError: the file cannot be read as such a table; says where and what was expected.
     """
-    return parse_text(
-        read_bytes(path), source_name(path), delimiter=delimiter, quoted=quoted, columns=columns
-    )
+    return parse_text(read_bytes(path), source_name(path))
 
 
 def typed_rows(table: pa.Table, file: str) -> TextTable:
@@ -293,10 +280,11 @@ def parse_text(
     quoted: bool = True,
     columns: Sequence[str] | None = None,
 ) -> TextTable:
-    """Parse delimited text; see `read_text`.
+    """Parse delimited text.
 
     Args:
         data: the whole text, UTF-8, with or without a byte order mark.
+        quoted: double quotes may enclose a field (RFC 4180); otherwise they are plain text.
         columns: names of the columns where there is no header line.
 
     Raises:
