@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import bz2
+import lzma
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -122,3 +125,74 @@ def test_closed_and_full_streams(
     if "OUT" in words:
         assert out.read_text().startswith('"job_id"')
         assert out.read_text().count("\n") == 5
+
+
+ASI = """\
+pod_id,duration_hours,gpu_request,gpu_spec_public,job_type_public,schedule_delay_sec,priority_class
+a,1,1,A100,x,3,HP
+b,1,1,A100,x,3,LP
+"""
+SPOT = '{"metadata": {"gap_seconds": 300}, "data": [4, 3, 9, 2]}'
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("simulate LOG --cluster pool:4 --disruptions rsc", "Give a cluster of nodes, such as 4x8"),
+        ("simulate LOG --cluster 2x4 --disruptions SPOT", "Give a cluster of 9 nodes or more."),
+        ("simulate ASI --cluster 2x4", "No job has one: the trace can be described"),
+        ("bench fifo --clairvoyant", "clairvoyant: is of policies of one's own"),
+        ("describe BROKEN", "a.yaml: cannot be read as YAML"),
+        ("simulate LOG --policy sia --models PIPES --cluster 2x4", "It is a pipe."),
+        ("report cost LOG --price 1e308", "expected a price of an hour, from 0 to 1e+12"),
+        ("whatif LOG --nodes +1 --cluster 2x4 --price 1e308", "from 0 to 1e+12"),
+    ],
+)
+def test_what_is_wrong_is_told_by_its_own_name(
+    refused: Callable[..., str], lecture: Path, tmp_path: Path, words: str, said: str
+) -> None:
+    files = {"LOG": lecture, "SPOT": tmp_path / "spot.json", "ASI": tmp_path / "asi.csv"}
+    files |= {"BROKEN": tmp_path / "broken", "PIPES": tmp_path / "pipes"}
+    files["SPOT"].write_text(SPOT)
+    files["ASI"].write_text(ASI)
+    files["BROKEN"].mkdir()
+    (files["BROKEN"] / "a.yaml").write_text("a: [\n")
+    files["PIPES"].mkdir()
+    os.mkfifo(files["PIPES"] / "a.json")
+    assert said in refused(*(files.get(word, word) for word in words.split()))
+
+
+@pytest.mark.parametrize(
+    ("name", "pack"), [("xz", lzma.compress), ("tar.xz", lzma.compress), ("bz2", bz2.compress)]
+)
+def test_a_packing_that_is_not_read_is_named(
+    refused: Callable[..., str], lecture: Path, name: str, pack: Callable[[bytes], bytes]
+) -> None:
+    packed = lecture.with_name(f"lecture.csv.{name}")
+    packed.write_bytes(pack(lecture.read_bytes()))
+    for words in ((), ("--format", "native")):
+        said = refused("simulate", packed, "--cluster", "pool:2", *words)
+        assert "It is packed with " in said
+        assert "unpack it first" in said
+
+
+def test_a_table_of_runs_has_the_numbers_of_a_short_queue(
+    run: Callable[..., Any], lecture: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "runs.csv"
+    words = ("--cluster", "2x2", "--policies", "fifo,srtf", "--out", out)
+    assert run("compare", lecture, *words).code == 0
+    assert '"stability"' not in out.read_text()
+    assert '"avg_jct"' in out.read_text()
+
+
+def test_a_study_of_which_every_run_failed_fails(
+    run: Callable[..., Any], lecture: Path, tmp_path: Path
+) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text(f'policies=["fifo"]\nclusters=["1x1"]\ntraces=["{lecture}"]\n')
+    lecture.write_text(lecture.read_text().replace("30,1", "30,64"))
+    ran = run("study", "run", study)
+    assert ran.code == 2
+    assert "every run gave an error" in ran.err
+    assert "Failed" in ran.out

@@ -159,6 +159,7 @@ def test_what_is_about_a_log_is_no_question_about_one_job(tmp_path: Path) -> Non
     assert "found no Workload but 1 'Job'" in refused(*words, str(tmp_path / "job.json"))
     said = CliRunner().invoke(windtunnel, [*words, now]).stdout
     assert "new is admitted by one, asking for nothing that it owns; nobody" in said
+    assert "The snapshot holds no Workload: the cluster is taken to be empty." in said
 
 
 def test_manifests_that_never_end_are_not_read(tmp_path: Path) -> None:

@@ -189,6 +189,23 @@ def test_windows_part_a_log(file: str) -> None:
     assert parts[1].name.endswith(":windows=2:seed=1")
 
 
+def test_seeds_go_through_the_windows_of_one_made_trace_and_then_of_the_next() -> None:
+    made = "synthetic:kalos:jobs=200"
+    ids = [
+        [
+            (row["job_id"], row["submit_time"])
+            for n in seeds
+            for row in wt.open_trace(f"{made}:windows=2", seed=n).jobs.to_pylist()
+        ]
+        for seeds in ((0, 1), (2, 3))
+    ]
+    for found, seed in zip(ids, (0, 1), strict=True):
+        whole = wt.open_trace(made, seed=seed).jobs.to_pylist()
+        assert found == [(row["job_id"], row["submit_time"]) for row in whole]
+    said = wt.open_trace(f"{made}:windows=2:seed=3").jobs
+    assert said.equals(wt.open_trace(f"{made}:windows=2", seed=3).jobs)
+
+
 def test_the_seeds_of_a_study_are_windows(file: str) -> None:
     raw = {
         "traces": [f"{file}:windows=2"],

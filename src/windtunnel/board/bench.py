@@ -70,11 +70,14 @@ def bench(
         clairvoyant: policies named ``module:name`` may know what no scheduler does.
 
     Raises:
-        SpecError: an unknown scenario, or no number.
+        SpecError: an unknown scenario, no number, or no policy that ``clairvoyant`` is of.
         CheatError: a policy does what it has no business with.
         ChangedScenarioError: this machine draws other jobs than were frozen.
         WindtunnelError: a policy is none, or fails.
     """
+    if clairvoyant and not any(isinstance(one, str) and is_foreign(one) for one in policies):
+        message = "is of policies of one's own; expected one as package.module:name."
+        raise SpecError("clairvoyant", message)
     chosen = _scenarios(scenarios)
     number = holdout_number(holdout)
     seeds = SEEDS if number is None else holdout_seeds(number)

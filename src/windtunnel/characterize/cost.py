@@ -7,7 +7,6 @@ own (opencost/opencost#3900: cost by allocation must add up to the bill).
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -31,6 +30,8 @@ COST_BY: tuple[str, ...] = ("user", "vc")
 #: What GPUs without a type are called.
 ANY_TYPE = "(any)"
 _HOUR = 3600.0
+#: No GPU hour costs as much, in any currency.
+_MOST = 1e12
 
 
 class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,13 +51,14 @@ class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Check the numbers.
 
         Raises:
-            SpecError: there is no price, or one is no number from 0 on.
+            SpecError: there is no price, or one is no number from 0 to 1e12.
         """
         if not self.gpus and self.default is None:
             raise SpecError("prices", "no price; expected 'default', or a type in 'gpus'.")
         for name, price in (*self.gpus.items(), ("default", self.default)):
-            if price is not None and not 0 <= price < math.inf:
-                raise SpecError(f"prices.{name}", f"found {price:g}; expected 0 or more an hour.")
+            if price is not None and not 0 <= price <= _MOST:
+                expected = f"expected a price of an hour, from 0 to {_MOST:g}."
+                raise SpecError(f"prices.{name}", f"found {price:g}; {expected}")
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Prices:

@@ -62,7 +62,10 @@ def presented(
             out = asked.pop("out") if endings else None
             check_out(out, endings, str(asked.get(reads) or ""))
             known = key or ("page" if endings == PAGES else "out")
-            present(function(**asked), out, as_json=as_json, key=known)
+            result = function(**asked)
+            present(result, out, as_json=as_json, key=known)
+            if result.error is not None:
+                raise result.error
 
         return output_options(out_option(metavar, told)(run) if endings else run)
 

@@ -166,7 +166,11 @@ def summary_data(results: Results) -> dict[str, Any]:
 
 def summary(results: Results) -> Result:
     """Return how far a study is, and what failed."""
+    from windtunnel.errors import SpecError
     from windtunnel.report.study_rows import failure_lines, progress_line
 
     failed = [Part("Failed", points=failure_lines(results))]
-    return Result(results.name, progress_line(results), parts=failed)
+    error = None
+    if results.failures and len(results.failures) == results.table.num_rows:
+        error = SpecError(str(results.folder), "every run gave an error.")
+    return Result(results.name, progress_line(results), parts=failed, error=error)

@@ -164,6 +164,8 @@ def _answer(
         others = ", ".join(f"{n:,} {clean(kind)}" for kind, n in snapshot.other.items())
         notes.append(f"Of the snapshot not read: {others}.")
     cautions = []
+    if not (snapshot.held or snapshot.waiting or snapshot.over):
+        cautions.append("The snapshot holds no Workload: the cluster is taken to be empty.")
     if found.lost:
         cautions.append(
             f"{plural(found.lost, 'pod')} of admitted workloads stand on domains that no Node of "

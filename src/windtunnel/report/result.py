@@ -98,6 +98,7 @@ class Result:
         chart: makes the Altair chart that a file may hold; None = none may.
         page: command -> the page, where it is not made of the parts.
         text: makes the text that a file of another kind holds.
+        error: why what was found is nothing; raised once it is told.
     """
 
     title: str
@@ -114,6 +115,7 @@ class Result:
     chart: Callable[[], Any] | None = None
     page: Callable[[str], str] | None = None
     text: Callable[[], str] | None = None
+    error: Exception | None = None
 
     def with_data(self, data: dict[str, Any], cautions: Iterable[str] = ()) -> Result:
         """Return the result with its data for ``--json``, and perhaps more cautions."""

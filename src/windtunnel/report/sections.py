@@ -139,11 +139,12 @@ def measures_table(
 
 
 def numbers_table(outcomes: Mapping[str, Outcome]) -> pa.Table:
-    """Return the metrics of runs as they are: ``metric``, ``label``, a column a run."""
+    """Return the metrics of runs that are numbers: ``metric``, ``label``, a column a run."""
     import pyarrow as pa
 
     runs = {name: outcome.metrics() for name, outcome in named(outcomes)}
     known = [*measures.shown(list(runs.values())), *measures.own(outcomes.values())]
+    known = [measure for measure in known if measure.kind != "word"]
     columns: dict[str, Any] = {
         "metric": [measure.key for measure in known],
         "label": [measure.label for measure in known],

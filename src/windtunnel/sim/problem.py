@@ -208,6 +208,8 @@ def _incomplete(jobs: Jobs, incomplete: str) -> dict[int, str]:
             violations.append(Violation(name, rule, len(unknown), int(unknown[0]) + 1, unit="row"))
     if violations and incomplete == "raise":
         hint = "Pass incomplete='reject' (--incomplete reject) to list them as rejected instead."
+        if any(one.count == len(jobs.submit_time) for one in violations):
+            hint = "No job has one: the trace can be described (windtunnel describe), not flown."
         raise SchemaError(source_of(jobs.table), violations, hint)
     return reasons
 

@@ -140,6 +140,8 @@ def read_models(folder: str | Path) -> dict[str, TrainingModel]:
         raise TraceError(str(folder), "a folder of training models, *.json", hint=hint)
     found: dict[str, TrainingModel] = {}
     for file in files:
+        if file.is_fifo():  # it might never end
+            raise TraceError(str(file), "a file", hint="It is a pipe.")
         model = read_model(file)
         if model.name in found:
             raise TraceError(str(file), "a name of its own", column="name", value=model.name)

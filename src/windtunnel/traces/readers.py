@@ -20,6 +20,7 @@ from windtunnel.errors import SpecError, TraceError, quote
 from windtunnel.plugins import Catalogue
 from windtunnel.traces.archive import first_file
 from windtunnel.traces.parquet import MAGIC, header_of
+from windtunnel.traces.source import check_packing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -146,6 +147,7 @@ def reader_for(path: Path, head: bytes) -> Reader:
         return fits[0]
     if not path.exists():
         raise TraceError(str(path), "a file that exists")
+    check_packing(head, str(path))
     known = ", ".join(sorted(READERS))
     raise SpecError(
         str(path),

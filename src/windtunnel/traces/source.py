@@ -30,6 +30,13 @@ MAX_RATIO = 200
 RATIO_FLOOR = 64 * 2**20
 _CHUNK = 4 * 2**20
 _GZIP_MAGIC = b"\x1f\x8b"
+#: What is not unpacked here, by its first bytes.
+_PACKERS = {
+    b"\xfd7zXZ\x00": "xz",
+    b"BZh": "bzip2",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"7z\xbc\xaf\x27\x1c": "7-Zip",
+}
 #: What was taken of a pipe to look at it, until the pipe is read.
 _TAKEN: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()
 #: Characters of another library's message that are shown.
@@ -190,6 +197,14 @@ def opened(path: str | Path) -> io.BufferedReader:
         raise unreadable(name, error) from error
 
 
+def check_packing(head: bytes, name: str) -> None:
+    """Raise TraceError where first bytes are those of a packed file that is not read here."""
+    for magic, packer in _PACKERS.items():
+        if head.startswith(magic):
+            hint = f"It is packed with {packer}: unpack it first."
+            raise TraceError(name, "plain text, gzip, zip, tar, .tar.gz or Parquet", hint=hint)
+
+
 class _Unclosed(io.RawIOBase):
     """A raw view of a stream that does not close it."""
 
@@ -223,6 +238,7 @@ def _read(buffered: io.BufferedReader, name: str) -> bytes:
             value=found,
             hint="If it is plain text, take the .gz off its name.",
         )
+    check_packing(bytes(buffered.peek(8)[:8]), name)
     stream = gzip.GzipFile(fileobj=buffered) if packed else buffered
     chunks: list[bytes] = []
     total = 0

@@ -62,9 +62,14 @@ class TraceName:
         return word.startswith(SYNTHETIC) or word.endswith(_TWINS)
 
     @property
+    def has_windows(self) -> bool:
+        """Whether the trace is one of several windows, which the seed tells."""
+        return any(word == "windows" for word, _ in self.settings)
+
+    @property
     def is_drawn(self) -> bool:
         """Whether each seed stands for other jobs: the trace is made, or is a window of a log."""
-        return self.is_made or any(word == "windows" for word, _ in self.settings)
+        return self.is_made or self.has_windows
 
     def with_seed(self, seed: int) -> TraceName:
         """Return the name with a seed behind it."""
@@ -103,6 +108,10 @@ class TraceName:
                 raise SpecError.unknown(where, word, [*CUTS, *kinds])
         seed = options.get("seed", dict(self.settings).get("seed", 0))
         sampled = _typed(f"{self.base}:seed", str(seed), "int")
+        windows = dict(cuts).get("windows", "")
+        if "seed" in options and windows.isdecimal() and int(windows):
+            # Of a trace that is made, the seeds go through the windows of one draw, then the next.
+            options["seed"], sampled = divmod(sampled, int(windows))
         return options, [parse_cut(f"{self.base}:{w}", w, value, sampled) for w, value in cuts]
 
 

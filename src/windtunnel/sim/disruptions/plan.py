@@ -223,7 +223,11 @@ class _Site:
     def nodes(self, path: str, nodes: Sequence[int]) -> Places:
         """Return the places of nodes by their indices."""
         if not self.has_nodes:
-            raise SpecError(path, "a pool has no nodes; expected GPUs (gpus = 8).")
+            raise SpecError(
+                path,
+                "a pool has no nodes that fail. Give a cluster of nodes, such as 4x8, or tell in a "
+                ".toml file which GPUs fail when ([[node_failures]] with gpus = 8).",
+            )
         if len(set(nodes)) != len(nodes):
             raise SpecError(path, f"found {list(nodes)}; expected each node once.")
         places = []
@@ -303,6 +307,14 @@ def _failures(disruptions: Disruptions, site: _Site) -> Iterator[Hold]:
     for index, failure in enumerate(disruptions.node_failures):
         path = f"node_failures[{index}]"
         nodes = () if failure.node is None else (failure.node,)
+        if site.has_nodes and any(node >= len(site.gpus) for node in nodes):
+            most = max(other.node or 0 for other in disruptions.node_failures)
+            raise SpecError(
+                path,
+                f"found node {failure.node}; the cluster has nodes 0 to {len(site.gpus) - 1}, and "
+                f"{most + 1:,} fail (of a recording of spot nodes: all that ever could be had). "
+                f"Give a cluster of {most + 1:,} nodes or more.",
+            )
         places = site.either(path, nodes, failure.gpus, failure.gpu_type)
         time, until = _numbers(failure.time, failure.until)
         yield Hold(time, time, until, places, on_start="kill", planned=False, cause=failure.cause)
