@@ -142,7 +142,7 @@ SPOT = '{"metadata": {"gap_seconds": 300}, "data": [4, 3, 9, 2]}'
         ("simulate LOG --cluster 2x4 --disruptions SPOT", "Give a cluster of 9 nodes or more."),
         ("simulate ASI --cluster 2x4", "No job has one: the trace can be described"),
         ("bench fifo --clairvoyant", "clairvoyant: is of policies of one's own"),
-        ("describe BROKEN", "a.yaml: cannot be read as YAML"),
+        ("describe BROKEN", "cannot be read as YAML"),
         ("simulate LOG --policy sia --models PIPES --cluster 2x4", "It is a pipe."),
         ("report cost LOG --price 1e308", "expected a price of an hour, from 0 to 1e+12"),
         ("whatif LOG --nodes +1 --cluster 2x4 --price 1e308", "from 0 to 1e+12"),
