@@ -10,7 +10,11 @@ from windtunnel.throughput.options import placement_name
 from windtunnel.throughput.prediction import predicted_time
 
 if TYPE_CHECKING:
+    from windtunnel.throughput.plans import Plan
     from windtunnel.throughput.training import TrainingModel
+
+#: Mean error, in percent, up to which predictions between measurements are used.
+TRUSTED = 25.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,11 @@ class PredictionError:
     reason: str | None
 
 
+def group_of(plan: Plan) -> str:
+    """Return the word under which a plan's predictions are judged."""
+    return "3D" if plan.num_gpus else plan.name
+
+
 def prediction_errors(model: TrainingModel) -> tuple[PredictionError, ...]:
     """Return how far the fitted model is off at every measured point, by plan and spread.
 
@@ -56,8 +65,7 @@ def prediction_errors(model: TrainingModel) -> tuple[PredictionError, ...]:
         plan, shape = row.plan, row.shape
         time = predicted_time(model, plan, shape, model.threads_of(row))
         error = time if isinstance(time, str) else time / row.iteration_time - 1
-        word = "3D" if plan.num_gpus else plan.name
-        groups[word, len(shape) > 1].append((placement_name(shape), error))
+        groups[group_of(plan), len(shape) > 1].append((placement_name(shape), error))
     return tuple(
         _summary(model.name, word, points, several=spread)
         for (word, spread), points in groups.items()

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from windtunnel.errors import ThroughputError
+from windtunnel.throughput.accuracy import TRUSTED, group_of, prediction_errors
 from windtunnel.throughput.candidates import options_of
 from windtunnel.throughput.memory import estimate
 from windtunnel.throughput.options import as_shape, placement_name
@@ -248,11 +249,26 @@ class TrainingModel:
 
     def _predicted(self, plan: Plan, shape: Shape, cpus: int | None) -> tuple[float, bool] | str:
         """Return the fitted model's time where measurements stand on both sides of it."""
-        beyond = within_reach(self, plan, shape)
+        beyond = within_reach(self, plan, shape) or self._distrusted(plan, several=len(shape) > 1)
         if beyond is not None:
             return f"it was not measured there, and {beyond}"
         time = predicted_time(self, plan, shape, cpus)
         return f"it was not measured there, and {time}" if isinstance(time, str) else (time, False)
+
+    def _distrusted(self, plan: Plan, *, several: bool) -> str | None:
+        """Return why predictions of such plans are not to be trusted; None = they are."""
+        mean = self._mean_errors.get((group_of(plan), several))
+        if mean is None or mean <= TRUSTED:
+            return None
+        where = "several nodes" if several else "one node"
+        return (
+            f"predictions of {group_of(plan)} on {where} are {mean:.0f} % off in the mean where it "
+            f"was measured; up to {TRUSTED:g} % is trusted"
+        )
+
+    @cached_property
+    def _mean_errors(self) -> dict[tuple[str, bool], float | None]:
+        return {(e.plan, e.several_nodes): e.mean_percent for e in prediction_errors(self)}
 
     def _too_large(self, plan: Plan, shape: Shape) -> str | None:
         """Return why a plan does not fit into a GPU's memory; None = it does, or nobody knows."""
