@@ -10,8 +10,9 @@ import pytest
 from windtunnel import schema
 from windtunnel.errors import SpecError
 from windtunnel.sim.disruptions import Checkpointing, Disruptions, FailureModel
-from windtunnel.study.reliability import Choice, Wind, plan_reliability, with_interval
+from windtunnel.study.reliability import Choice, Plan, Wind, plan_reliability, with_interval
 from windtunnel.study.resolving import conditions_of, resolved
+from windtunnel.study.simulate import fly
 
 if TYPE_CHECKING:
     from windtunnel.site.conditions import Conditions
@@ -27,6 +28,12 @@ def gang(nodes: int, work: float) -> Any:
 def site(nodes: int, disruptions: Any, seed: int = 0) -> Conditions:
     """Return the conditions of as many nodes as the job needs."""
     return resolved(conditions_of(f"{nodes}x8", disruptions=disruptions, seed=seed))
+
+
+def found_site(plan: Plan, disruptions: str) -> Conditions:
+    """Return the conditions of the best choice's first flight."""
+    down = f"{disruptions.rpartition('/')[0]}/checkpoint:{plan.best.interval!r}"
+    return site(64 + plan.best.spares, down)
 
 
 def random_site(seed: int) -> tuple[Any, Conditions]:
@@ -58,7 +65,7 @@ def missed(seed: int, repeats: int) -> tuple[float, float]:
     grid = [
         wind.fly(Choice(daly * 2 ** (step / 2), spares, 0))
         for step in range(-4, 5)
-        for spares in range(max(0, found.best.spares - 3), found.best.spares + 4)
+        for spares in range(max(0, found.best.spares - 2), found.best.spares + 3)
     ]
     best = found.flights[found.best]
     tops = [max(getattr(f, name).mean() for f in grid) for name in ("goodput", "owned")]
@@ -66,13 +73,13 @@ def missed(seed: int, repeats: int) -> tuple[float, float]:
 
 
 def test_the_plan_is_within_2_percent_of_the_best_of_a_full_grid() -> None:
-    assert max(missed(1, 6)) < 0.02
+    assert max(missed(1, 4)) < 0.02
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_every_plan_is_within_2_percent_of_the_best_of_a_full_grid(seed: int) -> None:
-    assert max(missed(seed, 12)) < 0.02
+    assert max(missed(seed, 8)) < 0.02
 
 
 def test_the_fewest_spares_reach_the_goal() -> None:
@@ -84,6 +91,9 @@ def test_the_fewest_spares_reach_the_goal() -> None:
         assert found.now == Choice(3_000, 0, 0)
         mean, low, high = with_interval(found.flights[found.best].ettr)
         assert low < mean < high
+        out = fly(gang(64, 30 * DAY), found_site(found, down))
+        assert found.flights[found.best].ettr[0] == pytest.approx(out.metrics()["ettr"])
+        assert found.flights[found.best].goodput[0] == pytest.approx(out.metrics()["goodput"])
         assert mean >= (0.9 if goal[0] == "ettr" else 30 / 33)
     with pytest.raises(SpecError, match="not even 64 spare nodes"):
         plan_reliability(gang(64, 30 * DAY), site(64, down), goal=("deadline", 31 * DAY), repeats=2)

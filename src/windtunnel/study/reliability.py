@@ -17,6 +17,7 @@ import numpy as np
 from windtunnel.errors import SpecError
 from windtunnel.sim.disruptions import CapacityChange
 from windtunnel.sim.disruptions import closed_forms as theory
+from windtunnel.sim.flight import REJECTED
 from windtunnel.sim.metrics import horizon
 from windtunnel.sim.observe.goodput import parts
 from windtunnel.study.changes import conditions_with_nodes, varied_nodes
@@ -160,16 +161,15 @@ class Wind:
 
     def _measures(self, conditions: Conditions, seed: int) -> tuple[float, ...]:
         out = fly(self.jobs, conditions.having(seed=seed))
-        metrics, (first, last) = out.metrics(), horizon(out)
-        there = out.cluster.num_gpus * (last - first)
-        worked = float(parts(out)["productive"].sum())
-        ended = metrics["num_finished"] == metrics["num_jobs"]
-        return (
-            metrics["goodput"] or 0.0,
-            metrics["ettr"] or 0.0,
-            worked / there if there > 0 else 0.0,
-            last - first if ended else math.inf,
-        )
+        first, last = horizon(out)
+        split = {name: float(of.sum()) for name, of in parts(out).items()}
+        end = np.where(np.isnan(out.flight.end), last, out.flight.end)
+        flown = out.flight.status != REJECTED
+        asked = float((np.nan_to_num(out.num_gpus) * (end - out.submit_time))[flown].sum())
+        wholes = (math.fsum(split.values()), asked, out.cluster.num_gpus * (last - first))
+        shares = [split["productive"] / whole if whole > 0 else 0.0 for whole in wholes]
+        ended = not np.isnan(out.flight.end[flown]).any()
+        return (*shares, last - first if ended else math.inf)
 
 
 def plan_reliability(
