@@ -94,7 +94,8 @@ test: $(STAMP)
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-brief} \
 	  $(BIN)/python -m pytest $(TWO) -m "not engines and not slow"
 
-# Every property of random runs and tables with all its examples; `make test` draws a quarter.
+# Every property of random runs and tables with all its examples, slow ones too; `make test` draws
+# a quarter.
 test-engines: $(STAMP)
 	$(BIN)/python -m pytest $(TWO) tests/properties tests/characterize
 
@@ -114,7 +115,8 @@ test-sanitized: kernel-sanitized
 	  $(BIN)/python -m pytest -p no:xdist -m "not engines and not slow and not data" $(FUZZ)
 
 test-slow: $(STAMP)
-	$(BIN)/python -m pytest $(TWO) -m slow --ignore tests/hostile -o faulthandler_timeout=900
+	$(BIN)/python -m pytest $(TWO) -m slow --ignore tests/hostile \
+	  --ignore tests/properties --ignore tests/characterize -o faulthandler_timeout=900
 
 # Random calls of every command: of a seed that stays, and of one that is new each time. A failure
 # is told with the command that makes the call again.

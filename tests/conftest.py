@@ -64,6 +64,23 @@ def plugins_forgotten() -> Iterator[None]:
         yield
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow all but so many cases, evenly chosen, of a test of which a sample is enough."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sample"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for found in cases.values():
+        marker = found[0].get_closest_marker("sample")
+        assert marker is not None
+        wanted = min(marker.args[0], len(found))
+        chosen = {at * len(found) // wanted for at in range(wanted)}
+        for at, item in enumerate(found):
+            if at not in chosen:
+                item.add_marker(pytest.mark.slow)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure() -> None:
     """End a process that does not end by itself after its tests: a thread or a child hangs."""

@@ -69,6 +69,7 @@ def test_who_goes_by_what_has_happened_is_online(name: str) -> None:
     assert record()["policies"][name]["class"] == "online"
 
 
+@pytest.mark.slow
 def test_the_page_has_the_boards_table() -> None:
     page = (Path(__file__).parents[2] / "docs" / "bench.md").read_text(encoding="utf-8")
     assert markdown(bench()) in page

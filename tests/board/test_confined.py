@@ -57,6 +57,7 @@ def _sample(names: Iterable[str]) -> list[Any]:
 HONEST = ("by_estimate", "ageing", "LeastService", "first_that_fit", "LargestThatFits")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", _sample(HONEST))
 def test_an_honest_policy_flies_as_in_this_process(name: str, drawn: Drawn) -> None:
     with Process(f"policies:{name}") as process:
@@ -122,6 +123,7 @@ def test_what_would_let_the_simulator_cheat_is_refused(name: str) -> None:
         Process(f"cheats:{name}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", _sample(["the_clock", "chance", "numpys_chance", "the_order_of_a_set"])
 )

@@ -120,6 +120,7 @@ def test_allocation_over_time_by_hand(tasks: pa.Table, nodes: pa.Table, backend:
     assert found["left_out"] == [2] * 4
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("by", "kinds"),
     [

@@ -127,6 +127,7 @@ def test_sum_cdf_by_workload_equals_plain_python(rows: list[Any], grid: list[flo
         assert (row["n"], row["left_out"]) == (len(known), len(mine) - len(known))
 
 
+@pytest.mark.slow
 def test_a_long_uneven_grid_equals_plain_python() -> None:
     values = [i * 0.37 for i in range(500)]
     jobs = as_jobs({"submit_time": [0] * 500, "duration": values, "num_gpus": [1] * 500})

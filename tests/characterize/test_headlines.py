@@ -215,6 +215,7 @@ def test_a_cluster_stands_in_for_the_nodes_table(trace: Trace) -> None:
     assert pool["nodes"].why_not == "the trace names a pool of GPUs without nodes"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("column", "keys", "why_not"),
     [

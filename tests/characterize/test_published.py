@@ -79,6 +79,7 @@ def _points(table: pa.Table, kind: str | None = None) -> dict[float, tuple[int, 
     }
 
 
+@pytest.mark.sample(1)
 def test_every_point_of_the_duration_and_queue_curves(
     data_dir: Path, cluster: str, jobs: pa.Table
 ) -> None:

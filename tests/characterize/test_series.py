@@ -89,6 +89,7 @@ _instants = st.tuples(
 )
 
 
+@pytest.mark.slow
 @EXAMPLES
 @given(st.lists(_instants, min_size=1, max_size=12), st.sampled_from([60, 97, 600]))
 def test_averages_equal_the_integral(cases: list[Any], step: int) -> None:
@@ -106,6 +107,7 @@ def test_averages_equal_the_integral(cases: list[Any], step: int) -> None:
         assert row["waiting_gpus"] == pytest.approx(waiting)
 
 
+@pytest.mark.slow
 @EXAMPLES
 @given(st.lists(_instants, min_size=1, max_size=12), st.integers(1, 20))
 def test_helios_equals_counting_minute_by_minute(cases: list[Any], total: int) -> None:
@@ -170,6 +172,7 @@ def test_bad_arguments_are_refused() -> None:
         usage_series(jobs, step=1)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_the_published_series_of_earth_come_out_of_their_own_segments(data_dir: Path) -> None:
     """Each stretch of minutes with one number of GPUs is a job; the series must come back."""

@@ -118,6 +118,7 @@ def test_the_terminal_shows_numbers_and_what_cannot_be_had(
     assert "--all leaves" not in whole
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("columns", ["80", "120"])
 def test_a_large_trace_is_no_wall_of_text(
     run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, columns: str
@@ -128,6 +129,7 @@ def test_a_large_trace_is_no_wall_of_text(
     assert max(map(len, lines)) <= int(columns)
 
 
+@pytest.mark.slow
 def test_the_sources_own_times_are_used_on_request(run: Callable[..., Any], kalos: Path) -> None:
     recorded = run("describe", kalos, "--json").json
     own = run("describe", kalos, "--source-times", "--json").json
@@ -143,6 +145,7 @@ def test_the_sources_own_times_are_used_on_request(run: Callable[..., Any], kalo
     assert "avg_run_time_gpu 50 s instead of 39 s" in note
 
 
+@pytest.mark.slow
 def test_telemetry_is_told_by_user(run: Callable[..., Any], philly: tuple[Path, Path]) -> None:
     log, minutes = philly
     data = run("describe", log, "--telemetry", minutes, "--json").json
@@ -154,6 +157,7 @@ def test_telemetry_is_told_by_user(run: Callable[..., Any], philly: tuple[Path, 
         assert text in printed
 
 
+@pytest.mark.slow
 def test_the_page_is_written_whole(run: Callable[..., Any], lecture: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     data = run("describe", lecture, "--html", page, "--json").json

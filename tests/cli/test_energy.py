@@ -136,6 +136,7 @@ def test_the_command_gives_the_same_again(run: Run, tmp_path: Path) -> None:
     assert first["settings"]["beta"] is None  # infinite
 
 
+@pytest.mark.slow
 def test_charts_and_tables_are_written(run: Run, tmp_path: Path) -> None:
     for ending in ("html", "svg", "png", "csv", "parquet"):
         out = tmp_path / f"optimum.{ending}"

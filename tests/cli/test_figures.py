@@ -72,6 +72,7 @@ def test_figures_are_written_and_told(run: Callable[..., Any], jobs: Path, tmp_p
     assert "7 figures are in" in result.stdout
 
 
+@pytest.mark.slow
 def test_json_tells_every_figure_with_n_and_reasons(
     run: Callable[..., Any], jobs: Path, tmp_path: Path
 ) -> None:
@@ -113,6 +114,7 @@ def test_formats_and_width_are_as_asked(
     }
 
 
+@pytest.mark.slow
 def test_use_is_drawn_from_published_files_and_from_telemetry(
     run: Callable[..., Any], jobs: Path, tmp_path: Path, data_dir: Path
 ) -> None:

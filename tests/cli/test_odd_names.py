@@ -35,6 +35,7 @@ def test_the_name_is_shown_with_marks_for_what_is_no_text(odd: Path) -> None:
     assert trace.metadata.source.endswith("gr\ufffd\ufffde.csv")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "words",
     [

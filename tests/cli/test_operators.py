@@ -69,6 +69,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_hostile_names_do_no_harm(
     run: Callable[..., Any], hostile: Path, tmp_path: Path, command: tuple[str, ...]
@@ -90,6 +91,7 @@ def test_hostile_names_do_no_harm(
     assert again.read_text(encoding="utf-8").replace("again.html", "page.html") == page
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_json_is_one_value_in_ascii(
     run: Callable[..., Any], hostile: Path, command: tuple[str, ...]
@@ -136,6 +138,7 @@ def test_cost_adds_up_with_energy_beside_it(
     assert "Energy and carbon" in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_telemetry_of_the_sample_log(run: Callable[..., Any], data_dir: Path) -> None:
     log, told = data_dir / "formats" / "sacct_parsable2.txt", "dcgm_metrics.prom"
     more = ("--zone", "America/New_York", "--telemetry", data_dir / "formats" / told, "--json")
@@ -241,6 +244,7 @@ def test_no_bill_without_a_cluster_or_starts(
     assert told["allocated"] == pytest.approx(105 / 3600)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("change", "told"),
     [

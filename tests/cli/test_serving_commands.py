@@ -93,6 +93,7 @@ def test_capacity(run: Callable[..., Any], asked: Path, tmp_path: Path) -> None:
     assert "at most 0 of the requests" in run(*words, "--slo-scale", 0.01).err
 
 
+@pytest.mark.slow
 def test_sweeps(run: Callable[..., Any], asked: Path, tmp_path: Path) -> None:
     fixed = tmp_path / "pipe.json"
     fixed.write_text('[{"parallel": [1, 1, 4], "models": [0, 1, 2, 3, 4, 5]}]')
@@ -127,6 +128,7 @@ def test_cases(run: Callable[..., Any], tmp_path: Path) -> None:
     assert "2 cases, 2 published" in run("serving", "evaluate", file).out
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_published_cases(run: Callable[..., Any], data_dir: Path) -> None:
     folder = data_dir / "alpaserve"

@@ -102,6 +102,7 @@ def test_energy_of_every_job(run: Callable[..., Any], words: list[str], tmp_path
     ]
 
 
+@pytest.mark.slow
 def test_comparing_energy(run: Callable[..., Any], words: list[str], tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     compare = ["compare", words[1], "--policies", "fifo,sjf", *words[2:], "--tariff", "0.36"]

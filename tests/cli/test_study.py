@@ -93,12 +93,14 @@ def test_compare_tells_changes_with_intervals(run: Callable[..., Any], flown: Pa
         assert text in ran.out
 
 
+@pytest.mark.slow
 def test_no_claim_is_made_of_one_log_flown_twice(run: Callable[..., Any], flown: Path) -> None:
     ran = run("study", "compare", flown)
     assert "None: no interval excludes no change." in ran.out
     assert "the log is the same for every seed" in " ".join(ran.out.split())
 
 
+@pytest.mark.slow
 def test_the_page_opens_offline_and_holds_the_claims(
     run: Callable[..., Any], flown: Path, tmp_path: Path
 ) -> None:
@@ -117,6 +119,7 @@ def test_the_page_opens_offline_and_holds_the_claims(
     assert page.read_bytes() == first
 
 
+@pytest.mark.slow
 def test_hostile_names_are_harmless_on_page_and_terminal(
     run: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -135,6 +138,7 @@ def test_hostile_names_are_harmless_on_page_and_terminal(
     assert "\x1b" not in html
 
 
+@pytest.mark.slow
 def test_tune_finds_the_best_of_its_trials(
     run: Callable[..., Any], file: Path, tmp_path: Path
 ) -> None:
@@ -150,6 +154,7 @@ def test_tune_finds_the_best_of_its_trials(
         assert text in ran.out
 
 
+@pytest.mark.slow
 def test_the_folder_is_called_as_the_study(run: Callable[..., Any], file: Path) -> None:
     ran = run("study", "run", file, "--workers", 1)
     assert ran.code == 0
@@ -197,6 +202,7 @@ def test_wrong_words_are_refused(
     assert "the study has none" in refused("study", "tune", file)
 
 
+@pytest.mark.slow
 def test_failures_are_told(run: Callable[..., Any], file: Path, tmp_path: Path) -> None:
     file.write_text(STUDY.replace('["1x8"]', '["1x8", "1x2"]'), encoding="utf-8")
     ran = run("study", "run", file, "--out", tmp_path / "out", "--workers", 1)

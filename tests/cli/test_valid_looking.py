@@ -96,6 +96,7 @@ def test_a_name_of_ten_thousand_letters_is_cut(refused: Callable[..., str], lect
         assert len(said) < 2000
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("closed", "words", "code"),
     [

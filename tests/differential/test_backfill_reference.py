@@ -183,6 +183,7 @@ def test_tiny_cases_under_every_order_of_events(folder: Path, engine: str) -> No
     assert seen == (8 * 7 if engine == "compiled" else 8 * 8)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("events", ["submissions_first", "completions_first"])
 @pytest.mark.parametrize("name", ["easy", "easy_perfect", "easy_sjbf", "conservative"])
 def test_the_log_has_no_ties_that_the_order_of_events_could_decide(

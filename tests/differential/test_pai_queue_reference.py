@@ -30,6 +30,7 @@ def folder(data_dir: Path) -> Path:
     return path
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("policy", WAITS)
 def test_every_completion(folder: Path, engine: str, policy: str) -> None:

@@ -90,6 +90,7 @@ def check_work(out: wt.Outcome, penalty: float) -> None:
     assert done == pytest.approx(kinds.iterations.tolist(), abs=1e-6)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", POLICIES)
 @settings(max_examples=20)
 @given(jobs=workloads(), penalty=st.sampled_from([0.0, 7.0, 30.0]))

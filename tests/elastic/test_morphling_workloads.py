@@ -60,6 +60,7 @@ def test_the_published_simulator_on_naive() -> None:
     assert max(out.utilization()["gpus"].to_pylist()) <= 64
 
 
+@pytest.mark.slow
 def test_the_published_simulator_over_subscribes() -> None:
     jobs = wt.open_trace("morphling:base").jobs
     out = wt.simulate(jobs, "morphling", "morphling", compat="morphling")
@@ -102,6 +103,7 @@ def test_the_papers_rules_alone_lose_on_base(flown: dict[tuple[str, str], wt.Out
     assert alone["avg_jct"] > 2 * flown["base", "fixed-plan"].metrics()["avg_jct"]
 
 
+@pytest.mark.slow
 def test_targets_on_bp_and_mt(flown: dict[tuple[str, str], wt.Outcome]) -> None:
     bp = [flown["bp", name].metrics()["avg_jct"] for name in ("morphling:priced", "fixed-plan")]
     assert bp[1] / bp[0] >= 3

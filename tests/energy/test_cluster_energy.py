@@ -179,6 +179,7 @@ def test_what_cannot_be_known_is_refused() -> None:
         account(run, MODEL)
 
 
+@pytest.mark.slow
 @given(
     jobs=st.lists(
         st.tuples(

@@ -55,6 +55,7 @@ def test_enough_nodes_are_awake(used: list[int], predicted: list[float], name: s
     assert found.used_of_active >= found.used_of_all
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", sorted(CES_RULES))
 def test_on_the_nodes_of_philly(data_dir: Path, name: str) -> None:
     # Spec 4.3: `active` is the nodes in use, `total` all; mean active/total 0.739.
@@ -103,6 +104,7 @@ def test_a_sleeping_cluster_by_hand() -> None:
     assert numbers["jobs_j"] == pytest.approx(250 * (3600 + 6 * 600))
 
 
+@pytest.mark.slow
 @given(
     cases=st.lists(
         st.tuples(st.integers(0, 50_000), st.integers(1, 9000), st.sampled_from([1, 2, 4, 8])),

@@ -274,6 +274,7 @@ def test_the_cap_is_never_exceeded(
     assert done == pytest.approx(np.array([case[1] for case in cases]), rel=1e-6)
 
 
+@pytest.mark.slow
 @given(cases=CASES, which=st.sampled_from(POLICIES))
 def test_a_cap_out_of_reach_changes_nothing(
     cases: list[Any], which: tuple[Any, str | None]
@@ -404,6 +405,7 @@ def test_shifting_on_an_empty_cluster(
     assert (after <= before * (1 + 1e-9) + 1e-12).all()
 
 
+@pytest.mark.slow
 @given(cases=CASES, which=st.sampled_from([*ORDERS, ("conservative", None)]))
 def test_shifted_jobs_are_accounted_for_in_a_full_cluster(
     cases: list[Any], which: tuple[Any, str | None]
@@ -421,6 +423,7 @@ def test_shifted_jobs_are_accounted_for_in_a_full_cluster(
     assert extra == pytest.approx(5.0 * run.flight.preemptions, abs=1e-6)
 
 
+@pytest.mark.slow
 @given(
     cases=st.lists(
         st.tuples(

@@ -279,6 +279,7 @@ def test_run_for_run_as_the_published_simulator(
     assert result.time_s == pytest.approx(time_s, abs=1e-4, rel=1e-10)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.data
 @pytest.mark.parametrize("gpu", ["v100", "a40", "p100", "rtx6000"])
 def test_default_totals_meet_their_expectation(

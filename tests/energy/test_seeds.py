@@ -90,6 +90,7 @@ def test_a_band_of_infinities_stays_one() -> None:
     assert all(math.isnan(value) for value in band(np.array([])).values())
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_published_savings(measured: Callable[[str, str], Workload]) -> None:
     """Thirty seeds on a V100 at eta 0.5: the last five recurrences save 15.3 to 75.8 %."""
@@ -102,6 +103,7 @@ def test_published_savings(measured: Callable[[str, str], Workload]) -> None:
     assert max(saved.values()) <= 0.758, saved
 
 
+@pytest.mark.sample(1)
 @pytest.mark.data
 @pytest.mark.parametrize("gpu", ["v100", "a40", "p100", "rtx6000"])
 def test_zeus_settles_at_the_optimum_or_a_near_tie(

@@ -138,6 +138,7 @@ def same_tables(mine: Any, plain: Oracle) -> None:
     assert mine.counts()[3] == free.draws
 
 
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", range(6))
 def test_states_agree(name: str, seed: int) -> None:
@@ -148,6 +149,7 @@ def test_states_agree(name: str, seed: int) -> None:
         same_tables(mine, plain)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_states_agree_where_nodes_are_of_too_many_kinds(name: str) -> None:
     mine, plain, problem = both(name, 0, motley)
@@ -157,6 +159,7 @@ def test_states_agree_where_nodes_are_of_too_many_kinds(name: str) -> None:
         same_tables(mine, plain)
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", range(3))
 def test_copies_and_what_two_states_have_in_common(name: str, seed: int) -> None:
@@ -205,6 +208,7 @@ def test_kinds_added_later(name: str, seed: int) -> None:
         assert mine.fit_pairs(0) == plain.fit(problem.demands[0])
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", range(3))
 def test_rows_of_numbers(name: str, seed: int) -> None:

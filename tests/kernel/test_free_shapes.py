@@ -109,6 +109,7 @@ def same_cores(mine: Any, plain: Shapes) -> None:
     assert mine.cores_by_node().tolist() == expected
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("seed", range(16))
 def test_states_agree(seed: int) -> None:
     mine, plain, demands = both(seed)

@@ -92,12 +92,14 @@ def problems(seed: int) -> tuple[Any, Any]:
     return nodes_problem(rng), BestFit() if seed % 3 else Spread()
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("seed", range(24))
 def test_states_agree(seed: int) -> None:
     problem, placement = problems(seed)
     run(problem, placement, seed)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("seed", range(12))
 def test_copies_and_what_two_states_have_in_common(seed: int) -> None:
     problem, placement = problems(seed)

@@ -98,6 +98,7 @@ def where_of(rng: random.Random, problem: Problem) -> list[tuple[int, int]]:
     return [(node, rng.randrange(1 << most)) for node, most in zip(picked, gpus, strict=True)]
 
 
+@pytest.mark.sample(60)
 @pytest.mark.parametrize("seed", range(300))
 def test_rates_are_those_of_the_reference(seed: int) -> None:
     rng = random.Random(seed)  # noqa: S311 - no secret

@@ -146,6 +146,7 @@ class Both:
         assert self.power.chosen(budget) == []
 
 
+@pytest.mark.sample(40)
 @pytest.mark.parametrize("limits", ["uniform", "optimised"])
 @pytest.mark.parametrize("seed", range(100))
 def test_levels_are_those_of_the_reference(seed: int, limits: str) -> None:
@@ -158,6 +159,7 @@ def test_levels_are_those_of_the_reference(seed: int, limits: str) -> None:
         both.check()
 
 
+@pytest.mark.sample(15)
 @pytest.mark.parametrize("seed", range(60))
 def test_levels_by_gain_are_those_of_the_reference(
     seed: int, monkeypatch: pytest.MonkeyPatch

@@ -45,6 +45,7 @@ def test_the_other_counter_finds_as_many_records(name: str) -> None:
         assert len(sample.grid.rows) >= 5
 
 
+@pytest.mark.sample(13)
 @EACH
 def test_gzip_byte_order_mark_and_crlf_change_nothing(tmp_path: Path, name: str) -> None:
     sample = SAMPLES[name]

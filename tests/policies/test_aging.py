@@ -61,6 +61,7 @@ ROWS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(ROWS, st.sampled_from((0.25, 0.5, 1.0, 2.0, 8.0)), st.sampled_from(("sjf", "priority")))
 def test_nobody_is_overtaken_by_later_jobs_than_promised(

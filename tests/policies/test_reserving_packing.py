@@ -83,6 +83,7 @@ def sharing(jobs: dict[str, Any], cluster: wt.ClusterSpec) -> tuple[dict[str, An
     return jobs | {"num_gpus": num_gpus, "num_cpus": 8 * num_gpus}, wt.ClusterSpec(nodes, "shared")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("placement", ["spread", "load_rate:weights=1/0/2"])
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_what_it_brings(seed: int, placement: str) -> None:

@@ -51,6 +51,7 @@ def test_recurring_groups_are_predicted_better_than_users(data_dir: Path) -> Non
     assert within["sjg"] > within["sju"] + 0.1
 
 
+@pytest.mark.slow
 @given(
     small_histories(),
     st.sampled_from(["rolling", "rolling:statistic=median:last=2", "qssf-rolling", "sjgg", "sju"]),

@@ -82,6 +82,7 @@ def test_a_key_with_too_few_runs_is_not_asked(jobs: Jobs, least: int) -> None:
     check(jobs, model, lambda row: first_with_runs(jobs, row, levels, least=least))
 
 
+@pytest.mark.slow
 @given(small_histories())
 def test_cell_means_lose_a_column_at_a_time(jobs: Jobs) -> None:
     columns = ("user", "template", "gpu_type")

@@ -215,6 +215,7 @@ def test_long_jobs_that_end_late_do_not_make_their_weekday_slow() -> None:
     assert max(by_day) < 600
 
 
+@pytest.mark.sample(3)
 @needs_sklearn
 @pytest.mark.parametrize("name", ["cart", "cart:user+template", "gbdt:max_iter=10",
                                   "quantile:max_iter=5"])  # fmt: skip

@@ -118,6 +118,7 @@ def test_too_few_scores_give_no_interval() -> None:
     assert calibrated(np.linspace(0, 1, 100), 0.8) == pytest.approx(0.8, abs=0.02)
 
 
+@pytest.mark.slow
 def test_eighty_per_cent_of_a_held_back_month_of_the_twin() -> None:
     found = WaitHistory(open_trace("synthetic:seren", jobs=60_000).jobs)
     told = wait_backtest(found, coverage=0.8, held_back=30 * DAY).summary()

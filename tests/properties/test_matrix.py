@@ -72,6 +72,7 @@ def _twos() -> Iterator[Cell]:
 REFUSED = [cell for cell in _twos() if refusing(cell)]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("part", range(8))
 def test_what_the_table_refuses_is_refused(part: int) -> None:
     for cell in REFUSED[part::8]:
@@ -88,7 +89,7 @@ def test_every_row_refuses_something() -> None:
     assert [row for row in others if row not in found] == []
 
 
-@pytest.mark.parametrize("policy", [*OTHERS, *SOME_SHARING] if THOROUGH else OTHERS[::4])
+@pytest.mark.parametrize("policy", [*OTHERS, *SOME_SHARING] if THOROUGH else OTHERS[::8])
 def test_every_pair_flies(policy: str) -> None:
     """Every policy with every two features, rules and placements; in `make test` some.
 
@@ -98,6 +99,7 @@ def test_every_pair_flies(policy: str) -> None:
     _fly(covering([policy], _rules(policy), some, seed=7))
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("policy", SHARING)
 def test_every_feature_flies_with_policies_of_shares(policy: str) -> None:
     names = [name for name in FEATURES if name not in ONLY_REFUSED]
@@ -205,6 +207,7 @@ DIFFERED = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("what", DIFFERED)
 def test_both_engines_agree_where_they_once_did_not(what: str) -> None:
     _engines_agree(DIFFERED[what])

@@ -60,6 +60,7 @@ def runs() -> list[tuple[str, dict[str, Any]]]:
 CASES = [pytest.param(fields, id=name) for name, fields in runs()]
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("fields", CASES)
 def test_engines_write_the_same_rows(fields: dict[str, Any]) -> None:
     for seed in range(4):

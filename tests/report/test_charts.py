@@ -49,6 +49,7 @@ def test_completion_times_are_of_finished_jobs(runs: dict[str, Outcome]) -> None
     assert line["x"]["title"].startswith("Completion time (")
 
 
+@pytest.mark.slow
 def test_no_chart_draws_more_rows_than_promised(runs: dict[str, Outcome]) -> None:
     for draw in ALL:
         for values in _find(draw(runs).to_dict(), "values"):
@@ -91,6 +92,7 @@ def test_colours_repeat_with_dashes_beyond_eight_runs() -> None:
     assert palette.dashes(9)[8] != palette.dashes(9)[0]
 
 
+@pytest.mark.slow
 def test_svg_scales_has_a_name_and_unique_ids(runs: dict[str, Outcome]) -> None:
     for draw in ALL:
         svg = render.to_svg(draw(runs), name="pic", label="A <label> & more")
@@ -102,6 +104,7 @@ def test_svg_scales_has_a_name_and_unique_ids(runs: dict[str, Outcome]) -> None:
         assert all(name.startswith("pic-") for name in re.findall(r"url\(#([^)]+)\)", svg))
 
 
+@pytest.mark.slow
 def test_every_colour_in_a_picture_has_a_dark_twin(runs: dict[str, Outcome]) -> None:
     known = {light for light, _ in palette.dark_pairs()} | {"none", "transparent"}
     for draw in ALL:
@@ -126,6 +129,7 @@ def test_hostile_names_stay_text_in_a_picture(hostile: dict[str, Outcome]) -> No
     assert len(set(labels(hostile))) == len(hostile)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("draw", ALL)
 def test_degenerate_runs_still_draw(
     draw: Any, idle: Outcome, empty: Outcome, single: Outcome

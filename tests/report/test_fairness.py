@@ -101,6 +101,7 @@ def test_one_type_or_an_unknown_one_is_not_drawn(runs: dict[str, Outcome]) -> No
     assert charts.by_type(flights(placement="pool")) is None
 
 
+@pytest.mark.slow
 def test_the_page_draws_types_and_fragments_only_where_there_are_some(
     mixed: dict[str, Outcome], runs: dict[str, Outcome]
 ) -> None:

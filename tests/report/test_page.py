@@ -133,6 +133,7 @@ def test_numbers_have_exact_values_as_titles(page: str, runs: dict[str, Outcome]
     assert f"{mean:,.3f}".rstrip("0").rstrip(".") + " s" in titles
 
 
+@pytest.mark.slow
 def test_better_and_worse_are_marked_by_word_and_class(runs: dict[str, Outcome]) -> None:
     table = sections.metrics_table(runs)
     lines = {line.label: line for line in table.lines}
@@ -180,6 +181,7 @@ def test_jobs_without_virtual_clusters_say_so(single: Outcome) -> None:
     assert "The jobs name no virtual cluster." in html
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["idle", "empty", "single"])
 def test_degenerate_runs_make_a_page(kind: str, request: pytest.FixtureRequest) -> None:
     run = request.getfixturevalue(kind)
@@ -189,12 +191,14 @@ def test_degenerate_runs_make_a_page(kind: str, request: pytest.FixtureRequest) 
     assert ("Nothing to draw" in html) == (kind != "single")
 
 
+@pytest.mark.slow
 def test_runs_of_different_jobs_make_a_page(runs: dict[str, Outcome], single: Outcome) -> None:
     mixed = {"fifo": single, "other": runs["fifo"]}
     html = comparison_page(mixed, trace=None, command=COMMAND, title="x")
     assert "different sizes" in _assert_self_contained(html).text
 
 
+@pytest.mark.slow
 def test_many_runs_make_a_page(make_run: Callable[..., Outcome]) -> None:
     many = {f"policy {i}": make_run(30, scale=100.0 * (i + 1)) for i in range(10)}
     _assert_self_contained(comparison_page(many, trace=None, command=COMMAND, title="x"))
@@ -250,5 +254,6 @@ def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
         write_page(tmp_path / "nowhere" / "report.html", "x")
 
 
+@pytest.mark.slow
 def test_the_page_is_the_same_every_time(runs: dict[str, Outcome], trace: Trace, page: str) -> None:
     assert comparison_page(runs, trace=trace, command=COMMAND, title="Three policies") == page

@@ -201,6 +201,7 @@ def test_recorded_requests(data_dir: Path, name: str) -> None:
     assert np.isfinite(found.outcome.finish).all()
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "ttft"), [("azure_llm_2023_code.csv.gz", 1.0), ("mooncake_conversation.jsonl.gz", 5.0)]

@@ -130,6 +130,7 @@ def test_the_two_model_example_is_found(published: Profile) -> None:
     assert group == serving.Group(Parallel(1, 1, 2), (0, 1))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_any_number_of_workers_finds_the_same(policy: str) -> None:
     options: dict[str, Any] = {"group": 2} if policy in ("beam", "mp-greedy") else {}

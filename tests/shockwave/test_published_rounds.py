@@ -46,6 +46,7 @@ def test_profiles_as_published(folder: Path) -> None:
     assert jobs["mode"].to_pylist() == [row["mode"] for row in rows]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("run", ["recomputed/gandiva_fair", "recomputed/isolated"])
 def test_every_job_and_round_equal(folder: Path, tmp_path: Path, run: str) -> None:
     found = found_of(folder / run, folder, tmp_path)
@@ -60,6 +61,7 @@ def test_every_job_and_round_equal(folder: Path, tmp_path: Path, run: str) -> No
     assert rows["equal"] == rows["compared"]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("run", ["simulated/max_min_fairness", "simulated/allox"])
 def test_shares_within_their_band(folder: Path, tmp_path: Path, run: str) -> None:
     pytest.importorskip("scipy")
@@ -73,6 +75,7 @@ def test_market_within_its_band(folder: Path, tmp_path: Path) -> None:
     assert found["within"]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "policy",
     [
@@ -195,6 +198,7 @@ def test_batch_sizes_change_where_the_mode_says_so() -> None:
     assert Kind("Transformer", 16, 1, "accordion").planned(30) == [16] * 30
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "policy", ["gandiva_fair", "isolated", "max_min_fairness", "max_sum_throughput_perf",
                "min_total_duration", "finish_time_fairness", "market"]

@@ -64,6 +64,7 @@ def test_a_policy_asks_for_a_later_instant_beside_failures() -> None:
     assert starts(jobs, "2x4", later, disruptions="mtbf:1h/mttr:1m") == [3000]
 
 
+@pytest.mark.slow
 def test_rounds_come_after_many_failures() -> None:
     @wt.policy("slow-rounds", every=3000.0)
     def slow(now: float, queue: Any, cluster: Any) -> Any:

@@ -56,6 +56,7 @@ def ranked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, World]:
     return made | {"reservations": held}
 
 
+@pytest.mark.slow
 def test_with_slurms_files_now_is_the_record(small: World) -> None:
     log, etc = small.folder / "log.txt", small.folder / "etc"
     found = run("validate", log, "--slurm-conf", etc)
@@ -217,6 +218,7 @@ def commands() -> list[str]:
     return [word for row in rows for word in dict.fromkeys((re.sub(r" \[.*?\]", "", row),))]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("command", commands())
 @pytest.mark.parametrize("spelling", ["a100", "A100"])
 def test_the_page_of_operators_works_word_for_word(

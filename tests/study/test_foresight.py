@@ -65,6 +65,7 @@ def test_an_order_by_a_predictor_is_one_by_its_column(engine: str, model: str) -
     assert (ours.flight.start != fifo.flight.start).any()  # else this would show nothing
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("queueing", ["easy", "easy_sjbf", "conservative"])
 def test_backfilling_with_a_predictor_is_as_with_such_estimates(engine: str, queueing: str) -> None:

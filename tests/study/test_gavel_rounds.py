@@ -60,6 +60,7 @@ def static(data_dir: Path) -> pa.Table:
     return wt.open_trace(path, format="gavel").jobs
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("policy", "trace", "cluster", "seed", "jct", "makespan"),
     [
@@ -131,6 +132,7 @@ def test_allox_to_all_published_digits() -> None:
     assert (round(found, 6), round(used, 6)) == (55_072.401336, 0.121365)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("policy", ["isolated", "fifo_perf", "max_min_fairness_perf"])
 @pytest.mark.parametrize("compat", [None, "gavel"])
 def test_runs_account_for_every_job_and_repeat(policy: str, compat: str | None) -> None:
@@ -143,6 +145,7 @@ def test_runs_account_for_every_job_and_repeat(policy: str, compat: str | None) 
     assert one.metrics()["utilization"] <= 1
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "policy",
     [

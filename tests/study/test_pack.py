@@ -50,6 +50,7 @@ def jobs(count: int = 40) -> Any:
     }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.data
 @pytest.mark.parametrize("name", sorted(PUBLISHED))
 def test_the_published_experiment_comes_out(data_dir: Path, name: str) -> None:
@@ -130,6 +131,7 @@ def test_the_summary_is_mean_and_spread_over_seeds() -> None:
         assert row["allocation_percent_sd"] == pytest.approx(spread)
 
 
+@pytest.mark.slow
 def test_any_number_of_processes_gives_the_same() -> None:
     seen: list[str] = []
     alone = pack(jobs(), SMALL, ["fgd"], seeds=2)

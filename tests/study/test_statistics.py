@@ -175,6 +175,7 @@ def test_more_confidence_is_a_wider_interval(draws: list[float], low: float, hig
     assert narrow.high <= wide.high
 
 
+@pytest.mark.slow
 def test_many_draws_are_resampled_in_parts() -> None:
     """The million indices held at a time are fewer than 300 x 20,000."""
     values = np.random.default_rng(1).normal(10, 2, 20_000)

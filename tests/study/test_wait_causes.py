@@ -212,6 +212,7 @@ def test_who_is_in_front_of_a_job() -> None:
         in_front(found, "9")
 
 
+@pytest.mark.slow
 @given(
     rows=st.lists(
         st.tuples(st.integers(0, 30), st.integers(1, 20), st.integers(1, 12)),

@@ -144,6 +144,7 @@ def test_lines_that_are_no_readings(tmp_path: Path, line: str) -> None:
         scrape(tmp_path, text).table()
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(
     st.dictionaries(

@@ -206,6 +206,7 @@ def test_bombs_take_no_memory(tmp_path: Path) -> None:
         percentiles(path)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "steps", [b"(", b"]a", b"K\x01", b"cnumpy\nndarray\n", b"(cnumpy\nndarray\n)R", b"\x85"]
 )

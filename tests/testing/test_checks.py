@@ -34,6 +34,7 @@ def test_the_scenarios_come_out_as_worked_out_by_hand(
         testing.check_outcome(outcome)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(jobs=testing.jobs(shares=True, memory=True), cluster=testing.clusters(memory=True))
 def test_runs_of_what_the_strategies_draw_keep_to_the_rules(

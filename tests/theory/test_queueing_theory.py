@@ -63,6 +63,7 @@ def erlang_c(servers: int, load: float) -> float:
     return blocking / (1 - load * (1 - blocking))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("load", [0.5, 0.8, 0.9])
 @pytest.mark.parametrize("servers", [1, 3, 8])
 def test_first_come_first_served_on_several_gpus_is_erlang_c(servers: int, load: float) -> None:
@@ -73,6 +74,7 @@ def test_first_come_first_served_on_several_gpus_is_erlang_c(servers: int, load:
     assert_mean((wait > 0).astype(float), waits)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("load", [0.5, 0.8])
 @pytest.mark.parametrize("law", list(LAWS))
 def test_one_gpu_is_pollaczek_khinchine(law: str, load: float) -> None:
@@ -80,6 +82,7 @@ def test_one_gpu_is_pollaczek_khinchine(law: str, load: float) -> None:
     assert_mean(out.table["wait"].to_numpy(), load * LAWS[law][1] / (2 * (1 - load)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["las:quantum=0.25", "tiresias:bounds=0.5/2:quantum=0.25"])
 def test_without_memory_no_blind_order_changes_the_mean(policy: str) -> None:
     # Exponential run times: what a job has had says nothing, so all such orders are like FIFO.
@@ -104,6 +107,7 @@ def test_shortest_remaining_first_is_schrage_and_miller() -> None:
     assert_mean(out.table["jct"].to_numpy(), expected)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("policy", ["fifo", "sjf", "srtf", "las:quantum=0.5"])
 def test_littles_law_to_rounding(policy: str) -> None:
     _, out = flown("two kinds", 0.8, 4, policy, seed=5)

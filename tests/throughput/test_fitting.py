@@ -112,6 +112,7 @@ def test_overlap_lies_between_both_and_the_longer(one: float, other: float, k: f
     assert found <= (one + other) * (1 + 1e-12)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", FITTED)
 def test_published_errors(name: str) -> None:
     """Each cell within 0.05 points, by the parameters that come with us and by a fresh fit."""
@@ -216,6 +217,7 @@ def test_gradients_are_exact(*, bare: bool) -> None:
         assert function(values)[1] == pytest.approx(slopes, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_fit_finds_the_parameters_that_made_the_points() -> None:
     """Points computed from known parameters are explained without error, bandwidths included."""
     truth, links = Parameters(2.0, 1.5, 0.02, 3.0, 5.0, 10.0, 20.0), Bandwidths(12.0, 60.0)
@@ -340,6 +342,7 @@ def test_what_ran_is_estimated_to_fit() -> None:
     assert estimate(Plan.parse("ga"), 8, parameters=seven).gpu > 80 * 2**30  # its limit is 0, too
 
 
+@pytest.mark.slow
 def test_refining_finds_a_lower_objective() -> None:
     """gpt2's published fit ends in a kink; round it the objective is about half as large."""
     model = training_model("gpt2")

@@ -114,6 +114,7 @@ def test_a_default_by_size_and_its_note() -> None:
     assert "1 jobs come in pods that the slices asked for do not divide" in " ".join(out.notes)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("placement", ["tree", "tree:least-free", "tree:balanced"])
 @pytest.mark.parametrize(
     ("policy", "queueing"),

@@ -295,6 +295,7 @@ def records_in(name: str, data: bytes) -> int | None:
     return len(lines) - 1
 
 
+@pytest.mark.sample(2)
 @EACH
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150

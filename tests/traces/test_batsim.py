@@ -413,6 +413,7 @@ def tables(draw: st.DrawFn) -> pa.Table:
 NUMBERS = ("start_time", "end_time", "duration", "estimate", "consumed_energy")
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(jobs=tables())
 def test_what_batsim_can_hold_comes_back(tmp_path: Path, jobs: pa.Table) -> None:

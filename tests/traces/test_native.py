@@ -128,6 +128,7 @@ JOB = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.sample(1)
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40
 )

@@ -108,6 +108,7 @@ def test_the_good_file_is_read_whole_and_recognised(tmp_path: Path, name: str) -
         assert open_trace(path).jobs.equals(trace.jobs)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", list(FORMATS))
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=200

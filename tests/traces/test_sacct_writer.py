@@ -87,6 +87,7 @@ def _table(rows: list[dict[str, Any]]) -> Any:
     return as_jobs({name: [row.get(name) for row in rows] for name in names})
 
 
+@pytest.mark.slow
 @given(rows=_jobs())
 def test_whatever_the_names_the_rest_reads_back(
     tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]]

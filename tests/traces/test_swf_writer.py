@@ -195,6 +195,7 @@ def tables(draw: st.DrawFn) -> pa.Table:
     return as_jobs(table.sort_by("submit_time"))
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(jobs=tables())
 def test_what_swf_can_hold_comes_back(tmp_path: Path, jobs: pa.Table) -> None:

@@ -206,6 +206,7 @@ def test_seeds_go_through_the_windows_of_one_made_trace_and_then_of_the_next() -
     assert said.equals(wt.open_trace(f"{made}:windows=2", seed=3).jobs)
 
 
+@pytest.mark.slow
 def test_the_seeds_of_a_study_are_windows(file: str) -> None:
     raw = {
         "traces": [f"{file}:windows=2"],

@@ -33,6 +33,7 @@ def objective(policy: str, problem: dict[str, Any], **options: Any) -> float:
     return found
 
 
+@pytest.mark.slow
 @fixed
 @given(problem=instances(pairs=True))
 def test_every_policy_stays_within_gpus_and_time(problem: dict[str, Any]) -> None:
@@ -83,6 +84,7 @@ def test_water_filling_refines_max_min(problem: dict[str, Any]) -> None:
         assert not len(apart) or high[apart[0]] > low[apart[0]]
 
 
+@pytest.mark.slow
 @fixed
 @given(problem=instances(gangs=False), data=st.data())
 def test_lying_does_not_pay_under_the_strategy_proof_policy(
@@ -111,6 +113,7 @@ def test_sharing_gpus_never_hurts_an_optimum(problem: dict[str, Any]) -> None:
     assert packed <= alone * (1 + CLOSE)
 
 
+@pytest.mark.slow
 @fixed
 @given(problem=instances(pairs=True), copies=st.integers(2, 3))
 def test_merging_equal_jobs_is_exact(problem: dict[str, Any], copies: int) -> None:
@@ -180,6 +183,7 @@ def test_finish_time_fairness_is_optimal(problem: dict[str, Any]) -> None:
     assert found.status == 2  # infeasible
 
 
+@pytest.mark.slow
 @fixed
 @given(problem=instances(), seed=st.integers(0, 5))
 def test_parts_never_beat_the_whole(problem: dict[str, Any], seed: int) -> None:
@@ -306,6 +310,7 @@ def test_levels_that_a_solver_reached_can_be_kept() -> None:
 BLIND = [name for name, entry in gavel.POLICIES.items() if entry.blind and name != "fifo"]
 
 
+@pytest.mark.slow
 @fixed
 @given(problem=instances())
 def test_the_centre_is_as_good_as_a_vertex(problem: dict[str, Any]) -> None:

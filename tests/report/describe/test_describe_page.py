@@ -103,6 +103,7 @@ def test_pictures_have_no_paper_of_their_own(page: str) -> None:
     assert not re.search(r'<rect[^>]*fill="(white|#ffffff|#fff)"', page)
 
 
+@pytest.mark.slow
 def test_a_bare_trace_has_a_page_which_is_the_same_every_time(bare: Description) -> None:
     page = page_of(bare)
     text = checked(page).text
@@ -112,6 +113,7 @@ def test_a_bare_trace_has_a_page_which_is_the_same_every_time(bare: Description)
     assert page_of(bare) == page
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("gpus", [0.0, None])
 def test_a_single_job_has_a_page(gpus: float | None) -> None:
     trace = trace_of(

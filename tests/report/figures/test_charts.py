@@ -52,6 +52,7 @@ def spec_of(name: str, sources: Sources, paper: str = "column") -> dict[str, Any
     return spec
 
 
+@pytest.mark.slow
 def test_every_figure_is_a_valid_specification_with_its_data(both: Sources) -> None:
     """`to_dict` validates against the schema of Vega-Lite."""
     for one in collect(both, list(FIGURES.values())):
@@ -63,6 +64,7 @@ def test_every_figure_is_a_valid_specification_with_its_data(both: Sources) -> N
                 assert sum(map(len, inline)) <= 5000, one.figure.name
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("name", "titles"),
     [
@@ -82,6 +84,7 @@ def test_axes_say_what_and_in_which_unit(both: Sources, name: str, titles: list[
     assert set(titles) <= set(said)
 
 
+@pytest.mark.slow
 def test_n_stands_in_every_legend(both: Sources) -> None:
     exempt = {"treemap_job_dist", "allocation_by_node", "jobs_by_hour", "box_gpu_num"}
     for one in collect(both, [f for f in FIGURES.values() if f.name not in exempt]):
@@ -179,6 +182,7 @@ def test_run_time_axes_are_those_of_the_notebook(both: Sources) -> None:
     assert ys == [[-0.5, 100.8]] * 2
 
 
+@pytest.mark.slow
 def test_hostile_names_are_drawn_as_harmless_text(
     make_trace: Callable[..., Trace], columns: Callable[[], dict[str, Any]], hand: Trace
 ) -> None:
@@ -223,6 +227,7 @@ def drawn_width(svg: str) -> float:
     return float(found[1])
 
 
+@pytest.mark.slow
 def test_pictures_are_drawn_at_the_width_that_they_have_on_paper(both: Sources) -> None:
     """Type of 7.5 pt stays above 7 pt where the fit to the exact width shrinks by 6.7 % at most."""
     assert FONT * 72 / 96 == 7.5

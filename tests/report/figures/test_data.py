@@ -228,6 +228,7 @@ def test_overuse_is_of_tasks_and_of_jobs(both: Sources) -> None:
     assert jobs["CPU"] == 50.0  # job 1 uses 16 of 8; job 0 uses 3 of 12
 
 
+@pytest.mark.slow
 def test_overuse_of_jobs_is_that_of_the_headlines(hand: Trace) -> None:
     """The notebook's sums: a task of which any use is known counts, what is unknown of it as 0."""
     tasks: Any = hand.tasks
@@ -277,6 +278,7 @@ def test_sharing_saves_the_second_half_of_a_gpu(both: Sources) -> None:
     assert any(note.startswith("hand: the curves are means over") for note in notes)
 
 
+@pytest.mark.slow
 def test_what_sharing_saves_in_words_is_the_headline(hand: Trace) -> None:
     """The curves are means over steps; the talk, and the headline, count at each full hour."""
     tasks: Any = hand.tasks
@@ -326,6 +328,7 @@ def test_a_kind_of_node_tells_how_many_there_are(hand: Trace) -> None:
     assert kinds == {"A": (2, 0.25), "B": (1, 1.0)}
 
 
+@pytest.mark.slow
 def test_every_figure_tells_every_trace_in_every_panel(both: Sources) -> None:
     for told_of in report(collect(both, list(FIGURES.values()))):
         use = told_of["name"] in ("cdf_resource_util", "cdf_temperature", "cdf_power")
@@ -347,6 +350,7 @@ def test_a_figure_for_nobody_has_a_reason(bare: Trace) -> None:
     assert data("cdf_power", sources).reason.startswith("all: utilisation is drawn from --util")
 
 
+@pytest.mark.slow
 def test_n_and_left_out_stand_in_every_row(both: Sources) -> None:
     for one in collect(both, list(FIGURES.values())):
         if one.data.table is not None:

@@ -68,6 +68,7 @@ ODD: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ODD)
 def test_every_figure_is_drawn_or_has_a_reason(make_trace: Callable[..., Trace], name: str) -> None:
     sources = Sources.of([make_trace(ODD[name], name)])
@@ -84,6 +85,7 @@ def test_every_figure_is_drawn_or_has_a_reason(make_trace: Callable[..., Trace],
         assert not any(told["drawn"] for told in report(found))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["one job", "huge"])
 def test_odd_numbers_can_be_rendered(make_trace: Callable[..., Trace], name: str) -> None:
     sources = Sources.of([make_trace(ODD[name], name)])
@@ -95,6 +97,7 @@ def test_odd_numbers_can_be_rendered(make_trace: Callable[..., Trace], name: str
         assert "NaN" not in svg
 
 
+@pytest.mark.slow
 def test_eight_traces_fit_into_every_figure(hand: Trace) -> None:
     sources = Sources.of([hand] * 8)
     assert len(set(sources.traces)) == 8

@@ -40,6 +40,7 @@ def cluster(row: dict[str, Any]) -> str:
     return str(row["trace"]).removeprefix("synthetic:").capitalize()
 
 
+@pytest.mark.slow
 def test_run_times_are_the_published_counts(acme: Sources, data_dir: Path) -> None:
     found = {
         (cluster(row), row["x"]): (row["count"], row["n"], row["percent"])
@@ -120,6 +121,7 @@ def test_sizes_are_near_the_published_curves(acme: Sources, data_dir: Path) -> N
     assert checked > 5
 
 
+@pytest.mark.slow
 def test_sizes_of_pai_are_those_of_one_task(data_dir: Path) -> None:
     """The published curves of PAI are of plan_gpu; its gangs of such tasks are far larger."""
     pai = Sources.of([open_trace("synthetic:pai")])

@@ -71,6 +71,7 @@ def test_rows_are_what_simulate_returns(tmp_path: Path, threads: ThreadPoolExecu
         assert [part["group"] for part in row["users"]] == [f"u{i}" for i in range(9)]
 
 
+@pytest.mark.slow
 def test_one_worker_two_workers_and_threads_leave_the_same_bytes(
     tmp_path: Path, threads: ThreadPoolExecutor
 ) -> None:

@@ -34,6 +34,7 @@ def test_names_are_sorted_and_known() -> None:
     assert list(NAMES) == sorted(NAMES)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("cpu_jobs", [False, True])
 def test_same_arguments_same_bytes(name: str, cpu_jobs: bool) -> None:  # noqa: FBT001
@@ -44,6 +45,7 @@ def test_same_arguments_same_bytes(name: str, cpu_jobs: bool) -> None:  # noqa: 
     assert first.metadata == second.metadata
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_seeds_differ(name: str) -> None:
     first, second = (generate(name, jobs=500, seed=seed).jobs for seed in (0, 1))
@@ -82,6 +84,7 @@ def test_scaled_gpu_time_stays_near_the_shares(name: str) -> None:
         assert 100 * weight[workload == kind].sum() / weight.sum() == pytest.approx(share, abs=0.5)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("load", [0.3, 0.85, 1.4])
 def test_load_sets_the_span(name: str, load: float) -> None:
@@ -132,6 +135,7 @@ def test_columns_of_a_trace_by_workload(name: str) -> None:
     assert len(jobs["template"].unique()) < jobs.num_rows / 2
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in WORKLOADS])
 @pytest.mark.parametrize("cpu_jobs", [False, True])
 def test_columns_of_the_other_traces(name: str, cpu_jobs: bool) -> None:  # noqa: FBT001

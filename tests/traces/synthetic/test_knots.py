@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -77,6 +78,7 @@ def test_settle_stays_inside_and_reaches_what_can_be_reached(
     assert ((low <= exact) & (exact <= high)).all()
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     st.lists(st.integers(0, 60), min_size=4, max_size=12).filter(any),

@@ -21,6 +21,7 @@ def durations_of(name: str) -> tuple[list[int], int]:
     return facts.duration.counts, total
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", [*SIZED, "pai"])
 @pytest.mark.parametrize("jobs", [1, 17, 400, 5000, 50_000])
 def test_run_times_stay_within_one_job_a_bin_of_the_published_curve(name: str, jobs: int) -> None:
@@ -36,6 +37,7 @@ def test_run_times_stay_within_one_job_a_bin_of_the_published_curve(name: str, j
         assert abs(reached - count / total * len(duration)) <= bins
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", [*SIZED, "pai"])
 def test_the_whole_curve_stays_within_the_theoretical_distance(name: str) -> None:
     # Between knots values are independent draws moved a little: at most the Dvoretzky-Kiefer-
@@ -52,6 +54,7 @@ def test_the_whole_curve_stays_within_the_theoretical_distance(name: str) -> Non
     assert distance <= bound
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", SIZED)
 @pytest.mark.parametrize("jobs", [3, 400, 12_345])
 def test_sizes_and_states_stay_within_one_job_of_their_share(name: str, jobs: int) -> None:
@@ -71,6 +74,7 @@ def test_sizes_and_states_stay_within_one_job_of_their_share(name: str, jobs: in
         assert abs(inside - real / facts.trace.gpu_jobs * jobs) <= classes + len(facts.sizes.gpus)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", SIZED)
 def test_gpu_time_by_size_and_mean_wait_stay_near_their_shares(name: str) -> None:
     facts = published(name)

@@ -103,6 +103,7 @@ def test_run_times_and_waits_are_those_of_the_source(kalos: Trace, twin_of_kalos
         assert theirs.sum() == pytest.approx(mine.sum(), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_gpu_time_goes_to_the_same_strata_clusters_and_users(
     kalos: Trace, twin_of_kalos: Twin
 ) -> None:

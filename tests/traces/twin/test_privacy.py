@@ -60,6 +60,7 @@ def logs(draw: st.DrawFn) -> pa.Table:
     )
 
 
+@pytest.mark.slow
 @given(logs(), st.integers(2, 6))
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_text_of_the_source_and_no_small_number(jobs: pa.Table, k: int) -> None:

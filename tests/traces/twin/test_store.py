@@ -138,6 +138,7 @@ def test_unknown_options_and_places_are_refused(twin: Twin, tmp_path: Path) -> N
         Twin.load(tmp_path / "b.twin.toml")
 
 
+@pytest.mark.slow
 def test_every_broken_number_is_an_error_of_ours(twin: Twin) -> None:
     data = msgspec.to_builtins(twin)
 
