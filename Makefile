@@ -128,7 +128,7 @@ test-fuzz: $(STAMP)
 test-hostile: $(STAMP) test-fuzz
 	$(BIN)/python -m pytest $(TWO) -rs -m slow -o faulthandler_timeout=900 tests/hostile
 	@ls dist/*.whl >/dev/null 2>&1 || $(MAKE) dist
-	@for python in python3.11 python3.14; do \
+	@for python in python3.11 python3.12 python3.13 python3.14; do \
 	  if $$python -c 'import ensurepip' 2>/dev/null; then $$python scripts/try_wheel.py || exit 1; \
 	  else echo "There is no $$python with ensurepip here: the wheel is not tried on it."; fi; \
 	done

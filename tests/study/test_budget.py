@@ -61,6 +61,15 @@ def test_what_rounds_do_counts_for_what_it_costs() -> None:
     assert each("sia:every=60") == 20_000
 
 
+def test_rounds_of_the_reference_count_for_what_they_take() -> None:
+    """A call of the fuzzer's took 60 s: rounds of 0.1 s, flown by the reference."""
+    rounds = budget(policy="las:quantum=0.1").total
+    assert budget(policy="las:quantum=0.1", engine="reference").total > 90 * rounds
+    assert budget(engine="reference").total == 4
+    with pytest.raises(SpecError, match="flown only if it is set"):
+        wt.simulate(JOBS, "4x8", policy="las:quantum=0.1", engine="reference")
+
+
 def test_turns_are_taken_where_more_is_wanted_than_there_is() -> None:
     """Three jobs that want all there is run one by one, and somebody always waits."""
     jobs = {"submit_time": [0.0] * 3, "duration": [3600.0] * 3, "num_gpus": [8.0] * 3}

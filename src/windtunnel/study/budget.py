@@ -32,6 +32,8 @@ _GPU, _JOB, _NODE, _KEPT = 8, 400, 300, 64
 #: solves for sizes; a look at sleeping nodes; a failure or repair. Measured, 0.15 µs an event.
 _ROUND, _RUNNING, _TURN, _ASKED, _SHARES, _SIZES = 2.0, 0.2, 20.0, 400.0, 800.0, 20_000.0
 _LOOK, _FAILURE = 400.0, 500.0
+#: The reference takes so many times as long for rounds that compiled code decides on.
+_REFERENCE = 100.0
 #: Seconds that failures make a job longer at most: beyond, it never ends.
 _ENDLESS = 1e18
 #: Powers of e that are told apart: two of them multiplied are still a number.
@@ -257,6 +259,8 @@ def _rounds(load: Load, conditions: Conditions, busy: float, turns: float) -> di
     found = each * busy / length + _TURN * turns
     if policy.preemptive:
         found += _RUNNING * min(load.run_time, busy * load.jobs) / length
+    if conditions.engine == "reference" and each == _ROUND:
+        found *= _REFERENCE
     return {f"for rounds of {policy.label}, one in {length:g} s": found}
 
 
