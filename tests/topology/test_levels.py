@@ -9,7 +9,7 @@ import pytest
 import windtunnel as wt
 from windtunnel.cluster.levels import Levels
 from windtunnel.errors import WindtunnelError
-from windtunnel.study.levels import levels_of
+from windtunnel.study.resolving import levels_of
 
 if TYPE_CHECKING:
     from pathlib import Path

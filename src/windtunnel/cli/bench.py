@@ -9,7 +9,7 @@ import click
 from windtunnel.cli.options import flag, option
 from windtunnel.cli.presenting import PAGES, presented
 from windtunnel.cli.screen import progress
-from windtunnel.cli.study_show import names
+from windtunnel.cli.study import names
 
 if TYPE_CHECKING:
     from windtunnel.report.result import Result

@@ -22,7 +22,7 @@ from windtunnel.report.result import Part, Result, table_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from windtunnel.report.figures.drawing import Collected
+    from windtunnel.report.figures.catalogue import Collected
     from windtunnel.report.figures.sources import Sources
     from windtunnel.traces.trace import Trace
 
@@ -93,8 +93,7 @@ def figures(*, traces: tuple[str, ...], as_json: bool, **asked: Any) -> None:
     cannot support is drawn for the others; what is left out is told. --reader, --zone and
     --bad-rows hold for the traces that are read.
     """
-    from windtunnel.report.figures.catalogue import chosen_figures
-    from windtunnel.report.figures.drawing import collect, look_of
+    from windtunnel.report.figures.catalogue import chosen_figures, collect, look_of
     from windtunnel.report.figures.writing import check_folder, checked_formats, write_figures
 
     only = _words(asked["only"] or "", "--only" if asked["only"] is not None else "")
@@ -230,9 +229,9 @@ def _result(
     """Return who is in which figure, and what could not be drawn.
 
     Keys of its data: ``traces`` (list), ``figures`` (see
-    `windtunnel.report.figures.drawing.report`), ``folder``, ``files``.
+    `windtunnel.report.figures.catalogue.report`), ``folder``, ``files``.
     """
-    from windtunnel.report.figures.drawing import report
+    from windtunnel.report.figures.catalogue import report
 
     columns = ("figure", "panel", "series", "n", "left out", "note")
     undrawn = [one for one in found if one.data.table is None]

@@ -47,11 +47,11 @@ _HOME = "windtunnel.cli.serving"
         "sweep": "windtunnel.cli.serving_sweep",
         "replace": "windtunnel.cli.serving_sweep",
         "evaluate": "windtunnel.cli.serving_evaluate",
-        "fleet": "windtunnel.cli.serving_fleet",
+        "fleet": "windtunnel.cli.serving_capacity",
         "llm": "windtunnel.cli.serving_llm",
         "llm-capacity": "windtunnel.cli.serving_llm_capacity",
         "llm-fit": "windtunnel.cli.serving_llm_fit",
-        "llm-replay": "windtunnel.cli.serving_llm_replay",
+        "llm-replay": "windtunnel.cli.serving_llm_fit",
     },
     short_help="Serve models on groups of GPUs; search placements (AlpaServe).",
 )

@@ -82,7 +82,7 @@ def llm_capacity(*, trace: str, **asked: Any) -> Result:
     best = choices[0]
     if best.found is None:  # llm_choices has said why
         raise click.ClickException(str(best.reason))
-    from windtunnel.report.llm_capacity_page import llm_capacity_page
+    from windtunnel.report.llm_page import llm_capacity_page
 
     figures = dict(best.figures)
     return Result(

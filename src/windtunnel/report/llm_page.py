@@ -5,21 +5,35 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from windtunnel.report.chart import marks
+from windtunnel.report.chart.arrange import on_page, over
+from windtunnel.report.chart.axes import Axis
 from windtunnel.report.format import count, plural
 from windtunnel.report.llm_charts import (
+    HEIGHT,
     LATENCIES,
+    WIDTH,
     distribution_chart,
     distribution_rows,
     goodput_chart,
 )
 from windtunnel.report.names import clean
-from windtunnel.report.result import Result
+from windtunnel.report.palette import MUTED, SERIES
+from windtunnel.report.result import Part, Result, table_of
 from windtunnel.report.result_page import result_page
 from windtunnel.report.sections import Cell, Fact, Line, Table
 from windtunnel.report.serving_page import section
+from windtunnel.serving.llm_limits import AT_MOST
 
 if TYPE_CHECKING:
-    from windtunnel.serving import LlmModel, LlmOutcome
+    from collections.abc import Sequence
+
+    from windtunnel.serving import Limits, LlmModel, LlmOutcome, RequestTrace
+    from windtunnel.serving.llm_capacity import LlmChoice
+    from windtunnel.serving.llm_replay import Replay
+
 
 _WORDS = {
     "ttft": "time to first token (TTFT)",
@@ -180,3 +194,152 @@ def _rates(by_rate: list[dict[str, Any]]) -> Table:
 
 def _text(value: float | None) -> str:
     return "" if value is None else f"{value:.4g}"
+
+
+_PRICES = {"gpus": "GPUs", "energy_kwh": "kWh", "carbon_kg": "carbon, kg", "money": "money"}
+
+
+def llm_capacity_page(
+    requests: RequestTrace, choices: Sequence[LlmChoice], limits: Limits, *, command: str
+) -> str:
+    """Return the page of a search, as one self-contained HTML text.
+
+    Args:
+        requests: that were served.
+        choices: of `windtunnel.serving.llm_choices`, the cheapest first.
+        limits: that each had to keep.
+        command: what makes the page again, printed at its end.
+    """
+    found = [one for one in choices if one.found is not None]
+    result = Result(
+        title="Capacity for a language model",
+        headline=_capacity_headline(found[0]),
+        subtitle=[clean(requests.name), plural(len(requests), "request")],
+        parts=[
+            Part("Set-ups, the cheapest first", tables=[("", _prices(found))]),
+            Part("What was tried", tables=[("", _tried(found, limits))]),
+        ],
+        notes=[
+            *(f"limit: {name} {_side(name)} {bound:g}" for name, bound in limits.bounds.items()),
+            *(f"{_name(one)}: {one.reason}" for one in choices if one.found is None),
+        ],
+    )
+    return result_page(result, command=command)
+
+
+def _capacity_headline(best: LlmChoice) -> str:
+    found = best.found
+    assert found is not None  # noqa: S101 - those that suffice come first
+    keep = "keeps" if found.replicas == 1 else "keep"
+    words = f"{plural(found.replicas, 'replica')} on {plural(found.gpus, 'GPU')} {keep} every limit"
+    fewer = found.met.get(found.replicas - 1)
+    return f"{words}; one fewer does not." if fewer is False else f"{words}."
+
+
+def _side(name: str) -> str:
+    return "at most" if name in AT_MOST else "at least"
+
+
+def _name(choice: LlmChoice) -> str:
+    return clean(f"{choice.setup.name}, {choice.setup.dispatch}")
+
+
+def _prices(found: Sequence[LlmChoice]) -> Table:
+    rows = [
+        [
+            _name(one),
+            str(one.found.replicas),
+            *(_text(one.figures.get(price)) for price in _PRICES),
+            *(_text(one.figures.get(name)) for name in ("p99_ttft", "p99_tpot")),
+        ]
+        for one in found
+        if one.found is not None
+    ]
+    columns = ["set-up", "replicas", *_PRICES.values(), "P99 TTFT, s", "P99 TPOT, s"]
+    return table_of(columns, rows)
+
+
+def _tried(found: Sequence[LlmChoice], limits: Limits) -> Table:
+    rows = [
+        [_name(one), str(n), *(_text(figures[name]) for name in limits.bounds), _met(one, n)]
+        for one in found
+        if one.found is not None
+        for n, figures in sorted(one.found.tried.items())
+    ]
+    return table_of(["set-up", "replicas", *limits.bounds, "keeps all limits"], rows)
+
+
+def _met(choice: LlmChoice, replicas: int) -> str:
+    return "yes" if choice.found is not None and choice.found.met[replicas] else "no"
+
+
+#: Dots of a chart, at most: requests are drawn evenly over the log.
+_MOST = 1000
+_POINTS = ("mean", "p50", "p90", "p99")
+
+
+def replay_page(found: Replay, *, command: str) -> str:
+    """Return the page of a replay, as one self-contained HTML text.
+
+    Args:
+        found: the replay.
+        command: what makes the page again, printed at its end.
+    """
+    drawn = {name: _request_by_request(found, name) for name in LATENCIES}
+    shown = {name: one for name, one in drawn.items() if one[2] is not None}
+    error = found.mean_absolute_error
+    mean = "" if error is None else f"{100 * error:.2f} %"
+    result = Result(
+        title="An engine's log, replayed",
+        subtitle=[clean(found.log.requests.name), plural(found.num_rows, "request")],
+        headline=f"The simulated figures are {mean} off the measured ones, on average.",
+        facts=[
+            Fact("Mean |error| of twelve figures", mean),
+            Fact("Evictions, simulated", count(int(found.outcome.restarts.sum()))),
+            Fact("Iterations, simulated", count(int(found.outcome.iterations.sum()))),
+        ],
+        parts=[section("Measured and simulated", [("", _figures(found))], shown, "replay")],
+        notes=model_words(found.outcome.model),
+    )
+    return result_page(result, command=command)
+
+
+def replay_rows(found: Replay, name: str) -> list[dict[str, Any]]:
+    """Return a latency request by request: ``measured`` and ``simulated``, s."""
+    measured, simulated = found.log.latencies()[name], getattr(found.outcome, name)
+    known = np.flatnonzero(~np.isnan(measured) & ~np.isnan(simulated))
+    if len(known) > _MOST:
+        known = known[np.linspace(0, len(known) - 1, _MOST).round().astype(int)]
+    pairs = zip(measured[known].tolist(), simulated[known].tolist(), strict=True)
+    return [{"measured": one, "simulated": other} for one, other in pairs]
+
+
+def _request_by_request(found: Replay, name: str) -> tuple[str, str, Any]:
+    rows = replay_rows(found, name)
+    words = f"A dot a request (n = {count(len(rows))}); on the line both are equal."
+    if not rows:
+        return _TITLES[name], words, None
+    most = max(max(row.values()) for row in rows)
+    x = Axis("measured", f"Measured: {LATENCIES[name].lower()}", grid=False, count=4)
+    y = Axis("simulated", "Simulated, s")
+    same = [{"measured": at, "simulated": at} for at in (0.0, most)]
+    line = marks.lines(same, x, y, color=MUTED[0], strokeDash=[3, 3])
+    tips: marks.Tips = {"measured": ("measured, s", ".4g"), "simulated": ("simulated, s", ".4g")}
+    dots = marks.dots(rows, x, y, tips=tips, size=18, opacity=0.6, color=SERIES[1][0])
+    return _TITLES[name], words, on_page(over(line, dots, width=WIDTH, height=HEIGHT))
+
+
+def _figures(found: Replay) -> Table:
+    lines = []
+    for name in LATENCIES:
+        cells = []
+        for point in _POINTS:
+            at = f"{point}_{name}"
+            measured, simulated, error = found.measured[at], found.simulated[at], found.error[at]
+            if measured is None or simulated is None:
+                cells.append(Cell(""))
+                continue
+            note = "" if error is None else f"{100 * error:+.2f} %"
+            cells.append(Cell(f"{measured:.4g} / {simulated:.4g}", note=note))
+        lines.append(Line(LATENCIES[name], cells))
+    return Table("measured / simulated", ["mean", "P50", "P90", "P99"], lines)

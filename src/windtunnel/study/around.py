@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import SpecError
 from windtunnel.placements import checked_topology
+from windtunnel.sim.device_requests import device_requests
 from windtunnel.sim.disruptions.plan import resolve
+from windtunnel.sim.fragmentation import TargetWorkload, workload_of
 from windtunnel.sim.neighbours import Neighbours
 from windtunnel.study.resolving import governing_of
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.energy.governing import Governing
     from windtunnel.sim.disruptions import Disruptions
@@ -86,3 +90,9 @@ def around(conditions: Conditions, *, as_pool: bool) -> Around:
     if interval == 0:
         raise SpecError("decide_every", "found 0; expected seconds > 0.")
     return Around(site.disruptions, site.slowdown, governing, interval)
+
+
+def workload_of_jobs(table: pa.Table) -> TargetWorkload:
+    """Return the target workload of a jobs table; empty if it has no jobs."""
+    requests = device_requests(table, incomplete="reject")
+    return workload_of(requests) if len(requests.rows) else TargetWorkload((), ())

@@ -33,11 +33,10 @@ from windtunnel.sim.elastic.work import PENALTY, Option, RigidOption, Work
 from windtunnel.sim.engines import choose_engine
 from windtunnel.sim.expected_work import expected_parts
 from windtunnel.sim.outcome import Outcome
-from windtunnel.study.around import around
+from windtunnel.study.around import around, workload_of_jobs
 from windtunnel.study.foresight import Foresight, checked_estimates
 from windtunnel.study.offered_load import with_arrivals
 from windtunnel.study.resolving import settings_of
-from windtunnel.study.workload_of_jobs import workload_of_jobs
 from windtunnel.throughput.options import shapes_of
 from windtunnel.throughput.requests import requested_option
 

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from windtunnel.errors import SpecError, quote
 from windtunnel.placements import (
     checked_topology,
@@ -17,33 +19,27 @@ from windtunnel.placements import (
 from windtunnel.placements.scored import ScoredPlacement
 from windtunnel.placements.tree import Tree
 from windtunnel.sim import problem as problems
-from windtunnel.sim.contract import (
-    BACKFILLING,
-    checked_queueing,
-)
+from windtunnel.sim.contract import BACKFILLING, checked_queueing
 from windtunnel.sim.engines import choose_engine
 from windtunnel.sim.flight import WAITING
 from windtunnel.sim.outcome import Outcome
 from windtunnel.sim.rooms import DeviceRules, needs_devices
 from windtunnel.sim.topology_asks import Asks
-from windtunnel.study.around import Around, around
+from windtunnel.study.around import Around, around, workload_of_jobs
 from windtunnel.study.compat import as_pai, in_order
-from windtunnel.study.countable import check_rounds
 from windtunnel.study.foresight import Foresight, checked_estimates
 from windtunnel.study.offered_load import with_arrivals
-from windtunnel.study.resolving import (
-    settings_of,
-)
+from windtunnel.study.resolving import settings_of
 from windtunnel.study.resume_costs import resume_costs
-from windtunnel.study.workload_of_jobs import workload_of_jobs
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
 
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.sim.contract import Placement, Policy
+    from windtunnel.sim.disruptions import Disruptions
     from windtunnel.sim.flight import Flight
+    from windtunnel.sim.problem import Problem
     from windtunnel.site.conditions import Conditions
     from windtunnel.site.scheduler import Scheduler
 
@@ -295,4 +291,50 @@ def _check_turns(policy: Policy, overhead: np.ndarray) -> None:
             "save_time + restore_time",
             f"found {longest:g} s; policy {policy.label!r} lets jobs take turns of "
             f"{turn:g} s, in which none would get on. Expected less than that.",
+        )
+
+
+#: Most rounds, or failures of one node, of a run: minutes of a compiled engine's time.
+MOST = 1e9
+
+
+def check_rounds(
+    problem: Problem, policy: Policy, disruptions: Disruptions | None, until: float
+) -> None:
+    """Check that the times of a trace are not out of all proportion to what recurs in the run.
+
+    A policy's rounds go on while a job runs, random failures from the first submit to the last, and
+    while a job runs. Times in other units than seconds, or a slip of the keyboard, make more of
+    them than a run can ever come through.
+
+    Args:
+        problem: jobs and cluster.
+        policy: its ``every`` is the seconds between rounds.
+        disruptions: what disrupts the run; None = nothing.
+        until: horizon, s.
+
+    Raises:
+        SpecError: there are more than `MOST`.
+    """
+    if not len(problem.submit):
+        return
+    submit = np.minimum(problem.submit, until)
+    longest = float(np.minimum(problem.duration, until - submit).max())
+    last = float(submit.max())
+    if policy.every is not None:
+        _refuse(policy.label, "rounds", longest / policy.every, longest, policy.every)
+        # Beyond, one round's time is no longer told from the next one's.
+        _refuse(policy.label, "rounds", abs(last) / policy.every / 2**20, last, policy.every)
+    span = max(last - float(submit.min()), longest)
+    for model in () if disruptions is None else disruptions.failure_models:
+        cycle = float(model.mtbf) + float(model.mttr)
+        _refuse("disruptions", "failures of a node", span / cycle, span, cycle)
+
+
+def _refuse(where: str, what: str, number: float, span: float, every: float) -> None:
+    if number > MOST:
+        raise SpecError(
+            where,
+            f"times of the trace reach {span:g} s: too many {what}, one in {every:g} s. Expected "
+            "times in seconds, or a horizon (until, --until).",
         )

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from windtunnel.report.chart.series import FONT, text_width
-from windtunnel.report.figures.catalogue import FIGURES
+from windtunnel.report.figures.catalogue import FIGURES, collect, look_of
 from windtunnel.report.figures.curves_of_use import published_curves
-from windtunnel.report.figures.drawing import collect, look_of
 from windtunnel.report.figures.sources import WIDTHS, Look, Sources
 from windtunnel.report.figures.treemap import label_of, share_text
 from windtunnel.report.figures.writing import to_paper_svg

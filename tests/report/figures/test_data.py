@@ -10,8 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 from windtunnel.characterize.headlines import headlines
-from windtunnel.report.figures.catalogue import FIGURES
-from windtunnel.report.figures.drawing import collect, report
+from windtunnel.report.figures.catalogue import FIGURES, collect, report
 from windtunnel.report.figures.sources import Sources
 from windtunnel.schema import as_jobs
 from windtunnel.traces.trace import Trace, TraceMetadata

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from windtunnel.report.figures.catalogue import FIGURES
-from windtunnel.report.figures.drawing import collect, look_of, report
+from windtunnel.report.figures.catalogue import FIGURES, collect, look_of, report
 from windtunnel.report.figures.sources import Sources
 from windtunnel.report.figures.writing import to_paper_svg
 

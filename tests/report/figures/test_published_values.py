@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 from windtunnel.errors import TraceError
-from windtunnel.report.figures.catalogue import FIGURES
+from windtunnel.report.figures.catalogue import FIGURES, look_of
 from windtunnel.report.figures.curves_of_use import PUBLISHED_P50, published_curves
-from windtunnel.report.figures.drawing import look_of
 from windtunnel.report.figures.sources import Sources
 from windtunnel.traces.open import open_trace
 

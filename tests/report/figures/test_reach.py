@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 from windtunnel.report.chart.axes import powers
-from windtunnel.report.figures.catalogue import FIGURES
-from windtunnel.report.figures.drawing import look_of
+from windtunnel.report.figures.catalogue import FIGURES, look_of
 from windtunnel.report.figures.sources import Sources
 
 if TYPE_CHECKING:

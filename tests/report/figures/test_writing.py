@@ -12,8 +12,7 @@ import pyarrow.csv as pcsv
 import pytest
 
 from windtunnel.errors import SpecError
-from windtunnel.report.figures.catalogue import FIGURES, chosen_figures
-from windtunnel.report.figures.drawing import collect, look_of
+from windtunnel.report.figures.catalogue import FIGURES, chosen_figures, collect, look_of
 from windtunnel.report.figures.sources import WIDTHS, Sources
 from windtunnel.report.figures.writing import (
     check_folder,
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from windtunnel.report.figures.drawing import Collected
+    from windtunnel.report.figures.catalogue import Collected
     from windtunnel.traces.trace import Trace
 
 NAMES = ("cdf_job_duration_util", "treemap_job_dist", "wait_by_request", "cdf_power")

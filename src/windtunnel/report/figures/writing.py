@@ -25,7 +25,7 @@ from windtunnel.traces.spreadsheet import guarded_table
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from windtunnel.report.figures.drawing import Collected
+    from windtunnel.report.figures.catalogue import Collected
     from windtunnel.report.figures.sources import Look
 
 #: Formats of pictures.
@@ -82,7 +82,7 @@ def write_figures(
     """Write every figure that has data: pictures, CSV, and ``index.html`` with all of them.
 
     Args:
-        found: what `windtunnel.report.figures.drawing.collect` returned.
+        found: what `windtunnel.report.figures.catalogue.collect` returned.
         look: how they look.
         out: the folder; made where it is missing. Files of the same names in it are replaced, each
             whole; others stay.
@@ -245,7 +245,7 @@ def _page(
     notes: Sequence[str],
 ) -> str:
     """Return the page with every figure, its caption, who is in it, and its files."""
-    from windtunnel.report.figures.drawing import report
+    from windtunnel.report.figures.catalogue import report
 
     entries = []
     for one, told in zip(found, report(found), strict=True):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from windtunnel.errors import SpecError, quote
+from windtunnel.study.grid.crew import Crew
 from windtunnel.study.grid.inputs import MappedTable
 from windtunnel.study.worker_processes import WorkerProcesses
 
@@ -19,53 +19,6 @@ if TYPE_CHECKING:
 
 #: Words for who flies the runs.
 CREWS: tuple[str, ...] = ("processes", "ray")
-
-
-class Crew(ABC):
-    """Who flies runs: an executor, made when it is first needed.
-
-    Attributes:
-        workers: runs flown at a time.
-    """
-
-    def __init__(self, workers: int) -> None:
-        self.workers = workers
-        self._executor: Executor | None = None
-
-    @property
-    def executor(self) -> Executor:
-        """The executor.
-
-        Raises:
-            SpecError: there is none.
-        """
-        if self._executor is None:
-            self._executor = self._start()
-        return self._executor
-
-    def renew(self) -> None:
-        """Let go of an executor that broke; the next one is another."""
-        if self._executor is not None:
-            self._executor.shutdown(wait=False, cancel_futures=True)
-            self._executor = None
-
-    def close(self, *, landed: bool) -> None:
-        """End the workers: after all runs have landed, or at once, whatever they fly."""
-        if self._executor is not None:
-            self._executor.shutdown(wait=landed, cancel_futures=True)
-            self._executor = None
-
-    @abstractmethod
-    def ship(self, given: Input) -> ShippedTable:
-        """Return a jobs table as the workers get it."""
-
-    @abstractmethod
-    def _start(self) -> Executor:
-        """Return a new executor.
-
-        Raises:
-            SpecError: there is none.
-        """
 
 
 def crew_for(on: str | Executor, workers: int | None) -> Crew:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import SpecError, quote
-from windtunnel.study.grid.crews import Crew
+from windtunnel.study.grid.crew import Crew
 from windtunnel.study.grid.inputs import MappedTable
 from windtunnel.study.worker_processes import WorkerDiedError
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from windtunnel.study.grid.crews import Crew
+    from windtunnel.study.grid.crew import Crew
     from windtunnel.study.grid.flying import ShippedTable
     from windtunnel.study.grid.inputs import EnergyModels, Input, TableKey
     from windtunnel.study.grid.plan import Cell, Run

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from windtunnel.study.grid.crews import Crew
+    from windtunnel.study.grid.crew import Crew
     from windtunnel.study.grid.flying import Order
 
 #: A run whose worker died so often is failed.
