@@ -10,7 +10,7 @@ import pytest
 
 from windtunnel import serving
 from windtunnel.serving.compiled import kernels, tables
-from windtunnel.serving.search import search
+from windtunnel.serving.search.policies import search
 from windtunnel.serving.simulate import DISPATCH
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from windtunnel import serving
 from windtunnel.errors import InfeasibleError, SpecError
 from windtunnel.serving import WorkloadSpec, fewest_gpus, sweep
 from windtunnel.serving.fewest import fewest
-from windtunnel.serving.search import named_policy, search
 from windtunnel.serving.search.capacity import attainable
+from windtunnel.serving.search.policies import named_policy, search
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,10 +16,10 @@ from windtunnel import serving
 from windtunnel.errors import InfeasibleError, SpecError
 from windtunnel.serving import MEM_BUDGET, Overheads, Parallel, partition_layers
 from windtunnel.serving.schedule import Switch, simulate_schedule
-from windtunnel.serving.search import POLICIES, search
 from windtunnel.serving.search.buckets import compositions, latency_buckets, plausible
 from windtunnel.serving.search.evolving import Evolution
 from windtunnel.serving.search.layouts import search_layouts
+from windtunnel.serving.search.policies import POLICIES, search
 from windtunnel.serving.search.problem import Problem
 from windtunnel.serving.search.replacing import search_schedule
 

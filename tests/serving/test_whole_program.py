@@ -13,7 +13,7 @@ from windtunnel import serving
 from windtunnel.errors import InfeasibleError, SpecError
 from windtunnel.serving import Group, Parallel, Placement, Profile, Stages, Workload
 from windtunnel.serving.overheads import Overheads
-from windtunnel.serving.search import search
+from windtunnel.serving.search.policies import search
 from windtunnel.serving.search.problem import Problem
 from windtunnel.serving.search.whole_program import replicate_on_gpus, replicate_on_groups
 

@@ -189,8 +189,8 @@ def simulate(**asked: Any) -> Result:
 def search(**asked: Any) -> Result:
     """Search the placement that serves the workload best, and tell what it is worth."""
     from windtunnel import serving as rooms
-    from windtunnel.serving.search import REFINE
-    from windtunnel.serving.search import search as find
+    from windtunnel.serving.search.policies import REFINE
+    from windtunnel.serving.search.policies import search as find
 
     spec, profile, drawn = drawn_from(asked)
     if asked["test_seed"] is not None and spec.requests is not None:

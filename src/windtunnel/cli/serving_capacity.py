@@ -44,7 +44,7 @@ def capacity(**asked: Any) -> Result:
     The number found suffices and one fewer, searched too, does not.
     """
     from windtunnel import serving as rooms
-    from windtunnel.serving.search import REFINE
+    from windtunnel.serving.search.policies import REFINE
 
     spec, profile, drawn = drawn_from(asked)
     with progress("Searching") as done:

@@ -76,7 +76,7 @@ def placed(
         click.UsageError: neither or both are given, or no GPUs.
     """
     from windtunnel import serving as rooms
-    from windtunnel.serving.search import REFINE
+    from windtunnel.serving.search.policies import REFINE
 
     file, policy, gpus = asked["placement"], asked["policy"], asked["gpus"]
     if (file is None) == (policy is None):

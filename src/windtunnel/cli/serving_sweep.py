@@ -96,7 +96,7 @@ def sweep(**asked: Any) -> Result:
     Candidates are policies, which place anew at every point, and placements that stay.
     """
     from windtunnel import serving as rooms
-    from windtunnel.serving.search import REFINE
+    from windtunnel.serving.search.policies import REFINE
 
     spec = spec_from(asked)
     policies = asked["policies"] or (() if asked["files"] else ("sr", "mp-search"))

@@ -27,9 +27,9 @@ from windtunnel.serving.profile import Profile, Stages, read_profile
 from windtunnel.serving.refit import from_minutes, refit, replay
 from windtunnel.serving.request_traces import MinuteCounts, RequestTrace, read_requests
 from windtunnel.serving.schedule import Schedule, Switch, simulate_schedule
-from windtunnel.serving.search import SearchResult, search
 from windtunnel.serving.search.capacity import Capacity, fewest_gpus
 from windtunnel.serving.search.fleet import Fleet, LlmReplicas, LlmService, search_fleet
+from windtunnel.serving.search.policies import SearchResult, search
 from windtunnel.serving.search.replacing import search_schedule
 from windtunnel.serving.simulate import Delays, simulate, simulate_batches, simulate_events
 from windtunnel.serving.sweep import Sweep, sweep

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import InfeasibleError, SpecError
 from windtunnel.serving.placement import MEM_BUDGET, Placement
-from windtunnel.serving.search import REFINE, named_policy, search
+from windtunnel.serving.search.policies import REFINE, named_policy, search
 from windtunnel.serving.simulate import simulate
 
 if TYPE_CHECKING:

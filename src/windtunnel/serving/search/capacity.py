@@ -12,7 +12,7 @@ from windtunnel.errors import InfeasibleError, SpecError, quote
 from windtunnel.serving.fewest import fewest
 from windtunnel.serving.overheads import as_overheads
 from windtunnel.serving.placement import MEM_BUDGET
-from windtunnel.serving.search import REFINE, SearchResult, search
+from windtunnel.serving.search.policies import REFINE, SearchResult, search
 
 if TYPE_CHECKING:
     from windtunnel.serving.overheads import Overheads
@@ -63,7 +63,7 @@ def fewest_gpus(
         workload: the requests, all of which count.
         profile: costs and memory.
         attainment: share of requests within their SLO, 0 < attainment <= 1.
-        policy: of `windtunnel.serving.search.search`, one that needs no group.
+        policy: of `windtunnel.serving.search.policies.search`, one that needs no group.
         mem_budget: bytes for weights on a GPU.
         overheads: ``none``, ``alpaserve``, or your own.
         max_gpus: given up beyond.

@@ -16,7 +16,7 @@ import numpy as np
 
 from windtunnel.errors import InfeasibleError, SpecError, quote
 from windtunnel.serving.llm_simulate import simulate_llm
-from windtunnel.serving.search import SearchResult, search
+from windtunnel.serving.search.policies import SearchResult, search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -127,7 +127,7 @@ def search_fleet(
     """Share out a cluster among language models and AlpaServe's groups of other models.
 
     What is maximised is the number of requests in time, all counted alike, less 10^-4 for each
-    second of latency, as in `windtunnel.serving.search.search`; of equals, later parts get fewer
+    second of latency, as in `policies.search`; of equals, later parts get fewer
     GPUs. A part whose requests are all in time gets no more, and all replicas of a language model
     are alike.
 
@@ -136,7 +136,7 @@ def search_fleet(
         llms: the language models.
         workload: requests for models of fixed latency, whose groups ``policy`` places; None = none.
         profile: of those models.
-        policy: of `windtunnel.serving.search.search`.
+        policy: of `windtunnel.serving.search.policies.search`.
         on_done: called after each number of GPUs that a part was tried with.
         asked: the other arguments of that search.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from windtunnel.errors import SpecError
 from windtunnel.serving.placement import MEM_BUDGET
 from windtunnel.serving.schedule import Schedule, segments
-from windtunnel.serving.search import search
+from windtunnel.serving.search.policies import search
 from windtunnel.serving.workload import Workload
 
 if TYPE_CHECKING:
@@ -36,10 +36,10 @@ def search_schedule(
         profile: costs and memory.
         gpus: GPUs of the cluster.
         length: of a stretch, s: it ends before the first arrival more than so long after its first.
-        policy: any of `windtunnel.serving.search.search`.
+        policy: any of `windtunnel.serving.search.policies.search`.
         mem_budget: bytes for weights on a GPU.
         overheads: ``none``, ``alpaserve``, or your own.
-        refine: as in `windtunnel.serving.search.search`.
+        refine: as in `windtunnel.serving.search.policies.search`.
         workers: threads; the result is the same.
         on_done: called after each stretch.
 
