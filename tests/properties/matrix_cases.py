@@ -378,6 +378,13 @@ def _jobs(pick: random.Random) -> dict[str, list[Any]]:
 # What may come to a run.
 
 
+#: Kinds of failures besides those that take a node down at once.
+_KINDS: tuple[dict[str, float], ...] = (
+    {"speed": 0.5, "mtbf": 150.0},
+    {"found_after": 8.0, "lemons": 0.1},
+)
+
+
 def _node_failures(pick: random.Random, cell: Cell) -> None:
     time = float(pick.randint(0, 60))
     one = {"time": time, "until": time + pick.randint(1, 50)} | cell.holds(pick, single=True)
@@ -387,6 +394,10 @@ def _node_failures(pick: random.Random, cell: Cell) -> None:
         models: list[dict[str, Any]] = [{"mtbf": 150.0, "mttr": 15.0} | causes]
         if "no racks or cores" not in cell.features:
             models.append({"mtbf": 400.0, "mttr": 10.0, "level": "rack"})
+        # Stragglers, errors that are found late, a node that stands in: by a number drawn above.
+        if not cell.as_pool:
+            models.append({"mtbf": 1_000.0, "mttr": 20.0} | _KINDS[int(time) % len(_KINDS)])
+            cell.disrupt(spares=int(time) % 2)
         cell.disrupt(failure_models=models, repair_crews=1)
 
 

@@ -81,6 +81,7 @@ class Pace:
     _last: cython.int[::1]
     _held: cython.longlong[::1]
     _limit: cython.longlong[::1]
+    _speed: cython.double[::1]
     _rack: cython.int[::1]
     _seen: cython.longlong[::1]
     _made: cython.int[::1]
@@ -147,6 +148,7 @@ class Pace:
         limits = [0] * nodes if model is None else [limit or 0 for limit in neighbours.limits]
         self._limit = numpy.array(limits, dtype=numpy.int64)
         self._held = numpy.zeros(nodes, dtype=numpy.int64)
+        self._speed = numpy.ones(nodes)
         self._seen = numpy.zeros(nodes, dtype=numpy.int64)
         self._first = numpy.full(nodes, -1, dtype=numpy.int32)
         self._last = numpy.full(nodes, -1, dtype=numpy.int32)
@@ -404,7 +406,7 @@ class Pace:
             pace -= self._cpu * (share if share < 1.0 else 1.0)
         devices = self._devices[part]
         if not self._by_sharing or devices == 0 or self._first[node] == self._last[node]:
-            return pace
+            return pace * self._speed[node]
         met: cython.longlong = 0
         other = self._first[node]
         while other >= 0:
@@ -418,7 +420,7 @@ class Pace:
             beside = self._beside(job, part, device)
             if beside < shared:
                 shared = beside
-        return pace * shared
+        return pace * shared * self._speed[node]
 
     @compiled
     def _beside(self, job: cython.int, part: cython.int, device: cython.longlong) -> cython.double:
@@ -436,6 +438,11 @@ class Pace:
                 others += 1
             other = self._next[other]
         return factor if others <= 1 else 1.0 / (1.0 + cost)
+
+    def set_speed(self, node: int, speed: float) -> None:
+        """Let what runs on a node go at this speed, 1 = as usual."""
+        self._speed[node] = speed
+        self._note(node)
 
     # From Python, for tests and to look into a run.
 

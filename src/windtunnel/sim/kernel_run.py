@@ -75,6 +75,7 @@ class KernelRun:
         admission: whether jobs may start; set by `admit`.
         jobs: the jobs as the state has them.
         announced: what is known of the future.
+        pace: how fast jobs are where they run; only of a run in which something slows them.
         line_of: Int32 array (m,): jobs of one line fit in the same places.
         num_lines: how many there are.
         sources: what happens by itself, in order.
@@ -168,7 +169,7 @@ class KernelRun:
             "counts_nodes": self.power is not None and self.power.sleep is not None,
         }
         if self.slowed:
-            features["pace"] = kernel.Pace(slowdown, self.problem)
+            self.pace = features["pace"] = kernel.Pace(slowdown, self.problem)
         if self.power is not None and self.power.cap is not None:
             features["power"] = kernel.PowerLevels(
                 self.problem, self.power.cap, fixed=self.works is None

@@ -34,6 +34,7 @@ class Neighbours:
         model: what slows jobs down.
         problem: the jobs.
         cluster: where they run.
+        nodes_slow: nodes may become slow.
 
     Attributes:
         notes: what was assumed, one sentence each.
@@ -47,7 +48,9 @@ class Neighbours:
         SpecError: the model speaks of what the cluster, or the run, does not have.
     """
 
-    def __init__(self, model: Slowdown, problem: Problem, cluster: ClusterSpec) -> None:
+    def __init__(
+        self, model: Slowdown, problem: Problem, cluster: ClusterSpec, *, nodes_slow: bool = False
+    ) -> None:
         _check(model, problem, cluster)
         self.model = model
         self.problem = problem
@@ -71,7 +74,8 @@ class Neighbours:
         self._locality: dict[int, float] = {}
         self._nodes: dict[int, list[int]] = {}
         self._fewest: dict[int, tuple[int, int]] = {}
-        self.has_company = model.by_sharing or model.cpu > 0
+        self.has_company = model.by_sharing or model.cpu > 0 or nodes_slow
+        self._speed = [1.0] * len(self.limits)
         self.uplinks = Uplinks(model, cluster) if model.by_network else None
         #: Running job -> uplinks that it crosses; their rates, empty where somebody came or left.
         self._crossing: dict[int, list[int]] = {}
@@ -107,6 +111,10 @@ class Neighbours:
             links = self.uplinks
             self._fair = fair_rates(self._crossing, links.capacity, links.traffic)
         return rate * self._fair.get(job, 1.0)
+
+    def set_speed(self, node: int, speed: float) -> None:
+        """Let what runs on a node go at this speed, 1 = as usual."""
+        self._speed[node] = speed
 
     def fewest_places(self, kind: int) -> tuple[int, int]:
         """Return over how many nodes, and racks, jobs of a class go at least.
@@ -144,7 +152,7 @@ class Neighbours:
             # Where cores do not constrain, more of them may be promised than there are.
             pace -= self.model.cpu * min((self._cores[node] - part.cores) / limit, 1.0)
         if not self.model.by_sharing or not part.devices:
-            return pace
+            return pace * self._speed[node]
         others = [(other, held.devices) for other, held in self._on[node].items() if other != job]
         shared = 1.0
         device = 1
@@ -153,7 +161,7 @@ class Neighbours:
                 beside = [self._beside(job, other) for other, held in others if held & device]
                 shared = min(shared, _together(beside))
             device <<= 1
-        return pace * shared
+        return pace * shared * self._speed[node]
 
     def _beside(self, job: int, other: int) -> float:
         """Return the rate of a job with one other on its GPU."""

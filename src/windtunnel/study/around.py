@@ -11,6 +11,7 @@ from windtunnel.sim.device_requests import device_requests
 from windtunnel.sim.disruptions.plan import resolve
 from windtunnel.sim.fragmentation import TargetWorkload, workload_of
 from windtunnel.sim.neighbours import Neighbours
+from windtunnel.sim.slowdown import Slowdown
 from windtunnel.study.resolving import governing_of
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from windtunnel.energy.governing import Governing
     from windtunnel.sim.disruptions import Disruptions
     from windtunnel.sim.problem import Problem
-    from windtunnel.sim.slowdown import Slowdown
     from windtunnel.site.conditions import Conditions
 
 
@@ -66,8 +66,10 @@ class Around:
                 self.disruptions, problem, cluster, conditions.seed, one_rack=one_rack
             )
         notes = [note for plan in extra.values() for note in plan.notes]
-        if self.slowdown is not None:
-            neighbours = Neighbours(self.slowdown, problem, cluster)
+        slows = self.disruptions is not None and extra["disruptions"].slows
+        if self.slowdown is not None or slows:
+            model = Slowdown() if self.slowdown is None else self.slowdown
+            neighbours = Neighbours(model, problem, cluster, nodes_slow=slows)
             extra["slowdown"] = neighbours
             notes += neighbours.notes
         return problem, extra, notes

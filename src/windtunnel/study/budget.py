@@ -208,9 +208,12 @@ def _failures(load: Load, cluster: ClusterSpec, conditions: Conditions, horizon:
         mtbf, mttr = _seconds(model, "mtbf"), _seconds(model, "mttr")
         piece = np.minimum(kept, load.held)
         pieces = np.divide(load.held, piece, out=np.zeros_like(piece), where=piece > 0)
-        again = pieces * np.expm1(np.minimum(piece * nodes / mtbf, _STEEP))
+        late = seconds("found_after", model.found_after)
+        again = pieces * np.expm1(np.minimum((piece + late) * nodes / mtbf, _STEEP))
         rarely = _up_together(nodes, cluster.num_nodes, mtbf / (mtbf + mttr))
         tries = np.minimum(again * mtbf / nodes / rarely, _ENDLESS)
+        if model.speed:  # nobody is stopped
+            tries = load.held / model.speed
         longer = np.maximum(tries - load.held, 0.0)
         spread = float((longer * load.held_gpus).sum()) / max(cluster.num_gpus, 1)
         length = horizon + max(float(longer.max(initial=0.0)), spread) * (not is_bounded)

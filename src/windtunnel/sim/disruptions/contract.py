@@ -64,7 +64,16 @@ class DisruptedRun(Protocol):
     def take_failed(self) -> Sequence[int]:
         """Return the jobs that failed at their end since this was asked last, in order."""
 
+    def secured(self, job: int) -> float:
+        """Return a running job's work left if it failed now, s at full speed."""
+
     # What is done.
+
+    def undo(self, job: int, left: float) -> None:
+        """Let so much work be left (s) of a job that runs nowhere; more than that is lost."""
+
+    def slow(self, place: int, speed: float) -> None:
+        """Let what runs on a node go at this speed, 1 = as usual."""
 
     def hold(self, place: int, group: int, units: int) -> None:
         """Keep a node, or GPU units of a pool, for a group of jobs or for nobody."""

@@ -68,6 +68,23 @@ class KernelOutages:
             self.sim.watch("news", 1.0)
         return failed
 
+    def secured(self, job: int) -> float:
+        """Return a running job's work left if it failed now, s at full speed."""
+        return float(self.run.state.secured(job))
+
+    def undo(self, job: int, left: float) -> None:
+        """Let so much work be left (s) of a job that runs nowhere."""
+        columns = self.run.state.columns()
+        more = left - columns["left"][job]
+        if more > 0:
+            columns["left"][job] = left
+            columns["useful"][job] -= more
+            columns["lost"][job] += more
+
+    def slow(self, place: int, speed: float) -> None:
+        """Let what runs on a node go at this speed."""
+        self.run.pace.set_speed(place, speed)
+
     def room_changes(self, *, announced: bool) -> None:
         """Note that room is taken out now or comes back."""
         if not announced:

@@ -108,6 +108,7 @@ class Plan:
         access: the reservations each job may use, shape (m,).
         first: the first submit, s.
         crews: how many random failures are repaired at a time; inf = all.
+        standby: nodes that stand in for failed ones.
         seed: of what is drawn.
         notes: what a reader of the numbers must know, one sentence each.
     """
@@ -125,8 +126,14 @@ class Plan:
     access: tuple[tuple[int, ...], ...]
     first: float
     crews: float
+    standby: Places
     seed: int
     notes: tuple[str, ...]
+
+    @property
+    def slows(self) -> bool:
+        """Whether nodes may become slow."""
+        return any(stream.model.speed for stream in self.streams)
 
     def changes(self) -> list[tuple[float, int, int]]:
         """Return the holds known in advance, in order: time, 1 begins or 0 ends, place in holds."""
@@ -199,6 +206,7 @@ def resolve(
         access=_access(disruptions, problem),
         first=first,
         crews=math.inf if disruptions.repair_crews is None else disruptions.repair_crews,
+        standby=_standby(disruptions, site),
         seed=chosen,
         notes=tuple(notes),
     )
@@ -351,9 +359,31 @@ def _streams(disruptions: Disruptions, site: _Site, seed: int) -> Iterator[NodeS
         nodes = site.of_type(path, model.gpu_type) if model.nodes is None else list(model.nodes)
         for domain in site.domains(path, model.level, nodes):
             places = site.nodes(path, domain)
+            if model.speed and site.is_pool:
+                raise SpecError(f"{path}.speed", "on a pool no job is on a node that is slow.")
+            if model.found_after and site.is_pool:
+                raise SpecError(f"{path}.found_after", "on a pool no job is on a node that errs.")
             draws = _random(seed, _NODE, index, domain[0])
             lemon = model.lemons > _random(seed, _LEMON, index, domain[0]).random()
             yield NodeStream(places, model, draws, model.lemon_factor if lemon else 1.0)
+
+
+def _standby(disruptions: Disruptions, site: _Site) -> Places:
+    """Return the nodes that stand in for failed ones.
+
+    Raises:
+        SpecError: there are no nodes, or not so many.
+    """
+    wanted = disruptions.spares
+    if not wanted:
+        return ()
+    if site.is_pool:
+        raise SpecError("spares", "a pool has no nodes to spare; use a placement on nodes.")
+    nodes = site.of_type("spares", None)
+    if wanted >= len(nodes):
+        message = f"found {wanted:,}; the cluster has {len(nodes):,} nodes, and one must be left."
+        raise SpecError("spares", message)
+    return site.nodes("spares", nodes[-wanted:])
 
 
 def _maintenance(disruptions: Disruptions, site: _Site) -> Iterator[Hold]:

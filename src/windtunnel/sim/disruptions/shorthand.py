@@ -14,8 +14,8 @@ from windtunnel.sim.disruptions.spec import Checkpointing, Disruptions, FailureM
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: What may follow a rate: checkpoints, who repairs, and what becomes of jobs.
-_COSTS = ("checkpoint", "cost", "restart", "startup", "crews", "on_failure")
+#: What may follow a rate: checkpoints, who repairs, who stands in, and what becomes of jobs.
+_COSTS = ("checkpoint", "cost", "restart", "startup", "crews", "spares", "on_failure")
 
 
 def parse_disruptions(text: str) -> Disruptions:
@@ -25,9 +25,9 @@ def parse_disruptions(text: str) -> Disruptions:
         text: a ``.toml`` file, a ``.json`` file of how many spot nodes could be had
             (`windtunnel.sim.disruptions.availability`), or ``mtbf:30d/mttr:4h`` with, if wanted,
             ``/checkpoint:1h``, ``/cost:60``, ``/restart:5m``, ``/crews:2`` (that repair),
-            ``/on_failure:swap`` and ``/level:rack`` (racks fail as one); or a published rate by its
-            name (`windtunnel.sim.disruptions.presets`) in place of ``mtbf``:
-            ``llama3/checkpoint:1h``.
+            ``/spares:4`` (nodes that stand in), ``/on_failure:swap`` and ``/level:rack`` (racks
+            fail as one); or a published rate by its name (`windtunnel.sim.disruptions.presets`) in
+            place of ``mtbf``: ``llama3/checkpoint:1h``.
 
     Raises:
         SpecError: neither of these.
@@ -56,13 +56,16 @@ def parse_disruptions(text: str) -> Disruptions:
         restart_cost=values.get("restart", 0.0),
         startup_cost=values.get("startup", 0.0),
     )
-    crews = values.get("crews")
-    if crews is not None and not crews.isdecimal():
-        raise SpecError("disruptions", f"crews: found {quote(crews)}; expected a whole number.")
-    number = None if crews is None else int(crews)
-    word = values.get("on_failure", "restart")
+    for name in ("crews", "spares"):
+        if name in values and not values[name].isdecimal():
+            told = f"{name}: found {quote(values[name])}; expected a whole number."
+            raise SpecError("disruptions", told)
     return msgspec.structs.replace(
-        found, checkpoint=checkpoint, repair_crews=number, on_failure=word
+        found,
+        checkpoint=checkpoint,
+        repair_crews=None if "crews" not in values else int(values["crews"]),
+        spares=int(values.get("spares", "0")),
+        on_failure=values.get("on_failure", "restart"),
     )
 
 

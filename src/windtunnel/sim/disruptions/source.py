@@ -1,8 +1,8 @@
 """`Outages`: what happens to nodes and jobs by itself, in order of time.
 
 At one instant, after completions and arrivals: jobs that failed at their end are dealt with, then
-repairs and ends of holds come, then what begins, then what becomes of jobs there, then jobs
-that fail by themselves; each kind in the order of the description.
+repairs and ends of holds come, then what begins, then what becomes of jobs there, then errors that
+nobody sees yet, then jobs that fail by themselves; each kind in the order of the description.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from __future__ import annotations
 import heapq
 import math
 from collections import deque
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
 from windtunnel.errors import SpecError, quote
 from windtunnel.sim.disruptions.plan import Hold, NodeStream
+from windtunnel.sim.disruptions.standby import Standby
 
 if TYPE_CHECKING:
     from windtunnel.cluster.free import Where
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from windtunnel.sim.disruptions.plan import Plan
     from windtunnel.sim.problem import Problem
 
-_RESTORE, _WITHHOLD, _STRIKE = range(3)
+_RESTORE, _WITHHOLD, _STRIKE, _ERR = range(4)
 #: Failures in a row in which a job saves nothing, after which it never will.
 MAX_VAIN_FAILURES = 10_000
 
@@ -71,6 +73,10 @@ class Outages:
         self._lost = np.zeros(len(problem.rows))
         self._vain = np.zeros(len(problem.rows), dtype=np.int64)
         self._randoms: dict[int, np.random.Generator] = {}
+        #: Silent errors: stream (by id) -> job -> its work left by its last good checkpoint, s.
+        self._erred: dict[int, dict[int, float]] = {}
+        self._speeds: dict[int, list[float]] = {}
+        self._standby = Standby(run, plan.standby)
         for job in np.flatnonzero(plan.hazard).tolist():
             run.fail_at(job, self._draw(job))
         if plan.startup_cost:
@@ -105,8 +111,7 @@ class Outages:
             self._failed(job, now, ends=self.plan.ends, cause=JOB)
             news = True
         while self._events and self._events[0][0] <= now:
-            self._happen(now)
-            news = True
+            news |= self._happen(now)
         while (job := self.run.failing()) >= 0:
             self._interrupt(job, now, loses=True, ends=self.plan.ends, cause=JOB)
             news = True
@@ -127,28 +132,62 @@ class Outages:
             planned=False,
             cause=stream.cause(),
         )
-        self._push(time, _WITHHOLD, hold, stream)
+        late = cast("float", stream.model.found_after)
+        found = replace(hold, begin=time + late, start=time + late) if late else hold
+        self._push(time, _ERR if late else _WITHHOLD, found, stream)
 
-    def _happen(self, now: float) -> None:
+    def _happen(self, now: float) -> bool:
+        """Let the next event happen; return whether anybody notices."""
         _, kind, _, hold, stream = heapq.heappop(self._events)
         self.certain -= stream is None or kind == _RESTORE
+        if kind == _ERR and stream is not None:
+            there = self.run.running_on({place for place, _ in hold.places})
+            self._erred[id(stream)] = {job: self.run.secured(job) for job in there}
+            self._push(hold.start, _WITHHOLD, hold, stream)
+            return False
+        is_slow = stream is not None and stream.model.speed > 0
         self.run.room_changes(announced=hold.planned)
         if kind == _STRIKE:
             self._strike(hold, now)
         elif kind == _WITHHOLD:
-            for place, units in hold.places:
-                self.run.hold(place, hold.group, units)
+            if is_slow and stream is not None:
+                self._slow(hold, stream.model.speed, begins=True)
+            else:
+                self._standby.take_out(hold)
             if stream is not None:
-                self._strike(hold, now)
+                if not is_slow:
+                    self._find(stream, hold, now)
+                    self._strike(hold, now)
                 self._unattended.append((hold, stream))
                 self._repair(hold.start)
         else:
-            for place, units in hold.places:
-                self.run.release(place, hold.group, units)
+            if is_slow and stream is not None:
+                self._slow(hold, stream.model.speed, begins=False)
+            else:
+                self._standby.bring_back(hold)
             if stream is not None:
                 self._in_repair -= 1
                 self._next_failure(stream, now)
                 self._repair(now)
+        return True
+
+    def _slow(self, hold: Hold, speed: float, *, begins: bool) -> None:
+        """Let nodes be slow, or as they were; one slow for two reasons goes at the lower speed."""
+        for place, _ in hold.places:
+            speeds = self._speeds.setdefault(place, [])
+            (speeds.append if begins else speeds.remove)(speed)
+            self.run.slow(place, min(speeds, default=1.0))
+
+    def _find(self, stream: NodeStream, hold: Hold, now: float) -> None:
+        """Send the running jobs that an error hit back to their last checkpoint before it."""
+        erred = self._erred.pop(id(stream), {})
+        if not erred:
+            return
+        everywhere = set(range(len(self.problem.sizes)))
+        for job in [job for job in self.run.running_on(everywhere) if job in erred]:
+            self._interrupt(
+                *(job, now), loses=True, ends=self.plan.ends, cause=hold.cause, left=erred[job]
+            )
 
     def _repair(self, now: float) -> None:
         """Let crews that are free begin with the failures that have waited longest."""
@@ -190,10 +229,15 @@ class Outages:
 
     def _interrupt(
         self, job: int, now: float, *, loses: bool, ends: bool, cause: str,
-        where: Where | None = None,
+        where: Where | None = None, left: float = 0.0,
     ) -> None:  # fmt: skip
-        """Take a running job off its GPUs; it waits, or goes on where said, or that was its end."""
+        """Take a running job off its GPUs; it waits, or goes on where said, or that was its end.
+
+        At least so much work (s) is left then.
+        """
         self.run.interrupt(job, loses=loses, goes_on=where is not None)
+        if left:
+            self.run.undo(job, left)
         if self.plan.hazard[job]:
             self.run.fail_at(job, self.run.run_time(job) + self._draw(job))
         if loses:

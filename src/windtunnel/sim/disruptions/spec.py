@@ -129,6 +129,10 @@ class FailureModel(_Part, frozen=True):
         lemons: share of the nodes (or domains) that fail ``lemon_factor`` times as often, 0 to 1;
             which ones is drawn for each by itself.
         lemon_factor: see ``lemons``.
+        speed: 0 = a failed node is down; above it the node stays up, and its jobs go so fast, at
+            the pace of their slowest node, until it is repaired (a straggler).
+        found_after: seconds until a failure is found: until then its node works on, and then the
+            jobs that ran there go back to their last checkpoint before it (a silent error).
     """
 
     mtbf: Span
@@ -143,10 +147,17 @@ class FailureModel(_Part, frozen=True):
     causes: dict[str, float] = {}
     lemons: float = 0.0
     lemon_factor: float = 10.0
+    speed: float = 0.0
+    found_after: Span = 0.0
 
     def __post_init__(self) -> None:
         """Check spans and words."""
         self._seconds("mtbf", "mttr", positive=True)
+        self._seconds("found_after")
+        if not 0 <= self.speed < 1:
+            raise SpecError("speed", f"found {self.speed:g}; expected it from 0 to below 1.")
+        if self.speed and self.found_after:
+            raise SpecError("found_after", "a slow node undoes no work; leave out one of the two.")
         self._word("distribution", DISTRIBUTIONS)
         self._word("repair", REPAIRS)
         if not LEAST_SHAPE <= self.shape < math.inf:
@@ -312,6 +323,8 @@ class Disruptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         maintenance: planned outages.
         capacity_changes: nodes that join or leave.
         reservations: nodes held for some jobs.
+        spares: so many nodes, the cluster's last with GPUs, are for nobody until a node of their
+            size fails: one takes its place at once, and the failed one, repaired, is a spare.
         repair_crews: how many random failures are repaired at a time, first come first served;
             None = all of them.
         seed: of everything drawn here; None = the run's.
@@ -329,6 +342,7 @@ class Disruptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     maintenance: tuple[Maintenance, ...] = ()
     capacity_changes: tuple[CapacityChange, ...] = ()
     reservations: tuple[Reservation, ...] = ()
+    spares: int = 0
     repair_crews: int | None = None
     seed: int | None = None
 
@@ -336,6 +350,8 @@ class Disruptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         """Check the word, the crews and the seed."""
         if self.repair_crews is not None and self.repair_crews < 1:
             raise SpecError("repair_crews", f"found {self.repair_crews}; expected 1 or more.")
+        if self.spares < 0:
+            raise SpecError("spares", f"found {self.spares}; expected 0 or more.")
         if self.on_failure not in ON_FAILURE:
             raise SpecError.unknown("on_failure", self.on_failure, ON_FAILURE)
         if self.seed is not None and self.seed < 0:

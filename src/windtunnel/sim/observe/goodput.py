@@ -93,12 +93,13 @@ def waited(outcome: Flown) -> np.ndarray:
 
 
 def _failed(outcome: Flown) -> Interruptions | None:
-    """Return what disruptions did; None where nothing was stopped, saved or started up."""
+    """Return what disruptions did; None where nothing was stopped, slow, saved or started up."""
     found = outcome.flight.interruptions
     if found is None:
         return None
-    costs = (found.stop_row + 1, found.startup_cost, found.checkpoint_time)
-    return found if any(cost.any() for cost in costs) else None
+    slowed = outcome.flight.slowdown_time
+    costs = (found.stop_row + 1, found.startup_cost, found.checkpoint_time, slowed)
+    return found if any(cost is not None and cost.any() for cost in costs) else None
 
 
 def summary(outcome: Flown, of: np.ndarray) -> dict[str, float | None]:

@@ -77,6 +77,25 @@ class Lent:
         """Return the seconds of work that failures undid so far."""
         return self.state.lost[job]
 
+    def secured(self, job: int) -> float:
+        """Return a running job's work left if it failed now."""
+        stay = self.state.running[job]
+        reached = stay.at(self.state.now)
+        return stay.work - (reached.written * stay.checkpoints.interval if reached.written else 0.0)
+
+    def undo(self, job: int, left: float) -> None:
+        """Let so much work be left of a job that runs nowhere."""
+        more = left - self.state.left[job]
+        if more > 0:
+            self.state.left[job] = left
+            self.state.useful[job] -= more
+            self.state.lost[job] += more
+
+    def slow(self, place: int, speed: float) -> None:
+        """Let what runs on a node go at this speed."""
+        assert self.state.pace is not None  # noqa: S101 - a run whose nodes may be slow has one
+        self.state.pace.set_speed(place, speed)
+
     def saved_last(self, job: int) -> bool:
         """Return whether work of the last stay was saved."""
         return next(stay for stay in reversed(self.state.stays) if stay.job == job).kept > 0
