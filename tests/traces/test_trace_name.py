@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -158,6 +159,8 @@ def test_what_stands_beside_the_jobs_is_cut_along(file: str) -> None:
         ("seed=1", "unknown name 'seed'"),
         ("windows=0", "expected a number of windows from 1 to 10,000"),
         ("windows=²", "expected a number of windows from 1 to 10,000"),
+        ("blocks=0", "expected a number of blocks from 1 to 10,000"),
+        ("blocks=2:seed=-1", "expected a seed >= 0"),
         ("jobs=first-²", "expected first-5000"),
         ("windows=4:seed=4", "seed 4 is none of the 4 windows; expected seeds from 0 to 3"),
         ("jobs=2000", "found '2000'; expected first-5000 or last-5000"),
@@ -204,6 +207,28 @@ def test_seeds_go_through_the_windows_of_one_made_trace_and_then_of_the_next() -
         assert found == [(row["job_id"], row["submit_time"]) for row in whole]
     said = wt.open_trace(f"{made}:windows=2:seed=3").jobs
     assert said.equals(wt.open_trace(f"{made}:windows=2", seed=3).jobs)
+
+
+@pytest.mark.slow
+def test_blocks_of_a_log_are_drawn_with_replacement(tmp_path: Path) -> None:
+    file = tmp_path / "long.csv"
+    rows = [f"j{hour},{3600 * hour},60,1" for hour in range(240)]
+    file.write_text("\n".join(["job_id,submit_time,duration,num_gpus", *rows]) + "\n")
+    length = 239 * 3600 / 10
+    drawn = np.zeros(10, dtype=int)
+    for seed in range(40):
+        part = wt.open_trace(f"{file}:blocks=10", seed=seed)
+        names = [name.split("/j") for name in part.jobs["job_id"].to_pylist()]
+        assert len(set(map(tuple, names))) == len(names)
+        own = {int(place): min(int(int(hour) * 3600 // length), 9) for place, hour in names}
+        drawn += np.bincount(list(own.values()), minlength=10)
+        for (place, hour), time in zip(names, part.jobs["submit_time"].to_pylist(), strict=True):
+            moved = (int(place) - own[int(place)]) * length
+            assert time == pytest.approx(int(hour) * 3600 + moved)
+        assert part.jobs.equals(wt.open_trace(f"{file}:blocks=10:seed={seed}").jobs)
+    assert drawn.sum() == 400
+    assert drawn.min() > 20  # each of ten blocks is drawn 40 times in the mean
+    assert drawn.max() < 62
 
 
 @pytest.mark.slow

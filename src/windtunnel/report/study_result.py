@@ -122,15 +122,16 @@ def _draws(found: Paired, metric: str) -> str:
 
 def comparison_table(found: Paired, metric: str) -> Table:
     """Return the comparisons of one metric, grouped by what is compared."""
-    lines = [
-        Line(
-            condition_text(found, contrast) or clean(contrast.value),
-            _cells(contrast),
-            group=clean(contrast.value) if condition_text(found, contrast) else "",
-        )
-        for contrast in found.contrasts
-        if contrast.metric == metric
-    ]
+    lines = []
+    for contrast in found.contrasts:
+        if contrast.metric != metric:
+            continue
+        where, what = condition_text(found, contrast), clean(contrast.value)
+        lines.append(Line(where or what, _cells(contrast), group=what if where else ""))
+        if (likely := contrast.elsewhere) is not None:
+            told = [change_text(likely.estimate), interval_text(likely)]
+            cells = [Cell(text) for text in ("", "", *told, f"{likely.num_draws} traces", "")]
+            lines.append(Line("on traces like these", cells, group=what))
     sure = f"{100 * found.confidence:g} % interval"
     columns = ["Mean", clean(found.baseline), "Change", sure, f"n ({found.over})", "Verdict"]
     return Table("Condition", columns, lines)

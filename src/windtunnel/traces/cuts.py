@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,7 @@ import pyarrow.compute as pc
 from windtunnel.errors import SpecError, nearest, quote
 from windtunnel.schema import COLUMNS
 from windtunnel.time_span import seconds
+from windtunnel.traces.block_draws import drawn_blocks
 from windtunnel.traces.wallclock import FIRST_SECOND, to_utc, zone_info
 
 if TYPE_CHECKING:
@@ -33,9 +35,9 @@ _MOST_WINDOWS = 10_000
 #: Columns whose words a cut may name.
 _WORDS = tuple(c.name for c in COLUMNS if c.type == pa.string() and c.name != "job_id")
 #: Words that cut any trace.
-CUTS: tuple[str, ...] = ("from", "to", "jobs", "sample", "windows", *_WORDS)
+CUTS: tuple[str, ...] = ("from", "to", "jobs", "sample", "windows", "blocks", *_WORDS)
 #: Those that the seed decides.
-SEEDED = ("sample", "windows")
+SEEDED = ("sample", "windows", "blocks")
 
 
 @dataclass(frozen=True)
@@ -45,10 +47,12 @@ class Cut:
     Attributes:
         text: as it stands in the trace's name.
         keep: which jobs stay.
+        redraw: what is made of those; None = nothing.
     """
 
     text: str
     keep: Keep
+    redraw: Callable[[pa.Table], pa.Table] | None = None
 
 
 def is_cut(word: str, value: str) -> bool:
@@ -75,6 +79,11 @@ def parse_cut(where: str, word: str, value: str, seed: int) -> Cut:
         keep = _at_random(where, value, seed)
     elif word == "windows":
         keep = _by_window(where, value, seed)
+    elif word == "blocks":
+        if seed < 0:
+            raise SpecError(where, f"found seed={seed}; expected a seed >= 0.")
+        redraw = partial(drawn_blocks, number=_number_of(where, value, "blocks"), seed=seed)
+        return Cut(f"{word}={value}:seed={seed}", _with_submission, redraw)
     else:
         keep = _by_word(where, word, value)
     return Cut(f"{word}={value}" + f":seed={seed}" * (word in SEEDED and seed > 0), keep)
@@ -98,7 +107,13 @@ def cut_trace(trace: Trace, cuts: list[Cut]) -> Trace:
         left = int(len(kept) - kept.sum())
         reason = f"cut off by {cut.text}"
         dropped[reason] = dropped.get(reason, 0) + left
-        trace = trace.with_jobs(trace.jobs.filter(pa.array(kept)))
+        jobs = trace.jobs.filter(pa.array(kept))
+        if cut.redraw is not None:  # what belongs to a job does not know of its copies
+            trace, jobs = replace(trace, tasks=None, holdings=None), cut.redraw(jobs)
+            if not jobs.num_rows:
+                told = "these blocks have no jobs; expected fewer blocks, or another seed."
+                raise SpecError(f"{trace.name}:{cut.text}", told)
+        trace = trace.with_jobs(jobs)
     about, name = trace.metadata, ":".join(cut.text for cut in cuts)
     note = f"This is a part of the trace ({name}): {trace.jobs.num_rows:,} of {whole:,} jobs."
     return replace(
@@ -209,10 +224,7 @@ def _at_random(where: str, value: str, seed: int) -> Keep:
 
 def _by_window(where: str, value: str, seed: int) -> Keep:
     """Keep one of several windows of equal length from the first submission to the last."""
-    number = int(value) if value.isdecimal() else 0
-    if not 1 <= number <= _MOST_WINDOWS:
-        message = f"found {quote(value)}; expected a number of windows from 1 to {_MOST_WINDOWS:,}."
-        raise SpecError(where, message)
+    number = _number_of(where, value, "windows")
     if not 0 <= seed < number:
         expected = f"expected seeds from 0 to {number - 1}"
         raise SpecError(where, f"seed {seed} is none of the {number:,} windows; {expected}.")
@@ -226,6 +238,19 @@ def _by_window(where: str, value: str, seed: int) -> Keep:
         return kept | (submitted == edges[-1]) if seed == number - 1 else kept
 
     return keep
+
+
+def _number_of(where: str, value: str, what: str) -> int:
+    number = int(value) if value.isdecimal() else 0
+    if not 1 <= number <= _MOST_WINDOWS:
+        message = f"found {quote(value)}; expected a number of {what} from 1 to {_MOST_WINDOWS:,}."
+        raise SpecError(where, message)
+    return number
+
+
+def _with_submission(trace: Trace) -> np.ndarray:
+    kept: np.ndarray = ~np.isnan(_submitted(trace))
+    return kept
 
 
 def _by_word(where: str, column: str, value: str) -> Keep:

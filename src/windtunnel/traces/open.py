@@ -96,7 +96,7 @@ def open_trace(spec: str | Path, *, format: str | None = None, **options: Any) -
         SchemaError: the jobs break the schema.
     """
     name = TraceName.parse(spec)
-    if "seed" in options and name.has_windows and not name.says_seed:
+    if "seed" in options and name.is_drawn_again and not name.says_seed:
         name = name.with_seed(options.pop("seed"))
     way = _way(name.base, format, is_name=isinstance(spec, str))
     check_options(way.function, options, where=way.where, skip=way.skip)

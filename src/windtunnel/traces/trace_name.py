@@ -62,14 +62,14 @@ class TraceName:
         return word.startswith(SYNTHETIC) or word.endswith(_TWINS)
 
     @property
-    def has_windows(self) -> bool:
-        """Whether the trace is one of several windows, which the seed tells."""
-        return any(word == "windows" for word, _ in self.settings)
+    def is_drawn_again(self) -> bool:
+        """Whether the seed tells which of several windows it is, or what is drawn of its blocks."""
+        return any(word in {"windows", "blocks"} for word, _ in self.settings)
 
     @property
     def is_drawn(self) -> bool:
-        """Whether each seed stands for other jobs: the trace is made, or is a window of a log."""
-        return self.is_made or self.has_windows
+        """Whether each seed stands for other jobs: made, a window of a log, or drawn from it."""
+        return self.is_made or self.is_drawn_again
 
     def with_seed(self, seed: int) -> TraceName:
         """Return the name with a seed behind it."""

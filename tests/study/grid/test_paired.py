@@ -14,6 +14,7 @@ from scipy import stats
 
 from windtunnel.errors import SpecError
 from windtunnel.report.study_rows import claims, condition_text
+from windtunnel.study.grid import paired
 from windtunnel.study.grid.measure import SCHEMA
 from windtunnel.study.grid.paired import (
     BETTER,
@@ -290,3 +291,37 @@ def test_any_axis_can_be_compared() -> None:
     found = compare_results(made_results(values), between="load", resamples=100)
     assert (found.baseline, found.contrasts[0].value) == ("0.9", "recorded")
     assert found.contrasts[0].change.estimate == pytest.approx(1.0)
+
+
+@pytest.mark.slow
+def test_of_these_traces_and_of_traces_like_them_are_told_apart() -> None:
+    """A simulation with a known truth: each interval covers its own in 93 to 97 % of studies.
+
+    Eight traces of twelve windows; policies differ by -20 % on traces like these, by a random
+    effect of 10 % more or less on each, and windows vary by 15 %.
+    """
+    rng = np.random.default_rng(23)
+    truth, of_traces, of_windows = np.log(0.8), 0.10, 0.15
+    studies = 1000
+    here = there = wrong = 0
+    for _ in range(studies):
+        effects = rng.normal(0, of_traces, 8)
+        strata = []
+        for effect in effects:
+            ratio = np.exp(truth + effect + rng.normal(0, of_windows, 12) - of_windows**2 / 2)
+            ones = np.ones(12)
+            strata.append([np.column_stack([ratio, ones, ones, ones])])
+        of_these = paired._change(strata, {"confidence": 0.95, "resamples": 600, "seed": 1})
+        of_like = paired._elsewhere(strata, 0.95)
+        assert of_these.low is not None
+        assert of_these.high is not None
+        assert of_like is not None
+        assert of_like.low is not None
+        assert of_like.high is not None
+        mine = np.expm1(truth + effects.mean())
+        here += of_these.low <= mine <= of_these.high
+        there += of_like.low <= np.expm1(truth) <= of_like.high
+        wrong += of_these.low <= np.expm1(truth) <= of_these.high
+    assert 0.93 <= here / studies <= 0.97
+    assert 0.93 <= there / studies <= 0.97
+    assert wrong / studies < 0.75  # why the two must not be taken for each other

@@ -11,12 +11,16 @@ of means; its interval comes from resampling the study's independent draws, pair
   that hand their queue to the next, and users who share the cluster, are not quite independent.
 
 Over several conditions the change is the geometric mean of theirs; conditions of one trace share
-its draws, and are resampled together. Intervals tell nothing of traces that the study lacks.
+its draws, and are resampled together. This interval is of *these* traces. Where there are
+`LEAST_TRACES`, another is told that is of traces *like* these: they are draws, too, and each has a
+change of its own (a random effect). It is Student's t over the traces' changes, whose spread holds
+both what tells traces apart and what their windows leave open.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +28,7 @@ import numpy as np
 
 from windtunnel.errors import SpecError, quote
 from windtunnel.study.grid.measure import HIGHER_IS_BETTER, OK
-from windtunnel.study.statistics import Interval, bootstrap
+from windtunnel.study.statistics import Interval, bootstrap, student_quantile
 
 if TYPE_CHECKING:
     from windtunnel.study.grid.store import Results
@@ -43,6 +47,8 @@ _SUMS = {
 }
 #: With fewer draws intervals are told, and no claim is made: they cover too little.
 LEAST_DRAWS = 6
+#: With fewer traces nothing is told of traces like them.
+LEAST_TRACES = 4
 #: What may be said of a comparison.
 BETTER, WORSE, UNCLEAR, FEW, NOTHING = "better", "worse", "unclear", "few", "nothing"
 
@@ -63,6 +69,8 @@ class Contrast:
         verdict: ``better``, ``worse`` (claims); ``unclear``: the interval holds 0; ``few``: fewer
             draws than `LEAST_DRAWS`; ``nothing``: no ratio can be formed, as where the baseline's
             mean is 0 or, in a resample, may be.
+        elsewhere: the change on traces like those of the study, ``num_draws`` being traces; None of
+            one condition, and with fewer than `LEAST_TRACES`.
     """
 
     metric: str
@@ -74,6 +82,7 @@ class Contrast:
     change: Interval
     num_missing: int
     verdict: str
+    elsewhere: Interval | None = None
 
 
 @dataclass(frozen=True)
@@ -279,10 +288,29 @@ def _contrasts(
         arrays = [_aligned(group) for group in strata.values()]
         change = _change(arrays, options)
         missing = sum(sample.missing for _, sample in samples.values())
-        found.append(
-            Contrast(metric, *pair, None, None, None, change, missing, _verdict(metric, change))
-        )
+        verdict, likely = _verdict(metric, change), _elsewhere(arrays, options["confidence"])
+        found.append(Contrast(metric, *pair, None, None, None, change, missing, verdict, likely))
     return found
+
+
+def _elsewhere(strata: list[list[np.ndarray]], confidence: float) -> Interval | None:
+    """Return the change on traces like these: Student's t over their own; None where too few."""
+    changes = [_log_change(arrays) for arrays in strata]
+    if len(changes) < LEAST_TRACES or not np.isfinite(changes).all():
+        return None
+    middle, count = float(np.mean(changes)), len(changes)
+    error = float(np.std(changes, ddof=1)) / math.sqrt(count)
+    reach = student_quantile((1 + confidence) / 2, count - 1) * error
+    low, high = math.expm1(middle - reach), math.expm1(middle + reach)
+    return Interval(math.expm1(middle), low, high, confidence, count)
+
+
+def _log_change(arrays: list[np.ndarray]) -> float:
+    """Return the mean log ratio of one trace's conditions."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sums = np.array([array.sum(axis=0) for array in arrays])
+        logs = np.log(sums[:, 0] / sums[:, 1]) - np.log(sums[:, 2] / sums[:, 3])
+    return float(logs.mean())
 
 
 def _aligned(samples: list[_Sample]) -> list[np.ndarray]:
