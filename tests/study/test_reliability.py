@@ -105,7 +105,7 @@ def test_bad_nodes_are_drained_where_there_are_spares() -> None:
         FailureModel(mtbf="3h", mttr="10m", nodes=(3,)),
     )
     down = Disruptions(failure_models=models, checkpoint=Checkpointing(cost=60, restart_cost=600))
-    found = plan_reliability(gang(15, 10 * DAY), site(16, down), repeats=5)
+    found = plan_reliability(gang(12, 10 * DAY), site(16, down), repeats=3)
     assert found.drainable == (3,)
     assert found.best.drained == 1
     kept = found.best._replace(drained=0)

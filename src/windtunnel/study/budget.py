@@ -204,20 +204,23 @@ def _failures(load: Load, cluster: ClusterSpec, conditions: Conditions, horizon:
     is_bounded = conditions.until is not None or disruptions.on_failure == "end"
     nodes = load.held_gpus * cluster.num_nodes / max(cluster.num_gpus, 1)
     nodes = np.clip(nodes, 1.0, max(cluster.num_nodes, 1))
+    held = nodes
     for model in disruptions.failure_models:
+        of = cluster.num_nodes if model.nodes is None else len(model.nodes)
+        nodes = np.minimum(held, max(of, 1))
         mtbf, mttr = _seconds(model, "mtbf"), _seconds(model, "mttr")
         piece = np.minimum(kept, load.held)
         pieces = np.divide(load.held, piece, out=np.zeros_like(piece), where=piece > 0)
         late = seconds("found_after", model.found_after)
         again = pieces * np.expm1(np.minimum((piece + late) * nodes / mtbf, _STEEP))
-        rarely = _up_together(nodes, cluster.num_nodes, mtbf / (mtbf + mttr))
+        rarely = _up_together(nodes, max(of, 1), mtbf / (mtbf + mttr))
         tries = np.minimum(again * mtbf / nodes / rarely, _ENDLESS)
         if model.speed:  # nobody is stopped
             tries = load.held / model.speed
         longer = np.maximum(tries - load.held, 0.0)
         spread = float((longer * load.held_gpus).sum()) / max(cluster.num_gpus, 1)
         length = horizon + max(float(longer.max(initial=0.0)), spread) * (not is_bounded)
-        total += 2.0 * cluster.num_nodes * length / (mtbf + mttr)
+        total += 2.0 * of * length / (mtbf + mttr)
     return total
 
 
