@@ -574,4 +574,6 @@ def open_defect(cell: Cell) -> str:
 
     Such runs are left out; each line goes when its defect does.
     """
+    if cell.kind.elastic and {"hot swap", "decision interval"} <= set(cell.features):
+        return "a gang of an elastic run whose node is swapped begins a stay between decisions"
     return ""
