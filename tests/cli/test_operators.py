@@ -159,6 +159,8 @@ def test_telemetry_of_the_sample_log(run: Callable[..., Any], data_dir: Path) ->
         (("report", "waist", "x"), "Did you mean 'waste'"),
         (("report", "cost", "{log}"), "--price X or --prices"),
         (("report", "cost", "{log}", "--price", "1", "--carbon", "5"), "--power"),
+        (("report", "cost", "{log}", "--price", "1", "--to", "focus"), "--out bill.csv"),
+        (("report", "cost", "{log}", "--price", "1", "--out", "{log}.csv"), "--to focus"),
         (("report", "queue", "{log}", "--quotas", "{log}"), "TOML"),
         (("report", "waste", "{log}", "--metric", "x"), "--telemetry"),
         (("report", "waste", "{log}", "--out", "{log}"), "ending"),

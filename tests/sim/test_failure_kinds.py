@@ -88,3 +88,9 @@ def test_spares_that_fail_are_no_spares_until_repaired(engine: Any) -> None:
 def test_what_means_nothing_is_refused(cluster: str, more: Any) -> None:
     with pytest.raises(SpecError):
         wt.simulate(jobs(4), cluster, disruptions=more)
+
+
+@pytest.mark.parametrize("more", [{"spares": 1.5}, {"spares": True}, {"repair_crews": 1.5}])
+def test_parts_of_nodes_and_crews_are_refused(more: Any) -> None:
+    with pytest.raises(SpecError, match="a whole number"):
+        Disruptions(**more)

@@ -43,6 +43,8 @@ def test_what_is_read() -> None:
         (("2025-03-30T12:00:00", "soon"), "a date"),
         (("2025-03-30T12:00:00", "2025-03-29T12:00:00"), "an end after the start"),
         (("Nodes=n[1-2]", "Other=1"), "nodes of the site"),
+        (("Flags=MAINT", "Flags=DAILY"), "write each time that it comes"),
+        ((TEXT, '{"reservations": []}'), "as scontrol show reservation prints it"),
     ],
 )
 def test_what_is_refused(said: tuple[str, str], message: str) -> None:

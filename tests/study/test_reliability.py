@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from windtunnel import schema
+from windtunnel.cluster import ClusterSpec
 from windtunnel.errors import SpecError
 from windtunnel.sim.disruptions import Checkpointing, Disruptions, FailureModel
 from windtunnel.study.reliability import Choice, Plan, Wind, plan_reliability, with_interval
@@ -110,6 +111,28 @@ def test_bad_nodes_are_drained_where_there_are_spares() -> None:
     assert found.best.drained == 1
     kept = found.best._replace(drained=0)
     assert found.flights[found.best].owned.mean() > found.flights[kept].owned.mean()
+
+
+def test_jobs_that_hold_nothing_have_no_plan() -> None:
+    down = resolved(conditions_of("8x8", disruptions="rsc/cost:60"))
+    for jobs in (gang(8, 0.0), gang(0, DAY)):
+        with pytest.raises(SpecError, match="none holds a GPU"):
+            plan_reliability(jobs, down)
+
+
+def test_theory_counts_what_stops_the_job() -> None:
+    racks = FailureModel(mtbf=30 * DAY, mttr=HOUR, level="rack")
+    slow = FailureModel(mtbf=DAY, mttr=HOUR, speed=0.5)
+    down = Disruptions(failure_models=(racks, slow), checkpoint=Checkpointing(cost=60.0))
+    cluster = ClusterSpec.uniform(nodes=16, gpus_per_node=8, nodes_per_rack=4)
+    given = resolved(conditions_of(cluster, disruptions=down))
+    # 6 nodes are in two racks, each of which fails as one; slow nodes stop nobody.
+    plan = plan_reliability(gang(6, DAY), given, repeats=1)
+    assert plan.gang.mttf == pytest.approx(15 * DAY)
+    alone = Disruptions(failure_models=(slow,), checkpoint=Checkpointing(cost=60.0))
+    given = resolved(conditions_of(cluster, disruptions=alone))
+    with pytest.raises(SpecError, match="nothing fails at random"):
+        plan_reliability(gang(6, DAY), given)
 
 
 @pytest.mark.parametrize(

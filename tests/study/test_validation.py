@@ -82,6 +82,23 @@ def test_an_error_is_what_was_put_in(delay: int) -> None:
     assert run["same_share"] == (delay <= 1)
 
 
+def test_a_cluster_that_none_of_the_jobs_fits_reproduces_nothing() -> None:
+    jobs = as_jobs(
+        {
+            "submit_time": [0],
+            "start_time": [0],
+            "duration": [10],
+            "num_gpus": [1],
+            "gpu_type": ["A100"],
+        }
+    )
+    found = validate(
+        jobs, ClusterSpec.uniform(nodes=4, gpus_per_node=8, gpu_type="V100"), ["fifo", "sjf"]
+    )
+    assert [(row["n"], row["avg_error"]) for row in found.runs()] == [(0, None)] * 2
+    assert not found.is_exact("fifo")
+
+
 def test_jobs_that_never_ran_are_left_out_and_counted() -> None:
     jobs = as_jobs(
         {

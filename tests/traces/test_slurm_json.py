@@ -199,6 +199,7 @@ def test_text_and_json_of_the_same_jobs_are_equal(tmp_path: Path, shape: str) ->
     ("text", "said"),
     [
         ('{"jobs": [], "meta": {"slurm": 1}}', "at least one job"),
+        ('{"jobs": [{"job_id": 1, "steps": 5}], "meta": {"slurm": 1}}', "a list of steps"),
         ('{"meta": {"slurm": 1}}', 'an object with a list "jobs"'),
         ('{"jobs": [3], "meta": {"slurm": 1}}', "an object for each job"),
         ('{"jobs": [{"job_state": "RUNNING"}], "meta": {"slurm": 1}}', "a job's number"),

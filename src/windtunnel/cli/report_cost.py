@@ -73,6 +73,7 @@ def cost(
     from windtunnel.study.recording import observed_cluster, recorded_outcome
     from windtunnel.study.resolving import resolved
 
+    _check_file(to)
     asked_prices = prices_of(price, prices)
     accounted = {"power": power, "carbon": carbon, "tariff": tariff}
     accounting = Accounting.of(with_series(Conditions().having(**accounted)))
@@ -95,6 +96,20 @@ def cost(
         table = focus_table(found, opened.name, about.epoch, about.zone)
         answer = replace(answer, table=lambda: table)
     return answer.with_data({"trace": trace_data(opened), **cost_data(found, book)})
+
+
+def _check_file(to: str | None) -> None:
+    """Check that the file that is asked for is the one that ``--to`` writes.
+
+    Raises:
+        SpecError: a bill without a .csv to write it to, or a .csv without ``--to``.
+    """
+    out = click.get_current_context().params["out"]
+    is_table = out is not None and out.suffix.lower() == ".csv"
+    if to is not None and not is_table:
+        raise SpecError(f"--to {to}", "expected a file to write it to, such as --out bill.csv.")
+    if to is None and is_table:
+        raise SpecError(f"--out {out}", "a .csv is a bill; add --to focus, or name an .html.")
 
 
 def prices_of(price: float | None, file: str | None) -> Prices:

@@ -16,6 +16,8 @@ from windtunnel.site.slurm_words import words
 
 _BEGIN = re.compile(r"(?=\bReservationName=)")
 _PEOPLE = ("Users", "Accounts", "Flags")
+_REPEATED = {"HOURLY", "DAILY", "WEEKDAY", "WEEKEND", "WEEKLY"}
+_NONE = "No reservations in the system"
 _PAIR = re.compile(r"(\w+)=(\S*)")
 
 
@@ -28,10 +30,15 @@ def read_reservations(text: str, file: str, nodes: tuple[str, ...]) -> tuple[Slu
         nodes: the site's, which ``Nodes=ALL`` means.
 
     Raises:
-        TraceError: a reservation has no name, dates or nodes, or names nodes that are not there.
+        TraceError: a reservation has no name, dates or nodes, names nodes that are not there, or
+            comes again; or the text tells of no reservation.
     """
     found = []
-    for record in _BEGIN.split(text)[1:]:
+    before, *records = _BEGIN.split(text)
+    if before.strip() not in {"", _NONE}:
+        raise TraceError(file, "ReservationName=..., as scontrol show reservation prints it", row=1,
+                         value=before.strip().splitlines()[0])  # fmt: skip
+    for record in records:
         said = dict(_PAIR.findall(record))
         name = said["ReservationName"]
         row = text[: text.index(record)].count("\n") + 1
@@ -49,6 +56,9 @@ def read_reservations(text: str, file: str, nodes: tuple[str, ...]) -> tuple[Slu
             raise TraceError(file, "an end after the start", row=row, column="EndTime",
                              value=said["EndTime"])  # fmt: skip
         users, accounts, flags = (words(said.get(key, "")) for key in _PEOPLE)
+        if flags & _REPEATED:
+            what = "a reservation of one date; write each time that it comes as one of its own"
+            raise TraceError(file, what, row=row, column="Flags", value=said["Flags"])
         found.append(
             SlurmReservation(name, mine, start, end, users, accounts, flags, is_dated=True)
         )

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.sim.disruptions import Disruptions
     from windtunnel.site.conditions import Conditions
 
@@ -294,35 +295,49 @@ def _gang(jobs: pa.Table, conditions: Conditions) -> Gang:
     """Return what theory needs to know.
 
     Raises:
-        SpecError: nothing fails at random, a checkpoint costs nothing, or the cluster is a pool.
+        SpecError: nothing stops jobs at random, a checkpoint costs nothing, the cluster is a pool,
+            or no job holds a GPU.
     """
     cluster, down = cluster_of(conditions), conditions.site.disruptions
     if cluster.is_pool:
         raise SpecError("cluster", "a pool has no nodes that fail; expected one such as 64x8.")
-    if down is None or not (down.failure_models or down.job_failures.rate):
+    models = () if down is None else tuple(one for one in down.failure_models if not one.speed)
+    if down is None or not (models or down.job_failures.rate):
         message = "nothing fails at random; expected mtbf:30d/mttr:4h/cost:60 or rsc/cost:60."
         raise SpecError("disruptions", message)
     if not cast("float", down.checkpoint.cost) > 0:
         message = "a checkpoint costs nothing, and so none can be too many; add /cost:60."
         raise SpecError("disruptions", message)
     kind = max((node for node in cluster.node_types if node.gpus), key=lambda node: node.count)
-    rates, repairs = [], []
-    for model in down.failure_models:
+    gpus = np.nan_to_num(jobs["num_gpus"].to_numpy())
+    held = gpus * np.nan_to_num(jobs["duration"].to_numpy())
+    if not held.sum() > 0:
+        raise SpecError("jobs", "none holds a GPU for a known time; there is nothing to save.")
+    mean = float((gpus * held).sum() / held.sum())
+    nodes = math.ceil(mean / kind.gpus)
+    rates, repairs, stops = [], [], []
+    for model in models:
         of = 1.0 if model.nodes is None else len(model.nodes) / kind.count
         rates.append(of * (1 + model.lemons * (model.lemon_factor - 1)) / cast("float", model.mtbf))
         repairs.append(cast("float", model.mttr))
-    gpus = np.nan_to_num(jobs["num_gpus"].to_numpy())
-    held = gpus * np.nan_to_num(jobs["duration"].to_numpy())
-    mean = float((gpus * held).sum() / held.sum()) if held.sum() > 0 else float(kind.gpus)
-    nodes, rate = math.ceil(mean / kind.gpus), math.fsum(rates)
+        stops.append(math.ceil(nodes / _nodes_of_a_domain(cluster, model.level)) * rates[-1])
+    rate = math.fsum(rates)
     alone = down.job_failures.rate * mean / 3600
     return Gang(
         nodes=nodes,
         mtbf=1 / rate if rate else math.inf,
         mttr=float(np.average(repairs, weights=rates)) if rate else 0.0,
-        mttf=1 / (nodes * rate + alone),
+        mttf=1 / (math.fsum(stops) + alone),
         work=float(jobs["duration"][0].as_py()) if jobs.num_rows == 1 else None,
     )
+
+
+def _nodes_of_a_domain(cluster: ClusterSpec, level: str | None) -> float:
+    """Return how many nodes fail as one; 1 where each fails by itself."""
+    levels, paths = cluster.level_paths
+    if level not in levels:  # a host; other names are refused by the flights
+        return 1.0
+    return len(paths) / len({path[: levels.index(level) + 1] for path in paths})
 
 
 def _spares_in_theory(

@@ -78,7 +78,8 @@ class Validation:
         rows = [self._run(name, outcome) for name, outcome in self.outcomes.items()]
         if not self.has_starts:
             return rows
-        return sorted(rows, key=lambda row: row["avg_error"])  # sorted is stable
+        # Sorted is stable; a replay in which no recorded job starts comes last.
+        return sorted(rows, key=lambda row: (row["n"] == 0, row["avg_error"] or 0.0))
 
     @cached_property
     def most_recorded(self) -> float:
@@ -89,7 +90,9 @@ class Validation:
     def is_exact(self, policy: str) -> bool:
         """Return whether a replay has every recorded wait to the last digit."""
         mine, theirs = self._waits(self.outcomes[policy])
-        return self.has_starts and bool(np.array_equal(mine, theirs, equal_nan=True))
+        if not self.has_starts or np.isnan(theirs).all():
+            return False
+        return bool(np.array_equal(mine, theirs, equal_nan=True))
 
     def by_size(self, policy: str) -> list[dict[str, Any]]:
         """Return waits by size of the job, simulated and recorded; see `_grouped`."""

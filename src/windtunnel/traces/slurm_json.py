@@ -102,7 +102,7 @@ def read_json(data: bytes, file: str) -> SacctTable:
         for column, cell in one.cells(found.last_update).items():
             columns.setdefault(column, []).append(cell)
         names |= one.names
-        steps += len(job.get("steps") or ())
+        steps += one.num_steps
     lines = list(range(1, len(found.jobs) + 1))
     return SacctTable(file, columns, names, lines, len(lines) + steps, steps, 0, 0)
 
@@ -138,6 +138,14 @@ class _Job:
         if self.kind:
             self._as_accounted(found, self._plain(last_update, "last_update"))
         return found
+
+    @property
+    def num_steps(self) -> int:
+        """How many steps the job has."""
+        steps = self.job.get("steps") or []
+        if not isinstance(steps, list):
+            raise self._bad("steps", steps, "a list of steps")
+        return len(steps)
 
     def _as_accounted(self, found: dict[str, str], clock: str) -> None:
         """Take out what the controller expects, and say how long a running job has run."""

@@ -68,5 +68,5 @@ def _level(name: str, levels: tuple[str, ...]) -> str:
     if name in levels:
         return name
     if name not in named:
-        raise SpecError.unknown("topology level", name, [*levels, *named])
+        raise SpecError.unknown("topology level", name, {*levels, *named})
     return named[name]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from windtunnel.errors import SpecError
+from windtunnel.errors import SpecError, quote
 from windtunnel.time_span import Span, seconds
 from windtunnel.toml_file import read_toml, struct_of
 
@@ -348,10 +348,11 @@ class Disruptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
     def __post_init__(self) -> None:
         """Check the word, the crews and the seed."""
-        if self.repair_crews is not None and self.repair_crews < 1:
-            raise SpecError("repair_crews", f"found {self.repair_crews}; expected 1 or more.")
-        if self.spares < 0:
-            raise SpecError("spares", f"found {self.spares}; expected 0 or more.")
+        for name, least in (("repair_crews", 1), ("spares", 0)):
+            number = getattr(self, name)
+            if number is not None and (type(number) is not int or number < least):
+                message = f"found {quote(number)}; expected a whole number, {least} or more."
+                raise SpecError(name, message)
         if self.on_failure not in ON_FAILURE:
             raise SpecError.unknown("on_failure", self.on_failure, ON_FAILURE)
         if self.seed is not None and self.seed < 0:
