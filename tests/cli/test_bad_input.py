@@ -41,7 +41,10 @@ FILES = {
         HEADER + "a,0,30,1\nhuge,0,30,3\n",
         ["jobs.csv", "'num_gpus'", "huge", "--oversize reject"],
     ),
-    "without a duration": (HEADER + "a,0,,1\n", ["jobs.csv", "'duration'", "--incomplete reject"]),
+    "without a duration": (
+        HEADER + "a,0,,1\nb,0,9,1\n",
+        ["jobs.csv", "'duration'", "--incomplete reject"],
+    ),
     "milliseconds": (
         HEADER + "a,1677628800000,30,1\n",
         ["jobs.csv", "'submit_time'", "job 'a'", "milliseconds are no seconds"],

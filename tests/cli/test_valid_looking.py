@@ -163,18 +163,30 @@ def test_what_is_wrong_is_told_by_its_own_name(
     assert said in refused(*(files.get(word, word) for word in words.split()))
 
 
-@pytest.mark.parametrize(
-    ("name", "pack"), [("xz", lzma.compress), ("tar.xz", lzma.compress), ("bz2", bz2.compress)]
-)
-def test_a_packing_that_is_not_read_is_named(
-    refused: Callable[..., str], lecture: Path, name: str, pack: Callable[[bytes], bytes]
+@pytest.mark.parametrize(("name", "pack"), [("xz", lzma.compress), ("bz2", bz2.compress)])
+def test_packed_logs_are_read_and_cut_ones_told(
+    run: Callable[..., Any],
+    refused: Callable[..., str],
+    lecture: Path,
+    name: str,
+    pack: Callable[[bytes], bytes],
 ) -> None:
+    words = ("--cluster", "pool:2", "--json")
+    plain = run("simulate", lecture, *words).json["metrics"]
     packed = lecture.with_name(f"lecture.csv.{name}")
     packed.write_bytes(pack(lecture.read_bytes()))
+    assert run("simulate", packed, *words).json["metrics"] == plain
+    packed.write_bytes(packed.read_bytes()[:-9])
+    said = refused("simulate", packed, "--cluster", "pool:2", "--format", "native")
+    assert "a whole packed file" in said
+
+
+def test_a_packing_that_is_not_read_is_named(refused: Callable[..., str], tmp_path: Path) -> None:
+    packed = tmp_path / "log.csv.zst"
+    packed.write_bytes(b"\x28\xb5\x2f\xfd" + bytes(40))
     for words in ((), ("--format", "native")):
         said = refused("simulate", packed, "--cluster", "pool:2", *words)
-        assert "It is packed with " in said
-        assert "unpack it first" in said
+        assert "It is packed with zstd: unpack it first." in said
 
 
 def test_a_table_of_runs_has_the_numbers_of_a_short_queue(

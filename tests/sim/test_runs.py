@@ -371,6 +371,7 @@ def test_settings_are_enough_to_run_it_again() -> None:
         "window": None,
         "slurm_conf": None,
         "slurm": None,
+        "replay": None,
         "topology": None,
         "topology_request": None,
     }

@@ -166,11 +166,11 @@ def test_gzip_that_is_cut_or_false(tmp_path: Path, name: str) -> None:
     packed = gzip.compress(FORMATS[name][1].encode())
     for cut in (5, 11, len(packed) // 2, len(packed) - 1):
         path = file_of(tmp_path, name, packed[:cut], ".gz")
-        with pytest.raises(TraceError, match=r"whole gzip file.*cut or damaged"):
+        with pytest.raises(TraceError, match=r"whole packed file.*cut or damaged"):
             open_trace(path, format=name)
     flipped = bytearray(packed)
     flipped[-6] ^= 1
-    with pytest.raises(TraceError, match=r"whole gzip file"):
+    with pytest.raises(TraceError, match=r"whole packed file"):
         open_trace(file_of(tmp_path, name, bytes(flipped), ".gz"), format=name)
     with pytest.raises(TraceError, match=r"gzip data, as the name ends in .gz"):
         open_trace(file_of(tmp_path, name, FORMATS[name][1].encode(), ".gz"), format=name)

@@ -257,7 +257,7 @@ def test_the_file_by_its_path_is_recognised(data_dir: Path, tmp_path: Path) -> N
     path = data_dir / "philly" / "philly_sia.csv.gz"
     cut = tmp_path / "half.csv.gz"
     cut.write_bytes(path.read_bytes()[:100_000])
-    with pytest.raises(TraceError, match=r"whole gzip file.*cut"):
+    with pytest.raises(TraceError, match=r"whole packed file.*cut"):
         read_philly(cut)
     plain = tmp_path / "plain.csv"
     plain.write_bytes(gzip.decompress(path.read_bytes()))

@@ -189,7 +189,9 @@ def test_text_and_json_of_the_same_jobs_are_equal(tmp_path: Path, shape: str) ->
     log.write_text(HEAD + ROWS, "utf-8")
     text = wt.open_trace(str(log))
     found = wt.open_trace(str(written(tmp_path, shape)))
-    assert found.jobs.to_pylist() == text.jobs.to_pylist()
+    # JSON does not say by whose number a job was cancelled.
+    same = [row | {"state": row["state"].split()[0]} for row in text.jobs.to_pylist()]
+    assert found.jobs.to_pylist() == same
     assert found.jobs.schema == text.jobs.schema
     assert found.metadata.epoch == text.metadata.epoch
     assert found.jobs.num_rows == len(told()) + 2  # three tasks wait in one row

@@ -106,8 +106,7 @@ def _table(trace: str, workloads: dict[str, Workload], asked: dict[str, Any]) ->
     from windtunnel.traces.header import header_has
     from windtunnel.traces.source import read_head
 
-    head = read_head(trace)
-    is_file = header_has(head, *COLUMNS) or trace.endswith(".xz")
+    is_file = header_has(read_head(trace), *COLUMNS)
     if trace == SYNTHETIC or is_file:
         given = [name for name in READING if asked[name]]
         if given:

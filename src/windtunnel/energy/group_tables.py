@@ -6,7 +6,6 @@ Columns: ``group``, ``dataset`` (string), ``start_time``, ``end_time`` (float64,
 
 from __future__ import annotations
 
-import lzma
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windtunnel.errors import SpecError, TraceError, quote
-from windtunnel.traces.source import MAX_BYTES, read_bytes, source_name
+from windtunnel.traces.source import read_bytes, source_name
 from windtunnel.traces.tabular import parse_text
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 #: The columns, in the artifact's order.
 COLUMNS = ("group", "start_time", "end_time", "dataset", "runtime_ratio")
-_XZ_MAGIC = b"\xfd7zXZ\0"
 #: A mean of runtime ratios that is farther from 1 than this is told.
 _RATIO_TOLERANCE = 1e-6
 _MAX_ROUNDS = 1000
@@ -68,14 +66,13 @@ def read_groups(path: str | Path) -> GroupTable:
     """Read a group file.
 
     Args:
-        path: CSV, plain, gzip or xz.
+        path: CSV, plain or packed.
 
     Raises:
         TraceError: it cannot be read as such a table.
     """
     name = source_name(path)
-    data = read_bytes(path)
-    text = parse_text(_unpacked(data, name) if data.startswith(_XZ_MAGIC) else data, name)
+    text = parse_text(read_bytes(path), name)
     text.require(*COLUMNS)
     group, dataset = (_names(text, column) for column in ("group", "dataset"))
     start = _numbers(text, "start_time", "a number of seconds")
@@ -214,17 +211,6 @@ def synthetic_groups(
         if mine.any():
             ratios[mine] /= ratios[mine].mean()
     return GroupTable(pa.table({**columns, "runtime_ratio": ratios}))
-
-
-def _unpacked(data: bytes, name: str) -> bytes:
-    unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ)
-    try:
-        text = unpacker.decompress(data, max_length=MAX_BYTES)
-    except lzma.LZMAError as error:
-        raise TraceError(name, "a whole xz file", hint=f"It is damaged ({error}).") from error
-    if not unpacker.eof:
-        raise TraceError(name, f"a whole xz file of at most {MAX_BYTES:,} bytes of text")
-    return text
 
 
 def _names(text: TextTable, column: str) -> pa.ChunkedArray:

@@ -20,7 +20,7 @@ from windtunnel.errors import SpecError, TraceError, quote
 from windtunnel.plugins import Catalogue
 from windtunnel.traces.archive import first_file
 from windtunnel.traces.parquet import MAGIC, header_of
-from windtunnel.traces.source import check_packing
+from windtunnel.traces.source import PACKED_ENDINGS, check_packing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,10 +126,10 @@ def reader_for(path: Path, head: bytes) -> Reader:
         SpecError: none fits; says how to name one.
         TraceError: there is no such file.
     """
-    ending = path.name.lower().removesuffix(".gz")
+    ending = _unpacked(path.name)
     fits = _fitting(ending)
     if not fits and ending.endswith(_ARCHIVES):
-        ending = first_file(path, 0)[0].lower().removesuffix(".gz")
+        ending = _unpacked(first_file(path, 0)[0])
         fits = _fitting(ending)
     # What a Parquet file holds stands at its end: its columns are asked about as a CSV header is.
     heads = (head, header_of(path)) if head.startswith(MAGIC) else (head,)
@@ -154,6 +154,14 @@ def reader_for(path: Path, head: bytes) -> Reader:
         f"cannot tell the format of {quote(path.name)}; "
         f"name it with format= (--format): one of {known}.",
     )
+
+
+def _unpacked(name: str) -> str:
+    """Return a file's name, in small letters, as it is once unpacked."""
+    name = name.lower()
+    for ending in PACKED_ENDINGS:
+        name = name.removesuffix(ending)
+    return name
 
 
 def _fitting(ending: str) -> list[Reader]:

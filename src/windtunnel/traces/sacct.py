@@ -206,9 +206,7 @@ def _columns(
             "nodelist": pa.array(_text(text, "nodelist"), pa.string()),
             "reason": pa.array(_text(text, "reason"), pa.string()),
             "num_nodes": pa.array(given.nodes, pa.int64()),
-            "state": pa.array(
-                [state_word(cell) or None for cell in text.cells("state")], pa.string()
-            ),
+            "state": pa.array(_text(text, "state"), pa.string()),
             "job_id_raw": pa.array(_text(text, "jobidraw"), pa.string()),
         }
     )

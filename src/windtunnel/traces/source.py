@@ -1,39 +1,49 @@
 """Bytes of a trace file: plain, packed or standard input, read once and within a bound.
 
 Everything that can go wrong below the level of text (no such file, a folder, a pipe, a cut or false
-gzip, a gzip bomb) becomes one `TraceError` here, so readers only see bytes.
+gzip, a bomb) becomes one `TraceError` here, so readers only see bytes.
 """
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import lzma
 import os
 import stat
 import sys
 import zlib
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from windtunnel.errors import TraceError
 from windtunnel.traces.archive import first_file, is_archive, unpacked
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 #: What stands for standard input in place of a path.
 STDIN = "-"
 #: No text file larger than this is read, counted after decompression.
 MAX_BYTES = 4 * 2**30
-#: A gzip file that grows by more than this factor is refused as a bomb (logs of jobs reach 5-30,
+#: A packed file that grows by more than this factor is refused as a bomb (logs of jobs reach 5-30,
 #: the format's own limit is about 1,030) ...
 MAX_RATIO = 200
 #: ... once it has grown beyond this: a small file does no harm.
 RATIO_FLOOR = 64 * 2**20
 _CHUNK = 4 * 2**20
 _GZIP_MAGIC = b"\x1f\x8b"
-#: What is not unpacked here, by its first bytes.
+#: What is unpacked here, by its first bytes ...
+_OPENERS: dict[bytes, Callable[[Any], IO[bytes]]] = {
+    _GZIP_MAGIC: lambda raw: gzip.GzipFile(fileobj=raw),
+    b"\xfd7zXZ\x00": lzma.LZMAFile,
+    b"BZh": bz2.BZ2File,
+}
+#: ... the endings that say so, and what is not.
+PACKED_ENDINGS = (".gz", ".xz", ".bz2")
 _PACKERS = {
-    b"\xfd7zXZ\x00": "xz",
-    b"BZh": "bzip2",
     b"\x28\xb5\x2f\xfd": "zstd",
     b"7z\xbc\xaf\x27\x1c": "7-Zip",
 }
@@ -57,7 +67,7 @@ def short_name(path: str | Path) -> str:
     if str(path) == STDIN:
         return "stdin"
     name = Path(path).name
-    for ending in (".gz", ".csv", ".parquet", ".swf", ".json", ".txt"):
+    for ending in (*PACKED_ENDINGS, ".csv", ".parquet", ".swf", ".json", ".txt"):
         name = name.removesuffix(ending)
     return _as_text(name or str(path))
 
@@ -87,8 +97,8 @@ def said(error: Exception) -> str:
 def read_bytes(path: str | Path) -> bytes:
     """Return a file's whole content, decompressed, or that of standard input for ``-``.
 
-    Gzip is recognised by its first bytes, whatever the name says, and so are zip and tar files,
-    which stand for the one file in them.
+    Gzip, xz and bzip2 are recognised by their first bytes, whatever the name says, and so are zip
+    and tar files, which stand for the one file in them.
 
     Raises:
         TraceError: no such file, a folder, no permission, an empty file, a ``.gz`` that is not
@@ -111,10 +121,10 @@ def packed_bytes(path: str | Path) -> bytes:
     with _open(path) as raw:
         try:
             data = _read(raw, name)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        except (EOFError, zlib.error, lzma.LZMAError) as error:
             raise damaged(name, error) from error
-        except OSError as error:
-            raise unreadable(name, error) from error
+        except OSError as error:  # the unpackers' own have no number of the system's
+            raise (unreadable if error.errno else damaged)(name, error) from error
     if not data:
         raise TraceError(name, "a file with content", hint="It is empty.")
     return data
@@ -132,12 +142,15 @@ def read_head(path: str | Path, size: int = 4096) -> bytes:
         else:
             with opened(path) as raw:
                 head = raw.read(size)
+                if _opener(head) is not None:
+                    head += raw.read(_CHUNK)  # bzip2 unpacks whole blocks
     except (OSError, TraceError):
         return b""
-    if head.startswith(_GZIP_MAGIC):
+    opener = _opener(head)
+    if opener is not None:
         try:
-            head = zlib.decompressobj(wbits=31).decompress(head, size)
-        except zlib.error:
+            head = opener(io.BytesIO(head)).read1(size)  # type: ignore[attr-defined]
+        except (OSError, EOFError, zlib.error, lzma.LZMAError):
             return b""
     return first_file(path, size)[1] if is_archive(head) and str(path) != STDIN else head
 
@@ -197,12 +210,17 @@ def opened(path: str | Path) -> io.BufferedReader:
         raise unreadable(name, error) from error
 
 
+def _opener(head: bytes) -> Callable[[Any], IO[bytes]] | None:
+    """Return what unpacks a file, by its first bytes; None = it is not packed."""
+    return next((opener for magic, opener in _OPENERS.items() if head.startswith(magic)), None)
+
+
 def check_packing(head: bytes, name: str) -> None:
     """Raise TraceError where first bytes are those of a packed file that is not read here."""
     for magic, packer in _PACKERS.items():
         if head.startswith(magic):
             hint = f"It is packed with {packer}: unpack it first."
-            raise TraceError(name, "plain text, gzip, zip, tar, .tar.gz or Parquet", hint=hint)
+            raise TraceError(name, "plain text, gzip, xz, bzip2, zip, tar or Parquet", hint=hint)
 
 
 class _Unclosed(io.RawIOBase):
@@ -228,9 +246,10 @@ class _Unclosed(io.RawIOBase):
 
 
 def _read(buffered: io.BufferedReader, name: str) -> bytes:
-    """Return the whole content, bounded; gzip is unpacked."""
-    packed = buffered.peek(2)[:2] == _GZIP_MAGIC
-    if not packed and name.endswith(".gz") and buffered.peek(1):
+    """Return the whole content, bounded; unpacked where it is packed."""
+    head = bytes(buffered.peek(8)[:8])
+    opener = _opener(head)
+    if not head.startswith(_GZIP_MAGIC) and name.endswith(".gz") and buffered.peek(1):
         found = bytes(buffered.peek(16)[:16])
         raise TraceError(
             name,
@@ -238,8 +257,8 @@ def _read(buffered: io.BufferedReader, name: str) -> bytes:
             value=found,
             hint="If it is plain text, take the .gz off its name.",
         )
-    check_packing(bytes(buffered.peek(8)[:8]), name)
-    stream = gzip.GzipFile(fileobj=buffered) if packed else buffered
+    check_packing(head, name)
+    stream = buffered if opener is None else opener(buffered)
     chunks: list[bytes] = []
     total = 0
     while chunk := stream.read(_CHUNK):
@@ -250,17 +269,17 @@ def _read(buffered: io.BufferedReader, name: str) -> bytes:
                 f"at most {MAX_BYTES:,} bytes of text",
                 hint="Split it, or convert it to Parquet, which is read column by column.",
             )
-        if packed and total > RATIO_FLOOR and total > MAX_RATIO * buffered.tell():
+        if opener and total > RATIO_FLOOR and total > MAX_RATIO * buffered.tell():
             raise TraceError(
                 name,
-                f"a gzip file that grows at most {MAX_RATIO} times",
-                hint="It grows far more than any job log does; if you trust it, gunzip it first.",
+                f"a packed file that grows at most {MAX_RATIO} times",
+                hint="It grows far more than any job log does; if you trust it, unpack it first.",
             )
         chunks.append(chunk)
     return b"".join(chunks)
 
 
-def damaged(name: str, error: Exception, what: str = "gzip") -> TraceError:
+def damaged(name: str, error: Exception, what: str = "packed") -> TraceError:
     """Return the error for a packed file that does not unpack."""
     hint = f"It is cut or damaged ({error}): copy or download it again."
     return TraceError(name, f"a whole {what} file", hint=hint)

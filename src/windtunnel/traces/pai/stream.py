@@ -145,7 +145,7 @@ class RowStream(io.RawIOBase):
         try:
             chunk = self._content.read(size)
         except _DAMAGED as error:
-            raise source.damaged(self.file, error, "packed") from error
+            raise source.damaged(self.file, error) from error
         except OSError as error:
             raise source.unreadable(self.file, error) from error
         self._read_bytes += len(chunk)
@@ -215,7 +215,7 @@ def open_rows(path: Path, table: Table, *, checked: bool = True) -> Iterator[Row
         try:
             archive = tarfile.open(fileobj=content, mode="r|", bufsize=_BLOCK)  # noqa: SIM115 - closed below
         except _DAMAGED as error:
-            raise source.damaged(file, error, "packed") from error
+            raise source.damaged(file, error) from error
         with archive:
             member = _only_member(archive, file, table)
             yield RowStream(member, raw, file, table, checked=checked)
@@ -227,7 +227,7 @@ def _only_member(archive: tarfile.TarFile, file: str, table: Table) -> IO[bytes]
     try:
         member = archive.next()
     except _DAMAGED as error:
-        raise source.damaged(file, error, "packed") from error
+        raise source.damaged(file, error) from error
     expected = f"{table.name}.csv"
     if member is None:
         raise TraceError(file, f"an archive with {expected} in it", hint="It is empty.")
@@ -250,7 +250,7 @@ def _no_other_member(archive: tarfile.TarFile, file: str, table: Table) -> None:
     try:
         other = archive.next()
     except _DAMAGED as error:
-        raise source.damaged(file, error, "packed") from error
+        raise source.damaged(file, error) from error
     if other is not None:
         expected = f"an archive with one plain file, {table.name}.csv"
         raise TraceError(file, expected, value=other.name, hint="That is a second member.")
