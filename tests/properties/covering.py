@@ -6,7 +6,7 @@ import random
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from matrix_cases import FEATURES, Cell, excluded, open_defect
+from matrix_cases import FEATURES, Cell, excluded
 from matrix_table import refusing
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _filled(
 
 
 def _flies(cell: Cell) -> bool:
-    return not refusing(cell) and not open_defect(cell)
+    return not refusing(cell)
 
 
 def _parts(cell: Cell) -> list[Part]:

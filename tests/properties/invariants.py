@@ -383,8 +383,14 @@ def _nobody_is_on_a_sleeping_node(told: Told) -> None:
 
 def _decisions_keep_to_their_interval(told: Told) -> None:
     interval = told.options.get("decide_every")
-    if interval is not None:
-        assert all(stay["start"] % interval == 0 for stay in told.stays)
+    if interval is None:
+        return
+    swaps = told.options.get("disruptions", {}).get("on_failure") == "swap"
+    ends = {(stay["row"], stay["end"]) for stay in told.stays}
+    for stay in told.stays:
+        # A gang of which a failed node is replaced goes on at once: nobody decides that.
+        if not (swaps and (stay["row"], stay["start"]) in ends):
+            assert stay["start"] % interval == 0
 
 
 def _the_cap_is_kept(told: Told) -> None:

@@ -567,13 +567,3 @@ def told_of(cell: Cell, out: wt.Outcome) -> Told:
         own_rates=cell.kind.elastic or shares,
         quotas={"x": (9, 4), "y": (7, 9)} if cell.policy in BOOKS else None,
     )
-
-
-def open_defect(cell: Cell) -> str:
-    """Return what is known to be wrong with a run and not yet mended; empty = nothing is.
-
-    Such runs are left out; each line goes when its defect does.
-    """
-    if cell.kind.elastic and {"hot swap", "decision interval"} <= set(cell.features):
-        return "a gang of an elastic run whose node is swapped begins a stay between decisions"
-    return ""
