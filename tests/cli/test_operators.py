@@ -157,6 +157,7 @@ def test_telemetry_of_the_sample_log(run: Callable[..., Any], data_dir: Path) ->
     ("words", "message"),
     [
         (("report", "waist", "x"), "Did you mean 'waste'"),
+        (("report", "nowhere.txt"), "nowhere.txt: expected a file"),
         (("report", "cost", "{log}"), "--price X or --prices"),
         (("report", "cost", "{log}", "--price", "1", "--carbon", "5"), "--power"),
         (("report", "cost", "{log}", "--price", "1", "--to", "focus"), "--out bill.csv"),
@@ -177,6 +178,9 @@ def test_telemetry_of_the_sample_log(run: Callable[..., Any], data_dir: Path) ->
         (("whatif", "{log}", "--nodes", "+0"), "+4, -2"),
         (("whatif", "{log}", "--surface", "nodes=a"), "whole numbers above 0"),
         (("whatif", "{log}", "--idle-kill", "1h"), "--telemetry"),
+        (("whatif", "{log}", "--nodes", "+1", "--telemetry", "x"), "needs --idle-kill"),
+        (("whatif", "{log}", "--keep-p90-wait", "1h", "--price", "2"), "leave it out"),
+        (("whatif", "{log}", "--surface", "nodes=3..4/1", "--blocks", "users"), "leave it out"),
         (("whatif", "{log}", "--to-policy", "sjg", "--quotas", "x.toml"), "not both"),
         (("whatif", "{log}", "--limits", "0.5"), "1 (exact) or more"),
         (("whatif", "{log}", "--nodes", "+1"), "does not stand for the record"),

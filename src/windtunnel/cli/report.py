@@ -33,7 +33,8 @@ def _is_trace(word: str) -> bool:
     except WindtunnelError:
         return False
     is_named = name.is_made or name.base.lower().removesuffix(":default") in PUBLISHED
-    return word == "-" or is_named or Path(name.base).exists()
+    is_path = "/" in name.base or bool(Path(name.base).suffix)  # if only by intent
+    return word == "-" or is_named or is_path or Path(name.base).exists()
 
 
 @click.group(

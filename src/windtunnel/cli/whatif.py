@@ -183,16 +183,7 @@ class _Plan:
                 "expected either what is to change (--nodes +4, --to-policy sjf, ...), or "
                 "--surface AXES, or --keep-p90-wait TIME.",
             )
-        for one, other in (("nodes", "to_cluster"), ("quotas", "to_policy"), ("price", "prices")):
-            if asked[one] is not None and asked[other] is not None:
-                raise SpecError(
-                    f"--{one.replace('_', '-')}",
-                    f"expected this or --{other.replace('_', '-')}, not both.",
-                )
-        for needs, what in (("idle_kill", "telemetry"), ("slowdown", "share")):
-            if asked[needs] is not None and asked[what] is None:
-                option = f"--{needs.replace('_', '-')}"
-                raise SpecError(option, f"needs --{what}; add it.")
+        _check_pairs(asked, is_one_change=bool(changes) and surface is None)
         nodes = None
         if asked["nodes"] is not None:
             match = _NODES.fullmatch(asked["nodes"])
@@ -364,6 +355,22 @@ def _flown_surface(
 def _policy_note(base: Conditions) -> str:
     queueing = base.scheduler.queueing or "as the policy has it"
     return f"Policy {base.scheduler.policy.label}, queueing {queueing}."
+
+
+def _check_pairs(asked: dict[str, Any], *, is_one_change: bool) -> None:
+    """Check that no option excludes another, lacks one, or means nothing beside the question."""
+    for one, other in (("nodes", "to_cluster"), ("quotas", "to_policy"), ("price", "prices")):
+        if asked[one] is not None and asked[other] is not None:
+            message = f"expected this or --{other.replace('_', '-')}, not both."
+            raise SpecError(f"--{one}", message)
+    needed = ("idle-kill", "telemetry"), ("telemetry", "idle-kill"), ("slowdown", "share")
+    for one, other in needed:
+        if asked[one.replace("-", "_")] is not None and asked[other.replace("-", "_")] is None:
+            raise SpecError(f"--{one}", f"needs --{other}; add it.")
+    for name, default in (("price", None), ("prices", None), ("blocks", "weeks")):
+        if not is_one_change and asked[name] != default:
+            message = "is told of a change that is named, such as --nodes +4; leave it out."
+            raise SpecError(f"--{name}", message)
 
 
 def _prices(asked: dict[str, Any]) -> Prices | None:
