@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from windtunnel import schema
@@ -118,6 +119,24 @@ def test_jobs_that_hold_nothing_have_no_plan() -> None:
     for jobs in (gang(8, 0.0), gang(0, DAY)):
         with pytest.raises(SpecError, match="none holds a GPU"):
             plan_reliability(jobs, down)
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {"repeats": 0},
+        {"goal": ("etr", 0.9)},
+        {"goal": ("ettr", 90.0)},
+        {"goal": ("deadline", 0.0)},
+    ],
+)
+def test_goals_that_are_none_are_refused(wish: dict[str, Any]) -> None:
+    with pytest.raises(SpecError, match=r"expected|Known"):
+        plan_reliability(gang(8, DAY), site(8, "rsc/cost:60"), **wish)
+
+
+def test_an_interval_of_a_share_is_within_0_to_1() -> None:
+    assert with_interval(np.array([0.8, 1.0]))[1:] == (0.0, 1.0)
 
 
 def test_theory_counts_what_stops_the_job() -> None:

@@ -112,12 +112,15 @@ class Plan:
 
 
 def with_interval(values: np.ndarray) -> tuple[float, float, float]:
-    """Return a mean with both ends of its 95 % interval (Student's t); itself, of one value."""
+    """Return a mean of shares with both ends of its 95 % interval (Student's t), within 0 to 1.
+
+    Of one value both ends are the value.
+    """
     mean, count = float(values.mean()), len(values)
     if count < 2:  # noqa: PLR2004 - one value has no spread
         return mean, mean, mean
     half = student_quantile(0.975, count - 1) * float(values.std(ddof=1)) / math.sqrt(count)
-    return mean, mean - half, mean + half
+    return mean, max(0.0, mean - half), min(1.0, mean + half)
 
 
 @dataclass
@@ -196,8 +199,10 @@ def plan_reliability(
 
     Raises:
         SpecError: nothing fails at random, a checkpoint costs nothing, the cluster is a pool, or
-            not even as many spare nodes as there are nodes reach the goal.
+            not even as many spare nodes as there are nodes reach the goal; no flight is asked for,
+            or the goal is none.
     """
+    _check(goal, repeats)
     gang = _gang(jobs, conditions)
     down: Disruptions = conditions.site.disruptions
     cost, restart = cast("float", down.checkpoint.cost), cast("float", down.checkpoint.restart_cost)
@@ -221,6 +226,20 @@ def plan_reliability(
         wind.fly(now)
     good = min(near), max(near)
     return Plan(best, now, wind.flights, gang, intervals, needed, good, drainable, goal)
+
+
+def _check(goal: tuple[str, float] | None, repeats: int) -> None:
+    if repeats < 1:
+        raise SpecError("repeats", f"found {repeats}; expected 1 or more.")
+    if goal is None:
+        return
+    name, value = goal
+    most = {"ettr": 1.0, "deadline": math.inf}
+    if name not in most:
+        raise SpecError.unknown("goal", name, most)
+    if not 0 < value < most[name]:
+        expected = "a share between 0 and 1" if name == "ettr" else "seconds above 0"
+        raise SpecError(f"--{name}", f"found {value:g}; expected {expected}.")
 
 
 def _peak(value: Callable[[int], float], start: int, low: float, high: float, stride: int) -> int:
