@@ -156,6 +156,14 @@ PAGES = {
     "serving llm-capacity": Made(
         "serving llm-capacity REQUESTS --ttft 10 --out OUT", "What was tried"
     ),
+    "serving llm-sweep": Made(
+        "serving llm-sweep REQUESTS --over rate=1,2 --ttft 1 --out OUT",
+        "Requests within their SLO against rate",
+    ),
+    "serving llm what if": Made(
+        "serving llm-sweep REQUESTS --dispatch least_loaded,round_robin --out OUT",
+        "Set-ups, against the first",
+    ),
     "losses": Made("throughput losses LOSSES --reference a --out OUT", "Losses against"),
     "curve": Made("throughput curve t5 --gpus 1..8 --out OUT", "speed by GPUs"),
     "plans": Made("throughput plan llama7b_bsz16 --out OUT", "LLAMA"),

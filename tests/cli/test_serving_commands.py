@@ -224,6 +224,41 @@ def test_carbon_and_tariff_over_time(
     assert grams[0] > 0
 
 
+def test_set_ups_beside_each_other(run: Callable[..., Any], tmp_path: Path, requests: Path) -> None:
+    """Every row of a sweep is what `serving llm` tells of the same set-up."""
+    model = tmp_path / "m.toml"
+    costs = "iteration_s=0.01\nprefill_token_s=1e-4\ndecode_seq_s=0\nkv_token_s=0\nkv_limit=4000\n"
+    model.write_text(f"{costs}[power]\nidle_w=100\nprefill_w=600\ndecode_w=400\n")
+    words = (requests, "--model", model, "--ttft", 0.5, "--price", 2, "--carbon", 300)
+    page = tmp_path / "page.html"
+    told = run(
+        "serving", "llm-sweep", *words, "--over", "rate=5,40", "--over", "replicas=1,2",
+        "--over", "num_blocks=100,200", "--dispatch", "least_loaded,least_tokens",
+        "--out", page, "--json",
+    ).json  # fmt: skip
+    rows = told["rows"]
+    assert len(rows) == 12
+    options = {"rate": "--rate", "replicas": "--replicas", "num_blocks": "--num-blocks"}
+    for row in (*rows[1::4], rows[-2]):
+        changed = (options[row["axis"]], int(row["value"]))
+        rule = row["candidate"].split(", ")[1]
+        alone = run("serving", "llm", *words, *changed, "--dispatch", rule, "--json").json
+        assert {name: row[name] for name in alone["metrics"]} == alone["metrics"]
+    assert rows[6]["gpus"] == 2
+    text = page.read_text()
+    for words_of_page in ("GPUs", "kWh", "carbon, kg", "money", "against num_blocks"):
+        assert words_of_page in text
+    whatif = run(
+        "serving", "llm-sweep", *words, "--dispatch", "least_loaded,round_robin",
+        "--out", tmp_path / "rows.csv", "--json",
+    ).json  # fmt: skip
+    base = run("serving", "llm", *words, "--json").json["metrics"]
+    assert {name: whatif["rows"][0][name] for name in base} == base
+    assert "Requests within all SLOs" in whatif["headline"]
+    table = pcsv.read_csv(tmp_path / "rows.csv")
+    assert table["money"].to_pylist() == [row["money"] for row in whatif["rows"]]
+
+
 MINUTES = ",".join(str(minute) for minute in range(1, 1441))
 
 
@@ -263,6 +298,21 @@ MINUTES = ",".join(str(minute) for minute in range(1, 1441))
         (("llm-capacity", "t.jsonl", "--limit", "p98_ttft<=1"), "Did you mean 'p99_ttft'"),
         (("llm-capacity", "t.jsonl", "--limit", "goodput>=x"), "expected a number > 0"),
         (("llm-capacity", "t.jsonl", "--limit", "slo_attainment>=2"), "a share, at most 1"),
+        (("llm", "t.jsonl", "--price", 1e308), "--price: found 1e+308; expected a number from 0"),
+        (("llm-capacity", "t.jsonl", "--ttft", 1, "--tariff", 1e308), "from 0 to 1e+12"),
+        (("llm-sweep", "t.jsonl", "--over", "rate"), "expected such as rate=10,20"),
+        (("llm-sweep", "t.jsonl", "--over", "spam=1"), "Known: affinity_slack, block_size"),
+        (("llm-sweep", "t.jsonl", "--over", "replicas=1.5"), "found 1.5; expected whole numbers"),
+        (("llm-sweep", "t.jsonl", "--over", "replicas=inf"), "found inf; expected whole numbers"),
+        (("llm-sweep", "t.jsonl", "--over", "replicas=0"), "found 0; expected 1 to 65536"),
+        (("llm-sweep", "t.jsonl", "--over", "prefix_caching=2"), "found 2; expected 0 or 1"),
+        (("llm-sweep", "t.jsonl", "--over", "num_blocks=0"), "expected a whole number > 0"),
+        (("llm-sweep", "t.jsonl", "--over", "watermark=2"), "expected 0 to 1"),
+        (("llm-sweep", "t.jsonl", "--over", "rate=0"), "expected a finite number > 0"),
+        (
+            ("llm-sweep", "t.jsonl", "--dispatch", "least_loaded,least_loaded"),
+            "expected each set-up once",
+        ),
         (("workload", "calls.csv", "--slice", "5"), "from:until"),
         (("workload", "calls.csv", "--slice", "500:600"), "no requests from 500"),
     ],

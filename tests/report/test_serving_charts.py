@@ -121,11 +121,11 @@ def test_pages_of_sweeps() -> None:
     spec = WorkloadSpec(num_models=3, duration=40.0, rate=6.0, slo_scale=3.0)
     over = {"rate": [4.0, 12.0], "gpus": [1, 2]}
     found = serving.sweep(spec, 2, over, {"sr": "sr", "mp": "mp-search"}, refine=0)
-    rows = point_rows(found, "rate", "slo_attainment")
+    rows = point_rows(found.rows, "rate", "slo_attainment")
     assert [row["figure"] for row in rows] == [
         100 * row["slo_attainment"] for row in found.rows if row["axis"] == "rate"
     ]
-    encoding = panel(found, "gpus", "slo_attainment").to_dict()["layer"][0]["encoding"]
+    encoding = panel(found.rows, "gpus", "slo_attainment").to_dict()["layer"][0]["encoding"]
     assert (encoding["x"]["title"], encoding["y"]["title"]) == (
         "GPUs",
         "Requests within their SLO, %",

@@ -31,7 +31,7 @@ COST_BY: tuple[str, ...] = ("user", "vc")
 ANY_TYPE = "(any)"
 _HOUR = 3600.0
 #: No GPU hour costs as much, in any currency.
-_MOST = 1e12
+MOST_PRICE = 1e12
 
 
 class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,8 +56,8 @@ class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if not self.gpus and self.default is None:
             raise SpecError("prices", "no price; expected 'default', or a type in 'gpus'.")
         for name, price in (*self.gpus.items(), ("default", self.default)):
-            if price is not None and not 0 <= price <= _MOST:
-                expected = f"expected a price of an hour, from 0 to {_MOST:g}."
+            if price is not None and not 0 <= price <= MOST_PRICE:
+                expected = f"expected a price of an hour, from 0 to {MOST_PRICE:g}."
                 raise SpecError(f"prices.{name}", f"found {price:g}; {expected}")
 
     @classmethod

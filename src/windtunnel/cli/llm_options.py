@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +11,13 @@ import click
 
 from windtunnel.cli.options import TIME, Parsed, option, seed_option, span, together
 from windtunnel.cli.saving import save_table
-from windtunnel.errors import TraceError
+from windtunnel.errors import SpecError, TraceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from windtunnel.cli.options import Command
-    from windtunnel.serving import LlmModel, LlmOutcome, RequestTrace
+    from windtunnel.serving import LlmModel, LlmOutcome, LlmSetup, RequestTrace
 
 #: Keys of an engine that are options of their own.
 _COUNTS = {
@@ -34,6 +35,7 @@ _FLAGS = {
 }
 ENGINE = ("scheduler", *_COUNTS, *_FLAGS, "watermark")
 SLOS = ("ttft", "tpot", "e2e")
+_RATIO = re.compile(r"(\d+):(\d+)")
 
 
 def short_span(word: str) -> float:
@@ -119,6 +121,25 @@ model_option = option(
 )
 
 
+#: Add the models, rules, degrees and pools that are compared.
+setup_options = together(
+    option(
+        "--model MODEL.toml[#NAME]",
+        "Costs, engine, power and pools of a replica; repeat to compare.  "
+        "[default: a made-up model]",
+        dest="models",
+        multiple=True,
+    ),
+    option(
+        "--dispatch RULE,...",
+        "Rules to try: least_loaded, round_robin, least_waiting, least_tokens, prefix_affinity.",
+        default="least_loaded",
+    ),
+    option("--tp N,...", "Degrees of tensor parallelism to try."),
+    option("--split-ratio P:D,...", "Pools of prefill and decode to try."),
+)
+
+
 def slos_from(asked: dict[str, Any]) -> dict[str, float]:
     """Return the SLOs asked for, s; infinite where there is none."""
     return {name: math.inf if asked[name] is None else asked[name] for name in SLOS}
@@ -128,11 +149,14 @@ def prices_from(asked: dict[str, Any]) -> dict[str, Any]:
     """Return carbon, tariff and price; None where there is none.
 
     Raises:
+        SpecError: a number is below 0, or more than any price.
         TraceError: a file cannot be read, or has a value below 0.
     """
     from windtunnel.energy.intensity import read_series
+    from windtunnel.serving.llm_outcome import check_prices
 
     found = {name: asked[name] for name in ("carbon", "tariff", "price")}
+    check_prices(**{f"--{name}": one for name, one in found.items() if not isinstance(one, str)})
     files = {name: one for name, one in found.items() if isinstance(one, str)}
     return found | {name: read_series(one, least=0.0) for name, one in files.items()}
 
@@ -143,18 +167,64 @@ def model_from(name: str | None, asked: dict[str, Any]) -> LlmModel:
     Raises:
         SpecError: the file or a value is wrong.
     """
-    from dataclasses import replace
-
     from windtunnel import serving as rooms
 
     model = rooms.synthetic_llm() if name is None else rooms.read_llm_model(name)
-    typed = {key: asked[key] for key in ENGINE if asked.get(key) is not None}
-    if typed and model.engine is None:
-        size = typed.get("block_size", 16)
-        first = {"num_blocks": (model.kv_limit or 0) // max(size, 1), "block_size": size}
-        engine = rooms.Engine(**{"max_num_seqs": model.max_batch, **first, **typed})
-        return replace(model, engine=engine)
-    return model.but(**typed)
+    return model.but(**{key: asked[key] for key in ENGINE if asked.get(key) is not None})
+
+
+def setups_from(asked: dict[str, Any]) -> list[LlmSetup]:
+    """Return every model with every degree, ratio and rule that was asked for.
+
+    Raises:
+        SpecError: a model's file is wrong, or its costs do not go with a degree.
+        click.UsageError: a list cannot be read.
+    """
+    from windtunnel import serving as rooms
+
+    setups = []
+    for name in asked["models"] or (None,):
+        model = model_from(name, asked)
+        for degree in _numbers("--tp", asked["tp"]) or (None,):
+            at_degree = model if degree is None else model.at_degree(degree)
+            for ratio in _ratios(asked["split_ratio"]) or (None,):
+                made = at_degree if ratio is None else _split(at_degree, *ratio)
+                setups += [
+                    rooms.LlmSetup(_named(name, degree, ratio), made, rule.strip())
+                    for rule in asked["dispatch"].split(",")
+                ]
+    return setups
+
+
+def _named(name: str | None, degree: int | None, ratio: tuple[int, int] | None) -> str:
+    words = [name or "made-up"]
+    words += [] if degree is None else [f"tp {degree}"]
+    words += [] if ratio is None else [f"{ratio[0]}:{ratio[1]}"]
+    return " ".join(words)
+
+
+def _numbers(option: str, text: str | None) -> list[int]:
+    words = [] if text is None else [word.strip() for word in text.split(",")]
+    if not all(word.isascii() and word.isdigit() and int(word) for word in words):
+        raise click.UsageError(f"{option}: found {text!a}; expected numbers 1,2,4.")
+    return [int(word) for word in words]
+
+
+def _ratios(text: str | None) -> list[tuple[int, int]]:
+    found = [] if text is None else [_RATIO.fullmatch(word.strip()) for word in text.split(",")]
+    ratios = [(int(one[1]), int(one[2])) for one in found if one is not None]
+    if len(ratios) < len(found) or not all(p and d for p, d in ratios):
+        raise click.UsageError(f"--split-ratio: found {text!a}; expected ratios 1:1,2:1.")
+    return ratios
+
+
+def _split(model: LlmModel, prefill: int, decode: int) -> LlmModel:
+    if model.split is None:
+        raise SpecError("--split-ratio", "expected a model with [split].")
+    from dataclasses import replace
+
+    pools = replace(model.split, prefill_replicas=prefill, decode_replicas=decode)
+    return replace(model, split=pools)
 
 
 def requests_from(trace: str, asked: dict[str, Any]) -> RequestTrace:

@@ -52,6 +52,7 @@ _HOME = "windtunnel.cli.serving"
         "llm-capacity": "windtunnel.cli.serving_llm_capacity",
         "llm-fit": "windtunnel.cli.serving_llm_fit",
         "llm-replay": "windtunnel.cli.serving_llm_fit",
+        "llm-sweep": "windtunnel.cli.serving_llm_sweep",
     },
     short_help="Serve models on groups of GPUs; search placements (AlpaServe).",
 )

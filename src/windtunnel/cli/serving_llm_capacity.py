@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from windtunnel.cli.llm_options import (
     engine_options,
-    model_from,
     prices_from,
     requests_from,
+    setup_options,
+    setups_from,
     short_span,
     slo_options,
     slos_from,
@@ -27,23 +27,16 @@ from windtunnel.errors import SpecError
 from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
-    from windtunnel.serving import Limits, LlmModel, LlmSetup
+    from windtunnel.serving import Limits
     from windtunnel.serving.llm_capacity import LlmChoice
 
 _LIMIT = re.compile(r"\s*(\w+)\s*(<=|>=)\s*(\S+)\s*")
 _PRICES = ("gpus", "energy_kwh", "carbon_kg", "money")
-#: What a choice is called: words, and the attribute of it.
-_RATIO = re.compile(r"(\d+):(\d+)")
 
 
 @click.command("llm-capacity", short_help="How many GPUs a language model needs.")
 @trace_options
-@option(
-    "--model MODEL.toml[#NAME]",
-    "Costs, engine, power and pools of a replica; repeat to compare.  [default: a made-up model]",
-    dest="models",
-    multiple=True,
-)
+@setup_options
 @option(
     "--limit FIGURE<=X",
     "Such as p99_ttft<=1s, p90_tpot<=50ms, slo_attainment>=0.95; repeat for several.  "
@@ -52,13 +45,6 @@ _RATIO = re.compile(r"(\d+):(\d+)")
     multiple=True,
 )
 @slo_options
-@option(
-    "--dispatch RULE,...",
-    "Rules to try: least_loaded, round_robin, least_waiting, least_tokens, prefix_affinity.",
-    default="least_loaded",
-)
-@option("--tp N,...", "Degrees of tensor parallelism to try.")
-@option("--split-ratio P:D,...", "Pools of prefill and decode to try.")
 @word_option("--cheapest", "gpus", "kwh", "carbon", "money", told="What decides between set-ups.")
 @option("--max-replicas", "Give up beyond.", click.IntRange(1, 65536), default=1024)
 @engine_options
@@ -73,7 +59,7 @@ def llm_capacity(*, trace: str, **asked: Any) -> Result:
 
     limits = _limits(asked)
     requests = requests_from(trace, asked)
-    setups, prices = _setups(asked), prices_from(asked)
+    setups, prices = setups_from(asked), prices_from(asked)
     with progress("Searching") as done:
         choices = rooms.llm_choices(
             requests, setups, limits, cheapest=asked["cheapest"],
@@ -135,58 +121,6 @@ def _bound(text: str, bound: str, *, is_span: bool) -> float:
     return value
 
 
-def _setups(asked: dict[str, Any]) -> list[LlmSetup]:
-    """Return every model with every degree, ratio and rule that was asked for.
-
-    Raises:
-        SpecError: a model's file is wrong, or its costs do not go with a degree.
-        click.UsageError: a list cannot be read.
-    """
-    from windtunnel import serving as rooms
-
-    setups = []
-    for name in asked["models"] or (None,):
-        model = model_from(name, asked)
-        for degree in _numbers("--tp", asked["tp"]) or (None,):
-            at_degree = model if degree is None else model.at_degree(degree)
-            for ratio in _ratios(asked["split_ratio"]) or (None,):
-                made = at_degree if ratio is None else _split(at_degree, *ratio)
-                setups += [
-                    rooms.LlmSetup(_named(name, degree, ratio), made, rule.strip())
-                    for rule in asked["dispatch"].split(",")
-                ]
-    return setups
-
-
-def _named(name: str | None, degree: int | None, ratio: tuple[int, int] | None) -> str:
-    words = [name or "made-up"]
-    words += [] if degree is None else [f"tp {degree}"]
-    words += [] if ratio is None else [f"{ratio[0]}:{ratio[1]}"]
-    return " ".join(words)
-
-
-def _numbers(option: str, text: str | None) -> list[int]:
-    words = [] if text is None else [word.strip() for word in text.split(",")]
-    if not all(word.isascii() and word.isdigit() and int(word) for word in words):
-        raise click.UsageError(f"{option}: found {text!a}; expected numbers 1,2,4.")
-    return [int(word) for word in words]
-
-
-def _ratios(text: str | None) -> list[tuple[int, int]]:
-    found = [] if text is None else [_RATIO.fullmatch(word.strip()) for word in text.split(",")]
-    ratios = [(int(one[1]), int(one[2])) for one in found if one is not None]
-    if len(ratios) < len(found) or not all(p and d for p, d in ratios):
-        raise click.UsageError(f"--split-ratio: found {text!a}; expected ratios 1:1,2:1.")
-    return ratios
-
-
-def _split(model: LlmModel, prefill: int, decode: int) -> LlmModel:
-    if model.split is None:
-        raise SpecError("--split-ratio", "expected a model with [split].")
-    pools = replace(model.split, prefill_replicas=prefill, decode_replicas=decode)
-    return replace(model, split=pools)
-
-
 def _tried(choices: list[LlmChoice]) -> list[dict[str, Any]]:
     return [
         {**_of(choice), "replicas": n, "met": choice.found.met[n], **figures}
@@ -221,8 +155,6 @@ def _compared(choices: list[LlmChoice]) -> Part:
         "Not enough",
         tables=[("Set-ups, the cheapest first", table_of(columns, rows, texts=1))],
         points=[
-            f"{choice.setup.name}, {choice.setup.dispatch}: {choice.reason}"
-            for choice in choices
-            if choice.found is None
+            f"{choice.setup.title}: {choice.reason}" for choice in choices if choice.found is None
         ],
     )

@@ -53,8 +53,12 @@ def _axis(text: str) -> Values:
         else:
             values = tuple(float(word) for word in words.split(","))
     except ValueError:
-        raise ValueError(f"found {text!a}; expected such as rate=10,20 or cv=1:5:9.") from None
+        raise ValueError(f"found {text!a}; expected such as rate=10,20 or rate=10:40:4.") from None
     return Values(text, name.strip().replace("-", "_"), values)
+
+
+#: Of ``--over``.
+AXIS = Parsed("axis", _axis)
 
 
 @click.command(short_help="Attainment against rate, cv, SLO scale, GPUs.")
@@ -63,7 +67,7 @@ def _axis(text: str) -> Values:
     "--over AXIS=VALUES",
     "rate, cv, slo-scale, gpus or compress, with values 10,20,40 or 10:40:7. May be repeated: "
     "one axis changes at a time.",
-    Parsed("axis", _axis),
+    AXIS,
     multiple=True,
     required=True,
 )
@@ -124,9 +128,9 @@ def sweep(**asked: Any) -> Result:
         return sweep_page(found, command=command)
 
     def chart() -> Any:
-        from windtunnel.report.serving_chart import sweep_chart
+        from windtunnel.report.serving_chart import measures_of, sweep_chart
 
-        return sweep_chart(found)
+        return sweep_chart(found.rows, lambda axis: measures_of(found, axis))
 
     def table() -> Any:
         import pyarrow as pa

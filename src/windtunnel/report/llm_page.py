@@ -241,7 +241,7 @@ def _side(name: str) -> str:
 
 
 def _name(choice: LlmChoice) -> str:
-    return clean(f"{choice.setup.name}, {choice.setup.dispatch}")
+    return clean(choice.setup.title)
 
 
 def _prices(found: Sequence[LlmChoice]) -> Table:

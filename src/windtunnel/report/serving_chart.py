@@ -15,9 +15,12 @@ from windtunnel.report.names import clean
 from windtunnel.report.palette import colours
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from windtunnel.report.chart.marks import Tips
     from windtunnel.serving import ServingOutcome, Sweep
 
+    Rows = Sequence[dict[str, Any]]
 
 #: Width and height of a panel's plotting area, px.
 WIDTH, HEIGHT = 300, 230
@@ -114,11 +117,12 @@ def _queue(outcome: ServingOutcome) -> Any:
 WIDTH, HEIGHT = 390, 260
 #: Axis -> title, with its unit.
 TITLES = {
-    "rate": "Rate of all models, requests/s",
+    "rate": "Rate, requests/s",
     "cv": "Coefficient of variation of the gaps",
     "slo_scale": "SLO scale (deadline over latency on one GPU)",
     "gpus": "GPUs",
     "compress": "Recorded requests, times as fast",
+    "replicas": "Replicas",
 }
 #: Axis -> its name in a sentence.
 NAMES = {"gpus": "GPUs", "slo_scale": "SLO scale", "compress": "speed of the recorded requests"}
@@ -127,12 +131,17 @@ MEASURES = {
     "slo_attainment": ("Requests within their SLO, %", ".2f"),
     "mean_latency": ("Mean latency of served requests, s", ".4g"),
     "p99_latency": ("P99 latency of served requests, s", ".4g"),
+    "p99_ttft": ("P99 time to first token, s", ".4g"),
+    "p99_tpot": ("P99 time per output token, s", ".4g"),
+    "energy_kwh": ("Energy of all GPUs, kWh", ".4g"),
+    "carbon_kg": ("Carbon, kg", ".4g"),
+    "money": ("Money", ".4g"),
 }
 
 
-def axes_of(found: Sweep) -> list[str]:
+def axes_of(rows: Rows) -> list[str]:
     """Return the axes that were swept, in order."""
-    return list(dict.fromkeys(row["axis"] for row in found.rows))
+    return list(dict.fromkeys(row["axis"] for row in rows))
 
 
 def measures_of(found: Sweep, axis: str) -> list[str]:
@@ -141,8 +150,13 @@ def measures_of(found: Sweep, axis: str) -> list[str]:
     return ["slo_attainment", "mean_latency"] if has_slo else ["mean_latency", "p99_latency"]
 
 
-def point_rows(found: Sweep, axis: str, measure: str) -> list[dict[str, Any]]:
+def point_rows(rows: Rows, axis: str, measure: str) -> list[dict[str, Any]]:
     """Return the points of a panel.
+
+    Args:
+        rows: of a sweep: ``axis``, ``value``, ``candidate``, measures and perhaps ``groups``.
+        axis: the one drawn.
+        measure: a key of `MEASURES`.
 
     Returns:
         ``candidate``, ``value`` and ``figure`` (attainment in %, latency in s); points without a
@@ -154,51 +168,48 @@ def point_rows(found: Sweep, axis: str, measure: str) -> list[dict[str, Any]]:
             "candidate": clean(row["candidate"], 40),
             "value": row["value"],
             "figure": scale * row[measure],
-            "groups": row["groups"],
+            "groups": row.get("groups", ""),
         }
-        for row in found.rows
+        for row in rows
         if row["axis"] == axis and row[measure] is not None
     ]
 
 
-def panel(found: Sweep, axis: str, measure: str) -> Any:
+def panel(rows: Rows, axis: str, measure: str) -> Any:
     """Return one measure against one axis, a line a candidate; None where there is no figure."""
-    chart = _panel(found, axis, measure)
+    chart = _panel(rows, axis, measure)
     return None if chart is None else on_page(chart)
 
 
-def _panel(found: Sweep, axis: str, measure: str) -> Any:
-    rows = point_rows(found, axis, measure)
+def _panel(swept: Rows, axis: str, measure: str) -> Any:
+    rows = point_rows(swept, axis, measure)
     if not rows:
         return None
-    names = list(dict.fromkeys(clean(row["candidate"], 40) for row in found.rows))
+    names = list(dict.fromkeys(clean(row["candidate"], 40) for row in swept))
     candidates = Series("candidate", names, legend=True, symbol="stroke")
     title, form = MEASURES[measure]
     values = [row["value"] for row in rows]
     domain = (min(values), max(values))
     x = Axis(
         "value",
-        TITLES[axis],
+        TITLES.get(axis, axis),
         domain=domain if domain[0] < domain[1] else None,
         grid=False,
-        more={"tickMinStep": 1 if axis == "gpus" else 0},
+        more={"tickMinStep": 1 if all(value == int(value) for value in values) else 0},
     )
     y = Axis("figure", title, domain=(0, 100) if measure == "slo_attainment" else None)
     tips: Tips = {
         "candidate": ("candidate", ""),
         "value": (axis.replace("_", " "), ".4g"),
         "figure": (title, form),
-        "groups": ("groups", ""),
     }
+    if any(row["groups"] for row in rows):
+        tips["groups"] = ("groups", "")
     dots = marks.dots(rows, x, y, candidates, size=22, tips=tips)
     return over(marks.lines(rows, x, y, candidates), dots, width=WIDTH, height=HEIGHT)
 
 
-def sweep_chart(found: Sweep) -> Any:
-    """Return every panel, an axis a row, for paper."""
-    panels = [
-        _panel(found, axis, measure)
-        for axis in axes_of(found)
-        for measure in measures_of(found, axis)
-    ]
+def sweep_chart(rows: Rows, measures: Callable[[str], Sequence[str]]) -> Any:
+    """Return every panel for paper: of each axis the measures that are told of it."""
+    panels = [_panel(rows, axis, name) for axis in axes_of(rows) for name in measures(axis)]
     return on_paper(beside([one for one in panels if one is not None], 2))

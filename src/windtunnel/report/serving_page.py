@@ -24,6 +24,8 @@ from windtunnel.serving import Placement
 from windtunnel.serving.sweep import groups_text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from windtunnel.serving import Fleet, Schedule, ServingOutcome, Sweep, WorkloadSpec
 
 
@@ -124,7 +126,7 @@ def sweep_page(found: Sweep, *, command: str) -> str:
         command: what makes the page again, printed at its end.
     """
     sections: list[Part] = []
-    for axis in axes_of(found):
+    for axis in axes_of(found.rows):
         drawn = {}
         sizes = [row["num_requests"] for row in found.rows if row["axis"] == axis]
         known = sorted({size for size in sizes if size is not None})
@@ -133,7 +135,7 @@ def sweep_page(found: Sweep, *, command: str) -> str:
             title = {"slo_attainment": "Attainment", "mean_latency": "Mean latency"}.get(
                 measure, "P99 latency"
             )
-            chart = panel(found, axis, measure)
+            chart = panel(found.rows, axis, measure)
             if chart is not None:
                 words = f"{title} against {NAMES.get(axis, axis)}"
                 drawn[f"{axis}-{measure}".replace("_", "-")] = (words, _SWEPT[measure] + n, chart)
@@ -153,7 +155,7 @@ def sweep_page(found: Sweep, *, command: str) -> str:
             plural(found.gpus, "GPU"),
             plural(len({row["candidate"] for row in found.rows}), "candidate"),
         ],
-        headline=_sweep_headline(found),
+        headline=sweep_headline(found.rows, lambda axis: measures_of(found, axis)[0]),
         facts=[],
         parts=sections,
         notes=[
@@ -290,17 +292,17 @@ def _share_words(figures: dict[str, Any]) -> str:
     return f"{words}; {count(refused) if refused else 'none'} refused."
 
 
-def _sweep_headline(found: Sweep) -> str:
-    """Say which candidate is ahead at most points."""
+def sweep_headline(swept: Sequence[dict[str, Any]], decides: Callable[[str], str]) -> str:
+    """Say which candidate is ahead at most points, by the measure that decides on each axis."""
     wins: dict[str, int] = {}
     points = 0
-    for axis in axes_of(found):
-        measure = measures_of(found, axis)[0]
+    for axis in axes_of(swept):
+        measure = decides(axis)
         best = max if measure == "slo_attainment" else min
-        for value in dict.fromkeys(r["value"] for r in found.rows if r["axis"] == axis):
+        for value in dict.fromkeys(r["value"] for r in swept if r["axis"] == axis):
             here = [
                 row
-                for row in found.rows
+                for row in swept
                 if (row["axis"], row["value"]) == (axis, value) and row[measure] is not None
             ]
             if not here:

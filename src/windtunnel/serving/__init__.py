@@ -18,6 +18,7 @@ from windtunnel.serving.llm_model import LlmModel, synthetic_llm
 from windtunnel.serving.llm_outcome import LlmOutcome
 from windtunnel.serving.llm_replay import fit_log, replay_log
 from windtunnel.serving.llm_simulate import goodput_by_rate, simulate_llm
+from windtunnel.serving.llm_sweep import llm_sweep
 from windtunnel.serving.outcome import ServingOutcome
 from windtunnel.serving.overheads import Overheads
 from windtunnel.serving.parallel import Parallel
@@ -85,6 +86,7 @@ __all__ = [
     "goodput_by_rate",
     "llm_capacity",
     "llm_choices",
+    "llm_sweep",
     "merge",
     "model_rates",
     "partition_layers",

@@ -138,6 +138,11 @@ class LlmSetup:
     model: LlmModel
     dispatch: str = "least_loaded"
 
+    @property
+    def title(self) -> str:
+        """Its name, and how requests are dispatched."""
+        return f"{self.name}, {self.dispatch}"
+
 
 @dataclass(frozen=True)
 class LlmChoice:

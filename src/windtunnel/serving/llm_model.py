@@ -117,15 +117,19 @@ class LlmModel:
     def but(self, **engine: Any) -> LlmModel:
         """Return the model with other keys of its engine.
 
+        A model without one gets one, with ``kv_limit`` in blocks and ``max_batch``.
+
         Raises:
-            SpecError: it has no engine, or a value is wrong.
+            SpecError: a value is wrong.
         """
         if not engine:
             return self
-        if self.engine is None:
-            key = next(iter(engine))
-            raise SpecError(key, "expected a model with an [engine].")
-        return replace(self, engine=replace(self.engine, **engine))
+        if self.engine is not None:
+            return replace(self, engine=replace(self.engine, **engine))
+        size = engine.get("block_size", 16)
+        blocks = (self.kv_limit or 0) // max(size, 1)
+        of_own = {"max_num_seqs": self.max_batch, "num_blocks": blocks}
+        return replace(self, engine=Engine(**{**of_own, **engine}))
 
     def at_degree(self, tensor_parallel: int) -> LlmModel:
         """Return the model on so many GPUs a stage.

@@ -31,6 +31,20 @@ class Intensity(Protocol):
         """Return its integral up to each time, same shape; value x s."""
 
 
+def check_prices(**prices: float | Intensity | None) -> None:
+    """Refuse prices and the like that are no number from 0 to the most that a price may be.
+
+    Raises:
+        SpecError: one is none; of what changes over time nothing is checked.
+    """
+    from windtunnel.characterize.cost import MOST_PRICE
+
+    for name, value in prices.items():
+        if isinstance(value, int | float) and not 0 <= value <= MOST_PRICE:
+            expected = f"expected a number from 0 to {MOST_PRICE:g}."
+            raise SpecError(name, f"found {quote(value)}; {expected}")
+
+
 @dataclass(frozen=True)
 class LlmOutcome:
     """What became of n requests.
@@ -242,9 +256,7 @@ class LlmOutcome:
         price: float | None,
         tariff: float | Intensity | None,
     ) -> dict[str, float | None]:
-        for name, value in (("carbon", carbon), ("price", price), ("tariff", tariff)):
-            if isinstance(value, int | float) and not 0 <= value < math.inf:
-                raise SpecError(name, f"found {quote(value)}; expected a finite number >= 0.")
+        check_prices(carbon=carbon, price=price, tariff=tariff)
         joules = self.joules
         hours = float(self.gpus.sum()) * self.span / _HOUR
         grams = None if carbon is None else self.emitted(carbon)
