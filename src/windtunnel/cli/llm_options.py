@@ -35,7 +35,8 @@ _FLAGS = {
 }
 ENGINE = ("scheduler", *_COUNTS, *_FLAGS, "watermark")
 SLOS = ("ttft", "tpot", "e2e")
-_RATIO = re.compile(r"(\d+):(\d+)")
+_RATIO = re.compile(r"(\d{1,6}):(\d{1,6})")
+_DEGREE = re.compile(r"[0-9]{1,6}")
 
 
 def short_span(word: str) -> float:
@@ -205,7 +206,7 @@ def _named(name: str | None, degree: int | None, ratio: tuple[int, int] | None) 
 
 def _numbers(option: str, text: str | None) -> list[int]:
     words = [] if text is None else [word.strip() for word in text.split(",")]
-    if not all(word.isascii() and word.isdigit() and int(word) for word in words):
+    if not all(_DEGREE.fullmatch(word) and int(word) for word in words):
         raise click.UsageError(f"{option}: found {text!a}; expected numbers 1,2,4.")
     return [int(word) for word in words]
 

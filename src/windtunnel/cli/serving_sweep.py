@@ -41,19 +41,26 @@ class Values:
         return self.text
 
 
+#: Values of an axis, at most.
+_MOST_VALUES = 10_000
+
+
 def _axis(text: str) -> Values:
     """Return an axis of ``rate=10,20,40`` or ``rate=10:40:4``, four of them."""
     name, _, words = text.partition("=")
     try:
         if words.count(":") == 2:  # noqa: PLR2004 - from, to, how many
             first, last, many = words.split(":")
-            low, high, count = float(first), float(last), int(many)
-            steps = range(max(count, 1))
-            values = tuple(low + (high - low) * i / max(count - 1, 1) for i in steps)
+            low, high = float(first), float(last)
+            count = min(int(many), _MOST_VALUES + 1)
+            values = tuple(low + (high - low) * i / max(count - 1, 1) for i in range(count))
         else:
             values = tuple(float(word) for word in words.split(","))
     except ValueError:
-        raise ValueError(f"found {text!a}; expected such as rate=10,20 or rate=10:40:4.") from None
+        values = ()
+    if not 0 < len(values) <= _MOST_VALUES:
+        expected = f"such as rate=10,20 or rate=10:40:4, at most {_MOST_VALUES} values"
+        raise ValueError(f"found {text!a}; expected {expected}.")
     return Values(text, name.strip().replace("-", "_"), values)
 
 

@@ -71,10 +71,7 @@ class Engine:
             raise SpecError("watermark", f"found {self.watermark!r}; expected 0 to 1.")
         if self.reserve_tokens is not None:
             count("reserve_tokens", self.reserve_tokens)
-        slack = self.affinity_slack
-        if not isinstance(slack, int) or isinstance(slack, bool) or slack < 0:
-            found = quote(slack)
-            raise SpecError("affinity_slack", f"found {found}; expected a whole number >= 0.")
+        count("affinity_slack", self.affinity_slack, least=0)
         if self.scheduler != "vllm_v1" and self.prefix_caching:
             raise SpecError(
                 "prefix_caching", f"expected scheduler vllm_v1, not {self.scheduler}, with it."

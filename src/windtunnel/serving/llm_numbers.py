@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
+#: Tokens, blocks, requests: the product of two is a number that the kernel can hold.
+MOST = 10**9
+
+
 def amount(where: str, value: Any, *, positive: bool = False) -> float:
     """Return a finite number >= 0.
 
@@ -24,14 +28,17 @@ def amount(where: str, value: Any, *, positive: bool = False) -> float:
     return float(value)
 
 
-def count(where: str, value: Any) -> int:
-    """Return a whole number > 0.
+def count(where: str, value: Any, least: int = 1) -> int:
+    """Return a whole number > 0, or from another least one on.
 
     Raises:
-        SpecError: it is none.
+        SpecError: it is none, or more than `MOST`.
     """
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise SpecError(where, f"found {quote(value)}; expected a whole number > 0.")
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        wanted = "> 0" if least == 1 else f">= {least}"
+        raise SpecError(where, f"found {quote(value)}; expected a whole number {wanted}.")
+    if value > MOST:
+        raise SpecError(where, f"found {quote(value)}; expected a whole number, at most {MOST}.")
     return value
 
 
