@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import errno
 import os
 import signal
@@ -10,14 +11,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+import windtunnel
 from windtunnel import storage
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 #: A process that begins a file or a folder, says so, and then waits.
 BEGUN = """
@@ -173,3 +173,23 @@ def test_the_next_run_sweeps(command: str, how: signal.Signals, tmp_path: Path, 
         part.touch()
     assert not list(tmp_path.glob(".*.part"))
     assert not list(room.iterdir())
+
+
+def test_nobody_else_makes_temporary_files_or_knows_the_cache() -> None:
+    """What others made there, no run would sweep."""
+    sources = Path(windtunnel.__file__).parent
+    found = {
+        (str(path.relative_to(sources)), name)
+        for path in sources.rglob("*.py")
+        for name in imported(path)
+        if name in {"tempfile", "platformdirs"}
+    }
+    assert found == {("storage.py", "tempfile"), ("storage.py", "platformdirs")}
+
+
+def imported(path: Path) -> set[str]:
+    """Return the packages that a file imports, wherever in it."""
+    nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names += [str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)]
+    return {name.partition(".")[0] for name in names}

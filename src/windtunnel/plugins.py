@@ -251,14 +251,16 @@ def imported(path: str, kind: str, known: Collection[str] = ()) -> Any:
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
+    expected = f"expected a known name or package.module:name.{nearest(module_name, known)}"
+    if module_name.startswith("."):
+        raise SpecError(kind, f"cannot import {quote(path)}; {expected}")
     try:
         found = importlib.import_module(module_name)
     except WindtunnelError:
         raise
     except Exception as error:  # whatever the user's module raises
         what = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
-        hint = f"expected a known name or package.module:name.{nearest(module_name, known)}"
-        raise SpecError(kind, f"cannot import {quote(path)}: {what}{error}; {hint}") from error
+        raise SpecError(kind, f"cannot import {quote(path)}: {what}{error}; {expected}") from error
     for part in attribute.split("."):
         if not hasattr(found, part):
             names = [name for name in vars(found) if not name.startswith("_")]

@@ -120,6 +120,16 @@ def scratch_folder() -> Path:
     return folder
 
 
+@contextlib.contextmanager
+def scratch() -> Iterator[Path]:
+    """Lend a folder as `scratch_folder` makes one."""
+    folder = scratch_folder()
+    try:
+        yield folder
+    finally:
+        drop_scratch(folder)
+
+
 def drop_scratch(folder: Path) -> None:
     """Remove a folder that `scratch_folder` made, with all that is in it."""
     lock, owner = _held.pop(folder, (0, 0))

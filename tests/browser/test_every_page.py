@@ -6,6 +6,7 @@ sideways, and every text stands out against what it lies on.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -247,6 +248,8 @@ def test_a_page_of_hostile_names_is_harmless_and_readable(
     watch: Callable[..., Any], files: dict[str, str], tmp_path: Path, name: str
 ) -> None:
     made = PAGES[name]
+    if name == "morphling" and not os.environ.get("WINDTUNNEL_DATA"):
+        pytest.skip("WINDTUNNEL_DATA is not set: no published workload")
     path = written(made, files, tmp_path)
     assert path.read_bytes().count(b"\x00") == 0
     for width, scheme in ((390, "dark"), (1280, "light")):
@@ -255,7 +258,7 @@ def test_a_page_of_hostile_names_is_harmless_and_readable(
         page.goto(path.as_uri())
         page.get_by_text(made.heading).first.wait_for()
         if made.scripts:
-            page.locator("svg.marks, .plots svg").first.wait_for()
+            page.locator("svg.marks, .plots svg, #calendar svg").first.wait_for()
         assert page.locator("script").count() == made.scripts
         assert page.locator("[onerror], [onload], iframe, object, embed, link, base").count() == 0
         assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import windtunnel as wt
-from windtunnel.errors import SpecError, TraceError
+from windtunnel.errors import WindtunnelError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,6 +45,7 @@ def files(tmp_path: Path) -> dict[str, str]:
             "--cluster pool:2 --policy os:system",
             "the function that the policy names raised TypeError",
         ),
+        ("--cluster pool:2 --policy ../x:f", "policy: cannot import '../x:f'"),
         ("--cluster pool:2 --power POWER --carbon LARGE", "line 2: expected a line of CSV"),
     ],
 )
@@ -74,16 +75,40 @@ def test_the_largest_seed_is_one(run: Callable[..., Any], lecture: Path) -> None
     assert run("simulate", lecture, *words, "--json").json["settings"]["seed"] == 2**64 - 1
 
 
-def test_python_checks_what_the_command_checks(files: dict[str, str]) -> None:
-    for cluster in ("pool:99999999999999999999", "3x2147483647"):
-        with pytest.raises(SpecError, match=r"2,147,483,647"):
-            wt.simulate(JOBS, cluster)
-    with pytest.raises(SpecError, match="power_cap"):
-        wt.simulate(JOBS, "2x2", power=POWER, power_cap=1e300)
-    with pytest.raises(SpecError, match="3650d"):
-        wt.simulate(JOBS, "2x2", shift=f"series={files['SERIES']},max_delay=1e300")
-    with pytest.raises((SpecError, TraceError)):
-        wt.simulate(JOBS, "2x2", shift=f"series={files['LARGE']},max_delay=1h")
+@pytest.mark.parametrize(
+    ("cluster", "options", "said"),
+    [
+        ("pool:99999999999999999999", {}, "expected at most 2,147,483,647"),
+        ("3x2147483647", {}, "found 2,147,483,647"),
+        ("2x2", {"power": POWER, "power_cap": 1e300}, "power_cap.watts: expected W above 0"),
+        ("2x2", {"power": POWER, "power_cap": 1e13}, "at most 1e+12"),
+        ("2x2", {"shift": "series=SERIES,max_delay=1e300"}, "expected at most 3650d"),
+        ("2x2", {"shift": "series=LARGE,max_delay=1h"}, "line 2: expected a line of CSV"),
+        ("2x2", {"power": POWER, "carbon": "LARGE"}, "line 2: expected a line of CSV"),
+        ("2x2", {"policy": "../x:f"}, "policy: cannot import '../x:f'"),
+        (f"v100:1{'0' * 30},k80:24", {"policy": "gavel:max_min_fairness"}, "1e+30"),
+        ("2x2", {"seed": -1, "placement": "random"}, "seed"),
+        ("2x2", {"policy": "y" * 10_000}, "policy: unknown"),
+    ],
+)
+def test_python_checks_what_the_command_checks(
+    files: dict[str, str], cluster: str, options: dict[str, Any], said: str
+) -> None:
+    options = {
+        key: value.replace("SERIES", files["SERIES"]).replace("LARGE", files["LARGE"])
+        if isinstance(value, str)
+        else value
+        for key, value in options.items()
+    }
+    with pytest.raises(WindtunnelError) as caught:
+        wt.simulate(JOBS, cluster, **options)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 2000
+
+
+def test_the_largest_seed_is_one_in_python() -> None:
+    assert wt.simulate(JOBS, "2x2", seed=2**64 - 1, placement="random").metrics()["num_jobs"] == 3
 
 
 def test_a_name_of_ten_thousand_letters_is_cut(refused: Callable[..., str], lecture: Path) -> None:

@@ -118,10 +118,12 @@ class Call:
     Attributes:
         words: its words; the first may be a command's name.
         files: what it may read: name -> content; words name them alone.
+        rows: jobs in ``jobs.csv``; None = nobody can tell, as it was changed or has quotes.
     """
 
     words: tuple[str, ...]
     files: dict[str, bytes]
+    rows: int | None = None
 
 
 class Draw(random.Random):
@@ -150,15 +152,17 @@ def drawn(seed: str, number: int) -> Call:
         "study.toml": b'policies=["fifo"]\nclusters=["2x4"]\n[[traces]]\ntrace="jobs.csv"\n',
         "jobs.csv": _jobs(draw),
     }
+    whole = files["jobs.csv"]
     for name in list(files):
         if draw.odd(0.3):
             files[name] = _mutated(draw, files[name])
+    countable = files["jobs.csv"] == whole and b'"' not in whole
     words, command = _command(draw)
     for param in command.params:
         words += _given(draw, param, files)
     if {"--carbon", "--tariff", "--power-cap"} & set(words) and not draw.odd(0.5):
         words += ["--power", "POWER"]
-    return Call(tuple(words), files)
+    return Call(tuple(words), files, whole.count(b"\n") - 1 if countable else None)
 
 
 def _command(draw: Draw) -> tuple[list[str], click.Command]:
@@ -196,6 +200,7 @@ def _given(draw: Draw, param: click.Parameter, files: dict[str, bytes]) -> Itera
             yield _argument(draw, name, files)
         return
     wanted = {"cluster": 0.9, "policies": 0.7, "policy": 0.6, "workers": 1.0, "jobs": 0.0}
+    wanted["as_json"] = 0.5  # of which what was counted is judged
     chance = wanted.get(name, 1.0 if param.required else 0.06)
     # Whoever allows what is large waits for it.
     if name in {"help", "debug", "allow_large"} or draw.random() > chance:

@@ -7,6 +7,8 @@ command that makes the call again; ``--only NUMBER`` makes one and shows what it
 from __future__ import annotations
 
 import argparse
+import csv
+import json
 import os
 import secrets
 import shlex
@@ -16,6 +18,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -25,6 +28,13 @@ from calls import Call, drawn
 SECONDS, MEMORY = 20.0, 2 << 20
 #: A machine that does other things is given so many times as long; it is CPU time that is judged.
 _PATIENCE = 6
+
+
+#: What becomes of a job that is flown.
+FATES = tuple(
+    f"num_{fate}"
+    for fate in ("finished", "running", "waiting", "not_submitted", "rejected", "failed")
+)
 
 
 @dataclass(frozen=True)
@@ -55,7 +65,8 @@ def judged(call: Call) -> Verdict:
         code, cpu, memory = _waited(child)
         said = Path(room, ".err").read_text("utf-8", "replace")
         left = [path.name for path in Path(room).rglob(".windtunnel-*")]
-    failed = ""
+        lost = "" if code or "--json" not in call.words else lost_rows(call, Path(room))
+    failed = lost
     if code not in {0, 2}:
         failed = f"exit code {code}"
     elif "Traceback" in said or "a fault in windtunnel" in said:
@@ -71,6 +82,42 @@ def judged(call: Call) -> Verdict:
     elif left:
         failed = f"left {left}"
     return Verdict(failed, code, said)
+
+
+def lost_rows(call: Call, room: Path) -> str:
+    """Return which jobs of ``jobs.csv`` are in no count that a call tells; empty = none.
+
+    Each is kept or told as dropped, has one fate, and is a row of the file that was written.
+
+    Args:
+        call: it ended well, and was asked for JSON.
+        room: where it was made.
+    """
+    try:
+        told = json.loads((room / ".out").read_text("utf-8"))
+    except ValueError as error:
+        return f"no JSON: {error}"
+    if not isinstance(told, dict):
+        return ""
+    about = told["trace"] if isinstance(told.get("trace"), dict) else told
+    kept = about.get("num_jobs", about.get("rows_out"))
+    if about.get("source") == "jobs.csv" and call.rows is not None and "dropped" in about:
+        read, dropped = about.get("rows_read", about.get("rows_in")), sum(about["dropped"].values())
+        if (read, kept) != (call.rows, call.rows - dropped):
+            return f"of {call.rows} rows {read} were read, {dropped} dropped, {kept} kept"
+    return _lost_jobs(told, kept, room) if call.words[0] in {"simulate", "convert"} else ""
+
+
+def _lost_jobs(told: dict[str, Any], kept: int, room: Path) -> str:
+    """Return how many of a trace's jobs have no fate, or no row of the file that was written."""
+    fates = [told[name] for name in FATES if name in told]
+    if fates and sum(fates) != kept:
+        return f"fates of {sum(fates)} jobs of {kept}"
+    if str(told.get("out")).endswith(".csv"):
+        with (room / told["out"]).open(encoding="utf-8", newline="") as file:
+            written = sum(1 for _ in csv.reader(file)) - 1
+        return "" if written == kept else f"{written} rows were written of {kept}"
+    return ""
 
 
 def _call(call: Call, room: str) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from calls import drawn
-from judged import again, judged, prepare
+from calls import Call, drawn
+from judged import again, judged, lost_rows, prepare
+
+ABOUT = {"source": "jobs.csv", "dropped": {}}
 
 
 @pytest.mark.parametrize(
@@ -36,3 +40,37 @@ def test_every_call_holds(seed: str, number: int) -> None:
 def test_the_same_seed_draws_the_same_call() -> None:
     assert drawn("a", 7) == drawn("a", 7)
     assert drawn("a", 7) != drawn("b", 7)
+
+
+@pytest.mark.parametrize(
+    ("command", "told", "failed"),
+    [
+        ("describe", {"trace": {**ABOUT, "num_jobs": 3, "rows_read": 3}}, ""),
+        ("describe", {"trace": {**ABOUT, "num_jobs": 2, "rows_read": 3}}, "of 3 rows 3 were read"),
+        ("describe", {"trace": {**ABOUT, "num_jobs": 2, "rows_read": 2}}, "of 3 rows 2 were read"),
+        (
+            "convert",
+            {**ABOUT, "rows_in": 3, "rows_out": 3, "out": "out.csv"},
+            "1 rows were written",
+        ),
+        ("convert", {**ABOUT, "rows_in": 3, "rows_out": 1, "dropped": {"x": 2}}, ""),
+        (
+            "simulate",
+            {"trace": {**ABOUT, "num_jobs": 3, "rows_read": 3}, "num_finished": 2},
+            "fates of 2 jobs of 3",
+        ),
+    ],
+)
+def test_a_lost_row_is_a_failure(
+    tmp_path: Path, command: str, told: dict[str, Any], failed: str
+) -> None:
+    (tmp_path / "out.csv").write_text("job_id\na\n")
+    (tmp_path / ".out").write_text(json.dumps(told))
+    found = lost_rows(Call((command, "jobs.csv", "--json"), {}, 3), tmp_path)
+    assert found.startswith(failed)
+    assert bool(found) == bool(failed)
+
+
+def test_many_calls_are_judged_by_their_rows() -> None:
+    calls = [drawn("fixed", number) for number in range(200)]
+    assert sum(call.rows is not None and "--json" in call.words for call in calls) > 40

@@ -27,6 +27,8 @@ COMMANDS = {
     "table": f"simulate {TRACE} --policy las --out out.parquet",
     "timeline": f"simulate {TRACE} --policy srtf --timeline out.json",
     "page": f"compare {TRACE} --policies fifo,srtf --out out.html",
+    "log": f"report {TRACE} --out out.html",
+    "surface": f"whatif {TRACE} --anyway --surface nodes=300..302/2,policy=fifo,sjf --out out.html",
     "twin": f"fit {TRACE} --out out.twin.json",
     "study": "study run study.toml --out out --workers WORKERS",
 }

@@ -263,6 +263,11 @@ def test_a_site_file_names_slurms_own(small: World) -> None:
     )
     for text, message in (
         ('[site.slurm]\nconf = "Include /etc/passwd"\n', "includes another file"),
+        ('[site.slurm]\nconf = "a=1\\u2028include /etc/passwd"\n', "includes another file"),
+        (
+            '[site.slurm]\nconf = "NodeName=n1 CPUs=x"\n',
+            "site.slurm.conf, column 'CPUs': found 'x'",
+        ),
         ('[site.slurm]\nconfig = "x"\n', "Did you mean 'conf'"),
         ('[site.slurm]\nconf = "NodeName=n1"\n', "PartitionName"),
     ):

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import windtunnel as wt
+from windtunnel.cli.root import windtunnel
 from windtunnel.errors import SpecError
 from windtunnel.schema import as_jobs
 from windtunnel.site.conditions import Conditions
@@ -16,6 +18,7 @@ from windtunnel.study.budget import MAX_BYTES, MAX_EVENTS, MAX_OF_A_JOB, Load, e
 from windtunnel.study.resolving import resolved
 from windtunnel.toml_file import MAX_BYTES as MAX_TOML
 from windtunnel.toml_file import read_toml
+from windtunnel.traces.native import write_csv
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -143,6 +146,41 @@ def test_what_no_machine_can_fly_is_refused_with_the_number(
     assert "--allow-large" in str(caught.value)
     limit = MAX_EVENTS + MAX_OF_A_JOB * 2
     assert f"{limit:,}" in str(caught.value) or f"{MAX_BYTES >> 30} GiB" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            "simulate log.csv --cluster 4x99999999",
+            "found 99,999,999; expected at most 1,000,000 GPUs",
+        ),
+        (
+            "simulate log.csv --cluster huge.toml",
+            "has 209,715,200 bytes; expected a description of at most",
+        ),
+        ("serving simulate --rate 2e7", "about 1.3e+09 requests; expected at most 20,000,000"),
+        ("simulate log.csv --cluster 4x8 --node-sleep earth,step=1e-3", "looks of node_sleep"),
+        ("simulate log.csv --cluster 4x8 --disruptions mtbf:1/mttr:1000d", "failures and repairs"),
+        (
+            "simulate log.csv --cluster 4x8 --policy las:quantum=1e-3 --timeline t.html",
+            "rounds of las",
+        ),
+    ],
+)
+def test_the_command_refuses_what_once_was_unbounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, said: str
+) -> None:
+    """Sizes have a fixed limit; what a run would cost may be allowed."""
+    monkeypatch.chdir(tmp_path)
+    write_csv(as_jobs(JOBS), tmp_path / "log.csv")
+    with (tmp_path / "huge.toml").open("wb") as file:
+        file.truncate(200 << 20)
+    told = CliRunner().invoke(windtunnel, words.split())
+    assert told.exit_code == 2
+    assert said in told.stderr
+    assert ("--allow-large" in told.stderr) == ("more than 100,000,100 are flown" in told.stderr)
+    assert {path.name for path in tmp_path.iterdir()} == {"log.csv", "huge.toml"}
 
 
 def test_it_is_flown_where_it_is_allowed() -> None:

@@ -100,10 +100,12 @@ def _write(found: ElasticComparison, result: Result, out: Path) -> list[Path]:
     from windtunnel.report.elastic_charts import timeline_chart
     from windtunnel.report.page import write_page
     from windtunnel.report.result_page import result_page
+    from windtunnel.storage import replacing
 
     out.mkdir(exist_ok=True)
     written = [out / "comparison.json", out / "comparison.html"]
-    written[0].write_text(json.dumps(found.rows(), indent=1), encoding="utf-8")
+    with replacing(written[0]) as target:
+        target.write_text(json.dumps(found.rows(), indent=1), encoding="utf-8")
     write_page(written[1], result_page(result, command=command_line()))
     for (trace, policy, penalty), outcome in found.outcomes.items():
         if penalty == max(key[2] for key in found.outcomes):

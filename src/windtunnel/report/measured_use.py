@@ -173,15 +173,12 @@ def _room(source: str) -> Iterator[tuple[Path, Any]]:
     import ibis
 
     try:
-        folder = storage.scratch_folder()
-        try:
+        with storage.scratch() as folder:
             backend: Any = ibis.duckdb.connect(temp_directory=str(folder))
             try:
                 yield folder, backend
             finally:
                 backend.disconnect()
-        finally:
-            storage.drop_scratch(folder)
     except (duckdb.Error, OSError) as error:
         said = str(error).partition("\n")[0]
         raise TraceError(

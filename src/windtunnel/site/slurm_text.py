@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from windtunnel.errors import SpecError, quote
+from windtunnel import storage
+from windtunnel.errors import SpecError, TraceError, quote
 from windtunnel.site.sacctmgr import read_sacctmgr
 from windtunnel.site.slurm_conf import read_slurm_conf
 from windtunnel.site.slurm_reservations import read_reservations
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from windtunnel.site.slurm import SlurmSite
 
 _KEYS = ("conf", "accounts", "reservations")
-_INCLUDE = re.compile(r"^\s*include\b", re.IGNORECASE | re.MULTILINE)
 
 
 def site_of_text(said: Any, where: str = "site.slurm") -> SlurmSite:
@@ -38,14 +39,14 @@ def site_of_text(said: Any, where: str = "site.slurm") -> SlurmSite:
     for key in said:
         if key not in _KEYS:
             raise SpecError.unknown(f"{where}.{key}", key, _KEYS)
-    if _INCLUDE.search(said.get("conf", "")):
+    # Lines as the reader takes them apart, which also ends them at other characters than "\n".
+    lines = said.get("conf", "").splitlines()
+    if any(line.strip().lower().startswith("include") for line in lines):
         raise SpecError(f"{where}.conf", "includes another file; write its lines here.")
-    with TemporaryDirectory() as folder:
-        (Path(folder) / "slurm.conf").write_text(said.get("conf", ""), encoding="utf-8")
-        site = read_slurm_conf(folder)
-        if said.get("accounts", "").strip():
-            file = Path(folder) / "accounts"
-            file.write_text(said["accounts"], encoding="utf-8")
+    with _written("\n".join(lines), f"{where}.conf") as file:
+        site = read_slurm_conf(file)
+    if said.get("accounts", "").strip():
+        with _written(said["accounts"], f"{where}.accounts") as file:
             qos, associations = read_sacctmgr(file)
             site = msgspec.structs.replace(site, qos=qos, associations=associations)
     names = tuple(node.name for node in site.nodes)
@@ -55,3 +56,18 @@ def site_of_text(said: Any, where: str = "site.slurm") -> SlurmSite:
         message = "expected NodeName and PartitionName lines, as in slurm.conf."
         raise SpecError(f"{where}.conf", message)
     return site
+
+
+@contextmanager
+def _written(text: str, where: str) -> Iterator[Path]:
+    """Lend a text as a file; what is wrong in it is told by the key that it stood under."""
+    with storage.scratch() as folder:
+        file = folder / "slurm.conf"
+        file.write_text(text, encoding="utf-8")
+        try:
+            yield file
+        except TraceError as error:
+            if error.file != str(file):
+                raise
+            told = {name: getattr(error, name) for name in ("row", "column", "value", "hint")}
+            raise TraceError(where, error.expected, **told) from error

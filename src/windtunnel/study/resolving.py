@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +87,7 @@ def resolved(conditions: Conditions, *, several: bool = False) -> Conditions:
     power = {} if governing is None else governing.given()
     levels_of(site.topology)
     check_record(conditions.record, several=several)
+    _check_series(site)
     return conditions.having(
         policy=policy,
         queueing=queueing,
@@ -94,6 +96,20 @@ def resolved(conditions: Conditions, *, several: bool = False) -> Conditions:
         disruptions=_disruptions(site.disruptions),
         **power,
     )
+
+
+def _check_series(site: Site) -> None:
+    """Check what energy is accounted with, which is read again where it is.
+
+    Raises:
+        SpecError, TraceError: it is neither a number nor a file of time and value.
+    """
+    from windtunnel.energy.intensity import parse_series
+
+    for name, least in (("carbon", 0.0), ("tariff", -math.inf)):
+        value = getattr(site, name)
+        if isinstance(value, str | int | float):
+            parse_series(str(value), least=least, name=f"--{name}")
 
 
 def with_slurm(site: Site, policy: Policy) -> tuple[Policy, Any]:

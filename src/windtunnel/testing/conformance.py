@@ -5,10 +5,12 @@ Every function takes what `windtunnel.simulate` and its like take: an object, or
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel import storage
 from windtunnel.cluster.parse import parse_cluster
 from windtunnel.cluster.presets import SITES
 from windtunnel.errors import WindtunnelError
@@ -24,8 +26,6 @@ from windtunnel.traces.open import open_trace
 from windtunnel.traces.writers import WRITERS
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from windtunnel.sim.outcome import Outcome
     from windtunnel.traces.trace import Trace
 
@@ -114,8 +114,6 @@ def check_reader(reader: str, path: str | Path) -> None:
             error that is none of ours.
         WindtunnelError: it cannot read the file.
     """
-    from tempfile import TemporaryDirectory
-
     first, second = (open_trace(path, format=reader) for _ in range(2))
     if not first.jobs.equals(second.jobs):
         raise AssertionError("two readings of one file differ")
@@ -125,10 +123,8 @@ def check_reader(reader: str, path: str | Path) -> None:
             f"read {told.rows_read} rows, gave {count} jobs, and dropped tells of "
             f"{sum(told.dropped.values())}: expected every row to be told of"
         )
-    with TemporaryDirectory() as folder:
-        from pathlib import Path
-
-        rubbish = Path(folder, Path(path).name)
+    with storage.scratch() as folder:
+        rubbish = folder / Path(path).name
         rubbish.write_bytes(b"\x00\xff nothing, that is: 'a' row;\n" * 3)
         try:
             open_trace(rubbish, format=reader)
@@ -152,12 +148,9 @@ def check_writer(writer: Any, trace: Trace) -> None:
         AssertionError: two files differ, or what is lost is not told in sentences.
         WindtunnelError: it cannot write the trace.
     """
-    from pathlib import Path
-    from tempfile import TemporaryDirectory
-
     chosen = WRITERS.resolve(writer)
-    with TemporaryDirectory() as folder:
-        paths = [Path(folder, f"{name}{''.join(chosen.extensions[:1])}") for name in "ab"]
+    with storage.scratch() as folder:
+        paths = [folder / f"{name}{''.join(chosen.extensions[:1])}" for name in "ab"]
         written = [chosen.put(trace, path) for path in paths]
         first, second = (_content(path) for path in paths)
     if first != second:
