@@ -34,7 +34,7 @@ help:
 	@echo "make demo   fly a real trace under four policies; page in build/demo/report.html"
 	@echo "make test   run the tests"
 	@echo "make test-engines  engine and reference on thousands of random runs; random tables"
-	@echo "make test-slow  studies that are killed, thousands of bad files, twins of full size"
+	@echo "make test-slow  all cases and random examples, killed studies, bad files, twins of full size"
 	@echo "make test-fuzz  random calls of every command, with odd values and damaged files"
 	@echo "make test-hostile  these, a read-only root, a full disk, kills, other Pythons"
 	@echo "make test-spark  the tests of the analyses once more, on Spark (needs Java 17)"
@@ -115,7 +115,7 @@ test-sanitized: kernel-sanitized
 	  $(BIN)/python -m pytest -p no:xdist -m "not engines and not slow and not data" $(FUZZ)
 
 test-slow: $(STAMP)
-	$(BIN)/python -m pytest $(TWO) -m slow --ignore tests/hostile \
+	$(BIN)/python -m pytest $(TWO) -m "slow or hypothesis" --ignore tests/hostile \
 	  --ignore tests/properties --ignore tests/characterize -o faulthandler_timeout=900
 
 # Random calls of every command: of a seed that stays, and of one that is new each time. A failure

@@ -1,8 +1,8 @@
 """For every room: hypothesis' profiles, the reference data folder, a clean environment.
 
 The default profile draws the same examples in every run, so that a build cannot fail by chance.
-``HYPOTHESIS_PROFILE=explore`` draws new ones, many more; ``brief`` draws fewer random runs, as
-`make test` does, which leaves the rest to `make test-engines`.
+``HYPOTHESIS_PROFILE=explore`` draws new ones, many more; ``brief`` draws fewer, as
+`make test` does, which leaves the rest to `make test-engines` and `make test-slow`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _SLOW_FIRST_CALL = (HealthCheck.too_slow,)  # the kernels load in the first example
-for _name in ("fixed", "brief"):
+for _name, _examples in (("fixed", 100), ("brief", 25)):
     settings.register_profile(
         _name,
+        max_examples=_examples,
         deadline=None,
         derandomize=True,
         database=None,

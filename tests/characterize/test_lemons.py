@@ -50,6 +50,7 @@ def planted(random: np.random.Generator, nodes: int, share: float) -> tuple[np.n
     return factor, {f"n{node}" for node in which}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_planted_lemons_are_found_and_hardly_any_other(seed: int) -> None:
     """1 % of 2,000 nodes, 600 days: 95 % found, at most 1 in 1,000 wrong."""

@@ -41,6 +41,7 @@ def _table(rows: list[tuple[int, int, str | None, float | None]]) -> Any:
     )
 
 
+@pytest.mark.slow
 @given(rows=INTERVALS, step=st.sampled_from([0.75, 1.0, 2.5]))
 @settings(max_examples=25, deadline=None)
 def test_instants_and_means_equal_sums_over_every_interval(

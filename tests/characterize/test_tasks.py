@@ -143,6 +143,7 @@ def test_tasks_have_a_week_too_and_nothing_has_none() -> None:
         requests_over_week(tasks, zone="Nowhere/Town", time="start_time")
 
 
+@pytest.mark.slow
 @given(
     times=st.lists(st.integers(-400_000, 2_000_000).map(float), min_size=1, max_size=20),
     zone=st.sampled_from(["Asia/Shanghai", "America/Los_Angeles", "UTC"]),

@@ -30,6 +30,7 @@ _VALUES = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(_VALUES, st.lists(st.floats(0, 100), min_size=1, max_size=6, unique=True))
 def test_percentiles_equal_numpy(values: list[float], at: list[float]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -57,6 +59,7 @@ def test_the_terminal_shows_runs_side_by_side_and_the_finding(
         assert text in ran.out
 
 
+@pytest.mark.slow
 def test_an_interactive_page_carries_its_script_and_loads_nothing(
     run: Callable[..., Any], lecture: Path, tmp_path: Path
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 SMALL = ("--cluster", "v100:4,k80:4", "--seeds", "0,1")
 
 
+@pytest.mark.slow
 def test_sweep_as_json_and_chart(run: Callable[..., Ran], tmp_path: Path) -> None:
     out = tmp_path / "sweep.svg"
     words = ("gavel", "sweep", "--rates", "0.1,0.3", "--policies", "fifo_perf,isolated", *SMALL)

@@ -90,6 +90,7 @@ def test_no_command_prints_the_help_and_is_wrong() -> None:
     assert "Usage: windtunnel" in ran.stderr
 
 
+@pytest.mark.slow
 def test_json_through_a_pipe_and_from_one(lecture: Path) -> None:
     ran = call(
         *("simulate", "-", "--cluster", "pool:2", "--policy", "srtf", "--json"),

@@ -54,6 +54,7 @@ def flown(run: Callable[..., Any], file: Path, tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
+@pytest.mark.slow
 def test_show_tells_averages_and_runs(run: Callable[..., Any], flown: Path) -> None:
     data = run("study", "show", flown, "--metric", "avg_wait,utilization", "--json").json
     assert [row["num_runs"] for row in data["averages"]] == [2, 2, 2, 2]

@@ -114,6 +114,7 @@ def test_targets_on_bp_and_mt(flown: dict[tuple[str, str], wt.Outcome]) -> None:
     )
 
 
+@pytest.mark.slow
 def test_promises_and_capacity_on_mt(flown: dict[tuple[str, str], wt.Outcome]) -> None:
     out = flown["mt", "morphling:priced"]
     assert out.metrics()["promises_kept_running"] == 1.0

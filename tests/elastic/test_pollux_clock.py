@@ -47,6 +47,7 @@ def test_tables_as_published(root: Path) -> None:
         apps["bert"].gain(11, 0)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "name", ["tiresias_1.0_6", "tiresias_1.0_6_interval300", "optimus_1.0_6_nodes24_gpus2"]
 )

@@ -304,6 +304,7 @@ def test_jobs_become_groups_of_the_workload_that_takes_as_long() -> None:
         groups_of_jobs(jobs.slice(0, 0), {"slow": slow, "quick": quick})
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_the_stand_in_from_the_pai_twin_has_mean_ratio_1(
     measured: Callable[[str, str], Workload],

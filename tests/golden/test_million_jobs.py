@@ -68,6 +68,7 @@ def test_a_million_jobs(
     assert metrics["num_finished"] == 1_000_000
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("policy", "queueing", "count", "nodes"),
     [

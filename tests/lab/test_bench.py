@@ -147,6 +147,7 @@ def test_a_study_keeps_any_name(name: str) -> None:
     assert tomllib.loads(text)["traces"] == [{"trace": name}]
 
 
+@pytest.mark.slow
 def test_the_page_is_that_of_a_comparison() -> None:
     bench = bench_of(name="<b>trace")
     text = export.page(bench, Setup(nodes=2, gpus_per_node=8))

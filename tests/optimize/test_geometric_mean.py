@@ -23,6 +23,7 @@ def test_powers_split_a_cake() -> None:
     assert cake == pytest.approx([0.5, 1.0, 2.5], rel=1e-8)
 
 
+@pytest.mark.slow
 @settings(deadline=None, derandomize=True, database=None)
 @given(seed=st.integers(0, 1_000))
 def test_no_feasible_point_promises_more(seed: int) -> None:

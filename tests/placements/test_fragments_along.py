@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from device_cases import Case
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(case=cases())
 def test_devices_replayed_are_the_state_that_was(case: Case) -> None:

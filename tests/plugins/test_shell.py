@@ -40,6 +40,7 @@ def test_a_reader_and_a_placement(shell: Shell, log: str, tmp_path: Path) -> Non
     assert "--placement from-behind" in found["command"]
 
 
+@pytest.mark.slow
 def test_all_of_them_at_once(shell: Shell, log: str) -> None:
     words = ("--cluster", "theirs", "--placement", "their_cluster:from_behind")
     found = out_of(
@@ -52,6 +53,7 @@ def test_all_of_them_at_once(shell: Shell, log: str) -> None:
     assert found["settings"]["order_by"].startswith("predictor")
 
 
+@pytest.mark.slow
 def test_a_metric(shell: Shell, log: str) -> None:
     words = ("simulate", log, "--cluster", "theirs", "--metrics", "third,their_cluster:third_wait")
     found = out_of(shell, *words)
@@ -61,6 +63,7 @@ def test_a_metric(shell: Shell, log: str) -> None:
     assert "third.before" in shell("compare", *words[1:], "--policies", "fifo,sjf").stdout
 
 
+@pytest.mark.slow
 def test_lists_and_models(shell: Shell) -> None:
     found = out_of(shell, "traces")
     assert {"name": "their-log", "extensions": [".theirs"]} in found["formats"]

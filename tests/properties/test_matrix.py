@@ -116,6 +116,7 @@ def test_every_triple_flies(part: int) -> None:
     _fly(islice(covering(policies, [rule], PLACED, strength=3, seed=part), TRIPLES))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("part", range(draws(16)))
 def test_both_engines_agree(part: int) -> None:
     """On a sample, to the bit: starts, ends, stays with their places, preemptions."""

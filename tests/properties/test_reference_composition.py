@@ -11,6 +11,7 @@ from invariants import Told, check
 SEEDS = range(draws(400))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("first", range(0, len(SEEDS), 20))
 def test_what_holds_in_every_run(first: int) -> None:
     for seed in SEEDS[first : first + 20]:

@@ -80,6 +80,7 @@ def test_regret_is_drawn_with_its_band_and_the_number_of_seeds(studied: EnergySt
     assert any(title.startswith("Cumulative regret, optimal jobs") for title in titles(spec))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("ending", "start"), [("html", b"<!doctype html>"), ("svg", b"<svg"), ("png", b"\x89PNG")]
 )

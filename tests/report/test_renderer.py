@@ -23,6 +23,7 @@ BAR = {
 }
 
 
+@pytest.mark.slow
 def test_what_draws_may_end_and_the_next_chart_is_drawn() -> None:
     first = renderer.vegalite_to_svg(BAR)
     assert first.startswith("<svg")

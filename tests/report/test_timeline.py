@@ -243,6 +243,7 @@ def test_what_goes_on_at_the_horizon_ends_there() -> None:
     assert [values.tolist() for values in waits(out)] == [[1], [1.0], [12.0]]
 
 
+@pytest.mark.slow
 def test_packed_or_not_the_same_bytes_again(tmp_path: Path, busy: wt.Outcome) -> None:
     plain, packed, again = (tmp_path / n for n in ("a.json", "b.json.gz", "c.json.gz"))
     for path in (plain, packed, again):

@@ -40,6 +40,7 @@ def replayed(row: dict[str, Any], profile: Profile) -> dict[str, Any]:
     return outcome.metrics(warm_up=10.0)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("name", "count"), [("fidelity_real_vs_sim.jsonl", 40), ("general_synthetic_bert.jsonl", 114)]
 )

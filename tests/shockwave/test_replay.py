@@ -105,6 +105,7 @@ def test_what_does_not_go_with_it(tmp_path: Path) -> None:
             wt.simulate(JOBS, "2x2", replay=given, **options)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "policy",
     [

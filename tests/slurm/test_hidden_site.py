@@ -188,6 +188,7 @@ EVIDENCE = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", TAKEN_OUT)
 def test_a_mechanism_that_is_taken_out_is_named(
     ranked: dict[str, World], tmp_path: Path, name: str

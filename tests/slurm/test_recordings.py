@@ -34,6 +34,7 @@ def checked(folder: Path) -> dict[str, dict[str, dict[str, int]]]:
     return found
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("scenario", ["multifactor", "bf_window"])
 def test_the_same_jobs_start_on_the_same_nodes(scenario: str) -> None:
     found = checked(SCENARIOS / scenario)["all"]

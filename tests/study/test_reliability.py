@@ -84,6 +84,7 @@ def test_every_plan_is_within_2_percent_of_the_best_of_a_full_grid(seed: int) ->
     assert max(missed(seed, 8)) < 0.02
 
 
+@pytest.mark.slow
 def test_the_fewest_spares_reach_the_goal() -> None:
     down = "mtbf:30d/mttr:8h/cost:2m/restart:5m/checkpoint:50m"
     for goal in (("ettr", 0.9), ("deadline", 33 * DAY)):

@@ -61,6 +61,7 @@ def test_mean_completion_is_the_closed_form(factor: float) -> None:
     assert abs(mean - expected_time(factor * YOUNG)) < 3.5 * error
 
 
+@pytest.mark.slow
 def test_youngs_interval_is_best() -> None:
     best, _ = mean_time(YOUNG)
     assert best < mean_time(YOUNG / 5)[0]

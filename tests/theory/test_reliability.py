@@ -96,6 +96,7 @@ def test_the_flown_goodput_is_that_of_renewal_theory() -> None:
     assert out.metrics()["ettr"] == pytest.approx(found, rel=0.01)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("crews", [1, 2, None])
 def test_repair_by_crews_is_the_machine_repair_queue(crews: int | None) -> None:
     nodes, mtbf, mttr, span = 12, 1_000.0, 60.0, 1_000_000.0

@@ -147,6 +147,7 @@ def test_validated_points_are_the_published_ones(data_dir: Path) -> None:
     assert sum(points.values()) == 99
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("name", "within", "loose"), [("vit", 3e-4, 0), ("roberta", 1e-3, 0), ("bert", 2e-3, 0.03)]
 )
@@ -162,6 +163,7 @@ def test_fits_agree_with_the_authors(
         assert value == pytest.approx(float(kept[key]), rel=allowed), key
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", FITTED)
 def test_stored_fits_are_reached_again(name: str) -> None:
     model = training_model(name)

@@ -59,6 +59,7 @@ def test_gpus_in_no_whole_slice() -> None:
     assert row["unusable"] == 4
 
 
+@pytest.mark.slow
 def test_pages_tell_what_levels_cost() -> None:
     """The run worked by hand above, and one that knows no levels: its page has no such part."""
     out = flown(

@@ -132,6 +132,7 @@ def test_allox_as_published(cases: list[dict[str, Any]]) -> None:
             assert found == pytest.approx(expected, abs=1e-9), case["name"]
 
 
+@pytest.mark.slow
 def test_strategy_proof_discounts(cases: list[dict[str, Any]]) -> None:
     policy = "max_min_fairness_strategy_proof_perf"
     for case in cases:

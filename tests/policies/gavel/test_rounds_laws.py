@@ -83,6 +83,7 @@ def test_progress_is_made_on_gpus_alone(data: st.DataObject, work: Work, overhea
     assert (done <= work.steps * (1 + 1e-9) + lost).all()
 
 
+@pytest.mark.slow
 @given(st.data(), works(), mechanisms)
 def test_same_work_same_shares_same_run(data: st.DataObject, work: Work, name: str) -> None:
     decide = data.draw(deciders(work))

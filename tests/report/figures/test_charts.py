@@ -143,6 +143,7 @@ def test_workloads_of_one_trace_have_different_colours(
         assert len({look.colour(f"w{i}") for i in trace}) == len(trace)
 
 
+@pytest.mark.slow
 def test_published_curves_have_their_traces_colour_and_keep_their_name(data_dir: Path) -> None:
     from windtunnel.traces.open import open_trace
 

@@ -56,6 +56,7 @@ def test_run_times_are_the_published_counts(acme: Sources, data_dir: Path) -> No
     assert checked == 44
 
 
+@pytest.mark.slow
 def test_curves_by_workload_are_the_published_counts(acme: Sources, data_dir: Path) -> None:
     found = {}
     for row in drawn("cdf_job_duration_queue", acme):

@@ -54,6 +54,7 @@ def changed(table: Any, **columns: Sequence[float | None]) -> Any:
     return table
 
 
+@pytest.mark.slow
 def test_a_request_that_all_tasks_share_is_on_the_axis(hand: Trace) -> None:
     tasks = changed(hand.tasks, num_cpus=[64.0] * 3, cpus_used=[None] * 3)
     axis = x_axis(panels(spec_of("request_usage", replace(hand, tasks=tasks)))[0])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 import windtunnel as wt
 from windtunnel.schema import as_jobs
@@ -52,6 +53,7 @@ def test_waits_of_a_busy_cluster_are_of_the_same_size() -> None:
     assert 0.4 < np.median(waits) / real["p90_wait"] < 2.5
 
 
+@pytest.mark.slow
 def test_a_real_trace_waits_about_as_long_as_its_twin(data_dir: Path) -> None:
     source = wt.open_trace(str(data_dir / "philly" / "philly_sia.csv.gz"), format="philly")
     gpus = gpus_for(source.jobs, 0.8)
