@@ -223,9 +223,10 @@ def commands() -> list[str]:
 @pytest.mark.parametrize("command", commands())
 @pytest.mark.parametrize("spelling", ["a100", "A100"])
 def test_the_page_of_operators_works_word_for_word(
-    small: World, tmp_path: Path, command: str, spelling: str
+    small: World, tmp_path: Path, command: str, spelling: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Unlimited limits, CPU jobs, arrays, a running job; types in any case give the same."""
+    monkeypatch.chdir(tmp_path)
     text = (small.folder / "log.txt").read_text("utf-8").replace("|lab|", "|nlp|")
     text = text.replace("gpu:a100", f"gpu:{spelling}")
     lines = text.splitlines()
