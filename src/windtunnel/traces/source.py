@@ -36,7 +36,7 @@ RATIO_FLOOR = 64 * 2**20
 _CHUNK = 4 * 2**20
 _GZIP_MAGIC = b"\x1f\x8b"
 #: What is unpacked here, by its first bytes ...
-_OPENERS: dict[bytes, Callable[[Any], IO[bytes]]] = {
+_OPENERS: dict[bytes, Callable[[Any], Any]] = {
     _GZIP_MAGIC: lambda raw: gzip.GzipFile(fileobj=raw),
     b"\xfd7zXZ\x00": lzma.LZMAFile,
     b"BZh": bz2.BZ2File,
@@ -149,7 +149,7 @@ def read_head(path: str | Path, size: int = 4096) -> bytes:
     opener = _opener(head)
     if opener is not None:
         try:
-            head = opener(io.BytesIO(head)).read1(size)  # type: ignore[attr-defined]
+            head = opener(io.BytesIO(head)).read1(size)
         except (OSError, EOFError, zlib.error, lzma.LZMAError):
             return b""
     return first_file(path, size)[1] if is_archive(head) and str(path) != STDIN else head
@@ -210,7 +210,7 @@ def opened(path: str | Path) -> io.BufferedReader:
         raise unreadable(name, error) from error
 
 
-def _opener(head: bytes) -> Callable[[Any], IO[bytes]] | None:
+def _opener(head: bytes) -> Callable[[Any], Any] | None:
     """Return what unpacks a file, by its first bytes; None = it is not packed."""
     return next((opener for magic, opener in _OPENERS.items() if head.startswith(magic)), None)
 
