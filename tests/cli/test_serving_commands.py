@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -163,6 +164,30 @@ def test_fitting_a_language_model(run: Callable[..., Any], tmp_path: Path) -> No
     assert ran.code == 2
     for text in ("measured.csv, line 62", "column 'kv_tokens'", "found 'x'"):
         assert text in " ".join(ran.err.split())
+    file.write_text("\n".join([*lines, "llama,A100,1,2,3,1,7"]))
+    ran = run("serving", "llm-fit", file)
+    assert (ran.code, "line 62" in ran.err, "expected 6 cells" in ran.err) == (2, True, True)
+
+
+def test_fits_without_a_constant_and_without_a_sense(
+    run: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Costs of tokens alone are a fit; decodes that are free are none, and named beside it."""
+    lines = [f"model,{LLM_HEAD}"]
+    for prefill, decoding, each in product((0, 64, 512, 900), (0, 1, 8, 64), (100, 700)):
+        kv = decoding * each
+        time = (2e-5 * prefill + 1e-4 * decoding + 1e-8 * kv) * (1 + 1e-3 * prefill)
+        if time:
+            lines.append(f"tokens,{prefill},{decoding},{kv},{time!r}")
+        if prefill:
+            lines.append(f"odd,{prefill},{decoding},{kv},{1e-4 * prefill / (1 + 0.1 * kv)!r}")
+    file, out = tmp_path / "measured.csv", tmp_path / "models.toml"
+    file.write_text("\n".join(lines))
+    ran = run("serving", "llm-fit", file, "--kv-limit", 5000, "--out", out, "--json")
+    tokens, odd = ran.json["models"]
+    assert (ran.code, tokens["iteration_s"], tokens["error"]) == (1, 0, None)
+    assert "odd: iterations that cost time" in odd["error"]
+    assert serving.read_llm_model(out).iteration_s == 0
 
 
 def test_a_fitted_model_serves(run: Callable[..., Any], tmp_path: Path, requests: Path) -> None:
@@ -219,6 +244,14 @@ def test_carbon_and_tariff_over_time(
         "serving", "llm-capacity", requests, "--model", model, "--ttft", "2s", "--carbon", steps,
         "--dispatch", "least_loaded,round_robin", "--cheapest", "carbon", "--json",
     ).json  # fmt: skip
+    asked = ("serving", "llm-capacity", requests, "--model", model, "--ttft", "2s")
+    for more, words_of_error in (
+        (("--cheapest", "carbon"), "cheapest: found 'carbon' without"),
+        (("--cheapest", "money"), "cheapest: found 'money' without"),
+        (("--dispatch", "least_loaded,luck"), "dispatch: unknown name 'luck'"),
+    ):
+        ran = run(*asked, *more)
+        assert (ran.code, words_of_error in " ".join(ran.err.split())) == (2, True)
     grams = [choice["carbon_kg"] for choice in searched["choices"]]
     assert grams == sorted(grams)
     assert grams[0] > 0
@@ -306,7 +339,10 @@ MINUTES = ",".join(str(minute) for minute in range(1, 1441))
         (("llm-sweep", "t.jsonl", "--over", "spam=1"), "Known: affinity_slack, block_size"),
         (("llm-sweep", "t.jsonl", "--over", "replicas=1.5"), "found 1.5; expected whole numbers"),
         (("llm-sweep", "t.jsonl", "--over", "replicas=inf"), "found inf; expected whole numbers"),
-        (("llm-sweep", "t.jsonl", "--over", "replicas=0"), "found 0; expected 1 to 65536"),
+        (
+            ("llm-sweep", "t.jsonl", "--over", "replicas=0"),
+            "replicas: found 0; expected a whole number > 0",
+        ),
         (("llm-sweep", "t.jsonl", "--over", "prefix_caching=2"), "found 2; expected 0 or 1"),
         (("llm-sweep", "t.jsonl", "--over", "num_blocks=0"), "expected a whole number > 0"),
         (("llm-sweep", "t.jsonl", "--over", "watermark=2"), "expected 0 to 1"),

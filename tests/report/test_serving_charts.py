@@ -9,9 +9,10 @@ import pytest
 
 from windtunnel import serving
 from windtunnel.report.llm_charts import distribution_rows, goodput_chart, rate_rows
-from windtunnel.report.llm_page import llm_page
+from windtunnel.report.llm_result import llm_result
+from windtunnel.report.result_page import result_page
 from windtunnel.report.serving_chart import measures_of, panel, point_rows
-from windtunnel.report.serving_page import serving_page, sweep_page
+from windtunnel.report.serving_page import serving_page, sweep_result
 from windtunnel.report.serving_timeline import bands, cell_rows, kinds_of, timeline_chart
 from windtunnel.serving import (
     Group,
@@ -130,14 +131,16 @@ def test_pages_of_sweeps() -> None:
         "GPUs",
         "Requests within their SLO, %",
     )
-    page = sweep_page(found, command="windtunnel serving sweep").replace("\xa0", " ")
+    page = result_page(sweep_result(found), command="windtunnel serving sweep").replace("\xa0", " ")
     for text in ("Attainment against GPUs", "n = ", "Groups of mp", "(1,1,1)"):
         assert text in page
     no_slo = serving.sweep(spec.but(slo_scale=None), 2, over, {"sr": "sr"}, refine=0)
     assert measures_of(no_slo, "rate") == ["mean_latency", "p99_latency"]
     assert measures_of(no_slo, "slo_scale") == ["slo_attainment", "mean_latency"]
     nothing = serving.sweep(spec, 1, {"gpus": [1]}, {"sr": "sr"}, mem_budget=1.0, refine=0)
-    assert "No candidate is ahead" in sweep_page(nothing, command="").replace("\xa0", " ")
+    assert "No candidate is ahead" in result_page(sweep_result(nothing), command="").replace(
+        "\xa0", " "
+    )
 
 
 def test_pages_of_language_models() -> None:
@@ -157,7 +160,9 @@ def test_pages_of_language_models() -> None:
     goodput = [row["requests"] for row in rate_rows(by_rate) if row["kind"] == "goodput"]
     assert goodput == [row["goodput"] for row in by_rate]
     assert goodput_chart([]) is None
-    page = llm_page(run, by_rate, {"ttft": 0.5, "tpot": math.inf}, command="windtunnel")
+    page = result_page(
+        llm_result(run, by_rate, {"ttft": 0.5, "tpot": math.inf}), command="windtunnel"
+    )
     page = page.replace("\xa0", " ")
     for text in ("75.00 % of 4 requests met their SLOs.", "Goodput against rate", "0.5 s", "n = 4"):
         assert text in page

@@ -54,6 +54,8 @@ def test_models_share_what_stands_outside(tmp_path: Path) -> None:
 WRONG = [
     (COST + ENGINE + 'scheduler = "vllm"\n', "engine: scheduler: unknown name 'vllm'"),
     (COST.replace("[cost]", '[cost]\nform = "cubic"') + ENGINE, "unknown name 'cubic'"),
+    (COST + ENGINE + "scheduler = 3\n", "engine: scheduler: unknown name 3. Known: orca"),
+    (COST.replace("[cost]", "[cost]\nform = [1]") + ENGINE, "cost.form: unknown name [1]"),
     (COST + ENGINE + "tokn_budget = 1\n", "Did you mean 'token_budget'"),
     (COST + "[engine]\nblock_size = 16\n", "engine.num_blocks: is missing"),
     *(
@@ -74,8 +76,13 @@ WRONG = [
         "prefix_caching: expected scheduler vllm_v1",
     ),
     (COST + ENGINE + 'scheduler = "sarathi"\n' + SPLIT, "expected scheduler vllm_v1"),
+    (
+        COST + ENGINE + 'scheduler = "sarathi"\nmax_num_seqs = 3\nstages = 4\n',
+        "engine: max_num_seqs: found 3; expected one a stage at least, 4",
+    ),
     (COST + SPLIT + ENGINE.replace("[engine]", "[power]"), "num_blocks"),
     (CURVE.replace("[9, 0.2]", "[1, 0.2]") + ENGINE, "prefill_knots: found 1 behind 1"),
+    (CURVE.replace("[9, 0.2]", "9") + ENGINE, "prefill_knots: found 9; expected pairs"),
     (CURVE.replace(", [9, 0.2]", "") + ENGINE, "found 1; expected at least 2 knots"),
     (
         CURVE + "decode_contexts = [1, 2]\ndecode_batches = [1, 2]\ndecode_s = [[1.0, 2.0]]\n",
@@ -87,6 +94,7 @@ WRONG = [
     (COST + ENGINE + "[power]\nidle_w = 1\nprefill_w = -2\ndecode_w = 1\n", "prefill_w: found -2"),
     (COST + ENGINE + "[power]\nidle_w = 1\n", "power.prefill_w: is missing"),
     (COST + ENGINE + SPLIT + 'decode_dispatch = "luck"\n', "decode_dispatch: unknown name 'luck'"),
+    (COST + ENGINE + SPLIT + "decode_dispatch = 3\n", "decode_dispatch: unknown name 3"),
     ("cost = 3\n" + ENGINE, "cost: found 3; expected a table"),
     (COST, "kv_limit: is missing"),
     ("[power]\nidle_w = 1\n", "is missing"),
@@ -99,6 +107,25 @@ def test_one_message_for_what_is_wrong(tmp_path: Path, text: str, words: str) ->
         _read(tmp_path, text)
     assert words in str(told.value)
     assert "model.toml" in str(told.value)
+
+
+def test_iterations_may_cost_what_they_hold_alone(tmp_path: Path) -> None:
+    of_tokens = COST.replace("0.01", "0").replace("decode_seq_s = 0", "decode_seq_s = 1e-3")
+    trace = serving.RequestTrace(arrival=[0.0], prompt_tokens=[30], output_tokens=[3])
+    run = serving.simulate_llm(trace, _read(tmp_path, of_tokens + ENGINE))
+    assert (run.first_token[0], run.finish[0]) == pytest.approx((0.003, 0.005))
+
+
+def test_peaks_are_tokens_whatever_they_are_counted_in(tmp_path: Path) -> None:
+    trace = serving.RequestTrace(arrival=[0.0], prompt_tokens=[30], output_tokens=[4])
+    pools = SPLIT + "[split.decode]\nblock_size = 8\n"
+    for text, replicas, peaks in (
+        (ENGINE, 1, [48]),
+        (ENGINE + 'scheduler = "orca"\n', 1, [34]),
+        (ENGINE + pools, 2, [32, 0, 40, 0, 0, 0]),
+    ):
+        run = serving.simulate_llm(trace, _read(tmp_path, COST + text), replicas)
+        assert run.peak_kv.tolist() == peaks
 
 
 def test_what_only_requests_can_tell(tmp_path: Path) -> None:
@@ -124,6 +151,9 @@ def test_what_only_requests_can_tell(tmp_path: Path) -> None:
         serving.llm_capacity(trace, model, {"p99_tft": 1.0})
     with pytest.raises(SpecError, match="dispatch: unknown name 'luck'"):
         serving.simulate_llm(trace, model, 1, "luck")
+    for replicas in (0, 1.5, True, 10**9):
+        with pytest.raises(SpecError, match="replicas: found"):
+            serving.simulate_llm(trace, model, replicas)  # type: ignore[arg-type] # on purpose
 
 
 def test_kernel_tables_that_make_no_sense(tmp_path: Path) -> None:

@@ -188,3 +188,14 @@ def test_energy_is_the_sum_of_power_and_time(
     steps = Series(np.array([-1e6, middle, 1e6]), np.array([1.0, 2.0, 2.0]))
     kwh = (run.joules or 0) / 3.6e6
     assert kwh <= (run.emitted(steps) or 0) <= 2 * kwh
+
+
+@pytest.mark.parametrize("iteration_s", [0.5, 6e5, 1e15])
+def test_gaps_of_any_length_are_told(iteration_s: float) -> None:
+    """A table that counts in parts of a second counts weeks, too."""
+    engine = serving.Engine(num_blocks=100)
+    model = serving.LlmModel(iteration_s, 0.0, 0.0, 0.0, engine=engine)
+    trace = serving.RequestTrace(arrival=[0, 0], prompt_tokens=[5, 6], output_tokens=[4, 9])
+    run = serving.simulate_llm(trace, model)
+    assert run.gap_counts.sum() == 3 + 8
+    assert run.figure("p99_itl") == pytest.approx(iteration_s)

@@ -379,6 +379,13 @@ def test_requests_that_make_no_sense() -> None:
     for made in ({"arrival": ["soon"]}, {"arrival": [0.0], "prompt_tokens": ["many"]}):
         with pytest.raises(SpecError, match="expected one number a request"):
             RequestTrace(**made)
+    two = {"arrival": [0.0, 1.0], "output_tokens": [1, 1]}
+    for tokens in ([1e300, 1], [math.inf, 1], [10**15, 1], np.array([2**63, 1], dtype=np.uint64)):
+        with pytest.raises(SpecError, match="prompt_tokens: expected one whole number from 0 to"):
+            RequestTrace(**two, prompt_tokens=tokens)
+    for blocks in ([[1]], [1, 2], [[[1]], [[2]]]):
+        with pytest.raises(SpecError, match="blocks: expected one list of ids a request"):
+            RequestTrace(**two, prompt_tokens=[1, 1], blocks=blocks)
     empty = RequestTrace("made", "vidur", np.empty(0), none, (), none, none)
     with pytest.raises(SpecError, match="no requests"):
         empty.drawn(Gamma(1.0), 10.0)

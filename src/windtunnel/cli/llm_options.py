@@ -153,13 +153,15 @@ def prices_from(asked: dict[str, Any]) -> dict[str, Any]:
         SpecError: a number is below 0, or more than any price.
         TraceError: a file cannot be read, or has a value below 0.
     """
-    from windtunnel.energy.intensity import read_series
+    from windtunnel.energy.series_files import CARBON, PRICE, read_series
     from windtunnel.serving.llm_outcome import check_prices
 
     found = {name: asked[name] for name in ("carbon", "tariff", "price")}
     check_prices(**{f"--{name}": one for name, one in found.items() if not isinstance(one, str)})
     files = {name: one for name, one in found.items() if isinstance(one, str)}
-    return found | {name: read_series(one, least=0.0) for name, one in files.items()}
+    return found | {
+        name: read_series(one, CARBON if name == "carbon" else PRICE) for name, one in files.items()
+    }
 
 
 def model_from(name: str | None, asked: dict[str, Any]) -> LlmModel:

@@ -107,14 +107,9 @@ def fleet(*, fleet: str, **asked: Any) -> Result:
         found = rooms.search_fleet(
             asked["gpus"], spec.llms, policy=asked["policy"], on_done=done, **others
         )
-    from windtunnel.report.serving_page import SHARES, fleet_page, shares
+    from windtunnel.report.serving_page import fleet_result
 
-    return Result(
-        f"{100 * found.attainment:.2f} % of all requests in time",
-        parts=[Part("", tables=[("", table_of(list(SHARES), shares(found), texts=1))])],
-        data=_data(found),
-        page=lambda command: fleet_page(found, command=command),
-    )
+    return fleet_result(found).with_data(_data(found))
 
 
 def _data(found: Fleet) -> dict[str, Any]:

@@ -22,10 +22,9 @@ from windtunnel.cli.llm_options import (
 from windtunnel.cli.opening import check_out
 from windtunnel.cli.options import option
 from windtunnel.cli.presenting import presented
-from windtunnel.cli.serving_told import rates_part, run_part, title_of
-from windtunnel.report.result import Result
 
 if TYPE_CHECKING:
+    from windtunnel.report.result import Result
     from windtunnel.serving import RequestTrace
 
 _SETTINGS = ("replicas", "dispatch", "ttft", "tpot", "e2e", "rate", "carbon", "tariff", "price")
@@ -70,29 +69,16 @@ def llm(*, trace: str, requests_out: Path | None, **asked: Any) -> Result:
     if requests_out is not None:
         save_requests(run, requests_out)
 
-    def page(command: str) -> str:
-        from windtunnel.report.llm_page import llm_page
+    from windtunnel.report.llm_result import llm_result
 
-        return llm_page(run, by_rate, slo, command=command)
-
-    def chart() -> Any:
-        from windtunnel.report.llm_charts import llm_chart
-
-        return llm_chart(run, by_rate, slo)
-
-    return Result(
-        title_of(figures, asked["replicas"]),
-        parts=[run_part(figures), rates_part(by_rate)],
-        data={
-            "settings": {name: asked[name] for name in _SETTINGS},
-            "model": model.data(),
-            "metrics": figures,
-            "prefix_hits": requests.prefix_hits(),
-            "by_rate": by_rate,
-        },
-        page=page,
-        chart=chart,
-    )
+    data = {
+        "settings": {name: asked[name] for name in _SETTINGS},
+        "model": model.data(),
+        "metrics": figures,
+        "prefix_hits": requests.prefix_hits(),
+        "by_rate": by_rate,
+    }
+    return llm_result(run, by_rate, slo, figures).with_data(data)
 
 
 def _rates(text: str | None, requests: RequestTrace) -> list[float]:

@@ -22,11 +22,10 @@ from windtunnel.cli.llm_options import (
 from windtunnel.cli.options import option, word_option
 from windtunnel.cli.presenting import presented
 from windtunnel.cli.screen import progress
-from windtunnel.cli.serving_told import cell, run_part, title_of
 from windtunnel.errors import SpecError
-from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
+    from windtunnel.report.result import Result
     from windtunnel.serving import Limits
     from windtunnel.serving.llm_capacity import LlmChoice
 
@@ -68,22 +67,17 @@ def llm_capacity(*, trace: str, **asked: Any) -> Result:
     best = choices[0]
     if best.found is None:  # llm_choices has said why
         raise click.ClickException(str(best.reason))
-    from windtunnel.report.llm_page import llm_capacity_page
+    from windtunnel.report.llm_result import llm_capacity_result
 
-    figures = dict(best.figures)
-    return Result(
-        title_of(figures, best.found.replicas),
-        parts=[*([_compared(choices)] if len(choices) > 1 else []), run_part(figures)],
-        data={
-            "replicas": best.found.replicas,
-            "gpus": best.found.gpus,
-            "tried": _tried(choices),
-            "choices": [_row(choice) for choice in choices],
-            "model": best.setup.model.data(),
-            "metrics": best.figures,
-        },
-        page=lambda command: llm_capacity_page(requests, choices, limits, command=command),
-    )
+    data = {
+        "replicas": best.found.replicas,
+        "gpus": best.found.gpus,
+        "tried": _tried(choices),
+        "choices": [_row(choice) for choice in choices],
+        "model": best.setup.model.data(),
+        "metrics": best.figures,
+    }
+    return llm_capacity_result(requests, choices, limits).with_data(data)
 
 
 def _limits(asked: dict[str, Any]) -> Limits:
@@ -138,23 +132,3 @@ def _row(choice: LlmChoice) -> dict[str, Any]:
     replicas = None if choice.found is None else choice.found.replicas
     prices = {name: choice.figures.get(name) for name in _PRICES}
     return {**_of(choice), "replicas": replicas, **prices, "reason": choice.reason}
-
-
-def _compared(choices: list[LlmChoice]) -> Part:
-    """Return the set-ups, and why others do not suffice."""
-    rows = [
-        [
-            *(choice.setup.name, choice.setup.dispatch, str(choice.found.replicas)),
-            *(cell(choice.figures[name]) for name in _PRICES),
-        ]
-        for choice in choices
-        if choice.found is not None
-    ]
-    columns = ["model", "dispatch", "replicas", "GPUs", "kWh", "carbon, kg", "money"]
-    return Part(
-        "Not enough",
-        tables=[("Set-ups, the cheapest first", table_of(columns, rows, texts=1))],
-        points=[
-            f"{choice.setup.title}: {choice.reason}" for choice in choices if choice.found is None
-        ],
-    )

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from windtunnel.report.sections import Table
     from windtunnel.serving import LlmFit, LlmModel
-    from windtunnel.serving.llm_replay import Replay
 
 
 @click.command("llm-fit", short_help="Fit a language model's costs to measurements.")
@@ -147,9 +146,6 @@ def _fitted(told: list[dict[str, Any]]) -> Table:
     return table_of(["model", "a", "b", "c", "d", "q", "rows", "error, %", "held back, %"], rows)
 
 
-_WORDS = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "end to end"}
-
-
 @click.command("llm-replay", short_help="Hold the simulation against an engine's request log.")
 @click.argument("log", metavar="LOG.jsonl")
 @option("--model MODEL.toml[#NAME]", "The engine, and what it costs.", required=True)
@@ -166,25 +162,6 @@ def llm_replay(*, log: str, model: str, **asked: Any) -> Result:
     from windtunnel import serving as rooms
 
     found = rooms.replay_log(log, model_from(model, asked))
-    from windtunnel.report.llm_page import replay_page
+    from windtunnel.report.llm_result import replay_result
 
-    mean = found.mean_absolute_error
-    table = table_of(["s", "measured", "simulated", "error, %"], _figures(found))
-    return Result(
-        f"{plural(len(found.log.first), 'request')}, measured and simulated",
-        parts=[Part("", tables=[("", table)])],
-        notes=[] if mean is None else [f"mean |error| {100 * mean:.2f} %"],
-        data=found.told(),
-        page=lambda command: replay_page(found, command=command),
-    )
-
-
-def _figures(found: Replay) -> list[list[str]]:
-    rows = []
-    for name, value in found.measured.items():
-        point, _, latency = name.partition("_")
-        error = found.error[name]
-        percent = "" if error is None else f"{100 * error:+.2f}"
-        title = f"{_WORDS[latency]} {point if point == 'mean' else point.upper()}"
-        rows.append([title, cell(value), cell(found.simulated[name]), percent])
-    return rows
+    return replay_result(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,6 @@ from windtunnel.report.format import count
 from windtunnel.report.result import Part, Result, table_of
 
 if TYPE_CHECKING:
-    from windtunnel.report.sections import Table
     from windtunnel.serving import ServingOutcome
 
 
@@ -129,49 +129,20 @@ def sweep(**asked: Any) -> Result:
         )
     placements = {name: one.data() for name, one in found.placements.items()}
 
-    def page(command: str) -> str:
-        from windtunnel.report.serving_page import sweep_page
-
-        return sweep_page(found, command=command)
-
-    def chart() -> Any:
-        from windtunnel.report.serving_chart import measures_of, sweep_chart
-
-        return sweep_chart(found.rows, lambda axis: measures_of(found, axis))
-
     def table() -> Any:
         import pyarrow as pa
 
         return pa.Table.from_pylist(found.rows)
 
-    return Result(
-        "Model serving: what changes attainment",
-        parts=[Part("", tables=_axes(found))],
-        data={
-            "workload": spec.data(),
-            "gpus": found.gpus,
-            "rows": found.rows,
-            "placements": placements,
-        },
-        table=table,
-        chart=chart,
-        page=page,
-    )
+    from windtunnel.report.serving_page import sweep_result
 
-
-def _axes(found: Any) -> list[tuple[str, Table]]:
-    """Return a table an axis, with its name."""
-    names = ("slo_attainment", "mean_latency", "p99_latency")
-    columns = ["value", "candidate", "within SLO", "mean, s", "P99, s", "groups"]
-    tables = []
-    for axis in dict.fromkeys(row["axis"] for row in found.rows):
-        rows = [
-            [f"{row['value']:g}", row["candidate"], *(cell(row[n]) for n in names), row["groups"]]
-            for row in found.rows
-            if row["axis"] == axis
-        ]
-        tables.append((axis.replace("_", " "), table_of(columns, rows, texts=5)))
-    return tables
+    data = {
+        "workload": spec.data(),
+        "gpus": found.gpus,
+        "rows": found.rows,
+        "placements": placements,
+    }
+    return dataclasses.replace(sweep_result(found), data=data, table=table)
 
 
 _MEASURES = ("slo_attainment", "mean_latency", "p99_latency")

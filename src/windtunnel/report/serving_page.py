@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.report.format import count, plural
@@ -18,6 +19,7 @@ from windtunnel.report.serving_chart import (
     measures_of,
     panel,
     queue_chart,
+    sweep_chart,
 )
 from windtunnel.report.serving_timeline import timeline_chart
 from windtunnel.serving import Placement
@@ -72,19 +74,20 @@ def serving_page(
         "latency": (
             "How long requests take",
             f"Higher is better; what is missing to 100 % was refused. {n}.",
-            latency_chart(outcome),
+            functools.partial(latency_chart, outcome),
         ),
         "queue": (
             "Requests in the system",
             f"The most in each 1/300 of the time. {n}.",
-            queue_chart(outcome),
+            functools.partial(queue_chart, outcome),
         ),
     }
-    sections = [section("Latency and load", [], drawn, label)]
-    line = timeline_chart(outcome, placed)
-    if line is not None:
-        wide = {"timeline": ("Which group serves what, when", _TIMELINE, line)}
-        sections.append(section("Time-line of groups", [], wide, label, wide=True))
+    line = functools.partial(timeline_chart, outcome, placed)
+    wide = {"timeline": ("Which group serves what, when", _TIMELINE, line)}
+    sections = [
+        section("Latency and load", [], drawn, label),
+        section("Time-line of groups", [], wide, label, wide=True),
+    ]
     first = placed if isinstance(placed, Placement) else placed.placements[0]
     tables = [("Groups", groups_table(outcome, first))] if placed is first else []
     tables.append(("Models", models_table(figures["by_model"])))
@@ -118,13 +121,8 @@ def _unplaced_words(outcome: ServingOutcome, placed: Placement | Schedule) -> li
     return [f"Models without a replica: {named}{more}."]
 
 
-def sweep_page(found: Sweep, *, command: str) -> str:
-    """Return the page of a sweep, as one self-contained HTML text.
-
-    Args:
-        found: the sweep.
-        command: what makes the page again, printed at its end.
-    """
+def sweep_result(found: Sweep) -> Result:
+    """Return what a sweep tells."""
     sections: list[Part] = []
     for axis in axes_of(found.rows):
         drawn = {}
@@ -135,20 +133,24 @@ def sweep_page(found: Sweep, *, command: str) -> str:
             title = {"slo_attainment": "Attainment", "mean_latency": "Mean latency"}.get(
                 measure, "P99 latency"
             )
-            chart = panel(found.rows, axis, measure)
-            if chart is not None:
-                words = f"{title} against {NAMES.get(axis, axis)}"
-                drawn[f"{axis}-{measure}".replace("_", "-")] = (words, _SWEPT[measure] + n, chart)
-        sections.append(section(TITLES[axis], [("", sweep_table(found, axis))], drawn, "sweep"))
+            chart = functools.partial(panel, found.rows, axis, measure)
+            words = f"{title} against {NAMES.get(axis, axis)}"
+            drawn[f"{axis}-{measure}".replace("_", "-")] = (words, _SWEPT[measure] + n, chart)
+        title = TITLES[axis]
+        sections.append(section(title, [(title, sweep_table(found, axis))], drawn, "sweep"))
     for at, (name, run) in enumerate(found.runs.items()):
-        chart = timeline_chart(run, found.placements[name])
-        if chart is not None:
-            words = f"Which group serves what, when: {clean(name, 40)}"
-            wide = {f"timeline-{at}": (words, _TIMELINE, chart)}
-            tables = [("", groups_table(run, found.placements[name]))]
-            title = f"Groups of {clean(name, 40)}"
-            sections.append(section(title, tables, wide, name, wide=True))
-    result = Result(
+        placed = found.placements[name]
+        words = f"Which group serves what, when: {clean(name, 40)}"
+        line = functools.partial(timeline_chart, run, placed)
+        part = section(
+            f"Groups of {clean(name, 40)}",
+            [("", groups_table(run, placed))],
+            {f"timeline-{at}": (words, _TIMELINE, line)},
+            name,
+            wide=True,
+        )
+        sections.append(replace(part, page_only=True))
+    return Result(
         title="Model serving: what changes attainment",
         subtitle=[
             plural(len(_models(found.spec)), "model"),
@@ -156,15 +158,14 @@ def sweep_page(found: Sweep, *, command: str) -> str:
             plural(len({row["candidate"] for row in found.rows}), "candidate"),
         ],
         headline=sweep_headline(found.rows, lambda axis: measures_of(found, axis)[0]),
-        facts=[],
         parts=sections,
         notes=[
             _setting(key, value)
             for key, value in found.spec.data().items()
             if value not in ((), None)
         ],
+        chart=lambda: sweep_chart(found.rows, lambda axis: measures_of(found, axis)),
     )
-    return result_page(result, command=command)
 
 
 def groups_table(outcome: ServingOutcome, placement: Placement) -> Table:
@@ -191,9 +192,9 @@ def groups_table(outcome: ServingOutcome, placement: Placement) -> Table:
     return Table("Group", columns, lines[:_MOST_LINES])
 
 
-def models_table(by_model: list[dict[str, Any]]) -> Table:
-    """Return attainment and latency by model; the 60 with most requests."""
-    rows = sorted(by_model, key=lambda one: -one["num_counted"])[:_MOST_LINES]
+def models_table(by_model: list[dict[str, Any]], most: int = _MOST_LINES) -> Table:
+    """Return attainment and latency by model; those with most requests."""
+    rows = sorted(by_model, key=lambda one: -one["num_counted"])[:most]
     keys = ("mean_latency", "p50_latency", "p90_latency", "p99_latency")
     lines = [
         Line(
@@ -247,24 +248,20 @@ def section(
     *,
     wide: bool = False,
 ) -> Part:
-    """Return a section: its tables (caption, table), and figures by name (title, caption, chart).
+    """Return a section: its tables (caption, table), and figures by name (title, caption, draw).
 
     Args:
         title: its heading.
         tables: under the figures.
-        drawn: the figures; names are unique in the page.
+        drawn: the figures, drawn when they are shown; names are unique in the page.
         label: what screen readers hear behind each figure's title.
         wide: one figure a row.
     """
     drawings = [
-        Drawing(name, heading, caption, functools.partial(_as_is, chart), f"{heading}: {label}")
-        for name, (heading, caption, chart) in drawn.items()
+        Drawing(name, heading, caption, draw, f"{heading}: {label}", optional=True)
+        for name, (heading, caption, draw) in drawn.items()
     ]
     return Part(title, tables=tables, drawings=drawings, is_wide=wide)
-
-
-def _as_is(chart: Any) -> Any:
-    return chart
 
 
 def _setting(key: str, value: Any) -> str:
@@ -348,25 +345,23 @@ _FIGURES = {
 SHARES = ("model", "placed as", "tensor parallel", "GPUs", "within SLO")
 
 
-def fleet_page(found: Fleet, *, command: str) -> str:
-    """Return the page of a fleet, as one self-contained HTML text.
+def fleet_result(found: Fleet) -> Result:
+    """Return who gets which GPUs.
 
     Args:
         found: by `windtunnel.serving.search_fleet`.
-        command: what makes the page again, printed at its end.
     """
     without = [clean(one.service.name) for one in found.llms if not one.replicas]
-    result = Result(
+    return Result(
         title="One cluster for all models",
         headline=f"{100 * found.attainment:.2f} % of all requests in time.",
         subtitle=[plural(found.gpus, "GPU"), plural(len(found.llms), "language model")],
         parts=[
-            Part("Who gets which GPUs", tables=[("", table_of(list(SHARES), shares(found)))]),
+            Part("Who gets which GPUs", tables=[("", table_of(SHARES, shares(found), texts=1))]),
             Part("Language models", tables=[("", _latencies(found))]),
         ],
         notes=[f"models without a replica: {', '.join(without)}"] if without else [],
     )
-    return result_page(result, command=command)
 
 
 def shares(found: Fleet) -> list[list[str]]:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from windtunnel.errors import SpecError
 from windtunnel.serving.fewest import fewest
 from windtunnel.serving.llm_alone import Alone
+from windtunnel.serving.llm_engine import LLM_DISPATCH
 from windtunnel.serving.llm_limits import AT_MOST, Limits
-from windtunnel.serving.llm_simulate import simulate_llm
+from windtunnel.serving.llm_numbers import count
+from windtunnel.serving.llm_simulate import MOST_REPLICAS, simulate_llm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -76,8 +78,7 @@ def llm_capacity(
             twice as many change nothing.
     """
     asked = _limits(limits)
-    if max_replicas < 1:
-        raise SpecError("max_replicas", f"must be > 0, not {max_replicas!r}.")
+    count("max_replicas", max_replicas, most=MOST_REPLICAS)
     asked.check_reachable(alone or Alone(requests), model)
     tried: dict[int, dict[str, float | None]] = {}
     met: dict[int, bool] = {}
@@ -132,11 +133,19 @@ def _out_of_reach(asked: Limits, figures: Mapping[str, float | None], most: int)
 
 @dataclass(frozen=True)
 class LlmSetup:
-    """A set-up that may be chosen: its name, the model, and how requests are dispatched."""
+    """A set-up that may be chosen: its name, the model, and how requests are dispatched.
+
+    Raises:
+        SpecError: an unknown rule of dispatch.
+    """
 
     name: str
     model: LlmModel
     dispatch: str = "least_loaded"
+
+    def __post_init__(self) -> None:
+        if self.dispatch not in LLM_DISPATCH:
+            raise SpecError.unknown("dispatch", self.dispatch, LLM_DISPATCH)
 
     @property
     def title(self) -> str:
@@ -200,6 +209,9 @@ def llm_choices(
     """
     if cheapest not in CHEAPEST:
         raise SpecError.unknown("cheapest", cheapest, CHEAPEST)
+    known = {"carbon": carbon is not None, "money": price is not None or tariff is not None}
+    if not known.get(cheapest, True):
+        raise SpecError("cheapest", f"found {cheapest!a} without a price of it; expected one.")
     asked = _limits(limits)
     choices: list[LlmChoice] = []
     last: LlmCapacity | None = None

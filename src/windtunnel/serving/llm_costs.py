@@ -101,7 +101,7 @@ class LinearCost(Cost):
     """a + b prefill tokens + c decoding sequences + d KV tokens + q prefill pairs.
 
     Attributes:
-        iteration_s: a, s; a model wants it > 0.
+        iteration_s: a, s; 0 only where tokens of prompts and decodes take time.
         prefill_token_s: b, s a prompt token processed.
         decode_seq_s: c, s a sequence that gets its next token.
         kv_token_s: d, s a token that those sequences attend to.
@@ -119,6 +119,8 @@ class LinearCost(Cost):
     def __post_init__(self) -> None:
         for name, value in zip(LINEAR, self.costs, strict=True):
             amount(name, value)
+        prefill = self.prefill_token_s + self.prefill_attention_s
+        _check_free(self, prefills=prefill > 0)
         count("tensor_parallel", self.tensor_parallel)
 
     @property
@@ -128,6 +130,18 @@ class LinearCost(Cost):
 
     def _tables(self) -> dict[str, np.ndarray]:
         return {"numbers": np.array(self.costs, dtype=np.float64)}
+
+
+def _check_free(cost: LinearCost | PiecewiseCost, *, prefills: bool = True) -> None:
+    """Check that no iteration takes no time.
+
+    Raises:
+        SpecError: one that prefills, unless those take time by what they hold, or one that decodes.
+    """
+    decodes = cost.decode_seq_s + cost.kv_token_s > 0
+    if cost.iteration_s == 0 and not (prefills and decodes):
+        expected = "a finite number > 0, as an iteration would take no time"
+        raise SpecError("iteration_s", f"found {quote(cost.iteration_s)}; expected {expected}.")
 
 
 #: The keys of linear costs, in the order in which they are added.
@@ -163,9 +177,12 @@ class PiecewiseCost(Cost):
     def __post_init__(self) -> None:
         count("tensor_parallel", self.tensor_parallel)
         for name in ("iteration_s", "decode_seq_s", "kv_token_s", "prefill_context_s"):
-            amount(name, getattr(self, name), positive=name == "iteration_s" and not self.decode_s)
-        if any(len(one) != _FEWEST for one in self.prefill_knots):
-            raise SpecError("prefill_knots", "expected pairs [tokens, s].")
+            amount(name, getattr(self, name))
+        if not self.decode_s:
+            _check_free(self)
+        for one in self.prefill_knots:
+            if not isinstance(one, tuple | list) or len(one) != _FEWEST:
+                raise SpecError("prefill_knots", f"found {quote(one)}; expected pairs [tokens, s].")
         ascending("prefill_knots", [one[0] for one in self.prefill_knots])
         for _, time in self.prefill_knots:
             amount("prefill_knots", time, positive=True)

@@ -78,6 +78,9 @@ class Engine:
             )
         if self.scheduler == "vllm_v1" and self.stages > 1:
             raise SpecError("stages", f"found {self.stages}; vllm_v1 has one.")
+        if self.scheduler != "orca" and self.max_num_seqs < self.stages:
+            found = f"found {self.max_num_seqs}; expected one a stage at least, {self.stages}."
+            raise SpecError("max_num_seqs", found)
 
     def data(self) -> dict[str, Any]:
         """Return the keys of a file, without those that have no value."""

@@ -132,7 +132,7 @@ def _cost(where: str, given: Any, folder: Path) -> Cost:
     if not isinstance(given, dict):
         raise SpecError(where, f"found {quote(given)}; expected a table.")
     form = given.get("form", "linear")
-    if form not in _FORMS:
+    if not isinstance(form, str) or form not in _FORMS:
         raise SpecError.unknown(f"{where}.form", form, _FORMS)
     kind = _FORMS[form]
     keys = [one.name for one in fields(kind)]  # type: ignore[arg-type] # every form is a dataclass

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 FIT_FORMS = ("linear", "piecewise")
 FIT_WEIGHTS = ("relative", "absolute")
 _FEWEST_KNOTS = 2
+
+Fitted = TypeVar("Fitted", LinearCost, PiecewiseCost)
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,7 @@ def _linear(file: str, name: str, rows: Iterations, *, relative: bool) -> Linear
     if rows.pairs is not None:
         columns.append(rows.pairs)
     numbers = _solved(file, name, np.column_stack(columns), rows.seconds, relative=relative)
-    return LinearCost(*numbers.tolist())
+    return _made(file, name, LinearCost, *numbers.tolist())
 
 
 def _piecewise(file: str, name: str, rows: Iterations, *, relative: bool) -> PiecewiseCost:
@@ -194,7 +196,14 @@ def _piecewise(file: str, name: str, rows: Iterations, *, relative: bool) -> Pie
     columns = (np.ones(len(decodes.seconds)), decodes.decoding, decodes.kv)
     line = _solved(file, name, np.column_stack(columns), decodes.seconds, relative=relative)
     plain = tuple((float(t), float(s)) for t, s in knots)
-    return PiecewiseCost(plain, *line.tolist())
+    return _made(file, name, PiecewiseCost, plain, *line.tolist())
+
+
+def _made(file: str, name: str, form: type[Fitted], *numbers: Any) -> Fitted:
+    try:
+        return form(*numbers)
+    except SpecError as error:  # by these iterations, prefills or decodes are free
+        raise _unfit(file, name, "iterations that cost time by what they hold") from error
 
 
 def _solved(

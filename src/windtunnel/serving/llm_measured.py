@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windtunnel.errors import TraceError
+from windtunnel.serving.token_formats import numbered
 
 if TYPE_CHECKING:
     import io
@@ -74,7 +75,7 @@ def read_iterations(path: str | Path) -> dict[str, Iterations]:
     file = Path(path)
     found: dict[str, list[list[float]]] = {}
     with _opened(file) as lines:
-        rows = csv.DictReader(lines)
+        rows = csv.DictReader(lines, restval="")
         try:
             columns = list(rows.fieldnames or ())
             for column in _COLUMNS:
@@ -82,8 +83,7 @@ def read_iterations(path: str | Path) -> dict[str, Iterations]:
                     raise TraceError.missing_column(str(file), column, columns)
             who = [column for column in _WHO if column in columns]
             taken = [*_COLUMNS, *(column for column in _OPTIONAL if column in columns)]
-            for data in rows:
-                row = rows.line_num
+            for row, data in numbered(file, rows):
                 name = "/".join(_named(file, row, column, data[column]) for column in who)
                 cells = [_measured(file, row, column, data[column]) for column in taken]
                 found.setdefault(name, []).append(cells)
@@ -110,19 +110,19 @@ def _iterations(table: np.ndarray, columns: list[str]) -> Iterations:
     return Iterations(prefill, decoding, kv, seconds, pairs, context)
 
 
-def _named(file: Path, row: int, column: str, text: str | None) -> str:
-    if not (text or "").strip():
-        raise TraceError(str(file), "a name", row=row, column=column, value=text or "")
-    return str(text).strip()
+def _named(file: Path, row: int, column: str, text: str) -> str:
+    if not text.strip():
+        raise TraceError(str(file), "a name", row=row, column=column, value=text)
+    return text.strip()
 
 
-def _measured(file: Path, row: int, column: str, text: str | None) -> float:
+def _measured(file: Path, row: int, column: str, text: str) -> float:
     try:
-        value = float(text or "")
+        value = float(text)
     except ValueError:
         value = math.nan
     positive = column == "iteration_time"
     if not 0 <= value < math.inf or (positive and value == 0):
         expected = f"a finite number {'>' if positive else '>='} 0"
-        raise TraceError(str(file), expected, row=row, column=column, value=text or "")
+        raise TraceError(str(file), expected, row=row, column=column, value=text)
     return value

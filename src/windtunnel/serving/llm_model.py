@@ -10,7 +10,7 @@ import numpy as np
 from windtunnel.errors import SpecError
 from windtunnel.serving.llm_costs import LINEAR, Cost, LinearCost
 from windtunnel.serving.llm_engine import Engine
-from windtunnel.serving.llm_numbers import amount, count
+from windtunnel.serving.llm_numbers import count
 
 if TYPE_CHECKING:
     from windtunnel.serving.llm_engine import Power, Split
@@ -57,8 +57,6 @@ class LlmModel:
                 if value is None:
                     raise SpecError(name, "is missing.")
             object.__setattr__(self, "cost", LinearCost(*found))
-        if isinstance(self.cost, LinearCost):
-            amount("iteration_s", self.cost.iteration_s, positive=True)
         if self.gpus is None:
             stages = self.engine.stages if self.engine else 1
             object.__setattr__(self, "gpus", self.cost.tensor_parallel * stages)

@@ -28,17 +28,17 @@ def amount(where: str, value: Any, *, positive: bool = False) -> float:
     return float(value)
 
 
-def count(where: str, value: Any, least: int = 1) -> int:
+def count(where: str, value: Any, least: int = 1, most: int = MOST) -> int:
     """Return a whole number > 0, or from another least one on.
 
     Raises:
-        SpecError: it is none, or more than `MOST`.
+        SpecError: it is none, or more than the most.
     """
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         wanted = "> 0" if least == 1 else f">= {least}"
         raise SpecError(where, f"found {quote(value)}; expected a whole number {wanted}.")
-    if value > MOST:
-        raise SpecError(where, f"found {quote(value)}; expected a whole number, at most {MOST}.")
+    if value > most:
+        raise SpecError(where, f"found {quote(value)}; expected a whole number, at most {most}.")
     return value
 
 

@@ -109,9 +109,15 @@ class LlmOutcome:
     @property
     def peak_kv(self) -> np.ndarray:
         """Most tokens that KV memory was held for at once, shape (replicas,)."""
-        if self.model.engine is None or self.model.split is not None:
+        pages, split = self.model.pages, self.model.split
+        if self.model.reserves_exactly:  # token by token
             return self.peak_blocks
-        return self.peak_blocks * self.model.engine.block_size
+        if split is None:
+            return self.peak_blocks * pages.block_size
+        counts = np.array([split.prefill_replicas, split.decode_replicas])
+        sizes = [engine.block_size for engine in split.engines(pages)]
+        each = np.repeat(sizes, counts * (len(self.gpus) // counts.sum()))
+        return np.asarray(self.peak_blocks * each)
 
     @property
     def span(self) -> float:

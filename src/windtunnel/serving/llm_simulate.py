@@ -10,6 +10,7 @@ import numpy as np
 from windtunnel.errors import SpecError
 from windtunnel.serving.compiled import kernels
 from windtunnel.serving.llm_engine import LLM_DISPATCH, SCHEDULERS, UNIT_TOKENS
+from windtunnel.serving.llm_numbers import count
 from windtunnel.serving.llm_outcome import LlmOutcome
 
 if TYPE_CHECKING:
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from windtunnel.serving.llm_engine import Engine
     from windtunnel.serving.llm_model import LlmModel
     from windtunnel.serving.request_traces import RequestTrace
+
+
+#: That a fleet may have.
+MOST_REPLICAS = 65536
 
 
 def simulate_llm(
@@ -43,10 +48,9 @@ def simulate_llm(
     """
     if dispatch not in LLM_DISPATCH:
         raise SpecError.unknown("dispatch", dispatch, LLM_DISPATCH)
-    if replicas < 1:
-        raise SpecError("replicas", f"must be > 0, not {replicas}.")
-    count = len(requests.arrival)
-    if not count or len(requests.prompt_tokens) != count or len(requests.output_tokens) != count:
+    count("replicas", replicas, most=MOST_REPLICAS)
+    served = len(requests.arrival)
+    if not served or len(requests.prompt_tokens) != served or len(requests.output_tokens) != served:
         raise SpecError(requests.name, "has no requests with prompt and output tokens.")
     pools = _pools(model, replicas)
     settings = _settings(model, pools)
@@ -58,7 +62,7 @@ def simulate_llm(
     slack = model.pages.affinity_slack
     router = _router(dispatch, 0, pools[0][2], slack, units)
     refused = _refused(given, pools, exact=model.reserves_exactly)
-    links = _links(model, pools, count, units)
+    links = _links(model, pools, served, units)
     sent_to, costs_time = kernels().serve_llm(fleet, links, router, refused)
     if not costs_time:
         raise SpecError("cost", "an iteration takes no time; expected more than 0 s of each.")

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from windtunnel.serving.llm_outcome import Intensity
     from windtunnel.serving.request_traces import RequestTrace
 
-_MOST = 65536
 _FLAGS = ("prefix_caching", "reserve_prompt")
 #: What may change: the requests' rate (1/s), replicas, and every number of an engine.
 LLM_AXES = ("rate", "replicas", *(key for key in ENGINE_KEYS if key != "scheduler"))
@@ -119,15 +118,9 @@ def _point(
     elif not value.is_integer():
         raise SpecError("over", f"{axis}: found {value:g}; expected whole numbers.")
     elif axis == "replicas":
-        replicas = _replicas(value)
+        replicas = int(value)
     elif axis in _FLAGS and value not in (0, 1):
         raise SpecError("over", f"{axis}: found {value:g}; expected 0 or 1.")
     else:
         model = model.but(**{axis: bool(value) if axis in _FLAGS else int(value)})
     return _Point(axis, value, setup, requests, model, replicas)
-
-
-def _replicas(value: float) -> int:
-    if not 1 <= value <= _MOST:
-        raise SpecError("over", f"replicas: found {value:g}; expected 1 to {_MOST}.")
-    return int(value)

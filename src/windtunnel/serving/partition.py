@@ -49,13 +49,13 @@ def partition_layers(costs: Sequence[float], stages: int) -> Partition:
         raise SpecError(
             "stages", f"found {quote(stages)}; expected 1 to {len(layers)}, the number of layers."
         )
-    until = np.concatenate([[0.0], np.cumsum(layers)])
+    until = [0.0, *np.cumsum(layers).tolist()]
     count = len(layers)
     slowest = np.full((stages + 1, count + 1), np.inf)
     cut = np.zeros((stages + 1, count + 1), dtype=np.int64)
     slowest[1, 1:] = until[1:]
     for stage in range(2, stages + 1):
-        before = slowest[stage - 1]
+        before = slowest[stage - 1].tolist()
         for end in range(stage, count + 1):
             low, high = stage - 1, end - 1
             while low < high:  # the first cut where the stages before are no faster than the last

@@ -12,13 +12,13 @@ import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from windtunnel.errors import SpecError, TraceError, quote
 from windtunnel.serving import token_formats
-from windtunnel.serving.token_formats import Requests, number
+from windtunnel.serving.token_formats import MOST_TOKENS, Requests, number, numbered
 from windtunnel.serving.token_tables import read_table
 
 if TYPE_CHECKING:
@@ -81,18 +81,27 @@ class RequestTrace:
         for name in ("prompt_tokens", "output_tokens", "images"):
             values = given[name] = self._numbers(name)
             whole = np.issubdtype(values.dtype, np.integer) or (values == np.floor(values)).all()
-            if len(values) not in (0, count) or not whole or (values < 0).any():
-                expected = "expected one whole number >= 0 a request."
+            fits = whole and ((values >= 0) & (values <= MOST_TOKENS)).all()
+            if len(values) not in (0, count) or not fits:
+                expected = f"expected one whole number from 0 to {MOST_TOKENS} a request."
                 raise SpecError(f"{self.name}: {name}", expected)
-        if len(self.blocks) not in (0, count):
-            raise SpecError(f"{self.name}: blocks", "expected one list a request.")
         zeros = np.zeros(count, dtype=np.int64)
         given["function"] = zeros if self.function is None else np.asarray(self.function)
         if len(given["function"]) != count:
             raise SpecError(f"{self.name}: function", "expected one index a request.")
         for name, values in given.items():
             object.__setattr__(self, name, values)
-        object.__setattr__(self, "blocks", tuple(tuple(one) for one in self.blocks))
+        object.__setattr__(self, "blocks", self._lists(count))
+
+    def _lists(self, count: int) -> tuple[tuple[int, ...], ...]:
+        try:
+            blocks = tuple(tuple(one) for one in self.blocks)
+            hash(blocks)
+        except TypeError:
+            blocks = ((),) * (count + 1)
+        if len(blocks) not in (0, count):
+            raise SpecError(f"{self.name}: blocks", "expected one list of ids a request.")
+        return blocks
 
     def _numbers(self, name: str) -> np.ndarray:
         values = np.asarray(getattr(self, name))
@@ -276,7 +285,7 @@ def _table(file: Path, head: str, lines: io.TextIOBase) -> RequestTrace | Minute
     if form is None:
         expected = "; ".join(",".join(names) for names in _HEADS.values())
         raise TraceError(str(file), f"columns {expected}, or JSON lines", row=1, value=head)
-    rows = _numbered(file, csv.DictReader(lines, fieldnames=columns, restval=""))
+    rows = numbered(file, csv.DictReader(lines, fieldnames=columns, restval=""), above=1)
     if form == "azure_functions_2019":
         return _minutes(file, columns, rows)
     if form == "azure_functions_2021":
@@ -284,21 +293,6 @@ def _table(file: Path, head: str, lines: io.TextIOBase) -> RequestTrace | Minute
     whole = read_table(file, form, gzipped=_begins(file, _GZIP))
     reader = token_formats.READERS.get(form, token_formats.lengths_only)
     return _trace(file, form, reader(file, rows) if whole is None else whole)
-
-
-def _numbered(file: Path, reader: csv.DictReader[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Return rows with their lines in the file; the first was read as the heading.
-
-    Raises:
-        TraceError: a row has more cells than the heading.
-    """
-    for row in reader:
-        more: Any = row.pop(None, ())  # what csv has left over
-        if any(more):
-            expected = f"{len(reader.fieldnames or ())} cells, as in the heading"
-            found = ",".join([*row.values(), *more])
-            raise TraceError(str(file), expected, row=reader.line_num + 1, value=found)
-        yield reader.line_num + 1, row
 
 
 def _begins(file: Path, magic: bytes) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 from windtunnel.errors import TraceError
 
 if TYPE_CHECKING:
+    import csv
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
@@ -77,6 +78,21 @@ def number(file: Path, row: int, column: str, value: Any, least: float = 0.0) ->
             str(file), f"a finite number{at_least}", row=row, column=column, value=str(value)
         )
     return found
+
+
+def numbered(file: Path, reader: csv.DictReader[str], above: int = 0) -> Rows:
+    """Return rows with their lines in the file, of which ``above`` were read before.
+
+    Raises:
+        TraceError: a row has more cells than the heading.
+    """
+    for row in reader:
+        more: Any = row.pop(None, ())  # what csv has left over
+        if any(more):
+            expected = f"{len(reader.fieldnames or ())} cells, as in the heading"
+            found = ",".join([*row.values(), *more])
+            raise TraceError(str(file), expected, row=reader.line_num + above, value=found)
+        yield reader.line_num + above, row
 
 
 def tokens(file: Path, row: int, column: str, value: Any) -> int:

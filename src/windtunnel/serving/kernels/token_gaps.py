@@ -9,6 +9,8 @@ from windtunnel.kernel.marks import compiled
 
 #: Of a table's room, 2 to this power at most: beyond, gaps are told apart less finely.
 _MOST_BITS = cython.declare(cython.longlong, 19)
+#: Of a gap; the word that counts them has 63 bits.
+_MOST_PARTS = cython.declare(cython.double, 2.0**62)
 _GAP_SPREAD = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 #: What a word of 64 bits does by itself; plain Python needs to be told.
 _GAP_WORD = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
@@ -24,7 +26,7 @@ class TokenGaps:
         bits: 2 to this power is the table's room.
         total: of all gaps, s.
         parts: of a second, by which gaps are told apart: 2^44, far finer than clocks, or less where
-            there are too many different ones for a table that is quick.
+            there are too many different ones for a table that is quick, or one is of days.
         rows: gaps in parts of a second, -1 where there is none, and how many tokens came after.
     """
 
@@ -45,6 +47,9 @@ class TokenGaps:
     def add(self, gap: cython.double, often: cython.longlong) -> cython.void:
         """Count a gap, s."""
         self.total += gap * often
+        while gap * self.parts > _MOST_PARTS:
+            with cython.gil:
+                self.coarsen()
         self.put(cython.cast(cython.longlong, gap * self.parts + 0.5), often)
         if 2 * self.size > self.rows.shape[0]:
             with cython.gil:
@@ -66,13 +71,22 @@ class TokenGaps:
 
     def make_room(self) -> None:
         """Move the gaps to a table of twice the room, or tell them apart less finely."""
+        if self.bits == _MOST_BITS:
+            self.coarsen()
+            return
+        self.bits += 1
+        self.move(1)
+
+    def coarsen(self) -> None:
+        """Tell gaps apart a quarter as finely."""
+        self.parts /= 4
+        self.move(4)
+
+    def move(self, divisor: int) -> None:
+        """Put the gaps into a table of the room there is, their parts divided and rounded."""
         rows = numpy.asarray(self.rows)
         rows = rows[rows[:, 0] >= 0]
-        if self.bits < _MOST_BITS:
-            self.bits += 1
-        else:
-            self.parts /= 4
-            rows[:, 0] = (rows[:, 0] + 2) // 4
+        rows[:, 0] = (rows[:, 0] + divisor // 2) // divisor
         self.rows = numpy.full((1 << self.bits, 2), [-1, 0], dtype=numpy.int64)
         self.size = 0
         self.put_all(rows)
