@@ -52,7 +52,9 @@ def test_the_command_shows_the_tree(tmp_path: Path) -> None:
     file = written(tmp_path, GOOD)
     shown = CliRunner().invoke(windtunnel, ["describe", str(file)])
     assert shown.exit_code == 0, shown.output
-    assert "research" in shown.output
+    lines = [" ".join(line.split()) for line in shown.output.splitlines()]
+    assert "· · research h100 cpu 1500m 1500m 0 1500m" in lines
+    assert "top h100 cpu 1500m 1500m 0 0" in lines
     assert "Not read: 1 Deployment" in shown.output
     data = json.loads(CliRunner().invoke(windtunnel, ["describe", str(tmp_path), "--json"]).output)
     assert data["counts"]["ClusterQueue"] == 1

@@ -8,6 +8,7 @@ import pytest
 
 from windtunnel.errors import SpecError
 from windtunnel.policies.kueue import yaml_files
+from windtunnel.policies.kueue.gates import Gates
 from windtunnel.policies.kueue.manifests import read_manifests
 from windtunnel.policies.kueue.quantities import amount
 
@@ -71,6 +72,12 @@ apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web}
 """
+TOPOLOGY = """---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: Topology
+metadata: {name: t}
+spec: {levels: [{nodeLabel: rack}]}
+"""
 GOOD = f"{FLAVOR}---{QUEUE}---{OTHERS}"
 
 
@@ -107,7 +114,10 @@ WRONG = {
     "a field of a flavor": (GOOD.replace("nodeLabels", "nodeLabel"), "document 1.*nodeLabels"),
     "a field of a cohort": (GOOD.replace("parent: top", "parant: top"), "document 3.*parent"),
     "a field of a local queue": (GOOD.replace("clusterQueue:", "queue:"), "document 4.*queue"),
-    "a word": (GOOD.replace("StrictFIFO", "Strict"), r"document 2.*queueingStrategy.*Strict"),
+    "a word": (
+        GOOD.replace("StrictFIFO", "Strict"),
+        r"queueingStrategy.*'Strict'; expected one of BestEffortFIFO, StrictFIFO",
+    ),
     "a quantity": (GOOD.replace("nominalQuota: 8", "nominalQuota: 8x"), "nominalQuota.*8x"),
     "a quota beyond 64 bits": (
         GOOD.replace("nominalQuota: 8", "nominalQuota: 9223372036854775808"),
@@ -124,6 +134,61 @@ WRONG = {
     "a word for a list": (
         GOOD + "---\nkind: Configuration\nfairSharing: {preemptionStrategies: 5}\n",
         r"\$\.fairSharing\.preemptionStrategies",
+    ),
+    "a field of a priority class": (
+        GOOD.replace("description: first", "descripton: first"),
+        "document 5.*WorkloadPriorityClass 'high'.*description",
+    ),
+    "a field of a node": (
+        GOOD.replace("unschedulable: true", "unschedulabel: true"),
+        r"document 6.*Node 'n1'.*\$\.spec.*unschedulable",
+    ),
+    "a field of a topology": (
+        GOOD + TOPOLOGY.replace("nodeLabel: rack", "nodelabel: rack"),
+        "document 8.*Topology 't'.*nodeLabel",
+    ),
+    "a field of a configuration": (
+        GOOD + "---\nkind: Configuration\nfairsharing: {}\n",
+        "document 8.*fairsharing.*fairSharing",
+    ),
+    "a field beside the spec": (
+        GOOD.replace("spec:\n  cohortName", "spce:\n  cohortName"),
+        "document 2.*ClusterQueue 'research'.*spce.*'spec'",
+    ),
+    "two configurations": (GOOD + "---\nkind: Configuration\n" * 2, "document 9.*second"),
+    "a topology without levels": (
+        GOOD + TOPOLOGY.replace("[{nodeLabel: rack}]", "[]"),
+        "document 8.*no level",
+    ),
+    "a level twice": (
+        GOOD + TOPOLOGY.replace("[{nodeLabel: rack}]", "[{nodeLabel: rack}, {nodeLabel: rack}]"),
+        "'rack' twice",
+    ),
+    "a taint's effect": (
+        GOOD.replace("unschedulable: true", "taints: [{key: a, effect: Maybe}]"),
+        r"taints\[0\]\.effect.*Maybe.*NoExecute, NoSchedule",
+    ),
+    "a field twice": (
+        GOOD.replace("nominalQuota: 8", "nominalQuota: 8, nominalQuota: 9"),
+        "line 23 has 'nominalQuota' a second time",
+    ),
+    "a flavor twice": (
+        GOOD.replace(
+            "    - name: h100\n",
+            "    - {name: h100, resources: [{name: cpu, "
+            "nominalQuota: 1}, {name: nvidia.com/gpu, nominalQuota: 1}]}\n"
+            "    - name: h100\n",
+        ),
+        "flavors: found 'h100' twice",
+    ),
+    "no quota of a resource": (
+        GOOD.replace("      - {name: cpu, nominalQuota: 1500m}\n", ""),
+        r"flavors\[0\]\.resources: found 'nvidia.com/gpu'; expected all .*'cpu'",
+    ),
+    "a field that is no word": (GOOD.replace("{gpu: h100}}\n", "{1: a}}\n", 1), "document 1.*word"),
+    "a threshold beyond 32 bits": (
+        GOOD.replace("maxPriorityThreshold: 100", "maxPriorityThreshold: 2147483648"),
+        "maxPriorityThreshold.*2147483647",
     ),
     "a list for an object": (
         GOOD + "---\nkind: Configuration\nfairSharing: [1]\n",
@@ -157,6 +222,26 @@ def test_what_is_wrong_is_said_in_one_message(tmp_path: Path, wrong: str) -> Non
     with pytest.raises(SpecError, match=f"(?s){expected}") as caught:
         read_manifests(written(tmp_path, text))
     assert "kueue.yaml" in str(caught.value)
+
+
+def test_a_null_field_is_left_out(tmp_path: Path) -> None:
+    nulls = "spec:\n  namespaceSelector:\n  preemption: {reclaimWithinCohort: null}\n"
+    queue = QUEUE.replace("spec:\n", nulls).replace(
+        "\n  preemption:\n    withinClusterQueue: LowerPriority\n    borrowWithinCohort: "
+        "{policy: LowerPriority, maxPriorityThreshold: 100}",
+        "\n  stopPolicy:",
+    )
+    (found,) = read_manifests(written(tmp_path, f"{FLAVOR}---{queue}")).queues
+    assert found.preemption.reclaim_within_cohort == "Never"
+    assert found.stop_policy == "None"
+
+
+def test_feature_gates_of_a_configuration(tmp_path: Path) -> None:
+    gates = "featureGates: {TASBalancedPlacement: true, PartialAdmission: false, Other: true}"
+    text = f"{GOOD}---\nkind: Configuration\n{gates}\nresources: {{}}\n"
+    found = read_manifests(written(tmp_path, text))
+    assert found.gates == Gates(tas_balanced_placement=True, partial_admission=False)
+    assert found.other == {"Deployment": 1, "feature gate Other": 1, "Configuration.resources": 1}
 
 
 def test_a_file_too_large_is_refused_before_it_is_read(

@@ -204,9 +204,20 @@ ON_N0 = {
     "slices": [
         {
             "domainCount": 2,
-            "valuesPerLevel": [{"prefix": "n", "roots": ["0", "2"]}],
-            "universalPodCount": 1,
+            "valuesPerLevel": [{"individual": {"prefix": "n", "roots": ["0", "2"]}}],
+            "podCounts": {"universal": 1},
         }
+    ],
+}
+ON_N0_ONE_BY_ONE = {
+    "levels": ["kubernetes.io/hostname"],
+    "slices": [
+        {
+            "domainCount": 1,
+            "valuesPerLevel": [{"universal": host}],
+            "podCounts": {"individual": [1]},
+        }
+        for host in ("n0", "n2")
     ],
 }
 ON_N0_OLD = {
@@ -215,7 +226,7 @@ ON_N0_OLD = {
 }
 
 
-@pytest.mark.parametrize("spelling", [ON_N0, ON_N0_OLD])
+@pytest.mark.parametrize("spelling", [ON_N0, ON_N0_ONE_BY_ONE, ON_N0_OLD])
 def test_domains_as_both_versions_write_them(asked: Callable[..., Any], spelling: Object) -> None:
     held = [workload("x", "a", 8, count=2, by="r", topology=spelling, priority=3)]
     job = workload("new", "a", 8, count=2, asks={"required": "rack"})

@@ -7,11 +7,13 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import cases
+import msgspec
 import pyarrow as pa
 import pytest
 
 import windtunnel as wt
 from windtunnel.policies.kueue import objects
+from windtunnel.policies.kueue.gates import Gates
 from windtunnel.policies.kueue.manifests import STRATEGIES, Manifests
 from windtunnel.policies.kueue.policy import Kueue
 from windtunnel.schema import conform
@@ -133,3 +135,32 @@ def test_what_simple_quotas_do_not_know_is_named() -> None:
     cohorts = (objects.Cohort("all", parent="top"),)
     with pytest.raises(wt.SpecError, match="topologies; cohort 'all'"):
         Kueue(plain(topologies=topology, cohorts=cohorts)).to_quotas()
+
+
+def test_gates_of_a_configuration_count_and_are_told() -> None:
+    """Six pods of one GPU in a rack of nodes of four: four and two, or three each."""
+    tree = objects.Topology("t", ("rack", "kubernetes.io/hostname"))
+    quotas = (objects.FlavorQuotas("f", {GPU: objects.Quota(32)}),)
+    plain = Manifests(
+        queues=(objects.ClusterQueue("q", resource_groups=(objects.ResourceGroup(quotas),)),),
+        flavors=(objects.Flavor("f", topology="t"),),
+        topologies=(tree,),
+    )
+    jobs = {"submit_time": [0.0], "duration": [9.0], "num_gpus": [6.0], "num_tasks": [6]}
+    jobs |= {"vc": ["q"], "topology": ["preferred:rack"]}
+
+    def flown(gates: Gates, balanced: str = "no") -> tuple[list[int], str]:
+        policy = Kueue(msgspec.structs.replace(plain, gates=gates), balanced=balanced)
+        out = wt.simulate(jobs, "8x4", topology="rack=4", policy=policy)
+        (gpus,) = out.segments["node_gpus"].to_pylist()
+        return gpus, " ".join(out.notes)
+
+    spread, said = flown(Gates())
+    assert spread == [4, 2]
+    assert "gates were as in v0.20;" in said
+    spread, said = flown(Gates(tas_balanced_placement=True))
+    assert spread == [3, 3]
+    assert "but for TASBalancedPlacement=true" in said
+    assert flown(Gates(), "yes") == (spread, said)
+    ignored = Gates(tas_balanced_placement=True, topology_aware_scheduling=False)
+    assert "TopologyAwareScheduling=false" in flown(ignored)[1]

@@ -9,6 +9,7 @@ import random
 from fractions import Fraction
 from typing import Any
 
+import check_cases
 import pytest
 
 from windtunnel.policies.kueue import objects
@@ -138,6 +139,7 @@ def compare(tree: QuotaTree, plain: dict[str, Plain], rng: random.Random) -> Non
             assert told.borrows == (known.use > known.subtree)
 
 
+@pytest.mark.sample(15)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_trees(seed: int) -> None:
     """Whatever is used and given back, in whatever order, within quotas or past them."""
@@ -156,3 +158,47 @@ def test_random_trees(seed: int) -> None:
             tree.queues[name].use(WHAT, amount)
             plain[name].own_use += amount
         compare(tree, plain, rng)
+
+
+@pytest.mark.parametrize(("cores", "goes"), [(4, [["x", "InCohortReclamation"]]), (8, [])])
+def test_what_a_queue_keeps_for_itself_is_not_its_cohorts(cores: int, goes: list[Any]) -> None:
+    """A request that is short of GPUs: its cohort's are enough, so whoever borrows them may go.
+
+    But not where the cohort itself borrows cores: that the queue keeps 10 cores, and asks for 4,
+    leaves the cohort none.
+    """
+
+    def queue(name: str, cohort: str, cores: int, gpus: int, lends: int | None = None) -> Any:
+        quotas = {"cpu": {"nominal": cores, "lending_limit": lends}, "gpu": {"nominal": gpus}}
+        return {
+            "name": name,
+            "cohort": cohort,
+            "preemption": {"reclaim_within_cohort": "Any"},
+            "resource_groups": [{"flavors": [{"flavor": "f", "quotas": quotas}]}],
+        }
+
+    def asks(name: str, queue: str, **requests: int) -> Any:
+        pods = {"name": "main", "count": 1, "requests": requests}
+        held = {"name": "main", "flavors": dict.fromkeys(requests, "f")}
+        admission = {"cluster_queue": queue, "pod_sets": [held], "reserved_at": 0.0}
+        return {"name": name, "uid": name, "pod_sets": [pods], "admission": admission}
+
+    case = {
+        "flavors": [{"name": "f"}],
+        "cohorts": [{"name": "top"}, {"name": "low", "parent": "top"}],
+        "cluster_queues": [
+            queue("q", "low", 10, 0, lends=0),
+            queue("p", "low", 4, 4),
+            queue("d", "top", 10, 0),
+        ],
+        "workloads": [asks("y", "p", cpu=cores), asks("x", "d", gpu=4)],
+        "incoming": {**asks("new", "q", cpu=4, gpu=4), "cluster_queue": "q"},
+        "assignment": [
+            {
+                "pod_set": "main",
+                "flavors": {"cpu": "f", "gpu": "f"},
+                "mode": {"cpu": "Fit", "gpu": "Preempt"},
+            }
+        ],
+    }
+    assert check_cases.preemption(case)["preempted"] == goes

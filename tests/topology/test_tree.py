@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import windtunnel as wt
-from windtunnel.cluster.free import Demand
 from windtunnel.cluster.levels import Levels
 from windtunnel.cluster.topology.node_tree import NodeTree
 from windtunnel.cluster.topology.words import request_of
@@ -93,18 +92,42 @@ def test_slices_apart_fit_where_enough_domains_hold_one(seed: int) -> None:
         words = pick.choice(("", "required:block+", "preferred:rack+"))
         level = pick.choice(("rack", "rack", "host")) if size == 1 else "rack"
         words += f"slice={level}/{size}/apart"
-        demand = Demand(size * slices, 1, 0, -1, 1, 1, 24, size * slices,
-                        request_of(words, tree.levels))  # fmt: skip
         domains = free.reshape(2, 3, 4).sum(axis=2) if level == "rack" else free.reshape(2, 12)
         able = (domains >= size).sum(axis=1)
         fits = (able.max() if words.startswith("required") else able.sum()) >= slices
         if words.startswith("preferred:rack") and level == "rack" and slices == 1:
             fits = bool(able.any())
-        where = tree.place(free, demand)
+        where = tree.place(free, size * slices, request_of(words, tree.levels))
         assert (where is not None) == fits, (words, slices, free)
         if where is not None:
             used = np.bincount([n // 4 if level == "rack" else n for n, _ in where])
             assert set(used[used > 0].tolist()) == {size}
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_cores_memory_and_shares_count_as_room_for_pods(engine: Any) -> None:
+    """Four pods of 4 cores go two a node of 8 cores; GPUs alone would hold them all on one."""
+    node = wt.NodeType(4, 4, cpus=8.0, mem_gib=32.0, nodes_per_rack=2)
+    jobs = {
+        "submit_time": [0.0, 1.0, 2.0, 3.0, 4.0],
+        "duration": [100.0] * 5,
+        "num_gpus": [4.0, 4.0, 1.0, 4.0, 4.0],
+        "num_tasks": [4, 4, 2, 4, 4],
+        "num_cpus": [16.0, None, None, 16.0, None],
+        "mem_gib": [None, 128.0, None, None, None],
+        "topology": ["required:rack", "preferred:rack", "required:host", "required:rack",
+                     "required:host"],
+    }  # fmt: skip
+    out = wt.simulate(jobs, wt.ClusterSpec((node,)), "fifo", placement="tree", engine=engine)
+    # Pods of 32 GiB have a node each, and no rack holds four; two shares of half a GPU go to one
+    # node; only the second rack still has cores for the fourth job.
+    assert nodes_of(out)[0] == [0, 1]
+    assert nodes_of(out)[1] == [0, 1, 2, 3]
+    assert nodes_of(out)[3] == [2, 3]
+    assert out.table["start_time"].to_pylist()[:4] == [0, 1, 2, 3]
+    assert [len(set(nodes)) for nodes in nodes_of(out)] == [2, 4, 1, 2, 1]
+    with pytest.raises(WindtunnelError, match="cores and memory"):
+        out.topology_losses()
 
 
 def test_a_default_by_size_and_its_note() -> None:
@@ -183,12 +206,32 @@ def test_the_usable_share_of_segments_flown(n: int, s: int) -> None:
         ({"topology_request": "slice=rack/2@many"}, "WORDS@GPUS"),
         ({"placement": "best_fit", "topology_request": "required:rack"}, "--placement tree"),
         ({"placement": "tree:tight"}, "tight"),
-        ({"sharing": "pooled"}, "whole GPUs"),
+        ({"sharing": "pooled", "compat": "pai"}, "PAI simulator does not know"),
     ],
 )
 def test_what_is_wrong_is_said(options: dict[str, Any], says: str) -> None:
     with pytest.raises(WindtunnelError, match=says):
         flown(at_once([4], [None]), **options)
+
+
+@pytest.mark.parametrize("sharing", ["devices", "pooled"])
+def test_shares_of_gpus_fill_the_fullest_node(sharing: str) -> None:
+    jobs = at_once([12, 4, 8, 0.5, 0.5], ["required:rack", None, "required:rack", None, None])
+    out = flown(jobs, sharing=sharing)
+    assert nodes_of(out) == [[0, 1, 2], [3], [4, 5], [6], [6]]
+
+
+@pytest.mark.parametrize("sharing", [None, "devices", "pooled"])
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_the_tightest_node_with_and_without_devices(sharing: str | None, engine: Any) -> None:
+    """The first node is empty again, and the second has one GPU left: the last job goes there."""
+    jobs = {
+        "submit_time": [0.0, 0.0, 20.0],
+        "duration": [10.0, 100.0, 10.0],
+        "num_gpus": [4.0, 3.0, 1.0],
+    }
+    options = {"sharing": sharing} if sharing else {}
+    assert nodes_of(flown(jobs, engine=engine, **options)) == [[0], [1], [1]]
 
 
 def test_a_jobs_own_words_are_checked() -> None:

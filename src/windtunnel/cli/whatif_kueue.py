@@ -138,13 +138,13 @@ def one_job_result(asked: dict[str, Any]) -> Result:
     job = read_job(given[0], manifests)
     found = ruling(manifests, snapshot, job, moves=True)
     quotas = least_quotas(manifests, snapshot, job)
-    return _answer(job, found, quotas, snapshot)
+    return _answer(job, found, quotas, snapshot, manifests.gates.told)
 
 
 def _answer(
-    job: WrittenJob, found: Ruling, quotas: Sequence[LeastQuota], snapshot: Snapshot
+    job: WrittenJob, found: Ruling, quotas: Sequence[LeastQuota], snapshot: Snapshot, gates: str
 ) -> Result:
-    """Return a ruling to show."""
+    """Return a ruling to show, with the gates that were assumed."""
     name = clean(job.workload.key)
     notes = [
         (
@@ -152,7 +152,7 @@ def _answer(
             f"{count(len(snapshot.waiting))} waiting, {count(snapshot.over)} over or not active."
         ),
         (
-            "Kueue's feature gates are taken as in v0.20; what others than Workloads hold on the "
+            f"Kueue's feature gates are taken {gates}; what others than Workloads hold on the "
             "nodes, admission checks and past use of LocalQueues are not looked at."
         ),
     ]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windtunnel.cluster.spec import ClusterSpec
+    from windtunnel.cluster.topology.request import TopologyRequest
 
 #: Thousandths of a GPU.
 MILLI = 1000
@@ -66,6 +67,7 @@ class DeviceDemand:
         largest: most tasks that one allowed empty node holds, at most ``count``.
         smallest: least such number above 0 (0 where no allowed node serves).
         capacity: tasks that the allowed nodes of an empty cluster hold.
+        topology: what it asks of the levels of a tree in which it is placed; None = nothing.
     """
 
     count: int
@@ -77,6 +79,7 @@ class DeviceDemand:
     largest: int
     smallest: int
     capacity: int
+    topology: TopologyRequest | None = None
 
     @property
     def amount(self) -> int:

@@ -183,7 +183,7 @@ class ClusterSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             SpecError: an unknown key (the nearest is suggested), a missing key or a wrong type.
         """
         bare = {name: value for name, value in raw.items() if name != "topology"}
-        cluster = struct_of(cls, {"name": default_name, **bare}, source, {"node_types": NodeType})
+        cluster = struct_of(cls, {"name": default_name, **bare}, source)
         levels = raw.get("topology")
         if levels is None:
             return cluster

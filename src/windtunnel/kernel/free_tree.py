@@ -38,7 +38,7 @@ class FreeTree(FreeNodes):
     def __init__(self, problem: Any, placement: Any, access_sets: Any = ((),)) -> None:
         super().__init__(problem, placement, access_sets)
         self.demands = list(problem.demands)
-        self.tree = placement.tree.place
+        self.tree = placement.tree.place_gpus
 
     def twin(self) -> Free:
         """Return an equal state of the same cluster."""

@@ -17,7 +17,7 @@ from windtunnel.placements.best_fit import BestFit
 from windtunnel.placements.pool import Pool
 from windtunnel.placements.scored_catalogue import SCORED, resolve_scored
 from windtunnel.placements.spread import Spread
-from windtunnel.placements.tree import Tree
+from windtunnel.placements.tree import Tree, TreeOfDevices
 from windtunnel.plugins import Catalogue, parameters
 
 if TYPE_CHECKING:
@@ -199,13 +199,7 @@ def resolve_placement(
         return Pool()
     tree = tree_of(given, cluster)
     if tree is not None:
-        if devices:
-            message = (
-                f"{label_of(given)!r} places whole GPUs of nodes, and devices, cores or memory are "
-                "modelled here; expected resources='gpus' (--resources gpus) and no shares of GPUs."
-            )
-            raise SpecError("placement", message)
-        return Tree(tree)
+        return TreeOfDevices(tree) if devices else Tree(tree)
     if not devices:
         if is_scored(given):
             message = (

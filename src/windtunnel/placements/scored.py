@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from windtunnel.cluster.devices import DeviceDemand, DeviceNode
     from windtunnel.cluster.free import Where
     from windtunnel.cluster.free_devices import FreeDevices
+    from windtunnel.cluster.topology.node_tree import NodeTree
     from windtunnel.placements.layouts import Layout
     from windtunnel.sim.fragmentation import TargetWorkload
 
@@ -81,6 +82,8 @@ class ScoredPlacement:
     needs_workload: ClassVar[bool] = False
     #: Thousandths that cores, memory and GPUs count for, for placements that weigh them.
     weights: tuple[int, int, int] = (0, 0, 0)
+    #: The tree in which gangs are laid out; None = by the rules above.
+    tree: NodeTree | None = None
 
     def __init__(
         self,
@@ -157,15 +160,7 @@ class ScoredPlacement:
         self.check_sharing(pooled=free.pooled)
         if demand.is_nothing:
             return []
-        if self.gang == "node" and demand.count <= demand.largest:
-            node = self.best(free, demand, demand.count, range(len(free.nodes)))
-            chosen = None if node is None else [(node, demand.count)]
-        elif self.topology != "none":
-            chosen = racks.lay_out(self, free, demand, spill=self.topology == "rack")
-        elif self.gang == "fill":
-            chosen = filled(free, demand, self.ranked(free, demand, range(len(free.nodes))))
-        else:
-            chosen = self.spread_over_nodes(free, demand, range(len(free.nodes)))
+        chosen = self.lay_out(free, demand)
         if chosen is None:
             return None
         where: Where = []
@@ -174,6 +169,17 @@ class ScoredPlacement:
             where += [(node, grant) for grant in self.grants(free, node, demand, tasks, placed)]
             placed += tasks
         return where
+
+    def lay_out(self, free: FreeDevices, demand: DeviceDemand) -> Layout | None:
+        """Return (node, tasks) pairs in placement order, or None if the job does not fit now."""
+        if self.gang == "node" and demand.count <= demand.largest:
+            node = self.best(free, demand, demand.count, range(len(free.nodes)))
+            return None if node is None else [(node, demand.count)]
+        if self.topology != "none":
+            return racks.lay_out(self, free, demand, spill=self.topology == "rack")
+        if self.gang == "fill":
+            return filled(free, demand, self.ranked(free, demand, range(len(free.nodes))))
+        return self.spread_over_nodes(free, demand, range(len(free.nodes)))
 
     def grants(
         self, free: FreeDevices, node: int, demand: DeviceDemand, tasks: int, first: int

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from windtunnel.errors import SpecError, quote
-from windtunnel.toml_file import read_toml
+from windtunnel.toml_file import read_toml, struct_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -125,10 +125,7 @@ class Quotas(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 {"vc": vc, "nominal_quota": gpus, "cohort": ONE_COHORT} for vc, gpus in raw.items()
             ]
             raw = {"queues": queues}
-        try:
-            return msgspec.convert(_with_our_keys(raw, source), cls)
-        except msgspec.ValidationError as error:
-            raise SpecError(source, str(error)) from error
+        return struct_of(cls, _with_our_keys(raw, source), source)
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the quotas as plain data that `from_mapping` reads back."""
@@ -239,10 +236,7 @@ def _is_gpus(value: Any) -> bool:
 
 
 def _with_our_keys(raw: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """Return the data with Kueue's spelling of keys turned into ours, unknown ones refused."""
-    for key in raw:
-        if key not in Quotas.__struct_fields__:
-            raise SpecError.unknown(f"{source}: $.{key}", key, Quotas.__struct_fields__)
+    """Return the data with Kueue's spelling of keys turned into ours."""
     queues = raw.get("queues", [])
     if not isinstance(queues, list | tuple):
         return dict(raw)
@@ -252,10 +246,6 @@ def _with_our_keys(raw: Mapping[str, Any], source: str) -> dict[str, Any]:
         if not isinstance(queue, dict):
             return dict(raw)
         ours = {known.get(key, key): value for key, value in queue.items()}
-        for name in map(str, ours):
-            if name not in QueueQuota.__struct_fields__:
-                where = f"{source}: $.queues[{index}].{name}"
-                raise SpecError.unknown(where, name, QueueQuota.__struct_fields__)
         if len(ours) < len(queue):
             raise SpecError(f"{source}: $.queues[{index}]", "a key is given in both spellings.")
         renamed.append(ours)

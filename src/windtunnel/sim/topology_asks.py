@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windtunnel.cluster.topology.node_tree import fewest_pods
 from windtunnel.cluster.topology.words import request_of
 from windtunnel.errors import SchemaError, SpecError, Violation, quote
 from windtunnel.schema import source_of
@@ -56,31 +55,24 @@ class Asks:
             self.requests.append(request)
         return self._numbers[request]
 
-    def of(
-        self, jobs: Jobs, rows: np.ndarray, gpus: np.ndarray, most: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return each job's pods and the number of its request.
+    def of(self, jobs: Jobs, rows: np.ndarray, gpus: np.ndarray, pods: np.ndarray) -> np.ndarray:
+        """Return the number of each job's request.
 
         Args:
             jobs: the jobs.
             rows: Int array (m,), those to fly.
             gpus: their GPUs.
-            most: GPUs of the largest node.
+            pods: their pods.
 
         Raises:
             SchemaError: a job's own words are wrong, or do not suit its pods.
         """
-        tasks = np.nan_to_num(jobs.num_tasks[rows]).astype(np.int64)
-        known = {int(of): fewest_pods(int(of), most) for of in np.unique(gpus)}
-        pods = np.array([known[of] for of in gpus.tolist()], np.int64)
-        whole = (tasks > 0) & (gpus % np.maximum(tasks, 1) == 0) & (gpus >= tasks)
-        pods = np.where(whole, tasks, pods)
         numbers = self._by_size(gpus, pods)
         if "topology" in jobs.table.column_names:
             words = jobs.topology[rows]
             for place in np.flatnonzero(words.astype(bool)).tolist():
                 numbers[place] = self._own(jobs, int(rows[place]), int(pods[place]))
-        return pods, numbers
+        return numbers
 
     def _by_size(self, gpus: np.ndarray, pods: np.ndarray) -> np.ndarray:
         """Return the number of the default that counts for each job; slices must divide its pods.
@@ -113,7 +105,7 @@ class Asks:
         """
         try:
             number = self._number(str(jobs.topology[row]))
-            self.tree.ask(self.requests[number], pods, 1)
+            self.tree.ask(self.requests[number], pods)
         except SpecError as error:
             rule = f"words that suit the levels; job {quote(jobs.job_id[row])}: {error}"
             raise SchemaError(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from windtunnel.cluster.topology.asks import Ask
 from windtunnel.cluster.topology.counts import Slicing
-from windtunnel.cluster.topology.tree import PODS
+from windtunnel.cluster.topology.places import PODS
 from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from windtunnel.cluster.topology.asks import Ask
     from windtunnel.cluster.topology.counts import Counts
-    from windtunnel.cluster.topology.places import Place
-    from windtunnel.cluster.topology.tree import Path, TopologyTree
+    from windtunnel.cluster.topology.places import Path, Place
+    from windtunnel.cluster.topology.tree import TopologyTree
 
 #: More than any domain holds.
 _MOST = np.iinfo(np.int64).max

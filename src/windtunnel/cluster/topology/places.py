@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from windtunnel.cluster.topology.tree import PODS, Path
+#: A domain's values, level by level from the top.
+Path = tuple[str, ...]
+#: Every pod takes one of these of its node.
+PODS = "pods"
 
 
 class Place(NamedTuple):

@@ -13,14 +13,10 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from windtunnel.cluster.topology.places import Place
+    from windtunnel.cluster.topology.places import Path, Place
 
-#: A domain's values, level by level from the top.
-Path = tuple[str, ...]
 #: The label of a level whose domains are hosts.
 HOST = "kubernetes.io/hostname"
-#: Every pod takes one of these of its node.
-PODS = "pods"
 
 
 class TopologyTree:

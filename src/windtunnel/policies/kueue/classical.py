@@ -18,7 +18,7 @@ from windtunnel.policies.kueue.preempting import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from windtunnel.policies.kueue.objects import FlavorResource, Preemption
+    from windtunnel.policies.kueue.objects import Amounts, FlavorResource, Preemption
     from windtunnel.policies.kueue.quota_tree import QuotaNode
     from windtunnel.policies.kueue.state import Holding
 
@@ -123,16 +123,21 @@ def _others(attempt: Attempt) -> tuple[list[Candidate], list[Candidate]]:
     if rules.reclaim_within_cohort == "Never":
         return found
     advantage = came_from.within(attempt.usage)
-    rest = {what: v - came_from.free_local(what) for what, v in attempt.usage.items()}
+    rest = _past_local(came_from, attempt.usage)
     for cohort in attempt.queue.above():
         for queue in _exceeding(cohort, came_from, attempt.short):
             for holding in attempt.candidates(queue, rules.reclaim_within_cohort):
                 candidate = _candidate(attempt, holding, cohort, advantage=advantage)
                 found[0 if advantage else 1].append(candidate)
         advantage = advantage or cohort.within(rest)
-        rest = {what: v - cohort.free_local(what) for what, v in rest.items()}
+        rest = _past_local(cohort, rest)
         came_from = cohort
     return found
+
+
+def _past_local(node: QuotaNode, amounts: Amounts) -> Amounts:
+    """Return what of the amounts is left for the cohort above."""
+    return {what: max(0, v - node.free_local(what)) for what, v in amounts.items()}
 
 
 def _candidate(

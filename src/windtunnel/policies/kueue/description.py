@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import quote
+from windtunnel.policies.kueue.quantities import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +21,8 @@ def described(manifests: Manifests) -> dict[str, Any]:
     Returns:
         ``nodes``: one row for each cohort and queue and each flavor and resource of it, from the
         roots down: ``depth``, ``name``, ``kind``, ``flavor``, ``resource``, ``owns``, ``may_use``
-        (were all else empty), ``may_borrow`` and ``lends`` (at most); ``warnings``: sentences;
+        (were all else empty), ``may_borrow`` and ``lends`` (at most; CPU in thousandths, memory in
+        bytes, anything else in pieces); ``warnings``: sentences;
         ``counts``: objects by kind; ``not_read``: other objects by kind.
     """
     tree = manifests.tree()
@@ -79,7 +81,8 @@ def _warnings(manifests: Manifests) -> Iterator[str]:
                     if not queue.cohort and limits != (None, None):
                         yield f"{what}: borrowing and lending limits mean nothing without a cohort."
                     if quota.lending_limit is not None and quota.lending_limit > quota.nominal:
-                        yield f"{what}: it lends up to {quota.lending_limit:,} and owns less."
+                        most = shown(resource, quota.lending_limit)
+                        yield f"{what}: it lends up to {most} and owns less."
 
 
 def _of_flavors(manifests: Manifests) -> Iterator[str]:
@@ -101,8 +104,9 @@ def _of_flavors(manifests: Manifests) -> Iterator[str]:
         for (name, resource), amount in owned.items():
             if name == flavor.name and amount > held.get(resource, 0):
                 yield (
-                    f"ResourceFlavor {quote(name)}: quotas of {resource} come to {amount:,}, its "
-                    f"nodes hold {held.get(resource, 0):,}."
+                    f"ResourceFlavor {quote(name)}: quotas of {resource} come to "
+                    f"{shown(resource, amount)}, its nodes hold "
+                    f"{shown(resource, held.get(resource, 0))}."
                 )
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from windtunnel.policies.kueue.gates import Gates
 from windtunnel.policies.kueue.one_job import ruling
 
 if TYPE_CHECKING:
@@ -32,9 +31,7 @@ class LeastQuota(NamedTuple):
     unharmed: int | None
 
 
-def least_quotas(
-    manifests: Manifests, snapshot: Snapshot, job: WrittenJob, gates: Gates | None = None
-) -> list[LeastQuota]:
+def least_quotas(manifests: Manifests, snapshot: Snapshot, job: WrittenJob) -> list[LeastQuota]:
     """Return the least nominal quotas of a job's queue at which it is admitted.
 
     Of each flavor by itself: the quotas of its resources that the job asks for, each the least
@@ -46,13 +43,12 @@ def least_quotas(
         manifests: queues, flavors, topologies, nodes.
         snapshot: who is admitted, and who waits.
         job: the job.
-        gates: Kueue's feature gates; None = v0.20's defaults.
 
     Returns:
         A row for each flavor and resource; none of a flavor whose quota alone lets it in nowhere.
     """
-    search = _QuotaSearch(manifests, snapshot, job, gates or Gates())
-    now = ruling(manifests, snapshot, job, gates)
+    search = _QuotaSearch(manifests, snapshot, job)
+    now = ruling(manifests, snapshot, job)
     if not now.queue:
         return []
     got = {flavor for of in now.stands for flavor in of.flavors.values()}
@@ -70,10 +66,8 @@ def least_quotas(
 class _QuotaSearch:
     """The search for the least quotas of a job's queue."""
 
-    def __init__(
-        self, manifests: Manifests, snapshot: Snapshot, job: WrittenJob, gates: Gates
-    ) -> None:
-        self.manifests, self.snapshot, self.job, self.gates = manifests, snapshot, job, gates
+    def __init__(self, manifests: Manifests, snapshot: Snapshot, job: WrittenJob) -> None:
+        self.manifests, self.snapshot, self.job = manifests, snapshot, job
         self.enough = _all_asked(snapshot, job)
 
     def of(self, whats: list[tuple[str, str]], *, admitted_now: bool) -> list[LeastQuota]:
@@ -112,7 +106,7 @@ class _QuotaSearch:
     def _admits(self, nominal: dict[tuple[str, str], int], *, harmless: bool) -> bool:
         """Return whether the job is admitted under such quotas (and nobody goes for it)."""
         manifests = with_quotas(self.manifests, self.job.cluster_queue, nominal)
-        found = ruling(manifests, self.snapshot, self.job, self.gates)
+        found = ruling(manifests, self.snapshot, self.job)
         return found.admitted and not (harmless and found.preempted)
 
 

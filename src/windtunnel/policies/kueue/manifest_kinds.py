@@ -5,7 +5,7 @@ Fields that change no decision here are read as they are; one that is not known 
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -19,6 +19,8 @@ from windtunnel.policies.kueue.objects import (  # noqa: TC001 (msgspec reads th
 )
 
 Quantity = str | int | float
+#: A priority.
+Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 
 
 class Written(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -58,7 +60,7 @@ class BorrowWithin(Written, frozen=True):
     """Preemption while borrowing."""
 
     policy: Borrow = "Never"
-    max_priority_threshold: int | None = None
+    max_priority_threshold: Int32 | None = None
 
 
 class PreemptionRules(Written, frozen=True):
@@ -139,11 +141,16 @@ class TopologySpec(Written, frozen=True):
     levels: list[LevelSpec]
 
 
-class NodeSpec(msgspec.Struct, frozen=True):
-    """A node's spec; Kubernetes' other fields are not read."""
+class NodeSpec(Written, frozen=True):
+    """A node's spec."""
 
     unschedulable: bool = False
     taints: list[Taint] = []
+    config_source: Any = None
+    external_id: Any = msgspec.field(default=None, name="externalID")
+    pod_cidr: Any = msgspec.field(default=None, name="podCIDR")
+    pod_cidrs: Any = msgspec.field(default=None, name="podCIDRs")
+    provider_id: Any = msgspec.field(default=None, name="providerID")
 
 
 class Condition(msgspec.Struct, frozen=True):
@@ -161,12 +168,78 @@ class NodeStatus(msgspec.Struct, frozen=True):
     conditions: list[Condition] = []
 
 
-class Metadata(msgspec.Struct, frozen=True):
-    """A name, a namespace, labels."""
+class Metadata(Written, frozen=True):
+    """A name, a namespace, labels, when it came."""
 
     name: str = ""
+    generate_name: str = ""
     namespace: str = "default"
+    uid: str = ""
     labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    creation_timestamp: Any = None  # text, or a time of YAML
+    cluster_name: Any = None
+    deletion_grace_period_seconds: Any = None
+    deletion_timestamp: Any = None
+    finalizers: Any = None
+    generation: Any = None
+    managed_fields: Any = None
+    owner_references: Any = None
+    resource_version: Any = None
+    self_link: Any = None
+
+
+class Object(Written, frozen=True):
+    """What every object has."""
+
+    kind: str
+    api_version: str = ""
+    metadata: Any = None
+    spec: Any = None
+    status: Any = None
+
+
+class PriorityClass(Written, frozen=True):
+    """A WorkloadPriorityClass, which has no spec."""
+
+    kind: str
+    value: Int32
+    api_version: str = ""
+    metadata: Any = None
+    description: str = ""
+
+
+class Settings(Written, frozen=True):
+    """A Configuration; what is `Any` and has no default of its own decides nothing here."""
+
+    kind: str
+    api_version: str = ""
+    metadata: Any = None
+    fair_sharing: Any = None
+    admission_fair_sharing: Any = None
+    wait_for_pods_ready: Any = None
+    feature_gates: dict[str, bool] = {}
+    resources: Any = None
+    cache_namespace: Any = None
+    client_connection: Any = None
+    controller: Any = None
+    graceful_shutdown: Any = None
+    health: Any = None
+    integrations: Any = None
+    internal_cert_management: Any = None
+    leader_election: Any = None
+    manage_jobs_without_queue_name: Any = None
+    managed_jobs_namespace_selector: Any = None
+    metrics: Any = None
+    multi_kueue: Any = None
+    namespace: Any = None
+    object_retention_policies: Any = None
+    pprof_bind_address: Any = None
+    queue_visibility: Any = None
+    sync_period: Any = None
+    tls: Any = None
+    visibility: Any = None
+    webhook: Any = None
 
 
 class FairSettings(Written, frozen=True):

@@ -15,6 +15,7 @@ from windtunnel.errors import SpecError, quote
 from windtunnel.policies.kueue import manifest_kinds as kinds
 from windtunnel.policies.kueue import objects
 from windtunnel.policies.kueue.converting import converted, named
+from windtunnel.policies.kueue.gates import Gates
 from windtunnel.policies.kueue.pods_ready import PodsReady, pods_ready_of
 from windtunnel.policies.kueue.quantities import amount, go_duration
 from windtunnel.policies.kueue.quota_tree import QuotaTree
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 STRATEGIES = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
 
 
+#: The API groups of what is read; some objects are written without.
+_GROUPS = ("", "kueue.x-k8s.io", "config.kueue.x-k8s.io")
+
+
 class Manifests(msgspec.Struct, frozen=True):
     """What manifests say.
 
@@ -37,6 +42,7 @@ class Manifests(msgspec.Struct, frozen=True):
         half_life, sampling: of usage-based sharing, s.
         resource_weights: what the use of a resource counts there.
         pods_ready: what becomes of who is admitted and has no nodes; None = it waits for them.
+        gates: the feature gates.
         other: how many objects of each kind were not read.
     """
 
@@ -52,6 +58,7 @@ class Manifests(msgspec.Struct, frozen=True):
     sampling: float = 300.0
     resource_weights: dict[str, float] = {}
     pods_ready: PodsReady | None = None
+    gates: Gates = Gates()
     other: dict[str, int] = {}
 
     def tree(self) -> QuotaTree:
@@ -84,11 +91,15 @@ def read_manifests(path: str | Path, *, queues: bool = True) -> Manifests:
                 document.where, "expected an object with apiVersion, kind and metadata."
             )
         kind = document.data["kind"]
-        if kind == "Configuration":
-            settings |= _settings(document)
-        elif kind == "WorkloadPriorityClass":
+        ours = _is_ours(document.data)
+        if kind == "Configuration" and ours:
+            if settings:
+                raise SpecError(document.where, "found a second Configuration; Kueue has one.")
+            settings = _settings(document, other)
+        elif kind == "WorkloadPriorityClass" and ours:
             _put(found[kind], document, _priority(document))
-        elif kind in _MADE and _is_ours(document.data):
+        elif kind in _MADE and ours:
+            converted(document.data, kinds.Object, document, "$")
             _put(found[kind], document, _MADE[kind](document, _spec(document)))
         else:
             other[kind] += 1
@@ -112,7 +123,7 @@ def read_manifests(path: str | Path, *, queues: bool = True) -> Manifests:
 def _is_ours(data: dict[str, Any]) -> bool:
     """Return whether an object is Kueue's, or a node: other systems have queues, too."""
     version = str(data.get("apiVersion", ""))
-    return data["kind"] == "Node" or "/" not in version or version.startswith("kueue.x-k8s.io/")
+    return data["kind"] == "Node" or version.rpartition("/")[0] in _GROUPS
 
 
 def _put(there: dict[str, Any], document: Document, made: Any) -> None:
@@ -129,37 +140,57 @@ def _put(there: dict[str, Any], document: Document, made: Any) -> None:
 
 def _meta(document: Document) -> kinds.Metadata:
     """Return an object's name and labels."""
-    given = document.data.get("metadata") or {}
-    found: kinds.Metadata = converted(given, kinds.Metadata, document, "$.metadata")
+    given = document.data.get("metadata")
+    found: kinds.Metadata = converted(
+        {} if given is None else given, kinds.Metadata, document, "$.metadata"
+    )
     return found
 
 
 def _spec(document: Document) -> Any:
     """Return an object's spec as its kind has it."""
     kind = kinds.SPECS[document.data["kind"]]
-    return converted(document.data.get("spec") or {}, kind, document, "$.spec")
+    given = document.data.get("spec")
+    return converted({} if given is None else given, kind, document, "$.spec")
 
 
 def _groups(groups: list[kinds.Group], where: str) -> tuple[objects.ResourceGroup, ...]:
     """Return resource groups with their quotas as whole numbers."""
     made = []
+    at = f"{where}, $.spec.resourceGroups"
+    _once([of.name for group in groups for of in group.flavors], f"{at}: flavors")
+    _once([name for group in groups for name in group.covered_resources], f"{at}: resources")
     for g, group in enumerate(groups):
         flavors = []
         for f, flavor in enumerate(group.flavors):
-            quotas = {}
-            for r, of in enumerate(flavor.resources):
-                path = f"{where}, $.spec.resourceGroups[{g}].flavors[{f}].resources[{r}]"
-                if of.name not in group.covered_resources:
-                    message = f"found {quote(of.name)}; expected one of its coveredResources."
-                    raise SpecError(f"{path}.name", message)
-                quotas[of.name] = objects.Quota(
-                    amount(of.name, of.nominal_quota, f"{path}.nominalQuota"),
-                    _limit(of.name, of.borrowing_limit, f"{path}.borrowingLimit"),
-                    _limit(of.name, of.lending_limit, f"{path}.lendingLimit"),
-                )
+            path = f"{at}[{g}].flavors[{f}].resources"
+            named = [of.name for of in flavor.resources]
+            _once(named, path)
+            if sorted(named) != sorted(group.covered_resources):
+                covered = ", ".join(map(quote, group.covered_resources)) or "none"
+                found = ", ".join(map(quote, named)) or "none"
+                message = f"found {found}; expected all its coveredResources: {covered}."
+                raise SpecError(path, message)
+            quotas = {of.name: _quota(of, f"{path}[{r}]") for r, of in enumerate(flavor.resources)}
             flavors.append(objects.FlavorQuotas(flavor.name, quotas))
         made.append(objects.ResourceGroup(tuple(flavors), tuple(group.covered_resources)))
     return tuple(made)
+
+
+def _once(names: list[str], where: str) -> None:
+    """Raise SpecError if a name stands twice."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise SpecError(where, f"found {quote(name)} twice; name each once.")
+
+
+def _quota(of: kinds.ResourceQuota, path: str) -> objects.Quota:
+    """Return a quota as whole numbers."""
+    return objects.Quota(
+        amount(of.name, of.nominal_quota, f"{path}.nominalQuota"),
+        _limit(of.name, of.borrowing_limit, f"{path}.borrowingLimit"),
+        _limit(of.name, of.lending_limit, f"{path}.lendingLimit"),
+    )
 
 
 def _limit(resource: str, given: kinds.Quantity | None, path: str) -> int | None:
@@ -232,7 +263,12 @@ def _local_queue(document: Document, spec: kinds.LocalQueueSpec) -> objects.Loca
 
 def _topology(document: Document, spec: kinds.TopologySpec) -> objects.Topology:
     """Return a topology."""
-    return objects.Topology(_meta(document).name, tuple(of.node_label for of in spec.levels))
+    where = f"{document.where} ({named(document)}), $.spec.levels"
+    levels = [of.node_label for of in spec.levels]
+    if not levels:
+        raise SpecError(where, "has no level; expected node labels, from the top.")
+    _once(levels, where)
+    return objects.Topology(_meta(document).name, tuple(levels))
 
 
 def _node(document: Document, spec: kinds.NodeSpec) -> objects.Node:
@@ -255,29 +291,36 @@ def _node(document: Document, spec: kinds.NodeSpec) -> objects.Node:
 
 def _priority(document: Document) -> int:
     """Return the value of a priority class."""
-    value = document.data.get("value")
-    if not isinstance(value, int) or isinstance(value, bool) or abs(value) > 2**31:
-        where = f"{document.where} ({named(document)}), $.value"
-        raise SpecError(where, f"found {quote(value)}; expected a whole number of 32 bits.")
-    return value
+    found: kinds.PriorityClass = converted(document.data, kinds.PriorityClass, document, "$")
+    return found.value
 
 
-def _settings(document: Document) -> dict[str, Any]:
-    """Return what a configuration says of fair sharing and of pods that are not ready."""
-    found: dict[str, Any] = {}
-    if document.data.get("waitForPodsReady") is not None:
-        found["pods_ready"] = pods_ready_of(document.data["waitForPodsReady"], document)
-    if document.data.get("fairSharing") is not None:
-        found |= _fair(document)
-    if document.data.get("admissionFairSharing") is not None:
-        found |= _by_usage(document)
+def _settings(document: Document, other: Counter[str]) -> dict[str, Any]:
+    """Return what a configuration says of sharing, gates and pods that are not ready.
+
+    Args:
+        document: the configuration.
+        other: what is not read is counted here.
+    """
+    given: kinds.Settings = converted(document.data, kinds.Settings, document, "$")
+    known = {of.encode_name for of in msgspec.structs.fields(Gates)}
+    gates = {name: on for name, on in given.feature_gates.items() if name in known}
+    other.update(f"feature gate {name}" for name in given.feature_gates.keys() - known)
+    if given.resources is not None:
+        other["Configuration.resources"] += 1
+    found: dict[str, Any] = {"gates": msgspec.convert(gates, Gates)}
+    if given.wait_for_pods_ready is not None:
+        found["pods_ready"] = pods_ready_of(given.wait_for_pods_ready, document)
+    if given.fair_sharing is not None:
+        found |= _fair(given.fair_sharing, document)
+    if given.admission_fair_sharing is not None:
+        found |= _by_usage(given.admission_fair_sharing, document)
     return found
 
 
-def _fair(document: Document) -> dict[str, Any]:
+def _fair(given: Any, document: Document) -> dict[str, Any]:
     """Return the strategies of fair sharing."""
     where = "$.fairSharing"
-    given = document.data["fairSharing"]
     fair: kinds.FairSettings = converted(given, kinds.FairSettings, document, where)
     strategies = tuple(fair.preemption_strategies or STRATEGIES)
     for strategy in strategies:
@@ -287,10 +330,9 @@ def _fair(document: Document) -> dict[str, Any]:
     return {"fair": strategies} if fair.enable else {}
 
 
-def _by_usage(document: Document) -> dict[str, Any]:
+def _by_usage(given: Any, document: Document) -> dict[str, Any]:
     """Return what usage-based sharing goes by."""
     where = "$.admissionFairSharing"
-    given = document.data["admissionFairSharing"]
     usage: kinds.UsageSettings = converted(given, kinds.UsageSettings, document, where)
     found: dict[str, Any] = {"resource_weights": usage.resource_weights}
     for name, key, time in (

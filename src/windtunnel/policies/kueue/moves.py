@@ -17,8 +17,8 @@ from windtunnel.policies.kueue.placing import Refused, Wish, places
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from windtunnel.cluster.topology.places import Place
-    from windtunnel.cluster.topology.tree import Path, TopologyTree
+    from windtunnel.cluster.topology.places import Path, Place
+    from windtunnel.cluster.topology.tree import TopologyTree
     from windtunnel.policies.kueue.state import Holding, State
 
 _Places = tuple[tuple[str, "Place"], ...]

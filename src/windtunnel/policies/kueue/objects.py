@@ -73,11 +73,14 @@ class Fungibility(msgspec.Struct, frozen=True):
     preference: Literal["BorrowingOverPreemption", "PreemptionOverBorrowing"] | None = None
 
 
+Effect = Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"]
+
+
 class Taint(msgspec.Struct, frozen=True):
     """What keeps pods off a node that do not tolerate it."""
 
     key: str
-    effect: str = ""
+    effect: Effect = ""
     value: str = ""
 
 
@@ -85,9 +88,9 @@ class Toleration(msgspec.Struct, frozen=True):
     """What a pod tolerates: a key (empty = all), a value or any, an effect (empty = all)."""
 
     key: str = ""
-    operator: str = "Equal"
+    operator: Literal["", "Equal", "Exists", "Lt", "Gt"] = "Equal"
     value: str = ""
-    effect: str = ""
+    effect: Effect = ""
 
     def tolerates(self, taint: Taint) -> bool:
         """Return whether it covers a taint."""

@@ -13,7 +13,6 @@ import msgspec
 
 from windtunnel.errors import quote
 from windtunnel.policies.kueue.cycle import Scheduler, holding_of
-from windtunnel.policies.kueue.gates import Gates
 from windtunnel.policies.kueue.moves import Moves, making_room
 from windtunnel.policies.kueue.site_trees import manifest_trees
 from windtunnel.policies.kueue.snapshots import place_held
@@ -111,7 +110,6 @@ def ruling(
     manifests: Manifests,
     snapshot: Snapshot,
     job: WrittenJob,
-    gates: Gates | None = None,
     *,
     moves: bool = False,
 ) -> Ruling:
@@ -121,26 +119,23 @@ def ruling(
         manifests: queues, flavors, topologies, nodes.
         snapshot: who is admitted, and who waits.
         job: the job.
-        gates: Kueue's feature gates; None = v0.20's defaults.
         moves: where room is what lacks, seek who would have to move.
 
     Raises:
         PolicyError: a flavor has a topology and no node of the manifests stands in it.
     """
-    return _Trial(manifests, snapshot, gates or Gates(), asks_moves=moves).of(job)
+    return _Trial(manifests, snapshot, asks_moves=moves).of(job)
 
 
 class _Trial:
     """The cluster as it stands, and what cycles make of it."""
 
-    def __init__(
-        self, manifests: Manifests, snapshot: Snapshot, gates: Gates, *, asks_moves: bool
-    ) -> None:
+    def __init__(self, manifests: Manifests, snapshot: Snapshot, *, asks_moves: bool) -> None:
         self.asks_moves = asks_moves
         flavors = {flavor.name: flavor for flavor in manifests.flavors}
         trees = manifest_trees(manifests)
         self.state = State(
-            manifests.tree(), flavors, trees, fair=manifests.fair, gates=gates,
+            manifests.tree(), flavors, trees, fair=manifests.fair, gates=manifests.gates,
             nodes=manifests.nodes,
         )  # fmt: skip
         self.lost = sum(place_held(self.state, held) for held in snapshot.held)

@@ -16,7 +16,6 @@ from windtunnel.cluster.topology.places import Place
 from windtunnel.errors import PolicyError, SpecError
 from windtunnel.policies.kueue.as_quotas import quotas_of
 from windtunnel.policies.kueue.cycle import Scheduler, holding_of
-from windtunnel.policies.kueue.gates import Gates
 from windtunnel.policies.kueue.manifests import Manifests, read_manifests
 from windtunnel.policies.kueue.objects import FlavorQuotas, Quota, ResourceGroup
 from windtunnel.policies.kueue.pods_ready import Unready
@@ -53,7 +52,7 @@ class Kueue(Policy):
         gpu: the resource that GPUs are; None = the one with "gpu" in its name.
         topology: what jobs ask of the topology that say nothing themselves, such as
             ``preferred:rack``; None = nothing.
-        balanced: the gate TASBalancedPlacement: ``yes`` or ``no``.
+        balanced: ``yes`` sets the gate TASBalancedPlacement; ``no`` leaves it as the manifests say.
 
     Raises:
         SpecError: a manifest is wrong.
@@ -77,7 +76,7 @@ class Kueue(Policy):
         self.manifests = read_manifests(dir) if dir is not None else manifests
         self.gpu = gpu
         self.topology = topology
-        self.gates = Gates(tas_balanced_placement=balanced == "yes")
+        self.balanced = balanced == "yes"
 
     @classmethod
     def from_manifests(cls, path: str | Path, **options: Any) -> Kueue:
@@ -135,6 +134,9 @@ class KueueRun(Policy):
 
     def __init__(self, policy: Kueue, manifests: Manifests, problem: Problem) -> None:
         self.gpu = policy.gpu or gpu_resource(manifests)
+        gates = manifests.gates
+        if policy.balanced:
+            gates = msgspec.structs.replace(gates, tas_balanced_placement=True)
         units = problem.units
         scaled = _in_units(manifests, self.gpu, units)
         self.types = flavor_types(manifests, problem)
@@ -148,7 +150,7 @@ class KueueRun(Policy):
         levels = next((tree.levels for tree in by_flavor.values()), ())
         flavors = {flavor.name: flavor for flavor in scaled.flavors}
         self.state = State(
-            scaled.tree(), flavors, by_flavor, fair=scaled.fair, gates=policy.gates, nodes=nodes
+            scaled.tree(), flavors, by_flavor, fair=scaled.fair, gates=gates, nodes=nodes
         )
         self.book = UsageBook(
             scaled.local_queues, scaled.half_life, scaled.sampling, scaled.resource_weights
@@ -179,7 +181,7 @@ class KueueRun(Policy):
             )
         self._other = ", ".join(f"{count:,} {kind}" for kind, count in manifests.other.items())
         self.parameters = {
-            "gates": {"as in": "v0.20", **_changed(policy.gates)},
+            "gates": {"as in": "v0.20", **gates.changed},
             "fair_sharing": list(scaled.fair),
             "topology": policy.topology,
             "gpu": self.gpu,
@@ -188,9 +190,8 @@ class KueueRun(Policy):
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override] # known after the run
         """What a reader of the numbers must know."""
-        changed = _changed(self.state.gates)
-        more = f", but for {', '.join(changed)}" if changed else ""
-        found = [f"Kueue's feature gates were as in v0.20{more}; docs/systems/kueue.md lists them."]
+        told = self.state.gates.told
+        found = [f"Kueue's feature gates were {told}; docs/systems/kueue.md lists them."]
         if self._other:
             found.append(f"Of the manifests {self._other} were not read: they decide nothing here.")
         if self.unready is not None and self.unready.evictions:
@@ -380,13 +381,6 @@ class KueueRun(Policy):
                 node = self.node_of[path[-1]]
                 found[node] = found.get(node, 0) + pods * gpus
         return sorted(found.items())
-
-
-def _changed(gates: Gates) -> dict[str, bool]:
-    """Return the gates that are not as by default, by Kueue's names."""
-    usual: dict[str, bool] = msgspec.to_builtins(Gates())
-    given: dict[str, bool] = msgspec.to_builtins(gates)
-    return {name: on for name, on in given.items() if on != usual[name]}
 
 
 def _in_units(manifests: Manifests, gpu: str, units: int) -> Manifests:

@@ -23,7 +23,7 @@ from windtunnel.policies.kueue.yaml_files import documents
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from windtunnel.cluster.topology.tree import Path as Domain
+    from windtunnel.cluster.topology.places import Path as Domain
     from windtunnel.cluster.topology.tree import TopologyTree
     from windtunnel.policies.kueue import objects
     from windtunnel.policies.kueue.manifests import Manifests
@@ -203,22 +203,24 @@ def _domains(
     ]
     for number, part in enumerate(given.slices or ()):
         size = part.domain_count
-        columns = [
-            [of.universal_value] * size
-            if of.universal_value is not None
-            else [f"{of.prefix}{root}{of.suffix}" for root in of.roots or ()]
-            for of in part.values_per_level
-        ]
-        counts = part.pod_counts or None
-        if counts is None and part.universal_pod_count is not None:
-            counts = [part.universal_pod_count] * size
-        if counts is None or len(counts) != size or any(len(of) != size for of in columns):
+        columns = [_values(of, size) for of in part.values_per_level]
+        each = part.pod_counts.universal
+        counts = part.pod_counts.individual or [] if each is None else [each] * size
+        if len(counts) != size or any(len(of) != size for of in columns):
             message = f"expected as many values a level, and pod counts, as domains: {size}."
             raise SpecError(f"{where}.slices[{number}]", message)
         found += zip(zip(*columns, strict=True), counts, strict=True)
     if any(len(values) != len(given.levels) for values, _ in found):
         raise SpecError(where, "expected a value of each level for every domain.")
     return tuple(found)
+
+
+def _values(given: kinds.LevelValues, domains: int) -> list[str]:
+    """Return one level's value of each of so many domains."""
+    if given.universal is not None:
+        return [given.universal] * domains
+    own = given.individual
+    return [] if own is None else [f"{own.prefix}{root}{own.suffix}" for root in own.roots]
 
 
 def place_held(state: State, held: Held) -> int:

@@ -122,22 +122,34 @@ class WorkloadSpec(Written, frozen=True):
     preemption_gates: Any = None
 
 
-class LevelValues(msgspec.Struct, frozen=True, rename="camel"):
-    """The values of one level, domain by domain, or one for all."""
+class Individual(Written, frozen=True):
+    """The values of one level, domain by domain."""
 
+    roots: list[str]
     prefix: str = ""
     suffix: str = ""
-    roots: list[str] | None = None
-    universal_value: str | None = None
 
 
-class AssignedSlice(msgspec.Struct, frozen=True, rename="camel"):
+class LevelValues(Written, frozen=True):
+    """The values of one level: one for all domains, or each its own."""
+
+    universal: str | None = None
+    individual: Individual | None = None
+
+
+class PodCounts(Written, frozen=True):
+    """Pods of each domain: one number for all, or each its own."""
+
+    universal: Count | None = None
+    individual: list[Count] | None = None
+
+
+class AssignedSlice(Written, frozen=True):
     """Some of a topology assignment's domains (v1beta2)."""
 
     domain_count: Count
     values_per_level: list[LevelValues]
-    pod_counts: list[Count] | None = None
-    universal_pod_count: Count | None = None
+    pod_counts: PodCounts
 
 
 class AssignedDomain(msgspec.Struct, frozen=True):
@@ -193,18 +205,6 @@ class WorkloadStatus(msgspec.Struct, frozen=True, rename="camel"):
     conditions: list[Condition] | None = None
     admission: Admission | None = None
     reclaimable_pods: list[Reclaimable] | None = None
-
-
-class WorkloadMeta(msgspec.Struct, frozen=True, rename="camel"):
-    """A workload's or job's name, where it belongs, when it came."""
-
-    name: str = ""
-    generate_name: str = ""
-    namespace: str = "default"
-    uid: str = ""
-    creation_timestamp: Any = None  # text, or a time of YAML
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
 
 
 class JobSpec(Written, frozen=True):

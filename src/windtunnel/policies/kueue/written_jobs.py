@@ -17,6 +17,7 @@ from windtunnel.errors import SpecError, quote
 from windtunnel.policies.kueue import objects
 from windtunnel.policies.kueue import workload_kinds as kinds
 from windtunnel.policies.kueue.converting import converted, named
+from windtunnel.policies.kueue.manifest_kinds import Metadata
 from windtunnel.policies.kueue.quantities import MOST
 
 if TYPE_CHECKING:
@@ -62,10 +63,10 @@ def read_job(document: Document, manifests: Manifests) -> WrittenJob:
     kind = document.data.get("kind")
     if kind not in KINDS:
         raise SpecError.unknown(f"{document.where}, $.kind", str(kind), KINDS)
-    meta: kinds.WorkloadMeta = converted(
-        document.data.get("metadata") or {}, kinds.WorkloadMeta, document, "$.metadata"
+    meta: Metadata = converted(
+        document.data.get("metadata") or {}, Metadata, document, "$.metadata"
     )
-    labels = meta.labels or {}
+    labels = meta.labels
     where = f"{document.where} ({named(document)})"
     written = document.data.get("spec")
     spec: Any = {} if written is None else written
@@ -127,11 +128,11 @@ def _priority(class_: str, pods: list[kinds.Pods], manifests: Manifests, where: 
 
 
 def _of_job(
-    spec: kinds.JobSpec, meta: kinds.WorkloadMeta, where: str
+    spec: kinds.JobSpec, meta: Metadata, where: str
 ) -> tuple[list[objects.PodSet], list[kinds.Pods]]:
     """Return the pod set of a Job: as many pods as run at once."""
     count = _at_once(spec)
-    least = (meta.annotations or {}).get(_LEAST)
+    least = meta.annotations.get(_LEAST)
     if least is not None and not (least.isdecimal() and 0 < int(least) <= count):
         message = f"found {quote(least)}; expected a whole number of at most {count}."
         raise SpecError(f"{where}, annotation {_LEAST}", message)
@@ -140,7 +141,7 @@ def _of_job(
 
 
 def _of_jobset(
-    spec: kinds.JobSetSpec, meta: kinds.WorkloadMeta, where: str
+    spec: kinds.JobSetSpec, meta: Metadata, where: str
 ) -> tuple[list[objects.PodSet], list[kinds.Pods]]:
     """Return the pod sets of a JobSet, one for each of its replicated jobs."""
     del meta

@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from windtunnel.errors import SpecError
+from windtunnel.errors import SpecError, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,22 +83,34 @@ def _loaded(file: Path) -> list[Any]:
 
 
 def _refuse_tricks(events: Any, file: str, *, aliases: bool) -> None:
-    """Raise SpecError at an alias, which may stand for any size, or at what nests too deeply."""
+    """Raise SpecError at what may be any size, nests too deeply or stands twice in an object."""
     import yaml
 
-    depth = 0
+    fields: list[set[str] | None] = []  # of each open object those seen, None of a list
+    is_value = False  # of a field
     for event in events:
         if aliases and isinstance(event, yaml.AliasEvent):
             line = event.start_mark.line + 1
             message = f"line {line} has an alias (*{event.anchor}); write out what it stands for."
             raise SpecError(file, message)
+        seen = fields[-1] if fields else None
+        if isinstance(event, yaml.CollectionEndEvent):
+            fields.pop()
+            is_value = False
+            continue
+        if seen is not None and not is_value and isinstance(event, yaml.ScalarEvent):
+            if event.value in seen:
+                line = event.start_mark.line + 1
+                message = f"line {line} has {quote(event.value)} a second time in one object."
+                raise SpecError(file, f"{message} Name each field once.")
+            seen.add(event.value)
+        is_value = seen is not None and not is_value
         if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > MOST_DEPTH:
-            line = event.start_mark.line + 1
-            raise SpecError(file, f"line {line} is nested deeper than {MOST_DEPTH} levels.")
+            fields.append(set() if isinstance(event, yaml.MappingStartEvent) else None)
+            is_value = False
+            if len(fields) > MOST_DEPTH:
+                line = event.start_mark.line + 1
+                raise SpecError(file, f"line {line} is nested deeper than {MOST_DEPTH} levels.")
 
 
 def _place(error: Exception) -> str:

@@ -38,8 +38,8 @@ def topology_losses(outcome: Flown) -> pa.Table:
     the size most common among its jobs); 0 without slices.
 
     Raises:
-        SpecError: the run was not placed by levels, or nodes were lost in it: what was free is then
-            not known from its stays.
+        SpecError: the run was not placed by levels; or nodes were lost in it, or devices, cores or
+            memory were modelled: what was free is then not known from its stays.
     """
     settings = outcome.settings
     name, _, fill = str(settings.get("placement")).partition(":")
@@ -47,6 +47,8 @@ def topology_losses(outcome: Flown) -> pa.Table:
         raise SpecError("placement", "the run was not placed by levels; expected --placement tree.")
     if outcome.flight.interruptions is not None:
         raise SpecError("disruptions", "what is free is not known where nodes are lost.")
+    if settings.get("sharing") is not None:
+        raise SpecError("resources", "what is free of cores and memory is not known afterwards.")
     tree = NodeTree(outcome.cluster, fill.removeprefix("fill=") or "best-fit")
     asks = Asks(tree, settings.get("topology_request"))
     problem = problems.build(
@@ -118,8 +120,7 @@ class _Book:
         if self.slice == 1:
             return
         size = self._sizes.most_common(1)[0][0]
-        ask = self.tree.ask(self.request, self.slice, size)
-        slices = self.tree.slices(free, ask)
+        slices = self.tree.slices(free // size, self.tree.ask(self.request, self.slice))
         self.lost += span * (int(free.sum()) - slices * self.slice * size)
 
     def is_refused(self, free: np.ndarray, demand: Demand) -> bool:
@@ -132,7 +133,8 @@ class _Book:
         if key not in self._known:
             bare = replace(demand, topology=None)
             self._known[key] = (
-                self.tree.place(free, demand) is None and self.tree.place(free, bare) is not None
+                self.tree.place_gpus(free, demand) is None
+                and self.tree.place_gpus(free, bare) is not None
             )
         return self._known[key]
 
