@@ -61,6 +61,13 @@ class Replay:
         past = {(now - fill) % self.interval for fill in near}
         return any(min(some, self.interval - some) < TICK for some in past)
 
+    def cycle_before(self, now: float) -> float | None:
+        """Return when the last backfill cycle before an instant was, by those that are known."""
+        if not self.fills:
+            return None
+        near = self.fills[max(bisect.bisect_left(self.fills, now) - 1, 0)]
+        return near + math.floor((now - near) / self.interval) * self.interval
+
     def notice_stays(self) -> None:
         """Find out when those were told to end that were killed after a time of grace.
 
@@ -136,6 +143,9 @@ class Replay:
             tables.jobs.set_reason(job, 0)
             if self.priority is not None:
                 tables.jobs.set_priority(job, self.priority(job, now))
+            last = over.get(job)
+            when = record.requests[job].submit if last is None else last.queued_again
+            tables.jobs.set_submitted(job, math.floor(when))
             loops.put_pending(job)
             tables.jobs.set_preempting(job, -1)
 

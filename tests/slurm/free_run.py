@@ -11,6 +11,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+from dependencies import Dependencies
 
 from windtunnel.sim.slurm.controller import LOOK, Controller
 from windtunnel.sim.slurm.tables import SlurmTables
@@ -59,9 +60,7 @@ class Flight:
             for job, row in enumerate(record.rows)
             if row["state"] == "CANCELLED" and row["end"]
         }
-        self.names: dict[str, list[int]] = {}
-        for job, row in enumerate(record.rows):
-            self.names.setdefault(row["job"], []).append(job)
+        self.dependencies = Dependencies(record)
 
     def _lags(self) -> np.ndarray:
         """Return the recorded elapsed times less the run times, s."""
@@ -146,31 +145,32 @@ class Flight:
                 self.controller.ask(now)
             elif self._is_eligible(job, now):
                 self.controller.submit(job, now)
-            else:
-                self.blocked.add(job)
+            else:  # it may not run yet, but a submission is one all the same
+                self.controller.ask(now)
+                self._wait(job)
         for job in sorted(self.blocked):
             if self._is_eligible(job, until + 1):
                 self.blocked.discard(job)
                 self.controller.submit(job, until)
 
+    def _wait(self, job: int) -> None:
+        """Let a job wait for what it depends on, or for a time that nobody notices by itself."""
+        work = self.record.work[job]
+        if work["begin"] and not work["dependency"]:
+            self.controller.submit_later(job, int(work["begin"]))
+        else:
+            self.blocked.add(job)
+
     def _is_eligible(self, job: int, now: int) -> bool:
         work = self.record.work[job]
         if work["begin"] and now < int(work["begin"]):
             return False
-        return all(self._is_met(c, now) for c in filter(None, work["dependency"].split(",")))
 
-    def _is_met(self, condition: str, now: int) -> bool:
-        kind, *names = condition.split(":")
-        for name in names:
-            for job in self.names.get(name, []):
-                if kind == "after":
-                    met = job in self.start
-                else:
-                    ended, is_well = self.over.get(job, (now + 1, True))
-                    met = ended <= now and (kind == "afterany" or (kind == "afterok") == is_well)
-                if not met:
-                    return False
-        return True
+        def ended(other: int) -> bool | None:
+            when, is_well = self.over.get(other, (now + 1, True))
+            return is_well if when <= now else None
+
+        return self.dependencies.met(job, self.start.__contains__, ended) is True
 
     def _surround(self, now: int) -> None:
         """Let nodes and cancellations be as they were recorded."""
@@ -217,7 +217,7 @@ class Flight:
     def _cancel(self, job: int, now: int) -> None:
         del self.cancelled[job]
         self.blocked.discard(job)
-        if job in self.controller.waiting:
+        if job in self.controller.waiting or job not in self.start:
             self.controller.withdraw(job, now)
         elif job in self.start and job not in self.over:
             self.agenda = [*(m for m in self.agenda if m[1:] != (END, job)), (now, END, job)]

@@ -6,7 +6,7 @@ import bisect
 from typing import TYPE_CHECKING
 
 from records import table
-from world import again
+from world import REQUEUE
 
 from windtunnel.sim.slurm.priority import Factors, Multifactor
 from windtunnel.sim.slurm.shares import Shares
@@ -51,7 +51,9 @@ class Priorities:
         for at, stay in enumerate(stays):
             stays_of.setdefault(stay.job, []).append(at)
         for attempts in stays_of.values():
-            moments += [(int(again(stays[at])), 2, stays[at].job) for at in attempts[:-1]]
+            moments += [
+                (int(stays[at].queued_again + REQUEUE), 2, stays[at].job) for at in attempts[:-1]
+            ]
         over: set[int] = set()
         for now, kind, at in sorted(moments):
             if kind == 0:

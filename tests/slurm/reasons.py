@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from records import table
@@ -19,7 +18,7 @@ PRIORITY = 1
 #: Since when a job must have waited for a loop to have looked at it, s.
 FRESH = 0.5
 #: That a dependency cannot be met any more is seen within so many seconds.
-LATE = 30
+LATE = 2
 
 
 def compare_reasons(record: Record, replay: Replay) -> tuple[int, int, list[str]]:
@@ -51,32 +50,49 @@ def _name(record: Record, job: int) -> str:
 
 
 def _reasons(record: Record, replay: Replay, now: float, jobs: list[int]) -> dict[int, str]:
-    """Return why jobs wait, after a run of each loop in the recorded state."""
-    before = [stay for stay in record.stays if stay.start < now]
-    replay.load(now, before)
+    """Return why jobs wait, after the last backfill cycle and a run of the main loop since."""
+    cycle = replay.cycle_before(now)
+    told: dict[int, int] = {} if cycle is None else _looked_at(record, replay, cycle)
+    replay.load(now, [stay for stay in record.stays if stay.start < now])
     queue = replay.loops.queued()
-    waiting = {job for job, _ in queue}
-    ahead: dict[int, int] = {}
-    first: dict[int, int] = {}
-    for job, part in queue:  # at its submission a job is told whether others stand before it
-        identity = record.requests[job].identity
-        first[job] = PRIORITY if ahead.setdefault(part, identity) != identity else 0
-        replay.tables.jobs.set_reason(job, first[job])
+    first = _at_submission(record, replay, now, queue)
+    for job in first:
+        replay.tables.jobs.set_reason(job, told.get(job) or first[job])
     replay.decide(now, "main")
-    seen = {job: replay.tables.jobs.reason_of(job) for job in waiting}
-    fresh = {job for job in waiting if now - replay.world.eligible[job] < FRESH}
-    replay.decide(now, "backfill")
-    for job in waiting:
-        later = replay.tables.jobs.reason_of(job)
-        seen[job] = later or seen[job]
-        if job in fresh:  # no loop has looked at it yet
+    seen = {job: replay.tables.jobs.reason_of(job) for job in first}
+    for job in first:
+        if now - replay.world.eligible[job] < FRESH:  # no loop has looked at it yet
             seen[job] = first[job]
     return {job: _why(record, replay, now, job, seen) for job in jobs}
 
 
-def _why(  # noqa: PLR0911 - a reason each
-    record: Record, replay: Replay, now: float, job: int, seen: dict[int, int]
-) -> str:
+def _looked_at(record: Record, replay: Replay, cycle: float) -> dict[int, int]:
+    """Return the reasons of those who waited that a cycle left behind, after the main loop's."""
+    replay.load(cycle, [stay for stay in record.stays if stay.start < cycle])
+    waiting = {job for job, _ in replay.loops.queued()}
+    replay.decide(cycle, "main")
+    replay.decide(cycle, "backfill")
+    return {job: replay.tables.jobs.reason_of(job) for job in waiting}
+
+
+def _at_submission(
+    record: Record, replay: Replay, now: float, queue: list[tuple[int, int]]
+) -> dict[int, int]:
+    """Return what jobs are told at their submission: whether others stand before them."""
+    ahead: dict[int, int] = {}
+    first: dict[int, int] = {}
+    every = max(replay.tables.settings["sched_interval"], 1)
+    full = (now - FRESH) // every * every  # the main loop's last run over its whole queue
+    defers = "defer" in record.site.settings.scheduler
+    for job, part in queue:
+        identity = record.requests[job].identity
+        is_first = ahead.setdefault(part, identity) == identity
+        is_known = not defers or replay.world.eligible[job] < full
+        first[job] = PRIORITY if is_known and not is_first else 0
+    return first
+
+
+def _why(record: Record, replay: Replay, now: float, job: int, seen: dict[int, int]) -> str:
     row, work = record.rows[job], record.work[job]
     if job in replay.world.held(now):
         return "JobHeldAdmin"
@@ -86,10 +102,13 @@ def _why(  # noqa: PLR0911 - a reason each
         return reason_text(seen[job])
     if record.requests[job].reservation:
         return "Reservation"
-    others = set(re.findall(r"j\d+", work["dependency"]))
-    ends = [float(r["end"] or "inf") for r in record.rows if r["job"] in others]
-    if row["reason"] == "DependencyNeverSatisfied" and max(ends, default=0) < now - LATE:
-        return row["reason"]
     if work["dependency"]:
-        return "Dependency"
+
+        def ended(other: int) -> bool | None:
+            said = record.rows[other]
+            is_over = said["end"] and float(said["end"]) < now - LATE
+            return said["state"] == "COMPLETED" if is_over else None
+
+        met = replay.world.dependencies.met(job, lambda _: False, ended)
+        return "DependencyNeverSatisfied" if met is False else "Dependency"
     return "BeginTime" if work["begin"] or int(row["restarts"] or 0) else "None"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import calendar
 import csv
 import gzip
 import json
+import math
 import re
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,6 +41,14 @@ class Stay:
     part: str
     end: float | None = None
     is_preempted: bool = False
+    requeued: float | None = None
+
+    @property
+    def queued_again(self) -> float:
+        """When the job was queued anew after this attempt, s: as recorded, or when it had ended."""
+        if self.requeued is not None:
+            return self.requeued
+        return math.floor(self.end) + 1 if self.is_preempted else self.end
 
 
 @dataclass
@@ -113,7 +124,33 @@ def read_record(folder: str | Path) -> Record:
     record.t0 = int((folder / "record/t0").read_text())
     _read_log(record, record.t0)
     _share_gpus(record)
+    _read_requeues(record)
     return record
+
+
+def _read_requeues(record: Record) -> None:
+    """Read when jobs were queued anew: as the accounts say of each attempt, or of the last one."""
+    content = text(record.folder / "record/sacct.txt.gz").splitlines()
+    submits = {}
+    for said in csv.DictReader(content, delimiter="|"):
+        job = record.by_id.get(int(said["JobIDRaw"])) if said["JobIDRaw"].isdigit() else None
+        if job is not None and said["Start"][:1].isdigit():
+            submits[job, _seconds(said["Start"], record.t0)] = _seconds(said["Submit"], record.t0)
+    before: dict[int, Stay] = {}
+    for stay in record.stays:
+        if stay.job in before:
+            when = submits.get((stay.job, math.floor(stay.start)), -math.inf)
+            before[stay.job].requeued = when if when > before[stay.job].start else None
+        before[stay.job] = stay
+    for job, row in enumerate(record.rows):
+        past = [stay for stay in record.stays if stay.job == job][:-1]
+        # A launch that failed is tried again without being submitted anew.
+        if past and past[-1].start < float(row["submit"]):
+            past[-1].requeued = float(row["submit"])
+
+
+def _seconds(stamp: str, t0: int) -> int:
+    return calendar.timegm(time.strptime(stamp, "%Y-%m-%dT%H:%M:%S")) - t0
 
 
 def _share_gpus(record: Record) -> None:
@@ -174,7 +211,7 @@ def _request(row: dict[str, str], work: dict[str, str], detail: dict[str, str]) 
     array = detail.get("ArrayJobId", "")
     return SlurmRequest(
         identity=int(array or row["slurm_id"]),
-        submit=float(row["submit"]),
+        submit=float(work["submit"] if int(row["restarts"] or 0) else row["submit"]),
         user=row["user"],
         account=row["account"].replace("(null)", ""),
         qos=row["qos"].replace("(null)", ""),
@@ -202,7 +239,6 @@ def _request(row: dict[str, str], work: dict[str, str], detail: dict[str, str]) 
 def _read_log(record: Record, t0: int) -> None:  # noqa: C901, PLR0912 - a kind of line each
     """Read starts and ends; ends that the log does not tell are those of `jobs.csv`."""
     opened: dict[int, Stay] = {}
-    import calendar
 
     for line in text(record.folder / "record/slurmctld_log.txt.gz").splitlines():
         found = _LINE.match(line)

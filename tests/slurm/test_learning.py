@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -57,3 +58,29 @@ def test_a_site_that_cannot_be_read_is_not_left_there(tmp_path: Path) -> None:
     found = CliRunner().invoke(main, asked)
     assert found.exit_code == 2, found.output
     assert not site.exists()
+
+
+@pytest.mark.parametrize("asked", ["simulate", "validate", "report queue", "report cost --price 2"])
+def test_answers_tell_of_the_site_beside_the_log(tmp_path: Path, asked: str) -> None:
+    log, site = log_of(tmp_path, ("gpu", "n1")), tmp_path / "site.toml"
+    site.write_text('[site]\ncluster = "1x8"\n')
+    found = CliRunner().invoke(main, [*asked.split(), str(log), "--json"])
+    assert found.exit_code == 0, found.output
+    assert json.loads(found.stdout)["site_file"] == str(site)
+    found = CliRunner().invoke(main, [*asked.split(), str(log)])
+    assert "site.toml, found beside the log" in " ".join(found.output.split())
+    site.write_text("name = 'x'\n")
+    found = CliRunner().invoke(main, [*asked.split(), str(log), "--json"])
+    assert found.exit_code == 2, found.output
+    assert "found neither [site] nor [scheduler]" in found.output
+    assert not found.stdout
+
+
+def test_types_that_differ_by_case_are_one_row(tmp_path: Path) -> None:
+    log = log_of(tmp_path, ("gpu", "n1"), ("gpu", "n2"))
+    rows = log.read_text().splitlines()
+    log.write_text("\n".join([*rows[:2], rows[2].replace("gpu:a100", "gpu:A100")]) + "\n")
+    found = CliRunner().invoke(main, ["report", "cost", str(log), "--price", "2", "--json"])
+    told = json.loads(found.stdout)
+    assert [row["gpu_type"] for row in told["by_gpu_type"]] == ["a100"]
+    assert any("differ by case alone" in note for note in told["notes"])

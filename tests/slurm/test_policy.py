@@ -156,6 +156,27 @@ def test_who_is_cancelled_goes_on_for_its_grace(tmp_path: Path, engine: Any) -> 
     assert table["lost_time"] == [110, 0, 0]
 
 
+@pytest.mark.parametrize(
+    ("more", "filled"), [("", 353), ("KillWait=300", 121), ("OverTimeLimit=5\nLicenses=idl:2", 121)]
+)
+def test_when_an_overdue_job_is_expected_to_end(tmp_path: Path, more: str, filled: int) -> None:
+    (tmp_path / "slurm.conf").write_text(
+        f"NodeName=g[1-2] CPUs=8 Gres=gpu:8\nPartitionName=all Nodes=ALL Default=YES\n{more}\n"
+    )
+    jobs = {
+        "submit_time": [0, 2, 2],
+        "duration": [300, 50, 100],
+        "estimate": [120, 60, 180],
+        "num_gpus": [8, 16, 8],
+    }
+    out = wt.simulate(jobs, policy="slurm", slurm_conf=str(tmp_path))
+    # The first is past its limit from 121 on. For the cycle of 121 it ends KillWait (30 s) and
+    # OverTimeLimit later: the second has both nodes from slot 120 on, and the third, which asks for
+    # three minutes, goes behind it. With 300 s more that is slot 420, and the third ends in time.
+    assert out.table["start_time"].to_pylist() == [1, 302, filled]
+    assert ("Nobody waits for licences" in " ".join(out.notes)) is ("Licenses" in more)
+
+
 def test_nobody_is_suspended(tmp_path: Path) -> None:
     (tmp_path / "slurm.conf").write_text(PREEMPTING.format(mode="SUSPEND,GANG", more=""))
     out = wt.simulate(PREEMPTED, policy="slurm", slurm_conf=str(tmp_path))

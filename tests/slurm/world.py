@@ -6,6 +6,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
+from dependencies import Dependencies
 from records import Record, table
 
 from windtunnel.site.host_list import hosts
@@ -26,6 +27,7 @@ class World:
     def __init__(self, record: Record, t0: int) -> None:
         self.record = record
         self.t0 = t0
+        self.dependencies = Dependencies(record)
         self.names = {row["job"]: at for at, row in enumerate(record.rows)}
         self.downs: list[tuple[float, str, bool]] = []
         self.kills: list[tuple[float, str]] = []
@@ -150,10 +152,4 @@ class World:
         later = any(s.job == job and s.start >= now for s in self.record.stays)
         if not later or last.end is None:
             return False
-        return now >= again(last)
-
-
-def again(stay: Stay) -> float:
-    """Return when a job may begin again after an attempt; preempted, a moment later."""
-    end = math.floor(stay.end) + 1 if stay.is_preempted else stay.end
-    return end + REQUEUE
+        return now >= last.queued_again + REQUEUE

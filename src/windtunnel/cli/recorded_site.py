@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from windtunnel.cli.options import flag, option, together
 from windtunnel.errors import SpecError
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from windtunnel.study.verdict import Verdict
     from windtunnel.traces.trace import Trace
 
-#: The site file that is found beside a log.
+#: The site file that is found beside a log; under this name a command notes where.
 BESIDE = "site.toml"
 
 
@@ -68,13 +70,28 @@ def as_typed(trace: str, cluster: str | None, slurm_conf: str | None, **fields: 
 
 
 def site_beside(trace: str) -> str | None:
-    """Return the site file beside a log; None where there is none."""
+    """Return the site file beside a log, which answers then tell of; None where there is none.
+
+    Raises:
+        SpecError: the file cannot be read, or describes no site.
+    """
     from windtunnel.study.site_file import is_site_file
     from windtunnel.traces.trace_name import TraceName
 
     log = Path(TraceName.parse(trace).base)
     file = log.parent / BESIDE
-    return str(file) if log.is_file() and file.is_file() and is_site_file(file) else None
+    if not log.is_file() or not file.is_file():
+        return None
+    if not is_site_file(file):
+        raise SpecError(
+            f"{file}: $",
+            "found neither [site] nor [scheduler]; expected a site file beside the log, as "
+            "windtunnel learn writes it. Name another one with --site, or move this one away.",
+        )
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.meta[BESIDE] = str(file)
+    return str(file)
 
 
 def as_recorded(trace: Trace, asked: Conditions) -> tuple[Conditions, tuple[str, ...]]:
@@ -123,6 +140,21 @@ def recorded_cluster(
         "windtunnel learn finds out."
     )
     return seen, (told,)
+
+
+def with_reasons(trace: Trace, asked: Conditions) -> tuple[Trace, tuple[str, ...]]:
+    """Return a trace that says why jobs waited, and what to tell of it, where its Slurm is known.
+
+    Args:
+        trace: with reasons of its own, or none.
+        asked: as typed, resolved.
+    """
+    from windtunnel.study.flown_reasons import with_flown_reasons
+
+    if not knows_cores(asked):
+        return trace, ()
+    jobs, told = with_flown_reasons(trace.jobs, as_recorded(trace, asked)[0])
+    return trace.with_jobs(jobs), (told,) if told else ()
 
 
 def knows_cores(conditions: Conditions) -> bool:

@@ -10,7 +10,12 @@ from windtunnel.cli.machine import cluster_data, trace_data
 from windtunnel.cli.opening import TraceWish, open_wish
 from windtunnel.cli.options import option, trace_options
 from windtunnel.cli.presenting import PAGES, presented
-from windtunnel.cli.recorded_site import as_typed, recorded_cluster, site_options
+from windtunnel.cli.recorded_site import (
+    as_typed,
+    recorded_cluster,
+    site_options,
+    with_reasons,
+)
 from windtunnel.cli.report_cost import prices_of
 from windtunnel.cli.screen import progress
 
@@ -59,6 +64,7 @@ def log(
     opened = open_wish(TraceWish(trace, **asked))
     spec, why = recorded_cluster(opened, typed.site.cluster)
     with progress("Looking at every wait"):
+        opened, told_of = with_reasons(opened, typed)
         waits = wait_causes(opened.jobs, spec)
     lost, good = waste(opened.jobs, tasks=opened.tasks), recorded_goodput(opened.jobs)
     sections = {
@@ -77,4 +83,4 @@ def log(
     days = calendar(opened.jobs, opened.metadata.epoch, opened.metadata.zone)
     told = {"trace": trace_data(opened), "cluster": cluster_data(spec)}
     told |= {"calendar": calendar_data(days), **data}
-    return log_answer(days, opened, spec, sections).with_data(told, why)
+    return log_answer(days, opened, spec, sections).with_data(told, (*why, *told_of))

@@ -10,7 +10,12 @@ from windtunnel.cli.machine import cluster_data, trace_data
 from windtunnel.cli.opening import TraceWish, open_wish
 from windtunnel.cli.options import option, trace_options
 from windtunnel.cli.presenting import PAGES, presented
-from windtunnel.cli.recorded_site import as_typed, recorded_cluster, site_options
+from windtunnel.cli.recorded_site import (
+    as_typed,
+    recorded_cluster,
+    site_options,
+    with_reasons,
+)
 from windtunnel.cli.screen import progress
 
 if TYPE_CHECKING:
@@ -34,8 +39,9 @@ def queue(
 ) -> Result:
     """Tell why the jobs of TRACE waited, by cause, size, hour, and who held the GPUs meanwhile.
 
-    The recorded starts and ends are taken as they are; nothing is simulated. The causes of a wait
-    (dependency, quota, order, busy GPUs, fragmentation, other) add up to it.
+    The recorded starts and ends are taken as they are. Where the log names no reasons, and the
+    site's Slurm is known, a replay under it does. The causes of a wait (dependency, quota, order,
+    busy GPUs, fragmentation, other) add up to it.
 
     TRACE is a name (`windtunnel traces`), a file such as an sacct log, or - for standard input.
     """
@@ -50,6 +56,7 @@ def queue(
     opened = open_wish(wish)
     spec, why = recorded_cluster(opened, typed.site.cluster)
     with progress("Looking at every wait"):
+        opened, told = with_reasons(opened, typed) if limits is None else (opened, ())
         found = wait_causes(opened.jobs, spec, quotas=limits)
     one = None if job is None else in_front(found, job)
     return queue_answer(found, opened, one).with_data(
@@ -58,5 +65,5 @@ def queue(
             "cluster": cluster_data(spec),
             **queue_data(found, opened, one),
         },
-        why,
+        (*why, *told),
     )

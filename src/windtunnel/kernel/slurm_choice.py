@@ -182,6 +182,8 @@ class SlurmChoice:
                     free = min(free, nodes.free_memory[node] // self.jobs.cpu_memory[job])
                     if free < 1 or free < self.jobs.node_cpus[job]:
                         continue
+            if self.jobs.node_gpus[job] > 0 and self.jobs.node_cpus[job] > 0:
+                free = self.jobs.node_cpus[job]  # those beside its GPUs, and no more
             self.avail[node] = free
             usable += 1
         return usable

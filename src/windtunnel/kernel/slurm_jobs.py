@@ -46,7 +46,8 @@ class SlurmJobs:
         memory, cpu_memory: MB asked for on each node, or for each processor; -1 = all there is.
         exclusive: whether nodes are taken whole.
         limit: s, whole minutes.
-        identity: Slurm's job id, by which equal priorities are ordered; of tasks the array's.
+        submitted: s; of requeued jobs when that was. Equal priorities are ordered by it, and by
+        identity: Slurm's job id; of tasks the array's.
         array, task: number of the job's array, -1 = none, and its place there.
         mask: row of the masks of `SlurmCandidates`: the nodes it may use at all; -1 = any.
         hold: the advance reservation it is in; -1 = none.
@@ -86,7 +87,7 @@ class SlurmJobs:
     priority: cython.longlong[::1]
     start: cython.longlong[::1]
     end: cython.longlong[::1]
-    eligible: cython.longlong[::1]
+    submitted: cython.longlong[::1]
     noticed: cython.schar[::1]
     is_ending: cython.schar[::1]
     preempts_since: cython.longlong[::1]
@@ -119,7 +120,7 @@ class SlurmJobs:
         self.priority = _column(columns, "priority", self.count, numpy.int64)
         self.start = _column(columns, "start", self.count, numpy.int64)
         self.end = _column(columns, "end", self.count, numpy.int64)
-        self.eligible = _column(columns, "eligible", self.count, numpy.int64)
+        self.submitted = _column(columns, "submitted", self.count, numpy.int64)
         self.noticed = _column(columns, "noticed", self.count, numpy.int8)
         self.is_ending = _column(columns, "is_ending", self.count, numpy.int8)
         self.is_preempting = _column(columns, "is_preempting", self.count, numpy.int8)
@@ -130,6 +131,10 @@ class SlurmJobs:
     def set_priority(self, job: int, priority: int) -> None:
         """Give a job its priority; the queue is put in order by `SlurmQueue.reorder`."""
         self.priority[job] = priority
+
+    def set_submitted(self, job: int, now: int) -> None:
+        """Say when a job was submitted or requeued, s."""
+        self.submitted[job] = now
 
     def set_hold(self, job: int, hold: int) -> None:
         """Say which advance reservation a job is in; -1 = none."""

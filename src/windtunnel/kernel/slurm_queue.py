@@ -56,6 +56,8 @@ class SlurmQueue:
             return self.part_tier[part] > self.part_tier[other_part]
         if self.jobs.priority[job] != self.jobs.priority[other]:
             return self.jobs.priority[job] > self.jobs.priority[other]
+        if self.jobs.submitted[job] != self.jobs.submitted[other]:
+            return self.jobs.submitted[job] < self.jobs.submitted[other]
         if self.jobs.identity[job] != self.jobs.identity[other]:
             return self.jobs.identity[job] < self.jobs.identity[other]
         if self.jobs.task[job] != self.jobs.task[other]:

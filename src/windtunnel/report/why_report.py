@@ -17,6 +17,8 @@ _LIMITS = {
     "cores": "too few cores were free",
     "memory": "too little memory was free",
     "fragmentation": "enough GPUs were free, but not where it fits",
+    "gpu_type": "too few GPUs of its type were free",
+    "topology": "enough GPUs were free, but not within its part of the network",
 }
 _CAUSES = {
     "behind": "behind the first in the queue",
@@ -63,27 +65,36 @@ def words_of(piece: Piece) -> str:
     return said
 
 
-def why_result(job: str, told: dict[str, Any], rows: pa.Table) -> Result:
+def why_result(job: str, run: dict[str, Any], rows: pa.Table) -> Result:
     """Return why a job waited.
 
     Args:
         job: its id.
-        told: what the recording is of.
+        run: what the recording is of.
         rows: its rows, in order of time.
     """
     found = pieces(rows)
     gpus = rows["gpus"][0].as_py()
-    waited, by_cause = sum(p.seconds for p in found if p.waits), seconds_by_cause(found)
+    began = next((at for at, p in enumerate(found) if p.verdict == "started"), len(found))
+    waited, again = (
+        sum(p.seconds for p in some if p.waits) for some in (found[:began], found[began:])
+    )
+    by_cause, all_waits = seconds_by_cause(found), waited + again
     name = f"Job {clean(job)}"
-    stops = sum(piece.verdict == "preempted" for piece in found)
+    first = seconds_by_cause(found[:began])
     headline = f"{name} ({plural(gpus, 'GPU')}) waited {duration(waited)}"
-    if by_cause:
-        most = max(by_cause, key=lambda cause: by_cause[cause])
-        headline += f", most of it ({duration(by_cause[most])}) because {_because(*most)}"
-    if stops:
-        headline += f"; it was stopped {plural(stops, 'time')} for others"
+    if first:
+        most = max(first, key=lambda cause: first[cause])
+        headline += f", most of it ({duration(first[most])}) because {_because(*most)}"
+    stops = {
+        what: sum(piece.verdict == verdict for piece in found)
+        for verdict, what in (("preempted", "for others"), ("interrupted", "by outages"))
+    }
+    told = [f"{plural(number, 'time')} {what}" for what, number in stops.items() if number]
+    if told:
+        headline += f"; it was stopped {' and '.join(told)}, and waited {duration(again)} more"
     share = [
-        (cause_of(*cause), duration(seconds), f"{seconds / waited:.1%}")
+        (cause_of(*cause), duration(seconds), f"{seconds / all_waits:.1%}")
         for cause, seconds in by_cause.items()
     ]
     line = [
@@ -96,17 +107,18 @@ def why_result(job: str, told: dict[str, Any], rows: pa.Table) -> Result:
         f"Why {name[0].lower()}{name[1:]} waited",
         headline=headline + ".",
         parts=[*parts, Part("", tables=[("Its time-line", times)])],
-        subtitle=[clean(str(told["policy"])), clean(str(told["cluster"]))],
+        subtitle=[clean(str(run["policy"])), clean(str(run["cluster"]))],
         data={
             "job": job,
             "gpus": gpus,
             "waited": waited,
+            "waited_after_stops": again,
             "causes": [
                 {"verdict": verdict, "limit": limit, "seconds": seconds}
                 for (verdict, limit), seconds in by_cause.items()
             ],
             "timeline": [vars(piece) for piece in found],
-            "run": told,
+            "run": run,
         },
     )
 

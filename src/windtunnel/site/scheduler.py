@@ -132,8 +132,9 @@ class Scheduler(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "What it needs to restore it, paid then, too; it holds its GPUs meanwhile.",
             "TIME|WORDS",
             kind="cost",
+            default="what the trace says of its jobs; else 0",
         ),
-    ] = 0.0
+    ] = None
     penalty: Annotated[
         Any,
         Field(

@@ -121,7 +121,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     carbon: Annotated[
         Any,
         Field(
-            "With --power: gCO2eq per kWh, over time (CSV: time, value) or one number.",
+            "With --power: gCO2eq per kWh; one number, or a CSV of time, value.",
             "FILE.csv|G",
             section="cluster",
             kind="object",
@@ -139,9 +139,12 @@ class Site(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     arrivals: Annotated[
         str | None,
         Field(
-            "Other arrivals for the same jobs: 300/60 = 300 every 60 s, in their own order.",
-            "N/SECONDS",
+            "Other arrivals for the same jobs: 300/60 = 300 every 60 s, in their own order; "
+            "closed = users wait for their jobs, as in the log (closed:30m: a session ends after "
+            "30 minutes without one).",
+            "N/SECONDS|closed",
             section="conditions",
+            default="open: as recorded, whatever becomes of the jobs",
         ),
     ] = None
 

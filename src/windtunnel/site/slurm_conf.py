@@ -143,6 +143,7 @@ def _settings(file: Path, options: dict[str, str]) -> SlurmSettings:
         message_timeout=get("MessageTimeout", whole, 10),
         over_time_limit=None if over == "UNLIMITED" else 60 * get("OverTimeLimit", whole, 0),
         kill_wait=get("KillWait", whole, 30),
+        licenses=options.get("licenses", ""),
         memory_per_node=get("DefMemPerNode", number, None),
         memory_per_cpu=get("DefMemPerCPU", number, None),
         enforce_part_limits=options.get("enforcepartlimits", "NO").upper(),

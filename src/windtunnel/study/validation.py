@@ -208,9 +208,6 @@ def validate(
     jobs: pa.Table,
     cluster: ClusterSpec | str,
     policies: Sequence[str],
-    *,
-    epoch: str | None = None,
-    zone: str | None = None,
     **options: Any,
 ) -> Validation:
     """Replay a trace and set it beside its record.
@@ -219,8 +216,6 @@ def validate(
         jobs: a jobs table (`windtunnel.schema`).
         cluster: where it ran.
         policies: names; the family that the cluster is known or thought to have used.
-        epoch: UTC instant of time 0, for hours of the day.
-        zone: IANA zone of these hours.
         options: further arguments of `windtunnel.simulate`.
 
     Raises:
@@ -228,7 +223,7 @@ def validate(
     """
     chosen = {"oversize": "reject", "incomplete": "reject", **options}
     runs = [resolved(conditions_of(cluster, name, **chosen), several=True) for name in policies]
-    return replay(Recording.of(jobs), runs, epoch=epoch, zone=zone)
+    return replay(Recording.of(jobs), runs)
 
 
 def replay(

@@ -292,8 +292,8 @@ def _said_note(said: list[int | None]) -> list[str]:
     if not number:
         return []
     told = (
-        f"Of {number:,} waits the log itself says the reason (its last one), which counts from "
-        "when the job was eligible; the others are split by the rule."
+        f"Of {number:,} waits a reason is told (the last one), which counts from when the job "
+        "was eligible; the others are split by the rule."
     )
     return [told]
 

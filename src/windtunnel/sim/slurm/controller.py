@@ -113,6 +113,7 @@ class Controller:
 
     def requeue(self, job: int, now: float) -> None:
         """Let a job wait that has run, and whose nodes were free again at ``now`` (s)."""
+        self.tables.jobs.set_submitted(job, math.floor(now))
         self.submit_later(job, now + AGAIN)
 
     def end(self, job: int, now: float) -> None:

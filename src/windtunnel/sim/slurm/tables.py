@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -180,6 +181,7 @@ class SlurmTables:
         memory = [self._memory(job) for job in range(len(requests))]
         columns = {
             "identity": [r.identity for r in requests],
+            "submitted": [math.floor(r.submit) for r in requests],
             "min_nodes": [r.min_nodes for r in requests],
             "max_nodes": [r.max_nodes or ANY_NODES for r in requests],
             "cpus": [max(r.cpus, r.node_cpus * r.min_nodes) for r in requests],
