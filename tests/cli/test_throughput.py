@@ -170,6 +170,15 @@ def test_errors(run: Callable[..., Ran]) -> None:
     assert points == 95 + 120 + 72 + 92 + 74 + 48 + 11 + 6 + 17
     told = run("throughput", "errors", "llama7")
     assert "1.898/2.898" in told.out
+    refused = {
+        (one["model"], one["plan"], one["several_nodes"])
+        for one in found["measured"]
+        if not one["trusted"]
+    }
+    assert {("vit", plan, True) for plan in ("ga", "gc", "zero-dp", "zero-offload")} <= refused
+    far_off = [(model, plan) for model in ("roberta", "t5") for plan in ("ga", "zero-dp")]
+    far_off += [("roberta", "zero-offload"), ("t5", "gc"), ("t5", "zero-offload")]
+    assert {(model, plan, False) for model, plan in far_off} <= refused
 
 
 def test_a_model_of_ones_own(run: Callable[..., Ran], mine: Path, tmp_path: Path) -> None:
@@ -281,7 +290,7 @@ def test_missing_facts(refused: Callable[..., str], tmp_path: Path) -> None:
         ({"fitted": dict.fromkeys(SEVEN, 0.5)}, "fitted.k_bwd"),
         ({"three_d": [1, 1, 1, 1, 1, 1, -1]}, "three_d"),
         ({"surprise": 1}, "unknown field"),
-        ({"format": "another"}, "Invalid enum value"),
+        ({"format": "another"}, "Invalid value 'another'"),
     ],
 )
 def test_wrong_model_files(

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from elastic_cases import MODELS, NODES, jobs_of
+from elastic_cases import MODELS, NODES, ToyModel, jobs_of
 
 import windtunnel as wt
 from windtunnel.sim.expected_work import expected_left, expected_whole
 
 #: Policies that never ask how much is left: no estimate may change their runs.
-DEAF = ("fixed-plan", "synergy", "antman", "equal-share", "sia:every=25")
+DEAF = ("fixed-plan", "synergy", "antman", "equal-share")
 ASK = ("shortest-first", "least-area-first", "morphling", "morphling:priced")
 SHARING = ("gavel:min_total_duration_perf", "shockwave:min_total_duration", "shockwave:market")
 
@@ -50,6 +50,7 @@ def test_a_job_that_outruns_what_is_expected() -> None:
     assert (expected_whole(np.full(3, 1e-9), np.array([0.0, 1e-9, 5.0])) > [0, 1e-9, 5.0]).all()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("policy", ASK + SHARING)
 def test_the_truth_predicted_is_the_truth_known(policy: str) -> None:
     known = flown(policy, None)
@@ -63,6 +64,7 @@ def test_policies_that_do_not_ask_do_not_change(policy: str) -> None:
     assert flown(policy, "noise:sigma=2").table.equals(flown(policy, None).table)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("policy", ASK + SHARING[:2])
 def test_errors_change_what_others_do(policy: str) -> None:
     changed = [
@@ -106,7 +108,9 @@ def test_disrupted_flights_go_by_estimates_on_both_engines() -> None:
         assert runs[0].table.equals(runs[1].table)
 
 
-@pytest.mark.parametrize("policy", ["pollux:tiresias", "pollux:optimus", "pollux:pollux"])
+@pytest.mark.parametrize(
+    "policy", ["pollux:tiresias", "pollux:optimus", "pollux:pollux", "pollux:sia"]
+)
 def test_pollux_decides_on_options(policy: str) -> None:
     jobs = workload(1)
     label = f"{policy}:interval=10"
@@ -120,3 +124,11 @@ def test_pollux_decides_on_options(policy: str) -> None:
     assert (starts % 10 == 0).all()
     with pytest.raises(wt.SpecError, match="slowdown"):
         wt.simulate(jobs, NODES, f"{policy}:interference=0.5", models=MODELS)
+
+
+def test_sia_starts_jobs_whose_smallest_size_it_never_gives() -> None:
+    """Halves of two nodes are no configuration of Sia's; two whole nodes are four times as much."""
+    models = {"wide": ToyModel((("ga", (2, 2), 1, 2.0), ("ga", (8, 8), 1, 1.0)))}
+    jobs = jobs_of((0, "wide", 4, "ga", 10))
+    out = wt.simulate(jobs, NODES, "pollux:sia:interval=10", models=models, penalty=3)
+    assert out.metrics()["avg_jct"] == 13.0

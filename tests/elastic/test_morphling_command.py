@@ -84,7 +84,7 @@ def test_compare_tells_every_run(workload: str, tmp_path: Path) -> None:
         (("--policies", "morphlin"), "Did you mean 'morphling'?"),
         (("--penalties", "x"), "expected such as 260,0"),
         (("--penalties", "-1"), "expected such as 260,0"),
-        (("--policies", "sia,sia"), "each once"),
+        (("--policies", "morphling,morphling"), "each once"),
         (("--out", "/nowhere/at/all"), "expected a folder"),
     ],
 )

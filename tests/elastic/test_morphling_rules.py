@@ -15,7 +15,6 @@ from windtunnel.cluster.spec import ClusterSpec
 from windtunnel.policies.morphling.ladder import Ladder, envelope, undominated
 from windtunnel.policies.morphling.rivals import sized
 from windtunnel.policies.morphling.scheduler import Priced
-from windtunnel.policies.morphling.sia import fastest_by_size
 from windtunnel.sim.elastic.work import Work
 
 #: One node of 8 GPUs; cores bind nobody.
@@ -226,7 +225,7 @@ def test_quotas_admit_up_to_their_floors() -> None:
 def test_parameters_are_checked(parameters: dict[str, float], path: str) -> None:
     with pytest.raises(wt.SpecError, match=path):
         Priced(**parameters)  # type: ignore[arg-type] # refused
-    for name in ("sia:power=2", "sia:every=0", "equal-share:slack=0.5", "equal-share:interval=-1"):
+    for name in ("pollux:sia:power=2", "equal-share:slack=0.5", "equal-share:interval=-1"):
         with pytest.raises(wt.SpecError):
             wt.simulate(jobs_of((0, "flat", 1, "ga", 1)), NODE, name, models=MODELS)
 
@@ -244,19 +243,3 @@ def test_the_share_of_the_simple_scheduler() -> None:
     best = sized([o for o in options["t5_3B"] if o.measured], 2)[0]
     assert (best.plan.name, best.iteration_time) == ("zero-offload", 3.2757)
     assert next(o.num_gpus for o in sized(options["t5_3B"], 0)) == 1
-
-
-def test_sizes_of_the_sia_like_scheduler_are_the_best_by_goodput() -> None:
-    """Two jobs on 8 GPUs, exhaustively: sqrt of speed-up over the smallest size, summed."""
-    steep = fastest_by_size(MODELS["steep"].options(node_gpus=8, node_cpus=96, num_nodes=1))
-    flat = fastest_by_size(MODELS["flat"].options(node_gpus=8, node_cpus=96, num_nodes=1))
-    best = max(
-        ((a, b) for a in steep for b in flat if a + b <= 8),
-        key=lambda pair: (
-            (steep[1].iteration_time / steep[pair[0]].iteration_time) ** 0.5
-            + (flat[1].iteration_time / flat[pair[1]].iteration_time) ** 0.5
-        ),
-    )
-    jobs = jobs_of((0, "steep", 1, "ga", 1000), (0, "flat", 1, "ga", 1000))
-    out = fly(jobs, "sia", until=200.0)
-    assert (stays(out, 0)[0][1], stays(out, 1)[0][1]) == best

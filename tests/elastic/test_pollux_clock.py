@@ -86,8 +86,8 @@ def test_the_command_flies_a_workload(root: Path) -> None:
     times = np.concatenate([flight.segment_end, flight.segment_start])
     order = np.argsort(times, kind="stable")  # who leaves at an instant, leaves first
     assert np.concatenate([-gpus, gpus])[order].cumsum().max() <= 64
-    with pytest.raises(SpecError, match="compat='pollux' only"):
-        wt.simulate(jobs, "16x4", "pollux:sia")
+    with pytest.raises(SpecError, match="they need compat"):
+        wt.simulate(jobs, "16x4", "pollux:sia:believed=0")
     with pytest.raises(SpecError, match="nodes of one size"):
         wt.simulate(jobs, "pool:64", "pollux:optimus", compat="pollux", throughputs=profiles)
     with pytest.raises(SpecError, match="folder of profiles"):

@@ -11,8 +11,9 @@ from check_artifact_runs import check, flown, table
 from windtunnel import kernel
 from windtunnel.errors import SpecError
 from windtunnel.kernel.fronts import Fronts
-from windtunnel.policies.pollux.goodput_model import BatchLimits, Fitting, GoodputModel
+from windtunnel.policies.pollux.fitting import Fitting
 from windtunnel.policies.pollux.in_ticks import PolluxPolicy
+from windtunnel.throughput.goodput import BatchLimits, GoodputModel
 from windtunnel.throughput.training_profiles import read_profiles
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from check_artifact_runs import check_sia, table
 import windtunnel as wt
 from windtunnel.errors import SpecError
 from windtunnel.policies.pollux.clock import Clock, ElasticJob
-from windtunnel.policies.pollux.goodput_model import one_thread
+from windtunnel.policies.pollux.fitting import one_thread
 from windtunnel.policies.pollux.roaming import Machines
 from windtunnel.policies.pollux.sia import Sia, configurations
 from windtunnel.throughput.training_profiles import read_profiles_by_type

@@ -50,6 +50,8 @@ BANDS = {
 REPLAY = (0.007, 0.025)
 #: Flights of the testbed mode beside a real run; the market's plans take seconds.
 FLIGHTS, MARKET_FLIGHTS = 24, 6
+#: GPUs of the real cluster.
+REAL_GPUS = 32
 #: Relative difference up to which two numbers are equal.
 EQUAL = 1e-9
 
@@ -104,10 +106,12 @@ def home_of(run: Path, root: Path) -> Path:
 def opened(home: Path, run: Path, scratch: Path) -> tuple[Any, Any, float]:
     """Return the trace's jobs, the table of speeds they were profiled with, and how far off.
 
-    Of several traces it is the first with as many jobs as the run has.
+    Of several traces it is the first with as many jobs as the run has. Where no profiles tell which
+    table it is, runs on more GPUs than the real cluster had have that of larger clusters.
     """
+    larger = gpus_of(run, rows_of_summary(run)) > REAL_GPUS
     profiles, count = rows_of(home / "profiles.csv"), len(rows_of(run / "jobs.csv"))
-    found: list[tuple[bool, float, Any, Any]] = []
+    found: list[tuple[bool, float, bool, Any, Any]] = []
     for trace in sorted(home.glob("*.trace")):
         for table in tables_of(home, scratch):
             jobs = wt.open_trace(trace, format="shockwave", throughputs=table).jobs
@@ -119,15 +123,22 @@ def opened(home: Path, run: Path, scratch: Path) -> tuple[Any, Any, float]:
                 ),
                 default=0.0,
             )
-            found.append((len(jobs) != count, off, jobs, table))
-    _, off, jobs, table = min(found, key=lambda one: one[:2])
+            suits = ("wisr" in str(table)) == larger
+            found.append((len(jobs) != count, off, not suits, jobs, table))
+    _, off, _, jobs, table = min(found, key=lambda one: one[:3])
     return jobs, table, off
+
+
+def rows_of_summary(run: Path) -> dict[str, Any]:
+    """Return what a run's summary says; nothing where there is none."""
+    path = run / "summary.json"
+    found: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    return found
 
 
 def summary_of(run: Path, jobs: Any) -> dict[str, Any]:
     """Return a run's summary; mean completion and makespan are worked out where it has none."""
-    path = run / "summary.json"
-    summary = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    summary = rows_of_summary(run)
     jct = {int(row["job"]): float(row["jct"]) for row in rows_of(run / "jobs.csv")}
     submit = jobs["submit_time"].to_pylist()
     if jct:

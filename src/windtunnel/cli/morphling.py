@@ -98,8 +98,7 @@ def _write(found: ElasticComparison, result: Result, out: Path) -> list[Path]:
 
     from windtunnel.report.chart.saving import write_chart
     from windtunnel.report.elastic_charts import timeline_chart
-    from windtunnel.report.page import write_page
-    from windtunnel.report.result_page import result_page
+    from windtunnel.report.result_page import result_page, write_page
     from windtunnel.storage import replacing
 
     out.mkdir(exist_ok=True)

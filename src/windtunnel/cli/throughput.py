@@ -78,9 +78,10 @@ def option_data(option: Option) -> dict[str, Any]:
 def errors(*, models: tuple[str, ...]) -> Result:
     """Predict every measured point of each MODEL and tell the errors, by plan, nodes and model.
 
-    Where the errors are small, a prediction between measured points can be trusted. Beside them:
-    the published table of errors, made again with its own inputs. Without a MODEL: all that come
-    with windtunnel.
+    Where the mean error is small, predictions between measured points are trusted; else they are
+    refused, and only sizes that were measured, or lie between, are offered. Beside them: the
+    published table of errors, made again with its own inputs. Without a MODEL: all that come with
+    windtunnel.
     """
     from windtunnel.throughput.accuracy import prediction_errors
     from windtunnel.throughput.morphling_models import training_models
@@ -97,7 +98,10 @@ def errors(*, models: tuple[str, ...]) -> Result:
         "How far predictions are off",
         parts=[Part("", tables=tables)],
         notes=[f"Not predicted: {o.model}, {o.plan}: {o.reason}." for o in found if o.reason],
-        data={"measured": [asdict(e) for e in found], "published": [asdict(c) for c in cells]},
+        data={
+            "measured": [asdict(e) | {"trusted": e.trusted} for e in found],
+            "published": [asdict(c) for c in cells],
+        },
     )
 
 
@@ -105,13 +109,15 @@ def _measured(found: Sequence[PredictionError]) -> Table:
     rows = []
     for one in found:
         numbers: tuple[str, ...] = ("", "", "")
+        said = ""
         if one.mean_percent is not None:
             told = (one.mean_percent, one.max_percent, one.bias_percent)
             numbers = tuple(f"{number:.1f}" for number in told)
+            said = "trusted" if one.trusted else "refused"
         nodes = "several" if one.several_nodes else "one"
-        rows.append((one.model, one.plan, nodes, one.worst or "", str(one.points), *numbers))
-    headings = ("model", "plan", "nodes", "worst at", "points", "mean", "largest", "bias")
-    return table_of(headings, rows, texts=3)
+        rows.append((one.model, one.plan, nodes, said, one.worst or "", str(one.points), *numbers))
+    headings = ("model", "plan", "nodes", "predictions", "worst at", "points", "mean", "largest")
+    return table_of((*headings, "bias"), rows, texts=4)
 
 
 def _published(cells: Sequence[ValidatedCell]) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,7 +17,7 @@ from windtunnel.report.result import Part, Result, table_of
 if TYPE_CHECKING:
     from windtunnel.report.sections import Table
     from windtunnel.throughput.fitting import Fit
-    from windtunnel.throughput.made import MeasuredPoints
+    from windtunnel.throughput.made import MeasuredPoints, MeasuredSteps
 
 #: Published profiles are called by other names than their models.
 _PROFILE_NAMES = {"llama7b": "llama7", "llama30b": "llama30"}
@@ -41,6 +41,7 @@ _PROFILE_NAMES = {"llama7b": "llama7", "llama30b": "llama30"}
     "Bandwidth between the GPUs of a node; fitted where nobody tells.",
     click.FloatRange(min=0, min_open=True),
 )
+@option("--gpu-type TYPE", "GPUs that were measured; none = the model counts on all.")
 @flag("--refine", "Search longer than the published fit does.")
 @presented(
     (".json",), "Write the model (.json), for every command that takes a MODEL.", reads="points"
@@ -53,18 +54,24 @@ def fit(*, points: str, refine: bool, **asked: Any) -> Result:
     of the model: global_batch_size, parameters, hidden, layers, sequence, pcie, nvlink and network
     (GB/s), gpus_per_card, gpu_memory_gib. Morphling's published tables and profiles (X.config.csv
     with X.data.csv) are read, too.
+
+    With the columns nodes, num_gpus, local_batch, step_time and sync_time (s), and in every row
+    first_batch, largest_batch, least_local, most_local and noise_scale (examples), it is a goodput
+    model that is fitted: of a job that chooses its batch size by its GPUs.
     """
     from windtunnel.report.sections import Fact
     from windtunnel.throughput.accuracy import prediction_errors
     from windtunnel.throughput.made import fit_model
     from windtunnel.throughput.model_file import model_data
-    from windtunnel.traces.training_points import read_points
+    from windtunnel.traces.training_points import read_points, read_steps
 
+    name, gpu_type = asked["name"] or _stem(points), asked["gpu_type"]
+    if (steps := read_steps(points)) is not None:
+        return _goodput(steps, name, gpu_type, points)
     known = _completed(read_points(points), points, asked)
-    name = asked["name"] or _stem(points)
     model, found, notes = fit_model(known, name=name, provenance=points, refine=refine)
     data = {
-        **model_data(model),
+        **model_data(replace(model, gpu_type=gpu_type)),
         "fit": None if found is None else _fit_data(found, len(known.profile)),
         "errors": [asdict(error) for error in prediction_errors(model)],
         "notes": notes,
@@ -79,6 +86,29 @@ def fit(*, points: str, refine: bool, **asked: Any) -> Result:
         facts=facts,
         parts=[Part("", tables=[(caption, _errors(data["errors"]))])],
         cautions=notes,
+        data=data,
+        text=lambda: json.dumps(plain(data), indent=2, allow_nan=False) + "\n",
+    )
+
+
+def _goodput(steps: MeasuredSteps, name: str, gpu_type: str | None, points: str) -> Result:
+    from windtunnel.policies.pollux.fitting import fitted_training
+    from windtunnel.report.sections import Fact
+    from windtunnel.throughput.accuracy import TRUSTED
+    from windtunnel.throughput.goodput_file import goodput_data
+
+    model = fitted_training(steps, name=name, gpu_type=gpu_type, provenance=points)
+    data = goodput_data(model)
+    mean = model.mean_percent or 0.0
+    cautions = []
+    if mean > TRUSTED:
+        cautions.append(f"Steps are {mean:.0f} % off in the mean; up to {TRUSTED:g} % is trusted.")
+    facts = [Fact(key, f"{value:.6g}") for key, value in data["step"].items()]
+    facts.append(Fact("mean error of steps", f"{mean:.1f} %", note=f"{len(steps.times)} points"))
+    return Result(
+        f"{name}: goodput on up to {model.most_gpus} GPUs",
+        facts=facts,
+        cautions=cautions,
         data=data,
         text=lambda: json.dumps(plain(data), indent=2, allow_nan=False) + "\n",
     )
@@ -110,8 +140,6 @@ def _stem(points: str) -> str:
 
 def _completed(known: MeasuredPoints, points: str, asked: dict[str, Any]) -> MeasuredPoints:
     """Return the points with what options say of the model, and what a like model has."""
-    from dataclasses import replace
-
     from windtunnel.throughput.morphling_models import training_model, training_models
 
     facts, notes = dict(known.facts), list(known.notes)

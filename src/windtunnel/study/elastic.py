@@ -51,11 +51,11 @@ if TYPE_CHECKING:
 #: Cores a GPU where the nodes do not say how many they have: Morphling's machines (96 for 8).
 CORES_PER_GPU = 12
 #: Options of a flight that an elastic run has no use for, what says nothing, and why.
-_UNUSED: dict[str, tuple[Any, str]] = {
-    "sharing": (None, "its options are of whole GPUs"),
-    "save_time": (0.0, "its penalty says what a launch costs"),
-    "restore_time": (0.0, "its penalty says what a launch costs"),
-    "preemption": ("feasible", "the policy takes every decision itself"),
+_UNUSED: dict[str, tuple[tuple[Any, ...], str]] = {
+    "sharing": ((None,), "its options are of whole GPUs"),
+    "save_time": ((0.0,), "its penalty says what a launch costs"),
+    "restore_time": ((None, 0.0), "its penalty says what a launch costs"),
+    "preemption": (("feasible",), "the policy takes every decision itself"),
 }
 
 
@@ -174,11 +174,17 @@ def _placement(
 def _check_unused(policy: Policy, conditions: Conditions) -> None:
     """Check that a run has no options that elastic jobs have no use for."""
     for name, (quiet, why) in _UNUSED.items():
-        if conditions.value(name) != quiet:
+        if conditions.value(name) not in quiet:
             message = f"policy {policy.label!r} is elastic; such runs have no {name}: {why}."
             raise SpecError(name, message)
-    if split_placement(conditions.scheduler.placement).name == "pool":
+    placement = split_placement(conditions.scheduler.placement).name
+    if placement == "pool":
         raise SpecError("placement", "elastic jobs run on nodes; expected a placement for nodes.")
+    if placement == "tree":
+        message = (
+            "'tree' lays out pods of one size, and the pieces of an elastic job's options differ."
+        )
+        raise SpecError("placement", message)
     if conditions.scheduler.compat not in (None, "morphling"):
         raise SpecError("compat", f"policy {policy.label!r} is elastic; expected 'morphling'.")
 
@@ -261,6 +267,9 @@ class _Maker:
         self.penalty = _penalties(penalty)
         self.models = models
         self.sizes: list[int] = problem.sizes.tolist()
+        assert problem.cluster is not None  # noqa: S101 - it was built of one
+        nodes = problem.cluster.node_types
+        self.types = [node.gpu_type for node in nodes for _ in range(node.count)]
         self.cores = room.cores
         self.empty = FreeShares(self.sizes, self.cores, room.scores)
         self._options: dict[tuple[str, int], tuple[Any, ...]] = {}
@@ -297,15 +306,28 @@ class _Maker:
             offered = self.models[model].options(
                 node_gpus=gpus, node_cpus=cpus, num_nodes=len(self.sizes)
             )
-            fitting = (o for o in offered if self.empty.place(o, allowed) is not None)
+            typed = (self._on_its_type(option) for option in offered)
+            fitting = (o for o in typed if self.empty.place(o, allowed) is not None)
             self._options[model, allowed] = tuple(fitting)
         return self._options[model, allowed]
 
+    def _on_its_type(self, option: Any) -> Any:
+        """Return an option of a model, on nodes with GPUs of its type alone."""
+        if option.gpu_type is None:
+            return option
+        kind = option.gpu_type.casefold()
+        nodes = [node for node, own in enumerate(self.types) if (own or "").casefold() == kind]
+        return replace(option, nodes=sum(1 << node for node in nodes))
+
     def _requested(self, row: int, options: tuple[Any, ...]) -> Option:
-        """Return the option that a job's user asked for."""
+        """Return the option that a job's user asked for, on the GPU type recorded if there is."""
         gpus, cpus = self.jobs.num_gpus[row], self.jobs.num_cpus[row]
         plan = self.jobs.plan[row] if "plan" in self._columns else None
-        found = requested_option(options, gpus, plan, cpus)
+        kind = (self.jobs.gpu_type[row] or "").casefold()
+        alike = tuple(
+            o for o in options if o.gpu_type is not None and o.gpu_type.casefold() == kind
+        )
+        found = requested_option(alike or options, gpus, plan, cpus)
         if found is None:
             asked = f"plan {quote(plan)} on {gpus:g} GPUs" if plan else f"{gpus:g} GPUs"
             rule = (

@@ -28,7 +28,7 @@ SCHEDULERS: tuple[str, ...] = (
     "equal-share",
     "synergy",
     "antman",
-    "sia",
+    "pollux:sia",
     "morphling:neither",
     "morphling:plans",
     "morphling:resources",

@@ -10,11 +10,11 @@ from windtunnel.throughput.options import placement_name
 from windtunnel.throughput.prediction import predicted_time
 
 if TYPE_CHECKING:
+    from windtunnel.throughput.facts import TrainingFacts
     from windtunnel.throughput.plans import Plan
-    from windtunnel.throughput.training import TrainingModel
 
 #: Mean error, in percent, up to which predictions between measurements are used.
-TRUSTED = 25.0
+TRUSTED = 14.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,18 @@ class PredictionError:
     worst: str | None
     reason: str | None
 
+    @property
+    def trusted(self) -> bool:
+        """Whether such plans are offered at sizes that were never measured."""
+        return self.mean_percent is not None and self.mean_percent <= TRUSTED
+
 
 def group_of(plan: Plan) -> str:
     """Return the word under which a plan's predictions are judged."""
     return "3D" if plan.num_gpus else plan.name
 
 
-def prediction_errors(model: TrainingModel) -> tuple[PredictionError, ...]:
+def prediction_errors(model: TrainingFacts) -> tuple[PredictionError, ...]:
     """Return how far the fitted model is off at every measured point, by plan and spread.
 
     The measured times are not looked up, only predicted; those that the model was fitted to are

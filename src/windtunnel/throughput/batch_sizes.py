@@ -53,6 +53,8 @@ _DOUBLINGS: dict[tuple[str, int], dict[int, tuple[int, ...]]] = {
         4096: (41,),
     },
 }
+#: Epoch from which a *planned* ResNet-50 has no critical regimes.
+_RESNET_50_PLANNED = 600
 #: Part of the training before which a *planned* Accordion job never leaves its first batch size.
 _EARLY = 0.3
 
@@ -108,7 +110,11 @@ class Kind:
 
     def is_critical_as_planned(self, epoch: int, epochs: int) -> bool:
         """Return the same as the published profile has it, which is another rule."""
-        if epoch <= _EARLY * epochs or self.is_critical(epoch):
+        if epoch <= _EARLY * epochs:
+            return True
+        if self.model == "ResNet-50" and epoch >= _RESNET_50_PLANNED:
+            return False
+        if self.is_critical(epoch):
             return True
         if self.model == "Recommendation":
             return 60 <= epoch < 70 or 80 <= epoch < 90  # noqa: PLR2004

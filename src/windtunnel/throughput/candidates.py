@@ -11,10 +11,13 @@ from windtunnel.throughput.plans import WORDS, Plan
 from windtunnel.throughput.prediction import three_d_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from typing import TypeAlias
 
+    from windtunnel.throughput.facts import TrainingFacts
     from windtunnel.throughput.options import Shape
-    from windtunnel.throughput.training import TrainingModel
+
+    Lookup: TypeAlias = Callable[[Plan, Shape, int | None], tuple[float, bool] | str]
 
 #: CPUs with each GPU at which an optimizer on CPUs is offered, beside the measured ones.
 THREADS = (1, 2, 4, 8)
@@ -25,12 +28,14 @@ EVERY_SHAPE = 16
 
 @lru_cache(maxsize=256)
 def options_of(
-    model: TrainingModel, node_gpus: int, node_cpus: int, num_nodes: int
+    model: TrainingFacts, lookup: Lookup, node_gpus: int, node_cpus: int, num_nodes: int
 ) -> tuple[Option, ...]:
     """Return a model's options in their order; models are told apart by identity.
 
     Args:
         model: the model.
+        lookup: its seconds an iteration of a plan on a shape with CPUs, and whether they were
+            measured so; or why there are none.
         node_gpus: GPUs of a node.
         node_cpus: CPUs of a node.
         num_nodes: nodes.
@@ -39,14 +44,15 @@ def options_of(
     for plan, shape in _candidates(model, node_gpus, num_nodes):
         for cpus in _cpu_choices(model, plan, shape):
             if cpus * shape[0] <= node_cpus:
-                time = model.lookup(plan, shape, cpus)
+                time = lookup(plan, shape, cpus)
                 if not isinstance(time, str):
-                    found.append(Option(plan, shape, cpus * sum(shape), *time))
+                    gpus = sum(shape)
+                    found.append(Option(plan, shape, cpus * gpus, *time, model.gpu_type))
     return tuple(sorted(found, key=Option.order))
 
 
 def _candidates(
-    model: TrainingModel, node_gpus: int, num_nodes: int
+    model: TrainingFacts, node_gpus: int, num_nodes: int
 ) -> Iterator[tuple[Plan, Shape]]:
     """Yield each plan with each shape that it might run on, once.
 
@@ -59,7 +65,7 @@ def _candidates(
         sizes = model.sizes_of(plan)
         for gpus in range(min(sizes, default=1), max(sizes, default=0) + 1):
             if model.global_batch_size % plan.degrees(gpus)[2] == 0:
-                every = _shapes(gpus, node_gpus, num_nodes)
+                every = shapes_tried(gpus, node_gpus, num_nodes)
                 tried.update(dict.fromkeys((plan, shape) for shape in every))
     if model.three_d is not None and not model.limits:
         tried.update(dict.fromkeys(_three_d_candidates(model)))
@@ -68,7 +74,7 @@ def _candidates(
             yield plan, shape
 
 
-def _three_d_candidates(model: TrainingModel) -> Iterator[tuple[Plan, Shape]]:
+def _three_d_candidates(model: TrainingFacts) -> Iterator[tuple[Plan, Shape]]:
     """Yield each combination of measured degrees on each measured number of GPUs a node."""
     rows = three_d_rows(model)
     degrees = [plan.degrees(sum(shape)) for plan, shape, _ in rows]
@@ -80,7 +86,7 @@ def _three_d_candidates(model: TrainingModel) -> Iterator[tuple[Plan, Shape]]:
             yield Plan("3d", pipeline, tensor, data), (piece,) * nodes
 
 
-def _shapes(gpus: int, node_gpus: int, num_nodes: int) -> Iterator[Shape]:
+def shapes_tried(gpus: int, node_gpus: int, num_nodes: int) -> Iterator[Shape]:
     """Yield the shapes of so many GPUs; of many GPUs those in equal pieces."""
     if gpus <= EVERY_SHAPE:
         yield from shapes_of(gpus, node_gpus=node_gpus, num_nodes=num_nodes)
@@ -90,7 +96,7 @@ def _shapes(gpus: int, node_gpus: int, num_nodes: int) -> Iterator[Shape]:
             yield (gpus // nodes,) * nodes
 
 
-def _cpu_choices(model: TrainingModel, plan: Plan, shape: Shape) -> tuple[int, ...]:
+def _cpu_choices(model: TrainingFacts, plan: Plan, shape: Shape) -> tuple[int, ...]:
     """Return the CPUs with each GPU that a plan is offered with."""
     if plan.family != "zero-offload":
         return (plan.cpus_per_gpu,)

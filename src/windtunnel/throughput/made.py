@@ -45,6 +45,19 @@ class MeasuredPoints:
     notes: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class MeasuredSteps:
+    """What a file of measured steps holds.
+
+    Attributes:
+        times: (nodes, GPUs, micro-batch) -> mean seconds of a step, and of these of synchronising.
+        limits: first, largest, least and most local batch, and the scale of the gradient's noise.
+    """
+
+    times: dict[tuple[int, int, int], tuple[float, float]]
+    limits: dict[str, float]
+
+
 def fit_model(
     points: MeasuredPoints, *, name: str, provenance: str, refine: bool = False
 ) -> tuple[TrainingModel, Fit | None, list[str]]:

@@ -1,24 +1,26 @@
-"""Training models as files: what ``windtunnel throughput fit`` writes and everything else reads."""
+"""Throughput models as files: what ``windtunnel throughput fit`` writes, everything else reads."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, TypeAlias
 
 import msgspec
 
 from windtunnel.errors import TraceError, WindtunnelError
 from windtunnel.throughput.analytic import Bandwidths, Parameters
 from windtunnel.throughput.fitting import BOUNDS
-from windtunnel.throughput.options import parse_placement
+from windtunnel.throughput.goodput import GoodputTraining
+from windtunnel.throughput.goodput_file import GoodputFile
+from windtunnel.throughput.options import Option, parse_placement
 from windtunnel.throughput.plans import Plan
 from windtunnel.throughput.tables import MeasuredTable, Measurement
 from windtunnel.throughput.training import TrainingModel
 
 #: What a file says it is.
-FORMAT: Literal["windtunnel training model 1"] = "windtunnel training model 1"
+FORMAT = "windtunnel training model 1"
 _SEVEN = tuple[float, float, float, float, float, float, float]
 
 
@@ -44,10 +46,11 @@ class _Seven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     k_swap: float
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _File(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="format", tag=FORMAT
+):
     """One file; `model_data` writes it. The last three entries tell of the fit, to readers."""
 
-    format: Literal["windtunnel training model 1"]
     name: str
     title: str
     global_batch_size: int
@@ -64,6 +67,7 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     offload_threads: int | None = None
     fitted: _Seven | None = None
     three_d: _SEVEN | None = None
+    gpu_type: str | None = None
     provenance: str = ""
     fit: dict[str, Any] | None = None
     errors: list[dict[str, Any]] = []
@@ -103,6 +107,7 @@ def model_data(model: TrainingModel) -> dict[str, Any]:
             }
             for row in model.table.rows
         ],
+        "gpu_type": model.gpu_type,
         "provenance": model.provenance,
     }
 
@@ -111,25 +116,20 @@ def read_model(path: str | Path) -> TrainingModel:
     """Read a training model.
 
     Args:
-        path: JSON text as ``windtunnel throughput fit`` writes it.
+        path: JSON text as ``windtunnel throughput fit`` writes it of plans and placements.
 
     Raises:
         TraceError: it cannot be read or is no such model; names the place in it.
     """
-    file = str(path)
-    try:
-        read = msgspec.json.decode(Path(path).read_bytes(), type=_File)
-        return _model(read)
-    except OSError as error:
-        hint = f"{error.strerror or error}."
-        raise TraceError(file, "a readable training model", hint=hint) from error
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, WindtunnelError) as error:
-        hint = f"{str(error).rstrip('.')}."
-        raise TraceError(file, "a training model as JSON text", hint=hint) from error
+    found = _read(path, _File)
+    assert isinstance(found, TrainingModel)  # noqa: S101 - no other kind was asked for
+    return found
 
 
-def read_models(folder: str | Path) -> dict[str, TrainingModel]:
-    """Read every training model of a folder, ``*.json``, by name.
+def read_models(folder: str | Path) -> dict[str, Throughputs]:
+    """Read every throughput model of a folder, ``*.json``, by name.
+
+    Files of one name are one model where each says of which GPU type it is (``gpu_type``).
 
     Raises:
         TraceError: it is no folder, has no model, a file in it is none, or two have one name.
@@ -138,15 +138,61 @@ def read_models(folder: str | Path) -> dict[str, TrainingModel]:
     if not files:
         hint = "windtunnel throughput fit points.csv --out FOLDER/NAME.json writes one."
         raise TraceError(str(folder), "a folder of training models, *.json", hint=hint)
-    found: dict[str, TrainingModel] = {}
+    found: dict[str, dict[str | None, TrainingModel | GoodputTraining]] = {}
     for file in files:
         if file.is_fifo():  # it might never end
             raise TraceError(str(file), "a file", hint="It is a pipe.")
-        model = read_model(file)
-        if model.name in found:
-            raise TraceError(str(file), "a name of its own", column="name", value=model.name)
-        found[model.name] = model
-    return found
+        model = _read(file, _File | GoodputFile)
+        kind = None if model.gpu_type is None else model.gpu_type.casefold()
+        same = found.setdefault(model.name, {})
+        if kind in same or (same and None in {kind, *same}):
+            hint = "Files of one name need a gpu_type each."
+            raise TraceError(
+                str(file), "a name of its own", column="name", value=model.name, hint=hint
+            )
+        same[kind] = model
+    return {
+        name: next(iter(models.values())) if len(models) == 1 else ByType(tuple(models.values()))
+        for name, models in found.items()
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class ByType:
+    """A model that was measured on several GPU types.
+
+    Attributes:
+        models: one a type.
+    """
+
+    models: tuple[TrainingModel | GoodputTraining, ...]
+
+    def options(self, **nodes: int) -> tuple[Option, ...]:
+        """Return the options on all types; see `TrainingModel.options`."""
+        found = [option for model in self.models for option in model.options(**nodes)]
+        return tuple(sorted(found, key=Option.order))
+
+
+#: What an elastic job may train.
+Throughputs: TypeAlias = TrainingModel | GoodputTraining | ByType
+
+
+def _read(path: str | Path, kinds: Any) -> TrainingModel | GoodputTraining:
+    """Read a model of some kinds of files.
+
+    Raises:
+        TraceError: it cannot be read or is none.
+    """
+    file = str(path)
+    try:
+        read = msgspec.json.decode(Path(path).read_bytes(), type=kinds)
+        return read.model() if isinstance(read, GoodputFile) else _model(read)
+    except OSError as error:
+        hint = f"{error.strerror or error}."
+        raise TraceError(file, "a readable training model", hint=hint) from error
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, WindtunnelError) as error:
+        hint = f"{str(error).rstrip('.')}."
+        raise TraceError(file, "a training model as JSON text", hint=hint) from error
 
 
 def _model(read: _File) -> TrainingModel:
@@ -203,6 +249,7 @@ def _model(read: _File) -> TrainingModel:
         offload_threads=read.offload_threads,
         fitted=None if fitted is None else Parameters(**msgspec.structs.asdict(fitted)),
         three_d=read.three_d,
+        gpu_type=read.gpu_type,
         provenance=read.provenance,
         notes=tuple(read.notes),
     )

@@ -12,11 +12,12 @@ import msgspec
 from windtunnel.errors import SpecError, quote
 from windtunnel.plugins import Catalogue
 from windtunnel.throughput.analytic import Bandwidths, Parameters
+from windtunnel.throughput.facts import StoredRecord
 from windtunnel.throughput.options import parse_placement
 from windtunnel.throughput.plans import Plan
 from windtunnel.throughput.profiled import ProfiledPoint
 from windtunnel.throughput.tables import MeasuredTable, Measurement
-from windtunnel.throughput.training import StoredRecord, TrainingModel
+from windtunnel.throughput.training import TrainingModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -30,6 +30,8 @@ class Option:
         num_cpus: CPUs in all, spread as the GPUs are.
         iteration_time: seconds per iteration of the global batch.
         measured: whether the time was measured just so; otherwise it is interpolated or predicted.
+        gpu_type: type of the GPUs that it is for; None = any.
+        nodes: bitset of the nodes that it may be on: those with such GPUs; -1 = all.
     """
 
     plan: Plan
@@ -37,6 +39,8 @@ class Option:
     num_cpus: int
     iteration_time: float
     measured: bool
+    gpu_type: str | None = None
+    nodes: int = -1
 
     @property
     def num_gpus(self) -> int:

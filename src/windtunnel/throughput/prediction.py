@@ -9,16 +9,16 @@ from windtunnel.throughput.network import cards
 from windtunnel.throughput.three_d import features, predict
 
 if TYPE_CHECKING:
+    from windtunnel.throughput.facts import TrainingFacts
     from windtunnel.throughput.options import Shape
     from windtunnel.throughput.plans import Plan
-    from windtunnel.throughput.training import TrainingModel
 
 #: Measured rows that a model of 3D plans needs before its predictions are used: twice its costs.
 ENOUGH_ROWS = 14
 
 
 def predicted_time(
-    model: TrainingModel, plan: Plan, shape: Shape, threads: int | None = None
+    model: TrainingFacts, plan: Plan, shape: Shape, threads: int | None = None
 ) -> float | str:
     """Return the fitted model's seconds per iteration, or why it says nothing.
 
@@ -57,7 +57,7 @@ def predicted_time(
     return phases.total / 1000
 
 
-def within_reach(model: TrainingModel, plan: Plan, shape: Shape) -> str | None:
+def within_reach(model: TrainingFacts, plan: Plan, shape: Shape) -> str | None:
     """Return why a prediction would extrapolate; None = measurements stand on both sides of it.
 
     A data-parallel plan must have been measured with no more and with no fewer GPUs, and, for
@@ -87,7 +87,7 @@ def within_reach(model: TrainingModel, plan: Plan, shape: Shape) -> str | None:
     return None if len(shape) == 1 or spread else "it was not measured on several nodes"
 
 
-def three_d_rows(model: TrainingModel) -> list[tuple[Plan, Shape, float]]:
+def three_d_rows(model: TrainingFacts) -> list[tuple[Plan, Shape, float]]:
     """Return a model's measured 3D plans with degrees of their own: plan, shape, seconds."""
     return [
         (row.plan, row.shape, row.iteration_time)
@@ -96,7 +96,7 @@ def three_d_rows(model: TrainingModel) -> list[tuple[Plan, Shape, float]]:
     ]
 
 
-def _three_d(model: TrainingModel, plan: Plan, shape: Shape) -> float | str:
+def _three_d(model: TrainingFacts, plan: Plan, shape: Shape) -> float | str:
     sizes = model.parameters, model.hidden, model.layers, model.sequence
     if model.three_d is None:
         return "no model is fitted to 3D plans"

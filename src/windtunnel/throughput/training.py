@@ -2,110 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from windtunnel.errors import ThroughputError
 from windtunnel.throughput.accuracy import TRUSTED, group_of, prediction_errors
 from windtunnel.throughput.candidates import options_of
+from windtunnel.throughput.facts import TrainingFacts
 from windtunnel.throughput.memory import estimate
 from windtunnel.throughput.options import as_shape, placement_name
 from windtunnel.throughput.prediction import predicted_time, within_reach
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from windtunnel.throughput.analytic import Bandwidths, Parameters
+    from windtunnel.throughput.accuracy import PredictionError
     from windtunnel.throughput.options import Option, Shape
     from windtunnel.throughput.plans import Plan
-    from windtunnel.throughput.profiled import ProfiledPoint
-    from windtunnel.throughput.tables import MeasuredTable, Measurement
-    from windtunnel.throughput.three_d import Costs
-
-
-@dataclass(frozen=True, slots=True)
-class StoredRecord:
-    """What the published scheduler reads of a model, where it differs from ours or not.
-
-    Attributes:
-        parameters: number of parameters.
-        hidden: hidden size.
-        layers: layers.
-        sequence: tokens of a sample.
-        bandwidths: GB/s.
-        fitted: the seven parameters.
-        sizes: GPUs -> placements that it tries, in its order; only models of 3D plans have them.
-        plans: placement -> the one plan that it gives it.
-    """
-
-    parameters: int
-    hidden: int
-    layers: int
-    sequence: int
-    bandwidths: Bandwidths
-    fitted: Parameters
-    sizes: Mapping[int, tuple[str, ...]]
-    plans: Mapping[str, Plan]
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingModel:
-    """What a model needs and how fast it trains.
-
-    Attributes:
-        name: the model.
-        title: what it is, for readers.
-        global_batch_size: samples of an iteration, whatever the plan.
-        parameters: number of parameters; None = unknown.
-        hidden: hidden size; None = unknown.
-        layers: layers; None = unknown.
-        sequence: tokens of a sample; None = unknown.
-        table: measured points.
-        limits: data-parallel family -> largest samples on a GPU without and with checkpointing; 0
-            = not at all. They rule over any estimate of memory, with ``placements``. Empty =
-            unknown: memory is estimated.
-        placements: 3D plan -> shapes it may run on beside the measured ones, where limits are.
-        forward_time: seconds of the forward pass of the global batch on one GPU; None = unknown.
-        forward_divisors: GPUs -> what the forward time is divided by, where not by the GPUs.
-        bandwidths: GB/s inside a node; None = unknown.
-        network: GB/s of one of a node's network cards; None = unknown.
-        gpus_per_card: GPUs that share a network card.
-        gpu_memory_gib: memory of a GPU, GiB; None = unknown.
-        fitted: parameters of the analytic model; None = not fitted.
-        three_d: costs of `windtunnel.throughput.three_d`; None = not fitted.
-        profile: the points that ``fitted`` was fitted to.
-        offload_threads: CPU threads a GPU of measured offload points that do not tell theirs.
-        reference_iteration_time: seconds that speeds are normalised by; None = none published.
-        stored: what the published scheduler reads; None = it does not know the model.
-        provenance: where the numbers come from.
-        notes: what to mind about them.
-    """
-
-    name: str
-    title: str
-    global_batch_size: int
-    table: MeasuredTable
-    parameters: int | None = None
-    hidden: int | None = None
-    layers: int | None = None
-    sequence: int | None = None
-    limits: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    placements: Mapping[Plan, tuple[Shape, ...]] = field(default_factory=dict)
-    forward_time: float | None = None
-    forward_divisors: Mapping[int, float] = field(default_factory=dict)
-    bandwidths: Bandwidths | None = None
-    network: float | None = None
-    gpus_per_card: int = 1
-    gpu_memory_gib: float | None = None
-    fitted: Parameters | None = None
-    three_d: Costs | None = None
-    profile: tuple[ProfiledPoint, ...] = ()
-    offload_threads: int | None = None
-    reference_iteration_time: float | None = None
-    stored: StoredRecord | None = None
-    provenance: str = ""
-    notes: tuple[str, ...] = ()
+class TrainingModel(TrainingFacts):
+    """What a model needs and how fast it trains."""
 
     def iteration_time(
         self, plan: Plan, shape: Sequence[int], cpus_per_gpu: int | None = None
@@ -129,10 +48,6 @@ class TrainingModel:
             raise ThroughputError(self.name, found, plan=plan.name, placement=placement_name(shape))
         return found[0]
 
-    def is_measured(self, plan: Plan, shape: Sequence[int]) -> bool:
-        """Return whether this plan was measured on this very shape, and ran."""
-        return any(row.iteration_time is not None for row in self.table.at(plan, as_shape(shape)))
-
     def options(self, *, node_gpus: int, node_cpus: int, num_nodes: int) -> tuple[Option, ...]:
         """Return every feasible option on a cluster of equal nodes.
 
@@ -144,7 +59,7 @@ class TrainingModel:
             node_cpus: CPUs of a node.
             num_nodes: nodes.
         """
-        return options_of(self, node_gpus, node_cpus, num_nodes)
+        return options_of(self, self.lookup, node_gpus, node_cpus, num_nodes)
 
     def curve(
         self,
@@ -167,7 +82,7 @@ class TrainingModel:
         """
         best: Option | None = None
         curve: list[Option | None] = []
-        known = options_of(self, node_gpus, node_cpus, max_gpus)
+        known = options_of(self, self.lookup, node_gpus, node_cpus, max_gpus)
         options = (option for option in known if plan in {None, option.plan})
         ahead = next(options, None)
         for gpus in range(1, max_gpus + 1):
@@ -177,20 +92,6 @@ class TrainingModel:
                 ahead = next(options, None)
             curve.append(best)
         return tuple(curve)
-
-    def sizes_of(self, plan: Plan) -> frozenset[int]:
-        """Return the GPU counts that a plan was measured or profiled at."""
-        return self._sizes_by_plan.get(plan, frozenset())
-
-    @cached_property
-    def _sizes_by_plan(self) -> dict[Plan, frozenset[int]]:
-        sizes: dict[Plan, set[int]] = {}
-        for plan, shape in self.table.keys:
-            if self.is_measured(plan, shape):
-                sizes.setdefault(plan, set()).add(sum(shape))
-        for point in self.profile:
-            sizes.setdefault(point.plan, set()).add(point.gpus)
-        return {plan: frozenset(found) for plan, found in sizes.items()}
 
     def lookup(self, plan: Plan, shape: Shape, cpus: int | None) -> tuple[float, bool] | str:
         """Return seconds and whether they were measured just so, or why there are none."""
@@ -211,10 +112,6 @@ class TrainingModel:
             at = self.table.fewest_threads(plan) or self.offload_threads
             return self._with_threads(between, at, cpus, sum(shape))
         return self._predicted(plan, shape, cpus)
-
-    def threads_of(self, row: Measurement) -> int | None:
-        """Return the CPU threads a GPU that a measurement of an offload plan had."""
-        return self.offload_threads if row.threads is None else row.threads
 
     def _measured(
         self, ran: list[tuple[float, int | None]], shape: Shape, cpus: int | None
@@ -257,18 +154,18 @@ class TrainingModel:
 
     def _distrusted(self, plan: Plan, *, several: bool) -> str | None:
         """Return why predictions of such plans are not to be trusted; None = they are."""
-        mean = self._mean_errors.get((group_of(plan), several))
-        if mean is None or mean <= TRUSTED:
+        error = self._errors.get((group_of(plan), several))
+        if error is None or error.mean_percent is None or error.trusted:
             return None
-        where = "several nodes" if several else "one node"
+        where, mean = "several nodes" if several else "one node", error.mean_percent
         return (
-            f"predictions of {group_of(plan)} on {where} are {mean:.0f} % off in the mean where it "
-            f"was measured; up to {TRUSTED:g} % is trusted"
+            f"predictions of {error.plan} on {where} are {mean:.0f} % off in the mean "
+            f"where it was measured; up to {TRUSTED:g} % is trusted"
         )
 
     @cached_property
-    def _mean_errors(self) -> dict[tuple[str, bool], float | None]:
-        return {(e.plan, e.several_nodes): e.mean_percent for e in prediction_errors(self)}
+    def _errors(self) -> dict[tuple[str, bool], PredictionError]:
+        return {(e.plan, e.several_nodes): e for e in prediction_errors(self)}
 
     def _too_large(self, plan: Plan, shape: Shape) -> str | None:
         """Return why a plan does not fit into a GPU's memory; None = it does, or nobody knows."""

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from windtunnel.throughput.morphling_models import training_models
 from windtunnel.throughput.requests import requested_option
 from windtunnel.traces.layout import Layout, Rows, number, seconds, text, whole, words
+from windtunnel.traces.resuming import MORPHLING
 
 _PROMISED = {"0": "0", "1": "1", "0.0": "0", "1.0": "1"}
 _MORPHLING = Layout(
@@ -45,10 +46,12 @@ def read_morphling(rows: Rows) -> None:
     ``application`` becomes ``template`` and ``workload``, ``exec_plan`` the further column
     ``plan``; ``steps`` and ``is_sla`` (1 = guaranteed; without the column 0) are kept, the file's
     own duration as ``recorded_duration``. ``duration`` is steps x the time of an iteration of the
-    plan on the GPUs asked for; the file's own where that is not known.
+    plan on the GPUs asked for; the file's own where that is not known. ``restore_time`` is what
+    the published simulator counts for every launch, 260 s.
     """
     rows.text.refuse("steps", pc.less(rows["steps"], 0), "a whole number >= 0")
     rows["is_sla"] = pc.cast(rows.get("is_sla", pa.array(np.zeros(rows.count))), pa.float64())
+    rows["restore_time"] = pa.repeat(pa.scalar(MORPHLING), rows.count)
     times = _iteration_times(rows)
     worked_out = pc.multiply(pc.cast(rows["steps"], pa.float64()), times)
     rows["duration"] = pc.coalesce(worked_out, rows["recorded_duration"])

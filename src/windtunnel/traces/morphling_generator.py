@@ -23,6 +23,7 @@ _MOST_JOBS = 100_000
 
 
 def generate_morphling(
+    published: Trace,
     *,
     jobs: int = 406,
     load: float = 1.0,
@@ -33,6 +34,7 @@ def generate_morphling(
     """Return a workload like Morphling's, drawn anew.
 
     Args:
+        published: what it is drawn from, ``morphling:base``.
         jobs: how many.
         load: mean arrivals in a time, over those of the published workload.
         llama: share of LLaMA jobs, which ask for most of the GPUs; None = as published, 0.26.
@@ -41,7 +43,6 @@ def generate_morphling(
 
     Raises:
         SpecError: an option is out of range.
-        TraceError: the published workload cannot be read.
     """
     if not 1 <= jobs <= _MOST_JOBS:
         raise SpecError("jobs", f"expected a whole number 1..{_MOST_JOBS}, not {quote(jobs)}.")
@@ -52,9 +53,6 @@ def generate_morphling(
             raise SpecError(name, f"expected a share from 0 to 1, not {quote(share)}.")
     if seed < 0:
         raise SpecError("seed", f"expected a whole number >= 0, not {quote(seed)}.")
-    from windtunnel.traces.open import open_trace
-
-    published = open_trace("morphling:base")
     table = published.jobs
     rng = np.random.default_rng(seed)
     is_llama = np.array([name.startswith("llama") for name in table["template"].to_pylist()])

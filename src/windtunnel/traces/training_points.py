@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.errors import SpecError, TraceError
-from windtunnel.throughput.made import MeasuredPoints
+from windtunnel.throughput.made import MeasuredPoints, MeasuredSteps
 from windtunnel.throughput.options import parse_placement
 from windtunnel.throughput.plans import OFFLOAD_CPUS, Plan
 from windtunnel.throughput.profiled import ProfiledPoint
@@ -26,12 +26,16 @@ from windtunnel.throughput.tables import Measurement
 from windtunnel.traces.tabular import TextTable, read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
     from windtunnel.throughput.options import Shape
 
+#: Columns of measured steps: a GPU's micro-batch, seconds of a step and of its synchronisation.
+STEPS = ("nodes", "num_gpus", "local_batch", "step_time", "sync_time")
+#: Columns of the job that they are of, the same in every row; in examples.
+LIMITS = ("first_batch", "largest_batch", "least_local", "most_local", "noise_scale")
 #: Columns that say something of the model, the same in every row; bandwidths in GB/s.
 FACTS = (
     "global_batch_size", "parameters", "hidden", "layers", "sequence", "pcie", "nvlink", "network",
@@ -126,6 +130,42 @@ def _profiled(
     return ProfiledPoint(plan, sum(shape), threads or usual, forward, sync, update, 1000 * time)
 
 
+def read_steps(path: str | Path) -> MeasuredSteps | None:
+    """Read measured steps of a job that tunes its batch size; None = the table is of no such.
+
+    Args:
+        path: CSV, plain or gzip, with the columns `STEPS` and, the same in every row, `LIMITS`.
+
+    Raises:
+        TraceError: it cannot be read, a cell is wrong, or a column is missing.
+    """
+    text = read_text(path)
+    if "local_batch" not in text.table.column_names:
+        return None
+    text.require(*STEPS, *LIMITS)
+    limits = _facts(text, LIMITS, frozenset(LIMITS) - {"noise_scale"})
+    sizes = [_numbers(text, name, "a whole number > 0", whole=True) for name in STEPS[:3]]
+    times = [_numbers(text, name, "seconds >= 0", zero=True) for name in STEPS[3:]]
+    found: dict[tuple[int, int, int], list[tuple[float, float]]] = {}
+    for line, *cells in zip(text.lines, *sizes, *times, strict=True):
+        given = [cell for cell in cells if cell is not None]
+        if len(given) < len(STEPS):
+            raise TraceError(text.file, f"a number in each of {', '.join(STEPS)}", row=int(line))
+        nodes, gpus, local, step, sync = given
+        if not sync < step:
+            expected = f"fewer seconds than the step's {step:g}"
+            raise TraceError(text.file, expected, row=int(line), column="sync_time", value=sync)
+        if gpus < nodes:
+            expected = f"at least {nodes:g} GPUs, one a node"
+            raise TraceError(text.file, expected, row=int(line), column="num_gpus", value=gpus)
+        found.setdefault((int(nodes), int(gpus), int(local)), []).append((step, sync))
+    missing = [name for name in LIMITS if name not in limits]
+    if missing or not found:
+        raise TraceError(text.file, "a row, and a number", column=(missing or ["num_gpus"])[0])
+    means = {key: tuple(np.mean(times, axis=0).tolist()) for key, times in found.items()}
+    return MeasuredSteps(means, limits)
+
+
 def _parsed(text: TextTable, name: str, parse: Callable[[str], Any]) -> list[Any]:
     """Return a column's cells as ``parse`` understands them."""
     parsed = []
@@ -155,11 +195,13 @@ def _numbers(
     return values
 
 
-def _facts(text: TextTable) -> dict[str, float]:
+def _facts(
+    text: TextTable, names: Sequence[str] = FACTS, whole: frozenset[str] = _WHOLE
+) -> dict[str, float]:
     """Return what the file says of the model."""
     facts: dict[str, float] = {}
-    for name in FACTS:
-        told = _numbers(text, name, "a number > 0", whole=name in _WHOLE)
+    for name in names:
+        told = _numbers(text, name, "a number > 0", whole=name in whole)
         for value, line in zip(told, text.lines, strict=True):
             if value is not None and facts.setdefault(name, value) != value:
                 expected = f"{facts[name]:g} as in the rows before"

@@ -9,7 +9,7 @@ would see no gain and stop.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -72,13 +72,13 @@ class Ladder:
 
 
 def undominated(options: Iterable[Option]) -> list[Option]:
-    """Return the options that no other on the same shape beats in speed or cores.
+    """Return the options that no other on the same shape and nodes beats in speed or cores.
 
     Of equals the first stays.
     """
-    by_shape: dict[tuple[int, ...], list[Option]] = {}
+    by_shape: dict[Any, list[Option]] = {}
     for option in sorted(options, key=lambda o: (o.iteration_time, o.num_cpus)):
-        kept = by_shape.setdefault(option.shape, [])
+        kept = by_shape.setdefault((option.shape, option.nodes), [])
         if not kept or option.num_cpus < kept[-1].num_cpus:
             kept.append(option)
     return [option for kept in by_shape.values() for option in kept]

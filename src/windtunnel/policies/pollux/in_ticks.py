@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from windtunnel.errors import SpecError
 from windtunnel.policies.described import Described
 from windtunnel.policies.pollux.clock import Clock
-from windtunnel.policies.pollux.goodput_model import one_thread
+from windtunnel.policies.pollux.fitting import one_thread
 from windtunnel.policies.pollux.on_options import OnOptions, OnOptionsPolicy
 from windtunnel.policies.pollux.rivals import Optimus, Tiresias
 from windtunnel.policies.pollux.search import Pollux
 from windtunnel.policies.pollux.sia import Sia, SiaRules
+from windtunnel.policies.pollux.sia_on_options import SiaOnOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -89,6 +90,7 @@ class PolluxPolicy(Described):
         given = {name: value for name, value in told.items() if value is not None}
         _check_own(where, given, _OWN.get(decider, {}))
         self.decider, self.interval, self.interference = decider, interval, interference
+        self.every = interval
         self.own = {**_OWN.get(decider, {}), **given}
         self.text = PREFIX + decider
 
@@ -103,15 +105,17 @@ class PolluxPolicy(Described):
         Raises:
             SpecError: it knows no such jobs, or a parameter means something else there.
         """
-        if self.decider == PROGRAM:
-            message = f"policy {self.text!r} flies with compat='pollux' only; sia is one like it."
-            raise SpecError("compat", message)
+        own = self.own
+        if self.decider == PROGRAM and not (own["own_batch"] and own["believed"]):
+            message = "own_batch and believed are of the published scheduler; they need compat."
+            raise SpecError("policy", message)
         if self.interference:
             raise SpecError("interference", "expected slowdown='spread=...' without compat.")
-        deciders: dict[str, Callable[[], Decider]] = {
-            "tiresias": Tiresias,
-            "optimus": lambda: Optimus(OnOptions.saved),
-            SEARCH: lambda: Pollux(avoid=self.own["avoid"] != 0, seed=int(self.own["seed"])),
+        deciders: dict[str, Callable[[Machines], Decider]] = {
+            "tiresias": lambda _: Tiresias(),
+            "optimus": lambda _: Optimus(OnOptions.saved),
+            SEARCH: self.made,
+            PROGRAM: lambda machines: SiaOnOptions(machines, self._rules),
         }
         return OnOptionsPolicy(deciders[self.decider], self.text, self.interval)
 
@@ -121,10 +125,14 @@ class PolluxPolicy(Described):
         if self.decider == SEARCH:
             return Pollux(avoid=own["avoid"] != 0, seed=int(own["seed"]))
         if self.decider == PROGRAM:
-            decimals = 2 if own["rounding"] else None
-            batch, believed = own["own_batch"] != 0, own["believed"] != 0
-            return Sia(machines, SiaRules(own["power"], decimals, batch, believed))
+            return Sia(machines, self._rules)
         return RIVALS[self.decider]()
+
+    @property
+    def _rules(self) -> SiaRules:
+        own = self.own
+        decimals = 2 if own["rounding"] else None
+        return SiaRules(own["power"], decimals, own["own_batch"] != 0, own["believed"] != 0)
 
 
 def _check_own(where: str, given: dict[str, float], known: dict[str, float]) -> None:

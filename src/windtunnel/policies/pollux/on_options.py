@@ -1,10 +1,11 @@
 """Pollux's policies on the simulator of all others: jobs with options instead of profiles.
 
-They decide *how many* GPUs each job gets, by the same rules as in their published clock, and
-whether those are on one node; where they are is the placement's to say, and what a change costs
-the run's penalty. What a job has to gain is told by its options: their batch is fixed, so goodput
-is throughput. A choice that fits nowhere (a node has failed, cores are short) becomes the largest
-option below it that fits; a job of which not even the smallest fits waits.
+They decide *how many* GPUs each job gets, by the same rules as in their published clock, on how
+many nodes, and Sia of which type; where they are is the placement's to say, and what a change costs
+the run's penalty. What a job has to gain is told by its options: where its model is of goodput, an
+option's is the best over batch sizes; else the batch is fixed, and goodput is throughput. A choice
+that fits nowhere (a node has failed, cores are short) becomes the largest option below it that
+fits; a job of which not even the smallest fits waits.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.policies.morphling.draft import Draft
+from windtunnel.policies.pollux.roaming import Machines
 from windtunnel.sim.contract import Policy
 
 if TYPE_CHECKING:
@@ -43,10 +45,15 @@ class OnOptions:
     Args:
         view: the job.
         cluster: what the policy sees.
+        allowed: bitset of the nodes that it may use.
+
+    Attributes:
+        delay: s of its launch to go.
     """
 
-    def __init__(self, view: JobView, cluster: Any) -> None:
-        self.view, self.cluster = view, cluster
+    def __init__(self, view: JobView, cluster: Any, allowed: int) -> None:
+        self.view, self.cluster, self._allowed = view, cluster, allowed
+        self.delay = 0.0
         self.options: Sequence[Option] = cluster.options(view)
         asked = cluster.work(view).requested.num_gpus
         self.job = Asked(str(view.number), asked, float(view.submit_time))
@@ -58,6 +65,16 @@ class OnOptions:
     def restarts(self) -> int:
         """Times that it was launched anew."""
         return max(self.starts - 1, 0)
+
+    @property
+    def restart_time(self) -> float:
+        """Seconds that a launch costs."""
+        return float(self.cluster.work(self.view).penalty)
+
+    def allows(self, option: Option, nodes: Sequence[int]) -> bool:
+        """Return whether an option may be on some nodes."""
+        mask = self._allowed & option.nodes
+        return sum(mask >> node & 1 for node in nodes) >= len(option.shape)
 
     @property
     def most_gpus(self) -> int:
@@ -94,7 +111,11 @@ class OnOptions:
     def note(self, where: Where | None, seconds: float) -> None:
         """Note where the job is, and that it was there for so long."""
         self.held += len(self.nodes) * seconds
-        self.nodes = tuple(node for node, gpus in where or () for _ in range(gpus))
+        nodes = tuple(node for node, gpus in where or () for _ in range(gpus))
+        if nodes != self.nodes:
+            self.delay = self.restart_time if nodes else 0.0
+        self.delay = max(self.delay - seconds, 0.0)
+        self.nodes = nodes
         self.most_seen = max(self.most_seen, len(self.nodes))
 
 
@@ -102,25 +123,33 @@ class OnOptionsPolicy(Policy):
     """Asks a decider of the published clock at its ticks.
 
     Args:
-        made: makes the decider of a run.
+        made: makes the decider of a run on some nodes.
         label: the policy as it was asked for.
         interval: s a tick.
     """
 
     elastic = True
 
-    def __init__(self, made: Callable[[], Decider], label: str, interval: float) -> None:
+    def __init__(self, made: Callable[[Machines], Decider], label: str, interval: float) -> None:
         self._made, self.every = made, interval
         self.name = label  # type: ignore[misc] # parameters stand in it
         self.parameters = {"interval": interval}
 
-    def for_run(self, problem: Any) -> OnOptionsPolicy:  # noqa: ARG002 - the contract's
+    def for_run(self, problem: Any) -> OnOptionsPolicy:
         """Return a copy with a decider and books of its own."""
         twin = OnOptionsPolicy(self._made, self.name, self.every or 0.0)
-        twin._decider, twin._jobs, twin._last = self._made(), {}, 0.0
+        kinds = (
+            node.gpu_type or "" for node in problem.cluster.node_types for _ in range(node.count)
+        )
+        machines = Machines(tuple(kinds), tuple(problem.sizes.tolist()))
+        twin._decider, twin._jobs, twin._last = self._made(machines), {}, 0.0
+        twin._allowed = [demand.allowed for demand in problem.demands]
+        twin._demand_of = problem.demand_of
         return twin
 
     _decider: Decider
+    _allowed: list[int]
+    _demand_of: np.ndarray
     _jobs: dict[int, OnOptions]
     _last: float
 
@@ -140,7 +169,7 @@ class OnOptionsPolicy(Policy):
         for job in moved:
             if job.nodes:
                 draft.drop(job.view)
-        for job in moved:
+        for job in sorted(moved, key=lambda job: -len(chosen.get(job.job.name, ()))):
             self._place(draft, job, chosen.get(job.job.name, ()))
         for held in draft.held.values():
             if draft.changed(held):
@@ -149,7 +178,8 @@ class OnOptionsPolicy(Policy):
 
     def _job(self, view: JobView, cluster: Any) -> OnOptions:
         if view.number not in self._jobs:
-            self._jobs[view.number] = OnOptions(view, cluster)
+            allowed = self._allowed[self._demand_of[view.number]]
+            self._jobs[view.number] = OnOptions(view, cluster, allowed)
         job = self._jobs[view.number]
         job.view, job.cluster = view, cluster
         return job
@@ -159,10 +189,15 @@ class OnOptionsPolicy(Policy):
         number, before = len(nodes), draft.before.get(job.view.number)
         shape = sorted(Counter(nodes).values(), reverse=True)
         fitting = [o for o in job.options if o.num_gpus <= number]
-        for option in sorted(
-            fitting, key=lambda o: (-o.num_gpus, list(o.shape) != shape, o.iteration_time)
-        ):
+        chosen = sum(1 << node for node in set(nodes))
+
+        def rank(option: Option) -> tuple[int, bool, bool, float]:
+            elsewhere = chosen & ~option.nodes != 0
+            return -option.num_gpus, elsewhere, list(option.shape) != shape, option.iteration_time
+
+        for option in sorted(fitting, key=rank):
             stays = before is not None and option.num_gpus == before.option.num_gpus
+            stays = stays and before is not None and option.nodes == before.option.nodes
             if stays and before and draft.free.has(before.where, before.option):
                 draft.restore(before)  # as many GPUs elsewhere are worth no launch
                 return

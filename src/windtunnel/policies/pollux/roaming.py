@@ -7,19 +7,19 @@ SOSP'23; siasosp23/artifacts, ``sia-simulator/``.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from windtunnel.policies.pollux.clock import Stay
-from windtunnel.policies.pollux.goodput_model import Fitting
+from windtunnel.policies.pollux.fitting import Fitting
 from windtunnel.policies.pollux.tuned import Tuned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from windtunnel.policies.pollux.goodput_model import BatchLimits, GoodputModel
+    from windtunnel.throughput.goodput import BatchLimits, GoodputModel
     from windtunnel.throughput.training_profiles import Application
 
 #: Published: s of a restart, and what speeds are divided by, by application.
@@ -45,10 +45,21 @@ class Machines:
     sizes: tuple[int, ...]
     applications: Mapping[str, Mapping[str, Application]] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def types(self) -> list[str]:
         """GPU types, in the order of the nodes."""
-        return [kind for kind, _ in groupby(self.kinds)]
+        return list(self._by_type)
+
+    def nodes_of(self, kind: str) -> list[int]:
+        """Return the nodes with GPUs of a type."""
+        return self._by_type[kind]
+
+    @cached_property
+    def _by_type(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for node, kind in enumerate(self.kinds):
+            found.setdefault(kind, []).append(node)
+        return found
 
 
 @dataclass

@@ -7,7 +7,7 @@ SOSP'23, section 4; siasosp23/artifacts, ``sia-simulator/``.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from windtunnel.policies.pollux.clock import ElasticJob
-    from windtunnel.policies.pollux.goodput_model import BatchLimits
     from windtunnel.policies.pollux.roaming import Machines
+    from windtunnel.throughput.goodput import BatchLimits
 
 #: What an entry is for GPUs that a job cannot use, and the largest coefficient.
 _UNUSABLE, _DEAREST = 1e-4, 3_000.0
@@ -91,7 +91,7 @@ class Sia:
         return lambda job: Roaming(job, machines=self._machines)
 
     def __call__(
-        self, active: Sequence[Roaming], free: list[int], now: float, interval: float
+        self, active: Sequence[Any], free: list[int], now: float, interval: float
     ) -> dict[str, tuple[int, ...]]:
         """Return the nodes of each job that runs."""
         del interval
@@ -99,20 +99,20 @@ class Sia:
             return {}
         costs = np.array([self._costs(job, now) for job in active])
         kept = [self._current(job) if job.delay > 0 else None for job in active]
-        chosen = self._solved(costs, kept)
+        chosen = self._solved(costs, kept, free)
         return self._placed(active, chosen, free)
 
-    def _current(self, job: Roaming) -> int | None:
+    def _current(self, job: Any) -> int | None:
         """Return which configuration a job has."""
         if not job.nodes:
             return None
         return self._choices.index(Configuration(job.kind, job.placement))
 
-    def _costs(self, job: Roaming, now: float) -> np.ndarray:
+    def _costs(self, job: Any, now: float) -> np.ndarray:
         """Return what each configuration costs, as a coefficient of the program."""
         entries = self._goodputs(job)
         usable = entries > 0
-        entries = np.where(usable, entries / entries[usable].min(), _UNUSABLE)
+        entries = np.where(usable, entries / entries[usable].min(initial=np.inf), _UNUSABLE)
         current, rules = self._current(job), self._rules
         if current is not None:
             held = entries[current]
@@ -124,14 +124,19 @@ class Sia:
             costs = np.round(costs, rules.decimals)
         return np.minimum(costs, _DEAREST)
 
-    def _kept(self, job: Roaming, now: float) -> float:
+    def _kept(self, job: Any, now: float) -> float:
         """Return the part of a goodput that is left where the job is moved."""
         age = now - job.job.submit
-        believed = _BELIEVED.get(job.job.application.name, _OTHERWISE)
-        cost = believed if self._rules.believed else job.restart_time
+        cost = self._restart_time(job)
         return 1.0 if age < cost else max(age - job.restarts * cost, 0.0) / (age + cost)
 
-    def _goodputs(self, job: Roaming) -> np.ndarray:
+    def _restart_time(self, job: Any) -> float:
+        """Return the seconds that a restart is taken to cost."""
+        if not self._rules.believed:
+            return float(job.restart_time)
+        return _BELIEVED.get(job.job.application.name, _OTHERWISE)
+
+    def _goodputs(self, job: Any) -> np.ndarray:
         """Return the goodput of each configuration; 0 where it cannot be used."""
         found = np.zeros(len(self._choices))
         if not job.models:
@@ -184,7 +189,9 @@ class Sia:
             self._ratios[key] = speeds[0] / speeds[1]
         return self._ratios[key]
 
-    def _solved(self, costs: np.ndarray, kept: Sequence[int | None]) -> list[int | None]:
+    def _solved(
+        self, costs: np.ndarray, kept: Sequence[int | None], free: Sequence[int]
+    ) -> list[int | None]:
         """Return which configuration each job gets."""
         program = LinearProgram("sia")
         jobs, columns = np.nonzero(costs < _LEFT_OUT)
@@ -203,12 +210,8 @@ class Sia:
         )
         once = program.add_rows("job", range(len(costs)), upper=1.0)
         types = self._machines.types
-        room = [
-            sum(
-                s for s, k in zip(self._machines.sizes, self._machines.kinds, strict=True) if k == t
-            )
-            for t in types
-        ]
+        nodes = list(zip(free, self._machines.kinds, strict=True))
+        room = [sum(gpus for gpus, kind in nodes if kind == own) for own in types]
         rooms = program.add_rows("GPUs", types, upper=room)
         program.add_coefficients(once[jobs], x, 1.0)
         of_type = np.array([types.index(choice.kind) for choice in self._choices])
@@ -221,7 +224,7 @@ class Sia:
         return chosen
 
     def _placed(
-        self, active: Sequence[Roaming], chosen: Sequence[int | None], free: list[int]
+        self, active: Sequence[Any], chosen: Sequence[int | None], free: list[int]
     ) -> dict[str, tuple[int, ...]]:
         """Return nodes: the largest first, each on the first nodes of its type with room."""
         given = [

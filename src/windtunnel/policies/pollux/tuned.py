@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windtunnel.policies.pollux.clock import Trained
-from windtunnel.policies.pollux.goodput_model import BatchLimits, Fitting
+from windtunnel.policies.pollux.fitting import Fitting
+from windtunnel.throughput.goodput import BatchLimits
 
 if TYPE_CHECKING:
-    from windtunnel.policies.pollux.goodput_model import GoodputModel
+    from windtunnel.throughput.goodput import GoodputModel
 
 #: Applications that train on one GPU only, with the batch size given.
 _HELD = {"ncf": 32_768}

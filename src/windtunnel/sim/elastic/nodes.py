@@ -90,6 +90,7 @@ class FreeShares(FreeNodes):
             return False
         if sorted((gpus for _, gpus in where), reverse=True) != list(option.shape):
             return False
+        allowed &= option.nodes
         return all(allowed >> n & 1 and self._room(n, gpus, option) for n, gpus in where)
 
     def place(self, option: Option, allowed: int = EVERY_NODE) -> Where | None:
@@ -101,6 +102,7 @@ class FreeShares(FreeNodes):
         go to the rack with the fewest GPUs free to the job that has room for all; if there is none,
         they wait (``rack-only``) or go to any nodes (``rack``).
         """
+        allowed &= option.nodes
         nodes = [node for node in range(len(self.free)) if allowed >> node & 1]
         topology = "none" if self.scores is None else self.scores.placement.topology
         if self.scores is None or topology == "none" or len(option.shape) == 1:

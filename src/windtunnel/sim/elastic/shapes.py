@@ -54,7 +54,7 @@ class Shapes:
 
     def kind(self, job: int, option: Option) -> int:
         """Return the number of what a job asks for in an option."""
-        asked = option.shape, option.num_cpus, self.allowed[job]
+        asked = option.shape, option.num_cpus, self.allowed[job] & option.nodes
         found = self._kinds.get(asked)
         if found is None:
             pieces: Any = ()

@@ -28,6 +28,7 @@ class Option(Protocol):
         num_cpus: CPU cores of the whole gang, spread over the nodes as its GPUs are.
         iteration_time: s.
         plan: the execution plan; None for a job without plans.
+        nodes: bitset of the nodes that it may be on; -1 = all.
     """
 
     @property
@@ -45,6 +46,9 @@ class Option(Protocol):
     @property
     def plan(self) -> Named | None: ...  # noqa: D102 - see the class
 
+    @property
+    def nodes(self) -> int: ...  # noqa: D102 - see the class
+
 
 @dataclass(frozen=True)
 class RigidOption:
@@ -57,6 +61,7 @@ class RigidOption:
     num_cpus: int
     iteration_time: float
     plan: None = None
+    nodes: int = -1
 
     @property
     def num_gpus(self) -> int:

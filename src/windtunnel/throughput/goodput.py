@@ -1,4 +1,4 @@
-"""`GoodputModel`: how fast a training job advances on some GPUs with some batch size.
+"""Goodput: how fast a training job advances on some GPUs if it chooses its batch size itself.
 
 Goodput is throughput times statistical efficiency; the throughput of data-parallel training has
 seven parameters, fitted to what was measured. Qiao et al., *Pollux: Co-adaptive Cluster Scheduling
@@ -12,25 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel import kernel
-from windtunnel.errors import SpecError
+from windtunnel.throughput.candidates import shapes_tried
+from windtunnel.throughput.options import Option
+from windtunnel.throughput.plans import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from contextlib import AbstractContextManager
+
 
 #: Batch sizes that are tried for the best one, geometrically spaced.
 _TRIED = 50
 #: What stands for zero: of parameters, of a network's seconds, of GPUs beyond two.
-_NONE = 1e-8
+NOTHING = 1e-8
 #: Parts that are rounding: ceil(x - _ROUNDING).
 _ROUNDING = 1e-8
-#: alpha and beta of computing, of several nodes, of one node, and gamma: where a fit begins.
-_BEGIN = (0.1, 0.01, 0.1, 0.01, 0.1, 0.01, 1.001)
-#: Weights of what a fit would rather have: gamma near 1, and betas small beside their alphas.
-_GAMMA_WEIGHT, _SLOPE_WEIGHT = 1e-3, 1e-2
-#: Several nodes are taken to be slower than one by as much where none were seen.
-_SLOWER = 1.1
 
 
 @dataclass(frozen=True)
@@ -119,105 +114,68 @@ class GoodputModel:
 
 def _network(values: np.ndarray, many: np.ndarray, gpus: np.ndarray) -> np.ndarray:
     """Return the seconds that GPUs take to agree."""
-    beyond = np.maximum(gpus - 2, _NONE)
-    alpha = np.where(many, values[2], np.where(gpus > 1, values[4], _NONE))
-    beta = np.where(many, values[3], np.where(gpus > 1, values[5], _NONE))
+    beyond = np.maximum(gpus - 2, NOTHING)
+    alpha = np.where(many, values[2], np.where(gpus > 1, values[4], NOTHING))
+    beta = np.where(many, values[3], np.where(gpus > 1, values[5], NOTHING))
     return np.asarray(alpha + beta * beyond)
 
 
-class Fitting:
-    """Finds the parameters that explain some measurements.
+@dataclass(frozen=True, eq=False)
+class GoodputTraining:
+    """A training job that tunes its batch size, as a throughput model.
 
-    Args:
-        measured: (nodes, GPUs, micro-batch) -> seconds of a step, and of these of synchronising.
+    An iteration is one at the first batch size: on other GPUs a job trains with the batch size of
+    the best goodput, whose iterations count for as many as their examples are worth.
+
+    Attributes:
+        name: the model.
+        title: what it is, for readers.
+        model: seconds of a step.
+        limits: which batch sizes there are.
+        noise: scale of the gradient's noise, examples: what a batch size is large beside.
+        most_gpus: GPUs up to which the model is trusted; no more are offered.
+        most_nodes: nodes up to which it is.
+        mean_percent: mean error of its steps where they were measured, percent; None = untold.
+        gpu_type: on which it was measured; None = any.
+        measured: (nodes, GPUs, micro-batch) that were measured.
+        provenance: where the numbers come from.
     """
 
-    def __init__(self, measured: Mapping[tuple[int, int, int], tuple[float, float]]) -> None:
-        nodes, gpus, local = np.array(list(measured), float).T
-        step, sync = np.array(list(measured.values()), float).T
-        many, alone = nodes > 1, gpus == 1
-        self._is_alone = not many.any()
-        alpha = np.where(many, 2, np.where(alone, -1, 4))
-        self._error = kernel.GoodputError(
-            np.ascontiguousarray(local),
-            np.log(step - sync),
-            np.log(step),
-            np.maximum(gpus - 2, _NONE),
-            alpha,
-            least=_NONE,
-            gamma_weight=_GAMMA_WEIGHT,
-            slope_weight=_SLOPE_WEIGHT,
-        )
-        low = np.array([_NONE] * 6 + [1.0])
-        high = np.array([np.inf] * 6 + [10.0])
-        begin = np.array(_BEGIN)
-        fixed: list[int] = []
-        if len(set(local.tolist())) == 1:
-            low[0] = float(np.mean(step - sync)) / 2
-            fixed.append(0)
-        if self._is_alone:
-            fixed += [2, 3]
-        if not (~many & ~alone).any():
-            fixed += [4, 5]
-        if not (gpus > 2).any():  # noqa: PLR2004 - what beta is multiplied by begins there
-            fixed += [3, 5]
-        high[fixed] = begin[fixed] = low[fixed]
-        self._begin, self._bounds = begin, np.column_stack([low, high])
+    name: str
+    title: str
+    model: GoodputModel
+    limits: BatchLimits
+    noise: float
+    most_gpus: int
+    most_nodes: int
+    mean_percent: float | None = None
+    gpu_type: str | None = None
+    measured: frozenset[tuple[int, int, int]] = frozenset()
+    provenance: str = ""
 
-    def objective(self, values: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return how badly parameters explain what was measured, and the gradient of that."""
-        found: tuple[float, np.ndarray] = self._error.at(np.ascontiguousarray(values, float))
-        return found
-
-    def fitted(self, tolerance: float | None = None) -> GoodputModel:
-        """Return the model that explains the measurements best.
+    def options(self, *, node_gpus: int, node_cpus: int, num_nodes: int) -> tuple[Option, ...]:
+        """Return every trusted option on a cluster of equal nodes, fewest GPUs first, then fastest.
 
         Args:
-            tolerance: of the search; None = as fine as it goes.
-
-        Raises:
-            SpecError: scipy is not installed.
+            node_gpus: GPUs of a node.
+            node_cpus: CPUs of a node; a GPU takes one.
+            num_nodes: nodes.
         """
-        found = (
-            _scipy()
-            .minimize(
-                self.objective,
-                self._begin,
-                jac=True,
-                method="L-BFGS-B",
-                bounds=self._bounds,
-                tol=tolerance,
-            )
-            .x
-        )
-        if self._is_alone:
-            found[2:4] = np.maximum(found[2:4], _SLOWER * found[4:6])
-        return GoodputModel(tuple(found.tolist()))
-
-
-def one_thread() -> AbstractContextManager[Any]:
-    """Return a block in which fits take one thread: they are far too small for more.
-
-    Raises:
-        SpecError: scipy or threadpoolctl is not installed.
-    """
-    _scipy()  # its libraries are there to be told
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError as error:
-        raise _missing("threadpoolctl") from error
-    found: AbstractContextManager[Any] = threadpool_limits(1)
-    return found
-
-
-def _scipy() -> Any:
-    try:
-        import scipy.optimize
-    except ImportError as error:
-        raise _missing("scipy") from error
-    return scipy.optimize
-
-
-def _missing(library: str) -> SpecError:
-    message = f"fitting a goodput model needs {library}: install windtunnel[ml]."
-    return SpecError("compat", message)
+        nodes = min(num_nodes, self.most_nodes)
+        most = min(self.most_gpus, node_gpus * nodes)
+        most = min(most, self.limits.largest // self.limits.least_local)
+        sizes = np.arange(1, most + 1)
+        ways: Mapping[bool, Any] = {
+            many: self.model.best_batch(np.full(most, many), sizes, self.noise, self.limits)
+            for many in (False, True)
+        }
+        plan = Plan.parse("ga")
+        found = []
+        for gpus in sizes.tolist():
+            for shape in shapes_tried(gpus, min(node_gpus, node_cpus), nodes):
+                goodput, local, _ = (each[gpus - 1] for each in ways[len(shape) > 1])
+                if goodput > 0:
+                    seconds = self.limits.first / float(goodput)
+                    seen = (len(shape), gpus, int(local)) in self.measured
+                    found.append(Option(plan, shape, gpus, seconds, seen, self.gpu_type))
+        return tuple(sorted(found, key=Option.order))
