@@ -11,6 +11,7 @@ import pytest
 from recorded_jobs import a_log
 
 import windtunnel as wt
+from windtunnel.cluster.spec import ClusterSpec, NodeType
 from windtunnel.errors import SpecError, TraceError
 from windtunnel.report.timeline import timeline
 from windtunnel.sim.observe.causes import causes
@@ -137,6 +138,35 @@ def test_a_strict_queue_by_hand() -> None:
         (20.0, "last", "started", None, None, 0.0),
         (25.0, "last", "finished", None, None, 4.0),
     ]
+
+
+@pytest.mark.parametrize(
+    ("word", "more", "site", "fields"),
+    [
+        ("fragmentation", {}, "2x2", {"placement": "spread"}),
+        ("gpu_type", {"gpu_type": ["A", None, "A"]}, "1x2:A,1x4:B", {}),
+        ("cores", {"num_cpus": [7, 0, 2]}, NodeType(count=1, gpus=8, cpus=8), {}),
+        (
+            "memory",
+            {"num_cpus": [1, 1, 1], "mem_gib": [30, 0, 8]},
+            NodeType(count=1, gpus=8, cpus=8, mem_gib=32),
+            {},
+        ),
+        (
+            "topology",
+            {"num_gpus": [4, 4, 4], "num_tasks": [4, 4, 4]},
+            "6x2",
+            {"topology": "rack=3", "topology_request": "required:rack", "placement": "tree"},
+        ),
+    ],
+)
+def test_a_limit_has_its_own_word(
+    word: str, more: dict[str, Any], site: Any, fields: dict[str, Any]
+) -> None:
+    jobs = {"submit_time": [0, 0, 1], "duration": [10, 10, 5], "num_gpus": [1, 1, 2], **more}
+    site = ClusterSpec((site,)) if isinstance(site, NodeType) else site
+    rows = wt.simulate(jobs, site, "fifo", record=True, **fields).decisions.to_pylist()
+    assert ("no_room", word) in [(r["verdict"], r["limit"]) for r in rows if r["row"] == 2]
 
 
 def test_backfilling_names_whose_promise_it_keeps() -> None:

@@ -75,11 +75,12 @@ def test_the_nearest_that_keeps_to_what_the_job_asks(engine: str, asked: str) ->
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_slices_stay_whole(engine: str) -> None:
+@pytest.mark.parametrize("sharing", [None, "devices", "pooled"])
+def test_slices_stay_whole(engine: str, sharing: str | None) -> None:
     """Slices of 2 nodes a rack: a node of another rack would hold half of one."""
     jobs = {"duration": [100.0, 200.0], "num_gpus": [8, 4], "num_tasks": [2, 1],
             "topology": ["slice=rack/2", "required:rack"]}  # fmt: skip
-    out = fly(jobs, engine, "5x4", placement="tree", topology="rack=2")
+    out = fly(jobs, engine, "5x4", placement="tree", topology="rack=2", sharing=sharing)
     assert stays(out)[0] == (0, 30, [0, 1])
     assert stays(out)[1][2] == [2, 3], "it waited, and begins at once in a whole rack"
 

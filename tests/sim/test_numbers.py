@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 import windtunnel as wt
-from windtunnel.quantiles import quantiles
+from windtunnel.quantiles import quantile_of_counted, quantiles
 from windtunnel.sim.metrics import size_classes
 from windtunnel.sim.timeline import resample, steps
 
@@ -320,3 +322,22 @@ def test_quantiles(values: list[float], q: Any, expected: Any) -> None:
 
 def test_quantiles_of_nothing_are_unknown() -> None:
     assert np.isnan(quantiles(np.empty(0), [0.5, 0.9])).tolist() == [True, True]
+
+
+@given(
+    st.lists(st.tuples(st.floats(-1e9, 1e9), st.integers(0, 3)), min_size=1, max_size=20),
+    st.floats(0, 1),
+)
+def test_a_quantile_of_counted_values_is_that_of_their_list(
+    counted: list[tuple[float, int]], q: float
+) -> None:
+    values, times = (np.array(column) for column in zip(*sorted(counted), strict=True))
+    assume(times.any())
+    expected = quantiles(np.repeat(values, times), q)
+    assert quantile_of_counted(values, np.cumsum(times), q) == expected
+
+
+def test_a_quantile_of_what_is_partly_unknown_is_unknown() -> None:
+    values = np.array([1.0, 2.0, np.nan])
+    assert np.isnan(quantile_of_counted(values, np.array([1, 2, 3]), 0.1))
+    assert quantile_of_counted(values, np.array([1, 2, 2]), 0.5) == 1.5

@@ -357,7 +357,7 @@ def test_settings_are_enough_to_run_it_again() -> None:
         "engine": "compiled",
         "seed": 7,
         "save_time": 1,
-        "restore_time": 0.0,
+        "restore_time": None,
         "slowdown": None,
         "until": 30.0,
         "oversize": "raise",

@@ -17,6 +17,7 @@ from windtunnel.kernel.announced import Announced
 from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.job_list import JobList
 from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.node_steps import NodeSteps
 from windtunnel.kernel.preemption import PreemptingRule, Preemption
 from windtunnel.kernel.profile import PROFILE_COMMON, Profile
 from windtunnel.kernel.promises import PROMISE_MADE, PROMISE_NEVER, PROMISE_NONE, Promises
@@ -39,7 +40,6 @@ class ConservativeRule(PreemptingRule):
         withholds: anything may ever be withheld.
         is_pool: there are no nodes, but pools.
         preemption: chooses who runs before anything is promised; None = nobody is preempted.
-        thorough: try every job anew, and not those alone that more room may help: for tests.
 
     Attributes:
         promises: what waiting jobs are promised, what running ones hold.
@@ -56,10 +56,10 @@ class ConservativeRule(PreemptingRule):
     announced: Announced
     promises: Promises
     profile: Profile
+    on: NodeSteps
     risen: Risen
     is_pool: cython.bint
     withholds: cython.bint
-    thorough: cython.bint
     num_nodes: cython.int
     num_sets: cython.int
     running: JobList
@@ -89,15 +89,14 @@ class ConservativeRule(PreemptingRule):
         withholds: bool,
         is_pool: bool,
         preemption: Preemption | None = None,
-        thorough: bool = False,
     ) -> None:
         PreemptingRule.__init__(self, state, admission, preemption)
         self.announced = announced
-        self.is_pool, self.withholds, self.thorough = is_pool, withholds, thorough
+        self.is_pool, self.withholds = is_pool, withholds
         self.num_nodes = num_nodes
         self.num_sets = num_sets if withholds and not is_pool else 0
         self.promises = Promises(state, admission, num_nodes, self.num_sets)
-        self.profile = self.promises.profile
+        self.profile, self.on = self.promises.profile, self.promises.on
         self.risen = Risen(self.promises)
         count = max(state.num_jobs, 1)
         self.running, self.fresh = JobList(), JobList()
@@ -129,7 +128,7 @@ class ConservativeRule(PreemptingRule):
         if self.has_fallen:
             self._break()
         self._promise_broken()
-        if self.thorough or self.risen.everywhere:
+        if self.risen.everywhere:
             self._improve_all()
         elif self.risen.count > 0:
             self.risen.improve()
@@ -313,17 +312,14 @@ class ConservativeRule(PreemptingRule):
         """Bring what is withheld unannounced, or back, into the profile; no promise is due."""
         node: cython.int
         access: cython.int
+        at: cython.longlong
         change: cython.longlong
         if self.is_pool:
             self.free.store(self.profile.rows, PROFILE_COMMON)
         for node in range(self.num_nodes):
             for access in range(self.num_sets):
-                change = (
-                    self.free.closings(node, access)
-                    - self.profile.closed[
-                        (self.profile.head * self.num_nodes + node) * self.num_sets + access
-                    ]
-                )
+                at = self.on.first[node] * self.on.stride + self.profile.width + access
+                change = self.free.closings(node, access) - self.on.value[at]
                 if change != 0:
                     self.profile.close(
                         node, access, cython.cast(cython.int, change), self.profile.head
@@ -332,9 +328,7 @@ class ConservativeRule(PreemptingRule):
             if self.is_pool:
                 change = (
                     self.profile.rows.cell[PROFILE_COMMON * self.profile.rows.columns + 2 * node]
-                    - self.profile.rows.cell[
-                        self.profile.head * self.profile.rows.columns + 2 * node
-                    ]
+                    - self.on.value[self.on.first[node] * self.on.stride]
                 )
                 if change != 0:
                     self.profile.withhold(node, -change, self.profile.head)
@@ -616,19 +610,6 @@ class ConservativeRule(PreemptingRule):
         elif not self.admission.fit(job) and not self.admission.by_job:
             self.refused[line] = self.free.version
             self.lacked[line] = self.admission.lacks_power
-
-    def promised(self) -> dict:
-        """Return what waiting jobs are promised: job -> (start, places), for tests."""
-        promises = self.promises
-        found = {}
-        for job in range(self.state.num_jobs):
-            if promises.what[job] == PROMISE_MADE:
-                pairs = range(promises.first[job], promises.first[job] + promises.size[job])
-                where = [(promises.places.node[at], promises.places.grant[at]) for at in pairs]
-                found[job] = (promises.start[job], where)
-            elif promises.what[job] == PROMISE_NEVER:
-                found[job] = (ENDLESS, [])
-        return found
 
     @compiled
     def _set_alarm(self) -> cython.void:

@@ -62,6 +62,8 @@ class DeviceScoring:
         fills: gangs fill nodes in the order of their scores.
         by_rack: jobs over several nodes go by racks.
         spills: they may go over several racks.
+        tree: (tasks that fit each node, tasks, request) -> (node, tasks) pairs, or None: gangs are
+            laid out in a tree; None = they are not.
         scale: steps of a score of 1.
         seed: the seed, mixed once.
         draw: the seed and the number of jobs placed, mixed twice.
@@ -83,6 +85,7 @@ class DeviceScoring:
     fills: cython.bint
     by_rack: cython.bint
     spills: cython.bint
+    tree: object
     keeps: cython.bint
     scale: cython.longlong
     seed: cython.ulonglong
@@ -106,7 +109,7 @@ class DeviceScoring:
     frags_at: cython.longlong[::1]
 
     def __init__(self, cluster: DeviceCluster, placement: Any, nodes: Any) -> None:
-        name = "worst_fit" if placement.name == "spread" else placement.name
+        name = {"spread": "worst_fit", "tree": "best_fit"}.get(placement.name, placement.name)
         self.ask = placement.asked(nodes)
         if self.ask is None and name not in SCORED_NAMES:
             raise ValueError(f"placement {name!r} on devices; expected {SCORED_NAMES}")
@@ -118,6 +121,7 @@ class DeviceScoring:
         self.fills = placement.gang == "fill"
         self.by_rack = placement.topology != "none"
         self.spills = placement.topology == "rack"
+        self.tree = None if placement.tree is None else placement.tree.place
         self.scale = placement.scale
         self.seed = _mixed_seed(placement.seed)
         self.draw = 0

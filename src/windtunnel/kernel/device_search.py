@@ -36,6 +36,8 @@ from windtunnel.kernel.pairs import Pairs
 DEVICE_SPAN = cython.declare(cython.longlong, 1 << 21)
 #: Above every key; its negative is below every key.
 DEVICE_NO_KEY = cython.declare(cython.longlong, 1 << 62)
+#: More tasks than any node has room for.
+MANY_TASKS = cython.declare(cython.longlong, 1 << 40)
 #: Random draws from here on are for nodes; see `windtunnel.placements.scored`.
 NODE_DRAWS = cython.declare(cython.longlong, 1 << 32)
 
@@ -52,10 +54,22 @@ def device_room_for(
     room: DeviceRoom, kinds: DeviceKinds, kind: cython.int, which: cython.int
 ) -> cython.longlong:
     """Return how many of a job's tasks fit a node now; whether it is withheld is not looked at."""
+    return device_room_up_to(room, kinds, kind, which, kinds.tasks[kind])
+
+
+@compiled
+def device_room_up_to(
+    room: DeviceRoom,
+    kinds: DeviceKinds,
+    kind: cython.int,
+    which: cython.int,
+    most: cython.longlong,
+) -> cython.longlong:
+    """Return how many of at most so many tasks of a job's kind fit a node now."""
     device: cython.int
     part: cython.longlong = kinds.part[kind]
     fitting: cython.longlong = 0
-    found: cython.longlong = kinds.tasks[kind]
+    found: cython.longlong = most
     if not device_may_use(kinds, kind, which):
         return 0
     if kinds.cores[kind] > 0:

@@ -26,7 +26,12 @@ from windtunnel.kernel.device_scoring import (
     TIES_BY_DRAW,
     DeviceScoring,
 )
-from windtunnel.kernel.device_search import DeviceSearch, device_may_use
+from windtunnel.kernel.device_search import (
+    MANY_TASKS,
+    DeviceSearch,
+    device_may_use,
+    device_room_up_to,
+)
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.free_holds import LOOK_OPEN, LOOK_SHOWN, Holds
 from windtunnel.kernel.free_on_nodes import FreeOnNodes
@@ -53,6 +58,7 @@ class FreeDevices(FreeOnNodes):
         scoring: the placement.
         room: what is free.
         search: what searches work with.
+        requests: what each kind asks of the levels of a tree.
     """
 
     cluster: DeviceCluster
@@ -60,6 +66,7 @@ class FreeDevices(FreeOnNodes):
     scoring: DeviceScoring
     room: DeviceRoom
     search: DeviceSearch
+    requests: list
 
     def __init__(self, problem: Any, placement: Any, access_sets: Any = ((),)) -> None:
         nodes = problem.devices
@@ -73,6 +80,7 @@ class FreeDevices(FreeOnNodes):
             self.scoring.code <= LAST_BY_LOAD,
             self.scoring.code == BY_ASKED,
         )
+        self.requests = [demand.topology for demand in problem.demands]
         self.scoring.keep(self.kinds)
         self.room = DeviceRoom(self.cluster, self.scoring.code == BY_GPU_CLUSTERING)
         self.holds = Holds(len(nodes), access_sets)
@@ -87,6 +95,7 @@ class FreeDevices(FreeOnNodes):
         twin: FreeDevices = FreeDevices.__new__(FreeDevices)
         twin.nodes = self.nodes
         twin.cluster, twin.kinds, twin.scoring = self.cluster, self.kinds, self.scoring
+        twin.requests = self.requests
         twin.room, twin.holds = self.room.twin(), self.holds.twin()
         twin.place = Pairs()
         twin.search = DeviceSearch(twin.room, twin.scoring, twin.kinds, twin.place)
@@ -101,6 +110,7 @@ class FreeDevices(FreeOnNodes):
     def add_kind(self, demand: Any) -> int:
         """Return the number of a new kind, for this state and its twins."""
         kind = self.kinds.add(demand)
+        self.requests.append(demand.topology)
         self.scoring.keep(self.kinds)
         return kind
 
@@ -155,7 +165,9 @@ class FreeDevices(FreeOnNodes):
         tasks: cython.longlong = self.kinds.tasks[kind]
         if tasks > self.kinds.capacity[kind] or tasks * self.kinds.milli[kind] > self.total:
             return False
-        if self.scoring.fills or tasks <= self.kinds.largest[kind]:
+        if self.scoring.fills or self.scoring.tree is not None:
+            return True
+        if tasks <= self.kinds.largest[kind]:
             return True
         return self.room.idlers >= self.kinds.empties[kind]
 
@@ -188,7 +200,10 @@ class FreeDevices(FreeOnNodes):
         fits: cython.bint
         self.place.count = 0
         device_look(self.search, self.holds, looks)
-        if tasks <= self.kinds.largest[kind] and not self.scoring.fills:
+        if self.scoring.tree is not None:
+            with cython.gil:
+                fits = self._lay_out(kind)
+        elif tasks <= self.kinds.largest[kind] and not self.scoring.fills:
             which = self.search.best(kind, tasks)
             fits = which >= 0
             if fits:
@@ -202,6 +217,21 @@ class FreeDevices(FreeOnNodes):
         if not fits:
             self.place.count = 0
         return fits
+
+    def _lay_out(self, kind: int) -> bool:
+        """Place a job of a kind in the tree, on the nodes that the search looks at."""
+        which: cython.int
+        rest: cython.longlong = self.kinds.tasks[kind]
+        rooms: Any = numpy.zeros(self.cluster.nodes, dtype=numpy.int64)
+        for which in range(self.cluster.nodes):
+            if self.room.is_within(which):
+                rooms[which] = device_room_up_to(self.room, self.kinds, kind, which, MANY_TASKS)
+        found: Any = self.scoring.tree(rooms, rest, self.requests[kind])
+        if found is None:
+            return False
+        for node, tasks in found:
+            rest = device_put(self.search, kind, node, tasks, rest)
+        return True
 
     # For shapes (`windtunnel.kernel.free_shapes`), whose pieces are tasks of whole GPUs.
 

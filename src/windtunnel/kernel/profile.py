@@ -1,8 +1,8 @@
 """`Profile`: what is expected to be free from now on, a step function of time.
 
-Each step has a row (`windtunnel.kernel.rows`) of what nobody holds then, and counts of who must not
-use a node: how many holds on it an access set does not know. A step stands for the time until the
-next one. Steps are a chain, with an index by time; one that nobody needs any more goes.
+What is free on a node stands in the node's own steps (`windtunnel.kernel.node_steps`), sums in the
+steps of all. A step stands for the time until the next one. The steps of all are a chain, with an
+index by time; one that nobody needs any more goes.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 import cython
 import numpy
 
+from windtunnel.kernel.bits import bit_at, count_bits
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.node_times import NodeTimes
+from windtunnel.kernel.node_steps import NodeSteps
 from windtunnel.kernel.pairs import Pairs
 from windtunnel.kernel.ranked import RANKED_ROOM, Ranked
 from windtunnel.kernel.rows import Rows
@@ -32,6 +33,8 @@ class Profile:
         free: any state of the cluster, for its form.
         num_nodes: nodes or pools.
         num_sets: access sets whose closed nodes are counted; 0 = nothing is ever withheld there.
+        counts_units: sum up what is free; else ``total`` says nothing.
+        counts_idle: count what is all free; else ``idle`` and ``idle_bits`` say nothing.
 
     Attributes:
         head: the step that is now.
@@ -42,12 +45,12 @@ class Profile:
         drawn: nanowatts that jobs add to the draw at least.
         idle: columns of which all is free, of those that are not 0 then: of nodes with one column
             the nodes that are empty.
+        words: 64-bit words of a set of columns.
+        idle_bits: which columns these are, (steps, words).
         full: a row of the empty cluster.
-        rows: what nobody holds, less units that are withheld in pools.
-        closed: holds of each node that an access set does not know, (steps, nodes, sets).
+        rows: two rows for what several steps have in common.
+        on: what nobody holds of each node, less units that are withheld in pools.
         rises: goes up whenever there is more room somewhere.
-        turns: of each node the steps at which something changes there, and maybe others.
-        is_turn: whether a step is among those of a node, (steps, nodes).
     """
 
     width: cython.int
@@ -66,26 +69,32 @@ class Profile:
     idle: cython.int[::1]
     full: cython.longlong[::1]
     rows: Rows
-    closed: cython.int[::1]
+    words: cython.int
+    idle_bits: cython.longlong[::1]
+    common: cython.longlong[::1]
+    counts_units: cython.bint
+    counts_idle: cython.bint
+    on: NodeSteps
     index: Ranked
     rises: cython.longlong
-    turns: NodeTimes
-    is_turn: cython.char[::1]
 
-    def __init__(self, free: Free, num_nodes: int, num_sets: int) -> None:
+    def __init__(
+        self, free: Free, num_nodes: int, num_sets: int, *, counts_units: bool, counts_idle: bool
+    ) -> None:
         self.width = free.width()
         self.nodes = num_nodes
         self.sets = num_sets
-        self.rows = Rows(self.width * num_nodes, 0)
-        self.turns = NodeTimes(num_nodes)
-        self.is_turn = numpy.zeros(0, dtype=numpy.int8)
+        self.counts_units, self.counts_idle = counts_units, counts_idle
+        self.words = (self.width * num_nodes + 63) // 64 if counts_idle else 0
+        self.idle_bits = numpy.zeros(0, dtype=numpy.int64)
+        self.common = numpy.zeros(max(self.words, 1), dtype=numpy.int64)
+        self.rows = Rows(self.width * num_nodes, 2)
+        self.on = NodeSteps(num_nodes, self.width, num_sets)
         self.room = 0
         self.time = numpy.zeros(0)
         self.after = self.before = self.uses = numpy.zeros(0, dtype=numpy.int32)
-        self.closed = numpy.zeros(1, dtype=numpy.int32)
         self.total = self.drawn = numpy.zeros(0, dtype=numpy.int64)
         self.idle = numpy.zeros(0, dtype=numpy.int32)
-        self.rows.grow(2)
         free.store(self.rows, 0)
         self.full = numpy.array(self.rows.cell)[: self.width * num_nodes]
         self.clear()
@@ -93,17 +102,14 @@ class Profile:
     def clear(self) -> None:
         """Drop all steps; there must be one (`begin`) before anything else is asked."""
         self.index = Ranked()
-        self.turns.clear()
-        self.is_turn = numpy.zeros(0, dtype=numpy.int8)
         self.spare = -1
-        room, self.room = max(self.room, PROFILE_ROOM), 2
+        room, self.room = max(self.room, PROFILE_ROOM), 0
         self._grow(room)
         self.num_steps = 0
         self.rises = self.rises + 1
 
     def _grow(self, room: int) -> None:
         kept = self.room
-        self.rows.grow(max(room, self.rows.room))
         self.time = _profile_longer(self.time, room, numpy.float64)
         self.after = _profile_longer(self.after, room, numpy.int32)
         self.before = _profile_longer(self.before, room, numpy.int32)
@@ -111,9 +117,7 @@ class Profile:
         self.total = _profile_longer(self.total, room, numpy.int64)
         self.drawn = _profile_longer(self.drawn, room, numpy.int64)
         self.idle = _profile_longer(self.idle, room, numpy.int32)
-        self.is_turn = _profile_longer(self.is_turn, room * self.nodes, numpy.int8)
-        if self.sets:
-            self.closed = _profile_longer(self.closed, room * self.nodes * self.sets, numpy.int32)
+        self.idle_bits = _profile_longer(self.idle_bits, room * self.words, numpy.int64)
         for slot in range(room - 1, kept - 1, -1):
             self.after[slot] = self.spare
             self.spare = slot
@@ -135,26 +139,37 @@ class Profile:
     def begin(self, now: cython.double, free: Free, drawn: cython.longlong) -> cython.void:
         """Let there be one step: what is free (withheld or not) and drawn now."""
         node: cython.int
-        access: cython.int
+        column: cython.int
+        at: cython.longlong
         slot: cython.int = self._new()
         self.head = slot
         self.time[slot] = now
         self.after[slot] = -1
         self.before[slot] = -1
         self.uses[slot] = 0
-        free.store(self.rows, slot)
         self.total[slot] = 0
         self.drawn[slot] = drawn
         self.idle[slot] = 0
-        for node in range(self.nodes * self.width):
-            if self.rows.cell[slot * self.rows.columns + node] == self.full[node]:
-                self.idle[slot] += 1
+        for column in range(self.words):
+            self.idle_bits[slot * self.words + column] = 0
+        free.store(self.rows, PROFILE_COMMON)
         for node in range(self.nodes):
             self.total[slot] += free.free_units(node)
-            for access in range(self.sets):
-                self.closed[(slot * self.nodes + node) * self.sets + access] = free.closings(
-                    node, access
-                )
+            at = self.on.begin(node, now) * self.on.stride
+            for column in range(self.width):
+                self.on.value[at + column] = self.rows.cell[node * self.width + column]
+            for column in range(self.sets):
+                self.on.value[at + self.width + column] = free.closings(node, column)
+        if self.counts_idle:
+            for column in range(self.nodes * self.width):
+                if self.rows.cell[column] == self.full[column]:
+                    self._set_idle(slot, column, 1)
+
+    @compiled
+    def _set_idle(self, slot: cython.int, column: cython.int, change: cython.int) -> cython.void:
+        """Let a column be all free in a step (1), or not any more (-1)."""
+        self.idle[slot] += change
+        self.idle_bits[slot * self.words + (column >> 6)] ^= bit_at(column & 63)
 
     @compiled
     def at_or_before(self, time: cython.double) -> cython.int:
@@ -179,7 +194,7 @@ class Profile:
         """Return the step that begins at a time, made where there is none; now for what is past."""
         earlier: cython.int = self.at_or_before(time)
         slot: cython.int
-        cell: cython.longlong
+        word: cython.int
         if earlier == self.head and time <= self.time[earlier]:
             return earlier
         if self.time[earlier] == time:
@@ -195,11 +210,8 @@ class Profile:
         self.total[slot] = self.total[earlier]
         self.drawn[slot] = self.drawn[earlier]
         self.idle[slot] = self.idle[earlier]
-        self.rows.copy(slot, earlier)
-        if self.sets > 0:
-            many: cython.longlong = self.nodes * self.sets
-            for cell in range(many):
-                self.closed[slot * many + cell] = self.closed[earlier * many + cell]
+        for word in range(self.words):
+            self.idle_bits[slot * self.words + word] = self.idle_bits[earlier * self.words + word]
         self.index.insert(time, 0, slot, 0)
         return slot
 
@@ -230,11 +242,6 @@ class Profile:
 
     @compiled
     def _drop(self, slot: cython.int) -> cython.void:
-        node: cython.int
-        for node in range(self.nodes):
-            if self.is_turn[slot * self.nodes + node]:
-                self.is_turn[slot * self.nodes + node] = False
-                self.turns.remove(node, self.time[slot], slot)
         self.after[slot] = self.spare
         self.spare = slot
         self.num_steps -= 1
@@ -250,13 +257,7 @@ class Profile:
             self.before[following] = -1
             following = self.after[following]
         self.time[self.head] = now
-
-    @compiled
-    def _turn(self, node: cython.int, slot: cython.int) -> cython.void:
-        """Note that something changes on a node at a step, or did, or will again."""
-        if slot >= 0 and not self.is_turn[slot * self.nodes + node]:
-            self.is_turn[slot * self.nodes + node] = True
-            self.turns.add(node, self.time[slot], slot)
+        self.on.forget(now)
 
     # Room.
 
@@ -285,28 +286,75 @@ class Profile:
             last: the step from which nothing changes; -1 = there is none.
         """
         at: cython.longlong
-        row: cython.longlong
-        amount: cython.longlong
-        full: cython.longlong
         if sign > 0:
             self.rises += 1
         for at in range(begin, end):
-            self._turn(changes.node[at] // self.width, first)
-            self._turn(changes.node[at] // self.width, last)
+            self._add_column(changes.node[at], sign * changes.grant[at], first, last)
+        if not self.counts_units and draw == 0:
+            return
         while first != last:
-            row = first * self.rows.columns
-            for at in range(begin, end):
-                amount = self.rows.cell[row + changes.node[at]]
-                full = self.full[changes.node[at]]
-                if amount == full:
-                    self.idle[first] -= 1
-                amount += sign * changes.grant[at]
-                if amount == full:
-                    self.idle[first] += 1
-                self.rows.cell[row + changes.node[at]] = amount
             self.total[first] += sign * units
             self.drawn[first] -= sign * draw
             first = self.after[first]
+
+    @compiled
+    def _add_column(
+        self, column: cython.int, change: cython.longlong, first: cython.int, last: cython.int
+    ) -> cython.void:
+        """Let there be so much more of a column from one step until another."""
+        node: cython.int = column // self.width
+        full: cython.longlong = self.full[column]
+        at: cython.longlong
+        begin: cython.longlong
+        end: cython.longlong
+        step: cython.longlong
+        is_full: cython.bint
+        slot: cython.int = first
+        if change == 0:
+            return
+        self.on.open(node)
+        begin = self.on.cut(node, self.time[first])
+        end = self.on.behind[node]
+        if last >= 0:
+            end = self.on.cut(node, self.time[last])
+        for step in range(begin, end):
+            at = step * self.on.stride + column - node * self.width
+            is_full = self.on.value[at] == full
+            self.on.value[at] += change
+            if self.counts_idle and (is_full or self.on.value[at] == full):
+                if step > begin:
+                    slot = self.at_or_before(self.on.time[step])
+                self._count_idle(column, step, slot, -1 if is_full else 1)
+        self.on.join(node, end)
+        self.on.join(node, begin)
+
+    @compiled
+    def _count_idle(
+        self, column: cython.int, step: cython.longlong, slot: cython.int, change: cython.int
+    ) -> cython.void:
+        """Let a column be all free during a step of its node, from ``slot`` on (1), or not (-1)."""
+        last: cython.bint = step + 1 == self.on.behind[column // self.width]
+        while slot >= 0 and (last or self.time[slot] < self.on.time[step + 1]):
+            self._set_idle(slot, column, change)
+            slot = self.after[slot]
+
+    @compiled
+    def keeps_idle(
+        self, slot: cython.int, stop: cython.double, count: cython.longlong
+    ) -> cython.bint:
+        """Return whether so many columns stay all free from a step until ``stop`` (s)."""
+        kept: cython.longlong = count
+        word: cython.int
+        for word in range(self.words):
+            self.common[word] = self.idle_bits[slot * self.words + word]
+        slot = self.after[slot]
+        while kept >= count and slot >= 0 and self.time[slot] < stop:
+            kept = 0
+            for word in range(self.words):
+                self.common[word] &= self.idle_bits[slot * self.words + word]
+                kept += count_bits(self.common[word])
+            slot = self.after[slot]
+        return kept >= count
 
     @compiled
     def close(
@@ -315,20 +363,14 @@ class Profile:
         """Let so many more holds of a node be unknown to an access set, from a step on."""
         if change < 0:
             self.rises += 1
-        self._turn(node, first)
-        while first >= 0:
-            self.closed[(first * self.nodes + node) * self.sets + access] += change
-            first = self.after[first]
+        self.on.add(node, self.width + access, change, self.time[first])
 
     @compiled
     def withhold(self, pool: cython.int, units: cython.longlong, first: cython.int) -> cython.void:
         """Take so many units out of a pool from a step on; below 0 = give them back."""
         if units < 0:
             self.rises += 1
-        self._turn(pool, first)
-        while first >= 0:
-            self.rows.cell[first * self.rows.columns + pool * self.width] -= units
-            first = self.after[first]
+        self.on.add(pool, 0, -units, self.time[first])
 
     @compiled
     def most_drawn(self, step: cython.int, stop: cython.double) -> cython.longlong:
@@ -342,16 +384,14 @@ class Profile:
         return most
 
     @compiled
-    def is_idle(self, step: cython.int, node: cython.int) -> cython.bint:
-        """Return whether nobody holds anything of a node, for nodes of one column."""
-        return self.rows.cell[step * self.rows.columns + node] == self.full[node]
+    def is_idle(self, node: cython.int, step: cython.longlong) -> cython.bint:
+        """Return whether nobody holds anything of a node in its step, for nodes of one column."""
+        return self.on.value[step * self.on.stride] == self.full[node]
 
     @compiled
-    def is_closed(self, step: cython.int, node: cython.int, access: cython.int) -> cython.bint:
-        """Return whether a node is closed to an access set."""
-        if self.sets == 0:
-            return False
-        return self.closed[(step * self.nodes + node) * self.sets + access] > 0
+    def is_closed(self, step: cython.longlong, access: cython.int) -> cython.bint:
+        """Return whether a node is closed to an access set in its step."""
+        return self.sets > 0 and self.on.value[step * self.on.stride + self.width + access] > 0
 
 
 def _profile_longer(array: object, length: int, kind: object) -> numpy.ndarray:

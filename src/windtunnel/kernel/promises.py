@@ -16,6 +16,7 @@ from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.free import Free
 from windtunnel.kernel.job_heap import JobHeap
 from windtunnel.kernel.marks import compiled
+from windtunnel.kernel.node_steps import NodeSteps
 from windtunnel.kernel.node_times import NodeTimes
 from windtunnel.kernel.pairs import Pairs
 from windtunnel.kernel.profile import PROFILE_COMMON, PROFILE_PART, Profile
@@ -31,8 +32,6 @@ PROMISE_NEVER = cython.declare(cython.int, 2)
 PROMISE_KEPT = cython.declare(cython.int, 3)
 #: Searches of a line that are remembered, to begin the next one later.
 PROMISE_BOUNDS = cython.declare(cython.int, 64)
-#: A node that a job's kind may not use.
-PROMISE_BARRED = cython.declare(cython.int, -2)
 
 
 @cython.final
@@ -67,6 +66,7 @@ class Promises:
     admission: Admission
     announced: Announced
     profile: Profile
+    on: NodeSteps
     scratch: Free
     queue: JobHeap
     starts: NodeTimes
@@ -96,8 +96,7 @@ class Promises:
     need: cython.longlong
     other_need: cython.longlong
     idle_need: cython.longlong
-    run: cython.int[::1]
-    idle: cython.int[::1]
+    node_step: cython.longlong[::1]
     bound_rises: cython.longlong[::1]
     bound_next: cython.int[::1]
     bound_span: cython.double[::1]
@@ -108,7 +107,17 @@ class Promises:
         self.announced = admission.announced
         self.num_nodes = num_nodes
         self.cap_w = -1.0
-        self.profile = Profile(state.free, num_nodes, num_sets)
+        kinds = range(state.free.num_kinds())
+        idle = [state.free.wants_idle_alone(kind) for kind in kinds]
+        self.profile = Profile(
+            state.free,
+            num_nodes,
+            num_sets,
+            counts_units=state.has_power
+            or not all(idle[kind] or state.free.is_single(kind) for kind in kinds),
+            counts_idle=any(state.free.idle_need(kind) > 0 for kind in kinds),
+        )
+        self.on = self.profile.on
         self.scratch = state.free.twin()
         self.queue = JobHeap(state.num_jobs)
         self.starts = NodeTimes(num_nodes)
@@ -124,8 +133,7 @@ class Promises:
         self.size = numpy.zeros(count, dtype=numpy.int32)
         self.room = numpy.zeros(count, dtype=numpy.int32)
         self.foot = numpy.zeros(count, dtype=numpy.int32)
-        self.run = numpy.zeros(max(num_nodes, 1), dtype=numpy.int32)
-        self.idle = numpy.zeros(max(num_nodes * self.profile.width, 1), dtype=numpy.int32)
+        self.node_step = numpy.zeros(max(num_nodes, 1), dtype=numpy.int64)
         lines = max(state.lines.num_lines, 1)
         self.bound_rises = numpy.full(lines, -1, dtype=numpy.int64)
         self.bound_next = numpy.zeros(lines, dtype=numpy.int32)
@@ -135,7 +143,7 @@ class Promises:
     # Places.
 
     @compiled
-    def _keep_place(
+    def keep_place(
         self, job: cython.int, pairs: Pairs, begin: cython.longlong, end: cython.longlong
     ) -> cython.void:
         """Note a job's place, and what it takes of a row."""
@@ -271,7 +279,7 @@ class Promises:
         """
         stay: cython.int = self.state.stay[job]
         last: cython.int = -1
-        self._keep_place(
+        self.keep_place(
             job, self.state.log, self.state.stay_first[stay], self.state.stay_last(stay)
         )
         self.what[job] = PROMISE_KEPT
@@ -330,46 +338,43 @@ class Promises:
     def is_there(self, job: cython.int, start: cython.double) -> cython.bint:
         """Return whether the place of a job without a promise is free to it from ``start`` on."""
         stop: cython.double = self.stop_of(job, start)
-        step: cython.int = self.profile.at_or_before(start)
         if self.state.has_power and self.draw[job] > (
-            self._budget(self._cap_at(start)) - self.profile.most_drawn(step, stop)
+            self._budget(self._cap_at(start))
+            - self.profile.most_drawn(self.profile.at_or_before(start), stop)
         ):
             return False
-        begin: cython.longlong = self.first[job] + self.size[job]
-        access: cython.int = self.access_of(job)
-        at: cython.longlong
-        while step >= 0 and (self.profile.time[step] < stop or step == self.profile.head):
-            for at in range(begin, begin + self.foot[job]):
-                if (
-                    self.profile.rows.cell[step * self.profile.rows.columns + self.places.node[at]]
-                    < self.places.grant[at]
-                ):
-                    return False
-            for at in range(self.first[job], begin):
-                if self.profile.is_closed(step, self.places.node[at], access):
-                    return False
-            step = self.profile.after[step]
-        return True
+        return self._has_spare(job, start, stop, True)
 
     @compiled
     def is_overdrawn(self, job: cython.int) -> cython.bint:
         """Return whether a promise is one of too many for its place."""
-        step: cython.int = self.profile.at_or_before(self.start[job])
+        return not self._has_spare(job, self.start[job], self.stop[job], False)
+
+    @compiled
+    def _has_spare(
+        self, job: cython.int, start: cython.double, stop: cython.double, is_new: cython.bint
+    ) -> cython.bint:
+        """Return whether a job's place has what it takes, or nothing less than 0, and is open."""
         begin: cython.longlong = self.first[job] + self.size[job]
-        access: cython.int = self.access_of(job)
+        width: cython.int = self.profile.width
+        column: cython.int
         at: cython.longlong
-        while step >= 0 and self.profile.time[step] < self.stop[job]:
-            for at in range(begin, begin + self.foot[job]):
-                if (
-                    self.profile.rows.cell[step * self.profile.rows.columns + self.places.node[at]]
-                    < 0
-                ):
-                    return True
-            for at in range(self.first[job], begin):
-                if self.profile.is_closed(step, self.places.node[at], access):
-                    return True
-            step = self.profile.after[step]
-        return False
+        step: cython.longlong
+        for at in range(begin, begin + self.foot[job]):
+            column = self.places.node[at]
+            step = self.on.at(column // width, start)
+            if self.on.least(column // width, column % width, step, stop) < (
+                self.places.grant[at] if is_new else 0
+            ):
+                return False
+        if self.profile.sets == 0:
+            return True
+        column = width + self.access_of(job)
+        for at in range(self.first[job], begin):
+            step = self.on.at(self.places.node[at], start)
+            if self.on.most(self.places.node[at], column, step, stop) > 0:
+                return False
+        return True
 
     @compiled
     def look_for(self, job: cython.int) -> cython.void:
@@ -383,22 +388,24 @@ class Promises:
             self.need = self.state.free.need(kind, 0)
             self.other_need = self.state.free.need(kind, 1)
         else:
-            self.idle_need = self.state.free.idle_need(kind)
+            self.idle_need = self.state.free.idle_need(kind) if self.profile.counts_idle else 0
 
     @compiled
-    def has(self, step: cython.int, node: cython.int) -> cython.bint:
-        """Return whether a node that is acceptable has room at a step, for a single kind."""
-        at: cython.longlong = step * self.profile.rows.columns + node * self.profile.width
-        if self.profile.rows.cell[at] < self.need:
+    def has(self, step: cython.longlong) -> cython.bint:
+        """Return whether an acceptable node has room in its step, for a single kind."""
+        at: cython.longlong = step * self.on.stride
+        if self.on.value[at] < self.need:
             return False
-        if self.profile.width > 1 and self.profile.rows.cell[at + 1] < self.other_need:
+        if self.profile.width > 1 and self.on.value[at + 1] < self.other_need:
             return False
-        return self.profile.sets == 0 or not self.profile.is_closed(step, node, self.access)
+        return self.profile.sets == 0 or not self.profile.is_closed(step, self.access)
 
     @compiled
     def may_have(self, step: cython.int) -> cython.bint:
         """Return whether sums allow that there is room at a step, for a kind that is not single."""
-        return self.profile.total[step] >= self.units and self.profile.idle[step] >= self.idle_need
+        if self.profile.idle[step] < self.idle_need:
+            return False
+        return not self.profile.counts_units or self.profile.total[step] >= self.units
 
     # Searching.
 
@@ -436,26 +443,46 @@ class Promises:
         self, job: cython.int, from_time: cython.double, limit: cython.double
     ) -> cython.double:
         """Return what `earliest` does, of the starts from ``from_time`` on."""
-        found: cython.int = self.profile.at_or_before(from_time)
+        step: cython.int = self.profile.at_or_before(from_time)
+        node: cython.int
+        start: cython.double
         self.look_for(job)
         if self.is_single:
-            found = self._earliest_single(job, found, limit)
-            if found >= 0:
-                self._place_at(job, found)
-        else:
-            found = self._earliest_wide(job, found, limit)
-        if found < 0:
+            start = self._earliest_single(job, self.profile.time[step], limit)
+            if start < ENDLESS:
+                self.profile.rows.clear(PROFILE_COMMON)
+                for node in range(self.num_nodes):
+                    self.offer(job, node, start)
+                self.place_on_offer(job, start)
+            return start
+        step = self._earliest_wide(job, step, limit)
+        if step < 0:
             return ENDLESS
-        self._keep_place(job, self.scratch.place, 0, self.scratch.place.count)
-        return self.profile.time[found]
+        self.keep_place(job, self.scratch.place, 0, self.scratch.place.count)
+        return self.profile.time[step]
 
     @compiled
-    def place_at(self, job: cython.int, start: cython.double) -> cython.bint:
-        """Note where a job of a single kind goes that fits from ``start`` (s) on."""
-        self.look_for(job)
-        if not self._place_at(job, self.profile.at_or_before(start)):
+    def offer(self, job: cython.int, node: cython.int, start: cython.double) -> cython.void:
+        """Write what a node has from ``start`` (s) on, if that is enough for a single kind."""
+        step: cython.longlong = self.on.at(node, start)
+        stop: cython.double = self.stop_of(job, start)
+        column: cython.int
+        later: cython.longlong = step
+        while later == step or (later < self.on.behind[node] and self.on.time[later] < stop):
+            if not self.has(later):
+                return
+            later += 1
+        for column in range(self.profile.width):
+            self.profile.rows.cell[node * self.profile.width + column] = self.on.least(
+                node, column, step, stop
+            )
+
+    @compiled
+    def place_on_offer(self, job: cython.int, start: cython.double) -> cython.bint:
+        """Note where a job goes on the nodes that were offered; return False if it does not."""
+        if not self._fits_as(self.kind, start):
             return False
-        self._keep_place(job, self.scratch.place, 0, self.scratch.place.count)
+        self.keep_place(job, self.scratch.place, 0, self.scratch.place.count)
         return True
 
     @compiled
@@ -486,89 +513,39 @@ class Promises:
 
     @compiled
     def _earliest_single(
-        self, job: cython.int, step: cython.int, limit: cython.double
-    ) -> cython.int:
-        """Return the first step from which a node has room for as long as a job needs it."""
+        self, job: cython.int, from_time: cython.double, limit: cython.double
+    ) -> cython.double:
+        """Return since when a node has room for as long as a job needs it; inf = not before."""
         node: cython.int
-        active: cython.int = 0
-        oldest: cython.int = -1
-        lost: cython.bint
+        step: cython.longlong
+        start: cython.double
+        found: cython.double = limit
         for node in range(self.num_nodes):
-            self.run[node] = -1 if self.state.free.allows(self.kind, node) else PROMISE_BARRED
-        while step >= 0:
-            if active > 0:
-                if self.profile.time[step] >= self.stop_of(job, self.profile.time[oldest]):
-                    return oldest
-            elif self.profile.time[step] >= limit:
-                return -1
-            if self.profile.total[step] < self.units:
-                if active > 0:
-                    for node in range(self.num_nodes):
-                        if self.run[node] >= 0:
-                            self.run[node] = -1
-                    active = 0
-                step = self.profile.after[step]
+            if not self.state.free.allows(self.kind, node):
                 continue
-            lost = False
-            for node in range(self.num_nodes):
-                if self.has(step, node):
-                    if self.run[node] == -1 and self.profile.time[step] < limit:
-                        self.run[node] = step
-                        active += 1
-                        if active == 1:
-                            oldest = step
-                elif self.run[node] >= 0:
-                    lost = lost or self.run[node] == oldest
-                    self.run[node] = -1
-                    active -= 1
-            if lost and active > 0:
-                oldest = self._oldest()
-            step = self.profile.after[step]
-        return oldest if active > 0 else -1
+            step = self.on.at(node, from_time)
+            start = max(self.on.time[step], from_time)
+            while start < found:
+                if self.has(step):
+                    step = self._lack(node, step, self.stop_of(job, start))
+                    if step < 0:
+                        found = start
+                        break
+                step += 1
+                start = self.on.time[step] if step < self.on.behind[node] else ENDLESS
+        return found if found < limit else ENDLESS
 
     @compiled
-    def _oldest(self) -> cython.int:
-        node: cython.int
-        found: cython.int = -1
-        for node in range(self.num_nodes):
-            if self.run[node] >= 0 and (
-                found < 0 or self.profile.time[self.run[node]] < self.profile.time[found]
-            ):
-                found = self.run[node]
-        return found
-
-    @compiled
-    def _place_at(self, job: cython.int, step: cython.int) -> cython.bint:
-        """Return whether a job of a single kind fits from a step on; ``scratch`` has where."""
-        node: cython.int
-        later: cython.int
-        at: cython.longlong
-        of: cython.longlong
-        stop: cython.double = self.stop_of(job, self.profile.time[step])
-        self.profile.rows.clear(PROFILE_COMMON)
-        for node in range(self.num_nodes):
-            if not self.has(step, node):
-                continue
-            at = PROFILE_COMMON * self.profile.rows.columns + node * self.profile.width
-            of = step * self.profile.rows.columns + node * self.profile.width
-            self.profile.rows.cell[at] = self.profile.rows.cell[of]
-            if self.profile.width > 1:
-                self.profile.rows.cell[at + 1] = self.profile.rows.cell[of + 1]
-            later = self.profile.after[step]
-            while later >= 0 and self.profile.time[later] < stop:
-                if not self.has(later, node):
-                    self._blank_node(PROFILE_COMMON, node)
-                    break
-                of = later * self.profile.rows.columns + node * self.profile.width
-                self.profile.rows.cell[at] = min(
-                    self.profile.rows.cell[at], self.profile.rows.cell[of]
-                )
-                if self.profile.width > 1:
-                    self.profile.rows.cell[at + 1] = min(
-                        self.profile.rows.cell[at + 1], self.profile.rows.cell[of + 1]
-                    )
-                later = self.profile.after[later]
-        return self._fits_common(step)
+    def _lack(
+        self, node: cython.int, step: cython.longlong, stop: cython.double
+    ) -> cython.longlong:
+        """Return the first step behind one, before ``stop`` (s), without room; -1 = none."""
+        step += 1
+        while step < self.on.behind[node] and self.on.time[step] < stop:
+            if not self.has(step):
+                return step
+            step += 1
+        return -1
 
     @compiled
     def _earliest_wide(self, job: cython.int, step: cython.int, limit: cython.double) -> cython.int:
@@ -588,90 +565,59 @@ class Promises:
                 if behind >= 0 and self.profile.time[behind] < stop:
                     step = behind
                     break
-                if not self._keeps_idle(step, stop):
+                if self.idle_need > 0 and not self.profile.keeps_idle(step, stop, self.idle_need):
                     step = self.profile.after[step]
                     continue
-                self._meet(step, nextafter(self.profile.time[step], ENDLESS))
-                if self._fits_common(step):
-                    self._meet(step, stop)
-                    if self._fits_common(step):
+                self._look_at_nodes(step)
+                self._meet(nextafter(self.profile.time[step], ENDLESS))
+                if self._fits_as(self.kind, self.profile.time[step]):
+                    self._meet(stop)
+                    if self._fits_as(self.kind, self.profile.time[step]):
                         return step
                 step = self.profile.after[step]
         return -1
 
     @compiled
-    def _keeps_idle(self, step: cython.int, stop: cython.double) -> cython.bint:
-        """Return whether as many columns as the job needs stay all free until ``stop`` (s)."""
-        column: cython.int
-        at: cython.int
-        count: cython.int = 0
-        kept: cython.int
-        row: cython.longlong = step * self.profile.rows.columns
-        if self.idle_need == 0:
-            return True
-        for column in range(self.num_nodes * self.profile.width):
-            if self.profile.rows.cell[row + column] == self.profile.full[column]:
-                self.idle[count] = column
-                count += 1
-        step = self.profile.after[step]
-        while count >= self.idle_need and step >= 0 and self.profile.time[step] < stop:
-            row = step * self.profile.rows.columns
-            kept = 0
-            for at in range(count):
-                column = self.idle[at]
-                if self.profile.rows.cell[row + column] == self.profile.full[column]:
-                    self.idle[kept] = column
-                    kept += 1
-            count = kept
-            step = self.profile.after[step]
-        return count >= self.idle_need
-
-    @compiled
-    def _meet(self, step: cython.int, stop: cython.double) -> cython.void:
-        """Write what is free in all steps from one until ``stop`` (s)."""
-        later: cython.int = self.profile.after[step]
-        self.profile.rows.copy(PROFILE_COMMON, step)
-        self._blank(step)
-        while later >= 0 and self.profile.time[later] < stop:
-            self.profile.rows.meet(PROFILE_COMMON, later)
-            self._blank(later)
-            later = self.profile.after[later]
-
-    @compiled
-    def _blank(self, step: cython.int) -> cython.void:
-        """Let nothing be free where a step has nodes closed."""
+    def _look_at_nodes(self, step: cython.int) -> cython.void:
+        """Note which step of each node is at a step."""
         node: cython.int
-        if self.profile.sets == 0:
-            return
         for node in range(self.num_nodes):
-            if self.profile.is_closed(step, node, self.access):
-                self._blank_node(PROFILE_COMMON, node)
+            self.node_step[node] = self.on.at(node, self.profile.time[step])
 
     @compiled
-    def _blank_node(self, row: cython.int, node: cython.int) -> cython.void:
-        column: cython.int
-        at: cython.longlong = row * self.profile.rows.columns + node * self.profile.width
-        for column in range(self.profile.width):
-            self.profile.rows.cell[at + column] = 0
-
-    @compiled
-    def _fits_common(self, step: cython.int) -> cython.bint:
-        """Return whether a job fits what steps have in common, its reserved nodes first."""
-        return self._fits_as(self.kind, step)
-
-    @compiled
-    def _fits_as(self, kind: cython.int, step: cython.int) -> cython.bint:
-        """Return whether what a kind of job asks for fits there."""
+    def _meet(self, stop: cython.double) -> cython.void:
+        """Write what is free from the steps noted until ``stop`` (s)."""
         node: cython.int
+        column: cython.int
+        of: cython.longlong
+        at: cython.longlong = 0
+        for node in range(self.num_nodes):
+            of = self.node_step[node]
+            is_open: cython.bint = self.profile.sets == 0 or (
+                self.on.most(node, self.profile.width + self.access, of, stop) <= 0
+            )
+            for column in range(self.profile.width):
+                self.profile.rows.cell[at] = self.on.least(node, column, of, stop) if is_open else 0
+                at += 1
+
+    @compiled
+    def _fits_as(self, kind: cython.int, time: cython.double) -> cython.bint:
+        """Return whether a kind of job fits what steps have in common, its reserved nodes first."""
+        node: cython.int
+        column: cython.int
+        at: cython.longlong
         shown: cython.bint = False
         self.scratch.draws = self.state.num_stays
         if self.access > 0 and self.profile.sets > 0:
             self.profile.rows.copy(PROFILE_PART, PROFILE_COMMON)
             for node in range(self.num_nodes):
-                if self.profile.is_closed(step, node, 0):
-                    shown = shown or not self.profile.is_closed(step, node, self.access)
-                else:
-                    self._blank_node(PROFILE_PART, node)
+                at = self.on.at(node, time)
+                if self.profile.is_closed(at, 0):
+                    shown = shown or not self.profile.is_closed(at, self.access)
+                    continue
+                at = PROFILE_PART * self.profile.rows.columns + node * self.profile.width
+                for column in range(self.profile.width):
+                    self.profile.rows.cell[at + column] = 0
             if shown:
                 self.scratch.load(self.profile.rows, PROFILE_PART)
                 if self.scratch.fit(kind):
@@ -724,7 +670,7 @@ class Promises:
         while time < limit:
             if self._fits_powered(job, step, time, self._budget(cap_w)):
                 self.draw[job] = self.found_draw
-                self._keep_place(job, self.scratch.place, 0, self.scratch.place.count)
+                self.keep_place(job, self.scratch.place, 0, self.scratch.place.count)
                 return time
             following = self.profile.after[step]
             time = ENDLESS if following < 0 else self.profile.time[following]
@@ -746,29 +692,30 @@ class Promises:
         stop: cython.double
         if self.profile.total[step] < self.units:
             return False
-        self._meet(step, time)
-        if not self._fits_within(job, step, budget - self.profile.drawn[step]):
+        self._look_at_nodes(step)
+        self._meet(time)
+        if not self._fits_within(job, time, budget - self.profile.drawn[step]):
             return False
         stop = self.stop_of(job, time)
-        self._meet(step, stop)
-        return self._fits_within(job, step, budget - self.profile.most_drawn(step, stop))
+        self._meet(stop)
+        return self._fits_within(job, time, budget - self.profile.most_drawn(step, stop))
 
     @compiled
     def _fits_within(
-        self, job: cython.int, step: cython.int, spare: cython.longlong
+        self, job: cython.int, time: cython.double, spare: cython.longlong
     ) -> cython.bint:
         """Return whether a job fits what steps have in common, and adds no more to the draw.
 
         As in `windtunnel.kernel.admission.Admission.fit_in`. ``found_draw`` has what it adds.
         """
         kind: cython.int
-        if not self._fits_as(self.kind, step):
+        if not self._fits_as(self.kind, time):
             return False
         self.found_draw = self.admission.floor(self.scratch, job)
         if self.found_draw <= spare:
             return True
         kind = self.admission.cheap_kind(job, spare)
-        if kind < 0 or not self._fits_as(kind, step):
+        if kind < 0 or not self._fits_as(kind, time):
             return False
         self.found_draw = self.admission.floor(self.scratch, job)
         return self.found_draw <= spare

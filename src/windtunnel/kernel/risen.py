@@ -20,13 +20,9 @@ from cython.cimports.libc.math import fabs
 from windtunnel.kernel.endless import ENDLESS
 from windtunnel.kernel.lines import Lines
 from windtunnel.kernel.marks import compiled
-from windtunnel.kernel.profile import Profile
-from windtunnel.kernel.promises import (
-    PROMISE_LEAST,
-    PROMISE_MADE,
-    PROMISE_NONE,
-    Promises,
-)
+from windtunnel.kernel.node_steps import NodeSteps
+from windtunnel.kernel.profile import PROFILE_COMMON, Profile
+from windtunnel.kernel.promises import PROMISE_LEAST, PROMISE_MADE, PROMISE_NONE, Promises
 from windtunnel.kernel.state import State
 
 #: Jobs of a line that are looked at together before each by itself.
@@ -57,7 +53,7 @@ class Risen:
             after ``born``.
         many: of a rise for jobs that do not go on one node whole how many rises of nodes, which
             stand before it, are the same; 0 = it is not known where it is.
-        moves: promises made earlier so far.
+        cell_of: where each waiting job stands in its line.
         first_block: of each line; a block is `RISEN_BLOCK` jobs of a line in order.
         most_span: what the longest of a line's jobs is expected to take, s.
         wants_idle: jobs that do not go on one node whole go on empty nodes alone.
@@ -67,6 +63,7 @@ class Risen:
 
     promises: Promises
     profile: Profile
+    on: NodeSteps
     state: State
     lines: Lines
     count: cython.int
@@ -78,6 +75,7 @@ class Risen:
     origin: cython.int[::1]
     born: cython.int[::1]
     many: cython.int[::1]
+    cell_of: cython.longlong[::1]
     first_block: cython.int[::1]
     most_span: cython.double[::1]
     wants_idle: cython.bint
@@ -96,27 +94,30 @@ class Risen:
     popped_rise: cython.int[::1]
     popped_line: cython.int[::1]
     round: cython.int
-    moves: cython.longlong
-    tries: cython.longlong
     # What a look at a rise found.
     has_run: cython.bint
     run_begin: cython.double
     run_end: cython.double
-    run_next: cython.int
+    run_next: cython.longlong
     enough: cython.double
+    # Where the rise is that was looked at last.
+    placed_rise: cython.int
+    placed_rises: cython.longlong
+    placed: cython.longlong
     found_job: cython.int
     found_round: cython.int
 
     def __init__(self, promises: Promises) -> None:
         self.promises = promises
         self.profile, self.state = promises.profile, promises.state
-        self.lines = promises.state.lines
+        self.lines, self.on = promises.state.lines, promises.on
         self.room = self.heap_room = self.popped_room = 0
         self.node = self.origin = self.born = self.many = numpy.zeros(0, dtype=numpy.int32)
         self.begin = self.end = numpy.zeros(0)
         self.heap_rise = self.heap_line = numpy.zeros(0, dtype=numpy.int32)
         self.heap_job = self.heap_round = numpy.zeros(0, dtype=numpy.int32)
         self.popped_rise = self.popped_line = numpy.zeros(0, dtype=numpy.int32)
+        self.cell_of = numpy.zeros(max(promises.state.num_jobs, 1), dtype=numpy.int64)
         self.first_block = numpy.zeros(max(self.lines.num_lines, 1), dtype=numpy.int32)
         self.most_span = numpy.zeros(max(self.lines.num_lines, 1))
         self._grow_blocks(64)
@@ -209,6 +210,7 @@ class Risen:
         job: cython.int
         self.round = 1
         self.num_heap = 0
+        self.placed_rise = -1
         self._survey()
         for rise in range(self.count):
             self.born[rise] = 1
@@ -250,6 +252,7 @@ class Risen:
                     self.last_start[block] = -ENDLESS
                 cell = self.lines.begin[line] + at
                 job = self.lines.slab[cell]
+                self.cell_of[job] = cell
                 if self.promises.what[job] != PROMISE_NONE:
                     self.most_span[line] = max(self.most_span[line], self.promises.planned(job))
                     self.least_span[block] = min(self.least_span[block], self.promises.planned(job))
@@ -304,7 +307,7 @@ class Risen:
     def _narrow(self, rise: cython.int) -> cython.bint:
         """Cut a rise down to when it may have emptied a node; return False if it never did."""
         one: cython.int
-        place: cython.int
+        place: cython.longlong
         begin: cython.double = ENDLESS
         end: cython.double = -ENDLESS
         if self.node[rise] != RISEN_WIDE or self.many[rise] == 0:
@@ -312,7 +315,7 @@ class Risen:
         for one in range(rise - self.many[rise], rise):
             place = self._place_at(one)
             while place >= 0 and self._time(one, place) < self.end[one]:
-                if self.profile.is_idle(self._step(one, place), self.node[one]):
+                if self.profile.is_idle(self.node[one], place):
                     begin = min(begin, max(self._time(one, place), self.begin[one]))
                     place = self._later(one, place)
                     end = max(end, self.end[one] if place < 0 else self._time(one, place))
@@ -339,54 +342,42 @@ class Risen:
         Sets ``found_job``, ``found_round``.
         """
         begin: cython.longlong = self.lines.begin[line]
-        end: cython.longlong = begin + self.lines.length[line]
-        cell: cython.longlong = begin
-        found: cython.longlong = end
-        stop: cython.longlong
-        head: cython.int = self.lines.slab[begin]
-        if after >= 0:
-            cell = self.lines.place_of(line, after)
-            if cell < end and self.lines.slab[cell] == after:
-                cell += 1
-        stop = end
+        cell: cython.longlong = self._cell_behind(line, after)
+        stop: cython.longlong = begin + self.lines.length[line]
+        found: cython.longlong
+        next_stop: cython.longlong = begin
+        next_found: cython.longlong
         if in_round > self.born[rise]:
-            stop = self._origin_cell(rise, line)
-        self._first_run(rise, head)
+            stop = self._cell_behind(line, self.origin[rise])
+        elif self.origin[rise] >= 0:
+            next_stop = self._cell_behind(line, self.origin[rise])
+        found, next_found = stop, next_stop
+        self._first_run(rise, self.lines.slab[begin])
         while self.has_run:
-            found = self._first_in(line, rise, cell, found if found < stop else stop)
+            found = self._first_in(line, rise, cell, found)
+            if found == stop and next_stop > begin:
+                next_found = self._first_in(line, rise, begin, next_found)
             self._next_run(rise)
-        found = self._first_behind(line, rise, cell, found if found < stop else stop)
+        found = self._first_behind(line, rise, cell, found)
         if found < stop:
             self.found_job = self.lines.slab[found]
             self.found_round = in_round
             return True
-        if in_round > self.born[rise] or self.origin[rise] < 0:
+        next_found = self._first_behind(line, rise, begin, next_found)
+        if next_found == next_stop:
             return False
-        stop = self._origin_cell(rise, line)
-        found = stop
-        self._first_run(rise, head)
-        while self.has_run:
-            found = self._first_in(line, rise, begin, found)
-            self._next_run(rise)
-        found = self._first_behind(line, rise, begin, found)
-        if found == stop:
-            return False
-        self.found_job = self.lines.slab[found]
+        self.found_job = self.lines.slab[next_found]
         self.found_round = in_round + 1
         return True
 
     @compiled
-    def _origin_cell(self, rise: cython.int, line: cython.int) -> cython.longlong:
-        """Return where in a line those stand who are behind the job whose move a rise is."""
-        cell: cython.longlong
-        if self.origin[rise] < 0:
+    def _cell_behind(self, line: cython.int, job: cython.int) -> cython.longlong:
+        """Return where in a line those stand who are behind a job; -1 = behind nobody."""
+        if job < 0:
             return self.lines.begin[line]
-        cell = self.lines.place_of(line, self.origin[rise])
-        if cell < self.lines.begin[line] + self.lines.length[line] and (
-            self.lines.slab[cell] == self.origin[rise]
-        ):
-            cell += 1
-        return cell
+        if self.lines.line_of[job] == line:
+            return self.cell_of[job] + 1
+        return self.lines.place_of(line, job)
 
     @compiled
     def _first_in(
@@ -421,7 +412,7 @@ class Risen:
         while at < last and self.promises.starts.time[at] <= self.run_end:
             job = self.promises.starts.item[at]
             if self.lines.line_of[job] == line:
-                cell = self.lines.place_of(line, job)
+                cell = self.cell_of[job]
                 if begin <= cell < end:
                     end = cell
             at += 1
@@ -488,47 +479,46 @@ class Risen:
 
     # Runs: times around a rise in which a job is suited all along.
 
-    # A place in time is a step; for one node it is one of its turns, 0 for now.
+    # A place in time is a step of the profile; for one node it is a step of that.
 
     @compiled
-    def _place_at(self, rise: cython.int) -> cython.int:
+    def _place_at(self, rise: cython.int) -> cython.longlong:
         if self.node[rise] == RISEN_WIDE:
             return self.profile.at_or_before(self.begin[rise])
-        return self.profile.turns.count_until(self.node[rise], self.begin[rise])
+        if rise != self.placed_rise or self.profile.rises != self.placed_rises:
+            self.placed_rise, self.placed_rises = rise, self.profile.rises
+            self.placed = self.on.at(self.node[rise], self.begin[rise])
+        return self.placed
 
     @compiled
-    def _later(self, rise: cython.int, place: cython.int) -> cython.int:
+    def _later(self, rise: cython.int, place: cython.longlong) -> cython.longlong:
         if self.node[rise] == RISEN_WIDE:
             return self.profile.after[place]
-        return place + 1 if place < self.profile.turns.length[self.node[rise]] else -1
+        return place + 1 if place + 1 < self.on.behind[self.node[rise]] else -1
 
     @compiled
-    def _earlier(self, rise: cython.int, place: cython.int) -> cython.int:
-        return self.profile.before[place] if self.node[rise] == RISEN_WIDE else place - 1
-
-    @compiled
-    def _step(self, rise: cython.int, place: cython.int) -> cython.int:
+    def _earlier(self, rise: cython.int, place: cython.longlong) -> cython.longlong:
         if self.node[rise] == RISEN_WIDE:
-            return place
-        if place == 0:
-            return self.profile.head
-        return self.profile.turns.item[self.node[rise] * self.profile.turns.room + place - 1]
+            return self.profile.before[place]
+        return place - 1 if place > self.on.first[self.node[rise]] else -1
 
     @compiled
-    def _time(self, rise: cython.int, place: cython.int) -> cython.double:
-        return self.profile.time[self._step(rise, place)]
-
-    @compiled
-    def _suits(self, rise: cython.int, place: cython.int) -> cython.bint:
+    def _time(self, rise: cython.int, place: cython.longlong) -> cython.double:
         if self.node[rise] == RISEN_WIDE:
-            return self.promises.may_have(place)
-        return self.promises.has(self._step(rise, place), self.node[rise])
+            return self.profile.time[place]
+        return self.on.time[place]
+
+    @compiled
+    def _suits(self, rise: cython.int, place: cython.longlong) -> cython.bint:
+        if self.node[rise] == RISEN_WIDE:
+            return self.promises.may_have(cython.cast(cython.int, place))
+        return self.promises.has(place)
 
     @compiled
     def _first_run(self, rise: cython.int, job: cython.int) -> cython.void:
         """Find the first run of a rise for jobs like one; ``has_run`` says if there is one."""
-        place: cython.int = self._place_at(rise)
-        earlier: cython.int
+        place: cython.longlong = self._place_at(rise)
+        earlier: cython.longlong
         self.promises.look_for(job)
         self.enough = self.most_span[self.lines.line_of[job]]
         if not self._suits(rise, place):
@@ -545,7 +535,7 @@ class Risen:
     @compiled
     def _next_run(self, rise: cython.int) -> cython.void:
         """Find the next run of a rise."""
-        place: cython.int = self.run_next
+        place: cython.longlong = self.run_next
         self.has_run = False
         while place >= 0 and self._time(rise, place) < self.end[rise]:
             if self._suits(rise, place):
@@ -554,7 +544,7 @@ class Risen:
             place = self._later(rise, place)
 
     @compiled
-    def _go_along(self, rise: cython.int, place: cython.int) -> cython.void:
+    def _go_along(self, rise: cython.int, place: cython.longlong) -> cython.void:
         """Let a run begin at a place, and see where it ends.
 
         Of one that is long enough for every job of the line no more is looked at, and of no later
@@ -587,7 +577,6 @@ class Risen:
         stop: cython.double = self.promises.stop[job]
         rise: cython.int
         first_rise: cython.int = self.count
-        self.tries += 1
         for at in range(self.num_popped):
             rise = self.popped_rise[at]
             if self.end[rise] > end:
@@ -635,18 +624,30 @@ class Risen:
             self._note_place(job, old, stop, job)
         self.promises.lift(job)
         if self.state.free.is_single(self.state.kind[job]):
-            found = begin if self.promises.place_at(job, begin) else old
+            found = begin if self._is_placed(job, begin) else old
         else:
             found = self.promises.earliest_from(job, begin, min(old, end))
         if found < old:
-            self.moves += 1
             self.promises.enter(job, found)
             line = self.lines.line_of[job]
-            block = self._block_of(line, self.lines.place_of(line, job))
+            block = self._block_of(line, self.cell_of[job])
             self.first_start[block] = min(self.first_start[block], found)
         else:
             self.count = first_rise
             self.promises.enter(job, old)
+
+    @compiled
+    def _is_placed(self, job: cython.int, begin: cython.double) -> cython.bint:
+        """Return whether a job of a single kind fits from ``begin`` on; its place is noted then.
+
+        It could not before the rises, so that their nodes are all that there is to choose from.
+        """
+        at: cython.int
+        self.profile.rows.clear(PROFILE_COMMON)
+        for at in range(self.num_popped):
+            if self.node[self.popped_rise[at]] != RISEN_WIDE:
+                self.promises.offer(job, self.node[self.popped_rise[at]], begin)
+        return self.promises.place_on_offer(job, begin)
 
     # The heap.
 

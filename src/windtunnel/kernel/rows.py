@@ -1,7 +1,7 @@
-"""`Rows`: free states as rows of numbers, so that many of them can be kept, compared and met.
+"""`Rows`: free states as rows of numbers (`windtunnel.kernel.free.Free.store`).
 
 A row has ``width`` columns for each node. What two states have in common is, column by column, the
-lesser number (`windtunnel.kernel.free.Free.store`).
+lesser number.
 """
 
 from __future__ import annotations
@@ -19,27 +19,18 @@ class Rows:
 
     Args:
         columns: numbers in a row.
-        room: rows for which there is room at first.
+        rows: how many there are.
 
     Attributes:
         cell: the numbers, row by row.
     """
 
     columns: cython.longlong
-    room: cython.int
     cell: cython.longlong[::1]
 
-    def __init__(self, columns: int, room: int) -> None:
+    def __init__(self, columns: int, rows: int) -> None:
         self.columns = columns
-        self.room = room
-        self.cell = numpy.zeros(max(columns * room, 1), dtype=numpy.int64)
-
-    def grow(self, room: int) -> None:
-        """Make room for so many rows."""
-        cell = numpy.zeros(max(self.columns * room, 1), dtype=numpy.int64)
-        cell[: self.columns * self.room] = numpy.asarray(self.cell)[: self.columns * self.room]
-        self.cell = cell
-        self.room = room
+        self.cell = numpy.zeros(max(columns * rows, 1), dtype=numpy.int64)
 
     @compiled
     def copy(self, target: cython.int, source: cython.int) -> cython.void:
@@ -57,12 +48,3 @@ class Rows:
         column: cython.longlong
         for column in range(self.columns):
             self.cell[to + column] = 0
-
-    @compiled
-    def meet(self, target: cython.int, source: cython.int) -> cython.void:
-        """Keep in a row only what another has, too."""
-        to: cython.longlong = target * self.columns
-        of: cython.longlong = source * self.columns
-        column: cython.longlong
-        for column in range(self.columns):
-            self.cell[to + column] = min(self.cell[to + column], self.cell[of + column])

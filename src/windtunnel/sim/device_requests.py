@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from windtunnel.cluster.demand_classes import device_demands
 from windtunnel.cluster.devices import CORE_UNITS, MIB, MILLI
+from windtunnel.cluster.topology.node_tree import fewest_pods
 from windtunnel.errors import SchemaError, Violation, quote
 from windtunnel.schema import source_of
 from windtunnel.sim.jobs import Jobs
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windtunnel.cluster.devices import DeviceDemand, DeviceNode
-
-#: What to do with a job whose number of GPUs is unknown.
+    from windtunnel.cluster.topology.request import TopologyRequest
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,8 @@ class Requests:
         *,
         pooled: bool = False,
         bind_cpu_tasks: bool = False,
+        asked: np.ndarray | None = None,
+        levels: Sequence[TopologyRequest | None] = (None,),
     ) -> tuple[np.ndarray, tuple[DeviceDemand, ...]]:
         """Return each job's class, Int array (m,), and the classes, in order of appearance.
 
@@ -68,8 +70,11 @@ class Requests:
             nodes: the cluster.
             pooled: a node's GPUs are one pool.
             bind_cpu_tasks: GPU types bind tasks without GPUs, too.
+            asked: Int array (m,), which of the ``levels`` each job asks for; None = the first.
+            levels: requests of the levels of a tree in which jobs are placed.
         """
-        kinds, first = distinct_rows(*self.columns.T, self.type_of)
+        asked = np.zeros(len(self.rows), dtype=np.int64) if asked is None else asked
+        kinds, first = distinct_rows(*self.columns.T, self.type_of, asked)
         demands = device_demands(
             nodes,
             self.columns[first],
@@ -78,7 +83,11 @@ class Requests:
             pooled=pooled,
             bind_cpu_tasks=bind_cpu_tasks,
         )
-        return kinds, demands
+        chosen = zip(demands, asked[first].tolist(), strict=True)
+        return kinds, tuple(
+            demand if levels[of] is None else replace(demand, topology=levels[of])
+            for demand, of in chosen
+        )
 
     def shapes(self) -> list[tuple[int, int, int, int, str, int]]:
         """Return (cores, whole GPUs, milli, MiB, types, tasks) of each distinct job's tasks."""
@@ -122,11 +131,13 @@ def requests_of(
     *,
     pooled: bool = False,
     constrained: tuple[bool, bool] = (True, True),
+    largest: int = 1,
 ) -> Requests:
     """Return what some jobs ask of nodes with devices.
 
     GPUs are divided evenly among a job's tasks; where the number of tasks is unknown, a job of
-    several whole GPUs has one task a GPU, any other job one task. Shares are rounded to thousandths
+    several whole GPUs has one task a GPU, or as few tasks as ``largest`` allows; any other job has
+    one. Shares are rounded to thousandths
     of a GPU, cores to thousandths, memory to MiB. Unknown cores or memory are no constraint.
 
     Args:
@@ -134,12 +145,13 @@ def requests_of(
         rows: Int array (m,), the rows of those that take part; their GPUs are known.
         pooled: a task may put GPUs together from shares of several devices of a node.
         constrained: whether cores, and memory, are limited anywhere; they are not looked at else.
+        largest: most GPUs of a task where the number of tasks is unknown.
 
     Raises:
         SchemaError: a task asks for more than one GPU with a share, and the nodes are not pooled;
             or for less than a thousandth.
     """
-    tasks, milli = _tasks_and_milli(jobs, rows)
+    tasks, milli = _tasks_and_milli(jobs, rows, largest)
     odd = odd_shares(jobs, rows, pooled=pooled)
     if odd.any():
         raise _refusal(
@@ -228,11 +240,15 @@ def odd_shares(jobs: Jobs, rows: np.ndarray, *, pooled: bool) -> np.ndarray:
     return odd if pooled else odd | ((milli > MILLI) & (milli % MILLI != 0))
 
 
-def _tasks_and_milli(jobs: Jobs, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _tasks_and_milli(
+    jobs: Jobs, rows: np.ndarray, largest: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
     """Return tasks of each job, and thousandths of GPUs of one task."""
     gpus, tasks = jobs.num_gpus[rows], jobs.num_tasks[rows]
     whole = (gpus > 1) & (gpus == np.floor(gpus))
-    tasks = np.where(tasks >= 1, tasks, np.where(whole, gpus, 1.0))
+    sizes, of = np.unique(np.where(whole, gpus, 1.0), return_inverse=True)
+    fewest = np.array([fewest_pods(int(size), largest) for size in sizes], dtype=float)
+    tasks = np.where(tasks >= 1, tasks, fewest[of])
     return tasks, np.round(gpus / tasks * MILLI).astype(np.int64)
 
 

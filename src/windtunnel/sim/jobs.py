@@ -77,6 +77,8 @@ class JobView(metaclass=ABCMeta):  # noqa: B024 - the kernel has views of its ow
         self.running = False
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # a copy asks, before it has any attribute
+            raise AttributeError(name)
         value = getattr(self._jobs, name)[self.row]
         return float(value) if isinstance(value, np.floating) else value
 

@@ -16,12 +16,12 @@ from windtunnel.plugins import Catalogue
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from windtunnel.sim.outcome import Outcome
+    from windtunnel.sim.flown import Flown
 
 _Metric = TypeVar("_Metric", bound="Callable[..., Any]")
 
 
-def as_metric(name: str, given: Any) -> Callable[[Outcome], Any]:
+def as_metric(name: str, given: Any) -> Callable[[Any], Any]:
     """Return the metric that an object is.
 
     Raises:
@@ -30,11 +30,11 @@ def as_metric(name: str, given: Any) -> Callable[[Outcome], Any]:
     if not callable(given) or isinstance(given, type):
         what = f"metric {name}".rstrip()
         raise SpecError(what, f"found {quote(given)}; expected a function of an outcome.")
-    found: Callable[[Outcome], Any] = given
+    found: Callable[[Any], Any] = given
     return found
 
 
-METRICS: Catalogue[Callable[[Outcome], Any]] = Catalogue("metric", "metrics", {}, made=as_metric)
+METRICS: Catalogue[Callable[[Any], Any]] = Catalogue("metric", "metrics", {}, made=as_metric)
 
 
 def metric(name: str) -> Callable[[_Metric], _Metric]:
@@ -59,7 +59,7 @@ def metric(name: str) -> Callable[[_Metric], _Metric]:
     return register
 
 
-def measured(outcome: Outcome, names: Iterable[Any]) -> dict[str, float | None]:
+def measured(outcome: Flown, names: Iterable[Any]) -> dict[str, float | None]:
     """Return what metrics say of a run.
 
     Args:

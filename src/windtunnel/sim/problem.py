@@ -162,7 +162,7 @@ def build(
         rows = rows[~odd]
     types = acceptable(jobs, rows, cluster, bind_types, notes)
     if devices is not None and not as_pool:
-        room = device_room(jobs, rows, cluster, types, devices)
+        room = device_room(jobs, rows, cluster, types, devices, asks=asks)
     else:
         room = plain_room(jobs, rows, cluster, types, as_pool=as_pool, asks=asks)
     notes += room.notes

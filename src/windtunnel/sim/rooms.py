@@ -14,6 +14,7 @@ from windtunnel.cluster.devices import CORE_UNITS, MILLI, DeviceDemand, DeviceNo
 from windtunnel.cluster.free import EVERY_NODE, Demand
 from windtunnel.cluster.free_devices import FreeDevices
 from windtunnel.cluster.gpu_types import spelling, spelt
+from windtunnel.cluster.topology.node_tree import fewest_pods
 from windtunnel.errors import SchemaError, SpecError, Violation, quote
 from windtunnel.schema import source_of
 from windtunnel.sim.device_requests import distinct_rows, requests_of, type_set, type_texts
@@ -162,7 +163,13 @@ def acceptable(
 
 
 def device_room(
-    jobs: Jobs, rows: np.ndarray, cluster: ClusterSpec, types: Types, rules: DeviceRules
+    jobs: Jobs,
+    rows: np.ndarray,
+    cluster: ClusterSpec,
+    types: Types,
+    rules: DeviceRules,
+    *,
+    asks: Asks | None = None,
 ) -> Room:
     """Return what the jobs ask of nodes with devices.
 
@@ -172,6 +179,7 @@ def device_room(
         cluster: nodes.
         types: the GPU types that these jobs accept.
         rules: how devices are shared, and what else constrains.
+        asks: the tree in which jobs are placed, and what they ask of it; None = there is none.
 
     Raises:
         SchemaError: a job asks for what devices cannot give.
@@ -182,32 +190,52 @@ def device_room(
         rules.resources and any(node.cores is not None for node in nodes),
         rules.resources and any(node.mem is not None for node in nodes),
     )
-    requests = requests_of(jobs, rows, pooled=rules.pooled, constrained=constrained)
-    requests = replace(requests, types=types.texts, type_of=types.of)
-    demand_of, demands = requests.demands(
-        nodes, pooled=rules.pooled, bind_cpu_tasks=rules.bind_cpu_tasks
+    largest = 1 if asks is None else max((node.gpus for node in nodes), default=1)
+    requests = requests_of(
+        jobs, rows, pooled=rules.pooled, constrained=constrained, largest=largest
     )
-    too_large = [not d.is_nothing and d.count > _capacity(d, nodes, rules) for d in demands]
+    requests = replace(requests, types=types.texts, type_of=types.of)
+    tasks = requests.columns[:, 0]
+    asked = None if asks is None else asks.of(jobs, rows, jobs.num_gpus[rows], tasks)
+    demand_of, demands = requests.demands(
+        nodes,
+        pooled=rules.pooled,
+        bind_cpu_tasks=rules.bind_cpu_tasks,
+        asked=asked,
+        levels=(None,) if asks is None else asks.requests,
+    )
     return Room(
         demand_of=demand_of,
         demands=demands,
         gpus=[d.count * d.amount for d in demands],
-        too_large=np.array(too_large, dtype=bool),
+        too_large=_too_large(demands, nodes, rules, asks),
         sizes=np.array([node.gpus for node in nodes], dtype=np.int64) * MILLI,
         types=tuple(node.gpu_type for node in nodes),
         cpu_limits=(None,) * len(nodes),
         units=MILLI,
         devices=nodes,
-        notes=requests.notes,
+        notes=(*requests.notes, *(() if asks is None else asks.notes)),
     )
 
 
-def _capacity(demand: DeviceDemand, nodes: tuple[DeviceNode, ...], rules: DeviceRules) -> int:
-    """Return how many of a gang's tasks the empty cluster holds, or its best rack."""
-    if not rules.one_rack:
-        return demand.capacity
+def _too_large(
+    demands: Sequence[DeviceDemand],
+    nodes: tuple[DeviceNode, ...],
+    rules: DeviceRules,
+    asks: Asks | None,
+) -> np.ndarray:
+    """Return which gangs the empty cluster does not hold; in one rack, or its tree, if it must."""
     free = FreeDevices(nodes, pooled=rules.pooled)
-    return max(sum(free.room(node, demand) for node in rack) for rack in free.racks)
+
+    def is_held(demand: DeviceDemand) -> bool:
+        if asks is None and not rules.one_rack:
+            return demand.count <= demand.capacity
+        rooms = np.array([free.room(node, demand) for node in range(len(nodes))], np.int64)
+        if asks is not None:
+            return asks.tree.place(rooms, demand.count, demand.topology) is not None
+        return any(int(rooms[list(rack)].sum()) >= demand.count for rack in free.racks)
+
+    return np.array([not d.is_nothing and not is_held(d) for d in demands], dtype=bool)
 
 
 def plain_room(
@@ -269,7 +297,8 @@ def _tree_room(jobs: Jobs, rows: np.ndarray, nodes: _Nodes, types: Types, asks: 
     """Return what the jobs ask of whole GPUs of nodes in a tree, pod by pod."""
     gpus = jobs.num_gpus[rows].astype(np.int64)
     task = _gpus_of_a_task(gpus, jobs.num_tasks[rows])
-    pods, of = asks.of(jobs, rows, gpus, int(nodes.sizes.max(initial=0)))
+    pods = _pods(gpus, jobs.num_tasks[rows], int(nodes.sizes.max(initial=0)))
+    of = asks.of(jobs, rows, gpus, pods)
     demand_of, first = distinct_rows(gpus, task, types.of, pods, of)
     sets = [type_set(text) for text in types.texts]
     demands = tuple(
@@ -284,13 +313,23 @@ def _tree_room(jobs: Jobs, rows: np.ndarray, nodes: _Nodes, types: Types, asks: 
         demand_of=demand_of,
         demands=demands,
         gpus=[d.gpus for d in demands],
-        too_large=np.array([not asks.tree.holds(d) for d in demands], dtype=bool),
+        too_large=np.array(
+            [asks.tree.place_gpus(nodes.sizes, d) is None for d in demands], dtype=bool
+        ),
         sizes=nodes.sizes,
         types=tuple(nodes.types),
         cpu_limits=nodes.cpu_limits,
         units=1,
         notes=tuple(asks.notes),
     )
+
+
+def _pods(gpus: np.ndarray, num_tasks: np.ndarray, largest: int) -> np.ndarray:
+    """Return each job's pods: its tasks where they share its GPUs evenly, else as few as can be."""
+    tasks = np.nan_to_num(num_tasks).astype(np.int64)
+    known = {int(of): fewest_pods(int(of), largest) for of in np.unique(gpus)}
+    whole = (tasks > 0) & (gpus % np.maximum(tasks, 1) == 0) & (gpus >= tasks)
+    return np.where(whole, tasks, np.array([known[of] for of in gpus.tolist()], np.int64))
 
 
 def _gpus_of_a_task(gpus: np.ndarray, num_tasks: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from windtunnel.errors import SpecError
-from windtunnel.sim.disruptions.spec import NodeFailure
+from windtunnel.sim.disruptions.failures import NodeFailure
 from windtunnel.toml_file import MAX_BYTES
 
 #: No recording has as many instances.

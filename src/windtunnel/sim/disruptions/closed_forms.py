@@ -12,6 +12,13 @@ References:
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 #: GPUs of a job below which the series model was measured wrong.
 SERIES_FROM = 2_000
@@ -64,20 +71,30 @@ def goodput(
     return interval / whole
 
 
-def machines_down(nodes: int, crews: int, mtbf: float, mttr: float) -> list[float]:
+def machines_down(nodes: int, crews: int, mtbf: float, mttr: float) -> np.ndarray:
     """Return the probability that so many of the nodes are down, 0 to all, in the long run.
 
     Machine repair M/M/k//N: every node that is up fails at rate 1/mtbf, each crew repairs one at a
-    time at rate 1/mttr.
+    time at rate 1/mttr. Float array of shape (nodes + 1,).
     """
-    logs = [0.0]
-    for down in range(nodes):
-        rate = (nodes - down) / mtbf
-        logs.append(logs[-1] + math.log(rate) - math.log(min(down + 1, crews) / mttr))
-    top = max(logs)
-    weights = [math.exp(value - top) for value in logs]
-    total = math.fsum(weights)
-    return [weight / total for weight in weights]
+    down = np.arange(nodes)
+    steps = np.log((nodes - down) / mtbf) - np.log(np.minimum(down + 1, crews) / mttr)
+    logs = np.concatenate(([0.0], np.cumsum(steps)))
+    weights = np.exp(logs - logs.max())
+    return np.asarray(weights / weights.sum())
+
+
+def _first(holds: Callable[[int], bool], most: int) -> int | None:
+    """Return the least number, up to ``most``, from which on something holds; None = it never does.
+
+    ``holds`` is false up to somewhere and true from there on.
+    """
+    high = 0
+    while not holds(high):
+        if high >= most:
+            return None
+        high = min(2 * high + 1, most)
+    return bisect_left(range(high), True, key=holds)
 
 
 def spares_for(needed: int, crews: int | None, mtbf: float, mttr: float, share: float) -> int:
@@ -90,17 +107,21 @@ def spares_for(needed: int, crews: int | None, mtbf: float, mttr: float, share: 
         mttr: of a repair, s.
         share: 0 to 1, 1 excluded.
     """
-    spares = 0
-    while True:
-        nodes = needed + spares
-        down = machines_down(nodes, nodes if crews is None else crews, mtbf, mttr)
-        if math.fsum(down[: spares + 1]) >= share:
-            return spares
-        if spares > needed:
-            raise ValueError(
-                f"{needed} spares do not keep {needed} nodes up {share:.3g} of the time"
-            )
-        spares = spares + 1
+
+    def suffice(spares: int) -> bool:
+        return _all_up(needed, spares, crews, mtbf, mttr) >= share
+
+    found = _first(suffice, needed)
+    if found is None:
+        raise ValueError(f"{needed} spares do not keep {needed} nodes up {share:.3g} of the time")
+    return found
+
+
+def _all_up(needed: int, spares: int, crews: int | None, mtbf: float, mttr: float) -> float:
+    """Return the share of the time in which as many nodes are up as are needed."""
+    nodes = needed + spares
+    down = machines_down(nodes, nodes if crews is None else crews, mtbf, mttr)
+    return float(down[: spares + 1].sum())
 
 
 def spares_of_most_work(needed: int, crews: int | None, mtbf: float, mttr: float) -> int:
@@ -110,11 +131,8 @@ def spares_of_most_work(needed: int, crews: int | None, mtbf: float, mttr: float
     """
 
     def worth(spares: int) -> float:
-        nodes = needed + spares
-        down = machines_down(nodes, nodes if crews is None else crews, mtbf, mttr)
-        return math.fsum(down[: spares + 1]) / nodes
+        return _all_up(needed, spares, crews, mtbf, mttr) / (needed + spares)
 
-    spares, now = 0, worth(0)
-    while (more := worth(spares + 1)) > now:
-        spares, now = spares + 1, more
-    return spares
+    # It rises from next to nothing to one peak: the first spare node after which one adds nothing.
+    found = _first(lambda spares: 0 < worth(spares) >= worth(spares + 1), needed)
+    return needed if found is None else found

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windtunnel.sim.disruptions.spec import Disruptions, FailureModel, JobFailures
+from windtunnel.sim.disruptions.failures import FailureModel, JobFailures
+from windtunnel.sim.disruptions.spec import Disruptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,8 +8,11 @@ import msgspec
 
 from windtunnel.errors import SpecError, quote
 from windtunnel.sim.disruptions.availability import spot_failures
+from windtunnel.sim.disruptions.dated import disruptions_of
+from windtunnel.sim.disruptions.failures import Checkpointing, FailureModel
 from windtunnel.sim.disruptions.presets import MTTR, PRESETS
-from windtunnel.sim.disruptions.spec import Checkpointing, Disruptions, FailureModel
+from windtunnel.sim.disruptions.spec import Disruptions
+from windtunnel.toml_file import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +39,7 @@ def parse_disruptions(text: str) -> Disruptions:
     3600.0
     """
     if text.strip().endswith(".toml"):
-        return Disruptions.from_toml(text.strip())
+        return disruptions_of(read_toml(text.strip()), text.strip())
     if text.strip().endswith(".json"):
         return Disruptions(node_failures=spot_failures(text.strip()))
     first, *parts = text.split("/")

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 
 from windtunnel.errors import SpecError, quote
-from windtunnel.sim.disruptions.plan import Hold, NodeStream
+from windtunnel.sim.disruptions.holds import Hold
 from windtunnel.sim.disruptions.standby import Standby
 
 if TYPE_CHECKING:
     from windtunnel.cluster.free import Where
     from windtunnel.sim.disruptions.contract import DisruptedRun
-    from windtunnel.sim.disruptions.plan import Plan
+    from windtunnel.sim.disruptions.plan import NodeStream, Plan
     from windtunnel.sim.problem import Problem
 
 _RESTORE, _WITHHOLD, _STRIKE, _ERR = range(4)

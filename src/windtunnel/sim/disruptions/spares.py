@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from windtunnel.cluster.devices import DeviceDemand
 from windtunnel.cluster.topology.tree import HOST
 from windtunnel.errors import SpecError
 
@@ -107,5 +108,11 @@ class Spares:
         request: TopologyRequest | None = getattr(demand, "topology", None)
         if request is None:
             return True
-        size = demand.gpus // demand.pods
-        return request.kept_by(self.levels, [(self.paths[n], gpus // size) for n, gpus in where])
+
+        def pods(grant: int) -> int:
+            if isinstance(demand, DeviceDemand):
+                return demand.tasks(grant, pooled=self.problem.pooled)
+            size: int = demand.gpus // demand.pods
+            return grant // size
+
+        return request.kept_by(self.levels, [(self.paths[n], pods(grant)) for n, grant in where])

@@ -9,7 +9,8 @@ from windtunnel.cluster.free import NOBODY
 
 if TYPE_CHECKING:
     from windtunnel.sim.disruptions.contract import DisruptedRun
-    from windtunnel.sim.disruptions.plan import Hold, Places
+    from windtunnel.sim.disruptions.holds import Hold
+    from windtunnel.sim.disruptions.places import Places
 
 
 class Standby:

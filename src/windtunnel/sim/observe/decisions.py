@@ -15,6 +15,7 @@ import pyarrow as pa
 from windtunnel.errors import SpecError
 from windtunnel.sim import verdicts
 from windtunnel.sim.flight import FAILED, NOT_SUBMITTED, REJECTED
+from windtunnel.sim.observe.lacks import GPUS, LIMITS, lacks
 from windtunnel.sim.timeline import utilization
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ WAITING: tuple[str, ...] = (
     "behind", "no_room", "would_delay", "power", "limit", "choice", "interval", "held",
     "preempted", "interrupted",
 )  # fmt: skip
-#: What a job lacks that has no room.
-LIMITS: tuple[str, ...] = ("gpus", "cores", "memory", "fragmentation")
 SCHEMA = pa.schema(
     [
         pa.field("time", pa.float64(), nullable=False),
@@ -209,19 +208,30 @@ class DecisionRows:
             ids.take(pa.array(row)),
             pa.array(gpus),
             pa.DictionaryArray.from_arrays(pa.array(_WORD_OF[code]), pa.array(_DISTINCT)),
-            self._limits(code, gpus, free),
+            self._limits(part),
             ids.take(pa.array(blocker, mask=blocker < 0)),
             pa.array(promise, mask=np.isinf(promise)),
             pa.array(free),
         ]
         return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
-    def _limits(self, code: np.ndarray, gpus: np.ndarray, free: np.ndarray) -> Any:
-        """Return what a job lacks that has no room: GPUs, or a place for them."""
-        lacks = (code == verdicts.NO_ROOM) | (code == verdicts.FIRST)
-        which = np.where(gpus > free, LIMITS.index("gpus"), LIMITS.index("fragmentation"))
+    @cached_property
+    def _lacking(self) -> np.ndarray:
+        """What each row's job lacks, if it has no room: places in `LIMITS`; Int8 array (k,)."""
+        gpus = self.outcome.num_gpus[self.row]
+        found = np.full(len(self.row), GPUS, dtype=np.int8)
+        other = np.flatnonzero(self._has_no_room & (gpus <= self.free_gpus))
+        found[other] = lacks(self.outcome, self.time[other], self.row[other])
+        return found
+
+    @cached_property
+    def _has_no_room(self) -> np.ndarray:
+        return np.isin(self.code, (verdicts.NO_ROOM, verdicts.FIRST))
+
+    def _limits(self, part: slice) -> Any:
+        """Return what jobs lack that have no room."""
         return pa.DictionaryArray.from_arrays(
-            pa.array(which.astype(np.int8), mask=~lacks), pa.array(LIMITS)
+            pa.array(self._lacking[part], mask=~self._has_no_room[part]), pa.array(LIMITS)
         )
 
 

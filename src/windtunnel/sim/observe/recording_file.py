@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
 from windtunnel.errors import TraceError
-from windtunnel.sim.observe.decisions import LIMITS, SCHEMA, WORDS, DecisionRows
+from windtunnel.sim.observe.decisions import SCHEMA, WORDS, DecisionRows
+from windtunnel.sim.observe.lacks import LIMITS
 from windtunnel.storage import replacing
 
 if TYPE_CHECKING:

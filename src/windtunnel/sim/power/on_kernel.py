@@ -78,7 +78,8 @@ class KernelPower:
             times = [time for time, _ in waking] + [-1.0] * len(sleeper.asleep)
             self.run.announced.sleeping(nodes, times, sleeper.plan.wake_time, ASLEEP)
         busy = sleeper is not None and bool(sleeper.asleep)
-        self.sim.watch("ends_instants", busy or self.policies.shifter is not None)
+        looks = self.plan.shift is not None and self.plan.shift.interruptible
+        self.sim.watch("ends_instants", busy or looks)
 
     def record(self, columns: dict[str, np.ndarray], by_row: Any) -> PowerRecord:
         """Return what the policies did."""

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    import numpy as np
+
     from windtunnel.sim.power.ces import CesRule
     from windtunnel.sim.problem import Problem
 
@@ -77,18 +79,21 @@ class ShiftPlan:
     """Jobs that wait for better times.
 
     Attributes:
-        pieces: (seconds of work, earliest, deadline) -> when to run, by what was forecast.
+        pieces: (seconds of work, earliest, deadline, when there is no room) -> when to run, by what
+            was forecast; empty = there is room for it at no time before the deadline.
         next_change: time -> the next after it at which the forecast changes, s; inf = never.
         deadline: when each job must be over, s; NaN = it is not shifted.
         length: run time of each job as it was known at submission, s.
         interruptible: running jobs may be stopped, and go on later.
+        fill: share of the GPUs that plans may fill; None = what others plan is not looked at.
     """
 
-    pieces: Callable[[float, float, float], Pieces]
+    pieces: Callable[[float, float, float, np.ndarray], Pieces]
     next_change: Callable[[float], float]
     deadline: tuple[float, ...]
     length: tuple[float, ...]
     interruptible: bool
+    fill: float | None = None
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,9 @@
 """`Shifter`: jobs that are held until a better time, and stopped for one.
 
-At its submission a job is given the cheapest time to run by the forecast; until that begins it is
-not in the queue. From then on it waits like any other. One that may be interrupted is looked at
+At its submission a job is given the cheapest time to run by the forecast at which, by what all
+others are known to do or to plan, GPUs are left for it; until that begins it is not in the queue.
+Where there is no such time before its deadline it queues at once. From then on it waits like any
+other. One that may be interrupted is looked at
 again whenever its time ends or, if it got its GPUs at another time, the forecast changes: it is
 stopped if all that is left of it can be done at better times before its deadline.
 """
@@ -11,6 +13,10 @@ from __future__ import annotations
 import heapq
 import math
 from typing import TYPE_CHECKING
+
+import numpy as np
+
+from windtunnel.sim.power.bookings import Bookings
 
 if TYPE_CHECKING:
     from windtunnel.sim.power.contract import PoweredRun
@@ -30,6 +36,11 @@ class Shifter:
     def __init__(self, plan: ShiftPlan, problem: Problem, run: PoweredRun) -> None:
         self.plan, self.run = plan, run
         self._duration: list[float] = problem.duration.tolist()
+        self._bookings = None if plan.fill is None else Bookings(problem, plan.fill)
+        #: When each held job is to run.
+        self._planned: dict[int, Pieces] = {}
+        #: Jobs let into the queue at an instant, which is the first item.
+        self._entered: tuple[float, list[int]] = (-math.inf, [])
         #: Heap of (when a held job is let in, job).
         self._let_in: list[tuple[float, int]] = []
         #: Heap of (when a running job is looked at, job, its stay).
@@ -54,15 +65,19 @@ class Shifter:
         """Return whether a job that arrives is held, and hold it then."""
         pieces = self._pieces(job, self.plan.length[job], now)
         if not pieces or pieces[0][0] <= now:
+            self._enters(job, now)
             return False
-        heapq.heappush(self._let_in, (pieces[0][0], job))
+        self._hold(job, pieces)
         return True
 
     def due(self, now: float) -> list[int]:
         """Return the held jobs that enter the queue now, in order; they are held no longer."""
         found = []
         while self._let_in and self._let_in[0][0] <= now:
-            found.append(heapq.heappop(self._let_in)[1])
+            job = heapq.heappop(self._let_in)[1]
+            self._planned.pop(job)
+            self._enters(job, now)
+            found.append(job)
         return found
 
     def started(self, now: float) -> None:
@@ -86,7 +101,7 @@ class Shifter:
             left = self._left(job, now)
             pieces = self._pieces(job, left + self.run.resume_cost(job), now)
             if pieces and pieces[0][0] > now:
-                heapq.heappush(self._let_in, (pieces[0][0], job))
+                self._hold(job, pieces)
                 found.append(job)
             else:
                 self._look_again(job, stay, now)
@@ -106,7 +121,42 @@ class Shifter:
         deadline = self.plan.deadline[job]
         if math.isnan(deadline) or not 0 < left < deadline - now:
             return ()
-        return self.plan.pieces(left, now, deadline)
+        return self.plan.pieces(left, now, deadline, self._full(job, now))
+
+    def _full(self, job: int, now: float) -> np.ndarray:
+        """Return when the others leave no room for a job, by what is known now."""
+        if self._bookings is None:
+            return np.empty((0, 2))
+        running = self.run.running_jobs()
+        known: dict[int, Pieces] = {
+            other: ((now, now + self._on_gpus(other, now)),) for other in running
+        }
+        entered = self._entered[1] if self._entered[0] == now else []
+        for other in (*self.run.waiting_jobs(), *entered):
+            if other not in known:
+                known[other] = ((now, now + self._believed_left(other, now)),)
+        known |= self._planned
+        known.pop(job, None)
+        return self._bookings.full(job, known)
+
+    def _on_gpus(self, job: int, now: float) -> float:
+        """Return the seconds a running job will stay; for ever where nobody knows."""
+        left = self._left(job, now)
+        return math.inf if math.isnan(left) else max(left, 0.0)
+
+    def _believed_left(self, job: int, now: float) -> float:
+        """Return the seconds that a waiting job is believed to need; what nobody knows is none."""
+        length = self.plan.length[job]
+        return 0.0 if math.isnan(length) else max(length - self.run.attained(job, now)[0], 0.0)
+
+    def _hold(self, job: int, pieces: Pieces) -> None:
+        self._planned[job] = pieces
+        heapq.heappush(self._let_in, (pieces[0][0], job))
+
+    def _enters(self, job: int, now: float) -> None:
+        if self._entered[0] != now:
+            self._entered = (now, [])
+        self._entered[1].append(job)
 
     def _look_again(self, job: int, stay: int, now: float) -> None:
         pieces = self._pieces(job, self._left(job, now), now)

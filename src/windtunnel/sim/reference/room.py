@@ -12,7 +12,8 @@ from windtunnel.sim.elastic.nodes import FreeShares
 if TYPE_CHECKING:
     from windtunnel.cluster.free import Where
     from windtunnel.sim.contract import Placement
-    from windtunnel.sim.disruptions.plan import Hold, Plan
+    from windtunnel.sim.disruptions.holds import Hold
+    from windtunnel.sim.disruptions.plan import Plan
     from windtunnel.sim.elastic.scores import Elastic
     from windtunnel.sim.power.watts import Watts
     from windtunnel.sim.problem import Problem
@@ -52,7 +53,7 @@ class Room:
             scores = None if elastic.scores is None else elastic.scores.copy()
             self.free = FreeShares(problem.sizes.tolist(), elastic.cores, scores)
             self.demand = [work.requested for work in elastic.works]
-            asked = [(option.shape, option.num_cpus) for option in self.demand]
+            asked = [(option.shape, option.num_cpus, option.nodes) for option in self.demand]
         kinds = [0] * len(self.gpus) if watts is None else watts.kind_of
         numbers: dict[Any, int] = {}
         what = zip(problem.demand_of.tolist(), self.access, kinds, asked, strict=True)
