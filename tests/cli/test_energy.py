@@ -109,6 +109,7 @@ def test_simulate_as_data(run: Run) -> None:
     data = run(*words, "--json").json
     assert set(data) == {
         *("workload", "settings", "optimum", "default", "optimizers", "notes", "command", "out"),
+        "headline",
     }
     assert data["settings"]["seeds"] == [1, 2, 3]
     assert list(data["optimizers"]) == ["default", "zeus"]

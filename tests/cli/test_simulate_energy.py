@@ -113,11 +113,11 @@ def test_comparing_energy(run: Callable[..., Any], words: list[str], tmp_path: P
     assert fifo["cost"] == pytest.approx(fifo["energy_j"] * 1e-7)
     assert sjf["energy"]["capped_time"] == 50  # the short job first
     html = page.read_text(encoding="utf-8")
-    assert "<h2>Energy</h2>" in html
+    assert "<h2><bdi>Energy</bdi></h2>" in html
     assert "Power over time, by source" in html
     assert "Energy by user" in html
     assert "Time at the cap" in run(*compare, "--power-cap", "1050").out
-    assert "<h2>Energy</h2>" not in _page(run, words, tmp_path)
+    assert "<h2><bdi>Energy</bdi></h2>" not in _page(run, words, tmp_path)
 
 
 def _page(run: Callable[..., Any], words: list[str], tmp_path: Path) -> str:

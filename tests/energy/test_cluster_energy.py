@@ -22,6 +22,7 @@ from windtunnel.energy import (
     shift,
     uniform_limits,
 )
+from windtunnel.energy.series_files import CARBON
 from windtunnel.errors import SpecError, TraceError
 
 if TYPE_CHECKING:
@@ -127,6 +128,15 @@ def test_power_cap_too_low() -> None:
     for choose in (best_limits, uniform_limits):
         with pytest.raises(SpecError, match="cap"):
             choose([sweep, sweep], 199)
+
+
+def test_uniform_limits_as_published_or_the_fastest() -> None:
+    slower_above = Sweep((250, 200, 100), (1.0, 2.0, 1.5), (240.0, 190.0, 95.0))
+    assert uniform_limits([slower_above], 220).limits == (200,)
+    found = uniform_limits([slower_above], 220, by="fastest")
+    assert (found.limits, found.mean_slowdown) == ((100,), 1.5)
+    with pytest.raises(SpecError, match="fastest"):
+        uniform_limits([slower_above], 220, by="fast")
 
 
 def test_a_run_by_hand() -> None:
@@ -252,7 +262,7 @@ def test_reading_series(tmp_path: Path) -> None:
     for text, line in (("time,g\n0,1\n0,2\n", 3), ("time,g\n0,-1\n", 2), ("time,g\n0,x\n", 2)):
         file.write_text(text, "utf-8")
         with pytest.raises(TraceError) as caught:
-            read_series(file, least=0)
+            read_series(file, CARBON)
         assert caught.value.row == line
     with pytest.raises(SpecError):
         read_series(tmp_path / "none.csv")

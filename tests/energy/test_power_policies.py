@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,11 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import windtunnel as wt
-from windtunnel.energy import LimitTable, PowerModel, Series, account
+from windtunnel.energy import LimitTable, PowerModel, Series, account, governed
 from windtunnel.errors import SpecError
+from windtunnel.sim.power.on_kernel import KernelPower
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from windtunnel.energy import Workload
     from windtunnel.sim.outcome import Outcome
@@ -357,6 +360,45 @@ def test_who_is_shifted() -> None:
         wt.simulate(jobs, "pool:4", "fifo", shift={"rows": HOURLY})
 
 
+def test_shifted_jobs_spread_over_hours() -> None:
+    jobs = {"submit_time": [0, 0, 0, 0], "duration": [HOUR] * 4, "num_gpus": [1, 1, 1, 2]}
+    rows = [[HOUR * hour, value] for hour, value in enumerate([400, 100, 300, 200, 500, 500])]
+    wish: dict[str, Any] = {"rows": rows, "max_delay": "4h"}
+    starts = {}
+    ways = {"blind": {"blind": True}, "full": {"fill": 1.0}, "half": {"fill": 0.5}}
+    for name, more in ways.items():
+        run = wt.simulate(jobs, "pool:2", "fifo", shift={**wish, **more})
+        starts[name] = [start / HOUR for start in run.table["start_time"].to_pylist()]
+    assert starts["blind"] == [1, 1, 2, 3]  # all four came for hour 1
+    assert starts["full"] == [1, 1, 3, 2]
+    # One GPU at a time is planned for; a job of more than that has the cluster to itself.
+    assert starts["half"] == [1, 3, 2, 0]
+
+
+@pytest.mark.parametrize("interruptible", [False, True])
+def test_shifts_that_look_at_capacity_meet_their_deadlines(*, interruptible: bool) -> None:
+    random = np.random.default_rng(3)
+    number, day = 250, 24 * HOUR
+    jobs = {
+        "submit_time": np.sort(random.uniform(0, 3 * day, number)),
+        "duration": random.uniform(0.5 * HOUR, 6 * HOUR, number),
+        "num_gpus": random.choice([1.0, 2.0, 4.0], number),
+    }
+    rows = [[HOUR * hour, 400 + 300 * math.cos(hour / 12 * math.pi)] for hour in range(24)]
+    series = Series(np.array(rows)[:, 0], np.array(rows)[:, 1])
+    model = PowerModel.from_mapping({"gpus": {"default": {"idle_w": 0, "active_w": 300}}})
+    wish = {"rows": rows, "max_delay": "12h", "interruptible": interruptible}
+    late, carbon = [], []
+    for shift in (None, {**wish, "blind": True}, wish):
+        book = account(wt.simulate(jobs, "6x8", "fifo", shift=shift), model, carbon=series)
+        late.append(governed(book).get("num_late", 0))
+        carbon.append(float(book.amount_by_job(series).sum()))
+    assert late[1] > 10 * late[2]
+    assert late[2] == 0
+    # What is given up for it is little of what there is to save.
+    assert carbon[0] - carbon[2] > 0.75 * (carbon[0] - carbon[1]) > 0
+
+
 def test_forecast_errors_are_seeded() -> None:
     jobs = {"submit_time": [0.0], "duration": [HOUR], "num_gpus": [1]}
     rows = [[HOUR * hour, 100 + hour % 5] for hour in range(48)]
@@ -528,3 +570,17 @@ def test_jobs_that_never_fit_may_be_rejected() -> None:
         assert run.table["status"].to_pylist() == ["rejected", "finished", "finished"]
         assert "400 W; the highest cap is 300 W" in run.table["reason"].to_pylist()[0]
         assert run.table["start_time"].to_pylist()[1:] == [0, 1]
+
+
+def test_rounds_ask_nobody_where_nobody_can_be_stopped(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A job that waits for a better hour costs nothing once it has been let in."""
+    asked: list[float] = []
+    monkeypatch.setattr(KernelPower, "after", lambda _, now: asked.append(now))
+    (tmp_path / "prices.csv").write_text("time,value\n0,2\n3600,1\n")
+    jobs = {"submit_time": [0.0, 5.0], "duration": [600.0, 900.0], "num_gpus": [1.0, 1.0]}
+    shift = f"series={tmp_path}/prices.csv,max_delay=2h"
+    flown = wt.simulate(jobs, "1x4", "las:quantum=1", shift=shift)
+    assert flown.metrics()["max_wait"] == 3600
+    assert not asked

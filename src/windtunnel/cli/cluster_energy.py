@@ -40,12 +40,12 @@ class Accounting:
         Raises:
             SpecError, TraceError: a file is wrong.
         """
-        from windtunnel.energy.intensity import parse_series
+        from windtunnel.energy.series_files import CARBON, TARIFF, parse_series
 
         carbon, tariff = asked.site.carbon, asked.site.tariff
         return cls(
-            None if carbon is None else parse_series(carbon, least=0.0, name="--carbon"),
-            None if tariff is None else parse_series(tariff, name="--tariff"),
+            None if carbon is None else parse_series(carbon, CARBON, name="--carbon"),
+            None if tariff is None else parse_series(tariff, TARIFF, name="--tariff"),
         )
 
     def told(self, flown: Flown) -> Flown:

@@ -45,7 +45,7 @@ SYNTHETIC = "synthetic"
 )
 @option("--min-jobs N", "Traces of jobs: leave out groups with fewer.", COUNT, default=2)
 @seed_option("Seed of synthetic groups, or of a synthetic trace.  [default: 0]")
-@presented(TABLES, "Write every run (.csv, .parquet).")
+@presented((".html", *TABLES), "Write the page (.html) or every run (.csv, .parquet).")
 def groups(*, trace: str, **asked: Any) -> Result:
     """Simulate the recurring groups of TRACE, jobs in flight as the trace has them.
 
@@ -72,6 +72,7 @@ def groups(*, trace: str, **asked: Any) -> Result:
         )
     return Result(
         _title(result, asked["gpu"]),
+        _verdict(result),
         parts=[Part("", tables=[("", _datasets(result))])],
         cautions=[*table.notes, *result.notes],
         data={
@@ -126,6 +127,12 @@ def _title(result: GroupStudy, gpu: str) -> str:
     total = result.summary()["total"]
     jobs, groups = plural(total["num_jobs"], "job"), plural(total["num_groups"], "group")
     return f"{jobs} of {groups} on {gpu}, {result.optimizer} against the default"
+
+
+def _verdict(result: GroupStudy) -> str:
+    total = result.summary()["total"]
+    energy, time = percent(total["energy_saved"]), percent(-total["time_saved"])
+    return f"{result.optimizer} saves {energy} of the default's energy; time changes by {time}."
 
 
 def _datasets(result: GroupStudy) -> Table:

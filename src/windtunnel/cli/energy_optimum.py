@@ -189,6 +189,10 @@ def _one(workload: Workload, eta: float) -> Result:
     tables = [("", table_of(columns, rows))]
     tables.append(("Pareto front, fastest first", table_of(columns[1:], front)))
     feasible = f"{data['num_feasible_configurations']} of {data['num_configurations']}"
+    trained = (
+        f"{job.network} trained with {job.optimizer} to {job.target_metric:g} within "
+        f"{job.max_epochs} epochs; {feasible} configurations are feasible."
+    )
 
     def table() -> pa.Table:
         import pyarrow as pa
@@ -201,9 +205,8 @@ def _one(workload: Workload, eta: float) -> Result:
 
     return Result(
         title_of(workload, eta),
-        f"{job.network} trained with {job.optimizer} to {job.target_metric:g} within "
-        f"{job.max_epochs} epochs; {feasible} configurations are feasible.",
-        parts=[Part("What it means", points=_meaning(data)), Part("", tables=tables)],
+        _verdict(data),
+        parts=[Part("What it means", points=[trained, *_meaning(data)]), Part("", tables=tables)],
         cautions=data.pop("notes"),
         data=data,
         table=table,
@@ -211,16 +214,22 @@ def _one(workload: Workload, eta: float) -> Result:
     )
 
 
+def _verdict(data: dict[str, Any]) -> str:
+    """Return what to use, and what that saves."""
+    best, cut = data["optimum"], data["reduction"]
+    use = f"Batch size {best['batch_size']} at {best['power_limit']} W"
+    if cut is None:
+        return f"{use} is the optimum; the default misses the target in some runs."
+    energy, cost = (percent(cut[f"{name}_percent"] / 100) for name in ("eta", "cost"))
+    return f"{use} saves {energy} of the default's energy and {cost} of its cost."
+
+
 def _meaning(data: dict[str, Any]) -> list[str]:
     """Return what the optimum saves, in sentences."""
     cut, knobs = data["reduction"], data["potential"]
     if cut is None:
         return ["The default misses the target in some runs: there is nothing to compare with."]
-    saved = (
-        f"The optimum saves {percent(cut['eta_percent'] / 100)} of the energy and "
-        f"{percent(cut['cost_percent'] / 100)} of the cost; time changes by "
-        f"{percent(cut['tta_change_percent'] / 100)}."
-    )
+    saved = f"With the optimum, time changes by {percent(cut['tta_change_percent'] / 100)}."
     alone = (
         f"Energy alone (\u03b7 = 1): the batch size could save {percent(knobs['batch_size'])}, "
         f"the power limit {percent(knobs['power_limit'])}, both {percent(knobs['both'])}."

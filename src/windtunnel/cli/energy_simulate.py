@@ -92,6 +92,7 @@ def simulate(**asked: Any) -> Result:
     about = f"\u03b7 = {settings['eta']:g}, \u03b2 = {settings['beta']:g}"
     return Result(
         f"{result.workload.name}, {about}: {recurrences}, {seeds}",
+        _verdict(data),
         parts=[
             Part("", tables=[("", _optimizers(data))]),
             Part("What it means", points=_meaning(result, data)),
@@ -216,6 +217,19 @@ def _optimizers(data: dict[str, Any]) -> Table:
         )
     headings = ("optimizer", "runs", "energy", "last 5 save", "all save", "regret", "paid back")
     return table_of(headings, rows)
+
+
+def _verdict(data: dict[str, Any]) -> str:
+    """Return what the first optimiser saves, and when that has paid back."""
+    names = [name for name in data["optimizers"] if name not in {"default", "oracle"}]
+    found = [name for name in names or data["optimizers"] if name != "default"]
+    if not found:
+        return f"The default draws {joules(data['default']['eta_j'])} a run."
+    one = data["optimizers"][found[0]]
+    paid = _recurrence(one["payback"]["p50"])
+    when = "never pays back" if paid == "never" else f"has paid back after {paid} recurrences"
+    saved = percent(one["savings_total"]["mean"])
+    return f"{found[0]} saves {saved} of the default's energy in all, and {when}."
 
 
 def _saving(band: dict[str, float]) -> str:

@@ -16,7 +16,7 @@ from windtunnel.energy.group_tables import (
     synthetic_groups,
 )
 from windtunnel.energy.groups import GroupResult, simulate_group
-from windtunnel.energy.intensity import Series, parse_series, read_series
+from windtunnel.energy.intensity import Series
 from windtunnel.energy.limit_tables import Level, LimitTable
 from windtunnel.energy.open import open_published, open_workload
 from windtunnel.energy.optimum import (
@@ -30,10 +30,12 @@ from windtunnel.energy.optimum import (
 )
 from windtunnel.energy.power_cap import Capped, best_limits, uniform_limits
 from windtunnel.energy.power_policies import NodeSleep, PowerCap, StartShift
+from windtunnel.energy.quirks import Sweep
 from windtunnel.energy.recurring import Recurrences, simulate_recurrences
 from windtunnel.energy.seeds import EnergyStudy, band, study
+from windtunnel.energy.series_files import parse_series, read_series
 from windtunnel.energy.shifting import Shift, shift
-from windtunnel.energy.workload import Sweep, TrainingJob, Workload
+from windtunnel.energy.workload import TrainingJob, Workload
 from windtunnel.sim.power.ces import PUBLISHED as CES_RULES
 from windtunnel.sim.power.ces import CesRule, sleeping, smape
 

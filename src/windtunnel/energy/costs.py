@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
-    from windtunnel.energy.workload import Sweep, Workload
+    from windtunnel.energy.quirks import Sweep
+    from windtunnel.energy.workload import Workload
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from windtunnel.energy.cluster_power import PowerModel
 from windtunnel.energy.power_policies import FORECASTS, NodeSleep, PowerCap, StartShift
-from windtunnel.energy.shifting import shift
+from windtunnel.energy.shifting import cheapest_pieces, cheapest_stretch
 from windtunnel.errors import SpecError, quote
 from windtunnel.sim.columns import numeric_column
 from windtunnel.sim.power.plan import CapPlan, Draw, PowerPlan, ShiftPlan, SleepPlan
@@ -254,18 +254,12 @@ def shift_plan(wish: StartShift, problem: Problem, seed: int) -> ShiftPlan:
         asked = np.array([name in wish.workloads for name in jobs.workload[rows]], dtype=bool)
         deadline = np.where(asked, deadline, math.nan)
 
-    def pieces(left: float, earliest: float, latest: float) -> Pieces:
+    def pieces(left: float, earliest: float, latest: float, full: np.ndarray) -> Pieces:
         if not earliest <= latest - left:  # by a rounding
             return ()
-        return shift(
-            series,
-            watts=1000.0,
-            duration=left,
-            earliest=earliest,
-            deadline=latest,
-            every=every,
-            interruptible=wish.interruptible,
-        ).pieces
+        if wish.interruptible:
+            return cheapest_pieces(series, left, earliest, latest, full)
+        return cheapest_stretch(series, left, earliest, latest, every=every, full=full)
 
     def next_change(now: float) -> float:
         rows = series.rows_from(now)
@@ -273,5 +267,10 @@ def shift_plan(wish: StartShift, problem: Problem, seed: int) -> ShiftPlan:
         return next(rows, (math.inf, 0.0))[0]
 
     return ShiftPlan(
-        pieces, next_change, tuple(deadline.tolist()), tuple(length.tolist()), wish.interruptible
+        pieces,
+        next_change,
+        tuple(deadline.tolist()),
+        tuple(length.tolist()),
+        wish.interruptible,
+        None if wish.blind else wish.fill,
     )

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from dataclasses import dataclass, field
-from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windtunnel.errors import SpecError, TraceError
+from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 #: Joules in a kilowatt-hour.
 J_PER_KWH = 3.6e6
-#: What the columns of a file hold.
-_FIELDS = ("time", "value per kWh")
 
 
 @dataclass(frozen=True)
@@ -131,83 +126,3 @@ class Series:
             return np.zeros_like(times), times
         rounds = np.floor((times - self._edges[0]) / self.period)
         return rounds, times - rounds * self.period
-
-
-def read_series(path: str | Path, *, least: float = -math.inf) -> Series:
-    """Read a series from a CSV file with a header and two columns, time and value per kWh.
-
-    Times are seconds since the trace's epoch, or ISO 8601 timestamps, which count from the first
-    row: time 0 of the trace is the file's first row then.
-
-    Args:
-        path: the file.
-        least: the least value allowed.
-
-    Raises:
-        SpecError: the file cannot be read.
-        TraceError: a row is not as described.
-    """
-    file = str(path)
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SpecError(file, f"cannot be read as CSV: {error}") from error
-    reader = csv.reader(text.splitlines())
-    try:
-        rows = [(reader.line_num, row) for row in reader if row]
-    except csv.Error as error:
-        raise TraceError(file, "a line of CSV", row=reader.line_num, hint=f"({error})") from error
-    if not rows[1:] or len(rows[0][1]) != len(_FIELDS):
-        raise TraceError(file, "a header, two columns (time, value per kWh) and a row")
-    names = rows[0][1]
-    times: list[float] = []
-    values: list[float] = []
-    stamped = _seconds(rows[1][1][0]) is None
-    when = "a timestamp such as 2020-01-01T00:30" if stamped else "a number of seconds"
-    floor = "" if least == -math.inf else f" of at least {least:g}"
-    for line, row in rows[1:]:
-        if len(row) != len(_FIELDS):
-            raise TraceError(file, "two fields", row=line, value=",".join(row))
-        time = _stamp(row[0]) if stamped else _seconds(row[0])
-        if time is None or (times and time <= times[-1]):
-            expected = when if time is None else f"{when} after the row before"
-            raise TraceError(file, expected, row=line, column=names[0], value=row[0])
-        value = _seconds(row[1])
-        if value is None or value < least:
-            raise TraceError(file, f"a number{floor}", row=line, column=names[1], value=row[1])
-        times.append(time)
-        values.append(value)
-    origin = times[0] if stamped else 0.0
-    return Series(np.array(times) - origin, np.array(values), file)
-
-
-def parse_series(text: str, *, least: float = -math.inf, name: str = "series") -> Series:
-    """Return the series that a command-line word stands for: a number per kWh, or a CSV file.
-
-    Raises:
-        SpecError, TraceError: as `read_series`; or the number is below ``least``.
-    """
-    value = _seconds(text)
-    if value is None:
-        return read_series(text, least=least)
-    if value < least:
-        raise SpecError(name, f"found {text}; expected at least {least:g}, or a CSV file")
-    return Series.constant(value, name)
-
-
-def _seconds(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
-
-
-def _stamp(text: str) -> float | None:
-    try:
-        when = datetime.fromisoformat(text.strip())
-    except ValueError:
-        return None
-    # Without a zone, a day is 24 hours: read as UTC, whatever the machine's zone.
-    known = when if when.tzinfo else datetime.fromisoformat(f"{when.isoformat()}+00:00")
-    return known.timestamp()

@@ -16,7 +16,7 @@ from windtunnel.errors import SpecError, quote
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from windtunnel.energy.workload import Sweep
+    from windtunnel.energy.quirks import Sweep
 
 #: What may stand in place of the numbers, for published measurements.
 _MEASURED = ("measured", "on", "batch_size", "data")

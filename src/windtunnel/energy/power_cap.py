@@ -10,7 +10,11 @@ from windtunnel.errors import SpecError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from windtunnel.energy.workload import Sweep
+    from windtunnel.energy.quirks import Sweep
+
+
+#: What a job may get of its share.
+UNIFORM: tuple[str, ...] = ("highest", "fastest")
 
 
 @dataclass(frozen=True)
@@ -57,15 +61,21 @@ def best_limits(sweeps: Sequence[Sweep], cap_w: float) -> Capped:
     return Capped(limits, slowdown / len(sweeps))
 
 
-def uniform_limits(sweeps: Sequence[Sweep], cap_w: float) -> Capped:
+def uniform_limits(sweeps: Sequence[Sweep], cap_w: float, *, by: str = "highest") -> Capped:
     """Return the limits where every job may use the same share of the cap.
 
-    Each gets its highest measured limit within ``cap_w / len(sweeps)``.
+    Args:
+        sweeps: each job's measurements at its limits.
+        cap_w: the cap, W.
+        by: which of its measured limits within ``cap_w / len(sweeps)`` each job gets: the
+            ``highest``, as published, or the ``fastest``; measured jobs may be slower at more.
 
     Raises:
-        SpecError: no job, or a job has no limit within its share.
+        SpecError: no job, a job has no limit within its share, or ``by`` is neither word.
     """
     _check(sweeps)
+    if by not in UNIFORM:
+        raise SpecError.unknown("by", by, UNIFORM)
     share = cap_w / len(sweeps)
     limits, slowdown = [], 0.0
     for sweep in sweeps:
@@ -73,8 +83,10 @@ def uniform_limits(sweeps: Sequence[Sweep], cap_w: float) -> Capped:
         if not within:
             lowest = sweep.power_limits[-1]
             raise SpecError("cap", f"{share:g} W a job; a job's lowest limit is {lowest} W")
-        limits.append(sweep.power_limits[within[0]])
-        slowdown += sweep.epoch_time[within[0]] / sweep.epoch_time[0]
+        fastest = by == "fastest"
+        chosen = min(within, key=lambda at: sweep.epoch_time[at]) if fastest else within[0]
+        limits.append(sweep.power_limits[chosen])
+        slowdown += sweep.epoch_time[chosen] / sweep.epoch_time[0]
     return Capped(tuple(limits), slowdown / len(sweeps))
 
 

@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Self
 import msgspec
 import numpy as np
 
-from windtunnel.energy.intensity import Series, parse_series
+from windtunnel.energy.intensity import Series
+from windtunnel.energy.series_files import WATTS, parse_series
 from windtunnel.errors import SpecError, quote
 from windtunnel.sim.power.ces import PUBLISHED, CesRule
 from windtunnel.time_span import seconds
@@ -164,7 +165,7 @@ class PowerCap(Written, frozen=True, forbid_unknown_fields=True):
             if given.endswith(unit) and number.replace(".", "", 1).isdecimal():
                 given = str(float(number) * size)
                 break
-        raw["rows"] = _rows(parse_series(given, least=0.0, name="power_cap.watts"))
+        raw["rows"] = _rows(parse_series(given, WATTS, name="power_cap.watts"))
         return raw
 
     @classmethod
@@ -188,6 +189,8 @@ class StartShift(Written, frozen=True, forbid_unknown_fields=True):
         forecast_error: standard deviation of the logarithm of forecast over truth, a row of the
             series at a time, drawn with the run's seed.
         workloads: kinds of work that are shifted, joined by ``|`` in words; () = all.
+        fill: share of the GPUs that plans may fill: jobs spread over the good hours.
+        blind: every job takes its best time, whatever room is left by then.
     """
 
     OPTION: ClassVar[str] = "shift"
@@ -200,6 +203,8 @@ class StartShift(Written, frozen=True, forbid_unknown_fields=True):
     every: float | str | None = None
     forecast_error: float = 0.0
     workloads: tuple[str, ...] = ()
+    fill: float = 0.9
+    blind: bool = False
 
     def __post_init__(self) -> None:
         """Check the values.
@@ -221,6 +226,9 @@ class StartShift(Written, frozen=True, forbid_unknown_fields=True):
         if not 0 <= self.forecast_error < math.inf:
             found = f"found {self.forecast_error}"
             raise SpecError("shift.forecast_error", f"{found}; expected at least 0")
+        if not 0 < self.fill <= 1:
+            found = f"found {self.fill}"
+            raise SpecError("shift.fill", f"{found}; expected a share above 0, 1 at most")
         _series(self.rows, "shift.series")
 
     def forecast(self, seed: int) -> Series:
@@ -249,7 +257,7 @@ class StartShift(Written, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def _flags(cls) -> tuple[str, ...]:
-        return ("deadlines", "interruptible")
+        return ("deadlines", "interruptible", "blind")
 
     @classmethod
     def _more_keys(cls) -> tuple[str, ...]:

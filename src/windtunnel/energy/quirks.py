@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,12 +10,25 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from windtunnel.energy.workload import Sweep
-
 #: A neighbouring, higher limit that is slower by more than this share counts as not monotone.
 SLOWER = 0.02
 #: A sweep whose power stays within this share over all limits is bound by the host.
 _FLAT_POWER = 0.05
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One batch size at each of its power limits, highest limit first.
+
+    Attributes:
+        power_limits: W, descending.
+        epoch_time: seconds an epoch, one a limit.
+        power_w: mean draw of the GPU, W, one a limit.
+    """
+
+    power_limits: tuple[int, ...]
+    epoch_time: tuple[float, ...]
+    power_w: tuple[float, ...]
 
 
 def above_limit(sweeps: Mapping[int, Sweep]) -> list[float]:

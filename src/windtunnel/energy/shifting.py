@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windtunnel.energy.intensity import J_PER_KWH
 from windtunnel.errors import SpecError
 
 if TYPE_CHECKING:
     from windtunnel.energy.intensity import Series
+
+
+#: Stretches of time: none.
+_NEVER = np.empty((0, 2))
 
 
 @dataclass(frozen=True)
@@ -67,34 +70,84 @@ def shift(
         what = f"{duration:g} s of work between {earliest:g} and {deadline:g} s"
         raise SpecError("shift", f"{what} cannot be done; expected a later deadline")
     if interruptible:
-        pieces = _cheapest(series, duration, earliest, deadline)
-        amount = sum(series.of_energy(watts, start, end) for start, end in pieces)
-        return Shift(pieces, amount)
+        pieces = cheapest_pieces(series, duration, earliest, deadline)
+    else:
+        pieces = cheapest_stretch(series, duration, earliest, deadline, every=every)
+    return Shift(pieces, sum(series.of_energy(watts, begin, end) for begin, end in pieces))
+
+
+def cheapest_stretch(
+    series: Series,
+    duration: float,
+    earliest: float,
+    deadline: float,
+    *,
+    every: float | None = None,
+    full: np.ndarray = _NEVER,
+) -> tuple[tuple[float, float], ...]:
+    """Return the cheapest (start, end) before a deadline, earliest among equals; () = no room.
+
+    Args:
+        series: what a kWh emits or costs over time.
+        duration: seconds of work; it fits before the deadline.
+        earliest: when it may begin, s.
+        deadline: when it must be over, s.
+        every: as for `shift`.
+        full: stretches (start, end), s, ascending and apart, in which it cannot run; shape (k, 2).
+    """
+    latest = deadline - duration
     if every is None:
         changes = series.changes(earliest, deadline)
-        starts = np.unique(np.concatenate([[earliest, latest], changes, changes - duration]))
+        edges = [changes, changes - duration, full[:, 1], full[:, 0] - duration]
+        starts = np.unique(np.concatenate([[earliest, latest], *edges]))
         starts = starts[(starts >= earliest) & (starts <= latest)]
     else:
         starts = earliest + every * np.arange(int((latest - earliest) / every) + 1)
-    amounts = watts * (series.integral(starts + duration) - series.integral(starts)) / J_PER_KWH
+    if len(full):
+        following = np.searchsorted(full[:, 1], starts, side="right")
+        begins = np.append(full[:, 0], np.inf)[following]
+        starts = starts[begins >= starts + duration - 1e-9 * np.abs(starts + duration)]
+        if not len(starts):
+            return ()
+    amounts = series.integral(starts + duration) - series.integral(starts)
     # Differences in the last bit are no reason to wait.
     close = amounts <= amounts.min() + 1e-12 * max(1.0, float(np.abs(amounts).max()))
     start = float(starts[np.argmax(close)])
-    return Shift(((start, start + duration),), series.of_energy(watts, start, start + duration))
+    return ((start, start + duration),)
 
 
-def _cheapest(
-    series: Series, duration: float, earliest: float, deadline: float
+def cheapest_pieces(
+    series: Series, duration: float, earliest: float, deadline: float, full: np.ndarray = _NEVER
 ) -> tuple[tuple[float, float], ...]:
-    """Return the cheapest stretches that add up to the duration, neighbours joined."""
-    edges = np.concatenate([[earliest], series.changes(earliest, deadline), [deadline]])
+    """Return the cheapest stretches that add up to the duration, neighbours joined; () = no room.
+
+    Args:
+        series: what a kWh emits or costs over time.
+        duration: seconds of work; it fits before the deadline.
+        earliest: when it may begin, s.
+        deadline: when it must be over, s.
+        full: stretches as for `cheapest_stretch`.
+    """
+    changes = series.changes(earliest, deadline)
+    if len(full):
+        inside = full[(full > earliest) & (full < deadline)]
+        changes = np.unique(np.concatenate([changes, inside]))
+    edges = np.concatenate([[earliest], changes, [deadline]])
     lengths = np.diff(edges)
+    if len(full):
+        # A stretch between two edges is full as a whole, or not at all.
+        following = np.searchsorted(full[:, 1], edges[:-1], side="right")
+        lengths[np.append(full[:, 0], np.inf)[following] <= edges[:-1]] = 0.0
+        if lengths.sum() < duration:
+            return ()
     left = duration
     chosen: list[tuple[float, float]] = []
     for index in np.argsort(series.at(edges[:-1]), kind="stable"):
         if left <= 0:
             break
         taken = min(left, float(lengths[index]))
+        if not taken:
+            continue
         begin = float(edges[index])
         end = float(edges[index + 1]) if taken == lengths[index] else begin + taken
         chosen.append((begin, end))

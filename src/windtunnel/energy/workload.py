@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow.compute as pc
 
-from windtunnel.energy.quirks import quirks_of
+from windtunnel.energy.quirks import Sweep, quirks_of
 from windtunnel.energy.readers import IDENTITY
 from windtunnel.errors import SpecError, quote
 
@@ -67,21 +67,6 @@ PUBLISHED_JOBS: dict[str, TrainingJob] = {
         TrainingJob("sentiment140", "bert_base_uncased", "adamw", 0.84, 10, 128),
     )
 }
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """One batch size at each of its power limits, highest limit first.
-
-    Attributes:
-        power_limits: W, descending.
-        epoch_time: seconds an epoch, one a limit.
-        power_w: mean draw of the GPU, W, one a limit.
-    """
-
-    power_limits: tuple[int, ...]
-    epoch_time: tuple[float, ...]
-    power_w: tuple[float, ...]
 
 
 @dataclass(frozen=True)

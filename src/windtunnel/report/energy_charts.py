@@ -283,4 +283,4 @@ def regret_chart(study: EnergyStudy) -> Any:
         f"{study.workload.name}, \u03b7 = {study.settings['eta']:g}, \u03b2 = "
         f"{study.settings['beta']:g}: {seeds} seed{'s' * (seeds != 1)}, mean and middle 80 %"
     )
-    return on_paper(over(*layers, width=WIDTH + 100, height=HEIGHT, title=about))
+    return on_paper(over(*layers, width=2 * WIDTH + 100, height=HEIGHT, title=about))

@@ -1,17 +1,17 @@
-"""The section of a comparison's page that tells of energy: numbers, power over time, who used it.
-
-One call makes everything that the template draws; `windtunnel.report.page` puts it in its place.
-"""
+"""The part of a comparison's page that tells of energy: numbers, power over time, who used it."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.report import power_charts, sections
+from windtunnel.report.curves import named
 from windtunnel.report.measures import Measure
+from windtunnel.report.result import Drawing, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from windtunnel.energy.account import Account
     from windtunnel.sim.outcome import Outcome
@@ -37,40 +37,40 @@ def energy_table(outcomes: Mapping[str, Outcome], books: Mapping[str, Account]) 
     return sections.measures_table(outcomes, runs, shown(runs))
 
 
-def energy_section(
-    outcomes: Mapping[str, Outcome],
-    books: Mapping[str, Account],
-    picture: Callable[[Any, str, str, str], Any],
-) -> dict[str, Any]:
-    """Return what the template needs: ``table``, ``power`` (a figure), ``by`` (figures), ``notes``.
+def energy_part(outcomes: Mapping[str, Outcome], books: Mapping[str, Account]) -> Part:
+    """Return the part of a page.
 
     Args:
         outcomes: run name -> outcome, in order.
         books: run name -> its energy, the same runs; at least one.
-        picture: (chart, key, title, caption) -> a figure.
     """
     first = next(iter(books.values()))
     lines = "The line is the cap. " if first.cap is not None else ""
-    power = picture(
-        power_charts.power_over_time(books),
-        "power",
-        "Power over time, by source",
-        f"What the building draws, from the bottom: GPUs that jobs hold, idle GPUs, hosts, and the "
+    runs = ", ".join(name for name, _ in named(outcomes))
+    title = "Power over time, by source"
+    caption = (
+        "What the building draws, from the bottom: GPUs that jobs hold, idle GPUs, hosts, and the "
         f"building\u2019s overhead (PUE {first.model.pue:g}). {lines}Means of time bins: a peak "
-        "within a bin is higher.",
+        "within a bin is higher."
     )
-    by = []
+    power = partial(power_charts.power_over_time, books)
+    drawings = [Drawing("power", title, caption, power, f"{title}: {runs}")]
     for column, title in _BY:
-        chart = power_charts.energy_by(books, column)
-        if chart is None:
+        if power_charts.energy_by(books, column) is None:
             continue
         what = "the type that jobs were on" if column == "gpu_type" else "whose jobs held the GPUs"
         caption = (
             f"Of GPUs while held, by {what}; idle GPUs, hosts and overhead are not shared out."
         )
-        by.append(picture(chart, f"energy-{column}", title, caption))
-    notes = list(dict.fromkeys(note for book in books.values() for note in book.notes()))
-    return {"table": energy_table(outcomes, books), "power": power, "by": by, "notes": notes}
+        draw = partial(power_charts.energy_by, books, column)
+        drawings.append(Drawing(f"energy-{column}", title, caption, draw, f"{title}: {runs}"))
+    return Part(
+        "Energy",
+        "From the first submission to the last end. Jobs are charged for the GPUs that they hold.",
+        [("Energy of every run", energy_table(outcomes, books))],
+        drawings,
+        points=list(dict.fromkeys(note for book in books.values() for note in book.notes())),
+    )
 
 
 _ENERGY, _POWER = "Energy", "Power"
