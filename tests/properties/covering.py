@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from matrix_cases import FEATURES, Cell, excluded
-from matrix_table import refusing
+from matrix_table import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -119,7 +119,7 @@ def _filled(
 
 
 def _flies(cell: Cell) -> bool:
-    return not refusing(cell)
+    return not any(row.refuses(cell) for row in table())
 
 
 def _parts(cell: Cell) -> list[Part]:

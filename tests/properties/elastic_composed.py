@@ -20,7 +20,8 @@ POLICIES = (
         "morphling:priced:margin=0:patience=5:yielding=0",
     ),
     *("shortest-first", "least-area-first"),
-    *("equal-share:interval=20", "sia:every=25", "morphling:priced:ageing=40", "morphling:neither"),
+    *("equal-share:interval=20", "morphling:priced:ageing=40", "morphling:neither"),
+    *(f"pollux:{name}:interval=10" for name in ("tiresias", "optimus", "pollux", "sia")),
 )
 #: (model, GPUs, plan) that users ask for; of the last no throughput model is known.
 REQUESTS = (

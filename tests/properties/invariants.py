@@ -62,10 +62,12 @@ class Told:
     def costs(self) -> np.ndarray:
         """Return what resuming costs each job, s."""
         jobs = _Rows(self.out)
-        given = (self.options.get(name, 0.0) for name in ("save_time", "restore_time"))
-        save, restore = given
-        total: np.ndarray = resume_costs("save_time", save, jobs)  # type: ignore[arg-type] # as much as it asks for
-        return total + resume_costs("restore_time", restore, jobs)  # type: ignore[arg-type] # ditto
+        total: np.ndarray = resume_costs("save_time", self.options.get("save_time", 0.0), jobs)  # type: ignore[arg-type] # as much as it asks for
+        if "restore_time" in self.options:
+            return total + resume_costs("restore_time", self.options["restore_time"], jobs)  # type: ignore[arg-type] # ditto
+        if "restore_time" in self.out.jobs.column_names:
+            total += np.nan_to_num(np.array(self.column("restore_time"), dtype=float))
+        return total
 
 
 class _Rows:
@@ -302,10 +304,10 @@ def _locality(told: Told, stay: dict[str, Any], model: Mapping[str, float]) -> f
         return 1.0
     asked = told.column("num_gpus")[stay["row"]]
     kinds, racks = [], []
-    for kind in told.out.cluster.node_types:
+    for number, kind in enumerate(told.out.cluster.node_types):
         for node in range(kind.count):
             kinds.append(kind.gpu_type)
-            racks.append((kind.gpu_type, node // (kind.nodes_per_rack or kind.count)))
+            racks.append((number, node // (kind.nodes_per_rack or kind.count)))
     wanted = told.column("gpu_type")[stay["row"]]
     bound = told.options.get("bind_types")
     if wanted is not None and (bound is None or wanted in bound):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -120,10 +120,10 @@ _SHORT = {
     "tiresias": "tiresias:quantum=5:bounds=40",
     "fair-share": "fair-share:every=20:half_life=60",
     "multifactor": "multifactor:every=15:size=500",
-    "sia": "sia:every=10",
     "edf": "edf:slack=2",
     "qssf": "qssf:by=rolling",
     "reserving-packing": "reserving-packing:types=A/B",
+    "decoupled-evaluation": "decoupled-evaluation:workload=eval:keep=20",
 }
 _BY_NAME = tuple(sorted(set(NAMED) - {"quota", "kueue", "slurm"}))
 BOOKS: dict[str, dict[str, Any]] = {
@@ -152,7 +152,7 @@ GAVEL = (
 )
 SHOCKWAVE = tuple(f"shockwave:{name}" for name in SHARED)
 _SHORT |= {name: f"{name}:round=10" for name in SHOCKWAVE}
-POLLUX = ("pollux:tiresias", "pollux:optimus", "pollux:pollux")
+POLLUX = ("pollux:tiresias", "pollux:optimus", "pollux:pollux", "pollux:sia")
 _SHORT |= {name: f"{name}:interval=10" for name in POLLUX}
 #: Every policy by its name.
 POLICIES = (*_BY_NAME, *BOOKS, *KUEUES, *SLURMS, *OWN, *SHOCKWAVE, *POLLUX, *GAVEL)
@@ -278,8 +278,10 @@ class Cell:
 
     def __post_init__(self) -> None:
         """Draw the jobs, and let every feature add to the options."""
-        pick = random.Random(self.seed)  # noqa: S311 - a test's own chance
-        self.jobs = _jobs(pick)
+        jobs, state = _drawn(self.seed)
+        self.jobs = {name: [*column] for name, column in jobs.items()}
+        pick = random.Random()  # noqa: S311 - a test's own chance
+        pick.setstate(state)
         if self.policy in SHOCKWAVE:  # of one GPU type
             self.types, self.jobs["gpu_type"] = "AA", [None] * len(self.jobs["gpu_type"])
         self.options |= {"queueing": self.rule, "seed": self.seed}
@@ -349,9 +351,13 @@ class Cell:
         """Let starts wait for cheaper times."""
         prices = [[20.0 * at, pick.choice((1.0, 2.0, 5.0))] for at in range(12)]
         self.options["shift"] = {"rows": prices, "max_delay": 40, "interruptible": pauses}
+        self.options["shift"] |= {"blind": pick.random() < 0.3, "fill": pick.choice((0.5, 1.0))}
 
 
-def _jobs(pick: random.Random) -> dict[str, list[Any]]:
+@lru_cache(64)
+def _drawn(seed: int) -> tuple[dict[str, list[Any]], tuple[Any, ...]]:
+    """Return the jobs of a seed, and how its chance goes on from there."""
+    pick = random.Random(seed)  # noqa: S311 - a test's own chance
     time, rows = 0.0, []
     for _ in range(12):
         time += pick.choice((0, 0, 1, 2, 5, 10))
@@ -372,7 +378,7 @@ def _jobs(pick: random.Random) -> dict[str, list[Any]]:
             }
         )
     rows[0]["vc"], rows[1]["vc"] = "x", "y"
-    return {name: [row[name] for row in rows] for name in rows[0]}
+    return {name: [row[name] for row in rows] for name in rows[0]}, pick.getstate()
 
 
 # What may come to a run.
@@ -482,6 +488,11 @@ def _asks_of_levels(pick: random.Random, cell: Cell) -> None:
         ]
 
 
+def _told_costs(pick: random.Random, cell: Cell) -> None:
+    count = len(cell.jobs["num_gpus"])
+    cell.jobs["restore_time"] = [pick.choice((None, 0.5, 3.0)) for _ in range(count)]
+
+
 def _as_pai(_: random.Random, cell: Cell) -> None:
     cell.jobs["num_tasks"] = [max(1, int(gpus)) for gpus in cell.jobs["num_gpus"]]
     cell.options["compat"] = "pai"
@@ -528,12 +539,14 @@ FEATURES: dict[str, Callable[[random.Random, Cell], None]] = {
     "quota walk": _option("preemption", "quota_walk"),
     "resume costs": _option("restore_time", {1: 1.0, 4: 3.0}, {"train": 2.0, "*": 0.5}),
     "long resume costs": _option("save_time", 50.0),
+    "told resume costs": _told_costs,
     "estimates": _option("estimates", "perfect", "rolling"),
     "bound types": _option("bind_types", ("A",), ()),
     "cores and memory": _cores,
     "GPU shares": _shares,
     "pooled GPUs": _option("sharing", "pooled"),
     "other arrivals": _option("arrivals", "4/10"),
+    "closed loop": _option("arrivals", "closed:30", "closed"),
     "rejected jobs": _rejected,
     "as PAI": _as_pai,
     "no estimates": _sparse,
@@ -547,9 +560,10 @@ CHOICES = (
     ("shift", "shift with pauses"),
     ("node failures", "hot swap"),
     ("submissions first", "completions first"),
-    ("resume costs", "long resume costs"),
+    ("resume costs", "long resume costs", "told resume costs"),
     ("estimates", "no estimates"),
     ("cores and memory", "slower without cores"),
+    ("other arrivals", "closed loop"),
 )
 
 
@@ -560,10 +574,10 @@ def excluded(one: str, two: str) -> bool:
 
 def told_of(cell: Cell, out: wt.Outcome) -> Told:
     """Return a flown run as the invariants look at it."""
-    shares = cell.policy.startswith("gavel:")
+    gives_rates = cell.policy.startswith("gavel:") or cell.policy == "decoupled-evaluation"
     return Told(
         out,
         cell.options,
-        own_rates=cell.kind.elastic or shares,
+        own_rates=cell.kind.elastic or gives_rates,
         quotas={"x": (9, 4), "y": (7, 9)} if cell.policy in BOOKS else None,
     )

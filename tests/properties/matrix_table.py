@@ -28,7 +28,6 @@ HEADING = "## What cannot be combined"
 ELSEWHERE = (
     *(
         "pollux:… with compat=pollux",
-        "pollux:sia",
         "shockwave:… with compat=shockwave",
         "compat=morphling",
     ),
@@ -133,7 +132,6 @@ MEANING: dict[str, Callable[[Cell], bool]] = {
     "placement=pool": _placed("pool"),
     "placement=fgd": _placed("fgd"),
     "placement=tree": _placed("tree"),
-    "nodes with cores or memory": lambda cell: cell.has_cores,
     "placement=gpu_packing": _placed("gpu_packing"),
     "gang=fill": lambda cell: "gang=fill" in cell.placement,
     "topology": lambda cell: "topology=" in cell.placement,
@@ -169,8 +167,6 @@ MEANING: dict[str, Callable[[Cell], bool]] = {
     "any policy": lambda _: True,
     "shockwave:… with compat=shockwave": lambda _: False,
     "pollux:… with compat=pollux": lambda _: False,
-    "pollux:sia": lambda _: False,
-    "runs without compat=pollux": lambda _: True,
     "arrivals": lambda _: False,
     "a pool": lambda _: False,
     "nodes of several sizes": lambda _: False,

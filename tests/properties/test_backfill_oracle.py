@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import pytest
-from flight_cases import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -186,7 +185,7 @@ def flown(rows: list[Row], rule: str, events: str, engine: str) -> list[float | 
     return found
 
 
-@settings(max_examples=draws(60))
+@settings(max_examples=60)
 @given(ROWS, st.sampled_from(("easy", "easy_sjbf", "conservative")))
 def test_a_plain_simulator_gives_the_same_starts(rows: list[Row], rule: str) -> None:
     expected = starts(rows, rule, "batch")
@@ -194,7 +193,7 @@ def test_a_plain_simulator_gives_the_same_starts(rows: list[Row], rule: str) -> 
         assert flown(rows, rule, "batch", engine) == expected
 
 
-@settings(max_examples=draws(60))
+@settings(max_examples=60)
 @given(
     ROWS,
     st.sampled_from(("easy", "easy_sjbf")),

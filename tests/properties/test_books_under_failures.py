@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from disruption_cases import CHECKPOINTS, FAILURES, MODELS, NODES, ON_START, SETS, WINDOWS, some
-from flight_cases import draws, quarters
+from flight_cases import quarters
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quota_cases import VCS, Watched, check_limits, check_victim, options, quotas, tables, used
@@ -93,7 +93,7 @@ def check_nobody_forgotten(out: wt.Outcome, ends: str) -> None:
     assert not any("wait for ever" in note for note in out.notes)
 
 
-@settings(max_examples=draws(120))
+@settings(max_examples=120)
 @given(crowds(), quotas(), options(), passing(), st.sampled_from((f"{NODES}x4", "pool")))
 def test_quotas_count_what_runs(
     table: dict[str, Any],
@@ -147,7 +147,7 @@ def test_quotas_count_what_runs(
         assert held == use
 
 
-@settings(max_examples=draws(120))
+@settings(max_examples=120)
 @given(
     crowds(),
     passing(),
@@ -201,7 +201,7 @@ def decayed(begun: float, left: float, half_life: float) -> float:
     return scale * float(2.0 ** (-left / half_life) - 2.0 ** (-begun / half_life))
 
 
-@settings(max_examples=draws(120))
+@settings(max_examples=120)
 @given(
     crowds(),
     passing(),

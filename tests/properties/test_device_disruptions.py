@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from flight_cases import Case, device_cases, draws
+from flight_cases import Case, device_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_devices import check_instant
@@ -12,7 +12,7 @@ from test_devices import check_instant
 import windtunnel as wt
 
 
-@settings(max_examples=draws(100))
+@settings(max_examples=100)
 @given(device_cases(), st.integers(0, 3), st.integers(0, 8), st.integers(1, 9), st.integers(0, 1))
 def test_a_node_that_is_down_runs_nothing(
     case: Case, node: int, down: int, long: int, windows: int

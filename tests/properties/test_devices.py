@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from flight_cases import Case, device_cases, draws, job_lists, node_clusters
+from flight_cases import Case, device_cases, job_lists, node_clusters
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -54,7 +54,7 @@ def check_instant(case: Case, segments: list[dict[str, Any]]) -> None:
     assert all(milli <= 1000 for milli in devices.values())
 
 
-@settings(max_examples=draws(200))
+@settings(max_examples=200)
 @given(device_cases())
 def test_nothing_is_given_out_twice(case: Case) -> None:
     out = case.fly("auto")
@@ -72,7 +72,7 @@ def test_nothing_is_given_out_twice(case: Case) -> None:
     assert len(out.table) == len(case.jobs["submit_time"])
 
 
-@settings(max_examples=draws(200))
+@settings(max_examples=200)
 @given(
     job_lists(),
     node_clusters(),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from disrupted_cases import Disrupted, assert_same_interruptions, disrupted_cases
-from flight_cases import NOT_PREEMPTIVE, Case, cases, device_cases, draws
+from flight_cases import NOT_PREEMPTIVE, Case, cases, device_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,13 +33,13 @@ def check_in_turn(case: Case, events: str) -> None:
     assert_outcomes_equal(turned.fly("reference"), turned.fly("compiled"))
 
 
-@settings(max_examples=draws(120))
+@settings(max_examples=120)
 @given(disrupted_cases(NOT_PREEMPTIVE, ("strict", "skip")))
 def test_orders_without_preemption(case: Disrupted) -> None:
     check(case)
 
 
-@settings(max_examples=draws(120))
+@settings(max_examples=120)
 @given(
     st.one_of(
         disrupted_cases(BACKFILLING, (None,)),
@@ -50,19 +50,19 @@ def test_backfilling(case: Disrupted) -> None:
     check(case)
 
 
-@settings(max_examples=draws(120))
+@settings(max_examples=120)
 @given(disrupted_cases(PREEMPTIVE, (None, "strict", "skip")))
 def test_preemption(case: Disrupted) -> None:
     check(case)
 
 
-@settings(max_examples=draws(120))
+@settings(max_examples=120)
 @given(cases(policy=st.sampled_from((*NOT_PREEMPTIVE, *PREEMPTIVE))), IN_TURN)
 def test_one_event_at_a_time(case: Case, events: str) -> None:
     check_in_turn(case, events)
 
 
-@settings(max_examples=draws(60))
+@settings(max_examples=60)
 @given(
     cases(policy=st.sampled_from(BACKFILLING), rules=(None,)),
     IN_TURN,
@@ -71,7 +71,7 @@ def test_backfilling_after_every_event(case: Case, events: str) -> None:
     check_in_turn(case, events)
 
 
-@settings(max_examples=draws(60))
+@settings(max_examples=60)
 @given(device_cases(rules=(None, "strict", "skip", "easy", "easy_sjbf")), IN_TURN)
 def test_devices_after_every_event(case: Case, events: str) -> None:
     check_in_turn(case, events)

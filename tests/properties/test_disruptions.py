@@ -18,7 +18,7 @@ from disruption_cases import (
     closed,
     jobs,
 )
-from flight_cases import draws, quarters
+from flight_cases import quarters
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,7 +34,7 @@ from windtunnel.sim.disruptions import (
 from windtunnel.testing import assert_outcomes_equal
 
 
-@settings(max_examples=draws(150))
+@settings(max_examples=150)
 @given(cases())
 def test_nobody_is_where_nobody_may_be_and_time_adds_up(case: Disrupted) -> None:
     out = case.fly()
@@ -42,7 +42,7 @@ def test_nobody_is_where_nobody_may_be_and_time_adds_up(case: Disrupted) -> None
     check_time(case, out)
 
 
-@settings(max_examples=draws(150))
+@settings(max_examples=150)
 @given(cases(random=False))
 def test_without_chance_every_run_comes_to_an_end(case: Disrupted) -> None:
     out = case.fly()
@@ -57,13 +57,13 @@ def test_without_chance_every_run_comes_to_an_end(case: Disrupted) -> None:
         assert not waiting.any() or lost or for_good
 
 
-@settings(max_examples=draws(150))
+@settings(max_examples=150)
 @given(cases())
 def test_the_same_seed_gives_the_same_run(case: Disrupted) -> None:
     assert_outcomes_equal(case.fly(), case.fly())
 
 
-@settings(max_examples=draws(150))
+@settings(max_examples=150)
 @given(cases())
 def test_what_comes_after_the_end_changes_nothing(case: Disrupted) -> None:
     plain = case.fly(Disruptions())
@@ -80,7 +80,7 @@ def test_what_comes_after_the_end_changes_nothing(case: Disrupted) -> None:
     assert out.metrics() == plain.metrics()
 
 
-@settings(max_examples=draws(150))
+@settings(max_examples=150)
 @given(cases(random=False), st.sampled_from(["easy", "easy-sjbf", "conservative"]))
 def test_who_plans_is_never_stopped_by_what_is_planned(case: Disrupted, policy: str) -> None:
     planned = Disruptions(
@@ -99,7 +99,7 @@ def test_who_plans_is_never_stopped_by_what_is_planned(case: Disrupted, policy: 
                 assert stay["end"] <= begin or stay["start"] >= reopened
 
 
-@settings(max_examples=draws(100))
+@settings(max_examples=100)
 @given(
     jobs(),
     st.sampled_from(POLICIES),

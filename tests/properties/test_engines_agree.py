@@ -9,7 +9,6 @@ from flight_cases import (
     backfilling_cases,
     cases,
     device_cases,
-    draws,
     policies,
     service_cases,
 )
@@ -27,49 +26,49 @@ PREEMPTIVE = st.one_of(
 )
 
 
-@settings(max_examples=draws(500))
+@settings(max_examples=500)
 @given(cases())
 def test_every_kind_of_run(case: Case) -> None:
     assert_outcomes_equal(case.fly("reference"), case.fly("compiled"))
 
 
-@settings(max_examples=draws(200))
+@settings(max_examples=200)
 @given(cases(policy=PREEMPTIVE))
 def test_preemption(case: Case) -> None:
     assert_outcomes_equal(case.fly("reference"), case.fly("compiled"))
 
 
-@settings(max_examples=draws(500))
+@settings(max_examples=500)
 @given(backfilling_cases())
 def test_backfilling(case: Case) -> None:
     assert_outcomes_equal(case.fly("reference"), case.fly("compiled"))
 
 
-@settings(max_examples=draws(300))
+@settings(max_examples=300)
 @given(service_cases())
 def test_orders_by_service(case: Case) -> None:
     assert_outcomes_equal(case.fly("reference"), case.fly("compiled"))
 
 
-@settings(max_examples=draws(500))
+@settings(max_examples=500)
 @given(device_cases())
 def test_devices(case: Case) -> None:
     assert_outcomes_equal(case.fly("reference"), case.fly("compiled"))
 
 
-@settings(max_examples=draws(300))
+@settings(max_examples=300)
 @given(device_cases(policy=st.sampled_from(NOT_PREEMPTIVE), rules=("conservative",)))
 def test_conservative_on_devices(case: Case) -> None:
     assert_outcomes_equal(case.fly("reference"), case.fly("compiled"))
 
 
-@settings(max_examples=draws(400))
+@settings(max_examples=400)
 @given(device_cases(racks=True))
 def test_racks(case: Case) -> None:
     assert_outcomes_equal(case.fly("reference"), case.fly("compiled"))
 
 
-@settings(max_examples=draws(200))
+@settings(max_examples=200)
 @given(device_cases(policy=st.sampled_from(SERVICE)))
 def test_devices_under_orders_by_service(case: Case) -> None:
     assert_outcomes_equal(case.fly("reference"), case.fly("compiled"))

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-from flight_cases import draws
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -74,7 +73,7 @@ def naive(rows: list[Row], shares: list[float], half_life: float, every: int) ->
     return [starts[job] for job in range(len(rows))]
 
 
-@settings(max_examples=draws(150), deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     ROWS,
     st.lists(st.sampled_from((1.0, 2.0, 5.0)), min_size=3, max_size=3),

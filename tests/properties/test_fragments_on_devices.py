@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from flight_cases import Case, device_cases, draws
+from flight_cases import Case, device_cases
 from hypothesis import given, settings
 
 from windtunnel.cluster.devices import device_nodes
@@ -18,7 +18,7 @@ WORKLOAD = target_workload(
 )
 
 
-@settings(max_examples=draws(100))
+@settings(max_examples=100)
 @given(device_cases())
 def test_it_is_the_measure_at_every_instant(case: Case) -> None:
     out = case.fly("compiled")

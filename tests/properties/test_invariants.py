@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from flight_cases import Case, cases, draws
+from flight_cases import Case, cases
 from hypothesis import given, settings
 from naive_oracle import layout
 
@@ -145,7 +145,7 @@ def check_curves(out: wt.Outcome) -> None:
         assert max(out.utilization()["utilization"].to_pylist()) <= 1
 
 
-@settings(max_examples=draws(250))
+@settings(max_examples=250)
 @given(cases())
 def test_every_run(case: Case) -> None:
     for engine in ENGINES:

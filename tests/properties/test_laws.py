@@ -12,7 +12,6 @@ from flight_cases import (
     Case,
     Jobs,
     cases,
-    draws,
     job_lists,
     node_clusters,
     quarters,
@@ -26,7 +25,7 @@ from windtunnel.testing import assert_outcomes_equal
 ENGINES = ("reference", "compiled")
 
 
-@settings(max_examples=draws(80))
+@settings(max_examples=80)
 @given(job_lists(), node_clusters())
 def test_strict_fifo_starts_in_order_of_arrival(jobs: Jobs, cluster: wt.ClusterSpec) -> None:
     for engine in ENGINES:
@@ -37,7 +36,7 @@ def test_strict_fifo_starts_in_order_of_arrival(jobs: Jobs, cluster: wt.ClusterS
         assert out.flight.segment_job.tolist() == order.tolist()
 
 
-@settings(max_examples=draws(80))
+@settings(max_examples=80)
 @given(
     job_lists(whole=False, typed=False),
     st.integers(1, 8),
@@ -56,7 +55,7 @@ def test_skip_leaves_no_job_waiting_that_fits(jobs: Jobs, gpus: int, policy: str
             assert (waiting > gpus - held + 1e-9).all()
 
 
-@settings(max_examples=draws(80))
+@settings(max_examples=80)
 @given(st.lists(quarters(0, 20), min_size=1, max_size=15))
 def test_shortest_first_waits_least_on_one_gpu(durations: list[float]) -> None:
     count = len(durations)
@@ -69,7 +68,7 @@ def test_shortest_first_waits_least_on_one_gpu(durations: list[float]) -> None:
         assert sjf == pytest.approx((np.cumsum(shortest) - shortest).mean())
 
 
-@settings(max_examples=draws(100))
+@settings(max_examples=100)
 @given(cases(), st.integers(1, 1000))
 def test_later_by_a_constant(case: Case, shift: int) -> None:
     later = [t if t is None else t + shift for t in case.jobs["submit_time"]]
@@ -87,7 +86,7 @@ def test_later_by_a_constant(case: Case, shift: int) -> None:
             np.testing.assert_array_equal(getattr(after, name), getattr(before, name))
 
 
-@settings(max_examples=draws(100))
+@settings(max_examples=100)
 @given(cases(), st.randoms(use_true_random=False))
 def test_input_order_means_nothing_where_submit_times_differ(case: Case, random: Any) -> None:
     count = len(case.jobs["duration"])
@@ -103,7 +102,7 @@ def test_input_order_means_nothing_where_submit_times_differ(case: Case, random:
         assert [by_name[name] for name in names] == one.table.to_pylist()
 
 
-@settings(max_examples=draws(60))
+@settings(max_examples=60)
 @given(cases())
 def test_the_same_again_is_the_same(case: Case) -> None:
     for engine in ENGINES:

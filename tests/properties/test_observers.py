@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from flight_cases import Case, cases, draws
+from flight_cases import Case, cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -46,7 +46,7 @@ def parts_at(table: object, key: str, value: str, at: float) -> float:
     return total
 
 
-@settings(max_examples=draws(60))
+@settings(max_examples=60)
 @given(cases())
 def test_groups_add_up_to_the_whole(case: Case) -> None:
     out = fly(case)
@@ -64,7 +64,7 @@ def test_groups_add_up_to_the_whole(case: Case) -> None:
             assert math.isclose(parts_at(groups, key, value, at), expected, abs_tol=1e-9)
 
 
-@settings(max_examples=draws(150))
+@settings(max_examples=150)
 @given(cases())
 def test_overtaking_is_what_counting_pairs_finds(case: Case) -> None:
     out = fly(case)
@@ -91,7 +91,7 @@ def test_overtaking_is_what_counting_pairs_finds(case: Case) -> None:
     assert all(s["wait_until"] > s["wait_from"] >= 0 for s in spans)
 
 
-@settings(max_examples=draws(150))
+@settings(max_examples=150)
 @given(cases())
 def test_fairness_has_bounds(case: Case) -> None:
     out = fly(case)
@@ -124,7 +124,7 @@ def _isolated_time_has_bounds(out: wt.Outcome, over: str) -> None:
             assert other["isolated_time"] >= seconds * (1 - 1e-12)
 
 
-@settings(max_examples=draws(60))
+@settings(max_examples=60)
 @given(cases(), cases(policy=st.just("srtf")))
 def test_fragmentation_is_the_measure_at_every_instant(first: Case, second: Case) -> None:
     for case in (first, second):

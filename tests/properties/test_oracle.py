@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from flight_cases import Jobs, draws, job_lists
+from flight_cases import Jobs, job_lists
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_oracle import Job, Oracle
@@ -77,7 +77,7 @@ def compare(oracle: Oracle, jobs: Jobs, cluster: Any, policy: str, **options: An
         assert out.flight.scheduling_points == oracle.points
 
 
-@settings(max_examples=draws(120))
+@settings(max_examples=120)
 @given(JOBS, st.integers(1, 8), ORDERS, RULES)
 def test_queues_on_a_pool(jobs: Jobs, gpus: int, order: str, rule: str) -> None:
     jobs = without_tasks(jobs)
@@ -86,7 +86,7 @@ def test_queues_on_a_pool(jobs: Jobs, gpus: int, order: str, rule: str) -> None:
     compare(oracle, jobs, wt.ClusterSpec.pool(gpus), order, queueing=rule)
 
 
-@settings(max_examples=draws(160))
+@settings(max_examples=160)
 @given(JOBS, SIZES, ORDERS, RULES, st.sampled_from(("best_fit", "best_fit", "spread")))
 def test_queues_on_nodes(
     jobs: Jobs, sizes: list[int], order: str, rule: str, placement: str
@@ -95,7 +95,7 @@ def test_queues_on_nodes(
     compare(oracle, jobs, nodes_of(sizes), order, queueing=rule, placement=placement)
 
 
-@settings(max_examples=draws(80))
+@settings(max_examples=80)
 @given(JOBS, st.integers(1, 8), WALKS, RULES, OVERHEADS)
 def test_the_quota_walk_on_a_pool(
     jobs: Jobs, gpus: int, order: str, rule: str, overhead: float
@@ -108,7 +108,7 @@ def test_the_quota_walk_on_a_pool(
     compare(oracle, jobs, wt.ClusterSpec.pool(gpus), policy, save_time=overhead, **walk)
 
 
-@settings(max_examples=draws(120))
+@settings(max_examples=120)
 @given(JOBS, SIZES, WALKS, RULES, OVERHEADS)
 def test_the_quota_walk_on_nodes(
     jobs: Jobs, sizes: list[int], order: str, rule: str, overhead: float

@@ -41,7 +41,7 @@ def promises(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, float]]:
 def test_easy_never_delays_the_head(promises: list[tuple[int, float]]) -> None:
     seen = 0
 
-    @settings(max_examples=max(200, draws(200)))
+    @settings(max_examples=200)
     @given(job_lists(typed=False), st.one_of(POOLS, NODES), st.sampled_from((1.0, 1.5, 3.0)))
     def check(jobs: Jobs, cluster: wt.ClusterSpec, factor: float) -> None:
         nonlocal seen
@@ -60,7 +60,7 @@ def test_easy_never_delays_the_head(promises: list[tuple[int, float]]) -> None:
     assert seen > 100
 
 
-@settings(max_examples=max(200, draws(200)))
+@settings(max_examples=200)
 @given(job_lists(typed=False), POOLS)
 def test_conservative_with_exact_estimates_delays_nobody(jobs: Jobs, cluster: Any) -> None:
     jobs = asking_enough(jobs, 1.0)

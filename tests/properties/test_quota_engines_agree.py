@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from flight_cases import Case, cases, device_cases, draws
+from flight_cases import Case, cases, device_cases
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from quota_cases import CLUSTERS, MIXED, TYPES, VCS, quotas, tables, typed_quotas
@@ -69,13 +69,13 @@ def check(case: Case) -> None:
     assert_outcomes_equal(slow, fast)
 
 
-@settings(max_examples=draws(250))
+@settings(max_examples=250)
 @given(owned(cases(policy=st.just("fifo"))))
 def test_nodes_and_pools(case: Case) -> None:
     check(case)
 
 
-@settings(max_examples=draws(200))
+@settings(max_examples=200)
 @given(
     owned(device_cases(policy=st.just("fifo"), rules=(None, "strict", "skip", "easy", "easy_sjbf")))
 )
@@ -83,7 +83,7 @@ def test_devices(case: Case) -> None:
     check(case)
 
 
-@settings(max_examples=draws(150))
+@settings(max_examples=150)
 @given(tables(crowded=True), quotas(), WORDS, CLUSTERS)
 def test_crowds(table: Any, given_quotas: Any, words: dict[str, Any], cluster: str) -> None:
     policy = Quota(given_quotas, **words)
@@ -91,7 +91,7 @@ def test_crowds(table: Any, given_quotas: Any, words: dict[str, Any], cluster: s
     assert_outcomes_equal(*runs)
 
 
-@settings(max_examples=draws(150))
+@settings(max_examples=150)
 @given(
     tables((0.0, 1.0, 2.0), crowded=True),
     st.lists(st.sampled_from((None, *TYPES, "T4|V100")), min_size=24, max_size=24),

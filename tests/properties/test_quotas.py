@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from flight_cases import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quota_cases import (
@@ -28,7 +27,7 @@ from windtunnel.policies.quota import Quota
 if TYPE_CHECKING:
     from windtunnel.policies.quotas import Quotas
 
-FEW = settings(max_examples=draws(150))
+FEW = settings(max_examples=150)
 
 
 @FEW

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from flight_cases import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -52,7 +51,7 @@ def tables() -> st.SearchStrategy[dict[str, list[Any]]]:
     return rows.map(lambda drawn: {n: [r[i] for r in drawn] for i, n in enumerate(names)})
 
 
-@settings(max_examples=draws(150))
+@settings(max_examples=150)
 @given(tables(), st.sampled_from(((0.0,), (3.0,), (1.0, 6.0))))
 def test_plans_are_followed(table: dict[str, list[Any]], attempts: tuple[float, ...]) -> None:
     def is_high(job: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flight_cases import Case, cases, device_cases, draws
+from flight_cases import Case, cases, device_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from slowed_cases import fitting, models, with_racks
@@ -23,7 +23,7 @@ ONES = wt.Slowdown(
 )
 
 
-@settings(max_examples=draws(150))
+@settings(max_examples=150)
 @given(st.one_of(cases(), device_cases()))
 def test_where_all_factors_are_one_the_flight_is_the_same(case: Case) -> None:
     plain = case.fly("reference")
@@ -173,7 +173,7 @@ def count_of(sizes: list[int], wanted: int) -> int:
     return int(np.searchsorted(sums, wanted)) + 1
 
 
-@settings(max_examples=draws(200))
+@settings(max_examples=200)
 @given(device_cases(), models(), st.integers(1, 3))
 def test_work_done_is_the_integral_of_the_rate(
     drawn: Case, model: wt.Slowdown, per_rack: int

@@ -5,19 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from flight_cases import Case, draws
 from hypothesis import given, settings
 from slowed_cases import slowed_cases
 
 from windtunnel.testing import assert_outcomes_equal
 
 if TYPE_CHECKING:
+    from flight_cases import Case
+
     import windtunnel as wt
 
 pytestmark = pytest.mark.engines
 
 
-@settings(max_examples=draws(300))
+@settings(max_examples=300)
 @given(slowed_cases())
 def test_every_kind_of_factor(drawn: tuple[Case, wt.Slowdown]) -> None:
     case, model = drawn

@@ -6,7 +6,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
-from flight_cases import Case, cases, device_cases, draws
+from flight_cases import Case, cases, device_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -45,13 +45,13 @@ def check(outcome: wt.Outcome) -> None:
 
 
 @given(cases())
-@settings(max_examples=draws(200))
+@settings(max_examples=200)
 def test_counted_gpus_are_enough_and_never_shared(case: Case) -> None:
     check(case.fly("reference"))
 
 
 @given(device_cases())
-@settings(max_examples=draws(150))
+@settings(max_examples=150)
 def test_devices_are_those_of_the_run(case: Case) -> None:
     outcome = case.fly("reference")
     check(outcome)
@@ -77,7 +77,7 @@ def test_devices_are_those_of_the_run(case: Case) -> None:
 
 
 @given(cases(), st.data())
-@settings(max_examples=draws(50))
+@settings(max_examples=50)
 def test_a_part_of_the_stays_has_threads_of_its_own(case: Case, data: st.DataObject) -> None:
     outcome = case.fly("reference")
     stays = len(outcome.flight.segment_job)

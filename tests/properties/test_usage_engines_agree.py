@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from flight_cases import Case, cases, device_cases, draws
+from flight_cases import Case, cases, device_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -56,13 +56,13 @@ def check(case: Case) -> None:
     assert_outcomes_equal(case.fly("reference"), fast)
 
 
-@settings(max_examples=draws(250))
+@settings(max_examples=250)
 @given(owned(cases(policy=st.one_of(FAIR, FACTORS), rules=RULES)))
 def test_nodes_and_pools(case: Case) -> None:
     check(case)
 
 
-@settings(max_examples=draws(200))
+@settings(max_examples=200)
 @given(
     owned(
         device_cases(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from flight_cases import Case, cases, draws
+from flight_cases import Case, cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,7 +35,7 @@ class Watcher(wt.Policy):
         self.told.append(("stop", job.row, now))
 
 
-@settings(max_examples=draws(150), deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(cases(policy=st.just("sjf")), st.sampled_from(("preemptive", "not")))
 def test_starts_and_stops_are_the_segments(case: Case, kind: str) -> None:
     watcher = Watcher(preemptive=kind == "preemptive")

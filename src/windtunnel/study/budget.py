@@ -23,15 +23,19 @@ if TYPE_CHECKING:
 #: Events that are flown without being asked to: a job that comes or goes counts as one, what costs
 #: more counts as so many as take the same time. Large traces take long anyhow: each job adds some.
 MAX_EVENTS, MAX_OF_A_JOB = 100_000_000, 50
+#: The same of all flights of a search together.
+MAX_OF_A_SEARCH = 10 * MAX_EVENTS
 #: Bytes that a run may need besides the trace itself.
 MAX_BYTES = 4 << 30
 #: Bytes of the tables of a run: a GPU; a job with its stays; a node; an event that is kept.
 _GPU, _JOB, _NODE, _KEPT = 8, 400, 300, 64
 #: How many events count as much as: a round, for each running job in it, and a change of turns in
 #: it, with what is reported of it; a round that Python decides on, that solves for shares, and that
-#: solves for sizes; a look at sleeping nodes; a failure or repair. Measured, 0.15 µs an event.
+#: solves for sizes; one after which Python looks at who was started; a look at sleeping nodes; a
+#: failure or repair; a node that a stopped gang gives and takes; a node's first failure, with its
+#: random stream. Measured, 0.15 µs an event.
 _ROUND, _RUNNING, _TURN, _ASKED, _SHARES, _SIZES = 2.0, 0.2, 20.0, 400.0, 800.0, 20_000.0
-_LOOK, _FAILURE = 400.0, 500.0
+_AFTER, _LOOK, _FAILURE, _MOVED, _STREAM = 200.0, 400.0, 500.0, 0.4, 250.0
 #: The reference takes so many times as long for rounds that compiled code decides on.
 _REFERENCE = 100.0
 #: Seconds that failures make a job longer at most: beyond, it never ends.
@@ -143,20 +147,29 @@ def estimate(load: Load, cluster: ClusterSpec, conditions: Conditions) -> Budget
     if sleep is not None:
         step = _seconds(sleep, "step")
         events[f"for looks of node_sleep, one in {step:g} s"] = _LOOK * horizon / step
-    failures = _failures(load, cluster, conditions, horizon)
+    failures, moved, streams = _failures(load, cluster, conditions, horizon)
     if failures:
-        events["for failures and repairs"] = _FAILURE * failures
+        spent = _FAILURE * failures + _MOVED * moved + _STREAM * streams
+        events["for failures and repairs"] = spent
     memory = (
         _GPU * float(cluster.num_gpus) * (not cluster.is_pool)
         + _NODE * float(cluster.num_nodes)
         + _JOB * load.jobs
-        + _KEPT * (turns + failures)
+        + _KEPT * (turns + failures + moved / 4)
     )
     return Budget(horizon, events, memory)
 
 
-def refuse_large(jobs: pa.Table, cluster: ClusterSpec, conditions: Conditions) -> None:
+def refuse_large(
+    jobs: pa.Table, cluster: ClusterSpec, conditions: Conditions, flights: int = 1
+) -> None:
     """Check that a run is not out of all proportion, unless it was allowed to be.
+
+    Args:
+        jobs: a jobs table.
+        cluster: where.
+        conditions: what it is flown under, resolved.
+        flights: how many such runs a search takes.
 
     Raises:
         SpecError: it is; tells the numbers and what makes them.
@@ -167,11 +180,13 @@ def refuse_large(jobs: pa.Table, cluster: ClusterSpec, conditions: Conditions) -
     load = Load.of(jobs, float(cluster.num_gpus) if in_rounds else math.inf)
     found = estimate(load, cluster, conditions)
     what, most = max(found.events.items(), key=lambda item: item[1])
-    limit = MAX_EVENTS + MAX_OF_A_JOB * load.jobs
-    if found.total > limit:
+    total, most = flights * found.total, flights * most
+    limit = (MAX_EVENTS if flights == 1 else MAX_OF_A_SEARCH) + flights * MAX_OF_A_JOB * load.jobs
+    if total > limit:
+        told = "this run" if flights == 1 else f"a search of about {flights:,} flights"
         raise SpecError(
             "allow_large",
-            f"this run would cost about as much as {found.total:.2g} events, {most:.2g} of them "
+            f"{told} would cost about as much as {total:.2g} events, {most:.2g} of them "
             f"{what}; more than {limit:,} are flown only if it is set (--allow-large).",
         )
     if found.memory > MAX_BYTES:
@@ -187,8 +202,10 @@ def _size(cluster: ClusterSpec) -> str:
     return f"{cluster.num_gpus:,} GPUs on {cluster.num_nodes:,} nodes"
 
 
-def _failures(load: Load, cluster: ClusterSpec, conditions: Conditions, horizon: float) -> float:
-    """Return how often random failures begin and end.
+def _failures(
+    load: Load, cluster: ClusterSpec, conditions: Conditions, horizon: float
+) -> tuple[float, float, int]:
+    """Return how often random failures begin and end, the nodes of gangs they hit, the streams.
 
     A job of d seconds that loses all at a failure of rate r fails e^(rd) - 1 times on average
     before it ends, in (e^(rd) - 1) / r seconds of work (Feller, vol. 1, XIII); with checkpoints
@@ -198,8 +215,8 @@ def _failures(load: Load, cluster: ClusterSpec, conditions: Conditions, horizon:
     """
     disruptions = conditions.site.disruptions
     if disruptions is None:
-        return 0.0
-    total = 0.0
+        return 0.0, 0.0, 0
+    total, moved, streams = 0.0, 0.0, 0
     kept = _seconds(disruptions.checkpoint, "interval")
     is_bounded = conditions.until is not None or disruptions.on_failure == "end"
     nodes = load.held_gpus * cluster.num_nodes / max(cluster.num_gpus, 1)
@@ -207,6 +224,7 @@ def _failures(load: Load, cluster: ClusterSpec, conditions: Conditions, horizon:
     held = nodes
     for model in disruptions.failure_models:
         of = cluster.num_nodes if model.nodes is None else len(model.nodes)
+        streams += of
         nodes = np.minimum(held, max(of, 1))
         mtbf, mttr = _seconds(model, "mtbf"), _seconds(model, "mttr")
         piece = np.minimum(kept, load.held)
@@ -221,7 +239,9 @@ def _failures(load: Load, cluster: ClusterSpec, conditions: Conditions, horizon:
         spread = float((longer * load.held_gpus).sum()) / max(cluster.num_gpus, 1)
         length = horizon + max(float(longer.max(initial=0.0)), spread) * (not is_bounded)
         total += 2.0 * of * length / (mtbf + mttr)
-    return total
+        if not model.speed:
+            moved += float((np.minimum(tries, length) * nodes / mtbf * held).sum())
+    return total, moved, streams
 
 
 def _up_together(nodes: np.ndarray, of: int, share: float) -> np.ndarray:
@@ -262,10 +282,13 @@ def _rounds(load: Load, conditions: Conditions, busy: float, turns: float) -> di
         each = _SHARES
     elif policy.levels is None and not policy.in_numbers:
         each = _ASKED
+    scheduler = conditions.scheduler
+    if scheduler.node_sleep is not None or (scheduler.shift and scheduler.shift.interruptible):
+        each += _AFTER
     found = each * busy / length + _TURN * turns
     if policy.preemptive:
         found += _RUNNING * min(load.run_time, busy * load.jobs) / length
-    if conditions.engine == "reference" and each == _ROUND:
+    if conditions.engine == "reference" and each < _ASKED:
         found *= _REFERENCE
     return {f"for rounds of {policy.label}, one in {length:g} s": found}
 

@@ -9,6 +9,9 @@ on one GPU, 30 s on up to one node, 60 s beyond. A cost is
 * by what runs: a mapping from a name to seconds, compared with a job's ``workload``, then its
   ``template``; ``*`` = all others (0 where it is not given); or in words ``bert=20/*=5``;
 * a function from the jobs (`windtunnel.sim.jobs.Jobs`) to seconds, Float array (n,).
+
+Where nothing is said of restoring, it costs what the jobs' column ``restore_time`` says (null = 0):
+readers fill it where the trace, or the models that its jobs train, has such numbers.
 """
 
 from __future__ import annotations
@@ -20,15 +23,85 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from windtunnel.errors import SpecError, quote
+from windtunnel.sim.columns import numeric_column
 
 if TYPE_CHECKING:
+    from windtunnel.sim.contract import Policy
     from windtunnel.sim.jobs import Jobs
     from windtunnel.sim.problem import Problem
+    from windtunnel.site.scheduler import Scheduler
 
 #: Seconds for all jobs, by GPUs or by name (a mapping or words), or a function of the jobs.
 ResumeCost: TypeAlias = float | str | Mapping[Any, float] | Callable[["Jobs"], np.ndarray]
 #: Stands for all names that a mapping does not have.
 OTHERS = "*"
+#: Further column of a jobs table: seconds that a job needs to go on once it was stopped.
+COLUMN = "restore_time"
+#: What is told where jobs were preempted for nothing.
+FREE = "Preemption is free here: saving and restoring cost the jobs that were stopped nothing."
+
+
+def costs_of(
+    scheduler: Scheduler, policy: Policy, problem: Problem
+) -> tuple[np.ndarray, list[str]]:
+    """Return the seconds that each flown job pays when it goes on, Float array (m,).
+
+    And, where jobs take turns in which none would get on at the costs that the trace says, what to
+    tell: these do not count then.
+
+    Raises:
+        SpecError: a cost is none, below 0, or as long as a turn.
+    """
+    costs = resume_costs("save_time", scheduler.save_time, problem)
+    turn = policy.turn if policy.levels is None else policy.every
+    most = math.inf if turn is None else turn
+    if scheduler.restore_time is not None:
+        costs += resume_costs("restore_time", scheduler.restore_time, problem)
+    longest = float(costs.max(initial=0.0))
+    turns = (
+        f"policy {policy.label!r} lets jobs take turns of {most:g} s, in which none would get on"
+    )
+    if longest >= most:
+        message = f"found {longest:g} s; {turns}. Expected less than that."
+        raise SpecError("save_time + restore_time", message)
+    own = _told_costs(problem) if scheduler.restore_time is None else np.zeros(len(costs))
+    longest = float((costs + own).max(initial=0.0))
+    if longest >= most:
+        return costs, [f"{FREE} The trace says up to {longest:g} s; {turns}."]
+    return costs + own, []
+
+
+def _told_costs(problem: Problem) -> np.ndarray:
+    """Return what the trace says that each flown job needs to go on, s."""
+    table = problem.jobs.table
+    if COLUMN not in table.column_names:
+        return np.zeros(len(problem.rows))
+    what = "seconds >= 0, or none"
+    found = np.nan_to_num(numeric_column(table, COLUMN, COLUMN, what), nan=0.0, posinf=-1.0)
+    if (found < 0).any():
+        row = int((found < 0).argmax())
+        value = quote(table[COLUMN][row].as_py())
+        message = f"the column {quote(COLUMN)} holds {value} in row {row + 1:,}; expected {what}."
+        raise SpecError(COLUMN, message)
+    return np.asarray(found[problem.rows])
+
+
+def cost_note(scheduler: Scheduler, paid: np.ndarray) -> list[str]:
+    """Return what to tell of preemption's price.
+
+    Args:
+        scheduler: what decided.
+        paid: Float array, what each job that was preempted pays, s.
+    """
+    if not len(paid):
+        return []
+    if not paid.any():
+        return [FREE]
+    if scheduler.restore_time is not None or scheduler.save_time != 0:
+        return []
+    low, high = float(paid.min()), float(paid.max())
+    span = f"{low:g} s" if low == high else f"{low:g} s to {high:g} s"
+    return [f"A preempted job pays {span} to go on, as the trace says."]
 
 
 def resume_costs(name: str, given: ResumeCost, problem: Problem) -> np.ndarray:

@@ -37,6 +37,7 @@ from windtunnel.traces.layout import (
     words,
 )
 from windtunnel.traces.readers import reader
+from windtunnel.traces.resuming import HELIOS, by_gpus
 from windtunnel.traces.source import packed_bytes, read_bytes, short_name, source_name
 from windtunnel.traces.tabular import parse_table
 from windtunnel.traces.trace import Trace
@@ -90,9 +91,10 @@ def read_helios(rows: Rows) -> None:
 
     ``duration`` and ``queue`` are the source's; the notes count the rows where they are not end
     minus start and start minus submission. ``queue`` is kept as ``source_queue``. A state without
-    a meaning (one row says SUSPENDED) becomes ``unknown``.
+    a meaning (one row says SUSPENDED) becomes ``unknown``. ``restore_time`` is what Helios'
+    simulator counts for a job that was stopped: 7 s, 30 s from 2 GPUs on, 60 s from 9 on.
     """
-    _tell_differences(rows)
+    _complete(rows)
 
 
 @_JOINED.reader
@@ -108,7 +110,7 @@ def read_acme_helios(rows: Rows) -> None:
             rows[name] = pc.binary_join_element_wise(rows["cluster"], rows[name], "/")
     if not rows.text.has("job_id"):
         rows["job_id"] = rows.numbered("helios")
-    _tell_differences(rows)
+    _complete(rows)
 
 
 def log_of(file: str, data: bytes, *, bad_rows: str, zone: str) -> Trace:
@@ -120,11 +122,12 @@ def log_of(file: str, data: bytes, *, bad_rows: str, zone: str) -> Trace:
         SpecError: no such zone.
     """
     rows = _LOG.rows(file, zone, parse_table(data, file))
-    _tell_differences(rows)
+    _complete(rows)
     return rows.trace(bad_rows)
 
 
-def _tell_differences(rows: Rows) -> None:
+def _complete(rows: Rows) -> None:
+    rows["restore_time"] = by_gpus(rows["num_gpus"], HELIOS)
     run, wait = rows.minus("end_time", "start_time"), rows.minus("start_time", "submit_time")
     rows.note(
         f"The source's duration differs from end minus start in {rows.differing(run, 'duration'):,}"

@@ -39,6 +39,24 @@ def by_submission(
     return table.take(order), np.asarray(lines)[order], True
 
 
+def _spelt_alike(table: pa.Table, notes: list[str]) -> pa.Table:
+    """Spell GPU types that differ by case alone as the one that comes first, and say so."""
+    at = table.column_names.index("gpu_type") if "gpu_type" in table.column_names else -1
+    if at < 0 or not pa.types.is_string(table.schema.field(at).type):
+        return table
+    cells = table.column(at).combine_chunks().dictionary_encode()
+    words = cells.dictionary.to_pylist()
+    first: dict[str, str] = {}
+    spelt = [
+        "|".join(dict.fromkeys(first.setdefault(kind.lower(), kind) for kind in cell.split("|")))
+        for cell in words
+    ]
+    if spelt == words:
+        return table
+    notes.append("GPU types that differ by case alone are taken as one, as first spelt.")
+    return table.set_column(at, "gpu_type", pa.array(spelt, pa.string()).take(cells.indices))
+
+
 def job_trace(
     path: str | Path,
     columns: Mapping[str, Any] | pa.Table,
@@ -75,7 +93,7 @@ def job_trace(
     file = source_name(path)
     table = columns if isinstance(columns, pa.Table) else pa.table(dict(columns))
     rows_read, told = table.num_rows, list(notes)
-    table, lines, moved = by_submission(table, lines)
+    table, lines, moved = by_submission(_spelt_alike(table, told), lines)
     if moved:
         told.append("Rows were sorted by submission, ties in the file's order.")
     source = f"{file} ({counted})" if counted else file

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-#: A source's own figures, which `windtunnel.characterize.facts` draws beside ours: s, but
-#: ``plan_gpu`` in hundredths of a GPU.
+#: A source's own figures, which `windtunnel.characterize.facts` draws beside ours, and what a job
+#: needs to go on once it was stopped: s, but ``plan_gpu`` in hundredths of a GPU.
 SOURCE_NUMBERS = frozenset(
-    {"source_duration", "source_queue", "plan_gpu", "instance_start", "task_end"}
+    {"source_duration", "source_queue", "plan_gpu", "instance_start", "task_end", "restore_time"}
 )
 
 

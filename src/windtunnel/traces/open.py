@@ -153,7 +153,10 @@ def _generating(name: str) -> _Way:
     if name.lower() == "morphling":
         from windtunnel.traces.morphling_generator import generate_morphling
 
-        return _Way(generate_morphling, 0, where, lambda options: generate_morphling(**options))
+        def drawn(options: dict[str, Any]) -> Trace:
+            return generate_morphling(open_trace("morphling:base"), **options)
+
+        return _Way(generate_morphling, 1, where, drawn)
     from windtunnel.traces.synthetic import generate
 
     return _Way(generate, 1, where, lambda options: generate(name, **options))

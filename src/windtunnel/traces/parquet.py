@@ -31,7 +31,7 @@ RATIO_FLOOR = 256 * 2**20
 _VALUE_BYTES = 8
 
 
-def read_parquet(source: Any, file: str, what: str = WHOLE) -> pa.Table:
+def read_parquet(source: Any, file: str) -> pa.Table:
     """Read a Parquet file.
 
     Args:
@@ -57,7 +57,7 @@ def read_parquet(source: Any, file: str, what: str = WHOLE) -> pa.Table:
             table.validate(full=True)
             table = _without_views(table)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise damaged(file, error, what) from error
+        raise damaged(file, error) from error
     if table.num_rows == 0:
         raise TraceError(file, "at least one row", hint="The table has columns and no rows.")
     return table

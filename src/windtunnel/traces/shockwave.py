@@ -23,6 +23,7 @@ from windtunnel.throughput.shockwave import (
 )
 from windtunnel.traces.gavel import JOB_COLUMNS, complete, parse_tabs
 from windtunnel.traces.layout import Layout, Rows, text
+from windtunnel.traces.resuming import SHOCKWAVE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,7 +75,8 @@ def read_shockwave(rows: Rows, *, throughputs: str | Path | None = None) -> None
     ``template`` the model with its first batch size, ``workload`` the model; ``priority`` the
     weight; ``duration`` the ideal one: all epochs at their planned batch sizes, alone, null where
     a speed is not known; ``mode`` how the batch size changes (``static``, ``accordion``,
-    ``gns``). Steps are counted at the first batch size.
+    ``gns``). Steps are counted at the first batch size. ``restore_time`` is what the published
+    simulator counts for a round in which a job goes on, 20 s.
 
     Args:
         rows: the file's.
@@ -84,6 +86,7 @@ def read_shockwave(rows: Rows, *, throughputs: str | Path | None = None) -> None
     known = pc.is_in(rows["mode"], pa.array(MODES))
     rows.text.refuse("mode", pc.invert(known), f"one of {', '.join(MODES)}")
     complete(rows, lambda: _ideal(speeds_by_batch(throughputs), rows))
+    rows["restore_time"] = pa.repeat(pa.scalar(SHOCKWAVE), rows.count)
     rows.note("Durations are ideal ones: all epochs at their planned batch sizes, alone on V100s.")
     if count := rows["duration"].null_count:
         rows.note(f"{count:,} jobs have no duration: a speed of theirs is not known.")

@@ -12,9 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
-_RUNS = r"^'*\s*[=+\-@\t\r]"
+_RUNS = r"^'*[\s\v]*[=+\-@\t\r]"
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-_GUARDED = r"^'+\s*[=+\-@\t\r]"
+_GUARDED = r"^'+[\s\v]*[=+\-@\t\r]"
 
 
 def guarded(values: Any) -> Any:

@@ -24,6 +24,7 @@ class TraceFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         max_duration: no GPU job runs longer, s.
         max_queue: no GPU job waits longer, s.
         mean_queue: mean wait of GPU jobs, s, where published.
+        restore_time: what a stopped job needs to go on: least GPUs -> s; empty = not published.
         notes: what a reader must know of this trace, one sentence each.
     """
 
@@ -40,6 +41,7 @@ class TraceFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_duration: int
     max_queue: int
     mean_queue: float | None = None
+    restore_time: dict[float, float] = {}
     notes: tuple[str, ...] = ()
 
 
