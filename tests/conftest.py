@@ -1,13 +1,15 @@
-"""For every room: hypothesis' profiles, the reference data folder, a clean environment.
+"""For every room: hypothesis' examples, the reference data folder, a clean environment.
 
-The default profile draws the same examples in every run, so that a build cannot fail by chance.
-``HYPOTHESIS_PROFILE=explore`` draws new ones, many more; ``brief`` draws fewer, as
-`make test` does, which leaves the rest to `make test-engines` and `make test-slow`.
+By default the same examples are drawn in every run, so that a build cannot fail by chance.
+``HYPOTHESIS_PROFILE`` names what is drawn instead: ``brief`` a twentieth, as `make test` does,
+which leaves the rest to `make test-engines` and `make test-slow`; ``quarter``; and ``explore`` new
+ones, twenty times as many.
 """
 
 from __future__ import annotations
 
 import faulthandler
+import gc
 import os
 import signal
 import sys
@@ -15,25 +17,46 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
-_SLOW_FIRST_CALL = (HealthCheck.too_slow,)  # the kernels load in the first example
-for _name, _examples in (("fixed", 100), ("brief", 25)):
+#: Shares of the examples that a property asks for.
+_SHARES = {"brief": 0.05, "quarter": 0.25, "fixed": 1.0, "explore": 20.0}
+_SLOW = (
+    HealthCheck.too_slow,  # the kernels load in the first example
+    HealthCheck.data_too_large,  # a field of a million characters is
+    HealthCheck.differing_executors,
+)
+for _name in _SHARES:
     settings.register_profile(
         _name,
-        max_examples=_examples,
         deadline=None,
-        derandomize=True,
+        derandomize=_name != "explore",
         database=None,
-        suppress_health_check=_SLOW_FIRST_CALL,
+        suppress_health_check=_SLOW,
     )
-settings.register_profile(
-    "explore", deadline=None, database=None, suppress_health_check=_SLOW_FIRST_CALL
-)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+_profile = os.environ.get("HYPOTHESIS_PROFILE", "fixed")
+settings.load_profile(_profile)
+if _profile != "explore":
+    # No constants from the modules loaded so far: what is drawn would hang on the tests before.
+    vars(providers)["_get_local_constants"] = Constants
+#: The properties of which a share is drawn.
+_SHARED: set[object] = set()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep what collecting made, which lives to the end, from being searched for garbage."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")
@@ -63,6 +86,17 @@ def plugins_forgotten() -> Iterator[None]:
 
     with registrations_forgotten():
         yield
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let a property draw the share of its examples that this run is for; three at least."""
+    function = getattr(item, "function", None)
+    if function is None or not is_hypothesis_test(function) or function in _SHARED:
+        return
+    _SHARED.add(function)
+    own = function._hypothesis_internal_use_settings
+    wanted = max(min(own.max_examples, 3), round(own.max_examples * _SHARES[_profile]))
+    function._hypothesis_internal_use_settings = settings(own, max_examples=wanted)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -167,7 +167,7 @@ class SpecError(WindtunnelError):
         """Build the error for a name that is not one of ``known``."""
         names = sorted(known)
         listed = ", ".join(names) or "none"
-        return cls(path, f"unknown name {quote(name)}.{nearest(name, names)} Known: {listed}.")
+        return cls(path, f"unknown name {quote(name)}.{nearest(str(name), names)} Known: {listed}.")
 
     @classmethod
     def no_cluster(cls, trace: str) -> SpecError:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+import msgspec.inspect
 
 from windtunnel.errors import SpecError
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
+_LISTS = (msgspec.inspect.ListType, msgspec.inspect.VarTupleType)
 
 
 #: Descriptions are written by people: reading takes fifty times the memory of the file.
@@ -57,35 +59,44 @@ def refuse_unknown_keys(raw: Iterable[str], known: Iterable[str], path: str) -> 
             raise SpecError.unknown(f"{path}.{key}", key, known)
 
 
-def struct_of(
-    kind: type[_Struct],
-    raw: Mapping[str, Any],
-    source: str,
-    parts: Mapping[str, type[msgspec.Struct]] | None = None,
-) -> _Struct:
+def struct_of(kind: type[_Struct], raw: Mapping[str, Any], source: str) -> _Struct:
     """Return plain data as a struct.
 
     Args:
         kind: of the struct.
         raw: the data.
         source: where they come from, for messages.
-        parts: key -> what its table is, or each of its tables.
 
     Raises:
-        SpecError: an unknown key, here or in the tables of a part; a missing one or a wrong value.
+        SpecError: an unknown key, however deep; a missing one or a wrong value.
     """
-    refuse_unknown_keys(raw, kind.__struct_fields__, f"{source}: $")
-    for key, part in (parts or {}).items():
-        given = raw.get(key)
-        many = isinstance(given, list | tuple)
-        for index, table in enumerate(given if many else [given]):  # type: ignore[arg-type] # it is
-            where = f"{source}: $.{key}[{index}]" if many else f"{source}: $.{key}"
-            if isinstance(table, dict):
-                refuse_unknown_keys(table, part.__struct_fields__, where)
+    _check(msgspec.inspect.type_info(kind), raw, f"{source}: $")
     try:
         return msgspec.convert(raw, kind)
     except msgspec.ValidationError as error:
         raise SpecError(source, str(error)) from error
+    except SpecError as error:  # of a struct's own checks, which do not know the source
+        if error.path.startswith(source):
+            raise
+        raise SpecError(f"{source}: {error.path}", str(error)[len(error.path) + 2 :]) from error
+
+
+def _check(kind: msgspec.inspect.Type, raw: Any, path: str) -> None:
+    """Check that a struct, and those in it, have all keys of plain data; not what they hold."""
+    if isinstance(kind, msgspec.inspect.UnionType):
+        for one in kind.types:
+            _check(one, raw, path)
+    elif isinstance(kind, msgspec.inspect.StructType) and isinstance(raw, dict):
+        fields = {field.encode_name: field.type for field in kind.fields}
+        refuse_unknown_keys(raw, fields, path)
+        for key, value in raw.items():
+            _check(fields[key], value, f"{path}.{key}")
+    elif isinstance(kind, msgspec.inspect.DictType) and isinstance(raw, dict):
+        for key, value in raw.items():
+            _check(kind.value_type, value, f"{path}.{key}")
+    elif isinstance(kind, _LISTS) and isinstance(raw, list | tuple):
+        for index, value in enumerate(raw):
+            _check(kind.item_type, value, f"{path}[{index}]")
 
 
 def toml_key(name: str) -> str:

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 PolicyName: TypeAlias = Literal[
     "antman",
     "conservative",
+    "decoupled-evaluation",
     "easy",
     "easy-perfect",
     "easy-sjbf",
@@ -33,7 +34,6 @@ PolicyName: TypeAlias = Literal[
     "qssf",
     "quota",
     "reserving-packing",
-    "sia",
     "sjf",
     "sjf-estimate",
     "sjf-preemptive",

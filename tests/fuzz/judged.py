@@ -1,5 +1,7 @@
 """Making a call in a process of its own, and judging what came of it.
 
+It is a fork of this one, which has imported the command once; some calls start an interpreter.
+
 ``python tests/fuzz/judged.py --seed S --calls N`` makes calls and tells what failed, with the
 command that makes the call again; ``--only NUMBER`` makes one and shows what it printed.
 """
@@ -7,9 +9,12 @@ command that makes the call again; ``--only NUMBER`` makes one and shows what it
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
+import gc
 import json
 import os
+import resource
 import secrets
 import shlex
 import signal
@@ -23,6 +28,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 from calls import Call, drawn
+from right import FILES
 
 #: What a call may take: s, and kB.
 SECONDS, MEMORY = 20.0, 2 << 20
@@ -55,7 +61,7 @@ class Verdict:
 def judged(call: Call) -> Verdict:
     """Make a call in a fork of this process, in a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="fuzz-") as room:
-        for name, data in call.files.items():
+        for name, data in {**call.files, **_made(call)}.items():
             path = Path(room, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
@@ -65,13 +71,14 @@ def judged(call: Call) -> Verdict:
         code, cpu, memory = _waited(child)
         said = Path(room, ".err").read_text("utf-8", "replace")
         left = [path.name for path in Path(room).rglob(".windtunnel-*")]
-        lost = "" if code or "--json" not in call.words else lost_rows(call, Path(room))
+        counted = code == 0 and "--json" in call.words and call.world in {"", "own"}
+        lost = lost_rows(call, Path(room)) if counted else ""
     failed = lost
     if code not in {0, 2}:
         failed = f"exit code {code}"
     elif "Traceback" in said or "a fault in windtunnel" in said:
         failed = "a traceback"
-    elif code == 2 and not said.strip():
+    elif code == 2 and not said.strip() and call.world != "no stderr":
         failed = "refused without a word"
     elif len(said) > 20_000:
         failed = f"{len(said):,} characters of words"
@@ -82,6 +89,36 @@ def judged(call: Call) -> Verdict:
     elif left:
         failed = f"left {left}"
     return Verdict(failed, code, said)
+
+
+#: What some calls read was written by others: words that ask for it -> the call that writes it.
+_WRITTEN_BY = {
+    "r.parquet": "simulate synthetic:kalos:jobs=40 --cluster 64x8 --record r.parquet",
+    "OUT": "study run study.toml --out OUT --workers 1",
+}
+_WRITTEN: dict[str, dict[str, bytes]] = {}
+
+
+def _made(call: Call) -> dict[str, bytes]:
+    """Return the files that a call reads and another one wrote: name -> content."""
+    found: dict[str, bytes] = {}
+    for name, words in _WRITTEN_BY.items():
+        if name not in call.words or call.words[0] not in {"why", "study"}:
+            continue
+        if name not in _WRITTEN:
+            with tempfile.TemporaryDirectory(prefix="fuzz-") as room:
+                Path(room, "study.toml").write_bytes(FILES["study.toml"])
+                Path(room, "jobs.csv").write_text("job_id,submit_time,duration,num_gpus\n1,0,9,1\n")
+                child = os.fork()
+                if child == 0:
+                    _call(Call(tuple(words.split()), {}, world="own"), room)
+                assert _waited(child)[0] == 0, Path(room, ".err").read_text()
+                paths = [path for path in Path(room).rglob("*") if path.is_file()]
+                files = {str(path.relative_to(room)): path.read_bytes() for path in paths}
+            _WRITTEN[name] = {made: data for made, data in files.items() if made.startswith(name)}
+        if call.words[:2] != ("study", "run"):
+            found |= _WRITTEN[name]
+    return found
 
 
 def lost_rows(call: Call, room: Path) -> str:
@@ -105,7 +142,9 @@ def lost_rows(call: Call, room: Path) -> str:
         read, dropped = about.get("rows_read", about.get("rows_in")), sum(about["dropped"].values())
         if (read, kept) != (call.rows, call.rows - dropped):
             return f"of {call.rows} rows {read} were read, {dropped} dropped, {kept} kept"
-    return _lost_jobs(told, kept, room) if call.words[0] in {"simulate", "convert"} else ""
+    if call.words[0] not in {"simulate", "convert"} or "--window" in call.words:
+        return ""  # who is submitted outside a window is flown, and in no count
+    return _lost_jobs(told, kept, room)
 
 
 def _lost_jobs(told: dict[str, Any], kept: int, room: Path) -> str:
@@ -123,17 +162,25 @@ def _lost_jobs(told: dict[str, Any], kept: int, room: Path) -> str:
 def _call(call: Call, room: str) -> None:
     """Be the command; never return."""
     code = 99
+    gc.freeze()  # what was there before is not looked through, and so not copied
     try:
         os.setsid()
         os.chdir(room)
-        os.environ.update(TMPDIR=room, HOME=room, WINDTUNNEL_CACHE=f"{room}/cache", NO_COLOR="1")
-        os.environ.update(HTTP_PROXY="http://127.0.0.1:9", HTTPS_PROXY="http://127.0.0.1:9")
+        clean = {"TMPDIR": room, "HOME": room, "WINDTUNNEL_CACHE": f"{room}/cache", "NO_COLOR": "1"}
+        clean |= {"HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9"}
         tempfile.tempdir = None
         for number, name in ((0, os.devnull), (1, ".out"), (2, ".err")):
             file = os.open(name, os.O_RDWR | os.O_CREAT, 0o600)
             os.dup2(file, number)
+        limit(call.world)
+        if call.world == "own":
+            paths = {"PATH": os.defpath, "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+            python = (sys.executable, "-m", "windtunnel", *call.words)
+            odd = {"LC_ALL": "C", "TZ": "Asia/Tokyo"}
+            os.execve(sys.executable, python, {**paths, **clean, **odd})  # noqa: S606
+        os.environ.update(clean)
         # Under pytest the streams of this process are pytest's own, not those of the system.
-        sys.stdout, sys.stderr = (os.fdopen(number, "w", encoding="utf-8") for number in (1, 2))
+        sys.stdout, sys.stderr = (_stream(number, call.world) for number in (1, 2))
         from windtunnel.cli.root import windtunnel
 
         windtunnel.main(list(call.words), prog_name="windtunnel")
@@ -145,13 +192,40 @@ def _call(call: Call, room: str) -> None:
         traceback.print_exc()
     finally:
         for stream in (sys.stdout, sys.stderr):
-            stream.flush()
+            with contextlib.suppress(OSError, AttributeError, ValueError):
+                stream.flush()
         from windtunnel import storage
         from windtunnel.report import renderer
 
         storage.drop_all_scratch()
         renderer._close()
         os._exit(code)
+
+
+def limit(world: str) -> None:
+    """Take from this process what a world lacks, and what would harm others."""
+    cpu = int(SECONDS) + 5
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 5))
+    resource.setrlimit(resource.RLIMIT_DATA, (2 * MEMORY << 10,) * 2)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if world == "disk":
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, 5_000))
+    elif world == "memory":
+        resource.setrlimit(resource.RLIMIT_AS, (8_000_000 << 10,) * 2)
+    elif world == "files":
+        resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+    elif world == "full stdout":
+        os.dup2(os.open("/dev/full", os.O_WRONLY), 1)
+    elif world in {"no stdout", "no stderr"}:
+        os.close(1 if world == "no stdout" else 2)
+
+
+def _stream(number: int, world: str) -> Any:
+    """Return a stream as the interpreter makes it at its start: None where it is closed."""
+    if world == ("", "no stdout", "no stderr")[number]:
+        return None
+    errors = "strict" if number == 1 else "backslashreplace"
+    return os.fdopen(number, "w", encoding="utf-8", errors=errors)
 
 
 def _waited(child: int) -> tuple[int, float, int]:
@@ -174,20 +248,26 @@ def again(seed: str, number: int) -> str:
     return f"python tests/fuzz/judged.py --seed {shlex.quote(seed)} --only {number}"
 
 
+#: What calls import besides the command's own modules, and modules that not every machine has.
+_IMPORTED = (
+    *("ibis.backends.duckdb", "ibis.backends.sql.compilers.duckdb", "duckdb", "jinja2", "altair"),
+    *("pyarrow.parquet", "pyarrow.csv", "pyarrow.dataset", "rich.console", "rich.table", "scipy"),
+)
+_ELSEWHERE = ("windtunnel.lab", "windtunnel.__main__", "windtunnel.rl")
+
+
 def prepare() -> None:
     """Import what calls import, so that a fork of this process need not."""
     import importlib
     import pkgutil
 
-    import windtunnel.cli
-    from windtunnel.report import page, renderer  # noqa: F401
-    from windtunnel.study import simulate  # noqa: F401
-    from windtunnel.traces import open as readers  # noqa: F401
+    import windtunnel
 
-    for module in pkgutil.iter_modules(windtunnel.cli.__path__, "windtunnel.cli."):
-        importlib.import_module(module.name)
-    for name in ("altair", "duckdb", "ibis", "jinja2", "pyarrow.parquet", "pyarrow.csv"):
-        importlib.import_module(name)
+    names = [found.name for found in pkgutil.walk_packages(windtunnel.__path__, "windtunnel.")]
+    for name in (*_IMPORTED, *names):
+        if not name.startswith(_ELSEWHERE):
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
 
 
 def main() -> int:

@@ -8,12 +8,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from calls import Call, drawn
+from calls import WORLDS, Call, commands, drawn
 from judged import again, judged, lost_rows, prepare
+from right import right
 
 ABOUT = {"source": "jobs.csv", "dropped": {}}
 
@@ -21,7 +23,7 @@ ABOUT = {"source": "jobs.csv", "dropped": {}}
 @pytest.mark.parametrize(
     ("seed", "number"),
     [
-        ("fixed", 20),
+        ("fixed", 10),
         pytest.param("fixed", 400, marks=pytest.mark.slow),
         pytest.param("", 400, marks=pytest.mark.slow, id="fresh"),
     ],
@@ -40,6 +42,25 @@ def test_every_call_holds(seed: str, number: int) -> None:
 def test_the_same_seed_draws_the_same_call() -> None:
     assert drawn("a", 7) == drawn("a", 7)
     assert drawn("a", 7) != drawn("b", 7)
+
+
+def test_what_is_right_is_known_of_every_option() -> None:
+    unknown = {
+        f"{' '.join(names)} {param.opts[0]}"
+        for names, command in commands()
+        for param in command.params
+        if isinstance(param, click.Option) and not param.is_flag and not right(param, names[0])
+    }
+    assert not unknown, "tests/fuzz/right.py wants words for these"
+
+
+def test_in_every_world_a_call_is_made_and_judged() -> None:
+    prepare()
+    words = ("simulate", "synthetic:kalos:jobs=40", "--cluster", "64x8", "--json")
+    for world in WORLDS:
+        verdict = judged(Call(words, {}, world=world))
+        assert not verdict.failed, world
+        assert verdict.code == (2 if world in {"disk", "full stdout"} else 0), world
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,7 @@ def test_a_study_flies_what_is_installed_and_code_it_trusts(
     assert "--trust" in json.loads(found.stdout)["command"]
 
 
+@pytest.mark.slow
 def test_their_writer_takes_what_a_reader_read(shell: Shell, log: str, tmp_path: Path) -> None:
     found = shell("convert", log, "again.theirs", "--json")
     assert found.returncode == 0, found.stderr
