@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,11 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 Row = dict[str, Any]
-#: Examples of one property: each is a query or two. `make test` draws a quarter of them, and `make
-#: test-engines` all.
-EXAMPLES = settings(
-    max_examples=10 if os.environ.get("HYPOTHESIS_PROFILE") == "brief" else 40, deadline=None
-)
+#: Examples of one property: each is a query or two.
+EXAMPLES = settings(max_examples=40, deadline=None)
 _STATUSES = ("completed", "failed", "cancelled", "timeout", "node_fail", "out_of_memory", "running")
 
 

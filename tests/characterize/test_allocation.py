@@ -154,7 +154,7 @@ def test_no_task_allocates_nothing(tasks: pa.Table, nodes: pa.Table) -> None:
     assert allocation_over_time(tasks.slice(0, 0), nodes).num_rows == 0
 
 
-@pytest.mark.engines
+@pytest.mark.slow
 @given(
     rows=st.lists(
         st.tuples(

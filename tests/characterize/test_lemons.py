@@ -50,8 +50,8 @@ def planted(random: np.random.Generator, nodes: int, share: float) -> tuple[np.n
     return factor, {f"n{node}" for node in which}
 
 
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1])
 def test_planted_lemons_are_found_and_hardly_any_other(seed: int) -> None:
     """1 % of 2,000 nodes, 600 days: 95 % found, at most 1 in 1,000 wrong."""
     random = np.random.default_rng(seed)
@@ -78,7 +78,11 @@ def test_lemons_are_found_among_outages() -> None:
     factor[[3, 50]] = 15.0
     found = find_lemons(log(random, nodes=400, days=300, factor=factor, outages=8))
     assert {one.node for one in found.lemons} == {"n3", "n50"}
-    assert all(one.ratio > 2 for one in found.lemons)
+    assert all(10 < one.ratio < 20 for one in found.lemons)
+    assert found.lemons[0].p < found.lemons[1].p
+    # By chance each would have as many: the rate is that of the other nodes for both.
+    per_day = [one.expected for one in found.lemons]
+    assert per_day[0] == pytest.approx(per_day[1], rel=0.2)
     assert len(found.outages) == 8
 
 

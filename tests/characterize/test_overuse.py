@@ -72,7 +72,7 @@ def test_jobs_left_out_are_jobs(tasks: pa.Table, nodes: pa.Table, backend: Backe
     assert plain["n"].to_pylist()[0] < jobs
 
 
-@pytest.mark.engines
+@pytest.mark.slow
 @given(rows=DRAWN_ROWS, unit=st.sampled_from(["task", "job"]))
 @settings(max_examples=20, deadline=None)
 def test_overuse_equals_plain_python(rows: list[dict[str, Any]], unit: Any) -> None:
@@ -103,7 +103,7 @@ def test_overuse_equals_plain_python(rows: list[dict[str, Any]], unit: Any) -> N
             assert found["mean_excess"] is None
 
 
-@pytest.mark.engines
+@pytest.mark.slow
 @given(rows=DRAWN_ROWS)
 @settings(max_examples=20, deadline=None)
 def test_the_notebooks_rule_equals_plain_python(rows: list[dict[str, Any]]) -> None:

@@ -144,7 +144,7 @@ def _pairs(row: dict[str, Any]) -> set[tuple[str, str]]:
     return {(row["node"], gpu) for gpu in row["gpu"].split("|")}
 
 
-@pytest.mark.engines
+@pytest.mark.slow
 @given(rows=TASKS)
 @settings(max_examples=20, deadline=None)
 def test_sharing_equals_a_count_of_gpus_at_every_instant(rows: list[dict[str, Any]]) -> None:
@@ -163,7 +163,7 @@ def test_sharing_equals_a_count_of_gpus_at_every_instant(rows: list[dict[str, An
         assert at["left_out"] == len(rows) - len(kept)
 
 
-@pytest.mark.engines
+@pytest.mark.slow
 @given(rows=TASKS)
 @settings(max_examples=20, deadline=None)
 def test_colocation_equals_a_walk_along_every_gpu(rows: list[dict[str, Any]]) -> None:

@@ -110,7 +110,7 @@ def test_without_the_nodes_metric_the_column_is_named() -> None:
     assert slowdown_by_load(without_gpu, JOBS)["metric"].to_pylist() == ["machine_cpu"] * 2
 
 
-@pytest.mark.engines
+@pytest.mark.slow
 @given(
     rows=st.lists(
         st.builds(

@@ -109,7 +109,7 @@ def check(found: pa.Table, samples: list[Sample], holdings: list[Holding]) -> No
     assert found.schema.metadata[b"windtunnel.left_out"] == str(nobody).encode()
 
 
-@pytest.mark.engines
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(_SAMPLES, _HOLDINGS)
 def test_every_sample_finds_the_jobs_that_a_plain_loop_finds(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+import click
 import numpy as np
 import pytest
 
+from windtunnel.cli.compare import compare
 from windtunnel.schema import as_jobs
 from windtunnel.traces.native import write_csv
 
@@ -44,6 +46,15 @@ _SLOW = (
     "pack 2x8 LOG --placement best_fit,random --seeds 2",
     "gavel sweep --policies fifo_perf --rates 2 --measure 2:6",
     "traces",
+    "plan reliability LOG --cluster 3x8 --disruptions mtbf:30d/mttr:8h/cost:2m/restart:5m",
+    "plan reliability --gpus 512 --work 5d --disruptions mtbf:30d/mttr:8h/cost:2m/restart:5m",
+    "report goodput LOG",
+    "serving llm REQUESTS --ttft 1 --tpot 0.1",
+    "serving llm-sweep REQUESTS --over rate=1,2 --ttft 1 --price 2.5",
+    "serving llm-sweep REQUESTS --dispatch least_loaded,round_robin --price 2.5",
+    "serving llm-capacity REQUESTS --ttft 10",
+    "bench",
+    "convert LOG LOG.swf",
 )
 
 
@@ -73,6 +84,15 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def requests(tmp_path: Path) -> Path:
+    """Requests to a language model, one every two seconds."""
+    path = tmp_path / "requests.csv"
+    rows = (f"{2 * k},{500 + k * 37 % 900},{50 + k * 13 % 200}" for k in range(60))
+    path.write_text("\n".join(["arrived_at,num_prefill_tokens,num_decode_tokens", *rows]))
+    return path
+
+
 def numbers(text: str) -> set[str]:
     """Return the numbers that a text tells, but for the command at its end."""
     return set(_NUMBER.findall(text.partition("again with")[0]))
@@ -82,12 +102,17 @@ def numbers(text: str) -> set[str]:
     "words", [*_QUICK, *(pytest.param(words, marks=pytest.mark.slow) for words in _SLOW)]
 )
 def test_no_number_is_cut(
-    run: Callable[..., Any], log: Path, monkeypatch: pytest.MonkeyPatch, words: str
+    run: Callable[..., Any],
+    log: Path,
+    requests: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: str,
 ) -> None:
+    asked = words.replace("LOG", str(log)).replace("REQUESTS", str(requests))
     told = {}
     for width in (*WIDTHS, 400):
         monkeypatch.setenv("COLUMNS", str(width))
-        ran = run(*(str(log) if word == "LOG" else word for word in words.split()))
+        ran = run(*asked.split())
         assert ran.code == 0, ran.err
         told[width] = numbers(ran.out)
         body = ran.out.partition("again with")[0]
@@ -95,3 +120,12 @@ def test_no_number_is_cut(
         assert "\u2026" not in body or "\u2026" in words
     for width in WIDTHS:
         assert told[width] >= told[400], (width, told[400] - told[width])
+
+
+def test_help_of_the_widest_command_is_two_screens() -> None:
+    told = click.Context(compare, terminal_width=100, max_content_width=100)
+    lines = compare.get_help(told).splitlines()
+    assert [line for line in lines if line.endswith(":") and line[0] != " "] == [
+        *("Trace:", "Cluster:", "Scheduler:", "Conditions:", "Output:")
+    ]
+    assert len(lines) <= 120

@@ -10,10 +10,10 @@ import pytest
 
 import windtunnel as wt
 from windtunnel.report.occupancy import (
+    alive,
     gantt_rows,
     heat_rows,
     held_shares,
-    live,
     occupancy,
     occupancy_page,
 )
@@ -108,7 +108,7 @@ def test_names_cannot_leave_the_live_chart() -> None:
     }
     drawn = occupancy(wt.simulate(jobs, "2x2"))
     assert drawn is not None
-    markup = str(live(drawn.chart, "one"))
+    markup = str(alive(drawn.chart, "one"))
     assert markup.count("<script") == 1
     text = re.search(r"data-chart=\"one\">(.*)</script>", markup, re.DOTALL)
     assert text is not None

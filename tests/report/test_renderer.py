@@ -59,6 +59,7 @@ def test_a_forked_worker_draws_by_itself() -> None:
     assert renderer.vegalite_to_svg(BAR).startswith("<svg")
 
 
+@pytest.mark.slow
 def test_a_limit_of_address_space_is_one_sentence(tmp_path: Path) -> None:
     trace = tmp_path / "t.csv"
     trace.write_text("job_id,submit_time,duration,num_gpus\na,0,30,1\nb,0,10,1\n")

@@ -65,6 +65,7 @@ def results() -> Results:
         "made": [],
         "inputs": {"t": {"num_jobs": 3, "sha256": "0", "notes": ["Note of a reader."]}},
         "versions": {"windtunnel": "1"},
+        "study": {},
     }
     return Results(Path("x"), manifest, pa.Table.from_pylist(rows, schema=SCHEMA))
 
@@ -119,7 +120,8 @@ def test_every_metric_can_be_named_and_printed() -> None:
         assert metric_label(metric)
         assert metric_text(metric, 1.5)
         assert metric_text(metric, None) == "\u2013"
-    assert change_text(-0.0001) == "0.0 %"
+    assert change_text(-0.0001) == "\u22120.01 %"
+    assert change_text(-0.00001) == "0.0 %"
     assert metric_text("energy_j", 3.6e6) == "1.00 kWh"
 
 

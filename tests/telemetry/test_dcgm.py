@@ -54,6 +54,18 @@ def test_the_sample_answer_of_a_range_query(data_dir: Path) -> None:
     assert (telemetry.rows_read, telemetry.samples) == (11, 10)
 
 
+def test_a_folder_of_prometheus_answers_is_read_by_name(tmp_path: Path) -> None:
+    series = '{"metric":{"__name__":"DCGM_FI_DEV_GPU_UTIL","gpu":"0","Hostname":"n"},"values":%s}'
+    for name, values in (("b.json", '[[120,"7"]]'), ("a.json", '[[0,"5"],[60,"6"]]')):
+        whole = '{"status":"success","data":{"resultType":"matrix","result":[%s]}}'
+        (tmp_path / name).write_text(whole % (series % values))
+    telemetry = open_telemetry(tmp_path, metric="DCGM_FI_DEV_GPU_UTIL")
+    assert telemetry.table()["value"].to_pylist() == [5.0, 6.0, 7.0]
+    (tmp_path / "c.json").write_text('{"status":"error","errorType":"timeout","error":"late"}')
+    with pytest.raises(TraceError, match=r"c\.json.*timeout"):
+        open_telemetry(tmp_path).table()
+
+
 def scrape(tmp_path: Path, text: str, **options: Any) -> Any:
     path = tmp_path / "scrape.prom"
     path.write_text(text)

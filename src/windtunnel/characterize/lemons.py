@@ -109,72 +109,88 @@ class NodesFound:
 def find_lemons(given: Attempts) -> NodesFound:
     """Return the lemons and the outages of a log."""
     outages, together = _outages(given)
-    failed = given.failed & ~together
-    size = np.bincount(given.attempt, minlength=len(given.run)).astype(float)
-    left = size > 0
-    lemons: list[Lemon] = []
-    rates: list[float] = []
+    tally = _Tally(given, given.failed & ~together)
+    left = tally.size > 0
+    worst: list[tuple[int, float]] = []
     while True:
-        exposure = float((given.run * size)[left].sum())
-        rate = float(failed[left].sum()) / exposure if exposure > 0 else 0.0
-        worst = _worst(given, failed, size, left, rate)
-        if worst is None or worst[1].p > _SUSPECT:
+        scores = tally.scores(left, tally.rate(left))
+        node = int(np.argmin(scores.p)) if len(scores.p) else -1
+        if node < 0 or scores.p[node] > _SUSPECT:
             break
-        lemons.append(worst[1])
-        left[given.attempt[given.node == worst[0]]] = False
-        rates.append(rate)
-    called = [
-        rank for rank, lemon in enumerate(lemons, 1) if lemon.p <= LEVEL * rank / len(given.names)
+        worst.append((node, float(scores.p[node])))
+        left[given.attempt[given.node == node]] = False
+    called = [at for at, (_, p) in enumerate(worst, 1) if p <= LEVEL * at / len(given.names)]
+    lemons = [node for node, _ in worst[: max(called, default=0)]]
+    crowd = np.bincount(given.attempt, np.isin(given.node, lemons), len(given.run))
+    rate = tally.rate((tally.size > 0) & (crowd == 0))
+    # Each beside nodes that are none, unless it never was.
+    alone, all_of = tally.scores(crowd <= 1, rate), tally.scores(tally.size > 0, rate)
+    found = [
+        (alone if alone.expected[node] > 0 else all_of).lemon(node, given.names[node])
+        for node in lemons
     ]
-    number = max(called, default=0)
-    rate = [*rates, rate][number]
-    lemons = lemons[:number]
-    return NodesFound(lemons, outages, rate, together)
+    return NodesFound(sorted(found, key=lambda one: one.p), outages, rate, together)
 
 
-def _worst(
-    given: Attempts, failed: np.ndarray, size: np.ndarray, left: np.ndarray, rate: float
-) -> tuple[int, Lemon] | None:
-    """Return the node of the least p value, and what is known of it; None where none failed.
+@dataclass(frozen=True)
+class _Scores:
+    """What is known of each node, Float arrays (nodes,); see `Lemon` and the module."""
+
+    failures: np.ndarray
+    expected: np.ndarray
+    more: np.ndarray
+    p: np.ndarray
+
+    def lemon(self, node: int, name: str) -> Lemon:
+        """Return what is known of one node."""
+        columns = (self.failures, self.expected, self.more, self.p)
+        failures, expected, more, p = (float(column[node]) for column in columns)
+        return Lemon(name, int(failures), expected, 1 + more, p)
+
+
+class _Tally:
+    """The attempts of a log, summed by node.
 
     Args:
+        given: the attempts.
         failed: Bool array (k,), those that count as failed.
-        size: Float array (k,), their nodes.
-        left: Bool array (k,), attempts that are looked at.
+
+    Attributes:
+        size: Float array (k,), the nodes of each attempt.
     """
-    nodes = len(given.names)
-    of = left[given.attempt]
-    node, attempt = given.node[of], given.attempt[of]
 
-    def summed(weights: np.ndarray) -> np.ndarray:
-        return np.bincount(node, weights[attempt], nodes)
+    def __init__(self, given: Attempts, failed: np.ndarray) -> None:
+        self.given, self.failed = given, failed
+        self.size = np.bincount(given.attempt, minlength=len(given.run)).astype(float)
+        self._weight = np.log1p((RATIO - 1) / np.maximum(self.size, 1))
 
-    weight = np.log1p((RATIO - 1) / np.maximum(size, 1))
-    likely = rate * given.run * size
-    score, mean, spread = (
-        summed(failed * weight), summed(likely * weight), summed(likely * weight**2)
-    )  # fmt: skip
-    suspects = np.flatnonzero((score > mean) & (mean > 0))
-    if not len(suspects):
-        return None
-    step = spread[suspects] / mean[suspects]
-    counts = np.ceil(score[suspects] / step - 1e-9).astype(int).tolist()
-    chances = [
-        at_least(count, one)
-        for count, one in zip(counts, (mean[suspects] / step).tolist(), strict=True)
-    ]
-    least = int(np.argmin(chances))
-    which = int(suspects[least])
-    seen, expected = summed(failed.astype(float)), summed(likely)
-    more = (score[which] - mean[which]) / (rate * summed(given.run * weight)[which])
-    lemon = Lemon(
-        given.names[which],
-        int(seen[which]),
-        float(expected[which]),
-        1 + float(more),
-        chances[least],
-    )
-    return which, lemon
+    def rate(self, left: np.ndarray) -> float:
+        """Return the failures of a node a second in some attempts, Bool array (k,)."""
+        exposure = float((self.given.run * self.size)[left].sum())
+        return float(self.failed[left].sum()) / exposure if exposure > 0 else 0.0
+
+    def scores(self, left: np.ndarray, rate: float) -> _Scores:
+        """Return what some attempts tell of each node, where the others fail at a rate."""
+        given, weight, nodes = self.given, self._weight, len(self.given.names)
+        of = left[given.attempt]
+        node, attempt = given.node[of], given.attempt[of]
+        likely = rate * given.run * self.size
+
+        def summed(weights: np.ndarray) -> np.ndarray:
+            return np.bincount(node, weights[attempt], nodes)
+
+        score, mean, spread = (
+            summed(self.failed * weight), summed(likely * weight), summed(likely * weight**2)
+        )  # fmt: skip
+        p = np.ones(nodes)
+        suspects = np.flatnonzero((score > mean) & (mean > 0))
+        step = spread[suspects] / mean[suspects]
+        counts = np.ceil(score[suspects] / step - 1e-9).astype(int).tolist()
+        means = (mean[suspects] / step).tolist()
+        p[suspects] = [at_least(count, one) for count, one in zip(counts, means, strict=True)]
+        by_one = rate * summed(given.run * weight)
+        more = np.divide(score - mean, by_one, out=np.zeros(nodes), where=by_one > 0)
+        return _Scores(summed(self.failed.astype(float)), summed(likely), more, p)
 
 
 def _outages(given: Attempts) -> tuple[list[Outage], np.ndarray]:

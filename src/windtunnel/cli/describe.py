@@ -141,10 +141,14 @@ def _counted(kinds: dict[str, int]) -> str:
 
 
 def _rows(nodes: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
-    """Yield the rows of the tree, each name once, indented by its depth."""
-    last = ""
+    """Yield the rows of the tree, each name once, behind a dot for each cohort above it."""
+    from windtunnel.policies.kueue.quantities import shown
+
+    last: tuple[str, str] | None = None
     for row in nodes:
-        name = "" if row["name"] == last else "  " * row["depth"] + clean(row["name"])
-        last = row["name"]
-        amounts = (f"{row[key]:,}" for key in ("owns", "may_use", "may_borrow", "lends"))
-        yield (name, clean(row["flavor"]), clean(row["resource"]), *amounts)
+        this = row["kind"], row["name"]
+        name = "" if this == last else "· " * row["depth"] + clean(row["name"])
+        last = this
+        what = row["resource"]
+        amounts = (shown(what, row[key]) for key in ("owns", "may_use", "may_borrow", "lends"))
+        yield (name, clean(row["flavor"]), clean(what), *amounts)

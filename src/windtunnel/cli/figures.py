@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,7 +11,7 @@ import click
 from windtunnel.cli.machine import trace_data
 from windtunnel.cli.opening import TraceWish, open_wish
 from windtunnel.cli.options import BAD_ROWS, FILE, READING, one_of, option, output_options, together
-from windtunnel.cli.presenting import present
+from windtunnel.cli.presenting import command_line, present
 from windtunnel.cli.screen import progress, shows_progress
 from windtunnel.errors import SpecError
 from windtunnel.report.format import count
@@ -107,7 +106,6 @@ def figures(*, traces: tuple[str, ...], as_json: bool, **asked: Any) -> None:
     sources = _sources(wishes, asked, show=show)
     with progress("Counting", len(chosen), show=show) as done:
         found = collect(sources, chosen, done)
-    command = shlex.join(_command(wishes, asked))
     with progress("Drawing", len(chosen), show=show) as done:
         files = write_figures(
             found,
@@ -115,12 +113,12 @@ def figures(*, traces: tuple[str, ...], as_json: bool, **asked: Any) -> None:
             out,
             formats=formats,
             title=f"Figures of {', '.join(sources.traces)}",
-            command=command,
+            command=command_line(),
             notes=sources.notes,
             on_done=done,
         )
     result = _result(sources, found, out, files)
-    present(result, None, as_json=as_json, command=command)
+    present(result, None, as_json=as_json)
 
 
 def _words(text: str, option: str) -> list[str]:
@@ -195,32 +193,6 @@ def _named(text: str) -> tuple[str | None, str]:
     if not equals or Path(text).exists():
         return None, text
     return name, path
-
-
-def _command(wishes: Sequence[TraceWish], asked: dict[str, Any]) -> list[str]:
-    """Return the command line that makes the set again."""
-    words = ["windtunnel", "figures", *(wish.spec for wish in wishes)]
-    for typed, name in (
-        ("--reader", "reader"),
-        ("--zone", "zone"),
-        ("--bad-rows", "bad_rows"),
-        ("--set", "set_"),
-        ("--only", "only"),
-        ("--utilization", "utilization"),
-    ):
-        if asked[name] is not None:
-            words += [typed, str(asked[name])]
-    for text in asked["telemetry"]:
-        words += ["--telemetry", text]
-    return [
-        *words,
-        "--format",
-        asked["formats"],
-        "--width",
-        asked["paper"],
-        "--out",
-        str(asked["out"]),
-    ]
 
 
 def _result(

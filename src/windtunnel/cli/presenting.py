@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import shlex
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -13,6 +14,7 @@ from windtunnel.cli.group import Session
 from windtunnel.cli.machine import print_json
 from windtunnel.cli.opening import check_apart, check_out
 from windtunnel.cli.options import out_option, output_options
+from windtunnel.cli.recorded_site import BESIDE
 from windtunnel.cli.saving import save_table
 from windtunnel.cli.screen import bullets, facts, heading, line, progress, screen
 from windtunnel.errors import SpecError, quote
@@ -96,12 +98,17 @@ def present(
         OSError: the file cannot be written.
     """
     command = command or command_line()
+    site = click.get_current_context().meta.get(BESIDE)
+    if site is not None:
+        told = ("site", f"{site}, found beside the log")
+        data = result.data | {"site_file": site}
+        result = replace(result, settings=[*result.settings, told], data=data)
     if out is not None:
         _write(result, out, command)
     if as_json:
-        data: dict[str, Any] = {"headline": result.headline} if result.headline else {}
-        data |= {"notes": [*result.cautions, *result.notes], key: out and str(out)}
-        print_json({**data, **result.data, "command": command})
+        said: dict[str, Any] = {"headline": result.headline} if result.headline else {}
+        said |= {"notes": [*result.cautions, *result.notes], key: out and str(out)}
+        print_json({**said, **result.data, "command": command})
         return
     where = ""
     if out is not None:
@@ -112,7 +119,7 @@ def present(
 
 def _write(result: Result, out: Path, command: str) -> None:
     """Write what the ending of the file's name asks for; the file appears whole or not at all."""
-    from windtunnel.report.page import write_page
+    from windtunnel.report.result_page import write_page
 
     ending = out.suffix.lower()
     if ending in TABLES and result.table is not None:
@@ -120,8 +127,9 @@ def _write(result: Result, out: Path, command: str) -> None:
     elif ending in LATEX:
         from windtunnel.report.latex import latex
 
-        tables = (latex(table, result.title) for part in result.parts for _, table in part.tables)
-        write_page(out, next(tables))
+        parts = [part for part in result.parts if part.tables and not part.page_only]
+        firsts = (part.tables[0] for part in parts)
+        write_page(out, "\n".join(latex(table, name or result.title) for name, table in firsts))
     elif result.text is not None:
         write_page(out, result.text())
     elif ending in PAGES:

@@ -90,12 +90,7 @@ def _page(found: Description, result: Result, command: str) -> str:
         *([Part("Telemetry", drawings=[measured_figure(found)])] if found.telemetry else []),
         _undrawn(figures),
     ]
-    shown = [
-        part
-        for part in parts
-        if part.lead or part.terms or part.points or part.drawings or part.tables
-    ]
-    whole = replace(result, headline=in_a_sentence(found), parts=shown)
+    whole = replace(result, headline=in_a_sentence(found), parts=parts)
     return result_page(whole, command=command)
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 #: Width and height of the plotting area, px.
 WIDTH, HEIGHT = 420, 260
 _HOUR = 3600.0
+#: Values that differ by as much are drawn on a logarithmic axis.
+_DECADE = 10
 
 
 def curve_rows(
@@ -84,7 +86,8 @@ def sweep_chart(
     ]
     policies = Series("policy", names, font=FONT, legend=True, symbol="stroke", room=WIDTH)
     across = Axis("at", x, grid=False, scale={"zero": False})
-    up = Axis("hours", title, "log")
+    values = [row["hours"] for row in (*rows, *circles)] or [1.0]
+    up = Axis("hours", title, "log" if max(values) >= _DECADE * min(values) else "linear")
     tips: Tips = {
         "policy": ("policy", ""),
         "at": (x, ",~r"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from windtunnel.report.sections import Table
+    from windtunnel.report.sections import Cell, Table
 
 _ESCAPED = {
     **{char: f"\\{char}" for char in "&%$#_{}"},
@@ -27,6 +27,9 @@ _ESCAPED = {
     "\u2026": r"\ldots{}",
 }
 
+#: What pages put before a difference -> what papers do.
+_SIGNS = {"\u25b2": "+", "\u25bc": "\u2212", "=": ""}
+
 
 def escaped(text: str) -> str:
     r"""Return a text as LaTeX shows it.
@@ -41,7 +44,8 @@ def latex(table: Table, caption: str = "") -> str:
     """Return a table as LaTeX; needs the packages booktabs and amssymb.
 
     Args:
-        table: notes of cells stand in brackets behind them.
+        table: notes of cells stand in brackets behind them; of those that compare with the first
+            column the relative change alone.
         caption: of the table; empty = none.
     """
     under = table.under or [""]
@@ -59,9 +63,17 @@ def latex(table: Table, caption: str = "") -> str:
         if line.group and line.group != group:
             group = line.group
             lines.append(rf"\multicolumn{{{len(heads) + 1}}}{{l}}{{\emph{{{escaped(group)}}}}} \\")
-        cells = [f"{cell.text} ({cell.note})" if cell.note else cell.text for cell in line.cells]
-        lines.append(_row([line.label, *cells]))
+        lines.append(_row([line.label, *map(_cell, line.cells)]))
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
+
+
+def _cell(cell: Cell) -> str:
+    """Return a cell as narrow as papers have them."""
+    note = cell.note or ""
+    if note[:1] in _SIGNS:
+        change = note[1:].removesuffix(" better").removesuffix(" worse").partition(" (")[0]
+        note = _SIGNS[note[0]] + change.strip() if note[0] != "=" else ""
+    return f"{cell.text} ({note})" if note else cell.text
 
 
 def _row(texts: Sequence[str]) -> str:

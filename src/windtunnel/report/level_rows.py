@@ -20,7 +20,7 @@ _NONE = Cell("\u2013")
 def level_tables(outcomes: Mapping[str, Outcome]) -> list[tuple[str, Table]]:
     """Return the tables of runs on nodes with levels above them, titled; none where there are none.
 
-    What requests cost is told of runs that were placed by levels, and lost no nodes.
+    What requests cost is told of runs that were placed by levels of whole GPUs, and lost no nodes.
     """
     runs = dict(zip((name for name, _ in named(outcomes)), outcomes.values(), strict=True))
     levelled = {name: run for name, run in runs.items() if _has_levels(run)}
@@ -32,6 +32,7 @@ def level_tables(outcomes: Mapping[str, Outcome]) -> list[tuple[str, Table]]:
         for name, run in levelled.items()
         if str(run.settings.get("placement")).partition(":")[0] == "tree"
         and run.flight.interruptions is None
+        and run.settings.get("sharing") is None
     }
     if any(placed.values()):
         found.append(("What jobs asked of the levels", _losses(placed)))

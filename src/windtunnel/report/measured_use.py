@@ -16,7 +16,7 @@ from windtunnel.errors import TraceError
 from windtunnel.quantiles import quantiles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     import pyarrow as pa
@@ -99,12 +99,7 @@ class MeasuredUse:
         }
 
 
-def measured_use(
-    trace: Trace,
-    path: str | Path,
-    *,
-    progress: Callable[[int, int], None] | None = None,
-) -> MeasuredUse:
+def measured_use(trace: Trace, path: str | Path) -> MeasuredUse:
     """Return what telemetry says of a trace; its files are read once.
 
     The samples go to a temporary file, compressed, which is removed again.
@@ -112,7 +107,6 @@ def measured_use(
     Args:
         trace: whose jobs are asked about, by its holdings or by the jobs that samples name.
         path: what `windtunnel.telemetry.open_telemetry` opens.
-        progress: called with (bytes read, bytes in all).
 
     Raises:
         WindtunnelError: the telemetry cannot be read, a holding of the trace is wrong, or there is
@@ -121,7 +115,7 @@ def measured_use(
     from windtunnel.characterize.telemetry_counts import percentiles
     from windtunnel.telemetry import open_telemetry
 
-    telemetry = open_telemetry(path, epoch=trace.metadata.epoch, progress=progress)
+    telemetry = open_telemetry(path, epoch=trace.metadata.epoch)
     with _room(str(path)) as (folder, backend):
         file = str(folder / "samples.parquet")
         telemetry.write_parquet(file)

@@ -19,9 +19,10 @@ from windtunnel.report.chart.series import Series
 from windtunnel.report.curves import Row, time_unit
 from windtunnel.report.format import count, plural
 from windtunnel.report.names import clean, labels
-from windtunnel.report.palette import SERIES, dark_pairs
+from windtunnel.report.palette import SERIES
+from windtunnel.report.result import Drawing, Part, Result
+from windtunnel.report.result_page import result_page
 from windtunnel.report.stays import stay_times
-from windtunnel.report.templating import render
 from windtunnel.report.threads import slices, thread_name
 from windtunnel.sim.metrics import horizon, size_classes
 from windtunnel.sim.observe.holdings import has_nodes
@@ -41,6 +42,9 @@ _SHADES = 20
 #: Groups of jobs that get a colour of their own; the others share the last one.
 _COLOURS = 7
 _OTHERS = "others"
+HOW_TO_ZOOM = (
+    "Drag to move over time, turn the wheel to zoom, hold the pointer over a mark for its numbers."
+)
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,15 @@ class Occupancy:
     chart: Any
     title: str
     caption: str
+
+    def drawing(self, name: str, title: str, *, live: bool) -> Drawing:
+        """Return it as a picture of a page, which `scripts` bring to life where it is live."""
+
+        def draw() -> Any:
+            # Checking thousands of cells against a schema takes a second.
+            return alive(self.chart, name) if live else self.chart.to_dict(validate=False)
+
+        return Drawing(name, title, self.caption, draw, title or self.title)
 
 
 def occupancy(outcome: Outcome, window: tuple[float, float] | None = None) -> Occupancy | None:
@@ -183,7 +196,7 @@ def held_shares(
 
 
 def occupancy_page(
-    outcome: Outcome, title: str, window: tuple[float, float] | None = None
+    outcome: Outcome, title: str, window: tuple[float, float] | None = None, *, command: str = ""
 ) -> tuple[str, tuple[str, ...]]:
     """Return a page with the chart of a run, which can be inspected and zoomed; and its notes.
 
@@ -191,28 +204,26 @@ def occupancy_page(
         outcome: the run.
         title: the page's heading.
         window: from when until when, s; None = from the first submission to the end.
+        command: what makes the page again, printed at its end.
     """
-    import windtunnel
-
     drawn = occupancy(outcome, window)
-    notes = tuple(outcome.notes)
+    notes: tuple[str, ...] = ()
     if drawn is None:
-        notes = (*notes, "Nothing to draw: no job ran, or the run knows no nodes.")
-    context = {
-        "title": clean(title, 160),
-        "policy": clean(outcome.settings["policy"]),
-        "cluster": clean(outcome.cluster.describe(), 200),
-        "drawn": drawn,
-        "picture": None if drawn is None else live(drawn.chart, "occupancy"),
-        "scripts": scripts() if drawn is not None else [],
-        "notes": [clean(note, 400) for note in notes],
-        "palette": dark_pairs(),
-        "version": windtunnel.__version__,
-    }
-    return render("occupancy.html.j2", context), (() if drawn else notes[-1:])
+        notes = ("Nothing to draw: no job ran, or the run knows no nodes.",)
+        part = Part("Who ran where")
+    else:
+        picture = drawn.drawing("occupancy", "", live=True)
+        part = Part(drawn.title, HOW_TO_ZOOM, drawings=[picture], is_wide=True)
+    told = Result(
+        clean(title, 160),
+        parts=[part],
+        notes=[clean(note, 400) for note in (*outcome.notes, *notes)],
+        subtitle=[clean(outcome.settings["policy"]), clean(outcome.cluster.describe(), 200)],
+    )
+    return result_page(told, command=command, scripts=scripts() if drawn else ()), notes
 
 
-def live(chart: Any, name: str) -> Any:
+def alive(chart: Any, name: str) -> Any:
     """Return a chart as markup that `scripts` bring to life: tooltips, and zooming over time.
 
     Names in the data cannot leave their place: the specification is JSON without an angle bracket.
@@ -235,7 +246,7 @@ def live(chart: Any, name: str) -> Any:
 
 
 def scripts() -> list[Any]:
-    """Return what brings every `live` chart of a page to life; once a page, at its end."""
+    """Return what brings every `alive` chart of a page to life; once a page, at its end."""
     from markupsafe import Markup
 
     from windtunnel.report.figures.writing import vega_script

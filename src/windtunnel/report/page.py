@@ -1,54 +1,32 @@
-"""The HTML page of a comparison: one file, no script unless asked for, nothing ever loaded.
+"""The page of a comparison: its parts, made of outcomes.
 
-The page is a function of outcomes; the numbers come from `windtunnel.report.sections`, the
-sentence on top from `windtunnel.report.findings`, the pictures from `windtunnel.report.charts`.
+The numbers come from `windtunnel.report.sections`, the sentence on top from
+`windtunnel.report.findings`, the pictures from `windtunnel.report.charts`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import windtunnel
-from windtunnel import storage
-from windtunnel.report import charts, curves, fairness, findings, occupancy, palette, sections
+from windtunnel.report import charts, curves, fairness, findings, occupancy, sections
 from windtunnel.report.curves import named
-from windtunnel.report.energy_section import energy_section
+from windtunnel.report.energy_section import energy_part
 from windtunnel.report.format import count, plural
 from windtunnel.report.goodput_rows import goodput_tables
 from windtunnel.report.level_rows import level_tables
 from windtunnel.report.names import MAX_TEXT, clean
-from windtunnel.report.render import to_svg
-from windtunnel.report.templating import render
+from windtunnel.report.result import Drawing, Part, Result, table_of
+from windtunnel.report.result_page import result_page
 from windtunnel.sim.observe.holdings import can_fragment
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Mapping
-
-    from markupsafe import Markup
+    from collections.abc import Mapping
 
     from windtunnel.cluster.spec import ClusterSpec
     from windtunnel.energy.account import Account
     from windtunnel.sim.outcome import Outcome
     from windtunnel.traces.trace import Trace
-
-#: The longest command that a page repeats.
-_MAX_COMMAND = 2000
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A picture with its heading and caption; ``svg`` is None where there is nothing to draw.
-
-    In a page with a script the picture may be what that script draws.
-    """
-
-    title: str
-    caption: str
-    svg: Markup | None
-    name: str = ""
 
 
 def comparison_page(
@@ -77,64 +55,124 @@ def comparison_page(
     """
     if not outcomes:
         raise ValueError("a comparison page needs at least one outcome")
-    first = next(iter(outcomes.values()))
-    vcs = sections.vcs_table(outcomes)
-    context = {
-        "title": clean(title, 120),
-        "subtitle": _subtitle(outcomes, trace),
-        "headline": findings.headline(outcomes),
-        "cautions": findings.cautions(outcomes),
-        "first": named(outcomes)[0][0],
-        "names": [name for name, _ in named(outcomes)],
-        "trace": _trace_context(first, trace),
-        "clusters": _clusters(outcomes),
-        "metrics": sections.metrics_table(outcomes),
-        "sizes": sections.sizes_table(outcomes),
-        "vcs": vcs,
-        "goodput": goodput_tables(outcomes),
-        "levels": level_tables(outcomes),
-        "fairness": fairness.fairness_table(outcomes),
-        "starvation": fairness.starvation_table(outcomes),
-        "settings": sections.settings_table(outcomes),
-        "notes": _notes(outcomes),
-        "figures": figures(outcomes),
-        "places": _places(outcomes, live=interactive),
-        "scripts": occupancy.scripts() if interactive else [],
-        "palette": palette.dark_pairs(),
-        "command": clean(command, _MAX_COMMAND),
-        "version": windtunnel.__version__,
-        "vcs_lead": _vcs_lead(vcs),
-        "marked_ratio": f"{findings.MARKED_RATIO:g}",
-        "energy": energy_section(outcomes, books, _figure_of(outcomes)) if books else None,
-    }
-    return render("comparison.html.j2", context)
+    goodput, levels = goodput_tables(outcomes), level_tables(outcomes)
+    drawn = figures(outcomes)
+    parts = [
+        _numbers(outcomes),
+        *_waits(outcomes, drawn),
+        *([Part("What failures cost", _GOODPUT, goodput)] if goodput else []),
+        *([Part("Where in the topology", _LEVELS, levels)] if levels else []),
+        _fairness(outcomes),
+        Part("The cluster over time", drawings=[drawn[key] for key in _OVER_TIME if key in drawn]),
+        *_places(outcomes, live=interactive),
+        *([energy_part(outcomes, books)] if books else []),
+        _trace_part(next(iter(outcomes.values())), trace),
+        *_clusters(outcomes),
+        Part("Settings of every run", tables=[("", sections.settings_table(outcomes))]),
+    ]
+    result = Result(
+        clean(title, 120),
+        findings.headline(outcomes),
+        parts=parts,
+        cautions=findings.cautions(outcomes),
+        notes=_notes(outcomes),
+        subtitle=_subtitle(outcomes, trace),
+    )
+    scripts = occupancy.scripts() if interactive else []
+    return result_page(result, command=command, scripts=scripts)
 
 
-def write_page(path: str | os.PathLike[str], html: str) -> Path:
-    """Write a page so that nobody ever sees half of it: a temporary file beside it, then a rename.
-
-    Args:
-        path: the file to write; its folder must exist.
-        html: the page's text, written as UTF-8.
-
-    Returns:
-        The path.
-
-    Raises:
-        OSError: the folder does not exist or cannot be written to; nothing is left behind.
-    """
-    with storage.replacing(path) as temporary:
-        temporary.write_text(html, encoding="utf-8", newline="\n")
-    return Path(path)
+_GOODPUT = (
+    "Goodput is the share of the GPU time held that made progress. The effective training time "
+    "ratio (ETTR) is productive time over all time from submission to end, waits included; the "
+    "mean time to failure (MTTF) is time on GPUs over failures. Intervals are 95 %."
+)
+_LEVELS = (
+    "Over how many domains of each level jobs went on average, and the fewest that could have held "
+    "them; the spread is one over the other. Refused with room: jobs that waited although their "
+    "pods would have fitted without what they asked of the levels. GPUs in no slice were free, on "
+    "average, where no whole slice fitted."
+)
 
 
-def figures(outcomes: Mapping[str, Outcome]) -> dict[str, Figure]:
-    """Return every figure of the page by name; those without data have no picture."""
+def _numbers(outcomes: Mapping[str, Outcome]) -> Part:
+    lead = (
+        f"Differences are to {_first(outcomes)}. Hold the pointer over a number for its exact "
+        "value, over a name for its definition."
+    )
+    table = sections.metrics_table(outcomes)
+    return Part("The runs in numbers", lead if len(outcomes) > 1 else "", [("", table)])
+
+
+def _waits(outcomes: Mapping[str, Outcome], drawn: Mapping[str, Drawing]) -> list[Part]:
+    """Return the parts on waits: curves, by size of the job, by virtual cluster."""
+    first = _first(outcomes)
+    sizes, vcs = sections.sizes_table(outcomes), sections.vcs_table(outcomes)
+    key = (
+        f"{_marked(first)} GPU hours are what {first}\u2019s jobs held."
+        if sizes.has_marks
+        else f"No job size waits {_RATIO} times as long as under {first} (and a minute longer); it "
+        f"would be highlighted. GPU hours are what {first}\u2019s jobs held."
+    )
+    if vcs is None:
+        lead = "The jobs name no virtual cluster."
+    elif len(vcs.lines) <= sections.TOP_VCS:
+        lead = "Most GPU time first."
+    else:
+        lead = f"The {sections.TOP_VCS} with most GPU time, and all others in one row."
+    return [
+        Part("How long jobs wait and take", drawings=[drawn["wait"], drawn["jct"]]),
+        Part(
+            "Who waits: by job size",
+            tables=[("Waits by job size", sizes)] if sizes.lines else [],
+            drawings=[drawn["sizes"], drawn["shares"]],
+            key=key if sizes.lines and len(outcomes) > 1 else "",
+        ),
+        Part("Who waits: by virtual cluster", lead, [] if vcs is None else [("", vcs)]),
+    ]
+
+
+def _fairness(outcomes: Mapping[str, Outcome]) -> Part:
+    shares, longest = fairness.fairness_table(outcomes), fairness.starvation_table(outcomes)
+    tables, terms = [], []
+    if shares is not None:
+        tables.append(("Finish-time fairness", shares))
+        meaning = (
+            "a job\u2019s completion time over what an equal part of the cluster for itself would "
+            "have taken; over 1, it lost by sharing"
+        )
+        terms.append(("\u03c1", meaning))
+    if longest.lines:
+        tables.append(("The longest waits, by job size", longest))
+        terms += [
+            ("longest", "jobs that still wait at the end count with what they have waited so far"),
+            (
+                "overtaken by",
+                "the most jobs that were submitted after one job and started before it",
+            ),
+        ]
+    key = _marked(_first(outcomes)) if longest.has_marks else ""
+    return Part("Is it fair, does anybody starve?", tables=tables, terms=terms, key=key)
+
+
+_OVER_TIME = ("utilization", "queue", "oldest", "types", "fragments")
+_RATIO = f"{findings.MARKED_RATIO:g}"
+
+
+def _marked(first: str) -> str:
+    return f"At least {_RATIO} times as long as under {first}, and a minute longer."
+
+
+def _first(outcomes: Mapping[str, Outcome]) -> str:
+    return named(outcomes)[0][0]
+
+
+def figures(outcomes: Mapping[str, Outcome]) -> dict[str, Drawing]:
+    """Return the pictures of the page by name; those without data are empty."""
     first = next(iter(outcomes.values()))
     started = any(len(outcome.flight.segment_start) for outcome in outcomes.values())
     finished = any(outcome.metrics()["num_finished"] for outcome in outcomes.values())
-    names = ", ".join(name for name, _ in named(outcomes))
-    base = named(outcomes)[0][0]
+    base = _first(outcomes)
     behind = f" The thin line is {base}." if len(outcomes) > 1 else ""
     drawn = {
         "wait": (
@@ -168,70 +206,56 @@ def figures(outcomes: Mapping[str, Outcome]) -> dict[str, Figure]:
     }
     made = {}
     for key, (title, caption, more, has_data, draw) in drawn.items():
-        chart: Any = None
-        if has_data:
-            chart = draw(outcomes) if draw else charts.shares_by_size(first, len(outcomes))
-        label = f"{title}: {names}" if draw else title
-        made[key] = Figure(title, caption + more, _picture(chart, key, label))
+        chart = partial(draw, outcomes) if draw else partial(
+            charts.shares_by_size, first, len(outcomes)
+        )  # fmt: skip
+        label = labelled(title, outcomes) if draw else title
+        made[key] = Drawing(key, title, caption + more, chart if has_data else _nothing, label)
     return made | _figures_of_nodes(outcomes, started=started, behind=behind)
+
+
+def _nothing() -> None:
+    return None
+
+
+def labelled(title: str, outcomes: Mapping[str, Outcome]) -> str:
+    """Return what screen readers hear of a picture of runs."""
+    return f"{title}: {', '.join(name for name, _ in named(outcomes))}"
 
 
 def _figures_of_nodes(
     outcomes: Mapping[str, Outcome], *, started: bool, behind: str
-) -> dict[str, Figure]:
-    """Return the figures that only clusters of several types, or of nodes, have."""
-    names = ", ".join(name for name, _ in named(outcomes))
+) -> dict[str, Drawing]:
+    """Return the pictures that only clusters of several types, or of nodes, have."""
     made = {}
     types = charts.by_type(outcomes) if started else None
     if types is not None:
         title = "GPUs in use by type"
         caption = "Share of the GPUs of each type held by jobs; the types with most GPUs."
-        made["types"] = Figure(title, caption, _picture(types, "types", f"{title}: {names}"))
+        label = labelled(title, outcomes)
+        made["types"] = Drawing("types", title, caption, lambda: types, label)
     if all(can_fragment(run) and run.metrics()["gpu_time"] > 0 for run in outcomes.values()):
         title = "Fragments over time"
         caption = (
             "Free GPUs that tasks like those of the run\u2019s own jobs could not use, on average "
             "over the GPU time they ask for, as a share of all GPUs (the measure of FGD, "
-            "ATC\u201923)."
+            f"ATC\u201923).{behind}"
         )
-        picture = _picture(charts.fragmentation(outcomes), "fragments", f"{title}: {names}")
-        made["fragments"] = Figure(title, caption + behind, picture)
+        draw, label = partial(charts.fragmentation, outcomes), labelled(title, outcomes)
+        made["fragments"] = Drawing("fragments", title, caption, draw, label)
     return made
 
 
-def _places(outcomes: Mapping[str, Outcome], *, live: bool) -> list[Figure]:
-    """Return a figure a run of who ran where; none of those that know no nodes."""
+def _places(outcomes: Mapping[str, Outcome], *, live: bool) -> list[Part]:
+    """Return the part on who ran where, a picture a run; none of those that know no nodes."""
     made = []
     window = curves.span(list(outcomes.values()))
     for index, (name, outcome) in enumerate(named(outcomes)):
         drawn = occupancy.occupancy(outcome, window) if window[1] > window[0] else None
-        if drawn is None:
-            continue
-        title = f"{drawn.title}: {name}"
-        key = f"places{index}"
-        if live:
-            picture = occupancy.live(drawn.chart, key)
-        else:  # checking thousands of cells against a schema takes a second
-            picture = _picture(drawn.chart.to_dict(validate=False), key, title)
-        made.append(Figure(title, drawn.caption, picture))
-    return made
-
-
-def _figure_of(outcomes: Mapping[str, Outcome]) -> Callable[[Any, str, str, str], Figure]:
-    """Return what makes a figure of runs: (chart, key, title, caption) -> figure."""
-    names = ", ".join(name for name, _ in named(outcomes))
-
-    def figure(chart: Any, key: str, title: str, caption: str) -> Figure:
-        return Figure(title, caption, _picture(chart, key, f"{title}: {names}"))
-
-    return figure
-
-
-def _picture(chart: Any, key: str, label: str) -> Markup | None:
-    from markupsafe import Markup
-
-    # The SVG is Vega's own serialisation: it escapes every text it writes.
-    return None if chart is None else Markup(to_svg(chart, name=key, label=label))  # noqa: S704
+        if drawn is not None:
+            made.append(drawn.drawing(f"places{index}", f"{drawn.title}: {name}", live=live))
+    lead = occupancy.HOW_TO_ZOOM if live else ""
+    return [Part("Who ran where", lead, drawings=made)] if made else []
 
 
 def _subtitle(outcomes: Mapping[str, Outcome], trace: Trace | None) -> list[str]:
@@ -243,25 +267,15 @@ def _subtitle(outcomes: Mapping[str, Outcome], trace: Trace | None) -> list[str]
     return parts
 
 
-def _vcs_lead(vcs: sections.Table | None) -> str:
-    if vcs is None or len(vcs.lines) <= sections.TOP_VCS:
-        return "Most GPU time first."
-    return f"The {sections.TOP_VCS} with most GPU time, and all others in one row."
-
-
-def _trace_context(first: Outcome, trace: Trace | None) -> dict[str, Any]:
+def _trace_part(first: Outcome, trace: Trace | None) -> Part:
     from windtunnel.characterize import overview
 
     jobs = first.jobs if trace is None else trace.jobs
-    context: dict[str, Any] = {
-        "facts": sections.trace_facts(overview(jobs)),
-        "origin": [],
-        "dropped": [],
-        "notes": [],
-        "flown": first.jobs.num_rows if first.jobs.num_rows != jobs.num_rows else None,
-    }
+    flown = first.jobs.num_rows
+    facts = sections.trace_facts(overview(jobs))
+    lead = "" if flown == jobs.num_rows else f"The runs flew {count(flown)} of these jobs."
     if trace is None:
-        return context
+        return Part("The trace", lead, facts=facts)
     about = trace.metadata
     origin = {
         "Name": about.name,
@@ -272,16 +286,18 @@ def _trace_context(first: Outcome, trace: Trace | None) -> dict[str, Any]:
         "Records read": count(about.rows_read) if about.rows_read else "",
         **{f"Made with {key}": sections.setting_text(v) for key, v in about.settings.items()},
     }
-    context["origin"] = [
-        (clean(key), clean(value, MAX_TEXT)) for key, value in origin.items() if value != ""
+    terms = [(clean(key), clean(value, MAX_TEXT)) for key, value in origin.items() if value != ""]
+    dropped = sections.dropped_facts(about.rows_read, about.dropped)
+    terms += [
+        (f"No job here: {fact.label}", f"{fact.text}{fact.note and f' ({fact.note})'}")
+        for fact in dropped
     ]
-    context["dropped"] = sections.dropped_facts(about.rows_read, about.dropped)
-    context["notes"] = [clean(note, MAX_TEXT) for note in about.notes]
-    return context
+    points = [clean(note, MAX_TEXT) for note in about.notes]
+    return Part("The trace", lead, facts=facts, terms=terms, points=points)
 
 
-def _clusters(outcomes: Mapping[str, Outcome]) -> list[dict[str, Any]]:
-    """Return each distinct cluster with the runs that flew on it."""
+def _clusters(outcomes: Mapping[str, Outcome]) -> list[Part]:
+    """Return a part for each distinct cluster, with the runs that flew on it."""
     seen: list[tuple[ClusterSpec, list[str]]] = []  # a cluster with labels has no hash
     for name, outcome in named(outcomes):
         runs = next((runs for cluster, runs in seen if cluster == outcome.cluster), None)
@@ -289,35 +305,37 @@ def _clusters(outcomes: Mapping[str, Outcome]) -> list[dict[str, Any]]:
             seen.append((outcome.cluster, [name]))
         else:
             runs.append(name)
+    parts = []
+    for cluster, runs in seen:
+        title = "The cluster" if len(seen) == 1 else f"The cluster of {', '.join(runs)}"
+        name = f" ({clean(cluster.name)})" if cluster.name else ""
+        table = table_of(_NODE, [_node_row(node, cluster) for node in cluster.node_types])
+        lead = f"{clean(cluster.describe(), MAX_TEXT)}{name}."
+        parts.append(Part(title, lead, [("Nodes of the cluster", table)]))
+    return parts
+
+
+_NODE = ("GPU type", "Nodes", "GPUs a node", "CPU cores a node", "Memory a node")
+
+
+def _node_row(node: Any, cluster: ClusterSpec) -> list[str]:
     return [
-        {
-            "name": clean(cluster.name) if cluster.name else "",
-            "text": clean(cluster.describe(), MAX_TEXT),
-            "runs": runs if len(seen) > 1 else [],
-            "nodes": [
-                {
-                    "count": count(node.count),
-                    "gpus": count(node.gpus),
-                    "type": clean(node.gpu_type) if node.gpu_type else "any",
-                    "cpus": "not limited" if node.cpus is None else f"{node.cpus:,g}",
-                    "memory": "not limited" if node.mem_gib is None else f"{node.mem_gib:,g} GiB",
-                }
-                for node in cluster.node_types
-            ],
-            "is_pool": cluster.is_pool,
-        }
-        for cluster, runs in seen
+        clean(node.gpu_type) if node.gpu_type else "any",
+        "one pool" if cluster.is_pool else count(node.count),
+        count(node.gpus),
+        "not limited" if node.cpus is None else f"{node.cpus:,g}",
+        "not limited" if node.mem_gib is None else f"{node.mem_gib:,g} GiB",
     ]
 
 
-def _notes(outcomes: Mapping[str, Outcome]) -> list[tuple[str, str]]:
-    """Return (runs, note) for every distinct note of the runs."""
+def _notes(outcomes: Mapping[str, Outcome]) -> list[str]:
+    """Return every distinct note of the runs, behind the names of those that have it."""
     seen: dict[str, list[str]] = {}
     for name, outcome in named(outcomes):
         for note in outcome.notes:
             seen.setdefault(clean(note, MAX_TEXT), []).append(name)
     everyone = len(outcomes)
     return [
-        ("All runs" if len(runs) == everyone else ", ".join(runs), note)
+        f"{'All runs' if len(runs) == everyone else ', '.join(runs)}: {note}"
         for note, runs in seen.items()
     ]

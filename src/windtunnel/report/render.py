@@ -26,7 +26,7 @@ def to_svg(chart: Any, *, name: str, label: str) -> str:
     """
     from windtunnel.report import renderer
 
-    spec = chart if isinstance(chart, dict) else chart.to_dict()
+    spec = chart if isinstance(chart, dict) else chart.to_dict(validate=False)
     svg = renderer.vegalite_to_svg(spec)
     svg = _renamed(svg, name)
     svg = _PATH.sub(lambda match: _LONG_NUMBER.sub(r"\1", match[0]), svg)
@@ -47,16 +47,15 @@ def _renamed(svg: str, name: str) -> str:
     return _LOCAL_ID.sub(rename, svg)
 
 
-def to_png(chart: Any, *, scale: float = 2.0, background: str = "white") -> bytes:
+def to_png(chart: Any, *, scale: float = 2.0) -> bytes:
     """Return a chart as the bytes of a PNG file.
 
     Args:
         chart: an Altair chart.
         scale: pixels per chart pixel.
-        background: CSS colour behind it.
     """
     from windtunnel.report import renderer
 
-    spec = {**chart.to_dict(), "background": background}
-    spec["config"] = {**spec.get("config", {}), "background": background}
+    spec = {**chart.to_dict(validate=False), "background": "white"}
+    spec["config"] = {**spec.get("config", {}), "background": "white"}
     return renderer.vegalite_to_png(spec, scale=scale)

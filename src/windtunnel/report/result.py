@@ -37,8 +37,10 @@ class Drawing:
         name: letters, digits and hyphens, unique in the answer.
         title: heading.
         caption: what it shows; says its n.
-        draw: returns an Altair chart; None = there is nothing to draw.
+        draw: returns an Altair chart, one as plain data, or the markup of one that a script of the
+            page draws; None = there is nothing to draw.
         label: what screen readers hear; empty = the title.
+        optional: where there is nothing to draw, the page says nothing of it.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Drawing:
     caption: str
     draw: Callable[[], Any]
     label: str = ""
+    optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ class Part:
         tables: (caption, table) in order.
         drawings: pictures, before the tables.
         tells: lead and terms are answers of their own: a terminal shows them, too.
+        facts: numbers to be read first; on the page alone.
         terms: (word, what it means) of words that the tables use.
         points: sentences, one below the other.
         key: what marks in the tables mean, under them; on the page alone.
@@ -71,6 +75,7 @@ class Part:
     tables: Sequence[tuple[str, Table]] = ()
     drawings: Sequence[Drawing] = ()
     tells: bool = False
+    facts: Sequence[Fact] = ()
     terms: Sequence[tuple[str, str]] = ()
     points: Sequence[str] = ()
     key: str = ""
@@ -180,7 +185,6 @@ def top_lines(
     rest: Callable[[Sequence[dict[str, Any]]], dict[str, Any]],
     *,
     name: str,
-    top: int = TOP,
 ) -> list[Line]:
     """Return a line for each of the first rows, and one for all others together.
 
@@ -189,10 +193,9 @@ def top_lines(
         line: (label, row) -> line.
         rest: adds up rows into one.
         name: the key of a row's name.
-        top: how many have a line of their own.
     """
-    lines = [line(clean(row[name]), row) for row in rows[:top]]
-    others = rows[top:]
+    lines = [line(clean(row[name]), row) for row in rows[:TOP]]
+    others = rows[TOP:]
     if others:
         lines.append(line(plural(len(others), "other"), rest(others)))
     return lines

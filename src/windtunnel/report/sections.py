@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _TELEPHONE, _CHARACTER, _GAP = 358.0, 7.2, 12.0
 #: Characters after which a row's name is folded on a telephone.
 _FIRST = 16
+#: Runs that leave room for differences beside the numbers, and columns of a run for wide ones.
+_ROOMY_RUNS, _ROOMY_GROUP = 3, 2
 #: Virtual clusters that get a row of their own.
 TOP_VCS = 15
 
@@ -71,6 +73,7 @@ class Table:
         lines: the rows.
         lead: headings of columns between the first and ``columns``.
         under: headings repeated under each of ``columns``.
+        of_runs: the columns are runs, marked with the runs' colours.
         texts: so many of the columns behind the first hold words, set flush left on a terminal.
     """
 
@@ -80,11 +83,21 @@ class Table:
     lead: list[str] = field(default_factory=list)
     under: list[str] = field(default_factory=list)
     texts: int = 0
+    of_runs: bool = False
 
     @property
     def has_marks(self) -> bool:
         """Whether any cell is highlighted."""
         return any(cell.marked for line in self.lines for cell in line.cells)
+
+    @property
+    def look(self) -> str:
+        """How a page sets it: the class of the HTML table."""
+        if self.under:
+            return "waits" if len(self.under) <= _ROOMY_GROUP else "waits tight"
+        if not self.of_runs:
+            return "result"
+        return "metrics roomy" if len(self.columns) <= _ROOMY_RUNS else "metrics"
 
     @property
     def is_wide(self) -> bool:
@@ -135,7 +148,7 @@ def measures_table(
             change = measures.difference(measure, runs[0].get(measure.key), value)
             cells.append(Cell(text, title, change.words, change.verdict))
         lines.append(Line(measure.label, cells, measure.doc, measure.group))
-    return Table("", [name for name, _ in named(outcomes)], lines)
+    return Table("", [name for name, _ in named(outcomes)], lines, of_runs=True)
 
 
 def numbers_table(outcomes: Mapping[str, Outcome]) -> pa.Table:
@@ -256,7 +269,8 @@ def settings_table(outcomes: Mapping[str, Outcome]) -> Table:
         )
         for key in keys
     ]
-    return Table("Setting", [name for name, _ in named(outcomes)], lines)
+    columns = [name for name, _ in named(outcomes)]
+    return Table("Setting", columns, lines, texts=len(columns), of_runs=True)
 
 
 def setting_text(value: Any) -> str:

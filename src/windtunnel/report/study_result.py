@@ -6,8 +6,10 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from windtunnel.report.chart import marks
-from windtunnel.report.chart.arrange import WIDTH, on_page, over
+from windtunnel.report.chart.arrange import WIDTH, beside, on_page, on_paper, over, titled
 from windtunnel.report.chart.axes import Axis, names
 from windtunnel.report.chart.series import Series
 from windtunnel.report.format import MINUS, count, is_known, plural
@@ -28,6 +30,7 @@ from windtunnel.report.study_rows import (
     metric_label,
     metric_text,
     progress_line,
+    queue_lines,
 )
 from windtunnel.report.study_rows import WORDS as VERDICTS
 from windtunnel.study.grid.paired import BETTER, FEW, UNCLEAR, WORSE
@@ -60,6 +63,7 @@ def study_result(results: Results, found: Paired) -> Result:
     """
     drawings = [_drawing(found, metric, place) for place, metric in enumerate(found.metrics)]
     told, failures = claims(found), failure_lines(results)
+    mind, queues = queue_lines(results)
     parts = [
         Part("Claims", points=told or ["None: no interval excludes no change."]),
         Part("Changes and their intervals", _CAPTION, drawings=drawings),
@@ -79,17 +83,51 @@ def study_result(results: Results, found: Paired) -> Result:
         Part("Runs with an error", points=[clean(text, MAX_TEXT) for text in failures]),
     ]
     versions = ", ".join(f"{k} {v}" for k, v in results.manifest["versions"].items())
+    name, drawn = clean(results.name, 80), any(forest_rows(found, m) for m in found.metrics)
     return Result(
-        f"{clean(results.name, 80)}: {clean(found.between)} against {clean(found.baseline)}",
+        f"{name}{'' if name.endswith('?') else ':'} {clean(found.between)} against "
+        f"{clean(found.baseline)}",
         told[0] if told else "No claim: no interval excludes that nothing changes.",
         parts=parts if failures else parts[:-1],
+        cautions=[clean(text, MAX_TEXT) for text in mind],
         notes=[
             progress_line(results),
+            *(clean(note, MAX_TEXT) for note in queues),
             *(clean(note, MAX_TEXT) for note in (*found.notes, *_inputs(results))),
             f"{versions}. The same study gives the same numbers, however many workers fly it.",
         ],
         subtitle=_subtitle(results, found),
+        table=lambda: contrast_rows(found),
+        chart=(lambda: forest_figure(found)) if drawn else None,
     )
+
+
+def contrast_rows(found: Paired) -> pa.Table:
+    """Return the comparisons as a table, a row each.
+
+    Columns: ``metric``, the axis that is compared, ``baseline``, ``condition`` (what tells it from
+    the others), ``mean`` and ``baseline_mean`` (the metric's unit), ``change``, ``low`` and
+    ``high`` (relative), ``confidence``, ``num_draws``, ``num_missing``, ``verdict``.
+    """
+    rows = [
+        {
+            "metric": contrast.metric,
+            found.between: contrast.value,
+            "baseline": contrast.baseline,
+            "condition": condition_text(found, contrast),
+            "mean": contrast.mean,
+            "baseline_mean": contrast.baseline_mean,
+            "change": contrast.change.estimate,
+            "low": contrast.change.low,
+            "high": contrast.change.high,
+            "confidence": contrast.change.confidence,
+            "num_draws": contrast.change.num_draws,
+            "num_missing": contrast.num_missing,
+            "verdict": contrast.verdict,
+        }
+        for contrast in found.contrasts
+    ]
+    return pa.Table.from_pylist(rows)
 
 
 def _subtitle(results: Results, found: Paired) -> list[str]:
@@ -175,15 +213,25 @@ def averages_table(results: Results, metrics: tuple[str, ...]) -> Table:
 def _inputs(results: Results) -> list[str]:
     """Return what was flown, a sentence a trace, and what the traces' readers told."""
     inputs = results.manifest["inputs"]
-    told = [f"{name}: {plural(facts['num_jobs'], 'job')}." for name, facts in inputs.items()]
-    shown = told if len(told) <= 6 else [*told[:5], f"{len(told) - 5} more jobs tables."]  # noqa: PLR2004
+    sizes: dict[str, list[int]] = {}
+    for name, facts in inputs.items():  # what is drawn for each seed is told once
+        sizes.setdefault(name.partition(" seed ")[0], []).append(facts["num_jobs"])
+    told = [f"{name}: {_jobs_text(of)}." for name, of in sizes.items()]
+    shown = told if len(told) <= 6 else [*told[:5], f"{len(told) - 5} more traces."]  # noqa: PLR2004
     notes = [note for facts in inputs.values() for note in facts["notes"]]
     return [*shown, *dict.fromkeys(notes)]
 
 
+def _jobs_text(counts: list[int]) -> str:
+    """Return how many jobs the tables of one trace have."""
+    least, most = min(counts), max(counts)
+    jobs = plural(most, "job") if least == most else f"{count(least)} to {plural(most, 'job')}"
+    return jobs if len(counts) == 1 else f"{jobs} for each of {plural(len(counts), 'seed')}"
+
+
 _TICKS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1, 1.2, 1.5, 2, 3, 5, 10, 20, 50)
 #: Room for the names beside a chart, px; height of a line, px.
-_NAMES, _LINE = 190, 17
+_NAMES, _LINE = 215, 17
 #: Ticks that have room.
 _MOST_TICKS = 6
 
@@ -195,7 +243,7 @@ def forest_rows(found: Paired, metric: str) -> list[dict[str, Any]]:
     an interval), ``verdict`` (in words), ``together`` (all conditions), ``n`` (draws).
     """
     contrasts = [c for c in found.contrasts if c.metric == metric]
-    called = labels(_name(found, contrast) for contrast in contrasts)
+    called = labels((_name(found, contrast) for contrast in contrasts), limit=40)
     return [
         {
             "place": place,
@@ -241,14 +289,31 @@ def forest_chart(found: Paired, metric: str) -> Any:
 
     All conditions together are a diamond. None where there is nothing to draw.
     """
+    return on_page(_forest(found, metric)) if forest_rows(found, metric) else None
+
+
+def forest_figure(found: Paired) -> Any:
+    """Return the forest plots of all metrics below each other, as a figure for paper."""
+    drawn = {metric: rows for metric in found.metrics if (rows := forest_rows(found, metric))}
+    longest = max(len(row["name"]) for rows in drawn.values() for row in rows)
+    room = min(_NAMES, 20 + 7 * longest)
+    charts = []
+    for metric, rows in drawn.items():
+        clipped = any(row[key] in EDGES for row in rows for key in ("ratio", "low", "high"))
+        edge = f" (beyond {change_text(EDGES[0] - 1)} or {change_text(EDGES[1] - 1)}: on the edge)"
+        title = metric_label(metric) + (edge if clipped else "")
+        charts.append(_forest(found, metric, room, title))
+    return on_paper(beside(charts, 1, own=("x", "y")))
+
+
+def _forest(found: Paired, metric: str, room: int = _NAMES, title: str = "") -> Any:
+    """Return a metric's forest plot, which has something to draw, unthemed."""
     rows = forest_rows(found, metric)
-    if not rows:
-        return None
     ends = [row[key] for row in rows for key in ("ratio", "low", "high") if row[key] is not None]
     low, high = min(0.85, *ends), max(1.2, *ends)
     against = f"Change against {clean(found.baseline, 28)} (log scale)"
     x = Axis("ratio", against, "log", (low * 0.96, high * 1.04), _ticks(low, high), _CHANGE)
-    y = names("name", [row["name"] for row in rows], room=_NAMES)
+    y = names("name", [row["name"] for row in rows], room=room)
     _, blue, vermillion = colours(3)
     grey = colours(8)[7]
     painted = {BETTER: blue, WORSE: vermillion, UNCLEAR: grey, FEW: grey}
@@ -260,4 +325,5 @@ def forest_chart(found: Paired, metric: str) -> Any:
         rows, x, y, verdicts, low="low", high="high", guides=[1.0], marks=together
     )
     height = max(60, _LINE * len(rows))
-    return on_page(over(*layers, width=WIDTH + 90 - _NAMES, height=height))
+    head = titled(title) if title else None
+    return over(*layers, width=WIDTH + 90 - room, height=height, title=head)

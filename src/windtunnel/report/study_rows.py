@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.report.format import MINUS, UNKNOWN, count, number, plural
 from windtunnel.report.measures import BY_KEY
 from windtunnel.report.names import clean
+from windtunnel.sim.observe.stability import STABLE
 from windtunnel.study.grid.measure import OK
 from windtunnel.study.grid.paired import AXES, BETTER, FEW, NOTHING, UNCLEAR, WORSE, axis_label
+from windtunnel.study.resume_costs import FREE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -78,12 +80,14 @@ def change_text(change: float | None) -> str:
     ...     change_text(2.5),
     ...     change_text(-0.9996),
     ... )
-    ('\u221235 %', '0.0 %', '\u2013', '+250 %', '\u221299.9 %')
+    ('\u221235 %', '+0.04 %', '\u2013', '+250 %', '\u221299.9 %')
     """
     if change is None or change != change:  # noqa: PLR0124 - NaN
         return UNKNOWN
     value = 100 * change
     text = f"{value:+.1f}" if abs(value) < 9.95 else f"{value:+.0f}"  # noqa: PLR2004
+    if float(text) == 0:  # which side of none it is on is what intervals are read for
+        text = f"{value:+.2f}"
     if text == "-100" and change > -1:  # nearly all is not all
         text = f"{max(value, -99.9):.1f}"
     if float(text) == 0:
@@ -114,6 +118,35 @@ def progress_line(results: Results) -> str:
     part = f"{count(done)} of {plural(total, 'run')} finished"
     bad = len(results.failures)
     return f"{whole or part}{f', {count(bad)} with an error' if bad else ''}."
+
+
+def queue_lines(results: Results) -> tuple[list[str], list[str]]:
+    """Return what to mind of the runs' queues, and what else a reader must know of their jobs."""
+    rows = [row for row in results.rows if row["status"] == OK and row["stability"] is not None]
+    unsure: dict[str, dict[str, int]] = {}
+    for row in rows:
+        if row["stability"] != STABLE:
+            counts = unsure.setdefault(row["stability"], {})
+            counts[clean(row["policy"])] = counts.get(clean(row["policy"]), 0) + 1
+    told = [
+        f"{plural(sum(of.values()), 'run')} of {count(len(rows))} {verdict}: "
+        f"{'; '.join(f'{count(number)} of {policy}' for policy, number in of.items())}. Such a "
+        "mean says how long the runs were."
+        for verdict, of in sorted(unsure.items(), reverse=True)
+    ]
+    options = results.manifest["study"].get("options", {})
+    arrivals = options.get("arrivals") or "open: as recorded, however long jobs wait"
+    notes = [f"Arrivals: {arrivals}. Measured: {options.get('window') or 'all jobs'}."]
+    cost = " + ".join(
+        str(options[name]) for name in ("save_time", "restore_time") if options.get(name)
+    )
+    notes += [f"A preempted job pays to go on, s: {clean(cost)}."] if cost else []
+    free = sum(any(FREE in note for note in row["notes"]) for row in rows)
+    if free:
+        notes.append(f"In {count(free)} of {plural(len(rows), 'run')}: {FREE}")
+    if rows and not told:
+        notes.insert(0, f"Queue: stable in all {plural(len(rows), 'run')}.")
+    return told, notes
 
 
 def failure_lines(results: Results) -> list[str]:
@@ -173,14 +206,10 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def varying(cells: Iterable[dict[str, Any]], *, without: str = "") -> list[str]:
+def varying(cells: Iterable[dict[str, Any]]) -> list[str]:
     """Return the axes on which places differ, in order; those of one value say nothing."""
     listed = list(cells)
-    return [
-        axis
-        for axis in AXES
-        if axis != without and len({axis_label(cell, axis) for cell in listed}) > 1
-    ]
+    return [axis for axis in AXES if len({axis_label(cell, axis) for cell in listed}) > 1]
 
 
 def average_columns(results: Results, metrics: Iterable[str]) -> list[str]:

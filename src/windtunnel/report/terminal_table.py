@@ -6,6 +6,7 @@ with the names of its rows.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.report.names import clean
@@ -48,23 +49,40 @@ def rich_tables(data: Table, width: int) -> Iterator[Any]:
     part: list[int] = []
     for place in range(len(_headings(data))):
         if part and _least(_rich_table(data, [*part, place])) > width:
-            yield _fitted(_rich_table(data, part), width)
+            yield _fitted(data, part, width)
             part = []
         part.append(place)
-    yield _fitted(_rich_table(data, part), width)
+    yield _fitted(data, part, width)
 
 
-def _fitted(table: Any, width: int) -> Any:
+def _fitted(data: Table, places: Sequence[int], width: int) -> Any:
     """Return a table whose numbers keep their room where headings and texts have to be folded."""
     from rich.console import Console
     from rich.measure import Measurement
 
-    console = Console(width=10 * width)
+    table, console = _rich_table(data, places), Console(width=10 * width)
     if Measurement.get(console, console.options, table).maximum > width:
+        spare = max(width - _least(table), 0)
+        room = min(int(table.columns[0].min_width or 0) + spare, _NAME)
+        table = _rich_table(data, places, room)
         for column in table.columns:
             if column.justify == "right" or width < _least(table) + _LEAST:
                 column.width = column.min_width
     return table
+
+
+def _folded(label: str, room: int) -> list[str]:
+    """Return a name in lines of so many characters, folded where its parts end.
+
+    >>> _folded("gavel:fifo:round=3600", 12)
+    ['gavel:fifo:', 'round=3600']
+    """
+    lines = [""]
+    for piece in re.findall(r"[^:=,\s]*[:=,\s]?", label):
+        if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > room:
+            lines.append("")
+        lines[-1] += piece
+    return [line.rstrip() for line in lines]
 
 
 def _least(table: Any) -> int:
@@ -79,9 +97,11 @@ def _headings(data: Table) -> list[tuple[str, str]]:
     return [(head, "") for head in data.lead] + [(n, u) for n in data.columns for u in under]
 
 
-def _rich_table(data: Table, places: Sequence[int]) -> Any:
+def _rich_table(data: Table, places: Sequence[int], room: int = _NAME) -> Any:
+    """Return some columns of a table; the names of its rows are folded to ``room``."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as RichTable
+    from rich.text import Text
 
     table = RichTable(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
     labels = [_text(line.label) for line in data.lines]
@@ -108,7 +128,9 @@ def _rich_table(data: Table, places: Sequence[int]) -> Any:
         if line.group and line.group != group:
             group = line.group
             table.add_row(_text(group, "bold"))
-        label = _text(f"{_INDENT}{line.label}" if line.group else line.label, keep=True)
+        front = _INDENT if line.group else ""
+        names = _folded(clean(line.label, _LONG) if line.label else "", room - len(front))
+        label = Text("\n").join(_text(front + name, keep=True) for name in names)
         cells = [line.cells[place] for place in places if place < len(line.cells)]
         table.add_row(label, *map(_cell, cells))
     return table

@@ -88,6 +88,22 @@ def file_size(path: str | Path) -> int:
         return 0
 
 
+def files_of(path: str | Path, *endings: str) -> tuple[Path, ...]:
+    """Return the file, or those of a folder with one of some endings, plain or gzip, by name.
+
+    Raises:
+        TraceError: the folder has none.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        return (folder,)
+    ends = (*endings, *(f"{ending}.gz" for ending in endings))
+    files = tuple(sorted(file for file in folder.iterdir() if file.name.endswith(ends)))
+    if not files:
+        raise TraceError(str(path), f"a folder with {' or '.join(endings)} files", hint="None is.")
+    return files
+
+
 def is_gzip(path: str | Path) -> bool:
     """Return whether a file begins as gzip does."""
     with opened(path) as raw:

@@ -7,13 +7,12 @@ again.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from windtunnel.errors import SpecError, TraceError, quote
-from windtunnel.telemetry.blocks import Meter, file_size, line_blocks
+from windtunnel.telemetry.blocks import Meter, file_size, files_of, line_blocks
 from windtunnel.telemetry.clock import LAST_SECOND, epoch_seconds
 from windtunnel.telemetry.exposition import Place, labels_of, place_of, reading_of, without_blanks
 from windtunnel.telemetry.sample_batches import batch, texts
@@ -21,6 +20,7 @@ from windtunnel.traces.header import not_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
+    from pathlib import Path
 
     import pyarrow as pa
 
@@ -60,7 +60,7 @@ class Dcgm:
     ) -> None:
         if interval is not None and not 0 < interval < np.inf:
             raise SpecError("interval", f"found {quote(interval)}; expected seconds above 0")
-        self._files = _files_of(Path(path))
+        self._files = files_of(path, ".prom", ".txt")
         self._metric = None if metric is None else frozenset(metric)
         self._start = None if time is None else epoch_seconds(time, "time")
         self._interval = interval
@@ -194,13 +194,3 @@ class _Scrape:
                 self._places.clear()
             self._places[reading.labels] = known
         return known
-
-
-def _files_of(path: Path) -> tuple[Path, ...]:
-    if not path.is_dir():
-        return (path,)
-    endings = (".prom", ".txt", ".prom.gz", ".txt.gz")
-    files = tuple(sorted(file for file in path.iterdir() if file.name.endswith(endings)))
-    if not files:
-        raise TraceError(str(path), "a folder with .prom or .txt files", hint="It has none.")
-    return files

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from windtunnel.errors import TraceError, quote
-from windtunnel.telemetry.blocks import Meter, file_size
+from windtunnel.telemetry.blocks import Meter, file_size, files_of
 from windtunnel.telemetry.clock import LAST_SECOND
 from windtunnel.telemetry.dcgm import OTHER_METRIC, batch_of
 from windtunnel.telemetry.exposition import place_of
@@ -49,29 +49,34 @@ class _Answer(msgspec.Struct):
 
 
 class PrometheusJson:
-    """Reads one answer; a query's answer fits memory, as Prometheus bounds its points.
+    """Reads answers one after another; each fits memory, as Prometheus bounds a query's points.
 
     Args:
-        path: plain or gzip JSON; ``-`` = standard input.
+        path: plain or gzip JSON, or a folder of such files (``.json``), by name; ``-`` = standard
+            input.
         metric: read only these; None = all. Series without a name (a query that computes) take
             it, where it is one.
     """
 
     def __init__(self, path: str | Path, *, metric: Collection[str] | None = None) -> None:
-        self._path = path
+        self._files = files_of(path, ".json")
         self._file = str(path)
         self._metric = metric
-        self.size = file_size(path)
+        self.size = sum(map(file_size, self._files))
         self.metrics: tuple[str, ...] | None = None if metric is None else tuple(sorted(metric))
 
     def batches(self, tally: Tally, meter: Meter) -> Iterator[pa.RecordBatch]:
-        """Yield the samples series by series.
+        """Yield the samples file by file, series by series.
 
         Raises:
-            TraceError: it is no such answer, or the server answered with an error.
+            TraceError: one is no such answer, or the server answered with an error.
         """
-        series = self._series()
-        meter.advance(self.size)
+        for file in self._files:
+            self._file = str(file)
+            yield from self._batches_of(self._series(file), tally)
+            meter.advance(file_size(file))
+
+    def _batches_of(self, series: list[_Series], tally: Tally) -> Iterator[pa.RecordBatch]:
         times: list[float] = []
         values: list[float] = []
         metrics: list[str] = []
@@ -94,8 +99,8 @@ class PrometheusJson:
                 times, values, metrics, places = [], [], [], []
         yield batch_of(tally, np.array(times, np.float64), values, metrics, places)
 
-    def _series(self) -> list[_Series]:
-        data = json_bytes(read_bytes(self._path), self._file)
+    def _series(self, file: Path) -> list[_Series]:
+        data = json_bytes(read_bytes(file), self._file)
         answer = self._decoded(data, _Answer, data)
         if answer.status != "success" or answer.data is None:
             raise TraceError(

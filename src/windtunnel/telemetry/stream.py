@@ -135,21 +135,18 @@ class Telemetry:
         """
         return pa.Table.from_batches(list(self.batches()), SCHEMA)
 
-    def relation(self, *, memory_limit: str = MEMORY_LIMIT) -> ir.Table:
+    def relation(self) -> ir.Table:
         """Return the samples as an Ibis table on DuckDB that reads the files at each query.
 
         Nothing is kept: a query that names the table once reads the files once. What a query must
-        remember (groups, sorted rows) goes to a temporary folder beyond ``memory_limit``.
-
-        Args:
-            memory_limit: as DuckDB writes it.
+        remember (groups, sorted rows) goes to a temporary folder beyond `MEMORY_LIMIT`.
 
         A query over it raises TraceError where a file cannot be read.
         """
         import ibis
         import ibis.expr.operations as ops
 
-        backend: Any = ibis.duckdb.connect(memory_limit=memory_limit, temp_directory=_scratch())
+        backend: Any = ibis.duckdb.connect(memory_limit=MEMORY_LIMIT, temp_directory=_scratch())
         # A stream does not say how long it is: the other side of a join is the one to hash.
         backend.con.execute("SET disabled_optimizers='build_side_probe_side'")
         stream = _Stream(self)

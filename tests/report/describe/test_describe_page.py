@@ -125,6 +125,7 @@ def test_a_single_job_has_a_page(gpus: float | None) -> None:
     checked(page_of(describe_trace(trace)))
 
 
+@pytest.mark.slow
 def test_hostile_names_stay_text() -> None:
     count = 4 * len(HOSTILE)
     names = [HOSTILE[i % len(HOSTILE)] for i in range(count)]

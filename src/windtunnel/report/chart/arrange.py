@@ -18,10 +18,13 @@ OWN = ("color", "strokeDash", "shape", "stroke", "opacity", "x", "y", "xOffset",
 
 
 def data(rows: Any) -> Any:
-    """Return rows as the data of a chart; the charts of a facet share one."""
+    """Return rows as the data of a chart; the charts of a facet share one.
+
+    A tuple, which Altair does not copy with each chart that it is a part of.
+    """
     import altair as alt
 
-    return alt.Data(values=list(rows))
+    return alt.Data(values=tuple(rows))
 
 
 def over(*charts: Any, width: float, height: float, title: Any = None) -> Any:
@@ -137,11 +140,13 @@ def _themed(
     text = {"labelColor": ink, "titleColor": INK[0], **sizes, "titleFontWeight": "normal"}
     lines = {"gridColor": GRID[0], "domainColor": MUTED[0], "tickColor": MUTED[0]}
     titles = {"fontSize": font, "fontWeight": "bold", "color": ink, "offset": 4, "anchor": "start"}
-    return (
-        chart.configure(font="sans-serif", aria=False, **whole)
-        .configure_view(stroke=None)
-        .configure_title(**titles)
-        .configure_axis(**text, **lines, **axis)
-        .configure_header(**text, labelFontWeight="bold")
-        .configure_legend(**text, **legend)
+    return chart.configure(
+        font="sans-serif",
+        aria=False,
+        view={"stroke": None},
+        title=titles,
+        axis=text | lines | axis,
+        header=text | {"labelFontWeight": "bold"},
+        legend=text | legend,
+        **whole,
     )

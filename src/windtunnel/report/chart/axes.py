@@ -23,6 +23,8 @@ NUMBER = "datum.value < 10000 ? format(datum.value, ',~r') : format(datum.value,
 #: The same from 1,000 on, for an axis that goes beyond 10,000: 5k below 10k, not 5,000.
 _THOUSANDS = "datum.value < 1000 ? format(datum.value, ',~r') : format(datum.value, '.3~s')"
 _MANY_THOUSANDS = 10_000.0
+#: Where an axis of times ends at least, s.
+_SHORTEST = 64.0
 _DAY, _YEAR = 86_400, 365 * 86_400
 _TIME_TICKS = (1, 10, 60, 600, 3600, 6 * 3600, _DAY, 7 * _DAY, 60 * _DAY, 600 * _DAY)
 _LONG_TICKS = (*_TIME_TICKS[:-2], 30 * _DAY, _YEAR, 10 * _YEAR, 100 * _YEAR)
@@ -133,11 +135,11 @@ def names(
     )
 
 
-def sizes(order: Sequence[str], field: str = "size") -> Axis:
+def sizes(order: Sequence[str]) -> Axis:
     """Return the axis of the classes of jobs' sizes, smallest first."""
     dash = "replace(datum.label, '-', '\u2013')"
     room = {"paddingInner": 0.35, "paddingOuter": 0.2}
-    return names(field, order, "GPUs of the job", labels=dash, room=40, scale=room)
+    return names("size", order, "GPUs of the job", labels=dash, room=40, scale=room)
 
 
 def waits(field: str, title: str, seconds_: Sequence[float], end: str = "") -> Axis:
@@ -224,10 +226,10 @@ def numbers(field: str, title: str, domain: tuple[float, float] | None = None) -
     return Axis(field, title, "linear", domain, (), _THOUSANDS if long else NUMBER)
 
 
-def end_of(rows: Iterable[dict[str, Any]], least: float = 64.0) -> float:
+def end_of(rows: Iterable[dict[str, Any]]) -> float:
     """Return where an axis may end: the first x at which every curve has reached 100 %."""
     whole = [row["x"] for row in rows if row["percent"] is not None and row["percent"] < _WHOLE]
-    return max(least, 2 * max(whole, default=least / 2))
+    return max(_SHORTEST, 2 * max(whole, default=0.0))
 
 
 def texts_at(texts: Mapping[float, str]) -> str:

@@ -34,10 +34,11 @@ def _bytes(ending: str, chart: Any, title: str) -> bytes:
 
     if ending == ".png":
         return to_png(chart)
+    spec = chart.to_dict(validate=False)
     if ending == ".html":
         from windtunnel.report.figures.writing import interactive
 
-        return interactive(chart.to_dict(), title).encode()
+        return interactive(spec, title).encode()
     if ending == ".pdf":
-        return renderer.vegalite_to_pdf(chart.to_dict())
-    return renderer.vegalite_to_svg(chart.to_dict()).encode()
+        return renderer.vegalite_to_pdf(spec)
+    return renderer.vegalite_to_svg(spec).encode()

@@ -16,7 +16,7 @@ from windtunnel.errors import SpecError, TraceError, quote
 from windtunnel.report.names import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import pyarrow as pa
 
@@ -138,17 +138,13 @@ def _files(path: Path) -> list[Path]:
 
 
 def measured_curves(
-    path: str | Path,
-    origin: str | None = None,
-    *,
-    progress: Callable[[int, int], None] | None = None,
+    path: str | Path, origin: str | None = None
 ) -> tuple[pa.Table, tuple[str, ...]]:
     """Return the curves of telemetry, and what a reader must know of it.
 
     Args:
         path: what `windtunnel.telemetry.open_telemetry` opens.
         origin: what to call it; default: the file's name.
-        progress: called with (bytes read, bytes in all).
 
     Returns:
         As `published_curves`, ``n`` being samples; and the reader's notes and what it left out.
@@ -159,7 +155,7 @@ def measured_curves(
     from windtunnel.characterize.telemetry_counts import percentiles
     from windtunnel.telemetry import open_telemetry
 
-    telemetry = open_telemetry(path, progress=progress)
+    telemetry = open_telemetry(path)
     found = percentiles(telemetry.relation(), at=PERCENTS).to_pylist()
     name = clean(origin or Path(path).stem, 28)
     by_metric: dict[str, list[dict[str, Any]]] = {}

@@ -17,8 +17,12 @@ from typing import TYPE_CHECKING, Any
 import windtunnel
 from windtunnel import storage
 from windtunnel.errors import SpecError, quote
+from windtunnel.report.chart.arrange import unchecked
+from windtunnel.report.format import count, plural
 from windtunnel.report.names import MAX_TEXT, clean
 from windtunnel.report.palette import dark_pairs
+from windtunnel.report.result import Drawing, Part, Result, table_of
+from windtunnel.report.result_page import result_page
 from windtunnel.report.templating import render
 from windtunnel.traces.spreadsheet import guarded_table
 
@@ -35,7 +39,6 @@ _POINTS = 72.0
 _PNG_DPI = 300.0
 _ROOT = re.compile(r'(<svg\b[^>]*?) width="([\d.]+)" height="([\d.]+)"')
 _LOCAL_ID = re.compile(r'(\bid="|url\(#|href="#)([\w-]+)')
-_MAX_COMMAND = 2000
 
 
 def checked_formats(words: Sequence[str]) -> tuple[str, ...]:
@@ -117,7 +120,8 @@ def _write_one(one: Collected, look: Look, folder: Path, formats: Sequence[str])
     assert one.data.table is not None  # noqa: S101 (the caller's condition, for the type checker)
     name = one.figure.name
     pcsv.write_csv(guarded_table(one.data.table), folder / f"{name}.csv")
-    spec = one.figure.plan.draw(one.data.table, look).to_dict(validate=False)
+    with unchecked():
+        spec = one.figure.plan.draw(one.data.table, look).to_dict(validate=False)
     svg = to_paper_svg(spec, look)
     if "svg" in formats:
         (folder / f"{name}.svg").write_text(svg, encoding="utf-8", newline="\n")
@@ -175,11 +179,11 @@ def to_pdf(svg: str, look: Look) -> bytes:
     return renderer.svg_to_pdf(_sized(svg, look, _POINTS))
 
 
-def to_png(svg: str, look: Look, dpi: float = _PNG_DPI) -> bytes:
+def to_png(svg: str, look: Look) -> bytes:
     """Return a picture as PNG of the look's width, which says how many pixels an inch it has."""
     from windtunnel.report import renderer
 
-    return renderer.svg_to_png(_sized(svg, look, _POINTS), ppi=dpi)
+    return renderer.svg_to_png(_sized(svg, look, _POINTS), ppi=_PNG_DPI)
 
 
 #: Draws the one chart of a page.
@@ -225,13 +229,11 @@ def interactive(spec: dict[str, Any], title: str) -> str:
     return render("chart.html.j2", context)
 
 
-def _shown(name: str, svg: str | None, formats: Sequence[str]) -> str:
+def _shown(name: str, svg: str, formats: Sequence[str]) -> str:
     """Return the address of a figure's picture: its file, or all of it where there is none."""
     for ending in ("svg", "png"):
         if ending in formats:
             return f"{name}.{ending}"
-    if svg is None:
-        return ""
     return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode("ascii")
 
 
@@ -245,26 +247,52 @@ def _page(
     notes: Sequence[str],
 ) -> str:
     """Return the page with every figure, its caption, who is in it, and its files."""
-    from windtunnel.report.figures.catalogue import report
+    parts = [
+        _part(one, _shown(one.figure.name, pictures[one.figure.name], formats), formats)
+        for one in found
+        if one.figure.name in pictures
+    ]
+    undrawn = [
+        (one.figure.name, one.figure.needs, one.data.reason)
+        for one in found
+        if one.figure.name not in pictures
+    ]
+    headline = (
+        f"{plural(len(parts), 'figure')}; beside each its data as CSV, exactly what is drawn."
+    )
+    if undrawn:
+        table = table_of(("Figure", "Needs", "Reason"), undrawn, texts=2)
+        parts.append(Part("Cannot be drawn", tables=[("", table)]))
+    told = [clean(note, MAX_TEXT) for note in notes]
+    result = Result(clean(title, 160), headline, parts=parts, notes=told)
+    return result_page(result, command=command)
 
-    entries = []
-    for one, told in zip(found, report(found), strict=True):
-        name = one.figure.name
-        entries.append(
-            {
-                **told,
-                "question": one.figure.question,
-                "needs": one.figure.needs,
-                "picture": _shown(name, pictures.get(name), formats),
-                "files": [f"{name}.{ending}" for ending in ("csv", *formats)],
-            }
+
+def _part(one: Collected, picture: str, formats: Sequence[str]) -> Part:
+    """Return a figure with who is in it."""
+    from markupsafe import Markup
+
+    figure = one.figure
+    link, files = Markup(' <a href="{0}.{1}">{2}</a>'), ("csv", *formats)
+    links = Markup().join(link.format(figure.name, end, end.upper()) for end in files)
+    image = Markup('<img src="{}" alt="{}. {}"><p class="lead">{}:{}</p>')
+    shown = image.format(picture, figure.title, figure.question, figure.name, links)
+    columns = ("Panel", "Series", "Note", "n", "Left out")
+    rows = [
+        (
+            f"{part.panel or 'not drawn'}: {part.title}",
+            clean(part.trace),
+            clean(part.why, MAX_TEXT),
+            "not told" if part.n is None else count(part.n),
+            count(part.left_out),
         )
-    context = {
-        "title": clean(title, 160),
-        "command": clean(command, _MAX_COMMAND),
-        "notes": [clean(note, MAX_TEXT) for note in notes],
-        "drawn": [entry for entry in entries if entry["drawn"]],
-        "undrawn": [entry for entry in entries if not entry["drawn"]],
-        "version": windtunnel.__version__,
-    }
-    return render("figures.html.j2", context)
+        for part in one.data.parts
+    ]
+    return Part(
+        figure.title,
+        figure.question,
+        [("", table_of(columns, rows, texts=2))],
+        [Drawing(figure.name, "", "", lambda: shown)],
+        points=[clean(note, MAX_TEXT) for note in one.data.notes],
+        is_wide=True,
+    )
