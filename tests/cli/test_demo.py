@@ -29,6 +29,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(TraceWish, "options", fewer)
 
 
+@pytest.mark.slow
 def test_without_philly_it_flies_the_synthetic_trace_and_says_why(
     run: Callable[..., Any], small: None, tmp_path: Path
 ) -> None:

@@ -72,7 +72,7 @@ def test_json_has_stable_keys(fit_run: Callable[..., Any], log: Path, tmp_path: 
     data = json.loads(told)
     assert code == 0
     assert set(data) == {
-        *("out", "bytes", "jobs", "min_count", "strata", "users", "kept", "fidelity"),
+        *("out", "bytes", "jobs", "min_count", "strata", "users", "kept", "fidelity", "judged"),
         *("notes", "command"),
     }
     assert (data["jobs"], data["min_count"], data["strata"]) == (400, 8, 2)
@@ -81,6 +81,7 @@ def test_json_has_stable_keys(fit_run: Callable[..., Any], log: Path, tmp_path: 
     rows = {row["measure"]: row for row in data["fidelity"]}
     assert rows["jobs"] == {"measure": "jobs", "unit": "jobs", "source": 400.0, "twin": 400.0}
     assert rows["jobs failed"]["twin"] == rows["jobs failed"]["source"] == 0.25
+    assert {row["kind"] for row in data["judged"]} == {"column", "pair", "flown"}
     assert "Moonshot" in out.read_text(encoding="utf-8")
 
 

@@ -28,6 +28,20 @@ def test_sweep_as_json_and_chart(run: Callable[..., Ran], tmp_path: Path) -> Non
     assert "FIFO, aware" in out.read_text()
 
 
+def test_a_blind_policy_is_flown_with_both_choices(run: Callable[..., Ran], tmp_path: Path) -> None:
+    out, kept = tmp_path / "page.html", tmp_path / "runs.jsonl"
+    words = ("gavel", "sweep", "--rates", "0.2", "--policies", "max_min_fairness", "--seeds", "0")
+    words += ("--cluster", "v100:2,k80:2", "--measure", "0:4", "--runs", kept, "--out", out)
+    ran = run(*words, "--json")
+    names = [row["policy"] for row in ran.json["runs"]]
+    assert names == ["max_min_fairness:choice=vertex", "max_min_fairness:choice=centre"]
+    page = out.read_text()
+    for told in ("LAS, vertex", "LAS, centre", "v100:2,k80:2", "gavel sweep --rates 0.2"):
+        assert told in page
+    assert run(*words, "--json").json["runs"] == ran.json["runs"]
+    assert len(kept.read_text().splitlines()) == 2
+
+
 def test_makespan_as_text_and_table(run: Callable[..., Ran], tmp_path: Path) -> None:
     out = tmp_path / "runs.csv"
     ran = run("gavel", "makespan", "--counts", "10", "--out", out, "--cluster", "v100:8,k80:8")

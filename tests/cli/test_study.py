@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from windtunnel.report.latex import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -199,7 +202,7 @@ def test_wrong_words_are_refused(
     assert "no mean over jobs" in refused(
         *("study", "compare", flown, "--over", "weeks", "--metric", "p99_wait")
     )
-    assert ".html" in refused("study", "compare", flown, "--out", tmp_path / "page.pdf")
+    assert ".html" in refused("study", "compare", flown, "--out", tmp_path / "page.gif")
     assert "the study has none" in refused("study", "tune", file)
 
 
@@ -214,3 +217,25 @@ def test_failures_are_told(run: Callable[..., Any], file: Path, tmp_path: Path) 
     data = run("study", "show", tmp_path / "out", "--json").json
     assert len(data["failures"]) == 8
     assert json.dumps(data).count("SchemaError") >= 8
+
+
+def test_paper_outputs_hold_the_comparison(
+    run: Callable[..., Any], flown: Path, tmp_path: Path
+) -> None:
+    asked = ("study", "compare", flown, "--over", "users", "--out")
+    data = run(*asked, tmp_path / "numbers.csv", "--json").json
+    rows = list(csv.DictReader((tmp_path / "numbers.csv").read_text("utf-8").splitlines()))
+    assert [row["metric"] for row in rows] == [c["metric"] for c in data["contrasts"]]
+    for row, contrast in zip(rows, data["contrasts"], strict=True):
+        assert float(row["change"]) == contrast["change"]["estimate"]
+        assert (row["policy"], row["verdict"]) == (contrast["value"], contrast["verdict"])
+    run(*asked, tmp_path / "tables.tex")
+    tables = (tmp_path / "tables.tex").read_text("utf-8")
+    assert tables.count(r"\begin{tabular}") == len(data["metrics"])
+    assert all(escaped(contrast["value"]) in tables for contrast in data["contrasts"])
+    run(*asked, tmp_path / "figure.svg")
+    words = (tmp_path / "figure.svg").read_text("utf-8")
+    assert all(contrast["value"] in words for contrast in data["contrasts"])
+    assert "Wait, mean" in words
+    run(*asked, tmp_path / "figure.pdf")
+    assert (tmp_path / "figure.pdf").read_bytes().startswith(b"%PDF")

@@ -55,13 +55,21 @@ def test_rounds_go_on_while_something_can_run() -> None:
     assert budget(policy="las:quantum=60", until=DAY).total == 4 + 2.4 * DAY / 60
 
 
+def test_a_round_after_which_python_looks_who_was_started_costs_more(tmp_path: Path) -> None:
+    (tmp_path / "prices.csv").write_text("time,value\n0,1\n3600,2\n")
+    shift = f"series={tmp_path}/prices.csv,max_delay=1h"
+    plain = budget(policy="las:quantum=60", shift=shift).total - 4
+    looked = budget(policy="las:quantum=60", shift=f"{shift},interruptible=true").total - 4
+    assert looked > 60 * plain
+
+
 def test_what_rounds_do_counts_for_what_it_costs() -> None:
     def each(policy: str) -> float:
         return float(budget(policy=policy).total - 4) / (3 * DAY / 60)
 
     assert each("multifactor:every=60") == 2
     assert each("gavel:max_min_fairness:round=60") == pytest.approx(800.2)
-    assert each("sia:every=60") == 20_000
+    assert each("pollux:sia:interval=60") == pytest.approx(20_000.2)
 
 
 def test_rounds_of_the_reference_count_for_what_they_take() -> None:
@@ -108,7 +116,9 @@ def test_nodes_are_looked_at_all_the_time() -> None:
 def test_failures_are_those_of_the_renewal_process() -> None:
     found = budget(disruptions="mtbf:30d/mttr:1d/checkpoint:1h")
     longer = 48 * math.expm1(3600 / (30 * DAY)) * 30 - 2
-    assert found.total == pytest.approx(4 + 500 * 2 * 4 * (12 + longer) / 31)
+    times = 2 * 4 * (12 + longer) / 31
+    stops = (24 + 48) * math.expm1(3600 / (30 * DAY))
+    assert found.total == pytest.approx(4 + 500 * times + 250 * 4 + 0.4 * stops)
     # Without checkpoints a job that is longer than nodes live begins for ever.
     assert budget(disruptions="mtbf:1/mttr:1000d").total > 1e12
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import pytest
 
-from windtunnel.errors import SpecError
+from windtunnel.errors import SpecError, TraceError
 from windtunnel.study.gavel_factors import NAMES, published_jct, published_makespan
 from windtunnel.study.gavel_sweep import (
     SweepOptions,
@@ -13,6 +16,9 @@ from windtunnel.study.gavel_sweep import (
     makespan_sweep,
     rate_sweep,
 )
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SMALL = SweepOptions(cluster="v100:3,p100:3,k80:3", first=10, last=30, compat="gavel")
 
@@ -38,6 +44,26 @@ def test_a_lone_job_is_as_fast_as_the_equal_share_says() -> None:
     options = SweepOptions(cluster="v100:4", first=0, last=5)
     (row,) = rate_sweep(["isolated"], [0.001], [0], options).to_pylist()
     assert row["avg_rho"] == pytest.approx(1.0)
+
+
+def test_runs_are_kept_and_not_flown_again(tmp_path: Path) -> None:
+    options = SweepOptions(cluster="v100:4", first=0, last=5)
+    kept = tmp_path / "runs.jsonl"
+    flown: list[str] = []
+    sweep: dict[str, Any] = {"seeds": [0, 1], "options": options, "kept": kept}
+    whole = rate_sweep(["isolated"], [0.001], **sweep)
+    lines = kept.read_text().splitlines()
+    assert len(lines) == 2
+    edited = json.loads(lines[0])
+    edited["run"]["rounds"] = 12_345
+    kept.write_text(json.dumps(edited) + "\n" + lines[1][:20])  # killed while it wrote
+    again = rate_sweep(["isolated"], [0.001], **sweep, on_done=flown.append)
+    assert again["rounds"].to_pylist()[0] == 12_345  # as kept
+    assert again.slice(1).equals(whole.slice(1))
+    assert len(flown) == len(kept.read_text().splitlines()) == 2
+    kept.write_text("{}\n")
+    with pytest.raises(TraceError, match="a finished run"):
+        rate_sweep(["isolated"], [0.001], **sweep)
 
 
 def test_a_policy_that_does_not_keep_up_is_given_up() -> None:

@@ -12,7 +12,7 @@ from windtunnel import schema
 from windtunnel.cluster import ClusterSpec
 from windtunnel.errors import SpecError
 from windtunnel.sim.disruptions import Checkpointing, Disruptions, FailureModel
-from windtunnel.study.reliability import Choice, Plan, Wind, plan_reliability, with_interval
+from windtunnel.study.reliability import Choice, Plan, Wind, _gang, plan_reliability, with_interval
 from windtunnel.study.resolving import conditions_of, resolved
 from windtunnel.study.simulate import fly
 
@@ -74,6 +74,16 @@ def missed(seed: int, repeats: int) -> tuple[float, float]:
     return 1 - best.goodput.mean() / tops[0], 1 - best.owned.mean() / tops[1]
 
 
+def test_a_job_as_large_as_the_cluster_is_planned_whatever_its_length() -> None:
+    lengths = random.Random(5)  # noqa: S311
+    down = Disruptions(
+        failure_models=(FailureModel(mtbf=1e7, mttr=HOUR),),
+        checkpoint=Checkpointing(cost=60.0, interval=HOUR),
+    )
+    for _ in range(40):
+        assert _gang(gang(15, lengths.uniform(1e5, 1e6)), site(15, down)).nodes == 15
+
+
 def test_the_plan_is_within_2_percent_of_the_best_of_a_full_grid() -> None:
     assert max(missed(1, 4)) < 0.02
 
@@ -122,6 +132,14 @@ def test_jobs_that_hold_nothing_have_no_plan() -> None:
             plan_reliability(jobs, down)
 
 
+@pytest.mark.parametrize("nodes", [9, 10**30])
+def test_a_job_larger_than_the_cluster_has_no_plan(nodes: int) -> None:
+    with pytest.raises(SpecError, match="the cluster has 64"):
+        plan_reliability(
+            gang(nodes, DAY), resolved(conditions_of("8x8", disruptions="rsc/cost:60"))
+        )
+
+
 @pytest.mark.parametrize(
     "wish",
     [
@@ -134,6 +152,15 @@ def test_jobs_that_hold_nothing_have_no_plan() -> None:
 def test_goals_that_are_none_are_refused(wish: dict[str, Any]) -> None:
     with pytest.raises(SpecError, match=r"expected|Known"):
         plan_reliability(gang(8, DAY), site(8, "rsc/cost:60"), **wish)
+
+
+def test_a_search_out_of_all_proportion_is_refused_with_its_flights() -> None:
+    flown = list[Choice]()
+    with pytest.raises(SpecError, match=r"about 240 flights .*--allow-large"):
+        plan_reliability(gang(16_384, 10 * DAY), site(16_384, "rsc/cost:60"), on_done=flown.append)
+    assert not flown
+    plan = plan_reliability(gang(8, DAY), site(8, "rsc/cost:60"), repeats=2, on_done=flown.append)
+    assert len(flown) == 2 * len(plan.flights)
 
 
 def test_an_interval_of_a_share_is_within_0_to_1() -> None:

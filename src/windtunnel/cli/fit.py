@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +18,8 @@ from windtunnel.report.result import Part, Result, table_of
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    import pyarrow as pa
 
     from windtunnel.traces.twin import Twin
 
@@ -60,18 +63,37 @@ def fit(
 
     target = _checked(out, trace)
     opened = open_wish(TraceWish(trace, **asked))
-    with progress("Learning"):
-        twin = learn(
-            opened,
-            seed=asked["seed"] or 0,
+    seed = asked["seed"] or 0
+
+    def learnt(jobs: pa.Table) -> Twin:
+        return learn(
+            opened.with_jobs(jobs),
+            seed=seed,
             min_count=min_count,
             bins=bins,
             keep_workloads=keep_workloads,
             keep_gpu_types=keep_gpu_types,
         )
-        rows = fidelity(opened.jobs, twin.generate(seed=asked["seed"] or 0).jobs).to_pylist()
+
+    with progress("Learning"):
+        twin = learnt(opened.jobs)
+        rows = fidelity(opened.jobs, twin.generate(seed=seed).jobs).to_pylist()
+    with progress("Judging"):
+        judged = _judged(opened.jobs, lambda jobs: learnt(jobs).generate(seed=seed).jobs, seed)
     twin.save(target)
-    return _result(twin, target, rows)
+    return _result(twin, target, rows, judged)
+
+
+def _judged(
+    jobs: pa.Table, twin_of: Callable[[pa.Table], pa.Table], seed: int
+) -> list[dict[str, Any]]:
+    """Return how like rows held back a twin of the others is; nothing where they are too few."""
+    from windtunnel.study.likeness import likeness
+
+    try:
+        return likeness(jobs, twin_of, seed)
+    except SpecError:
+        return []
 
 
 def _checked(out: Path | None, trace: str) -> Path:
@@ -101,7 +123,9 @@ def _facts(twin: Twin, out: Path) -> dict[str, Any]:
     }
 
 
-def _result(twin: Twin, out: Path, rows: list[dict[str, Any]]) -> Result:
+def _result(
+    twin: Twin, out: Path, rows: list[dict[str, Any]], judged: list[dict[str, Any]]
+) -> Result:
     told = _facts(twin, out)
     cells = [
         (row["measure"], _cell(row["source"], row["unit"]), _cell(row["twin"], row["unit"]))
@@ -112,6 +136,7 @@ def _result(twin: Twin, out: Path, rows: list[dict[str, Any]]) -> Result:
         title=f"A twin of {count(twin.jobs)} jobs",
         parts=[
             Part(likeness, tables=[(likeness, table_of(("measure", "source", "twin"), cells))]),
+            _judgement(judged),
             Part("What is in the file", points=_contents(twin)),
         ],
         settings=[
@@ -121,8 +146,31 @@ def _result(twin: Twin, out: Path, rows: list[dict[str, Any]]) -> Result:
             ("smallest group", f"{count(twin.min_count)} jobs"),
         ],
         wrote=[f"Next: windtunnel simulate {out} --cluster 64x8:A100 --policy fifo"],
-        data={**told, "fidelity": rows},
+        data={**told, "fidelity": rows, "judged": judged},
     )
+
+
+def _judgement(rows: list[dict[str, Any]]) -> Part:
+    """Return how like rows that it has not seen a twin is, beside its rivals, told."""
+    from windtunnel.study.likeness import JUDGED, LEAST
+
+    title = "How like jobs that it has not seen"
+    if not rows:
+        return Part(title, points=(f"Not judged: that takes {LEAST} jobs, a quarter held back.",))
+    cells = [
+        (row["measure"], *("" if row[who] is None else f"{row[who]:.3f}" for who in JUDGED))
+        for row in rows
+    ]
+    rivals = JUDGED[:-1]
+    near = [min(rivals, key=lambda who: math.inf if row[who] is None else row[who]) for row in rows]
+    wins = ", ".join(f"{who} {near.count(who)}" for who in rivals)
+    told = (
+        f"Nearest, of {len(rows)} measures: {wins}. Distances, 0 to 1, from the last quarter of "
+        "the jobs: of a twin of the others, of their columns resampled by themselves, of a "
+        "Gaussian copula of them, and of these others themselves (log), which nothing learnt from "
+        "them can be expected to beat."
+    )
+    return Part(title, tables=[(title, table_of(("measure", *JUDGED), cells))], points=(told,))
 
 
 def _contents(twin: Twin) -> tuple[str, ...]:

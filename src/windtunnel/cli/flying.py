@@ -280,6 +280,7 @@ def settings_of(flown: Flown) -> list[tuple[str, str]]:
         ("queueing", _told({name: o.settings["queueing"] for name, o in runs.items()})),
         ("placement", str(first["placement"])),
         ("GPU sharing", str(first["sharing"])),
+        ("arrivals", first.get("arrivals") or "open: as recorded, however long jobs wait"),
         ("engine", _told({name: o.settings["engine"] for name, o in runs.items()})),
         *parameters,
     ]

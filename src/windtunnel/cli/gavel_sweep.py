@@ -10,7 +10,8 @@ from windtunnel.cli.options import Parsed, flag, one_of, option, together
 from windtunnel.cli.presenting import CHARTS, TABLES, presented
 from windtunnel.cli.screen import progress
 from windtunnel.errors import SpecError, quote
-from windtunnel.report.result import Part, Result, table_of
+from windtunnel.report.format import plural
+from windtunnel.report.result import Drawing, Part, Result, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,6 +55,10 @@ _shared = together(
         "The published round mechanism, to compare with what was published.",
         one_of("gavel"),
     ),
+    option(
+        "--runs FILE.jsonl",
+        "Keep each run here once it is done, and fly none that is here already.",
+    ),
 )
 
 
@@ -92,12 +97,13 @@ def sweep(*, policies: str, rates: tuple[float, ...], **asked: Any) -> Result:
     )
     total = len(names) * len(rates) * len(asked["seeds"])
     with progress("Running", total) as done:
-        table = rate_sweep(names, rates, asked["seeds"], options, on_done=done)
+        table = rate_sweep(names, rates, asked["seeds"], options, on_done=done, kept=asked["runs"])
     alike = _is_published(options.cluster) and (first, last) == (4000, 5000)
     means = set(asked["seeds"]) == {0, 1, 2}
     published = published_jct(multi_gpu=options.multi_gpu, means=means) if alike else {}
     wording = ("rate", "avg_jct", "Input rate, jobs per hour", "Mean completion time")
-    return _swept(table, published, wording)
+    settings = _settings(asked, ("measured", f"jobs {first} to {last - 1}, by arrival"))
+    return _swept(table, published, wording, settings)
 
 
 @click.command(short_help="Makespan of jobs that are all there at once, beside the published.")
@@ -123,10 +129,12 @@ def makespan(*, policies: str, counts: tuple[int, ...], **asked: Any) -> Result:
     )
     total = len(names) * len(counts) * len(asked["seeds"])
     with progress("Running", total) as done:
-        table = makespan_sweep(names, counts, asked["seeds"], options, on_done=done)
+        table = makespan_sweep(
+            names, counts, asked["seeds"], options, on_done=done, kept=asked["runs"]
+        )
     wording = ("jobs", "makespan", "Jobs", "Makespan")
     published = published_makespan() if _is_published(options.cluster) else {}
-    return _swept(table, published, wording)
+    return _swept(table, published, wording, _settings(asked))
 
 
 @click.command(short_help="Shares of entities over time under a hierarchical policy.")
@@ -162,16 +170,35 @@ def timeline(*, weights: tuple[float, ...], hours: float, cluster: str) -> Resul
     )
 
 
+def _settings(asked: dict[str, Any], *more: tuple[str, str]) -> list[tuple[str, str]]:
+    """Return how a sweep was flown."""
+    return [
+        ("cluster", asked["cluster"]),
+        ("seeds", ", ".join(map(str, asked["seeds"]))),
+        ("mechanism", "as published" if asked["compat"] else "ours"),
+        ("throughputs", asked["throughputs"] or "as published, without pairs"),
+        *more,
+    ]
+
+
 def _names(text: str) -> list[str]:
-    """Return the policies, checked before anything is run."""
-    from windtunnel.policies.gavel.in_rounds import PREFIX, GavelPolicy
+    """Return the policies, checked before anything is run.
+
+    One that does not know speeds is flown with each choice among equally good shares, as solvers
+    differ in it.
+    """
+    from windtunnel.policies.gavel.catalogue import POLICIES
+    from windtunnel.policies.gavel.in_rounds import CHOICES, PREFIX, GavelPolicy
 
     names = [name.strip().removeprefix(PREFIX) for name in text.split(",") if name.strip()]
     if not names or len(set(names)) < len(names):
         raise SpecError("--policies", f"found {names}; expected at least one, each once.")
+    found = []
     for name in names:
-        GavelPolicy.of(PREFIX + name)
-    return names
+        policy = GavelPolicy.of(PREFIX + name)
+        open_to = POLICIES[policy.allocation].leaves_open and not policy.choice
+        found += [f"{name}:choice={choice}" for choice in CHOICES if choice] if open_to else [name]
+    return found
 
 
 def _is_published(cluster: str) -> bool:
@@ -195,31 +222,63 @@ def _window(text: str) -> tuple[int, int]:
 
 
 def _swept(
-    table: pa.Table, published: dict[str, dict[float, float]], wording: tuple[str, str, str, str]
+    table: pa.Table,
+    published: dict[str, dict[float, float]],
+    wording: tuple[str, str, str, str],
+    settings: list[tuple[str, str]],
 ) -> Result:
     """Return a sweep; ``wording``: axis, measure, titles of both."""
     from windtunnel.report.gavel_charts import curve_rows, sweep_chart
-    from windtunnel.study.gavel_factors import NAMES, NOT_REPRODUCIBLE
+    from windtunnel.study.gavel_factors import NOT_REPRODUCIBLE
 
     axis, measure, x, y = wording
-    named = {NAMES.get(name, name): values for name, values in published.items()}
     rows = curve_rows(table, axis, measure, {})
+    called = {row["policy"]: _called(row["policy"]) for row in rows}
+    known = {policy: published.get(base, {}) for policy, (base, _) in called.items()}
     for row in rows:
-        row["published"] = published.get(row["policy"], {}).get(row["at"])
+        row["published"] = known[row["policy"]].get(row["at"])
     notes = ["The published figures may come from other seeds of the workload."] * bool(published)
-    if any(row["policy"] in NOT_REPRODUCIBLE for row in rows):
+    if any(base in NOT_REPRODUCIBLE for base, _ in called.values()):
         notes.append("The published FIFO column is not reproducible: compare its shape only.")
+    if any(":choice=" in policy for policy in called):
+        notes.append(
+            "Where a policy does not know speeds many shares are equally good: a vertex gives each "
+            "job to one type, the centre, as the published solvers, to all."
+        )
     if len(rows) < len({(r["policy"], r[axis]) for r in table.to_pylist()}):
         notes.append("Where a policy did not keep up with the rate the run was given up.")
+    names = {policy: name for policy, (_, name) in called.items()}
+
+    def draw() -> Any:
+        circles = {names[policy]: points for policy, points in known.items()}
+        return sweep_chart(curve_rows(table, axis, measure, names), circles, x, y)
+
+    seeds = plural(len({row["seed"] for row in table.to_pylist()}), "seed")
+    caption = f"Means of {seeds}; bars from the least to the most; circles are published."
     return Result(
         f"Gavel: {y.lower()}",
         f"Hours; {x[0].lower()}{x[1:]}.",
-        parts=[Part("", tables=[("", _hours(rows, axis))])],
+        parts=[
+            Part(
+                "",
+                tables=[("", _hours(rows, axis))],
+                drawings=[Drawing("sweep", y, caption, draw)],
+            )
+        ],
         cautions=notes,
+        settings=settings,
         data={"runs": table.to_pylist(), "hours": rows},
         table=lambda: table,
-        chart=lambda: sweep_chart(curve_rows(table, axis, measure, NAMES), named, x, y),
+        chart=draw,
     )
+
+
+def _called(policy: str) -> tuple[str, str]:
+    """Return a policy's published name, and what a figure calls it."""
+    from windtunnel.study.gavel_factors import NAMES
+
+    base, _, choice = policy.partition(":choice=")
+    return base, NAMES.get(base, base) + (f", {choice}" if choice else "")
 
 
 def _hours(rows: list[dict[str, Any]], axis: str) -> Table:

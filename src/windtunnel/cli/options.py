@@ -273,6 +273,10 @@ FLIGHT: tuple[str, ...] = tuple(
 )
 
 
+#: Options longer than this have a line of their own in the help.
+_OPTION_WIDTH = 24
+
+
 class SectionOption(click.Option):
     """An option that the help lists in a section of its own.
 
@@ -299,7 +303,7 @@ class SectionCommand(click.Command):
         for section in ("trace", *SECTIONS, "output"):
             if section in rows:
                 with formatter.section(section.capitalize()):
-                    formatter.write_dl(rows[section])
+                    formatter.write_dl(rows[section], col_max=_OPTION_WIDTH)
 
 
 def _section_of(param: click.Parameter) -> str:

@@ -24,7 +24,7 @@ from windtunnel.cli.options import (
     quotas_option,
     trace_options,
 )
-from windtunnel.cli.presenting import TABLES, presented
+from windtunnel.cli.presenting import TABLES, command_line, presented
 from windtunnel.cli.screen import progress
 from windtunnel.errors import SpecError
 from windtunnel.report.result import Part, Result
@@ -154,9 +154,9 @@ class TimelineWish:
         with progress("Drawing the time-line"):
             if self.path.suffix.lower() in _PAGES:
                 from windtunnel.report.occupancy import occupancy_page
-                from windtunnel.report.page import write_page
+                from windtunnel.report.result_page import write_page
 
-                page, notes = occupancy_page(outcome, title, self.window)
+                page, notes = occupancy_page(outcome, title, self.window, command=command_line())
                 write_page(self.path, page)
                 return notes
             from windtunnel.report.timeline import timeline, write_timeline

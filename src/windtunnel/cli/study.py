@@ -10,7 +10,7 @@ import click
 
 from windtunnel.cli.group import LazyGroup
 from windtunnel.cli.options import debug_option, option
-from windtunnel.cli.presenting import PAGES, presented
+from windtunnel.cli.presenting import CHARTS, LATEX, PAGES, TABLES, presented
 from windtunnel.cli.study_run import summary, summary_data
 from windtunnel.errors import SpecError
 from windtunnel.report.result import Part, Result, table_of
@@ -120,9 +120,10 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
 )
 @option("--confidence", "Of each interval.", click.FloatRange(0.5, 0.9999), default=0.95)
 @presented(
-    PAGES,
-    "Write the comparison as one page with a forest plot.",
-    metavar="FILE.html",
+    (*PAGES, *LATEX, *TABLES, *CHARTS[1:]),
+    "Write the comparison as one page (.html), its tables (.tex) or numbers (.csv, .parquet), or "
+    "the forest plot (.pdf, .svg, .png).",
+    key="page",
     reads="folder",
 )
 def compare(*, folder: Path, metrics: str, **asked: Any) -> Result:

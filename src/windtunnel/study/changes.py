@@ -13,6 +13,7 @@ from windtunnel.cluster.gpu_types import spelling, spelt
 from windtunnel.errors import SpecError
 from windtunnel.policies.slurm.policy import Slurm
 from windtunnel.policies.slurm.site_of import cluster_of_site
+from windtunnel.sim.disruptions.dated import DatedDisruptions
 from windtunnel.site.slurm_changes import gpu_types_of, site_at, site_with_nodes
 from windtunnel.study.resolving import cluster_of
 from windtunnel.traces.wallclock import to_utc
@@ -77,27 +78,33 @@ def conditions_with_nodes(
 
 
 def on_clock(conditions: Conditions, epoch: str | None, zone: str | None) -> Conditions:
-    """Return resolved conditions whose reservations are on a trace's clock.
+    """Return resolved conditions whose reservations and disruptions are on a trace's clock.
 
     Args:
-        conditions: resolved; dates in them are of Slurm's reservations.
+        conditions: resolved; dates in them are of Slurm's reservations and of disruptions.
         epoch: UTC instant of the trace's time 0, ISO 8601; None = it has none.
         zone: IANA zone of the site's clock; None = UTC.
 
     Raises:
         SpecError: there are dates, and the trace has none.
     """
-    policy = conditions.scheduler.policy
+    policy, down = conditions.scheduler.policy, conditions.site.disruptions
     site = policy.site if isinstance(policy, Slurm) else None
-    if site is None or not any(hold.is_dated for hold in site.reservations):
+    holds = site is not None and any(hold.is_dated for hold in site.reservations)
+    if not holds and not isinstance(down, DatedDisruptions):
         return conditions
     if epoch is None:
-        raise SpecError("reservations", "the site's have dates, and the trace has none.")
+        of = "reservations" if holds else "disruptions"
+        raise SpecError(of, "the site's have dates, and the trace has none.")
     zero = datetime.fromisoformat(epoch).timestamp()
 
     def time_of(local: float) -> float:
         return float(to_utc(np.array([local]), zone or "UTC")[0][0]) - zero
 
+    if isinstance(down, DatedDisruptions):
+        conditions = conditions.having(disruptions=down.at(time_of))
+    if site is None or not holds:
+        return conditions
     return conditions.having(policy=Slurm(site_at(site, time_of)))
 
 

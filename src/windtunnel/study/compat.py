@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 
 from windtunnel.errors import SpecError
 from windtunnel.placements import split_placement
+from windtunnel.placements.tree import Tree
 from windtunnel.sim.contract import BACKFILLING, Policy
 
 if TYPE_CHECKING:
@@ -120,6 +121,12 @@ def pai_placement(text: Any) -> str:
         return "pool"
     if not isinstance(text, str | None):
         raise SpecError("placement", f"compat='pai' takes {name!r} by its name, not as a function.")
+    if name == Tree.name:
+        raise SpecError(
+            "placement",
+            f"{text!r} looks for the tightest domain, which the PAI simulator does not know; "
+            "expected another placement, or no compat.",
+        )
     options = {"gang": "fill", **options}
     return ":".join([name or "first_fit", *(f"{key}={value}" for key, value in options.items())])
 

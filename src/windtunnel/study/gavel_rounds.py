@@ -273,7 +273,8 @@ def refuse_options(conditions: Conditions, mechanism: str) -> None:
             words = " or ".join(str(word) for word in accepted if word is not None) or "none"
             where = f"{mechanism} rounds" if name in _UNUSED_IN_LOOPS else "policies in rounds"
             raise SpecError(name, f"found {quote(found)}; {where} take {words}.")
-    if in_loop and (conditions.scheduler.save_time != 0 or conditions.scheduler.restore_time != 0):
+    costs = (conditions.scheduler.save_time, conditions.scheduler.restore_time or 0)
+    if in_loop and costs != (0, 0):
         message = f"the {mechanism} mechanism knows no cost of preemption; expected 0."
         raise SpecError("save_time + restore_time", message)
 

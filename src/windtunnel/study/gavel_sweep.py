@@ -7,15 +7,19 @@ cluster is full of others before, between and after them.
 
 from __future__ import annotations
 
+import json
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from windtunnel import __version__
 from windtunnel.cluster.parse import parse_cluster
-from windtunnel.errors import SpecError
+from windtunnel.errors import SpecError, TraceError
 from windtunnel.policies.gavel.in_rounds import PREFIX, GavelPolicy
 from windtunnel.schema import conform
 from windtunnel.site.conditions import Conditions
@@ -33,6 +37,8 @@ CLUSTER = "k80:36,p100:36,v100:36"
 #: Hours after the last measured arrival for which jobs keep coming.
 _TAIL_HOURS = 500.0
 _HOUR = 3600.0
+#: Jobs of an entity of `entity_timeline`.
+_JOBS_EACH = 6
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,7 @@ def rate_sweep(
     options: SweepOptions | None = None,
     *,
     on_done: Callable[[str], None] | None = None,
+    kept: str | Path | None = None,
 ) -> pa.Table:
     """Run policies at input rates.
 
@@ -81,6 +88,8 @@ def rate_sweep(
         seeds: of the workload and of what policies draw.
         options: what the runs share.
         on_done: called with a few words after each run.
+        kept: file of finished runs, to which each is added as it is done; what is there is not
+            flown again.
 
     Returns:
         A row a run, in the order policy, rate, seed: ``policy``, ``rate`` (jobs per hour),
@@ -91,21 +100,89 @@ def rate_sweep(
 
     Raises:
         SpecError: an unknown policy, or an option out of range.
+        TraceError: the file of finished runs is none.
     """
     chosen = options or SweepOptions()
     for rate in rates:
         if not 0 < rate < math.inf:
             raise SpecError("rates", f"found {rate:g}; expected jobs per hour > 0.")
-    made = [GavelPolicy.of(PREFIX + name) for name in policies]
-    rows = []
-    for policy in made:
-        for rate in rates:
-            for seed in seeds:
-                run = _continuous(policy, rate, seed, chosen)
-                rows.append({"policy": policy.text[len(PREFIX) :], "rate": rate, **run})
-                if on_done is not None:
-                    on_done(f"{policy.label} at {rate:g} jobs/h, seed {seed}")
+
+    def fly(policy: GavelPolicy, rate: float, seed: int) -> dict[str, Any]:
+        return _continuous(policy, rate, seed, chosen)
+
+    rows = _swept(policies, ("rate", rates), seeds, fly, _Kept(kept, chosen), on_done)
     return pa.Table.from_pylist(rows, schema=_RATE_SCHEMA)
+
+
+def _swept(  # noqa: PLR0917 - a sweep is this
+    policies: Sequence[str],
+    axis: tuple[str, Sequence[Any]],
+    seeds: Sequence[int],
+    fly: Callable[[GavelPolicy, Any, int], dict[str, Any]],
+    kept: _Kept,
+    on_done: Callable[[str], None] | None,
+) -> list[dict[str, Any]]:
+    """Return a row a run, in the order policy, point of the axis, seed."""
+    made = [(name, GavelPolicy.of(PREFIX + name)) for name in policies]
+    word, points = axis
+    rows = []
+    for (name, policy), at, seed in product(made, points, seeds):
+        place = {"policy": name, word: at, "seed": seed}
+        row = kept.row(place)
+        if row is None:
+            row = {**place, **fly(policy, at, seed)}
+            kept.add(place, row)
+        rows.append(row)
+        if on_done is not None:
+            on_done(f"{policy.label}, {word} {at:g}, seed {seed}")
+    return rows
+
+
+class _Kept:
+    """Finished runs of sweeps: a line of JSON each, with what it was a run of.
+
+    Args:
+        path: the file; None = nothing is kept.
+        options: what the runs share.
+
+    Raises:
+        SpecError: speeds that a file cannot name.
+        TraceError: the file is none of these.
+    """
+
+    def __init__(self, path: str | Path | None, options: SweepOptions) -> None:
+        self._path = None if path is None else Path(path)
+        if self._path is None:
+            return
+        if not isinstance(options.throughputs, str | None):
+            raise SpecError("throughputs", "expected a file, as runs are kept by its name.")
+        self._shared = {"version": __version__, **asdict(options)}
+        self._rows: dict[str, dict[str, Any]] = {}
+        text = self._path.read_text("utf-8") if self._path.exists() else ""
+        whole = text[: text.rfind("\n") + 1]  # a run that was killed leaves a part of a line
+        for number, line in enumerate(whole.splitlines(), start=1):
+            try:
+                found = json.loads(line)
+                self._rows[json.dumps(found["of"], sort_keys=True)] = found["run"]
+            except (ValueError, KeyError, TypeError) as error:
+                expected = "a finished run of a sweep"
+                raise TraceError(str(path), expected, row=number) from error
+        if whole != text:
+            self._path.write_text(whole, "utf-8")
+
+    def row(self, place: dict[str, Any]) -> dict[str, Any] | None:
+        """Return a finished run; None = it is none yet."""
+        return None if self._path is None else self._rows.get(self._key(place))
+
+    def add(self, place: dict[str, Any], row: dict[str, Any]) -> None:
+        """Keep a run."""
+        if self._path is not None:
+            line = json.dumps({"of": {**self._shared, **place}, "run": row})
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(f"{line}\n")
+
+    def _key(self, place: dict[str, Any]) -> str:
+        return json.dumps({**self._shared, **place}, sort_keys=True)
 
 
 def _continuous(policy: Any, rate: float, seed: int, options: SweepOptions) -> dict[str, Any]:
@@ -176,6 +253,7 @@ def makespan_sweep(
     options: SweepOptions | None = None,
     *,
     on_done: Callable[[str], None] | None = None,
+    kept: str | Path | None = None,
 ) -> pa.Table:
     """Run policies on jobs that are all there at the start.
 
@@ -185,6 +263,7 @@ def makespan_sweep(
         seeds: of the workload and of what policies draw.
         options: what the runs share; ``first``, ``last`` and ``limit_hours`` do not count.
         on_done: called with a few words after each run.
+        kept: as of `rate_sweep`.
 
     Returns:
         A row a run, in the order policy, count, seed: ``policy``, ``jobs``, ``seed``,
@@ -192,54 +271,40 @@ def makespan_sweep(
 
     Raises:
         SpecError: an unknown policy, or an option out of range.
+        TraceError: the file of finished runs is none.
     """
     chosen = options or SweepOptions(multi_gpu=True)
-    made = [GavelPolicy.of(PREFIX + name) for name in policies]
     cluster = parse_cluster(chosen.cluster)
-    rows = []
-    for policy in made:
-        for count in counts:
-            for seed in seeds:
-                jobs = generate_gavel(
-                    jobs=count, multi_gpu=chosen.multi_gpu, priorities=chosen.priorities, seed=seed
-                ).jobs
-                flight = Conditions().having(
-                    compat=chosen.compat, throughputs=chosen.throughputs, seed=seed
-                )
-                found = run_rounds(jobs, cluster, policy, flight).outcome.metrics()
-                kept = {name: found[name] for name in ("makespan", "avg_jct", "utilization")}
-                name = policy.text[len(PREFIX) :]
-                rows.append({"policy": name, "jobs": count, "seed": seed, **kept})
-                if on_done is not None:
-                    on_done(f"{policy.label} with {count} jobs, seed {seed}")
+
+    def fly(policy: GavelPolicy, count: int, seed: int) -> dict[str, Any]:
+        jobs = generate_gavel(
+            jobs=count, multi_gpu=chosen.multi_gpu, priorities=chosen.priorities, seed=seed
+        ).jobs
+        flight = Conditions().having(
+            compat=chosen.compat, throughputs=chosen.throughputs, seed=seed
+        )
+        found = run_rounds(jobs, cluster, policy, flight).outcome.metrics()
+        return {name: found[name] for name in ("makespan", "avg_jct", "utilization")}
+
+    rows = _swept(policies, ("jobs", counts), seeds, fly, _Kept(kept, chosen), on_done)
     return pa.Table.from_pylist(rows)
 
 
 def entity_timeline(
-    policy: str = "hierarchical_water_filling_perf",
     *,
     weights: Sequence[float] = (1.0, 2.0, 3.0),
-    jobs_each: int = 6,
-    gap: float = 3600.0,
     hours: float = 24.0,
     cluster: str = "k80:3,p100:3,v100:3",
-    compat: str | None = None,
-    seed: int = 0,
 ) -> pa.Table:
     """Run entities whose jobs come one after another, and return what each has over time.
 
-    As the paper's figure on hierarchical policies: first the jobs of the first entity come, then
-    those of the second, ...; none of them ends within the time looked at.
+    As the paper's figure on hierarchical policies: every hour a job, `_JOBS_EACH` of the first
+    entity, then those of the second, ...; none of them ends within the time looked at.
 
     Args:
-        policy: name without ``gavel:``.
         weights: of the entities, in order.
-        jobs_each: jobs of each.
-        gap: seconds between two jobs.
         hours: for how long.
         cluster: where, in words.
-        compat: ``gavel``: the published mechanism; None = ours.
-        seed: of the job types.
 
     Returns:
         A row an entity and hour: ``hour`` (the hour's end), ``entity``, ``weight``, ``gpus``
@@ -247,14 +312,14 @@ def entity_timeline(
         that on V100s alone), ``share`` of all entities' throughput.
 
     Raises:
-        SpecError: an unknown policy, or an option out of range.
+        SpecError: an option is out of range.
     """
-    count = len(weights) * jobs_each
-    drawn = generate_gavel(jobs=count, gap=0.0, multi_gpu=False, seed=seed).jobs
-    names = [f"entity {number // jobs_each}" for number in range(count)]
+    count = len(weights) * _JOBS_EACH
+    drawn = generate_gavel(jobs=count, gap=0.0, multi_gpu=False, seed=0).jobs
+    names = [f"entity {number // _JOBS_EACH}" for number in range(count)]
     columns = {
         "job_id": [str(number) for number in range(count)],
-        "submit_time": np.arange(count) * gap,
+        "submit_time": np.arange(count) * _HOUR,
         "num_gpus": [1.0] * count,
         "template": drawn["template"],
         "duration": [1e9] * count,
@@ -263,14 +328,14 @@ def entity_timeline(
     }
     table = conform(pa.table(columns), source="entities")
     words = "/".join(f"{weight:g}" for weight in weights)
-    chosen = GavelPolicy.of(f"{PREFIX}{policy}:weights={words}")
+    chosen = GavelPolicy.of(f"{PREFIX}hierarchical_water_filling_perf:weights={words}")
     span = math.ceil(hours)
-    flight = Conditions().having(compat=compat, seed=seed, until=span * _HOUR)
+    flight = Conditions().having(until=span * _HOUR)
     run = run_rounds(table, parse_cluster(cluster), chosen, flight)
     held = held_between(run.outcome, run.work.gpu_types, np.arange(span + 1) * _HOUR) / _HOUR
     speeds = run.work.speeds[np.argsort(run.rows)]
     fastest = speeds[:, run.work.gpu_types.index("v100")][:, None]
-    entity = np.arange(count) // jobs_each
+    entity = np.arange(count) // _JOBS_EACH
     rows = []
     for hour, step in enumerate(held, start=1):
         pace = (step * speeds / fastest).sum(axis=1)

@@ -18,8 +18,6 @@ from windtunnel.study.verdict import Verdict
 from windtunnel.study.wait_causes import CAUSES, cause_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from windtunnel.sim.outcome import Outcome
     from windtunnel.site.conditions import Conditions
     from windtunnel.study.recording import Recording
@@ -52,9 +50,7 @@ class Entry:
         return {"mechanism": self.mechanism, **self.verdict.data(), "decisions": told}
 
 
-def ledger(
-    recording: Recording, conditions: Conditions, on_done: Callable[[str], None] = lambda _: None
-) -> list[Entry]:
+def ledger(recording: Recording, conditions: Conditions) -> list[Entry]:
     """Fly a record with one mechanism of its Slurm after another.
 
     Mechanisms that the site does not have are left out. Of a long log the first `MOST_JOBS` jobs
@@ -63,7 +59,6 @@ def ledger(
     Args:
         recording: the jobs.
         conditions: resolved; policy ``slurm`` with a site.
-        on_done: called with each mechanism that was added.
     """
     policy = conditions.scheduler.policy
     site = policy.site if isinstance(policy, Slurm) else None
@@ -85,7 +80,6 @@ def ledger(
         run = conditions.having(policy=Slurm(_site(site, known)))
         verdict = Verdict.of(fly(jobs, run).flight.start - recording.submitted, recorded)
         found.append(Entry(name, verdict, agreement(jobs, run)))
-        on_done(name)
     return found
 
 

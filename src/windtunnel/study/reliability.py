@@ -20,6 +20,7 @@ from windtunnel.sim.disruptions import closed_forms as theory
 from windtunnel.sim.flight import REJECTED
 from windtunnel.sim.metrics import horizon
 from windtunnel.sim.observe.goodput import parts
+from windtunnel.study.budget import refuse_large
 from windtunnel.study.changes import conditions_with_nodes, varied_nodes
 from windtunnel.study.resolving import cluster_of
 from windtunnel.study.simulate import fly
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 SURE = 0.95
 #: Intervals are tried at so many to a doubling.
 STEPS = 4
+#: Choices that a search tries, about.
+CHOICES = 12
 
 
 class Choice(NamedTuple):
@@ -132,7 +135,7 @@ class Wind:
         conditions: as things are, resolved; their seed is the first flight's.
         repeats: flights of a choice.
         drainable: nodes, in the order in which they are drained.
-        on_done: called as a choice has flown.
+        on_done: called as a flight is over, with its choice.
     """
 
     jobs: pa.Table
@@ -147,10 +150,21 @@ class Wind:
         if choice not in self.flights:
             conditions = self._having(choice)
             seed = self.conditions.seed or 0
-            rows = [self._measures(conditions, seed + k) for k in range(self.repeats)]
+            rows = []
+            for k in range(self.repeats):
+                rows.append(self._measures(conditions, seed + k))
+                self.on_done(choice)
             self.flights[choice] = Flights(*np.array(rows).T)
-            self.on_done(choice)
         return self.flights[choice]
+
+    def refuse_large(self, choice: Choice) -> None:
+        """Check that a search around a choice is not out of all proportion.
+
+        Raises:
+            SpecError: it is, and was not allowed to be.
+        """
+        conditions = self._having(choice)
+        refuse_large(self.jobs, cluster_of(conditions), conditions, CHOICES * self.repeats)
 
     def _having(self, choice: Choice) -> Conditions:
         down: Disruptions = self.conditions.site.disruptions
@@ -195,12 +209,12 @@ def plan_reliability(
         conditions: as things are, resolved, with random failures and a cluster of nodes.
         goal: (``ettr``, 0..1) or (``deadline``, s since the first submission).
         repeats: flights of a choice, with one seed after the other.
-        on_done: called as a choice has flown.
+        on_done: called as a flight is over, with its choice.
 
     Raises:
         SpecError: nothing fails at random, a checkpoint costs nothing, the cluster is a pool, or
             not even as many spare nodes as there are nodes reach the goal; no flight is asked for,
-            or the goal is none.
+            or the goal is none; the flights would be more than are flown unasked.
     """
     _check(goal, repeats)
     gang = _gang(jobs, conditions)
@@ -215,6 +229,7 @@ def plan_reliability(
     drainable = _drainable(down)
     wind = Wind(jobs, conditions, repeats, drainable, on_done)
     begin = Choice(intervals["Daly"], needed or 0, 0)
+    wind.refuse_large(begin)
     best = begin._replace(interval=_best_interval(wind, begin, jobs))
     tried = {c.interval: f.goodput.mean() for c, f in wind.flights.items()}
     near = [one for one, good in tried.items() if good >= 0.99 * max(tried.values())]
@@ -273,7 +288,8 @@ def _most_work(wind: Wind, begin: Choice, name: str, most: float) -> Choice:
         return float(wind.fly(begin._replace(**{name: number})).owned.mean())
 
     start = getattr(begin, name)
-    stride = 1 << (int(min(most, max(start, 2))).bit_length() - 1) if most else 0
+    # So far is the number of nodes that are down from its mean by chance.
+    stride = 1 << (int(min(most, max(math.sqrt(start), 2))).bit_length() - 1) if most else 0
     return begin._replace(**{name: _peak(owned, start, 0, most, stride)})
 
 
@@ -332,7 +348,10 @@ def _gang(jobs: pa.Table, conditions: Conditions) -> Gang:
     held = gpus * np.nan_to_num(jobs["duration"].to_numpy())
     if not held.sum() > 0:
         raise SpecError("jobs", "none holds a GPU for a known time; there is nothing to save.")
-    mean = float((gpus * held).sum() / held.sum())
+    # No more than the largest, which rounding would otherwise pass, and then no cluster is enough.
+    mean = min(float((gpus * held).sum() / held.sum()), float(gpus.max()))
+    if mean > cluster.num_gpus:
+        raise SpecError("jobs", f"want {mean:,.6g} GPUs; the cluster has {cluster.num_gpus:,}.")
     nodes = math.ceil(mean / kind.gpus)
     rates, repairs, stops = [], [], []
     for model in models:

@@ -19,6 +19,7 @@ from windtunnel.errors import SpecError, quote
 from windtunnel.plugins import parameters
 from windtunnel.policies.scheduled import Scheduled, Stay
 from windtunnel.policies.shockwave.replay import Replay, RoundClock
+from windtunnel.study.resume_costs import FREE
 from windtunnel.study.rigid import fly_rigid
 from windtunnel.traces.tabular import read_text
 from windtunnel.traces.trace_name import TraceName
@@ -63,11 +64,18 @@ def fly_replay(table: pa.Table, cluster: ClusterSpec, conditions: Conditions) ->
     duration = [lasts.get(job, 0.0) for job in table["job_id"].to_pylist()]
     at = table.column_names.index("duration")
     flown = table.set_column(at, table.schema.field(at), pa.array(duration))
-    scheduled = conditions.having(policy=Scheduled(stays), replay=None)
+    costs = {
+        "restore_time": conditions.scheduler.restore_time or 0.0
+    }  # its clock says what stops cost
+    scheduled = conditions.having(policy=Scheduled(stays), replay=None, **costs)
     out = fly_rigid(flown, cluster, Scheduled(stays), scheduled)
     notes.insert(0, "A given schedule: each job takes as long as that gives it GPUs.")
     settings = {**out.settings, "replay": str(name), "parameters": said}
-    return replace(out, settings=settings, notes=(*notes, *out.notes))
+    return replace(
+        out,
+        settings=settings,
+        notes=(*notes, *(note for note in out.notes if not note.startswith(FREE))),
+    )
 
 
 def _of_rounds(

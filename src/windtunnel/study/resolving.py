@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from windtunnel.placements import label_of, resolve_placement
 from windtunnel.policies import resolve_policy
 from windtunnel.sim.contract import checked_queueing, rule_of_several
 from windtunnel.sim.disruptions import Disruptions, parse_disruptions
+from windtunnel.sim.disruptions.dated import disruptions_of
 from windtunnel.sim.own_metrics import METRICS
 from windtunnel.sim.slowdown import resolve_slowdown
 from windtunnel.site.conditions import Conditions
@@ -80,7 +80,7 @@ def resolved(conditions: Conditions, *, several: bool = False) -> Conditions:
     checked_estimates(scheduler.estimates, policy)
     resolve_placement(scheduler.placement, ClusterSpec.pool(1))
     for name in ("save_time", "restore_time"):
-        read_cost(name, getattr(scheduler, name))
+        read_cost(name, getattr(scheduler, name) or 0.0)
     for name in conditions.metrics or ():
         METRICS.resolve(name)
     governing = governing_of(conditions)
@@ -104,12 +104,12 @@ def _check_series(site: Site) -> None:
     Raises:
         SpecError, TraceError: it is neither a number nor a file of time and value.
     """
-    from windtunnel.energy.intensity import parse_series
+    from windtunnel.energy.series_files import CARBON, TARIFF, parse_series
 
-    for name, least in (("carbon", 0.0), ("tariff", -math.inf)):
+    for name, of in (("carbon", CARBON), ("tariff", TARIFF)):
         value = getattr(site, name)
         if isinstance(value, str | int | float):
-            parse_series(str(value), least=least, name=f"--{name}")
+            parse_series(str(value), of, name=f"--{name}")
 
 
 def with_slurm(site: Site, policy: Policy) -> tuple[Policy, Any]:
@@ -166,7 +166,7 @@ def _disruptions(given: Any) -> Disruptions | None:
     """Return what disrupts a run; None = nothing does, and it is a plain one."""
     chosen = parse_disruptions(given) if isinstance(given, str) else given
     if isinstance(chosen, dict):
-        chosen = Disruptions.from_mapping(chosen, source="disruptions")
+        chosen = disruptions_of(chosen, "disruptions")
     if chosen is None or (isinstance(chosen, Disruptions) and chosen.is_empty):
         return None
     if not isinstance(chosen, Disruptions):

@@ -17,7 +17,7 @@ from windtunnel.placements import (
     split_placement,
 )
 from windtunnel.placements.scored import ScoredPlacement
-from windtunnel.placements.tree import Tree
+from windtunnel.placements.tree import Tree, TreeOfDevices
 from windtunnel.sim import problem as problems
 from windtunnel.sim.contract import BACKFILLING, checked_queueing
 from windtunnel.sim.engines import choose_engine
@@ -30,7 +30,7 @@ from windtunnel.study.compat import as_pai, in_order
 from windtunnel.study.foresight import Foresight, checked_estimates
 from windtunnel.study.offered_load import with_arrivals
 from windtunnel.study.resolving import settings_of
-from windtunnel.study.resume_costs import resume_costs
+from windtunnel.study.resume_costs import cost_note, costs_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,9 +83,7 @@ def fly_rigid(
     problem, extra, notes = rules.around.extras(problem, cluster, conditions)
     if problem is not whole:
         flown = policy.for_run(problem)
-    overhead = resume_costs("save_time", conditions.scheduler.save_time, problem)
-    overhead += resume_costs("restore_time", conditions.scheduler.restore_time, problem)
-    _check_turns(policy, overhead)
+    overhead, why_free = costs_of(conditions.scheduler, policy, problem)
     flight = rules.engine.run(
         problem,
         flown,
@@ -113,6 +111,9 @@ def fly_rigid(
             f"Nothing plans with estimates here: {asked.scheduler.estimates!r} made no difference."
         )
     notes += _left_waiting(flight, rules.until)
+    if not flown.loses:
+        stopped = flight.preemptions[problem.rows] > 0
+        notes += why_free or cost_note(conditions.scheduler, overhead[stopped])
     waited = {int(problem.rows[job]): why for job, why in flown.wait_reasons().items()}
     return Outcome(
         table, cluster, flight, settings, problem.reasons, tuple(notes), wait_reasons=waited
@@ -164,7 +165,7 @@ def asks_of(scheduler: Scheduler, where: Placement) -> Asks | None:
     Raises:
         SpecError: jobs are to ask for levels, and the placement looks at none.
     """
-    if isinstance(where, Tree):
+    if isinstance(where, (Tree, TreeOfDevices)):
         return Asks(where.tree, scheduler.topology_request)
     if scheduler.topology_request is not None:
         message = f"placement {where.name!r} looks at no levels; expected --placement tree."
@@ -280,18 +281,6 @@ def _left_waiting(flight: Flight, until: float) -> list[str]:
     if flight.interruptions is None:
         return []
     return [f"{waiting:,} job(s) wait for ever: the GPUs they ask for do not come back."]
-
-
-def _check_turns(policy: Policy, overhead: np.ndarray) -> None:
-    """Check that jobs that take turns get on."""
-    longest = float(overhead.max(initial=0.0))
-    turn = policy.turn if policy.levels is None else policy.every
-    if turn is not None and longest >= turn:
-        raise SpecError(
-            "save_time + restore_time",
-            f"found {longest:g} s; policy {policy.label!r} lets jobs take turns of "
-            f"{turn:g} s, in which none would get on. Expected less than that.",
-        )
 
 
 #: Most rounds, or failures of one node, of a run: minutes of a compiled engine's time.

@@ -14,6 +14,8 @@ from windtunnel.policies.shockwave.in_rounds import ShockwavePolicy
 from windtunnel.sim.observe.stability import window_notes
 from windtunnel.sim.own_metrics import measured
 from windtunnel.study.budget import refuse_large
+from windtunnel.study.closed_loop import fly_closed, is_closed
+from windtunnel.study.foresight import Foresight
 from windtunnel.study.gavel_rounds import fly_gavel
 from windtunnel.study.pollux import fly_pollux
 from windtunnel.study.recording import keep_record
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from windtunnel.site.conditions import Conditions
     from windtunnel.site.scheduler import Scheduler
     from windtunnel.site.site import Site
-    from windtunnel.study.foresight import Foresight
     from windtunnel.study.named import AnyPlacement, AnyPolicy
     from windtunnel.words import EngineName, QueueingRule
 
@@ -102,7 +103,11 @@ def fly(table: pa.Table, conditions: Conditions, foresight: Foresight | None = N
     Raises:
         SchemaError, SpecError, TraceError, PolicyError: as `simulate`.
     """
-    outcome = _fly(table, conditions, foresight)
+    if is_closed(conditions.site.arrivals):
+        told = foresight or Foresight(table, conditions.seed)
+        outcome = fly_closed(table, conditions, lambda jobs, asked: _fly(jobs, asked, told))
+    else:
+        outcome = _fly(table, conditions, foresight)
     outcome = replace(outcome, notes=(*outcome.notes, *window_notes(outcome)))
     keep_record(outcome, conditions.record)
     own = measured(outcome, conditions.metrics or ())

@@ -212,7 +212,8 @@ def _steps(where: str, text: str, *ends: str) -> list[str]:
     """
     try:
         first, last, step = map(Decimal, ends)
-        count = int((last - first) / step) if step > 0 else -1
+        is_finite = first.is_finite() and last.is_finite() and step.is_finite()
+        count = int((last - first) / step) if is_finite and step > 0 else -1
     except (InvalidOperation, ArithmeticError, ValueError):
         count = -1
     if not 0 <= count < MOST_RUNS:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windtunnel.characterize.recorded import Recorded
-from windtunnel.quantiles import quantiles
+from windtunnel.quantiles import quantile_of_counted, quantiles
 from windtunnel.sim.metrics import horizon, size_classes
 from windtunnel.sim.timeline import resample
 from windtunnel.study.verdict import Verdict
@@ -76,21 +76,16 @@ class WhatIf:
             before), ``low`` and ``high`` (of the change; null where there are fewer than two
             blocks, and of ``cost``, which hangs on no job).
         """
-        jobs = [
-            (name, statistic, part)
-            for name, statistic, part in (
-                ("avg_wait", _mean, self._waits),
-                ("p50_wait", _median, self._waits),
-                ("p90_wait", _p90, self._waits),
-                ("avg_jct", _mean, self._jcts),
-            )
-        ]
         rows = []
-        for name, statistic, (one, other) in jobs:
-            theirs = self._recorded[1 if name == "avg_jct" else 0]
-            low, high = self._interval(statistic, one, other, theirs)
-            row = _row(name, statistic(one), statistic(other), low, high)
-            rows.append(row | {"recorded": None if theirs is None else statistic(theirs)})
+        for name, fraction, (one, other), theirs in (
+            ("avg_wait", None, self._waits, self._recorded[0]),
+            ("p50_wait", 0.5, self._waits, self._recorded[0]),
+            ("p90_wait", 0.9, self._waits, self._recorded[0]),
+            ("avg_jct", None, self._jcts, self._recorded[1]),
+        ):
+            low, high = self._interval(fraction, one, other, theirs)
+            row = _row(name, _of(one, fraction), _of(other, fraction), low, high)
+            rows.append(row | {"recorded": None if theirs is None else _of(theirs, fraction)})
         low, high = self._drawn(lambda used: float(used[1] - used[0]))
         one, other = (outcome.metrics()["utilization"] for outcome in (self.before, self.after))
         rows.append(_row("utilization", one, other, low, high))
@@ -107,7 +102,7 @@ class WhatIf:
             mask = codes[self._both] == code
             row: dict[str, Any] = {"size": labels[code], "n": int(mask.sum())}
             for name, wait in (("before", one[mask]), ("after", other[mask])):
-                row |= {f"{name}_avg_wait": _mean(wait), f"{name}_p90_wait": _p90(wait)}
+                row |= {f"{name}_avg_wait": _of(wait), f"{name}_p90_wait": _of(wait, 0.9)}
             found.append(row)
         return found
 
@@ -172,16 +167,12 @@ class WhatIf:
         if theirs is None or self.num_blocks < 2:  # noqa: PLR2004 - one block has no spread
             return None
         rng = np.random.default_rng(self.seed)
-        order = np.argsort(self._blocks, kind="stable")
-        bounds = np.cumsum(np.bincount(self._blocks))[:-1]
-        mine, yours = (np.split(values[order], bounds) for values in (waits, theirs))
+        drawn = [_drawn_of(values, self._blocks, 0.9) for values in (waits, theirs)]
         factors = np.empty(DRAWS)
         for draw in range(DRAWS):
             chosen = rng.integers(0, self.num_blocks, self.num_blocks)
-            drawn = [_p90(np.concatenate([part[k] for k in chosen])) for part in (mine, yours)]
-            factors[draw] = missed(drawn) ** rng.random()
-        low, high = quantiles(factors, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2]).tolist()
-        return low, high
+            factors[draw] = missed([of(chosen) for of in drawn]) ** rng.random()
+        return _covering(factors)
 
     def verdict(self) -> Verdict | None:
         """Judge the run as things are by the record; None where there is none."""
@@ -215,7 +206,7 @@ class WhatIf:
 
     def _interval(
         self,
-        statistic: Callable[[np.ndarray], float],
+        fraction: float | None,
         one: np.ndarray,
         other: np.ndarray,
         recorded: np.ndarray | None,
@@ -223,15 +214,13 @@ class WhatIf:
         """Return the interval of the change of a statistic; none with fewer than two blocks."""
         if self.num_blocks < 2:  # noqa: PLR2004 - one block has no spread
             return None, None
-        order = np.argsort(self._blocks, kind="stable")
-        bounds = np.cumsum(np.bincount(self._blocks))[:-1]
         several = (one, other) if recorded is None else (one, other, recorded)
-        parts = [np.split(values[order], bounds) for values in several]
+        parts = [_drawn_of(values, self._blocks, fraction) for values in several]
         rng = np.random.default_rng(self.seed)
 
         def drawn() -> list[float]:
             chosen = rng.integers(0, self.num_blocks, self.num_blocks)
-            return [statistic(np.concatenate([part[k] for k in chosen])) for part in parts]
+            return [of(chosen) for of in parts]
 
         changes = np.empty(DRAWS)
         for draw in range(DRAWS):
@@ -241,8 +230,7 @@ class WhatIf:
                 after *= missed(drawn()) ** power
                 before *= missed([before, after, *theirs]) ** power
             changes[draw] = after - before
-        low, high = quantiles(changes, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2]).tolist()
-        return low, high
+        return _covering(changes)
 
     @cached_property
     def _used(self) -> tuple[np.ndarray, np.ndarray]:
@@ -288,10 +276,7 @@ class WhatIf:
             if (whole > 0).all():
                 found.append(statistic(held[:, chosen].sum(axis=1) / whole))
         known = np.array(found)[np.isfinite(found)]
-        if not len(known):
-            return None, None
-        low, high = quantiles(known, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2]).tolist()
-        return low, high
+        return _covering(known) if len(known) else (None, None)
 
     def _costs(self, prices: Prices) -> list[dict[str, Any]]:
         costs, each, rates = [], [], []
@@ -341,13 +326,34 @@ def _row(
     }
 
 
-def _mean(values: np.ndarray) -> float:
+def _of(values: np.ndarray, fraction: float | None = None) -> float:
+    """Return a quantile of values, or without a fraction their mean; NaN of none."""
+    if fraction is not None:
+        return float(quantiles(values, fraction))
     return float(values.mean()) if len(values) else float("nan")
 
 
-def _median(values: np.ndarray) -> float:
-    return float(quantiles(values, 0.5))
+def _drawn_of(
+    values: np.ndarray, blocks: np.ndarray, fraction: float | None
+) -> Callable[[np.ndarray], float]:
+    """Return what gives `_of` the values in drawn blocks, by the numbers of the blocks.
+
+    Values are sorted, or added up, once; a draw only says how often each of them counts.
+    """
+    sizes = np.bincount(blocks)
+    if fraction is None:
+        sums = np.bincount(blocks, values)
+        return lambda chosen: float(sums[chosen].sum() / sizes[chosen].sum())
+    order = np.argsort(values)
+    ordered, block_of = values[order], blocks[order]
+
+    def quantile(chosen: np.ndarray) -> float:
+        until = np.cumsum(np.bincount(chosen, minlength=len(sizes))[block_of])
+        return quantile_of_counted(ordered, until, fraction)
+
+    return quantile
 
 
-def _p90(values: np.ndarray) -> float:
-    return float(quantiles(values, 0.9))
+def _covering(draws: np.ndarray) -> tuple[float, float]:
+    low, high = quantiles(draws, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2]).tolist()
+    return low, high

@@ -15,6 +15,7 @@ from windtunnel.errors import SpecError, WindtunnelError
 from windtunnel.predictors.features import numbers
 from windtunnel.sim.flight import REJECTED
 from windtunnel.site.site import Site
+from windtunnel.study.closed_loop import is_closed
 from windtunnel.study.foresight import Foresight
 from windtunnel.study.grid.measure import failed, measured
 from windtunnel.study.offered_load import at_load, offered_load
@@ -101,7 +102,16 @@ def _foresight(table: ShippedTable, seed: int) -> Foresight:
 
 
 def jobs_at_load(jobs: pa.Table, conditions: Conditions, load: float) -> pa.Table:
-    """Return the jobs at an offered load; those that the cluster rejects do not count."""
+    """Return the jobs at an offered load; those that the cluster rejects do not count.
+
+    Raises:
+        SpecError: users decide when jobs come (``--arrivals closed``), or there is no load.
+    """
+    if is_closed(conditions.site.arrivals):
+        message = (
+            "in a closed loop the load is what comes out; expected recorded, or open arrivals."
+        )
+        raise SpecError("loads", message)
     # A run of no length tells which jobs are rejected; that depends on neither load nor policy.
     site, scheduler = conditions.site, conditions.scheduler
     kept = ("placement", "sharing", "bind_types", "oversize", "incomplete")

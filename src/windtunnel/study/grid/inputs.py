@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 from dataclasses import dataclass
 from functools import lru_cache
@@ -152,15 +151,16 @@ def energy_models(energy: Energy | None) -> EnergyModels | None:
     """
     if energy is None:
         return None
-    from windtunnel.energy import PowerModel, parse_series
+    from windtunnel.energy import PowerModel
+    from windtunnel.energy.series_files import CARBON, TARIFF, Quantity, parse_series
 
-    def series(value: float | str | None, name: str, least: float) -> Series | None:
-        return None if value is None else parse_series(str(value), least=least, name=name)
+    def series(value: float | str | None, name: str, of: Quantity) -> Series | None:
+        return None if value is None else parse_series(str(value), of, name=name)
 
     return (
         PowerModel.from_toml(energy.power),
-        series(energy.carbon, "$.energy.carbon", 0.0),
-        series(energy.tariff, "$.energy.tariff", -math.inf),
+        series(energy.carbon, "$.energy.carbon", CARBON),
+        series(energy.tariff, "$.energy.tariff", TARIFF),
     )
 
 

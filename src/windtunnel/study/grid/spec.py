@@ -17,7 +17,7 @@ from windtunnel.errors import SpecError
 from windtunnel.notebook import as_html
 from windtunnel.site.conditions import FIELDS
 from windtunnel.study.trust import refuse_code
-from windtunnel.toml_file import read_toml, toml_key, toml_value
+from windtunnel.toml_file import read_toml, struct_of, toml_key, toml_value
 from windtunnel.traces.trace_name import TraceName
 
 if TYPE_CHECKING:
@@ -233,13 +233,7 @@ class Study(_Entry, frozen=True):
         Raises:
             SpecError: as `from_toml`.
         """
-        _refuse_unknown_keys(raw, source)
-        try:
-            return msgspec.convert(raw, cls)
-        except msgspec.ValidationError as error:
-            raise SpecError(source, str(error)) from error
-        except SpecError as error:
-            raise SpecError(f"{source}: {error.path}", str(error)[len(error.path) + 2 :]) from error
+        return struct_of(cls, raw, source)
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the study as plain data that `from_mapping` reads back, defaults left out."""
@@ -341,39 +335,6 @@ class Study(_Entry, frozen=True):
 
 def _is_toml(value: Any) -> bool:
     return isinstance(value, str) and value.endswith(".toml")
-
-
-#: Where a mapping stands in a study -> the structure that says its keys.
-_PARTS: dict[str, type[msgspec.Struct]] = {"energy": Energy, "search": Search}
-_ENTRIES: dict[str, type[msgspec.Struct]] = {"traces": TraceEntry, "policies": PolicyEntry}
-
-
-def _refuse_unknown_keys(raw: dict[str, Any], source: str) -> None:
-    """Refuse a key that nothing has, and suggest the nearest.
-
-    Raises:
-        SpecError: there is one.
-    """
-    _check_keys(raw, Study, f"{source}: $")
-    for name, kind in _PARTS.items():
-        _check_keys(raw.get(name), kind, f"{source}: $.{name}")
-    for name, kind in _ENTRIES.items():
-        entries = raw.get(name)
-        for index, entry in enumerate(entries if isinstance(entries, list | tuple) else ()):
-            _check_keys(entry, kind, f"{source}: $.{name}[{index}]")
-    search = raw.get("search")
-    for name, kind in (("space", Span), ("constraints", Limit)):
-        inner = search.get(name) if isinstance(search, dict) else None
-        for key, entry in inner.items() if isinstance(inner, dict) else ():
-            _check_keys(entry, kind, f"{source}: $.search.{name}.{key}")
-
-
-def _check_keys(raw: Any, kind: type[msgspec.Struct], where: str) -> None:
-    if not isinstance(raw, dict):
-        return  # a wrong type is told by msgspec
-    for key in raw:
-        if key not in kind.__struct_fields__:
-            raise SpecError.unknown(f"{where}.{key}", key, kind.__struct_fields__)
 
 
 def _check_axes(study: Study) -> None:

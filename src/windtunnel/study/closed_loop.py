@@ -1,0 +1,274 @@
+"""Closed loops: users who wait for their jobs before they submit more.
+
+A log says when jobs came on *that* cluster, on that day. Users whose jobs end later come later,
+and one whose job failed submits it again once it has. So each user's submissions are learnt from
+the log as dependences, and follow from the events of the flight:
+
+* A job *follows* the last event of its user before it, if that is no longer ago than a break: an
+  end, or a submission of a job that was still there. It comes as long after that event as it did
+  in the log: after a think time, or within a batch.
+* After a break the user comes back at the hour of the log, though not before the job is over that
+  ended last before it in the log. So days and weeks stay.
+* A user's first job comes as recorded; so do jobs whose user is unknown.
+* What a user did after a failure is so part of the log. A job that a failure of the flight stops
+  waits to go on; where it is to be over (``on_failure``), its user goes on without it, and the run
+  says so.
+
+Sessions, batches and think times are those of Zakay and Feitelson, *On Identifying User Session
+Boundaries in Parallel Workload Logs* (JSSPP 2012) and *Workload Resampling for Performance
+Evaluation of Parallel Job Schedulers* (CCPE 26, 2014); feedback, and 20 minutes for a break, those
+of Shmueli and Feitelson, *Uncovering the Effect of System Performance on User Behavior from Traces
+of Parallel Systems* (MASCOTS 2007). Users are not resampled: `windtunnel.traces` draws blocks.
+
+The next submission is a function of what has happened. So a flight whose submissions are right up
+to some instant is right up to the next one: flying again with the submissions that the flight
+itself implies ends, after as many flights as a chain has jobs at most, where both are the same.
+There every submission is the event that follows from the flight, to the bit, under any policy,
+on any engine.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import re
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from windtunnel.errors import SpecError, quote
+from windtunnel.predictors.features import numbers
+from windtunnel.sim.columns import numeric_column
+from windtunnel.sim.disruptions.failures import FAILED_STATUSES
+from windtunnel.sim.flight import FAILED, FINISHED, REJECTED
+from windtunnel.time_span import seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from windtunnel.sim.outcome import Outcome
+    from windtunnel.site.conditions import Conditions
+
+#: Seconds without an event of a user after which a new session begins.
+BREAK = 1200.0
+#: What a job follows: nothing, an end or a submission within its session, an end before a break.
+_FIRST, _AFTER_END, _AFTER_SUBMISSION, _AFTER_BREAK = range(4)
+#: Columns of times that belong to a submission, and move with it.
+_MOVED = ("submit_time", "eligible_time", "deadline")
+#: Flights in a row that come no further before a policy is said to know the future.
+_MOST_VAIN = 50
+
+
+def is_closed(arrivals: str | None) -> bool:
+    """Return whether an option asks for a closed loop: ``closed``, or ``closed:30m``."""
+    return arrivals is not None and re.match(r"\s*closed\b", arrivals) is not None
+
+
+def fly_closed(table: pa.Table, conditions: Conditions, fly: Callable[..., Outcome]) -> Outcome:
+    """Fly a jobs table whose users wait for their jobs.
+
+    Args:
+        table: a validated jobs table.
+        conditions: with ``closed`` arrivals.
+        fly: (jobs table, conditions) -> outcome.
+
+    Returns:
+        The outcome, of the jobs at the times at which they are submitted in it.
+
+    Raises:
+        SpecError: no job has a user, the break is no time, or the policy knows the future.
+        SchemaError, TraceError, PolicyError: as ``fly``.
+    """
+    arrivals = conditions.site.arrivals
+    loop = learn(table, _break(str(arrivals)))
+    alone = conditions.having(arrivals=None)
+    submit, known, vain = loop.submit, -math.inf, 0
+    while True:
+        never = np.isposinf(submit)
+        asked = alone.having(incomplete="reject") if never.any() else alone
+        outcome = fly(_at(table, submit, loop.submit), asked)
+        times = loop.follow(outcome, submit, alone)
+        changed = (times != submit) & ~np.isnan(loop.submit)
+        if not changed.any():
+            break
+        reached = float(np.minimum(times, submit)[changed].min())
+        vain = vain + 1 if reached == known else 0
+        if reached < known or vain > _MOST_VAIN:
+            label = quote(conditions.scheduler.policy.label)
+            message = f"policy {label} decides by jobs that are still to come; expected one that "
+            raise SpecError("arrivals", message + "goes by what has happened, or other arrivals.")
+        submit, known = times, reached
+    reasons = dict.fromkeys(np.flatnonzero(never).tolist(), "its user waits for a job for ever")
+    settings = {"arrivals": arrivals, "incomplete": conditions.scheduler.incomplete}
+    return replace(
+        outcome,
+        settings=outcome.settings | settings,
+        reasons=outcome.reasons | reasons,
+        notes=(*outcome.notes, *loop.notes, *_not_again(outcome)),
+    )
+
+
+def _not_again(outcome: Outcome) -> list[str]:
+    """Return what to tell of jobs that failed in a flight, which no log says the sequel of."""
+    ended = np.array(outcome.jobs["status"].to_pylist(), dtype=object)
+    failed = (outcome.flight.status == FAILED) & ~np.isin(ended.astype(str), FAILED_STATUSES)
+    if not failed.any():
+        return []
+    told = f"{int(failed.sum()):,} jobs failed here and not in the log: their users go on without "
+    return [told + "them (on_failure=restart lets them wait to go on)."]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """When each of n jobs is submitted, row order.
+
+    Attributes:
+        submit: Float array (n,), as recorded, s; NaN = unknown, and not flown.
+        order: Int array (n,), rows by submission.
+        kind: Int array (n,), what a job follows.
+        follows: Int array (n,), row of the job whose event it follows; -1 = none.
+        delay: Float array (n,), how long after it, s.
+        lasted: Float array (n,), from submission to end as recorded, s.
+        notes: what was assumed.
+    """
+
+    submit: np.ndarray
+    order: np.ndarray
+    kind: np.ndarray
+    follows: np.ndarray
+    delay: np.ndarray
+    lasted: np.ndarray
+    notes: tuple[str, ...]
+
+    def follow(self, outcome: Outcome, submit: np.ndarray, asked: Conditions) -> np.ndarray:
+        """Return when jobs are submitted that follow the events of a flight.
+
+        A job that will be submitted at another time than it was is taken to last as long as it did.
+
+        Args:
+            outcome: the flight.
+            submit: Float array (n,), the submissions in it, s.
+            asked: what it was flown under.
+
+        Returns:
+            Float array (n,) in s; inf = it never is. Behind a horizon all come at once.
+        """
+        until = math.inf if asked.until is None else float(asked.until)
+        by_turns = asked.scheduler.events != "batch" or asked.scheduler.compat is not None
+        flight = outcome.flight
+        over, flown = np.isin(flight.status, (FINISHED, FAILED)), flight.status != REJECTED
+        ends = np.where(over, flight.end, np.inf)
+        lasted = self.lasted.copy()
+        lasted[flown] = ends[flown] - submit[flown]
+        end, lasts, before = ends.tolist(), lasted.tolist(), submit.tolist()
+        kind, follows, delay = self.kind.tolist(), self.follows.tolist(), self.delay.tolist()
+        exact, length = flown.tolist(), outcome.jobs["duration"].to_pylist()
+        found = self.submit.tolist()
+        for row in self.order.tolist():
+            other = follows[row]
+            if other < 0:
+                continue
+            if kind[row] == _AFTER_SUBMISSION:
+                found[row] = found[other] + delay[row]
+                continue
+            is_same = exact[other] and found[other] == before[other]
+            time = (end[other] if is_same else found[other] + lasts[other]) + delay[row]
+            if not delay[row] and (by_turns or not length[other]):
+                time = math.nextafter(time, math.inf)  # nobody comes before what brings him
+            found[row] = max(found[row], time) if kind[row] == _AFTER_BREAK else time
+        times = np.array(found, dtype=np.float64)
+        times[times == np.inf] = math.nextafter(until, math.inf)
+        return times
+
+
+def learn(table: pa.Table, pause: float = BREAK) -> Loop:
+    """Learn from a log what each job follows.
+
+    Args:
+        table: a validated jobs table.
+        pause: seconds without an event of a user after which a session is over.
+
+    Raises:
+        SpecError: no job has a user.
+    """
+    submit, duration = numbers(table, "submit_time"), numbers(table, "duration")
+    users = table["user"].to_pylist()
+    if all(user is None for user in users):
+        message = "a closed loop is its users', and no job has one; expected a column user."
+        raise SpecError("arrivals", message)
+    start, end = numbers(table, "start_time"), numbers(table, "end_time")
+    end = np.where(np.isnan(end), start + duration, end)
+    guessed = np.isnan(end)
+    end = np.where(guessed, submit + duration, end)
+    lasted = np.nan_to_num(np.maximum(end - submit, 0.0))
+    order = np.argsort(submit, kind="stable")[: len(submit) - int(np.isnan(submit).sum())]
+    by_user = defaultdict(list)
+    for row in order.tolist():
+        if users[row] is not None:
+            by_user[users[row]].append(row)
+    kind = np.full(len(submit), _FIRST)
+    follows = np.full(len(submit), -1)
+    delay = np.zeros(len(submit))
+    for rows in by_user.values():
+        _learn_user(rows, submit, submit + lasted, pause, (kind, follows, delay))
+    followers = int((follows >= 0).sum())
+    notes = [f"Closed loop: {followers:,} of {len(submit):,} jobs follow events of their users."]
+    if guessed.any():
+        told = f"{int(guessed.sum()):,} jobs have no recorded end: what follows them was learnt as"
+        notes.append(f"{told} though they had not waited.")
+    strangers = sum(user is None for user in users)
+    if strangers:
+        notes.append(f"{strangers:,} jobs have no user and come as recorded.")
+    return Loop(submit, order, kind, follows, delay, lasted, tuple(notes))
+
+
+def _learn_user(
+    rows: list[int], submit: np.ndarray, end: np.ndarray, pause: float,
+    found: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> None:  # fmt: skip
+    """Write down what each of a user's jobs follows, given in order of submission."""
+    kind, follows, delay = found
+    there: list[tuple[float, int]] = []
+    ended = -1
+    for place, row in enumerate(rows[1:], 1):
+        now, before = submit[row], rows[place - 1]
+        heapq.heappush(there, (end[before], place - 1))
+        while there and there[0][0] <= now:
+            ended = rows[heapq.heappop(there)[1]]
+        is_there = end[before] > now and (ended < 0 or submit[before] >= end[ended])
+        if is_there and now - submit[before] <= pause:
+            kind[row], follows[row], delay[row] = _AFTER_SUBMISSION, before, now - submit[before]
+        elif ended >= 0:
+            thought = now - end[ended]
+            kind[row], follows[row] = _AFTER_END if thought <= pause else _AFTER_BREAK, ended
+            delay[row] = thought if thought <= pause else 0.0
+
+
+def _break(text: str) -> float:
+    """Return the break, s, that ``closed`` or ``closed:TIME`` names.
+
+    Raises:
+        SpecError: it is neither.
+    """
+    word, colon, rest = text.strip().partition(":")
+    if word.strip() != "closed" or (colon and not rest.strip()):
+        raise SpecError("arrivals", f"found {quote(text)}; expected closed, or closed:20m.")
+    return seconds("arrivals: closed", rest) if colon else BREAK
+
+
+def _at(table: pa.Table, submit: np.ndarray, recorded: np.ndarray) -> pa.Table:
+    """Return the jobs submitted at other times; those that never are have none."""
+    times = np.where(np.isposinf(submit), np.nan, submit)
+    for name in _MOVED:
+        if name in table.column_names:
+            values = numeric_column(table, name, "arrivals") + (times - recorded)
+            place, values = (
+                table.column_names.index(name),
+                times if name == "submit_time" else values,
+            )
+            field = table.schema.field(place).with_type(pa.float64())
+            table = table.set_column(place, field, pa.array(values, pa.float64(), from_pandas=True))
+    return table
