@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("plugins_forgotten")
 
 ENGINES = ("reference", "compiled")
 #: Policies of tier 3.
-DECIDERS = ("quota", "kueue", "slurm", "reserving-packing")
+DECIDERS = ("quota", "kueue", "slurm", "reserving-packing", "decoupled-evaluation")
 #: Those that resize jobs; docs/reference/morphling.md has their parameters.
 ELASTIC = tuple(name for name, made in POLICIES.items() if made.elastic)
 JOBS = {
@@ -325,6 +325,7 @@ def test_the_reference_names_every_policy_with_its_parameters_and_default() -> N
             guides = {
                 "kueue": "[Kueue](../systems/kueue.md)",
                 "slurm": "[Slurm](../systems/slurm.md)",
+                "decoupled-evaluation": "[Failures](../guides/failures.md#evaluation-decoupled)",
             }
             assert cells[3:] == ["its own", guides.get(name, "[quotas](../guides/quotas.md)")], name
             continue

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 @field_option("policy", "Who runs next, of a trace.")
 @field_option("queueing")
 @field_option("placement")
+@field_option("allow_large")
 @site_options
 @seed_option("Seed of the first flight's failures; each further one adds 1.  [default: 0]")
 @presented(PAGES, "Write the answer as one page with charts.", metavar="FILE.html")
@@ -70,7 +71,7 @@ def reliability(
     TRACE is a name (`windtunnel traces`), a file such as an sacct log, or - for standard input.
     """
     from windtunnel.report.reliability_report import reliability_answer, reliability_data
-    from windtunnel.study.reliability import plan_reliability
+    from windtunnel.study.reliability import CHOICES, plan_reliability
     from windtunnel.study.resolving import cluster_of, resolved
 
     if (trace is None) == (gpus is None) or (gpus is None) != (work is None):
@@ -79,7 +80,7 @@ def reliability(
         raise SpecError("--ettr", "expected this or --deadline, not both.")
     if gpus is not None and asked["cluster"] is None and asked["slurm_conf"] is None:
         asked["cluster"] = f"{math.ceil(gpus / 8)}x8"
-    names = ("policy", "queueing", "placement", "disruptions")
+    names = ("policy", "queueing", "placement", "disruptions", "allow_large")
     typed = {name: asked.pop(name) for name in names}
     given = as_typed(trace or "", asked.pop("cluster"), asked.pop("slurm_conf"), **typed,
                      seed=asked["seed"] or 0)  # fmt: skip
@@ -88,8 +89,10 @@ def reliability(
     base, why = as_recorded(opened, base)
     goal = ("ettr", ettr) if ettr is not None else None
     goal = ("deadline", deadline) if deadline is not None else goal
-    with progress("Flying"):
-        found = plan_reliability(opened.jobs, base, goal=goal, repeats=repeats)
+    with progress("Flying", CHOICES * repeats) as done:
+        found = plan_reliability(
+            opened.jobs, base, goal=goal, repeats=repeats, on_done=lambda _: done("a flight")
+        )
     per_node = max(node.gpus for node in cluster_of(base).node_types)
     data = {"trace": trace_data(opened), **reliability_data(found), "repeats": repeats}
     return reliability_answer(found, opened, per_node).with_data(data, why)

@@ -14,6 +14,7 @@ from windtunnel.errors import PolicyError, SpecError
 from windtunnel.plugins import Catalogue, parameters
 from windtunnel.policies.backfilling import Conservative, Easy, EasyPerfect, EasySjbf
 from windtunnel.policies.deadline_order import Edf
+from windtunnel.policies.evaluation import DecoupledEvaluation
 from windtunnel.policies.fair_share import FairShare, Multifactor
 from windtunnel.policies.kueue.policy import Kueue
 from windtunnel.policies.length_order import (
@@ -34,7 +35,6 @@ from windtunnel.policies.morphling.scheduler import (
     Priced,
     ResourcesOnly,
 )
-from windtunnel.policies.morphling.sia import Sia
 from windtunnel.policies.queue_order import Fifo, Priority, PriorityPreemptive, Srtf
 from windtunnel.policies.quota import Quota
 from windtunnel.policies.reserving_packing import ReservingPacking
@@ -81,9 +81,9 @@ POLICIES: Catalogue[Policy] = Catalogue(
             *(Fifo, Sjf, SjfEstimate, SjfPreemptive, Srtf, Priority, PriorityPreemptive),
             *(Easy, EasySjbf, EasyPerfect, Conservative, Las, Tiresias, Srsf),
             *(Sju, Sjg, Sjgg, Qssf, Edf, FairShare, Multifactor),
-            *(Quota, Kueue, Slurm, ReservingPacking),
+            *(Quota, Kueue, Slurm, ReservingPacking, DecoupledEvaluation),
             *(Morphling, Priced, PlansOnly, ResourcesOnly, Neither),
-            *(FixedPlan, ShortestFirst, LeastAreaFirst, EqualShare, Synergy, AntMan, Sia),
+            *(FixedPlan, ShortestFirst, LeastAreaFirst, EqualShare, Synergy, AntMan),
         )
     },
     made=as_policy,
