@@ -62,6 +62,7 @@ def test_who_reads_true_durations_is_clairvoyant(name: str) -> None:
     assert record()["policies"][name]["class"] == "clairvoyant"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["fifo", "easy", "las", "sjf-estimate", "conservative", "slurm"])
 def test_who_goes_by_what_has_happened_is_online(name: str) -> None:
     assert foreseen(draw(BY_NAME["philly"], 1), name) == ""

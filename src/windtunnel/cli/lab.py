@@ -27,7 +27,8 @@ TRACE = "synthetic:seren:jobs=20000"
 )
 @option(
     "--cluster --site SPEC",
-    "Where the controls stand at first: 64x8:A100, FILE.toml or a published cluster's name.  "
+    "Where the controls stand at first: 64x8:A100, FILE.toml or a published cluster's name; of a "
+    "site file the rest holds, too.  "
     "[default: the trace's own; where it tells none, equal nodes that it fills]",
     dest="cluster",
 )
@@ -51,9 +52,9 @@ def lab(
     machine and loads nothing from elsewhere. The address that is printed opens it in one browser,
     once; nobody else is let in. Ctrl-C ends it.
     """
-    from windtunnel.cluster.parse import parse_cluster
     from windtunnel.lab import server
     from windtunnel.lab.bench import Bench, Source
+    from windtunnel.study.resolving import conditions_of, resolved
 
     server.check_installed()
     if not trace:
@@ -62,11 +63,12 @@ def lab(
     words = {key: value for key, value in wish.options().items() if key != "seed"}
     if wish.reader is not None:
         words["format"] = wish.reader
-    chosen = None if cluster is None else parse_cluster(cluster)
+    site = conditions_of(cluster)
+    chosen = resolved(site).site.cluster
     with server.listen(port) as listening:
         opened = open_wish(wish, show=shows_progress(as_json=as_json))
         opened = opened if chosen is None else replace(opened, cluster=chosen)
-        bench = Bench(opened, Source(trace, words, seed or 0, cluster))
+        bench = Bench(opened, Source(trace, words, seed or 0, cluster), site)
         lab_server = server.Server(bench, listening)
         _tell(lab_server.address, bench, as_json=as_json)
         if not (no_browser or as_json):

@@ -57,14 +57,16 @@ class Bench:
     Args:
         trace: the trace.
         source: how it was asked for.
+        site: what every run is flown under that no control says: those of a site file.
 
     Attributes:
         first: where the controls stand at first: at the trace's own cluster, or one it fills.
     """
 
-    def __init__(self, trace: Trace, source: Source) -> None:
+    def __init__(self, trace: Trace, source: Source, site: Conditions | None = None) -> None:
         self.trace = trace
         self.source = source
+        self.site = conditions_of(None) if site is None else site
         self.first = self._first_setup()
         self._kept: OrderedDict[Setup, Outcome] = OrderedDict()
         self._loads: dict[Setup, tuple[float, np.ndarray]] = {}
@@ -118,9 +120,9 @@ class Bench:
 
     def conditions(self, setup: Setup) -> Conditions:
         """Return what the first policy's run of a setup is flown under."""
-        given = conditions_of(
-            self.cluster(setup),
-            setup.policies[0],
+        given = self.site.having(
+            cluster=self.cluster(setup),
+            policy=setup.policies[0],
             queueing=None if setup.queueing == AUTO else setup.queueing,
             placement=setup.placement,
             sharing=None if setup.sharing == AUTO else setup.sharing,
@@ -154,14 +156,15 @@ class Bench:
     def _first_setup(self) -> Setup:
         cluster = self.trace.cluster
         if cluster is None:
-            return Setup(nodes=self._busy_nodes(), gpus_per_node=_GPUS)
+            setup = Setup(nodes=self._busy_nodes(), gpus_per_node=_GPUS)
+            return setup.scheduled_by(self.site.scheduler)
         gpus = _GPUS if cluster.is_pool else max(node.gpus for node in cluster.node_types)
         kinds = cluster.gpu_types
         return Setup(
             nodes=-(-cluster.num_gpus // gpus),
             gpus_per_node=gpus,
             gpu_type=kinds[0] if len(kinds) == 1 else ANY,
-        )
+        ).scheduled_by(self.site.scheduler)
 
     def _busy_nodes(self) -> int:
         jobs = self.trace.jobs

@@ -12,9 +12,9 @@ from windtunnel.report.chart.arrange import unchecked
 from windtunnel.report.curves import named
 from windtunnel.report.format import count, percent
 from windtunnel.report.names import MAX_TEXT, clean
-from windtunnel.report.page import Figure
 from windtunnel.report.palette import dark_pairs
 from windtunnel.report.render import to_svg
+from windtunnel.report.result_page import Figure
 from windtunnel.report.templating import render
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _figures(outcomes: Mapping[str, Outcome]) -> list[Figure]:
 
 def _picture(chart: Any, key: str, label: str) -> Markup:
     # The SVG is Vega's own serialisation: it escapes every text it writes.
-    return Markup(to_svg(chart.to_dict(validate=False), name=f"lab-{key}", label=label))  # noqa: S704
+    return Markup(to_svg(chart, name=f"lab-{key}", label=label))  # noqa: S704
 
 
 def _notes(outcomes: Mapping[str, Outcome]) -> list[str]:

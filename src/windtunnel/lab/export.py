@@ -7,15 +7,21 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.errors import SpecError
 from windtunnel.lab.setup import AUTO
 from windtunnel.report.page import comparison_page
+from windtunnel.site.fields import fields_of, quiet_values
+from windtunnel.study.site_file import is_site_file
 
 if TYPE_CHECKING:
     from windtunnel.lab.bench import Bench
     from windtunnel.lab.setup import Setup
+    from windtunnel.site.conditions import Conditions
 
 #: Options of `windtunnel.open_trace` that a study's trace may have.
 _READING = ("format", "zone", "bad_rows")
+#: What the lab's controls say, whatever a site file says.
+_CONTROLS = ("cluster", "policy", "queueing", "placement", "sharing", "oversize", "incomplete")
 
 
 def study(bench: Bench, setup: Setup) -> dict[str, Any]:
@@ -39,6 +45,7 @@ def study(bench: Bench, setup: Setup) -> dict[str, Any]:
         "loads": ["recorded" if load is None else load],
         "seeds": [bench.source.seed],
         "options": {
+            **_said_by_site(bench.site),
             "oversize": scheduler.oversize,
             "incomplete": scheduler.incomplete,
             **({} if scheduler.sharing is None else {"sharing": scheduler.sharing}),
@@ -48,12 +55,32 @@ def study(bench: Bench, setup: Setup) -> dict[str, Any]:
     return {key: value for key, value in data.items() if value != []}
 
 
+def _said_by_site(site: Conditions) -> dict[str, Any]:
+    """Return what a site file says that no control of the lab does, by option."""
+    said = {}
+    for part in (site.site, site.scheduler):
+        quiet = quiet_values(type(part))
+        for name in fields_of(type(part)):
+            value = getattr(part, name)
+            if name not in _CONTROLS and value != quiet[name]:
+                said[name] = list(value) if isinstance(value, tuple) else value
+    return said
+
+
 def _cluster(bench: Bench, setup: Setup) -> str:
     if not bench.is_own(setup):
         return str(bench.cluster(setup).name)
     given = bench.source.cluster
     if given is None:
         return "own"
+    if is_site_file(given):
+        given = bench.site.site.cluster
+        if not isinstance(given, str):
+            raise SpecError(
+                "STUDY.toml",
+                f"expected a site file that names its cluster; {bench.source.cluster} describes "
+                "it. Write it into a file of its own, and name that.",
+            )
     return str(Path(given).resolve()) if Path(given).is_file() else given
 
 

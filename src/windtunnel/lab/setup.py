@@ -9,7 +9,7 @@ from windtunnel.cluster.spec import ClusterSpec
 from windtunnel.placements import PLACEMENTS
 from windtunnel.policies.catalogue import POLICIES
 from windtunnel.sim.contract import QUEUEING
-from windtunnel.site.scheduler import SHARING
+from windtunnel.site.scheduler import SHARING, Scheduler
 
 #: The word for leaving a choice to the policy, the placement or the trace.
 AUTO = "auto"
@@ -45,6 +45,19 @@ class Setup:
     def runs(self) -> tuple[Setup, ...]:
         """Return a setup a distinct policy, with that policy alone in both places."""
         return tuple(replace(self, policies=(one, one)) for one in dict.fromkeys(self.policies))
+
+    def scheduled_by(self, scheduler: Scheduler) -> Setup:
+        """Return it with what a scheduler says, as far as there are controls for it."""
+        said = {
+            "queueing": (scheduler.queueing, queueing_rules()),
+            "placement": (scheduler.placement, placements()),
+            "sharing": (scheduler.sharing, sharing_rules()),
+        }
+        known = {name: value for name, (value, words) in said.items() if value in words}
+        one, two = self.policies
+        if scheduler.policy in fast_policies() and scheduler.policy != one:
+            one, two = scheduler.policy, one if scheduler.policy == two else two
+        return replace(self, policies=(one, two), **known)
 
     def equal_nodes(self) -> ClusterSpec:
         """Return the cluster of equal nodes."""
