@@ -17,6 +17,7 @@ NOTEBOOK = Path(__file__).resolve().parents[2] / "examples" / "first_look.ipynb"
 LONG = 400
 
 
+@pytest.mark.slow
 def test_its_cells_show_a_trace_a_comparison_and_three_charts() -> None:
     namespace: dict[str, Any] = {}
     shown = []

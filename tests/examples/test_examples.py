@@ -50,6 +50,25 @@ def test_shortest_first_runs_and_compares(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_preemption_is_as_the_readme_says(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "windtunnel", "study"]
+    told = ""
+    for words in (
+        ("run", str(EXAMPLES / "preemption.toml"), "--out", str(tmp_path / "out")),
+        ("compare", str(tmp_path / "out")),
+    ):
+        ran = subprocess.run(  # noqa: S603 - our own command
+            [*command, *words], capture_output=True, text=True, check=True, timeout=LONG
+        )
+        told = " ".join(ran.stdout.split())
+    readme = (EXAMPLES.parent / "README.md").read_text(encoding="utf-8")
+    claims = [line.strip("> \\") for line in readme.splitlines() if line.startswith("> s")]
+    assert len(claims) == 2
+    assert all(claim in told for claim in claims)
+    assert "Queue: stable in all 24 runs." in told
+
+
+@pytest.mark.slow
 def test_own_policy_runs_and_writes_its_page(tmp_path: Path) -> None:
     page = tmp_path / "new" / "page.html"
     words = [sys.executable, str(EXAMPLES / "own_policy.py"), str(page)]
