@@ -213,6 +213,13 @@ DIFFERED = {
         ("shift", "unlike watts", "node failures", "capacity changes", "slower without cores"),
         995022,
     ),
+    "a submission as soon after a multiple of the decision interval as numbers tell": Cell(
+        "tiresias",
+        "skip",
+        "gpu_clustering",
+        ("closed loop", "completions first", "decision interval", "job failures"),
+        91969,
+    ),
 }
 
 

@@ -94,7 +94,8 @@ class Clock:
         """Return when a decision is made that is called for at a time, s."""
         if self.interval is None or time == -math.inf:
             return time
-        return max(time, math.ceil(time / self.interval) * self.interval)
+        due = math.ceil(time / self.interval) * self.interval
+        return due if due >= time else due + self.interval  # the quotient was rounded down
 
     def call(self, now: float, *, at_round: bool = False) -> None:
         """Call for a decision at ``now`` (s); it is made at once, or is pending."""
