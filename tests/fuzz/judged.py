@@ -262,10 +262,13 @@ def prepare() -> None:
     import pkgutil
 
     import windtunnel
+    from windtunnel.kernel.loading import BUILDS
 
+    # Of the kernels' builds the one that is asked for comes by itself; others may not be loaded.
+    builds = tuple(f".{build}" for build in BUILDS.values())
     names = [found.name for found in pkgutil.walk_packages(windtunnel.__path__, "windtunnel.")]
     for name in (*_IMPORTED, *names):
-        if not name.startswith(_ELSEWHERE):
+        if not (name.startswith(_ELSEWHERE) or name.endswith(builds)):
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
 
