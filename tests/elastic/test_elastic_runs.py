@@ -74,6 +74,29 @@ def test_a_penalty_by_model() -> None:
     assert out.table["jct"].to_pylist() == [262.0, 5.0]
 
 
+@pytest.mark.parametrize("engine", ["reference", "compiled"])
+def test_where_nothing_is_said_each_job_pays_what_the_trace_says(engine: str) -> None:
+    jobs = jobs_of((0, "steep", 4, "ga", 100), (0, "flat", 1, "ga", 1), (0, "flat", 1, "ga", 1))
+    jobs |= {"restore_time": [7.0, None, 0.0]}
+    script = {0: [("start", f"j{job}") for job in range(3)], 47: [("resize", "j0", 8, "ga")]}
+    # j0: 7 s of launching, 40 s at 2 s a step = 20 of 100 steps; then 7 s, 80 steps at 1.75 s.
+    out = fly(jobs, script, penalty=None, engine=engine)
+    assert out.table["jct"].to_pylist() == [47 + 7 + 80 * 1.75, 260 + 2, 2]
+    assert out.settings["penalty"] is None
+    told = "A launch or change costs 2 jobs 0 s to 7 s, as the trace says; the others pay 260 s."
+    assert told in out.notes
+    said = fly(jobs, script, penalty=10.0, engine=engine)
+    assert said.table["jct"].to_pylist()[1:] == [12, 12]
+    by_model = fly(jobs, script, penalty={"flat": 3.0}, engine=engine)
+    assert by_model.table["jct"].to_pylist() == [47 + 7 + 80 * 1.75, 5, 5]
+
+
+def test_a_column_of_no_costs_is_refused_by_row() -> None:
+    jobs = ONE | {"restore_time": ["soon"]}
+    with pytest.raises(wt.SpecError, match=r"restore_time.*row 1; expected seconds >= 0"):
+        fly(jobs, {0: [("start", "j0")]}, penalty=None)
+
+
 def test_a_change_keeps_the_work_done_and_costs_a_penalty() -> None:
     # 10 s of launching, 40 s at 2 s a step = 20 of 100 steps; then 10 s, 80 steps at 1.75 s.
     out = fly(ONE, {0: [("start", "j0")], 50: [("resize", "j0", 8, "ga")]})

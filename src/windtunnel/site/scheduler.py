@@ -142,7 +142,7 @@ class Scheduler(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "one by model.",
             "TIME",
             kind="cost",
-            default="260",
+            default="what the trace says of its jobs; else 260",
         ),
     ] = None
     models: Annotated[

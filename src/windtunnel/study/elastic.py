@@ -3,7 +3,8 @@
 A job whose ``template`` names a throughput model can run in any of the model's options; the one its
 user asked for has the job's ``num_gpus`` and ``plan``. It has ``steps`` iterations to run, or,
 where the table does not say, as many as take its ``duration`` in that option. A job of which no
-model is known runs as it was asked for, at the speed at which it was recorded.
+model is known runs as it was asked for, at the speed at which it was recorded. Where nothing is
+said of the penalty, it is what the jobs' column ``restore_time`` says, else `PENALTY`.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from windtunnel.study.around import around, workload_of_jobs
 from windtunnel.study.foresight import Foresight, checked_estimates
 from windtunnel.study.offered_load import with_arrivals
 from windtunnel.study.resolving import settings_of
+from windtunnel.study.resume_costs import span_of, told_costs
 from windtunnel.throughput.options import shapes_of
 from windtunnel.throughput.requests import requested_option
 
@@ -132,7 +134,7 @@ def fly_elastic(
         "policy": policy.label,
         **settings_of(conditions, rules.governing, without=("models", "throughputs")),
         **rules.settings(),
-        "penalty": _told(scheduler.penalty),
+        "penalty": _told(scheduler.penalty, problem),
         "queueing": "policy",
         "placement": label_of(scheduler.placement) or plain.name,
         "estimates": told.estimates,
@@ -202,17 +204,23 @@ def _works_of(
         problem: jobs and cluster.
         room: where they may run; without works yet.
         penalty: seconds of a launch or change, or by model, the others at the default; None = the
-            default, `PENALTY`.
+            default: what the jobs say, else `PENALTY`.
         models: throughput models by name.
 
     Raises:
         SchemaError: a job's plan cannot run on its GPUs, or it fits the cluster in no way.
-        SpecError: a penalty is negative.
+        SpecError: a penalty is negative, also in the jobs' own column.
     """
     maker = _Maker(problem, room, penalty, models)
     works = [maker.work(job) for job in range(len(problem.rows))]
     rigid = sum(not work.model for work in works)
     notes = []
+    paid = np.array([work.penalty for work in works])[np.isfinite(maker.told)]
+    if penalty is None and len(paid):
+        rest = "" if len(paid) == len(works) else f"; the others pay {PENALTY:g} s"
+        notes.append(
+            f"A launch or change costs {len(paid):,} jobs {span_of(paid)}, as the trace says{rest}."
+        )
     if rigid:
         notes.append(
             f"{rigid:,} jobs name no throughput model in their template; they run as asked for."
@@ -264,7 +272,8 @@ class _Maker:
     ) -> None:
         self.problem = problem
         self.jobs = problem.jobs
-        self.penalty = _penalties(penalty)
+        self.told = told_costs(problem)
+        self._penalties = _penalties(penalty)
         self.models = models
         self.sizes: list[int] = problem.sizes.tolist()
         assert problem.cluster is not None  # noqa: S101 - it was built of one
@@ -292,7 +301,7 @@ class _Maker:
             iterations=steps,
             requested=requested,
             options=options,
-            penalty=self.penalty(model),
+            penalty=self._penalty(job, model),
             guaranteed=self._number("is_sla", row) > 0,
             model=model,
             expected=self._expected_of(job),
@@ -339,6 +348,12 @@ class _Maker:
         option: Option = found
         return option
 
+    def _penalty(self, job: int, model: str) -> float:
+        said = self._penalties.get(model, self._penalties.get(""))
+        if said is not None:
+            return said
+        return PENALTY if math.isnan(self.told[job]) else float(self.told[job])
+
     def _expected_of(self, job: int) -> float | None:
         return None if self._expected is None else float(self._expected[job])
 
@@ -361,7 +376,7 @@ class _Maker:
             raise SchemaError(source_of(self.jobs.table), [violation])
         duration = float(self.jobs.duration[row])
         expected = self._expected_of(job)
-        return Work(duration, found[0], tuple(found), self.penalty(""), expected=expected)
+        return Work(duration, found[0], tuple(found), self._penalty(job, ""), expected=expected)
 
     def _number(self, column: str, row: int) -> float:
         if column not in self._columns:
@@ -370,20 +385,24 @@ class _Maker:
         return math.nan if value is None else float(value)
 
 
-def _penalties(given: float | Mapping[str, float] | None) -> Any:
-    """Return a function from a model to its penalty, s."""
-    by_model = dict(given) if isinstance(given, Mapping) else {}
-    general = PENALTY if given is None or isinstance(given, Mapping) else given
-    for name, value in {"": general, **by_model}.items():
+def _penalties(given: float | Mapping[str, float] | None) -> dict[str, float]:
+    """Return what was said of penalties, s, by model; that of all others under the empty name."""
+    if given is None:
+        return {}
+    said = dict(given) if isinstance(given, Mapping) else {"": given}
+    for name, value in said.items():
         if not isinstance(value, int | float) or not 0 <= value < math.inf:
             path = f"penalty.{name}" if name else "penalty"
             raise SpecError(path, f"found {quote(value)}; expected seconds >= 0.")
-    return lambda model: float(by_model.get(model, general))
+    return {name: float(value) for name, value in said.items()}
 
 
-def _told(penalty: float | Mapping[str, float] | None) -> float | dict[str, float]:
+def _told(
+    penalty: float | Mapping[str, float] | None, problem: Problem
+) -> float | dict[str, float] | None:
+    """Return what was said of the penalty; None = each job's own, as the trace says."""
     if penalty is None:
-        return PENALTY
+        return PENALTY if np.isnan(told_costs(problem)).all() else None
     return dict(penalty) if isinstance(penalty, Mapping) else penalty
 
 

@@ -11,7 +11,8 @@ on one GPU, 30 s on up to one node, 60 s beyond. A cost is
 * a function from the jobs (`windtunnel.sim.jobs.Jobs`) to seconds, Float array (n,).
 
 Where nothing is said of restoring, it costs what the jobs' column ``restore_time`` says (null = 0):
-readers fill it where the trace, or the models that its jobs train, has such numbers.
+readers fill it where the trace, or the models that its jobs train, has such numbers. The penalty of
+elastic jobs goes by it, too (`windtunnel.study.elastic`).
 """
 
 from __future__ import annotations
@@ -64,22 +65,29 @@ def costs_of(
     if longest >= most:
         message = f"found {longest:g} s; {turns}. Expected less than that."
         raise SpecError("save_time + restore_time", message)
-    own = _told_costs(problem) if scheduler.restore_time is None else np.zeros(len(costs))
+    own = np.zeros(len(costs))
+    if scheduler.restore_time is None:
+        own = np.nan_to_num(told_costs(problem))
     longest = float((costs + own).max(initial=0.0))
     if longest >= most:
         return costs, [f"{FREE} The trace says up to {longest:g} s; {turns}."]
     return costs + own, []
 
 
-def _told_costs(problem: Problem) -> np.ndarray:
-    """Return what the trace says that each flown job needs to go on, s."""
+def told_costs(problem: Problem) -> np.ndarray:
+    """Return what the trace says that each flown job needs to go on, s, NaN = it says nothing.
+
+    Raises:
+        SpecError: the column ``restore_time`` holds what is no number of seconds; names the row.
+    """
     table = problem.jobs.table
     if COLUMN not in table.column_names:
-        return np.zeros(len(problem.rows))
+        return np.full(len(problem.rows), np.nan)
     what = "seconds >= 0, or none"
-    found = np.nan_to_num(numeric_column(table, COLUMN, COLUMN, what), nan=0.0, posinf=-1.0)
-    if (found < 0).any():
-        row = int((found < 0).argmax())
+    found = numeric_column(table, COLUMN, COLUMN, what)
+    wrong = (found < 0) | np.isinf(found)
+    if wrong.any():
+        row = int(wrong.argmax())
         value = quote(table[COLUMN][row].as_py())
         message = f"the column {quote(COLUMN)} holds {value} in row {row + 1:,}; expected {what}."
         raise SpecError(COLUMN, message)
@@ -99,9 +107,17 @@ def cost_note(scheduler: Scheduler, paid: np.ndarray) -> list[str]:
         return [FREE]
     if scheduler.restore_time is not None or scheduler.save_time != 0:
         return []
-    low, high = float(paid.min()), float(paid.max())
-    span = f"{low:g} s" if low == high else f"{low:g} s to {high:g} s"
-    return [f"A preempted job pays {span} to go on, as the trace says."]
+    return [f"A preempted job pays {span_of(paid)} to go on, as the trace says."]
+
+
+def span_of(seconds: np.ndarray) -> str:
+    """Return what a cost spans in words.
+
+    >>> span_of(np.array([60.0, 7.0]))
+    '7 s to 60 s'
+    """
+    low, high = float(seconds.min()), float(seconds.max())
+    return f"{low:g} s" if low == high else f"{low:g} s to {high:g} s"
 
 
 def resume_costs(name: str, given: ResumeCost, problem: Problem) -> np.ndarray:
