@@ -12,13 +12,12 @@ import pytest
 
 from windtunnel.errors import SpecError
 from windtunnel.traces import open_trace
+from windtunnel.traces.trace import Trace
 from windtunnel.traces.twin import Twin, fit
 from windtunnel.traces.twin.fidelity import distance, fidelity
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from windtunnel.traces.trace import Trace
 
 
 @pytest.fixture(scope="module")
@@ -210,6 +209,30 @@ def test_unknown_values_stay_unknown_as_often(rich: Trace) -> None:
     assert np.mean(ratio < 1.2) == pytest.approx(1 / 3, abs=0.05)
     per_gpu = floats(twin, "num_cpus") / floats(twin, "num_gpus")
     assert set(per_gpu.tolist()) == {12.0, 16.0}
+
+
+def test_what_resuming_costs_is_kept_by_size() -> None:
+    source = open_trace("synthetic:helios-venus:jobs=4000:seed=1")
+    jobs = fit(source).generate(seed=2).jobs
+    for gpus, cost in zip(
+        jobs["num_gpus"].to_pylist(), jobs["restore_time"].to_pylist(), strict=True
+    ):
+        assert cost == (7 if gpus <= 1 else 30 if gpus <= 8 else 60)
+
+
+def test_a_source_that_says_nothing_of_resuming_has_a_twin_that_says_nothing(rich: Trace) -> None:
+    twin = fit(rich)
+    assert "restore_time" not in twin.known
+    assert "restore_time" not in twin.generate().jobs.column_names
+    few = rich.jobs.append_column("restore_time", pa.array([5.0] * 4 + [None] * 2996))
+    assert fit(Trace(few, rich.metadata)) == twin  # fewer than min_count jobs tell nothing
+
+
+@pytest.mark.parametrize(("cost", "told"), [("soon", "soon"), ("-1", "row 1"), ("inf", "row 1")])
+def test_no_cost_of_resuming(rich: Trace, cost: str, told: str) -> None:
+    jobs = rich.jobs.append_column("restore_time", pa.array([cost, *["1"] * 2999]))
+    with pytest.raises(SpecError, match=f"restore_time.*{told}"):
+        fit(jobs)
 
 
 def test_running_and_pending_jobs_keep_their_holes() -> None:

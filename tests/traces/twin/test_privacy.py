@@ -54,6 +54,7 @@ def logs(draw: st.DrawFn) -> pa.Table:
             "num_cpus": holes(rng.uniform(0, 99, jobs)),
             "mem_gib": holes(rng.uniform(0, 99, jobs)),
             "priority": holes(rng.normal(0, 5, jobs)),
+            "restore_time": holes(rng.uniform(0, 99, jobs)),
             "status": holes(rng.choice(STATUSES[:6], jobs)),
             **{name: holes(rng.choice(pool, jobs)) for name in TEXTS},
         }

@@ -155,13 +155,14 @@ def fit(
         keep_gpu_types: keep the names of GPU types likewise; by default they are renamed, too.
 
     Returns:
-        The twin. What the schema does not know (extra columns), the cluster and the trace's name
-        and notes are not in it.
+        The twin. What the schema does not know (extra columns but ``restore_time``), the cluster
+        and the trace's name and notes are not in it.
 
     Raises:
         SpecError: an option is out of range, or there are fewer than ``2 * min_count`` jobs, or
             fewer than ``min_count`` that have a submit time.
         SchemaError: it is no jobs table.
+        SpecError: a ``restore_time`` is no number of seconds; names the row.
     """
     _check(seed, min_count, bins)
     known = trace.metadata if isinstance(trace, Trace) else None

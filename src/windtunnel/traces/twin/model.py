@@ -42,12 +42,14 @@ FORMAT = "windtunnel-twin-1"
 #: Times that an ending may tell.
 TIMES = ("submit", "start", "end", "duration")
 #: Columns told by groups of values, and by category.
-NUMBERS = ("num_cpus", "mem_gib", "priority")
+NUMBERS = ("num_cpus", "mem_gib", "priority", "restore_time")
 CATEGORIES = ("gpu_type", "vc", "user_class")
 #: Columns that are a ratio times another, and then rounded where the source's are whole.
 SCALED = ("estimate", "num_cpus", "mem_gib")
 #: Columns of which it is told how often they are known.
 KNOWN = ("estimate", *NUMBERS, "template")
+#: Those of them of which a twin says nothing where its source does not.
+OPTIONAL = frozenset({"restore_time"})
 #: Smallest ``min_count`` that protects anything.
 LEAST_COUNT = 2
 
@@ -82,6 +84,7 @@ class Stratum(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
         num_cpus: cores a GPU; of a job without GPUs, cores.
         mem_gib: host memory a GPU, GiB; of a job without GPUs, all of it.
         priority: priorities.
+        restore_time: s that a stopped job needs to go on, where the source says any.
     """
 
     gpus: str
@@ -96,6 +99,7 @@ class Stratum(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     num_cpus: Bins | None = None
     mem_gib: Bins | None = None
     priority: Bins | None = None
+    restore_time: Bins | None = None
 
 
 class Pooled(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -107,6 +111,7 @@ class Pooled(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     num_cpus: Bins | None = None
     mem_gib: Bins | None = None
     priority: Bins | None = None
+    restore_time: Bins | None = None
 
 
 class Category(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -147,7 +152,8 @@ class Statistics(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
         endings: states and which times they leave known.
         strata: the jobs by workload and GPU count.
         ended: jobs by stratum and ending.
-        known: jobs whose column is unknown and known (two categories), by stratum.
+        known: jobs whose column is unknown and known (two categories), by stratum; of the columns
+            that few traces have (`OPTIONAL`) only where it is known of any.
         names: ``gpu_type``, ``vc`` and ``user_class`` (rank classes of users by GPU time).
         users: the classes of users, in the order of the names of ``user_class``.
         users_keep_vc: users submit (nine jobs in ten, or more) to one virtual cluster each.

@@ -14,7 +14,7 @@ import numpy as np
 
 from windtunnel.traces.synthetic.knots import largest_remainder
 from windtunnel.traces.twin.bins import rounded
-from windtunnel.traces.twin.model import KNOWN, NUMBERS, Category, UserClass
+from windtunnel.traces.twin.model import KNOWN, NUMBERS, OPTIONAL, Category, UserClass
 from windtunnel.traces.twin.split import Split, fit_split
 from windtunnel.traces.twin.strata import OTHER, Strata, dealt_names
 
@@ -220,6 +220,8 @@ def fit_known(table: Columns, strata: Strata, rules: Rules) -> dict[str, Split]:
     shape = (len(strata.gpus), 2)
     splits = {}
     for name in KNOWN:
+        if name in OPTIONAL and int(known[name].sum()) < rules.min_count:
+            continue
         # Of an estimate the ratio to the run time is told: that must be known as well.
         usable = known[name] & (np.isfinite(table.duration) | (name != "estimate"))
         told = known[name] if int(usable.sum()) >= rules.min_count else np.zeros_like(known[name])

@@ -108,7 +108,8 @@ def generate(
     _draw_times(draft)
     _draw_sizes(draft)
     for name in NUMBERS:
-        _draw_number(draft, name)
+        if name in twin.known:
+            _draw_number(draft, name)
     _draw_estimates(draft)
     _draw_names(draft)
     _draw_groups(draft)
@@ -213,11 +214,11 @@ def _draw_known(draft: _Draft, name: str, rng: np.random.Generator) -> NDArray[n
 
 
 def _draw_number(draft: _Draft, name: str) -> None:
-    """Draw cores, memory or priorities; the first two are told for each GPU."""
+    """Draw a column of numbers; cores and memory are told for each GPU."""
     rng = draft.rng["numbers"]
     known = _draw_known(draft, name, rng)
     gpus = np.nan_to_num(draft.of["num_gpus"], nan=0.0)
-    factor = np.where((gpus > 0) & (name != "priority"), gpus, 1.0)
+    factor = np.where((gpus > 0) & (name in {"num_cpus", "mem_gib"}), gpus, 1.0)
     drawn = np.full(len(draft), np.nan)
     spare = getattr(draft.twin.pooled, name) or _largest(
         [getattr(stratum, name) for stratum in draft.twin.strata]
@@ -356,7 +357,7 @@ def _table(draft: _Draft) -> pa.Table:
     columns: dict[str, Any] = {"job_id": pc.binary_join_element_wise("twin-", ids, "")}
     for name, (bit, values) in times.items():
         columns[name] = pa.array(values, mask=(of["has"] & bit) == 0)
-    for name in ("estimate", "num_gpus", *NUMBERS):
+    for name in ("estimate", "num_gpus", *(name for name in NUMBERS if name in of)):
         columns[name] = pa.array(of[name], from_pandas=True)
     columns["num_tasks"] = pa.array(of["num_tasks"].astype(np.int32), mask=of["num_tasks"] == 0)
     for name in ("gpu_type", "vc"):

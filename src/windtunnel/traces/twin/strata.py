@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windtunnel.errors import SpecError
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -150,6 +152,7 @@ class Columns:
         num_cpus: cores.
         mem_gib: GiB.
         priority: larger is more urgent.
+        restore_time: s that a stopped job needs to go on.
         codes: code of the value by column of text.
         values: values by column of text, in order of their codes.
     """
@@ -164,6 +167,7 @@ class Columns:
     num_cpus: NDArray[np.float64]
     mem_gib: NDArray[np.float64]
     priority: NDArray[np.float64]
+    restore_time: NDArray[np.float64]
     codes: dict[str, NDArray[np.int64]]
     values: dict[str, list[str]]
 
@@ -178,7 +182,11 @@ class Columns:
 
 
 def columns_of(jobs: pa.Table) -> Columns:
-    """Return a jobs table's columns as arrays."""
+    """Return a jobs table's columns as arrays.
+
+    Raises:
+        SpecError: a further column holds what is no number of seconds.
+    """
     submit, start, end, own = (
         _floats(jobs, name) for name in ("submit_time", "start_time", "end_time", "duration")
     )
@@ -199,6 +207,7 @@ def columns_of(jobs: pa.Table) -> Columns:
         num_cpus=_floats(jobs, "num_cpus"),
         mem_gib=_floats(jobs, "mem_gib"),
         priority=_floats(jobs, "priority"),
+        restore_time=_restore_times(jobs),
         codes={name: codes for name, (codes, _) in encoded.items()},
         values={name: values for name, (_, values) in encoded.items()},
     )
@@ -206,6 +215,22 @@ def columns_of(jobs: pa.Table) -> Columns:
 
 def _floats(jobs: pa.Table, name: str) -> NDArray[np.float64]:
     return np.array(jobs[name].cast(pa.float64()).to_numpy(), dtype=np.float64)
+
+
+def _restore_times(jobs: pa.Table) -> NDArray[np.float64]:
+    """Return what each job needs to go on, s: no column of the schema, and so checked here."""
+    if "restore_time" not in jobs.column_names:
+        return np.full(len(jobs), np.nan)
+    try:
+        found = _floats(jobs, "restore_time")
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise SpecError("restore_time", f"expected seconds >= 0, or none: {error}") from None
+    wrong = (found < 0) | np.isinf(found)
+    if wrong.any():
+        row = int(wrong.argmax())
+        message = f"found {found[row]:g} in row {row + 1:,}; expected seconds >= 0, or none."
+        raise SpecError("restore_time", message)
+    return found
 
 
 def _encode(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[str]]:

@@ -23,6 +23,7 @@ from windtunnel.traces.twin.model import (
     KNOWN,
     LEAST_COUNT,
     NUMBERS,
+    OPTIONAL,
     SCALED,
     STATUS_WORDS,
     TIMES,
@@ -127,12 +128,12 @@ def faults(twin: Statistics) -> Iterator[Fault]:
 
 
 def _known(twin: Statistics, totals: list[int]) -> Iterator[Fault]:
-    if set(twin.known) != set(KNOWN):
+    if not set(KNOWN) - OPTIONAL <= set(twin.known) <= set(KNOWN):
         yield "$.known", f"the columns {', '.join(KNOWN)}"
     for column, split in twin.known.items():
         yield from _at(f"$.known.{column}", split.fault(totals, 2))
     for column in ("estimate", *NUMBERS):
-        if twin.known[column].totals()[1] and not _anywhere(twin, column):
+        if column in twin.known and twin.known[column].totals()[1] and not _anywhere(twin, column):
             yield f"$.pooled.{column}", "values, because some jobs have them"
 
 
