@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from hidden_site import World, world
@@ -318,6 +319,20 @@ def test_the_fewest_nodes_lie_in_the_interval(tmp_path: Path) -> None:
         low, high = json.loads(told.stdout)["interval"]
         inside += low <= true <= (math.inf if high is None else high)
     assert inside >= 26
+
+
+def test_a_log_may_have_a_column_called_place(small: World, tmp_path: Path) -> None:
+    jobs = wt.open_trace(small.folder / "log.txt").jobs.drop_columns(["reason"])
+    found = []
+    for name, table in (
+        ("plain", jobs),
+        ("placed", jobs.append_column("place", pa.array(["rack 7"] * len(jobs)))),
+    ):
+        file = tmp_path / f"{name}.parquet"
+        pq.write_table(table, file)
+        found.append(run("report", "queue", file, "--slurm-conf", small.folder / "etc"))
+    assert "those told are of a replay under the site's Slurm" in str(found[1])
+    assert found[0]["causes"] == found[1]["causes"]
 
 
 @pytest.mark.parametrize("says_why", [True, False])
