@@ -225,6 +225,7 @@ def test_paper_outputs_hold_the_comparison(
     asked = ("study", "compare", flown, "--over", "users", "--out")
     data = run(*asked, tmp_path / "numbers.csv", "--json").json
     rows = list(csv.DictReader((tmp_path / "numbers.csv").read_text("utf-8").splitlines()))
+    assert {row["unit"] for row in rows if row["metric"] == "avg_wait"} == {"s"}
     assert [row["metric"] for row in rows] == [c["metric"] for c in data["contrasts"]]
     for row, contrast in zip(rows, data["contrasts"], strict=True):
         assert float(row["change"]) == contrast["change"]["estimate"]

@@ -9,7 +9,13 @@ import pyarrow as pa
 import pytest
 
 from windtunnel.report.result_page import result_page
-from windtunnel.report.study_result import comparison_table, forest_chart, forest_rows, study_result
+from windtunnel.report.study_result import (
+    comparison_table,
+    forest_chart,
+    forest_figure,
+    forest_rows,
+    study_result,
+)
 from windtunnel.report.study_rows import (
     averages,
     change_text,
@@ -143,3 +149,12 @@ def test_the_page_escapes_everything_and_loads_nothing(found: Paired, results: R
     assert "http:" not in html.replace("http://www.w3.org", "")
     assert "n = 8 seeds; intervals of 95 %." in html.replace("\u00a0", " ")
     assert html.count("<tr>") > 6
+
+
+def test_a_figure_is_as_wide_as_a_column_and_says_what_it_rests_on(found: Paired) -> None:
+    chart = forest_figure(found).to_dict()
+    assert chart["width"] == 150  # beside the longest name, sjf, all together
+    assert chart["title"]["subtitle"] == [
+        "n = 8 seeds; intervals of 95 %.",
+        "Beyond \u221298 % or +4900 %: on the edge.",
+    ]

@@ -22,6 +22,16 @@ Kind = Literal[
 ]  # fmt: skip
 Verdict = Literal["better", "worse", "neutral", "same", "unknown"]
 
+#: What a metric is counted in where it is written as a number, by kind; the others have no unit.
+_UNITS: dict[str, str] = {
+    "duration": "s",
+    "gpu_time": "GPU s",
+    "node_time": "node s",
+    "energy": "J",
+    "power": "W",
+    "carbon": "kg CO2eq",
+}
+
 #: Relative differences below this read as "no change".
 SAME = 5e-4
 
@@ -47,6 +57,11 @@ class Measure:
     group: str
     doc: str = ""
     optional: bool = False
+
+    @property
+    def unit(self) -> str:
+        """Unit of the number in `Outcome.metrics`; empty where it has none."""
+        return _UNITS.get(self.kind, "")
 
     def text(self, value: float | None) -> str:
         """Return a value of this metric for people."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 from windtunnel.report.chart import marks
 from windtunnel.report.chart.arrange import WIDTH, beside, on_page, on_paper, over, titled
 from windtunnel.report.chart.axes import Axis, names
-from windtunnel.report.chart.series import Series
+from windtunnel.report.chart.series import FONT, Series
 from windtunnel.report.format import MINUS, count, is_known, plural
 from windtunnel.report.names import MAX_TEXT, clean, labels
 from windtunnel.report.palette import colours
@@ -29,6 +29,7 @@ from windtunnel.report.study_rows import (
     interval_text,
     metric_label,
     metric_text,
+    metric_unit,
     progress_line,
     queue_lines,
 )
@@ -106,7 +107,7 @@ def contrast_rows(found: Paired) -> pa.Table:
     """Return the comparisons as a table, a row each.
 
     Columns: ``metric``, the axis that is compared, ``baseline``, ``condition`` (what tells it from
-    the others), ``mean`` and ``baseline_mean`` (the metric's unit), ``change``, ``low`` and
+    the others), ``unit``, ``mean`` and ``baseline_mean`` (in it), ``change``, ``low`` and
     ``high`` (relative), ``confidence``, ``num_draws``, ``num_missing``, ``verdict``.
     """
     rows = [
@@ -115,6 +116,7 @@ def contrast_rows(found: Paired) -> pa.Table:
             found.between: contrast.value,
             "baseline": contrast.baseline,
             "condition": condition_text(found, contrast),
+            "unit": metric_unit(contrast.metric),
             "mean": contrast.mean,
             "baseline_mean": contrast.baseline_mean,
             "change": contrast.change.estimate,
@@ -230,10 +232,10 @@ def _jobs_text(counts: list[int]) -> str:
 
 
 _TICKS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1, 1.2, 1.5, 2, 3, 5, 10, 20, 50)
-#: Room for the names beside a chart, px; height of a line, px.
-_NAMES, _LINE = 215, 17
-#: Ticks that have room.
-_MOST_TICKS = 6
+#: Most room for the names beside a chart, px; height of a line, px; room of a tick's label, px.
+_NAMES, _LINE, _TICK = 215, 17, 45
+#: Width of a chart with its names on a page, and in a column of a paper, px; least width without.
+_PAGE, _PAPER, _LEAST = WIDTH + 90, 245, 150
 
 
 def forest_rows(found: Paired, metric: str) -> list[dict[str, Any]]:
@@ -271,9 +273,9 @@ def _inside(ratio: float) -> float:
     return min(max(ratio, EDGES[0]), EDGES[1])
 
 
-def _ticks(low: float, high: float) -> list[float]:
-    """Return ratios to label, no change first, so far apart that their labels have room."""
-    gap = math.log(high / low) / _MOST_TICKS
+def _ticks(low: float, high: float, most: int) -> list[float]:
+    """Return ratios to label, no change first, so far apart that ``most`` labels have room."""
+    gap = math.log(high / low) / most
     chosen = [1.0]
     for side in ([t for t in _TICKS if t > 1], [t for t in reversed(_TICKS) if t < 1]):
         last = 1.0
@@ -289,30 +291,39 @@ def forest_chart(found: Paired, metric: str) -> Any:
 
     All conditions together are a diamond. None where there is nothing to draw.
     """
-    return on_page(_forest(found, metric)) if forest_rows(found, metric) else None
+    rows = forest_rows(found, metric)
+    return on_page(_forest(found, rows, _room(rows), _PAGE)) if rows else None
 
 
 def forest_figure(found: Paired) -> Any:
-    """Return the forest plots of all metrics below each other, as a figure for paper."""
+    """Return the forest plots of all metrics below each other, as a figure of a paper's column."""
     drawn = {metric: rows for metric in found.metrics if (rows := forest_rows(found, metric))}
-    longest = max(len(row["name"]) for rows in drawn.values() for row in rows)
-    room = min(_NAMES, 20 + 7 * longest)
+    room = max(map(_room, drawn.values()))
     charts = []
     for metric, rows in drawn.items():
         clipped = any(row[key] in EDGES for row in rows for key in ("ratio", "low", "high"))
-        edge = f" (beyond {change_text(EDGES[0] - 1)} or {change_text(EDGES[1] - 1)}: on the edge)"
-        title = metric_label(metric) + (edge if clipped else "")
-        charts.append(_forest(found, metric, room, title))
+        edge = f"Beyond {change_text(EDGES[0] - 1)} or {change_text(EDGES[1] - 1)}: on the edge."
+        below = [_draws(found, metric), *([edge] if clipped else [])]
+        title = titled(metric_label(metric), subtitle=below, subtitleFontSize=FONT - 1)
+        charts.append(_forest(found, rows, room, _PAPER, title))
     return on_paper(beside(charts, 1, own=("x", "y")))
 
 
-def _forest(found: Paired, metric: str, room: int = _NAMES, title: str = "") -> Any:
-    """Return a metric's forest plot, which has something to draw, unthemed."""
-    rows = forest_rows(found, metric)
+def _room(rows: list[dict[str, Any]]) -> int:
+    """Return the room that the names beside a chart need, px."""
+    return min(_NAMES, 12 + 7 * max(len(row["name"]) for row in rows))
+
+
+def _forest(
+    found: Paired, rows: list[dict[str, Any]], room: int, width: int, title: Any = None
+) -> Any:
+    """Return the forest plot of a metric's rows, unthemed, so wide with the names beside it."""
     ends = [row[key] for row in rows for key in ("ratio", "low", "high") if row[key] is not None]
     low, high = min(0.85, *ends), max(1.2, *ends)
     against = f"Change against {clean(found.baseline, 28)} (log scale)"
-    x = Axis("ratio", against, "log", (low * 0.96, high * 1.04), _ticks(low, high), _CHANGE)
+    width = max(width - room, _LEAST)
+    ticks = _ticks(low, high, width // _TICK)
+    x = Axis("ratio", against, "log", (low * 0.93, high * 1.05), ticks, _CHANGE)
     y = names("name", [row["name"] for row in rows], room=room)
     _, blue, vermillion = colours(3)
     grey = colours(8)[7]
@@ -325,5 +336,4 @@ def _forest(found: Paired, metric: str, room: int = _NAMES, title: str = "") -> 
         rows, x, y, verdicts, low="low", high="high", guides=[1.0], marks=together
     )
     height = max(60, _LINE * len(rows))
-    head = titled(title) if title else None
-    return over(*layers, width=WIDTH + 90 - room, height=height, title=head)
+    return over(*layers, width=width, height=height, title=title)

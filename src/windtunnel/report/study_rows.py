@@ -55,6 +55,17 @@ def metric_label(metric: str) -> str:
     return metric
 
 
+def metric_unit(metric: str) -> str:
+    """Return the unit in which a metric is written as a number; empty where it has none.
+
+    >>> metric_unit("avg_wait"), metric_unit("big_p99_wait"), metric_unit("utilization")
+    ('s', 's', '')
+    """
+    units = {"energy_j": "J", "carbon_kg": "kg CO2eq"}
+    known = BY_KEY.get(metric.removeprefix("big_"))
+    return units.get(metric, "") if known is None else known.unit
+
+
 def metric_text(metric: str, value: float | None) -> str:
     """Return a metric's value for people.
 
