@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Helios' simulator (Hu et al., SC'21): least GPUs -> s; a node has eight.
 HELIOS: Mapping[float, float] = {1: 7.0, 2: 30.0, 9: 60.0}
+#: What a file of published facts may say of restoring -> least GPUs -> s.
+BY_GPUS: Mapping[str, Mapping[float, float]] = {"helios": HELIOS}
 #: Morphling's (Yuan et al., MLSys'25): s of a launch, whatever the model.
 MORPHLING = 260.0
 #: Shockwave's (Zheng et al., NSDI'23): s of a round in which a job goes on.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from windtunnel.cluster import preset
 from windtunnel.errors import SpecError
-from windtunnel.traces.resuming import by_gpus
+from windtunnel.traces.resuming import BY_GPUS, by_gpus
 from windtunnel.traces.synthetic.by_request import jobs_by_request, request_notes
 from windtunnel.traces.synthetic.by_size import (
     jobs_by_size,
@@ -66,8 +66,8 @@ def generate(
     if tasks and not isinstance(facts, RequestFacts):
         raise SpecError("tasks", f"only synthetic:pai has tasks, synthetic:{key} has none.")
     table, notes = _made(key, facts, wish)
-    if facts.trace.restore_time:
-        needed = by_gpus(table["num_gpus"], facts.trace.restore_time)
+    if facts.trace.restore_time is not None:
+        needed = by_gpus(table["num_gpus"], BY_GPUS[facts.trace.restore_time])
         table = table.append_column("restore_time", needed)
     settings = {"jobs": wish.jobs, "load": load, "seed": wish.seed, "cpu_jobs": cpu_jobs}
     metadata = TraceMetadata(

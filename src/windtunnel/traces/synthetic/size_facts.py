@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from windtunnel.traces.synthetic.knots import Bins, bins_from_points
@@ -24,7 +26,8 @@ class TraceFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         max_duration: no GPU job runs longer, s.
         max_queue: no GPU job waits longer, s.
         mean_queue: mean wait of GPU jobs, s, where published.
-        restore_time: what a stopped job needs to go on: least GPUs -> s; empty = not published.
+        restore_time: whose numbers say what a stopped job needs to go on, a key of
+            `windtunnel.traces.resuming.BY_GPUS`; None = not published.
         notes: what a reader must know of this trace, one sentence each.
     """
 
@@ -41,7 +44,7 @@ class TraceFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_duration: int
     max_queue: int
     mean_queue: float | None = None
-    restore_time: dict[float, float] = {}
+    restore_time: Literal["helios"] | None = None
     notes: tuple[str, ...] = ()
 
 
