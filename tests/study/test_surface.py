@@ -55,9 +55,14 @@ def test_every_run_is_that_of_simulate() -> None:
 
 
 def test_a_run_that_cannot_be_flown_is_kept_with_its_reason() -> None:
-    points = Surface.parse("policy=fifo,easy").fly(jobs(), BASE)
+    surface = Surface.parse("policy=fifo,easy")
+    points = surface.fly(jobs(), BASE)
     assert points[0].error == ""
     assert "estimate" in points[1].error
+    trace = wt.open_trace("synthetic:kalos:jobs=50")
+    answer = surface_answer(surface, points, trace, BASE, ())
+    assert answer.headline.startswith("Of 1 run the shortest")
+    assert answer.cautions[0].startswith("1 run could not be flown; the first: ")
     with pytest.raises(SpecError, match="no run can be flown"):
         Surface.parse("policy=easy").fly(jobs(), BASE)
     told = Surface.parse("policy=easy,estimates=perfect").fly(jobs(), BASE)[0]

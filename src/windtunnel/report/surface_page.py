@@ -68,7 +68,7 @@ def surface_answer(
     answer = Result(
         title=f"What if: {clean(trace.name, 80)}",
         subtitle=subtitle_of(trace, plural(len(points), "run")),
-        headline=f"Of {plural(len(points), 'run')} the shortest mean wait is {text}: {where}.",
+        headline=f"Of {plural(len(flown), 'run')} the shortest mean wait is {text}: {where}.",
         parts=[Part("The shortest mean waits", tables=[("", table_of(columns, rows))])],
         cautions=cautions,
         notes=notes_of(trace, notes, more),
