@@ -90,6 +90,17 @@ def test_turns_are_taken_where_more_is_wanted_than_there_is() -> None:
     assert Load.of(as_jobs(jobs), 8).waited == 0
 
 
+def test_a_turn_costs_more_where_places_are_looked_for_in_a_tree() -> None:
+    fields: Any = {"policy": "las:quantum=1", "cluster": "1x8"}
+    jobs = as_jobs({"submit_time": [0.0] * 3, "duration": [3600.0] * 3, "num_gpus": [8.0] * 3})
+    totals = [
+        estimate(Load.of(jobs, 8), given.site.cluster, given).total
+        for placement in ("best_fit", "tree")
+        for given in [resolved(Conditions().having(placement=placement, **fields))]
+    ]
+    assert totals[1] - totals[0] == pytest.approx((250 - 20) * 3 * 3600)
+
+
 @pytest.mark.parametrize("count", [9, 24, 60])
 def test_turns_that_are_taken_are_those_foretold(count: int) -> None:
     jobs = {

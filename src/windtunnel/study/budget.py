@@ -14,6 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from windtunnel.errors import SpecError
+from windtunnel.placements.catalogue import split_placement
+from windtunnel.placements.tree import Tree
 from windtunnel.time_span import seconds
 
 if TYPE_CHECKING:
@@ -30,11 +32,12 @@ MAX_BYTES = 4 << 30
 #: Bytes of the tables of a run: a GPU; a job with its stays; a node; an event that is kept.
 _GPU, _JOB, _NODE, _KEPT = 8, 400, 300, 64
 #: How many events count as much as: a round, for each running job in it, and a change of turns in
-#: it, with what is reported of it; a round that Python decides on, that solves for shares, and that
-#: solves for sizes; one after which Python looks at who was started; a look at sleeping nodes; a
-#: failure or repair; a node that a stopped gang gives and takes; a node's first failure, with its
-#: random stream. Measured, 0.15 µs an event.
-_ROUND, _RUNNING, _TURN, _ASKED, _SHARES, _SIZES = 2.0, 0.2, 20.0, 400.0, 800.0, 20_000.0
+#: it, with what is reported of it, also where places are looked for in a tree; a round that Python
+#: decides on, that solves for shares, and that solves for sizes; one after which Python looks at
+#: who was started; a look at sleeping nodes; a failure or repair; a node that a stopped gang gives
+#: and takes; a node's first failure, with its random stream. Measured, 0.15 µs an event.
+_ROUND, _RUNNING, _TURN, _TURN_IN_TREE = 2.0, 0.2, 20.0, 250.0
+_ASKED, _SHARES, _SIZES = 400.0, 800.0, 20_000.0
 _AFTER, _LOOK, _FAILURE, _MOVED, _STREAM = 200.0, 400.0, 500.0, 0.4, 250.0
 #: The reference takes so many times as long for rounds that compiled code decides on.
 _REFERENCE = 100.0
@@ -285,7 +288,8 @@ def _rounds(load: Load, conditions: Conditions, busy: float, turns: float) -> di
     scheduler = conditions.scheduler
     if scheduler.node_sleep is not None or (scheduler.shift and scheduler.shift.interruptible):
         each += _AFTER
-    found = each * busy / length + _TURN * turns
+    in_tree = split_placement(scheduler.placement).name == Tree.name
+    found = each * busy / length + (_TURN_IN_TREE if in_tree else _TURN) * turns
     if policy.preemptive:
         found += _RUNNING * min(load.run_time, busy * load.jobs) / length
     if conditions.engine == "reference" and each < _ASKED:
