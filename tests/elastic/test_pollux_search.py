@@ -40,6 +40,23 @@ def test_best_batch_as_published() -> None:
     assert accumulated.tolist() == [1, 0, 0, 0]
 
 
+def test_where_noise_alone_is_left_of_a_gradient_a_larger_batch_loses_nothing(root: Path) -> None:
+    """As measured of deepspeech2 from epoch 56 on: efficiency is 1, and gain the batch's ratio."""
+    app = read_profiles(root / "profiles")["deepspeech2"]
+    assert app.noise(20, 56)[0] == 0
+    assert app.noise_scale(20, 56) == np.inf
+    assert app.gain(20, 56) == pytest.approx(20 / app.first_batch)
+    model = GoodputModel((0.02, 0.0004, 0.05, 0.002, 0.01, 0.001, 2.0))
+    limits = BatchLimits(first=20, largest=640, least_local=5, most_local=80)
+    found, local, accumulated = model.best_batch(
+        np.array([False, True]), np.array([4, 16]), np.inf, limits
+    )
+    batches = np.array([4, 16]) * local * (accumulated + 1)
+    computing, step = model.step_times(np.array([False, True]), np.array([4, 16]), local)
+    assert found == pytest.approx(batches / (accumulated * computing + step))
+    assert batches.tolist() == [640, 640]
+
+
 def test_a_fit_explains_as_much_as_the_published_one(root: Path) -> None:
     app = read_profiles(root / "profiles")["cifar10"]
     placed = [((1,), 64), ((2,), 128), ((4,), 128), ((4, 4), 256)]

@@ -154,7 +154,10 @@ def _lost_jobs(told: dict[str, Any], kept: int, room: Path) -> str:
         return f"fates of {sum(fates)} jobs of {kept}"
     if str(told.get("out")).endswith(".csv"):
         with (room / told["out"]).open(encoding="utf-8", newline="") as file:
-            written = sum(1 for _ in csv.reader(file)) - 1
+            rows = sum(not line[0].startswith(";") for line in csv.reader(file))
+            written = (
+                rows if told.get("to") == "swf" else rows - 1
+            )  # only that has no line of names
         return "" if written == kept else f"{written} rows were written of {kept}"
     return ""
 

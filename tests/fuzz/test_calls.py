@@ -74,6 +74,18 @@ def test_in_every_world_a_call_is_made_and_judged() -> None:
             {**ABOUT, "rows_in": 3, "rows_out": 3, "out": "out.csv"},
             "1 rows were written",
         ),
+        (
+            "convert",
+            {
+                **ABOUT,
+                "rows_in": 3,
+                "rows_out": 2,
+                "dropped": {"x": 1},
+                "out": "out.csv",
+                "to": "swf",
+            },
+            "",
+        ),
         ("convert", {**ABOUT, "rows_in": 3, "rows_out": 1, "dropped": {"x": 2}}, ""),
         (
             "simulate",
@@ -85,7 +97,7 @@ def test_in_every_world_a_call_is_made_and_judged() -> None:
 def test_a_lost_row_is_a_failure(
     tmp_path: Path, command: str, told: dict[str, Any], failed: str
 ) -> None:
-    (tmp_path / "out.csv").write_text("job_id\na\n")
+    (tmp_path / "out.csv").write_text("; a comment of SWF\njob_id\na\n")
     (tmp_path / ".out").write_text(json.dumps(told))
     found = lost_rows(Call((command, "jobs.csv", "--json"), {}, 3), tmp_path)
     assert found.startswith(failed)

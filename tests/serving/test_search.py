@@ -259,6 +259,9 @@ def test_refusals() -> None:
     requests = workload(3)
     with pytest.raises(SpecError, match="Did you mean 'mp-search'"):
         search(requests, MADE_UP, 2, "mp_search")
+    for refine in (-1, 10**40):
+        with pytest.raises(SpecError, match="whole number from 0 to 1,000,000"):
+            search(workload(), MADE_UP, 2, refine=refine)
     with pytest.raises(SpecError, match="no requests"):
         search(requests.window(-2.0, -1.0), MADE_UP, 2)
     for options in ({"gpus": 0}, {"workers": 0}, {"mem_budget": math.nan}, {"group": 5}):

@@ -16,7 +16,7 @@ from windtunnel.cli.serving_options import (
     warm_up_option,
     workload_options,
 )
-from windtunnel.cli.serving_placed import GIB, POLICIES
+from windtunnel.cli.serving_placed import GIB, POLICIES, refine_option
 from windtunnel.cli.serving_told import cell, run_result
 from windtunnel.report.result import Part, Result, table_of
 
@@ -30,11 +30,7 @@ if TYPE_CHECKING:
 @option("--policy NAME", POLICIES, default="mp-search")
 @option("--max-gpus", "Give up beyond.", click.IntRange(1, 4096), default=256)
 @option("--workers", "Threads; the result is the same.", click.IntRange(min=1, max=1024), default=1)
-@option(
-    "--refine N",
-    "Simulations spent on improving each placement.  [default: 400]",
-    click.IntRange(min=0),
-)
+@refine_option
 @warm_up_option
 @memory_option
 @presented((".json",), "Write the placement.", metavar="FILE.json", reads="")

@@ -22,17 +22,19 @@ POLICIES = (
 )
 
 
+refine_option = option(
+    "--refine N",
+    "Simulations spent on improving the best placement.  [default: 400]",
+    click.IntRange(0, 1_000_000),
+)
+
 #: Add what a search takes besides its policy and GPUs.
 search_options = together(
     option(
         "--group OP,PP",
         "Tensor and pipeline degree of the groups of mp-greedy, beam and round-robin.",
     ),
-    option(
-        "--refine N",
-        "Simulations spent on improving the best one.  [default: 400]",
-        click.IntRange(min=0),
-    ),
+    refine_option,
     option(
         "--workers", "Threads; the result is the same.", click.IntRange(min=1, max=1024), default=1
     ),

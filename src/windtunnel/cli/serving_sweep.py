@@ -20,7 +20,13 @@ from windtunnel.cli.serving_options import (
     warm_up_option,
     workload_options,
 )
-from windtunnel.cli.serving_placed import GIB, POLICIES, switch_from, switch_options
+from windtunnel.cli.serving_placed import (
+    GIB,
+    POLICIES,
+    refine_option,
+    switch_from,
+    switch_options,
+)
 from windtunnel.cli.serving_told import CHARTS_AND_TABLES, cell
 from windtunnel.report.format import count
 from windtunnel.report.result import Part, Result, table_of
@@ -88,11 +94,7 @@ AXIS = Parsed("axis", _axis)
 @option(
     "--placement FILE.json", "A placement that stays; may be repeated.", dest="files", multiple=True
 )
-@option(
-    "--refine N",
-    "Simulations spent on improving each placement.  [default: 400]",
-    click.IntRange(min=0),
-)
+@refine_option
 @option("--workers", "Threads; the result is the same.", click.IntRange(min=1, max=1024), default=1)
 @warm_up_option
 @memory_option

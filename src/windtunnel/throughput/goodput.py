@@ -7,6 +7,7 @@ for Goodput-Optimized Deep Learning*, OSDI'21, section 3.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -79,12 +80,12 @@ class GoodputModel:
             gpus: number of GPUs.
             local: micro-batch of a GPU, examples.
             accumulated: steps before the one that synchronises.
-            noise: scale of the gradient's noise, examples.
+            noise: scale of the gradient's noise, examples; inf: a larger batch loses nothing.
             first: batch size whose efficiency is 1.
         """
         computing, step = self.step_times(many, gpus, local)
         batch = gpus * local * (accumulated + 1)
-        efficiency = (noise + first) / (noise + batch)
+        efficiency = 1.0 if math.isinf(noise) else (noise + first) / (noise + batch)
         return np.asarray(batch / (accumulated * computing + step) * efficiency)
 
     def best_batch(

@@ -101,7 +101,15 @@ class Application:
     def gain(self, batch: int, epoch: int) -> float:
         """Return what an iteration at a batch size advances, in iterations at the first one."""
         sqr, var = self.noise(batch, epoch)
-        return (var + sqr) / (var * self.first_batch / batch + sqr)
+        below = var * self.first_batch / batch + sqr
+        return (var + sqr) / below if below > 0 else 1.0
+
+    def noise_scale(self, batch: int, epoch: int) -> float:
+        """Return the scale of the gradient's noise, examples; inf where nothing else is left."""
+        sqr, var = self.noise(batch, epoch)
+        if sqr > 0:
+            return self.first_batch * var / sqr
+        return math.inf if var > 0 else 0.0
 
     def iterations_left(self, batch: int, epoch: int) -> float:
         """Return iterations at a batch from the end of an epoch on; 1 in the last epoch."""

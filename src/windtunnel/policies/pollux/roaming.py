@@ -143,8 +143,7 @@ class Roaming(Tuned):
     def observe(self, local: int, accumulated: int) -> None:
         """Measure a step and the gradient's noise; a step of a new kind makes a new model."""
         app, gpus, placement = self.application, len(self.nodes), self.placement
-        sqr, var = app.noise(gpus * local * (accumulated + 1), self.epoch)
-        self.noise = self.limits.first * var / sqr
+        self.noise = app.noise_scale(gpus * local * (accumulated + 1), self.epoch)
         measured = self.kinds_measured.setdefault(self.kind, {})
         step = len(placement), gpus, local
         if step not in measured:

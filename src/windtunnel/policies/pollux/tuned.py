@@ -72,8 +72,7 @@ class Tuned(Trained):
     def observe(self, local: int, accumulated: int) -> None:
         """Measure a step and the gradient's noise; a step of a new kind makes a new model."""
         app, gpus, placement = self.job.application, len(self.nodes), self.placement
-        sqr, var = app.noise(gpus * local * (accumulated + 1), self.epoch)
-        self.noise = self.limits.first * var / sqr
+        self.noise = app.noise_scale(gpus * local * (accumulated + 1), self.epoch)
         kind = len(placement), gpus, local
         if kind not in self.measured:
             self.measured[kind] = app.step_time(placement, local)

@@ -49,6 +49,8 @@ ALIASES = {"sr": "sr-greedy"}
 _EVOLUTION = Evolution()
 #: Simulations spent on improving the best placement.
 REFINE = 400
+#: The most that may be asked for.
+MOST_REFINED = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,9 @@ def search(
     for name, value in counts.items():
         if value < 1 or not isinstance(value, int):
             raise SpecError(name, f"found {quote(value)}; expected a whole number >= 1.")
+    if not isinstance(refine, int) or not 0 <= refine <= MOST_REFINED:
+        expected = f"expected a whole number from 0 to {MOST_REFINED:,}."
+        raise SpecError("refine", f"found {quote(refine)}; {expected}")
     if not len(workload):
         raise SpecError("workload", "there are no requests to search a placement for.")
     parallel = _group(group, policy, gpus)
