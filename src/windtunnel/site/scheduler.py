@@ -138,8 +138,7 @@ class Scheduler(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     penalty: Annotated[
         Any,
         Field(
-            "Elastic policies: what each launch or change of a job costs, one time or, in Python, "
-            "one by model.",
+            "Elastic policies: what each launch or change of a job costs; in Python also by model.",
             "TIME",
             kind="cost",
             default="what the trace says of its jobs; else 260",
