@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import math
 from typing import TYPE_CHECKING
 
 from records import table
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 
 #: slurmctld is started so long before the workload, s; its clock of priorities begins then.
 EARLIER = 360
+#: A calculation comes so long after its second began, s: ends are recorded to 0.2 s, and those at
+#: .2 are in its sums, those at .4 are not; jobs that a cycle starts then no longer wait.
+AFTER = 0.3
+#: A job is submitted within a second.
+KNOWN = 0.1
 #: How far off a priority may be, relatively.
 TOLERANCE = 1e-4
 
@@ -30,7 +36,7 @@ class Priorities:
         self.multifactor = Multifactor(record.site)
         self.period = settings.period
         self.phase = 1
-        self.times: list[list[int]] = [[] for _ in record.rows]
+        self.times: list[list[float]] = [[] for _ in record.rows]
         self.known: list[list[Factors]] = [[] for _ in record.rows]
         self.first = [int(s) if s < 1e9 else -1 for s in world.eligible]
         self.since = list(self.first)
@@ -44,18 +50,21 @@ class Priorities:
         stays = self.record.stays
         last_end = int(max((s.end or s.start for s in stays), default=0))
         last = self.phase - EARLIER
-        moments = [(t, 1, 0) for t in range(last, last_end + 2 * self.period, self.period)]
-        moments += [(int(s.end), 0, at) for at, s in enumerate(stays) if s.end is not None]
-        moments += [(self.first[job], 2, job) for job in self.order if self.first[job] >= 0]
+        seconds = range(last, last_end + 2 * self.period, self.period)
+        moments = [(second + AFTER, 1, 0) for second in seconds]
+        moments += [(s.end, 0, at) for at, s in enumerate(stays) if s.end is not None]
+        moments += [(self.first[job] + KNOWN, 2, job) for job in self.order if self.first[job] >= 0]
         stays_of: dict[int, list[int]] = {}
         for at, stay in enumerate(stays):
             stays_of.setdefault(stay.job, []).append(at)
         for attempts in stays_of.values():
             moments += [
-                (int(stays[at].queued_again + REQUEUE), 2, stays[at].job) for at in attempts[:-1]
+                (int(stays[at].queued_again + REQUEUE) + KNOWN, 2, stays[at].job)
+                for at in attempts[:-1]
             ]
         over: set[int] = set()
-        for now, kind, at in sorted(moments):
+        for moment, kind, at in sorted(moments):
+            now = math.floor(moment)
             if kind == 0:
                 self._use(shares, at, last, now)
                 over.add(at)
@@ -67,31 +76,31 @@ class Priorities:
                     for one in stays_of.get(job, []):
                         if one not in over and stays[one].start < now:
                             self._use(shares, one, last, now)
-                    if 0 <= self.since[job] < now <= self._next_start(job) + 1:
+                    if 0 <= self.since[job] <= now < self._next_start(job):
                         waiting.append(job)
                         if shares.is_classic:
-                            self._note(shares, job, now)
+                            self._note(shares, job, moment)
                 shares.calculate()
                 if not shares.is_classic:
                     for job in waiting:
-                        self._note(shares, job, now)
+                        self._note(shares, job, moment)
                 last = now
             else:
                 self.since[at] = now
-                self._note(shares, at, now)
+                self._note(shares, at, moment)
 
     def _next_start(self, job: int) -> int:
         """Return when a job starts that waits since then; far ahead if it never does."""
         return next((start for start in self.starts[job] if start >= self.since[job]), 10**9)
 
-    def _note(self, shares: Shares, job: int, now: int) -> None:
+    def _note(self, shares: Shares, job: int, moment: float) -> None:
         request = self.record.requests[job]
         shares.look_up(request.account, request.user)
-        self.times[job].append(now)
+        self.times[job].append(moment)
         self.known[job].append(
             self.multifactor.of(
                 request,
-                age=now - self.since[job],
+                age=math.floor(moment) - self.since[job],
                 fair_share=shares.factor(request.account, request.user),
                 limit=request.limit or 0,
             )

@@ -201,8 +201,6 @@ class Controller:
             self._enter(heapq.heappop(self._later)[1], now)
         if self.looks(now):
             self.stopped += self.loops.noticed(now)
-        if self.priority.multifactor and now % self.priority.period == 1:
-            self._calculate(now)
         self._reserve(now)
         is_full = (now - self._minute) % self._full == 0
         if min(self._direct, self._queued) <= now or (is_full and self._is_new_to_full):
@@ -219,6 +217,9 @@ class Controller:
             self.stopped += self.loops.last_stopped()
         for job in self.stopped:
             self.end(job, now)
+        # slurmctld calculates within this second, when its loops at the start of it have been.
+        if self.priority.multifactor and now % self.priority.period == 1:
+            self._calculate(now)
         return found
 
     def looks(self, now: int) -> bool:
