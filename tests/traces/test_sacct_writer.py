@@ -57,6 +57,21 @@ def test_the_twin_of_seren_makes_the_round_trip(tmp_path: Path) -> None:
     ]
 
 
+def test_licences_are_read_and_written(tmp_path: Path) -> None:
+    """Of the resources of the whole job; a log without any has no such column."""
+    log = tmp_path / "log.txt"
+    head = "JobID|User|State|Submit|Start|End|ElapsedRaw|AllocTRES\n"
+    job = "|ann|COMPLETED|2025-01-01T00:00:00|2025-01-01T00:01:00|2025-01-01T00:03:00|120|"
+    log.write_text(
+        f"{head}1{job}cpu=4,gres/gpu=2,license/idl@a.b=1,license/matlab=2,node=1\n2{job}cpu=4\n"
+    )
+    read = open_trace(str(log), zone="UTC").jobs
+    assert read["licenses"].to_pylist() == ["idl@a.b:1,matlab:2", None]
+    assert back(read, tmp_path / "log.sacct").jobs["licenses"].equals(read["licenses"])
+    log.write_text(f"{head}2{job}cpu=4\n")
+    assert "licenses" not in open_trace(str(log), zone="UTC").jobs.column_names
+
+
 _TIMES = st.integers(0, 10**7)
 _NAMES = st.text("ab=+-@|,;\"'\\ \t\n\r\x1b\u202e<>&/.é训", max_size=12)
 

@@ -13,7 +13,12 @@ import numpy
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.slurm_candidates import SlurmCandidates
 from windtunnel.kernel.slurm_choice import SlurmChoice
-from windtunnel.kernel.slurm_jobs import SLURM_ARRAY_LIMIT, SLURM_PENDING, SlurmJobs
+from windtunnel.kernel.slurm_jobs import (
+    SLURM_ARRAY_LIMIT,
+    SLURM_LICENSES,
+    SLURM_PENDING,
+    SlurmJobs,
+)
 from windtunnel.kernel.slurm_limits import SlurmLimits
 from windtunnel.kernel.slurm_nodes import SlurmNodes, SlurmStays
 from windtunnel.kernel.slurm_queue import SlurmQueue
@@ -157,6 +162,9 @@ class SlurmBackfill:
         reason = self.limits.admits(job)
         if reason:
             self.jobs.reason[job] = reason
+            return False
+        if self.running.licenses.are_short(job):
+            self.jobs.reason[job] = SLURM_LICENSES
             return False
         return True
 

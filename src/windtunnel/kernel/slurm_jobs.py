@@ -24,6 +24,7 @@ SLURM_RESERVATION = cython.declare(cython.int, 6)
 SLURM_TIME_LIMIT = cython.declare(cython.int, 7)
 SLURM_NODE_LIMIT = cython.declare(cython.int, 8)
 SLURM_PARTITION = cython.declare(cython.int, 9)
+SLURM_LICENSES = cython.declare(cython.int, 10)
 #: From here on: of the limits, by `windtunnel.kernel.slurm_limits`.
 SLURM_FIRST_LIMIT = cython.declare(cython.int, 16)
 

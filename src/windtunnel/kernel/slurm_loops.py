@@ -16,6 +16,7 @@ from windtunnel.kernel.slurm_backfill import SlurmBackfill
 from windtunnel.kernel.slurm_candidates import SlurmCandidates
 from windtunnel.kernel.slurm_choice import SlurmChoice
 from windtunnel.kernel.slurm_jobs import SLURM_OVER, SlurmJobs
+from windtunnel.kernel.slurm_licenses import SlurmLicenses
 from windtunnel.kernel.slurm_limits import SlurmLimits
 from windtunnel.kernel.slurm_main import SlurmMain
 from windtunnel.kernel.slurm_nodes import SlurmNodes, SlurmStays
@@ -31,7 +32,7 @@ class SlurmLoops:
     """The cluster's state, and the two loops, as Python asks them.
 
     Args:
-        nodes, jobs, stays, choice, limits, victims: the parts.
+        nodes, jobs, stays, choice, limits, licenses, victims: the parts.
         site: partitions, reservations, masks: those of `SlurmCandidates`, ``part_tier``,
             ``array_limit``.
         settings: those of `SlurmMain` and `SlurmBackfill`.
@@ -56,6 +57,7 @@ class SlurmLoops:
         stays: SlurmStays,
         choice: SlurmChoice,
         limits: SlurmLimits,
+        licenses: SlurmLicenses,
         victims: SlurmVictims,
         site: Any,
         settings: Any,
@@ -63,7 +65,7 @@ class SlurmLoops:
         self.nodes, self.jobs, self.stays = nodes, jobs, stays
         self.choice, self.limits = choice, limits
         self.queue = SlurmQueue(jobs, victims, site["part_tier"])
-        self.running = SlurmRunning(nodes, jobs, stays, limits, site["array_limit"])
+        self.running = SlurmRunning(nodes, jobs, stays, limits, licenses, site["array_limit"])
         self.candidates = SlurmCandidates(nodes, jobs, choice, site)
         self.starts = SlurmStarts(
             nodes, jobs, stays, choice, limits, victims, self.queue, self.running

@@ -12,6 +12,7 @@ from windtunnel.kernel.slurm_candidates import SlurmCandidates
 from windtunnel.kernel.slurm_choice import SlurmChoice
 from windtunnel.kernel.slurm_jobs import (
     SLURM_ARRAY_LIMIT,
+    SLURM_LICENSES,
     SLURM_NOT_AVAILABLE,
     SLURM_PENDING,
     SLURM_PRIORITY,
@@ -130,6 +131,9 @@ class SlurmMain:
             self.jobs.reason[job] = reason
             if self.limits_stop:
                 self._fail(job, part)
+            return
+        if self.running.licenses.are_short(job):
+            self.jobs.reason[job] = SLURM_LICENSES
             return
         reason = self._place_now(job, part, now)
         if reason == 0:

@@ -7,6 +7,7 @@ import numpy
 
 from windtunnel.kernel.marks import compiled
 from windtunnel.kernel.slurm_jobs import SLURM_OVER, SLURM_RUNNING, SlurmJobs
+from windtunnel.kernel.slurm_licenses import SlurmLicenses
 from windtunnel.kernel.slurm_limits import SlurmLimits
 from windtunnel.kernel.slurm_nodes import SlurmNodes, SlurmStays
 
@@ -14,10 +15,10 @@ from windtunnel.kernel.slurm_nodes import SlurmNodes, SlurmStays
 @cython.final
 @cython.cclass
 class SlurmRunning:
-    """Who runs, and what that takes of nodes, limits and arrays.
+    """Who runs, and what that takes of nodes, limits, licences and arrays.
 
     Args:
-        nodes, jobs, stays, limits: parts of `SlurmLoops`.
+        nodes, jobs, stays, limits, licenses: parts of `SlurmLoops`.
         array_limit: by array: how many of its tasks may run at once; 0 = any number.
 
     Attributes:
@@ -29,6 +30,7 @@ class SlurmRunning:
     jobs: SlurmJobs
     stays: SlurmStays
     limits: SlurmLimits
+    licenses: SlurmLicenses
     count: cython.int
     by_end: cython.int[::1]
     array_limit: cython.int[::1]
@@ -40,9 +42,11 @@ class SlurmRunning:
         jobs: SlurmJobs,
         stays: SlurmStays,
         limits: SlurmLimits,
+        licenses: SlurmLicenses,
         array_limit: list[int],
     ) -> None:
-        self.nodes, self.jobs, self.stays, self.limits = nodes, jobs, stays, limits
+        self.nodes, self.jobs, self.stays = nodes, jobs, stays
+        self.limits, self.licenses = limits, licenses
         self.by_end = numpy.zeros(max(jobs.count, 1), dtype=numpy.int32)
         self.array_limit = numpy.array([*array_limit, 0], dtype=numpy.int32)
         self.clear()
@@ -50,6 +54,7 @@ class SlurmRunning:
     def clear(self) -> None:
         """Let nobody run."""
         self.count = 0
+        self.licenses.clear()
         self.array_running = numpy.zeros(len(self.array_limit), dtype=numpy.int32)
 
     @compiled
@@ -63,6 +68,7 @@ class SlurmRunning:
         self.jobs.preempts_since[job] = -1
         self.nodes.take(self.stays, job)
         self.limits.turn(self.stays, job, 1)
+        self.licenses.turn(job, 1)
         if self.jobs.array[job] >= 0:
             self.array_running[self.jobs.array[job]] += 1
         self._add(job)
@@ -110,6 +116,7 @@ class SlurmRunning:
         self.jobs.status[job] = SLURM_OVER
         self.nodes.give(self.stays, job)
         self.limits.turn(self.stays, job, -1)
+        self.licenses.turn(job, -1)
         if self.jobs.array[job] >= 0:
             self.array_running[self.jobs.array[job]] -= 1
         if self.jobs.is_ending[job]:

@@ -201,7 +201,7 @@ class SlurmSettings(msgspec.Struct, frozen=True):
         requeues: preempted and failed jobs run again (``JobRequeue``).
         message_timeout: s; beyond ``KillWait``, a job waits for so long for those it preempts.
         over_time_limit: s beyond their limit that jobs may run; None = for ever.
-        licenses: ``Licenses``, as they stand there; nobody waits for any.
+        licenses: how many there are of each (``Licenses``).
     """
 
     backfill: bool = True
@@ -217,7 +217,7 @@ class SlurmSettings(msgspec.Struct, frozen=True):
     message_timeout: int = 10
     over_time_limit: int | None = 0
     kill_wait: int = 30
-    licenses: str = ""
+    licenses: dict[str, int] = {}
     memory_per_node: int | None = None
     memory_per_cpu: int | None = None
     enforce_part_limits: str = "NO"

@@ -86,6 +86,26 @@ def tres(text: str) -> dict[str, int]:
     return found
 
 
+def licenses(text: str) -> dict[str, int]:
+    """Return counts by licence, as ``Licenses`` and ``--licenses`` say them; 1 where none is said.
+
+    Raises:
+        ValueError: a count is no number, or one of several would do.
+
+    >>> licenses("matlab:2,ansys@flex")
+    {'matlab': 2, 'ansys@flex': 1}
+    """
+    found: dict[str, int] = {}
+    if text.upper() in _UNLIMITED or text == "(null)":
+        return found
+    for item in text.split(","):
+        name, _, count = item.strip().replace("=", ":").partition(":")
+        if not name or "|" in item:
+            raise ValueError("licences such as matlab:2,ansys")
+        found[name] = found.get(name, 0) + (size(count) if count else 1)
+    return found
+
+
 def whole(text: str) -> int:
     """Return a whole number.
 

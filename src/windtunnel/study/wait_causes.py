@@ -61,6 +61,7 @@ _DEPENDENCY, _QUOTA, _THROTTLE, _ORDER, _RESOURCES, _FRAGMENTATION, _RESERVATION
 _REASONS = (
     *(("Priority", _ORDER), ("Resources", _RESOURCES), ("Nodes required", _RESOURCES)),
     *(("JobArrayTaskLimit", _THROTTLE), ("QOS", _QUOTA), ("Assoc", _QUOTA), ("Max", _QUOTA)),
+    ("Licenses", _QUOTA),
     *((word, _DEPENDENCY) for word in ("Dependency", "BeginTime", "JobHeld")),
     *((word, _RESERVATION) for word in ("Reserv", "ReqNodeNotAvail", "NodeDown", "PartitionDown")),
 )

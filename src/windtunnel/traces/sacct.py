@@ -182,7 +182,7 @@ def _columns(
     def since(moments: np.ndarray) -> pa.Array:
         return pa.array(moments - zero, pa.float64(), from_pandas=True)
 
-    return pa.table(
+    table = pa.table(
         {
             "submit_time": since(times.submit),
             "start_time": since(times.start),
@@ -210,6 +210,9 @@ def _columns(
             "job_id_raw": pa.array(_text(text, "jobidraw"), pa.string()),
         }
     )
+    if any(given.licenses):
+        table = table.append_column("licenses", pa.array(given.licenses, pa.string()))
+    return table
 
 
 def _text(text: SacctTable, name: str) -> list[str | None]:

@@ -25,6 +25,7 @@ class Usage:
         cpus: CPUs of the job.
         mem_gib: host memory of the job, GiB.
         nodes: its nodes.
+        licenses: what it holds that is on no node, as ``matlab:2``.
         parts: jobs that hold parts of GPUs (shard, mps).
         mixed: jobs with GPUs of more than one type.
         per_node: jobs whose GPUs are told per node (before Slurm 20.11).
@@ -35,6 +36,7 @@ class Usage:
     cpus: list[float | None]
     mem_gib: list[float | None]
     nodes: list[int | None]
+    licenses: list[str | None]
     parts: int
     mixed: int
     per_node: int
@@ -60,7 +62,7 @@ def usage(table: SacctTable) -> Usage:
     nodes = _counts(table, ("nnodes", "allocnodes", "reqnodes"))
     cpus = _counts(table, ("ncpus", "alloccpus", "reqcpus"))
     memory = table.parsed("reqmem", parse_memory, "memory as 4000M, 4000Mc or 180Gn")
-    found = Usage([], [], [], [], [], 0, 0, 0)
+    found = Usage([], [], [], [], [], [], 0, 0, 0)
     parts = mixed = per_node = 0
     for row, (whole, one_node) in enumerate(zip(tres, gres, strict=True)):
         spread = nodes[row] if whole.nodes is None else whole.nodes
@@ -80,8 +82,17 @@ def usage(table: SacctTable) -> Usage:
         found.cpus.append(cores)
         found.mem_gib.append(amount if whole.mem_gib is None else whole.mem_gib)
         found.nodes.append(spread)
+        found.licenses.append(whole.licenses or None)
     return Usage(
-        found.gpus, found.gpu_types, found.cpus, found.mem_gib, found.nodes, parts, mixed, per_node
+        found.gpus,
+        found.gpu_types,
+        found.cpus,
+        found.mem_gib,
+        found.nodes,
+        found.licenses,
+        parts,
+        mixed,
+        per_node,
     )
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow.compute as pc
 
+from windtunnel.site.slurm_words import checked, licenses
 from windtunnel.traces.job_trace import counted
 from windtunnel.traces.outgoing import Outgoing, is_fraction
 from windtunnel.traces.sacct_words import NOTHING, STATES, state_word
@@ -56,7 +57,7 @@ _CARRIED = {
     *("job_id", "submit_time", "start_time", "end_time", "duration", "estimate", "num_gpus"),
     *("num_cpus", "mem_gib", "gpu_type", "user", "vc", "template", "status", "priority"),
     *("partition", "qos", "eligible_time", "nodelist", "reason", "num_nodes", "state"),
-    "job_id_raw",
+    *("job_id_raw", "licenses"),
 }
 
 
@@ -266,16 +267,29 @@ def _tres(given: Outgoing) -> list[str]:
         "" if cell is None or "|" in cell else re.sub(r"[\s,=:|]", "_", _harmless(cell))
         for cell in given.cells("gpu_type")
     ]
+    held = [_licenses(cell) for cell in given.cells("licenses")]
     cells = []
-    for cpu, mem, node, gpu, kind in zip(cpus, memory, nodes, gpus, kinds, strict=True):
+    each = zip(cpus, memory, nodes, gpus, kinds, held, strict=True)
+    for cpu, mem, node, gpu, kind, more in each:
         parts = [f"cpu={cpu}"] if cpu else []
         parts += [f"mem={mem}"] if mem else []
         parts += [f"node={node}"] if node else []
         # A log that names no GPUs says that there are none.
         parts += [f"gres/gpu={gpu}"] if gpu else []
         parts += [f"gres/gpu:{kind}={gpu}"] if gpu not in ("", "0") and kind else []
+        parts += more
         cells.append(",".join(parts))
     return cells
+
+
+def _licenses(cell: object) -> list[str]:
+    """Return a job's licences as ``license/matlab=2``; none where they are not said so."""
+    try:
+        said = checked(licenses(str(cell or "")))
+    except ValueError:
+        return []
+    plain = {re.sub(r"[^\w@.-]", "_", name): count for name, count in said.items()}
+    return [f"license/{name}={count}" for name, count in plain.items()]
 
 
 def _memory(gib: float) -> str:

@@ -55,7 +55,7 @@ _TRES = {
     "reqtres": ("tres.requested", "tres_req_str"),
 }
 #: Resources that say how large a job is.
-_COUNTED = ("cpu", "mem", "node", "gres")
+_COUNTED = ("cpu", "mem", "node", "gres", "license")
 _WAITS, _RUNS = ("PENDING",), ("PENDING", "RUNNING", "SUSPENDED")
 
 

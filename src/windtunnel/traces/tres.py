@@ -7,7 +7,7 @@ Slurm 20.11: ``gpu:v100:4``: of one node.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 #: MiB in a unit of memory; Slurm's own unit is MiB.
 _MIB = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
@@ -16,6 +16,7 @@ _MIB_PER_GIB = 1024.0
 _AMOUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)([KMGTP]?)", re.ASCII)
 _MEMORY = re.compile(r"([0-9.]+[KMGTP]?)B?([cn]?)", re.ASCII)
 _TYPED = "gres/gpu:"
+_LICENSE = "license/"
 _PARTS_OF_GPUS = ("shard", "mps")
 _NOTHING = ("", "0", "(null)", "none", "n/a")
 _MAX_COUNT = 10**9
@@ -32,6 +33,7 @@ class Resources:
         mem_gib: host memory in GiB.
         nodes: nodes.
         parts: whether it holds parts of GPUs (shard, mps), which are no whole GPUs.
+        licenses: how many of each, as ``matlab:2,ansys:1``.
     """
 
     gpus: int | None = None
@@ -40,6 +42,7 @@ class Resources:
     mem_gib: float | None = None
     nodes: int | None = None
     parts: bool = False
+    licenses: str = ""
 
 
 def parse_tres(text: str) -> Resources | None:
@@ -67,7 +70,13 @@ def parse_tres(text: str) -> Resources | None:
     )
     mem = _memory(said["mem"]) if "mem" in said else None
     parts = any(key.removeprefix("gres/").partition(":")[0] in _PARTS_OF_GPUS for key in said)
-    return _resources(total, typed, cpus=cpus, mem=mem, nodes=nodes, parts=parts)
+    held = ",".join(
+        f"{key.removeprefix(_LICENSE)}:{_count(value)}"
+        for key, value in said.items()
+        if key.startswith(_LICENSE)
+    )
+    whole = _resources(total, typed, cpus=cpus, mem=mem, nodes=nodes, parts=parts)
+    return replace(whole, licenses=held)
 
 
 def parse_gres(text: str) -> Resources | None:

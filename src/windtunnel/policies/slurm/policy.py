@@ -111,10 +111,6 @@ class SlurmRun(Policy):
         found = []
         if self.tables.preempting.suspends():
             found.append("Nobody is suspended: jobs that Slurm would suspend for others run on.")
-        if self.tables.site.settings.licenses:
-            found.append(
-                "Nobody waits for licences: that slurm.conf has some decides nothing here."
-            )
         words = not_modelled(self.tables.site)
         if words:
             found.append(f"Of SchedulerParameters these decide nothing here: {', '.join(words)}.")

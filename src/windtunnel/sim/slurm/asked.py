@@ -18,6 +18,7 @@ from windtunnel.errors import SchemaError, Violation, quote
 from windtunnel.schema import source_of
 from windtunnel.sim.columns import numeric_column
 from windtunnel.sim.slurm.requests import SlurmRequest
+from windtunnel.site.slurm_words import checked, licenses
 
 if TYPE_CHECKING:
     from windtunnel.sim.problem import Problem
@@ -69,6 +70,7 @@ def requests_of(problem: Problem, site: SlurmSite, *, has_cores: bool) -> list[S
                 task=int(task[2]) if task else 0,
                 reservation=hold if hold in holds else "",
                 nice=int(columns.number("nice", row)),
+                licenses=columns.licenses(row),
                 exclusive=columns.text("exclusive", row).lower() in {"true", "1", "yes"},
                 gpu_types=types[problem.demand_of[job]],
                 **shape,
@@ -106,6 +108,20 @@ class _Columns:
             )
         column = self._numbers[name]
         return 0.0 if column is None else float(column[row])
+
+    def licenses(self, row: int) -> dict[str, int]:
+        """Return the licences that a job needs, by name.
+
+        Raises:
+            SchemaError: they are not said as Slurm says them.
+        """
+        text = self.text("licenses", row)
+        try:
+            return checked(licenses(text)) if text else {}
+        except ValueError:
+            rule = f"licences such as matlab:2,ansys; found {quote(text)}"
+            wrong = Violation("licenses", rule, 1, row + 1, unit="row")
+            raise SchemaError(source_of(self.jobs.table), [wrong]) from None
 
     def limit(self, row: int) -> int | None:
         """Return a job's time limit in s, whole minutes; None = its partition's."""

@@ -40,7 +40,7 @@ _PLAIN = (
     "None", "Priority", "Resources",
     "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions",
     "ReqNodeNotAvail, Reserved for maintenance", "JobArrayTaskLimit", "Reservation",
-    "PartitionTimeLimit", "PartitionNodeLimit", "PartitionConfig",
+    "PartitionTimeLimit", "PartitionNodeLimit", "PartitionConfig", "Licenses",
 )  # fmt: skip
 FIRST_LIMIT = 16
 _TRES = ("cpu", "mem", "node", "gpu")

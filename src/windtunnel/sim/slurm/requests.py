@@ -22,6 +22,7 @@ class SlurmRequest(msgspec.Struct, frozen=True):
         array, array_limit: which array, "" = none, and how many tasks may run at once (``%``).
         nodes, excluded: names (``-w``, ``-x``).
         features: all are needed (``--constraint=a&b``).
+        licenses: how many it needs of each (``--licenses``).
     """
 
     identity: int
@@ -49,3 +50,4 @@ class SlurmRequest(msgspec.Struct, frozen=True):
     nodes: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     features: frozenset[str] = frozenset()
+    licenses: dict[str, int] = {}

@@ -103,6 +103,9 @@ class SlurmTables:
             return []
         self.never.pop(job, None)
         reason = self.meters.never(request, kept[0])
+        total = self.site.settings.licenses
+        if any(count > total.get(name, 0) for name, count in request.licenses.items()):
+            reason = "Licenses"
         if reason:
             self.never[job] = reason
         return kept
@@ -244,10 +247,19 @@ class SlurmTables:
             **self.hold_tables(site.reservations),
         }
         self.stays = kernel.SlurmStays(len(self.requests))
+        total = site.settings.licenses
+        number = {name: at for at, name in enumerate(total)}
+        licenses = kernel.SlurmLicenses(
+            list(total.values()),
+            [
+                [(number[name], count) for name, count in r.licenses.items() if name in number]
+                for r in self.requests
+            ],
+        )
         rules = self.preempting.rules
         victims = kernel.SlurmVictims(self.nodes, jobs, self.stays, choice, rules)
         return kernel.SlurmLoops(
-            self.nodes, jobs, self.stays, choice, limits, victims, tables, settings
+            self.nodes, jobs, self.stays, choice, limits, licenses, victims, tables, settings
         )
 
     def hold_tables(self, reservations: Sequence[SlurmReservation]) -> dict[str, Any]:
