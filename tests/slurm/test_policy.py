@@ -262,7 +262,7 @@ def test_jobs_wait_for_licences_and_hold_up_nobody(conf: Path, engine: Any) -> N
 
 def test_licences_that_are_no_licences_are_told(conf: Path) -> None:
     jobs = {"submit_time": [0], "duration": [1], "num_gpus": [1], "licenses": ["a|b"]}
-    with pytest.raises(wt.SchemaError, match="matlab:2,ansys; found 'a|b'"):
+    with pytest.raises(wt.SchemaError, match=r"matlab:2,ansys; found 'a\|b'"):
         wt.simulate(jobs, policy="slurm", slurm_conf=str(conf))
     (conf / "slurm.conf").write_text(CONF + "Licenses=matlab:x\n")
     with pytest.raises(wt.TraceError, match="'matlab:x'"):
