@@ -74,7 +74,8 @@ def groups(*, trace: str, **asked: Any) -> Result:
         _title(result, asked["gpu"]),
         _verdict(result),
         parts=[Part("", tables=[("", _datasets(result))])],
-        cautions=[*table.notes, *result.notes],
+        cautions=list(table.notes),
+        notes=list(result.notes),
         data={
             "trace": trace,
             "gpu": asked["gpu"],

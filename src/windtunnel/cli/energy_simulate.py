@@ -227,7 +227,11 @@ def _verdict(data: dict[str, Any]) -> str:
         return f"The default draws {joules(data['default']['eta_j'])} a run."
     one = data["optimizers"][found[0]]
     paid = _recurrence(one["payback"]["p50"])
-    when = "never pays back" if paid == "never" else f"has paid back after {paid} recurrences"
+    when = (
+        "never pays back"
+        if paid == "never"
+        else f"has paid back after {paid} recurrence{'s' * (paid != '1')}"
+    )
     saved = percent(one["savings_total"]["mean"])
     return f"{found[0]} saves {saved} of the default's energy in all, and {when}."
 
