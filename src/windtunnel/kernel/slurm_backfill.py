@@ -21,6 +21,7 @@ from windtunnel.kernel.slurm_jobs import (
 )
 from windtunnel.kernel.slurm_limits import SlurmLimits
 from windtunnel.kernel.slurm_nodes import SlurmNodes, SlurmStays
+from windtunnel.kernel.slurm_prospects import SlurmProspects
 from windtunnel.kernel.slurm_queue import SlurmQueue
 from windtunnel.kernel.slurm_running import SlurmRunning
 from windtunnel.kernel.slurm_slots import SlurmSlots
@@ -56,6 +57,7 @@ class SlurmBackfill:
     candidates: SlurmCandidates
     starts: SlurmStarts
     slots: SlurmSlots
+    prospects: SlurmProspects
     resolution: cython.longlong
     window: cython.longlong
     window_linear: cython.longlong
@@ -83,6 +85,9 @@ class SlurmBackfill:
         self.future = self.nodes.twin()
         self._take_settings(settings)
         self.slots = SlurmSlots(self.nodes.count, max(self.max_job_test, 1))
+        self.prospects = SlurmProspects(
+            candidates, self.limits, self.queue, self.running, self.stays
+        )
         users = int(numpy.asarray(self.jobs.user).max(initial=0)) + 1
         self.user_tried = numpy.zeros(users, dtype=numpy.int32)
         self.part_tried = numpy.zeros(candidates.parts, dtype=numpy.int32)
@@ -107,10 +112,12 @@ class SlurmBackfill:
         """Run one cycle; `SlurmStarts` says whom it started."""
         at: cython.int
         tests: cython.int = 0
+        is_over: cython.bint = False
         begin: cython.longlong = now // self.resolution * self.resolution
         end: cython.longlong = (now + self.window) // self.resolution * self.resolution
         self.starts.begin()
         self.slots.clear(begin, end)
+        self.prospects.begin()
         for at in range(self.array_reserved.shape[0]):
             self.array_reserved[at] = 0
         for at in range(self.user_tried.shape[0]):
@@ -131,8 +138,19 @@ class SlurmBackfill:
             tests += 1
             if tests > self.max_job_test:
                 break
-            self._test(self.queue.job[at], self.queue.part[at], now, begin)
+            is_over = is_over or (not self.victims.any_rule and self.prospects.are_over(at, now))
+            if is_over:
+                self._note_limit(self.queue.job[at])
+            else:
+                self._test(self.queue.job[at], self.queue.part[at], now, begin)
         self.starts.end()
+
+    @compiled
+    def _note_limit(self, job: cython.int) -> cython.void:
+        """Note which limit keeps a job from running, if one does."""
+        reason: cython.int = self.limits.admits_request(self.stays, job)
+        if reason:
+            self.jobs.reason[job] = reason
 
     @compiled
     def _may_test(self, job: cython.int, part: cython.int) -> cython.bint:
@@ -230,6 +248,8 @@ class SlurmBackfill:
                     return
                 continue
             self.slots.reserve(self.choice.chosen, first, last)
+            if first < self.slots.until:
+                self.prospects.reserve(self.choice.chosen, first)
             if self.jobs.array[job] >= 0:
                 self.array_reserved[self.jobs.array[job]] += 1
             return

@@ -119,6 +119,14 @@ class SlurmLimits:
         return self._compare(stays, job, False)
 
     @compiled
+    def refuses_anywhere(self, stays: SlurmStays, job: cython.int) -> cython.int:
+        """Return why a job may run on no nodes at all, 0 if that depends on them."""
+        reason: cython.int = self.admits_request(stays, job)
+        if reason and (reason - SLURM_FIRST_LIMIT) % METER_COLUMNS == METER_NODES:
+            return 0
+        return reason
+
+    @compiled
     def _compare(self, stays: SlurmStays, job: cython.int, is_placed: cython.bint) -> cython.int:
         """Return which of a job's meters has too little left for what is wanted, 0 if none has."""
         at: cython.int

@@ -23,49 +23,55 @@ class SlurmSlots:
     Attributes:
         begin, end: of each slot, s.
         following: the next slot; 0 = none.
-        free: which nodes nobody has reserved, a row of each slot.
+        taken: which nodes are reserved, a row of each slot, a bit of each node.
         records: slots made in this cycle, those merged since included.
+        until: end of the last slot, s.
     """
 
     nodes: cython.int
     most: cython.int
     records: cython.int
+    until: cython.longlong
     begin: cython.longlong[::1]
     end: cython.longlong[::1]
     following: cython.int[::1]
-    free: cython.schar[::1]
+    taken: cython.ulonglong[::1]
+    words: cython.longlong
+    _row: cython.ulonglong[::1]
 
     def __init__(self, nodes: int, most: int) -> None:
-        self.nodes, self.most = nodes, most
+        self.nodes, self.most, self.until = nodes, most, 0
         room = 2 * most + 3
         self.begin = numpy.zeros(room, dtype=numpy.int64)
         self.end = numpy.zeros(room, dtype=numpy.int64)
         self.following = numpy.zeros(room, dtype=numpy.int32)
-        self.free = numpy.zeros(max(room * nodes, 1), dtype=numpy.int8)
+        self.words = (nodes + 63) // 64
+        self.taken = numpy.zeros(max(room * self.words, 1), dtype=numpy.uint64)
+        self._row = numpy.zeros(max(self.words, 1), dtype=numpy.uint64)
 
     @compiled
     def clear(self, begin: cython.longlong, end: cython.longlong) -> cython.void:
         """Begin with one slot in which all nodes are free."""
-        node: cython.int
+        word: cython.int
         self.begin[0] = begin
-        self.end[0] = end
+        self.end[0] = self.until = end
         self.following[0] = 0
         self.records = 1
-        for node in range(self.nodes):
-            self.free[node] = True
+        for word in range(self.words):
+            self.taken[word] = 0
 
     @compiled
     def _add(self, after: cython.int, begin: cython.longlong) -> cython.void:
         """Cut a slot in two at ``begin``."""
         slot: cython.int = self.records
-        node: cython.int
+        word: cython.int
         self.begin[slot] = begin
         self.end[slot] = self.end[after]
         self.end[after] = begin
         self.following[slot] = self.following[after]
         self.following[after] = slot
-        for node in range(self.nodes):
-            self.free[slot * self.nodes + node] = self.free[after * self.nodes + node]
+        for word in range(self.words):
+            self.taken[slot * self.words + word] = self.taken[after * self.words + word]
         self.records += 1
 
     @compiled
@@ -82,20 +88,35 @@ class SlurmSlots:
         later: cython.longlong = 0
         slot: cython.int = 0
         node: cython.int
-        row: cython.longlong
+        word: cython.int
+        for word in range(self.words):
+            self._row[word] = 0
         while True:
             if self.end[slot] > start and self.following[slot] != 0 and later == 0:
                 later = self.end[slot]
             if self.end[slot] > start:
                 if self.begin[slot] > end:
                     break
-                row = cython.cast(cython.longlong, slot) * self.nodes
-                for node in range(self.nodes):
-                    candidate[node] &= self.free[row + node]
+                for word in range(self.words):
+                    self._row[word] |= self.taken[slot * self.words + word]
             slot = self.following[slot]
             if slot == 0:
                 break
+        for node in range(self.nodes):
+            if self._row[node >> 6] >> (node & 63) & 1:
+                candidate[node] = False
         return later
+
+    @compiled
+    def _pack(self, chosen: cython.schar[::1]) -> cython.void:
+        """Write nodes as a row."""
+        node: cython.int
+        word: cython.int
+        for word in range(self.words):
+            self._row[word] = 0
+        for node in range(self.nodes):
+            if chosen[node]:
+                self._row[node >> 6] |= cython.cast(cython.ulonglong, 1) << (node & 63)
 
     @compiled
     def is_reserved(
@@ -103,13 +124,12 @@ class SlurmSlots:
     ) -> cython.bint:
         """Return whether one of the nodes chosen is reserved at some time in [start, end)."""
         slot: cython.int = 0
-        node: cython.int
-        row: cython.longlong
+        word: cython.int
+        self._pack(chosen)
         while True:
             if self.end[slot] > start and self.begin[slot] < end:
-                row = cython.cast(cython.longlong, slot) * self.nodes
-                for node in range(self.nodes):
-                    if chosen[node] and not self.free[row + node]:
+                for word in range(self.words):
+                    if self._row[word] & self.taken[slot * self.words + word]:
                         return True
             slot = self.following[slot]
             if slot == 0:
@@ -121,9 +141,9 @@ class SlurmSlots:
     ) -> cython.void:
         """Take the nodes chosen out of [start, end)."""
         slot: cython.int = 0
-        node: cython.int
-        row: cython.longlong
+        word: cython.int
         found: cython.bint = False
+        self._pack(chosen)
         start = max(start, self.begin[0])
         while not found:
             if self.end[slot] > start:
@@ -137,10 +157,8 @@ class SlurmSlots:
         while slot != 0:
             if end < self.end[slot]:
                 self._add(slot, end)
-            row = cython.cast(cython.longlong, slot) * self.nodes
-            for node in range(self.nodes):
-                if chosen[node]:
-                    self.free[row + node] = False
+            for word in range(self.words):
+                self.taken[slot * self.words + word] |= self._row[word]
             if end == self.end[slot]:
                 break
             slot = self.following[slot]
@@ -161,8 +179,8 @@ class SlurmSlots:
 
     @compiled
     def _is_equal(self, slot: cython.int, other: cython.int) -> cython.bint:
-        node: cython.int
-        for node in range(self.nodes):
-            if self.free[slot * self.nodes + node] != self.free[other * self.nodes + node]:
+        word: cython.int
+        for word in range(self.words):
+            if self.taken[slot * self.words + word] != self.taken[other * self.words + word]:
                 return False
         return True
