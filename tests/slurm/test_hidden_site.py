@@ -214,6 +214,26 @@ def test_a_mechanism_that_is_taken_out_is_named(
     assert [one["mechanism"] for one in found if one["mechanism"] != kind] == []
 
 
+@pytest.mark.parametrize("seed", [11, 12])
+def test_a_cycle_that_ends_early_starts_the_same_jobs(tmp_path: Path, seed: int) -> None:
+    """Where QOS may preempt each other, cycles test all jobs; here nobody has such a QOS."""
+    made = world(tmp_path / "site", seed, num_jobs=400)
+    etc = made.folder / "etc"
+    flown = []
+    for words in ("", "PreemptType=preempt/qos\nPreemptMode=REQUEUE\n"):
+        conf = etc / "slurm.conf"
+        conf.write_text(words + conf.read_text("utf-8"), "utf-8")
+        if words:
+            (etc / "above.sacctmgr").write_text(
+                "add qos low\nadd qos top set Preempt=low\n", "utf-8"
+            )
+        out = wt.simulate(made.jobs, policy="slurm", slurm_conf=str(etc))
+        conditions = resolved(Conditions().having(slurm_conf=str(etc), policy="slurm"))
+        assert (conditions.scheduler.policy.site.settings.preempt == "qos") is bool(words)
+        flown.append(out.table.select(["start_time", "end_time", "wait_reason"]))
+    assert flown[0].equals(flown[1])
+
+
 def commands() -> list[str]:
     page = Path(__file__).parents[2] / "docs" / "guides" / "operators.md"
     rows = re.findall(r"\| `windtunnel ([^`]*)` \|", page.read_text("utf-8"))

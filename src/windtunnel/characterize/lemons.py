@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 #: Share of wrong ones among the nodes that are called lemons.
-LEVEL = 0.03
+LEVEL = 0.025
 #: Largest p value of a node that may be one.
 _SUSPECT = 0.01
 #: How many times as often as the others a node fails that the test looks for.
-RATIO = 4.0
+RATIO = 5.0
 #: Failures within so many seconds may be one outage.
 TOGETHER = 600.0
 #: Chance of finding an outage in a log that has none.
