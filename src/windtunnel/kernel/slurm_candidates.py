@@ -58,10 +58,12 @@ class SlurmCandidates:
         node: cython.int
         row: cython.longlong = cython.cast(cython.longlong, part) * self.nodes.count
         mask: cython.longlong = cython.cast(cython.longlong, self.jobs.mask[job]) * self.nodes.count
+        candidate: cython.schar[::1] = self.choice.candidate
         for node in range(self.nodes.count):
-            self.choice.candidate[node] = self.part_node[row + node] and self.nodes.up[node]
-            if self.jobs.mask[job] >= 0:
-                self.choice.candidate[node] &= self.masks[mask + node]
+            candidate[node] = self.part_node[row + node] & self.nodes.up[node]
+        if mask >= 0:
+            for node in range(self.nodes.count):
+                candidate[node] &= self.masks[mask + node]
 
     @compiled
     def apply_holds(self, job: cython.int, part: cython.int, start: cython.longlong) -> cython.int:

@@ -161,29 +161,33 @@ class SlurmChoice:
         node: cython.int
         free: cython.int
         usable: cython.int = 0
+        is_exclusive: cython.bint = self.jobs.exclusive[job]
+        wanted: cython.int = self.jobs.node_cpus[job]
+        least: cython.int = max(wanted, 1)
+        memory: cython.longlong = self.jobs.memory[job]
+        per_cpu: cython.longlong = self.jobs.cpu_memory[job]
+        is_beside: cython.bint = self.jobs.node_gpus[job] > 0 and wanted > 0
         for node in range(self.count):
             self.avail[node] = 0
             if not self.candidate[node]:
                 continue
             free = nodes.free[node]
-            if self.jobs.exclusive[job] and nodes.users[node] > 0:
+            if free < least or nodes.free_gpus[node] < gpus:
                 continue
-            if free < 1 or free < self.jobs.node_cpus[job]:
-                continue
-            if nodes.free_gpus[node] < gpus:
+            if is_exclusive and nodes.users[node] > 0:
                 continue
             if self.counts_memory:
-                if self.jobs.memory[job] < 0:
+                if memory < 0:
                     if nodes.users[node] > 0:
                         continue
-                elif nodes.free_memory[node] < self.jobs.memory[job]:
+                elif nodes.free_memory[node] < memory:
                     continue
-                if self.jobs.cpu_memory[job] > 0:
-                    free = min(free, nodes.free_memory[node] // self.jobs.cpu_memory[job])
-                    if free < 1 or free < self.jobs.node_cpus[job]:
+                if per_cpu > 0:
+                    free = min(free, nodes.free_memory[node] // per_cpu)
+                    if free < least:
                         continue
-            if self.jobs.node_gpus[job] > 0 and self.jobs.node_cpus[job] > 0:
-                free = self.jobs.node_cpus[job]  # those beside its GPUs, and no more
+            if is_beside:
+                free = wanted  # the processors beside its GPUs, and no more
             self.avail[node] = free
             usable += 1
         return usable
