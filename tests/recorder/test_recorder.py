@@ -257,11 +257,15 @@ def test_arrows_lead_from_who_is_stopped_to_the_causer() -> None:
     events = timeline(out).to_dict()["traceEvents"]
     flows = [(e["ph"], e["name"], e["ts"]) for e in events if e["ph"] in "sf"]
     assert flows == [
-        ("s", "stopped for", 1_000_000),
+        ("s", "stopped for", 999_999),
         ("f", "stopped for", 1_000_000),
         ("s", "waited behind", 6_000_000),
         ("f", "waited behind", 15_000_000),
     ]
+    slices = [e for e in events if e["ph"] == "X"]
+    for flow in (e for e in events if e["ph"] in "sf"):  # each on one slice, not between two
+        own = [s for s in slices if (s["pid"], s["tid"]) == (flow["pid"], flow["tid"])]
+        assert sum(s["ts"] <= flow["ts"] < s["ts"] + s["dur"] for s in own) == 1
 
 
 def test_what_was_free_is_what_was_not_in_use() -> None:

@@ -22,6 +22,8 @@ _NAMES = {
     verdicts.BEHIND: "waited behind",
     verdicts.WOULD_DELAY: "would have delayed",
 }
+#: What time-lines count in, s.
+_TICK = 1e-6
 
 
 class Arrow(NamedTuple):
@@ -59,7 +61,9 @@ def arrows(flight: Flight) -> Iterator[Arrow]:
         source = next((s for s in stays[row] if end[s] == time), None)
         target = next((s for s in stays.get(other, ()) if start[s] == time), None)
         if source is not None and target is not None:
-            yield Arrow(_NAMES[verdicts.PREEMPTED], source, time, target, time)
+            # At its very end a slice is over, and the arrow would leave the next one.
+            leaves = max(time - _TICK, float(start[source]))
+            yield Arrow(_NAMES[verdicts.PREEMPTED], source, leaves, target, time)
     waited = named[found.verdict[named] != verdicts.PREEMPTED]
     last = dict(zip(found.row[waited].tolist(), waited.tolist(), strict=True))
     for row, at in last.items():

@@ -139,7 +139,7 @@ def sizes(order: Sequence[str]) -> Axis:
     """Return the axis of the classes of jobs' sizes, smallest first."""
     dash = "replace(datum.label, '-', '\u2013')"
     room = {"paddingInner": 0.35, "paddingOuter": 0.2}
-    return names("size", order, "GPUs of the job", labels=dash, room=40, scale=room)
+    return names("size", order, "GPUs of the job", labels=dash, room=50, scale=room)
 
 
 def waits(field: str, title: str, seconds_: Sequence[float], end: str = "") -> Axis:
