@@ -152,7 +152,7 @@ def _lost_jobs(told: dict[str, Any], kept: int, room: Path) -> str:
     fates = [told[name] for name in FATES if name in told]
     if fates and sum(fates) != kept:
         return f"fates of {sum(fates)} jobs of {kept}"
-    if str(told.get("out")).endswith(".csv"):
+    if str(told.get("out")).endswith(".csv") and told.get("to") != "parquet":
         with (room / told["out"]).open(encoding="utf-8", newline="") as file:
             rows = sum(not line[0].startswith(";") for line in csv.reader(file))
             written = (

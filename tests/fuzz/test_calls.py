@@ -104,6 +104,13 @@ def test_a_lost_row_is_a_failure(
     assert bool(found) == bool(failed)
 
 
+def test_a_parquet_file_of_an_odd_name_is_not_read_as_csv(tmp_path: Path) -> None:
+    (tmp_path / "out.csv").write_bytes(b"PAR1\xc0")
+    told = {**ABOUT, "rows_in": 3, "rows_out": 3, "out": "out.csv", "to": "parquet"}
+    (tmp_path / ".out").write_text(json.dumps(told))
+    assert not lost_rows(Call(("convert", "jobs.csv", "--json"), {}, 3), tmp_path)
+
+
 def test_many_calls_are_judged_by_their_rows() -> None:
     calls = [drawn("fixed", number) for number in range(200)]
     assert sum(call.rows is not None and "--json" in call.words for call in calls) > 40

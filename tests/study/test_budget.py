@@ -98,7 +98,7 @@ def test_a_turn_costs_more_where_places_are_looked_for_in_a_tree() -> None:
         for placement in ("best_fit", "tree")
         for given in [resolved(Conditions().having(placement=placement, **fields))]
     ]
-    assert totals[1] - totals[0] == pytest.approx((250 - 20) * 3 * 3600)
+    assert totals[1] - totals[0] == pytest.approx((700 - 20) * 3 * 3600)
 
 
 @pytest.mark.parametrize("count", [9, 24, 60])

@@ -36,7 +36,7 @@ _GPU, _JOB, _NODE, _KEPT = 8, 400, 300, 64
 #: decides on, that solves for shares, and that solves for sizes; one after which Python looks at
 #: who was started; a look at sleeping nodes; a failure or repair; a node that a stopped gang gives
 #: and takes; a node's first failure, with its random stream. Measured, 0.15 µs an event.
-_ROUND, _RUNNING, _TURN, _TURN_IN_TREE = 2.0, 0.2, 20.0, 250.0
+_ROUND, _RUNNING, _TURN, _TURN_IN_TREE = 2.0, 0.2, 20.0, 700.0
 _ASKED, _SHARES, _SIZES = 400.0, 800.0, 20_000.0
 _AFTER, _LOOK, _FAILURE, _MOVED, _STREAM = 200.0, 400.0, 500.0, 0.4, 250.0
 #: The reference takes so many times as long for rounds that compiled code decides on.
