@@ -186,7 +186,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "policy": (
         (
             "fifo sjf srtf las tiresias fair-share multifactor srsf las:quantum=0.1 gavel:fifo_perf"
-            " quota edf:slack=2 backfill morphling gavel:max_min_fairness_perf pollux:sia slurm"
+            " quota edf:slack=2 easy morphling gavel:max_min_fairness_perf pollux:sia slurm"
         ),
         "las:quantum=1e-3 srtf:x=1 gavel:x pollux:x:y=1 multifactor:every=1e-6 las:quantum=nan",
     ),

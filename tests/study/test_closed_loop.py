@@ -245,21 +245,3 @@ def test_behind_a_job_that_is_never_over_nobody_comes() -> None:
     assert out.table["reason"].to_pylist()[1] == "its user waits for a job for ever"
     cut = wt.simulate(log_of(rows), "2x4", "fifo", arrivals="closed", until=30)
     assert cut.table["status"].to_pylist() == ["running", "not_submitted", "waiting"]
-
-
-def test_who_goes_on_without_a_job_that_failed_here_is_told() -> None:
-    rows = [
-        {"user": "ann", "submit_time": 0.0, "start_time": 0.0, "duration": 50.0},
-        {"user": "ann", "submit_time": 60.0, "start_time": 60.0, "duration": 5.0},
-    ]
-    failing: dict[str, Any] = {"node_failures": [{"time": 20.0, "node": 0, "until": 30.0}]}
-    ends = {**failing, "on_failure": "end"}
-    out = wt.simulate(log_of(rows), "1x4", "fifo", arrivals="closed", disruptions=ends)
-    assert out.jobs["submit_time"].to_pylist() == [
-        0.0,
-        30.0,
-    ]  # 10 s after the failure, as after the end
-    assert any("1 jobs failed here and not in the log" in note for note in out.notes)
-    out = wt.simulate(log_of(rows), "1x4", "fifo", arrivals="closed", disruptions=failing)
-    assert out.jobs["submit_time"].to_pylist() == [0.0, 90.0]  # it ran anew from 30 to 80
-    assert not any("failed here" in note for note in out.notes)

@@ -226,7 +226,7 @@ class _Plan:
         before = fly(recording.jobs, base)
         record = recording.outcome(before.cluster) if has_record else None
         now = WhatIf(before, before, (), asked["blocks"], None, base.seed,
-                     record, recording.submitted)  # fmt: skip
+                     record, recording)  # fmt: skip
         verdict = now.verdict()
         cautions = refuse_unlike(verdict, anyway=asked["anyway"])
         notes += [f"Jobs {why}, not flown: {n:,}." for why, n in recording.left_out.items()]

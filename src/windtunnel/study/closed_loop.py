@@ -10,9 +10,10 @@ the log as dependences, and follow from the events of the flight:
 * After a break the user comes back at the hour of the log, though not before the job is over that
   ended last before it in the log. So days and weeks stay.
 * A user's first job comes as recorded; so do jobs whose user is unknown.
-* What a user did after a failure is so part of the log. A job that a failure of the flight stops
-  waits to go on; where it is to be over (``on_failure``), its user goes on without it, and the run
-  says so.
+* What a user did after a recorded failure is so part of the log. A job that a failure of the flight
+  stops waits to go on; where it is to be over (``on_failure``), its user tries again, as often and
+  as soon as users of the log do (`windtunnel.study.resubmission`), and what follows it follows the
+  last attempt. The attempts are jobs of the flight, behind those of the log.
 
 Sessions, batches and think times are those of Zakay and Feitelson, *On Identifying User Session
 Boundaries in Parallel Workload Logs* (JSSPP 2012) and *Workload Resampling for Performance
@@ -42,8 +43,8 @@ import pyarrow as pa
 from windtunnel.errors import SpecError, quote
 from windtunnel.predictors.features import numbers
 from windtunnel.sim.columns import numeric_column
-from windtunnel.sim.disruptions.failures import FAILED_STATUSES
 from windtunnel.sim.flight import FAILED, FINISHED, REJECTED
+from windtunnel.study.resubmission import Habit, failed_here, learn_habit, told, with_attempts
 from windtunnel.time_span import seconds
 
 if TYPE_CHECKING:
@@ -73,52 +74,73 @@ def fly_closed(table: pa.Table, conditions: Conditions, fly: Callable[..., Outco
     Args:
         table: a validated jobs table.
         conditions: with ``closed`` arrivals.
-        fly: (jobs table, conditions) -> outcome.
+        fly: (jobs table, conditions, the log's row of each of its rows) -> outcome.
 
     Returns:
-        The outcome, of the jobs at the times at which they are submitted in it.
+        The outcome, of the jobs at the times at which they are submitted in it; further attempts
+        of jobs that failed in it are its last rows.
 
     Raises:
         SpecError: no job has a user, the break is no time, or the policy knows the future.
         SchemaError, TraceError, PolicyError: as ``fly``.
     """
     arrivals = conditions.site.arrivals
-    loop = learn(table, _break(str(arrivals)))
+    loop = learn(table, _break(str(arrivals)), conditions.seed)
     alone = conditions.having(arrivals=None)
-    submit, known, vain = loop.submit, -math.inf, 0
+    flown, known, vain = Submissions(loop.submit, {}), -math.inf, 0
     while True:
-        never = np.isposinf(submit)
+        never = np.isposinf(flown.first)
         asked = alone.having(incomplete="reject") if never.any() else alone
-        outcome = fly(_at(table, submit, loop.submit), asked)
-        times = loop.follow(outcome, submit, alone)
-        changed = (times != submit) & ~np.isnan(loop.submit)
-        if not changed.any():
+        jobs = with_attempts(_at(table, flown.first, loop.submit), flown.again)
+        outcome = fly(jobs, asked, flown.rows)
+        implied = loop.follow(outcome, flown, alone)
+        reached = implied.differ_from(flown)
+        if reached is None:
             break
-        reached = float(np.minimum(times, submit)[changed].min())
         vain = vain + 1 if reached == known else 0
         if reached < known or vain > _MOST_VAIN:
             label = quote(conditions.scheduler.policy.label)
             message = f"policy {label} decides by jobs that are still to come; expected one that "
             raise SpecError("arrivals", message + "goes by what has happened, or other arrivals.")
-        submit, known = times, reached
+        flown, known = implied, reached
+    label, failures = conditions.scheduler.policy.label, int(failed_here(outcome).sum())
+    sequel = told(label, loop.habit, len(flown.again), failures)
     reasons = dict.fromkeys(np.flatnonzero(never).tolist(), "its user waits for a job for ever")
     settings = {"arrivals": arrivals, "incomplete": conditions.scheduler.incomplete}
     return replace(
         outcome,
         settings=outcome.settings | settings,
         reasons=outcome.reasons | reasons,
-        notes=(*outcome.notes, *loop.notes, *_not_again(outcome)),
+        notes=(*outcome.notes, *loop.notes, *sequel),
     )
 
 
-def _not_again(outcome: Outcome) -> list[str]:
-    """Return what to tell of jobs that failed in a flight, which no log says the sequel of."""
-    ended = np.array(outcome.jobs["status"].to_pylist(), dtype=object)
-    failed = (outcome.flight.status == FAILED) & ~np.isin(ended.astype(str), FAILED_STATUSES)
-    if not failed.any():
-        return []
-    told = f"{int(failed.sum()):,} jobs failed here and not in the log: their users go on without "
-    return [told + "them (on_failure=restart lets them wait to go on)."]
+@dataclass(frozen=True)
+class Submissions:
+    """When jobs are submitted in a flight.
+
+    Attributes:
+        first: Float array (n,), the log's jobs, row order, s; NaN = unknown, inf = never.
+        again: further attempts, by time, as their rows in the flight are, behind the log's: (row of
+            the log, number of the attempt, from 1) -> when, s.
+    """
+
+    first: np.ndarray
+    again: dict[tuple[int, int], float]
+
+    @property
+    def rows(self) -> list[int]:
+        """Which row of the log each row of the flight is."""
+        return [*range(len(self.first)), *(row for row, _ in self.again)]
+
+    def differ_from(self, others: Submissions) -> float | None:
+        """Return the first instant at which there is something else, s; None = there is none."""
+        changed = (self.first != others.first) & ~np.isnan(self.first)
+        instants = np.minimum(self.first, others.first)[changed].tolist()
+        for attempt in self.again.keys() | others.again.keys():
+            times = {one.again.get(attempt, math.inf) for one in (self, others)}
+            instants += [min(times)] if len(times) > 1 else []
+        return min(instants, default=None)
 
 
 @dataclass(frozen=True)
@@ -132,6 +154,7 @@ class Loop:
         follows: Int array (n,), row of the job whose event it follows; -1 = none.
         delay: Float array (n,), how long after it, s.
         lasted: Float array (n,), from submission to end as recorded, s.
+        habit: what users do about jobs that fail.
         notes: what was assumed.
     """
 
@@ -141,55 +164,104 @@ class Loop:
     follows: np.ndarray
     delay: np.ndarray
     lasted: np.ndarray
+    habit: Habit
     notes: tuple[str, ...]
 
-    def follow(self, outcome: Outcome, submit: np.ndarray, asked: Conditions) -> np.ndarray:
+    def follow(self, outcome: Outcome, flown: Submissions, asked: Conditions) -> Submissions:
         """Return when jobs are submitted that follow the events of a flight.
 
         A job that will be submitted at another time than it was is taken to last as long as it did.
 
         Args:
             outcome: the flight.
-            submit: Float array (n,), the submissions in it, s.
+            flown: the submissions in it.
             asked: what it was flown under.
 
         Returns:
-            Float array (n,) in s; inf = it never is. Behind a horizon all come at once.
+            The submissions; inf = it never is. Behind a horizon all come at once.
         """
         until = math.inf if asked.until is None else float(asked.until)
         by_turns = asked.scheduler.events != "batch" or asked.scheduler.compat is not None
-        flight = outcome.flight
-        over, flown = np.isin(flight.status, (FINISHED, FAILED)), flight.status != REJECTED
-        ends = np.where(over, flight.end, np.inf)
-        lasted = self.lasted.copy()
-        lasted[flown] = ends[flown] - submit[flown]
-        end, lasts, before = ends.tolist(), lasted.tolist(), submit.tolist()
+        ends = _Ends(outcome, flown, self.lasted, self.habit)
         kind, follows, delay = self.kind.tolist(), self.follows.tolist(), self.delay.tolist()
-        exact, length = flown.tolist(), outcome.jobs["duration"].to_pylist()
+        length = outcome.jobs["duration"].to_pylist()
         found = self.submit.tolist()
+        over = [math.nan] * len(found)
         for row in self.order.tolist():
             other = follows[row]
-            if other < 0:
-                continue
             if kind[row] == _AFTER_SUBMISSION:
                 found[row] = found[other] + delay[row]
-                continue
-            is_same = exact[other] and found[other] == before[other]
-            time = (end[other] if is_same else found[other] + lasts[other]) + delay[row]
-            if not delay[row] and (by_turns or not length[other]):
-                time = math.nextafter(time, math.inf)  # nobody comes before what brings him
-            found[row] = max(found[row], time) if kind[row] == _AFTER_BREAK else time
+            elif other >= 0:
+                time = over[other] + delay[row]
+                if not delay[row] and (by_turns or not length[other]):
+                    time = math.nextafter(time, math.inf)  # nobody comes before what brings him
+                found[row] = max(found[row], time) if kind[row] == _AFTER_BREAK else time
+            over[row] = ends.of(row, found[row])
         times = np.array(found, dtype=np.float64)
         times[times == np.inf] = math.nextafter(until, math.inf)
-        return times
+        # By time: what comes later leaves the rows of those before as they are, and so their draws.
+        again = sorted(ends.again.items(), key=lambda found: (found[1], found[0]))
+        return Submissions(times, {attempt: time for attempt, time in again if time <= until})
 
 
-def learn(table: pa.Table, pause: float = BREAK) -> Loop:
+class _Ends:
+    """When users are done with their jobs, from a flight with partly other submissions.
+
+    Args:
+        outcome: the flight.
+        flown: the submissions in it.
+        lasted: Float array (n,), from submission to end as recorded, s.
+        habit: what users do about jobs that fail.
+
+    Attributes:
+        again: the further attempts that it implies: (row, number, from 1) -> when, s.
+    """
+
+    def __init__(
+        self, outcome: Outcome, flown: Submissions, lasted: np.ndarray, habit: Habit
+    ) -> None:
+        flight = outcome.flight
+        submit = np.concatenate([flown.first, [*flown.again.values()]])
+        is_over, is_flown = np.isin(flight.status, (FINISHED, FAILED)), flight.status != REJECTED
+        end = np.where(is_over, flight.end, np.inf)
+        lasts = lasted[flown.rows]
+        lasts[is_flown] = end[is_flown] - submit[is_flown]
+        self._submit, self._end, self._lasts = submit.tolist(), end.tolist(), lasts.tolist()
+        self._is_flown, self._failed = is_flown.tolist(), failed_here(outcome).tolist()
+        self._places = {key: len(flown.first) + k for k, key in enumerate(flown.again)}
+        self._habit = habit
+        self.again: dict[tuple[int, int], float] = {}
+
+    def of(self, row: int, submit: float) -> float:
+        """Return when a job is over, attempts included, s; inf = never.
+
+        Args:
+            row: its row in the log.
+            submit: when it is submitted first, s.
+        """
+        place, attempt = row, 0
+        while True:
+            is_same = self._is_flown[place] and submit == self._submit[place]
+            end: float = self._end[place] if is_same else submit + self._lasts[place]
+            pause = self._habit.pause(row, attempt) if self._failed[place] else None
+            if pause is None or not math.isfinite(end):
+                return end
+            attempt += 1
+            submit = end + pause if pause else math.nextafter(end, math.inf)  # after what brings it
+            self.again[row, attempt] = submit
+            if (row, attempt) not in self._places:
+                likely: float = submit + self._lasts[row]
+                return likely
+            place = self._places[row, attempt]
+
+
+def learn(table: pa.Table, pause: float = BREAK, seed: int = 0) -> Loop:
     """Learn from a log what each job follows.
 
     Args:
         table: a validated jobs table.
         pause: seconds without an event of a user after which a session is over.
+        seed: of what is drawn of users' attempts.
 
     Raises:
         SpecError: no job has a user.
@@ -222,7 +294,8 @@ def learn(table: pa.Table, pause: float = BREAK) -> Loop:
     strangers = sum(user is None for user in users)
     if strangers:
         notes.append(f"{strangers:,} jobs have no user and come as recorded.")
-    return Loop(submit, order, kind, follows, delay, lasted, tuple(notes))
+    habit = learn_habit(table, submit + lasted, pause, seed)
+    return Loop(submit, order, kind, follows, delay, lasted, habit, tuple(notes))
 
 
 def _learn_user(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,9 +54,8 @@ class FewestNodes:
 class _Search:
     """Flights with other numbers of nodes, each once."""
 
-    jobs: pa.Table
+    recording: Recording
     conditions: Conditions
-    submitted: np.ndarray
     now: int
     most: int
     on_done: Callable[[str], None]
@@ -66,8 +65,8 @@ class _Search:
         """Return the P90 of the waits, s; infinite where a job does not fit at all."""
         if count not in self.tried:
             there = conditions_with_nodes(self.conditions, count - self.now)
-            outcome = fly(self.jobs, there)
-            waits = outcome.flight.start - self.submitted
+            outcome = fly(self.recording.jobs, there)
+            waits = self.recording.waits(outcome)
             ran = waits[~np.isnan(waits)]
             p90 = float(quantiles(ran, 0.9)) if len(ran) else 0.0
             self.tried[count] = float("inf") if outcome.reasons else p90
@@ -131,8 +130,12 @@ def fewest_nodes(
     as_is = fly(recording.jobs, loose)
     fits = np.ones(recording.jobs.num_rows, dtype=bool)
     fits[list(as_is.reasons)] = False
-    jobs, submitted = recording.jobs.filter(pa.array(fits)), recording.submitted[fits]
-    search = _Search(jobs, loose, submitted, varied_nodes(conditions), most, on_done)
+    flown = replace(
+        recording,
+        jobs=recording.jobs.filter(pa.array(fits)),
+        submitted=recording.submitted[fits],
+    )
+    search = _Search(flown, loose, varied_nodes(conditions), most, on_done)
     fewest = search.fewest(limit)
     if fewest == math.inf:
         last = max(search.tried)
@@ -144,7 +147,7 @@ def fewest_nodes(
     verdict, off = None, None
     if recording.has_starts:
         now = WhatIf(as_is, as_is, (), "weeks", None, seed,
-                     recording.outcome(as_is.cluster), recording.submitted)  # fmt: skip
+                     recording.outcome(as_is.cluster), recording)  # fmt: skip
         verdict, off = now.verdict(), now.off_by()
     interval = None
     if off is not None:

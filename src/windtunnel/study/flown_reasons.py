@@ -41,8 +41,7 @@ def with_flown_reasons(jobs: pa.Table, conditions: Conditions) -> tuple[pa.Table
     flown = recording.jobs.drop_columns([_PLACE])
     outcome = fly(flown, conditions)
     start = np.asarray(flown["start_time"].to_numpy(), dtype=np.float64)
-    waited = outcome.flight.start - recording.submitted
-    verdict = Verdict.of(waited, start - recording.submitted)
+    verdict = Verdict.of(recording.waits(outcome), start - recording.submitted)
     if not verdict.stands:
         return jobs, (
             "The log names no reason for a wait, and the replay under the site's Slurm does not "

@@ -25,6 +25,8 @@ from windtunnel.sim.columns import numeric_column
 from windtunnel.sim.contract import ESTIMATES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from windtunnel.predictors import Predictor
     from windtunnel.sim.contract import Policy
 
@@ -81,6 +83,12 @@ class Foresight:
         self.table = table
         self._seed = seed
         self._told: dict[str, np.ndarray] = {}
+
+    def of_rows(self, rows: Sequence[int]) -> Foresight:
+        """Return the predictions for these rows, made as they are for all of the table."""
+        if len(rows) == self.table.num_rows:
+            return self
+        return _Taken(self.table.take(list(rows)), self._seed, self.predictions, rows)
 
     def column_of(self, policy: Policy) -> str | None:
         """Return the name in ``policy.by`` that counts: a column, else a predictor; None = none.
@@ -184,6 +192,24 @@ class Foresight:
             return []
         total = f"{policy.label}: {asked + bare:,} job(s) have no prediction"
         return [f"{total} and {do} {', '.join(parts)}."]
+
+
+class _Taken(Foresight):
+    """The predictions for rows of another's table, some of them more than once."""
+
+    def __init__(
+        self,
+        table: pa.Table,
+        seed: int,
+        whole: Callable[[str], np.ndarray],
+        rows: Sequence[int],
+    ) -> None:
+        super().__init__(table, seed)
+        self._whole, self._rows = whole, list(rows)
+
+    def predictions(self, name: str) -> np.ndarray:
+        """Return what the predictor of this name said of each job, as `Foresight.predictions`."""
+        return self._whole(name)[self._rows]
 
 
 def _names_predictor(text: str) -> bool:

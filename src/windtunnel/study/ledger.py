@@ -78,7 +78,7 @@ def ledger(recording: Recording, conditions: Conditions) -> list[Entry]:
         known = MECHANISMS[: place + 1]
         jobs = _jobs(recording, known)
         run = conditions.having(policy=Slurm(_site(site, known)))
-        verdict = Verdict.of(fly(jobs, run).flight.start - recording.submitted, recorded)
+        verdict = Verdict.of(replace(recording, jobs=jobs).waits(fly(jobs, run)), recorded)
         found.append(Entry(name, verdict, agreement(jobs, run)))
     return found
 
@@ -133,7 +133,7 @@ def missing(
     wait = np.nan_to_num(start - recording.submitted)
     compared = float(wait[:MOST_JOBS].sum())
     wait /= wait.sum() or 1.0
-    flown = np.nan_to_num(outcome.flight.start - recording.submitted)
+    flown = np.nan_to_num(recording.waits(outcome))
     flown /= flown.sum() or 1.0
     told = _column(recording, "reason")
     reasons = [outcome.wait_reasons.get(row) for row in range(len(start))]

@@ -64,6 +64,23 @@ class Recording:
         flown = jobs.filter(pa.array(kept))
         return cls(with_throttles(_from_eligible(flown)), submit[kept], left_out, has_starts)
 
+    def waits(self, outcome: Outcome) -> np.ndarray:
+        """Return how long these jobs waited in a flight of theirs, s, shape (n,).
+
+        In a closed loop a job may be submitted at another time than recorded, and attempts of the
+        flight's own, behind the recorded jobs, count for nothing here.
+        """
+        start = outcome.flight.start[: len(self.submitted)]
+        waits: np.ndarray = start - self.submitted_in(outcome)
+        return waits
+
+    def submitted_in(self, outcome: Outcome) -> np.ndarray:
+        """Return when these jobs were really submitted in a flight of theirs, s, shape (n,)."""
+        eligible = np.asarray(self.jobs["submit_time"].to_numpy(), dtype=np.float64)
+        moved = outcome.submit_time[: len(eligible)] - eligible
+        submitted: np.ndarray = self.submitted + moved
+        return submitted
+
     def outcome(self, cluster: ClusterSpec) -> Outcome:
         """Return the record as the outcome of a run on a cluster."""
         return recorded_outcome(self.jobs, cluster)

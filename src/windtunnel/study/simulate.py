@@ -105,7 +105,9 @@ def fly(table: pa.Table, conditions: Conditions, foresight: Foresight | None = N
     """
     if is_closed(conditions.site.arrivals):
         told = foresight or Foresight(table, conditions.seed)
-        outcome = fly_closed(table, conditions, lambda jobs, asked: _fly(jobs, asked, told))
+        outcome = fly_closed(
+            table, conditions, lambda jobs, asked, rows: _fly(jobs, asked, told.of_rows(rows))
+        )
     else:
         outcome = _fly(table, conditions, foresight)
     outcome = replace(outcome, notes=(*outcome.notes, *window_notes(outcome)))

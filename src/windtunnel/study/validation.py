@@ -49,8 +49,8 @@ class Validation:
         has_starts: whether the trace records when jobs started; without, nothing can be compared.
         epoch: UTC instant of time 0, ISO 8601; None = not known.
         zone: IANA zone of the hours; None = UTC.
-        submitted: when the jobs were submitted, s, shape (n,): waits count from here, also where a
-            job was eligible only later; None = as flown.
+        recording: the jobs; waits count from their submission, also where a job was eligible only
+            later.
     """
 
     recorded: Outcome
@@ -59,7 +59,7 @@ class Validation:
     has_starts: bool
     epoch: str | None
     zone: str | None
-    submitted: np.ndarray | None = None
+    recording: Recording
 
     def verdict(self, policy: str) -> Verdict | None:
         """Judge a replay; None where no starts are recorded."""
@@ -135,8 +135,8 @@ class Validation:
 
     def _waits(self, outcome: Outcome) -> tuple[np.ndarray, np.ndarray]:
         """Return simulated and recorded waits, s, shape (n,)."""
-        submit = self.recorded.submit_time if self.submitted is None else self.submitted
-        return outcome.flight.start - submit, self.recorded.flight.start - submit
+        recorded = self.recorded.flight.start - self.recording.submitted
+        return self.recording.waits(outcome), recorded
 
     def _run(self, name: str, outcome: Outcome) -> dict[str, Any]:
         mine, theirs = self._waits(outcome)
@@ -254,5 +254,5 @@ def replay(
         recording.has_starts,
         epoch,
         zone,
-        recording.submitted,
+        recording,
     )

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from windtunnel.characterize.cost import Prices
     from windtunnel.sim.outcome import Outcome
+    from windtunnel.study.recording import Recording
 
 #: What blocks are made of.
 BLOCKS: tuple[str, ...] = ("weeks", "users")
@@ -52,8 +53,7 @@ class WhatIf:
         prices: what a GPU hour costs; None = cost is not asked for.
         seed: of the draws.
         recorded: the same jobs as recorded; None = nothing is, or it is not compared.
-        submitted: when jobs were submitted, s, shape (n,), where their flights count from a later
-            instant; None = as flown.
+        recording: the jobs, of which a flight may have further attempts; None = all that are flown.
     """
 
     before: Outcome
@@ -63,7 +63,7 @@ class WhatIf:
     prices: Prices | None
     seed: int = 0
     recorded: Outcome | None = None
-    submitted: np.ndarray | None = None
+    recording: Recording | None = None
 
     def table(self) -> list[dict[str, Any]]:
         """Return the numbers before and after.
@@ -95,7 +95,7 @@ class WhatIf:
 
     def by_size(self) -> list[dict[str, Any]]:
         """Return mean and P90 waits by size: ``size``, ``n``, ``before_*`` and ``after_*`` (s)."""
-        codes, labels = size_classes(self.before.num_gpus)
+        codes, labels = size_classes(self.before.num_gpus[: self._count])
         one, other = self._waits
         found = []
         for code in np.unique(codes[self._both]):
@@ -120,9 +120,17 @@ class WhatIf:
     @cached_property
     def _both(self) -> np.ndarray:
         """Bool array (n,): jobs that finished in both runs."""
-        ended = [~np.isnan(outcome.flight.end) for outcome in (self.before, self.after)]
-        both: np.ndarray = ended[0] & ended[1]
+        one, other = self._ended
+        both: np.ndarray = one & other
         return both
+
+    @cached_property
+    def _ended(self) -> tuple[np.ndarray, np.ndarray]:
+        """Bool arrays (n,): jobs that finished before, and after."""
+        one, other = (
+            ~np.isnan(outcome.flight.end[: self._count]) for outcome in (self.before, self.after)
+        )
+        return one, other
 
     @property
     def num_pairs(self) -> int:
@@ -132,22 +140,42 @@ class WhatIf:
     @property
     def num_unpaired(self) -> tuple[int, int]:
         """Jobs that finished only as things are, and only as they might be."""
-        one, other = (~np.isnan(outcome.flight.end) for outcome in (self.before, self.after))
+        one, other = self._ended
         return int((one & ~other).sum()), int((other & ~one).sum())
 
     @property
     def _submit(self) -> np.ndarray:
-        return self.before.submit_time if self.submitted is None else self.submitted
+        if self.recording is not None:
+            return self.recording.submitted
+        return self.before.submit_time[: self._count]
+
+    @cached_property
+    def _count(self) -> int:
+        """Jobs of both runs; further attempts, in a closed loop, are behind them."""
+        if self.recording is not None:
+            return len(self.recording.submitted)
+        return min(len(run.submit_time) for run in (self.before, self.after))
 
     @cached_property
     def _waits(self) -> tuple[np.ndarray, np.ndarray]:
-        one, other = (out.flight.start - self._submit for out in (self.before, self.after))
-        return one[self._both], other[self._both]
+        return self._since_submission("start")
 
     @cached_property
     def _jcts(self) -> tuple[np.ndarray, np.ndarray]:
-        one, other = (out.flight.end - self._submit for out in (self.before, self.after))
-        return one[self._both], other[self._both]
+        return self._since_submission("end")
+
+    def _since_submission(self, event: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return how long after its submission each job of both runs started, or ended, s."""
+        found = []
+        for run in (self.before, self.after):
+            time: np.ndarray = getattr(run.flight, event)[: self._count]
+            found.append((time - self._submit_in(run))[self._both])
+        return found[0], found[1]
+
+    def _submit_in(self, run: Outcome) -> np.ndarray:
+        if self.recording is not None:
+            return self.recording.submitted_in(run)
+        return run.submit_time[: self._count]
 
     @cached_property
     def _recorded(self) -> tuple[np.ndarray | None, np.ndarray | None]:
@@ -155,7 +183,8 @@ class WhatIf:
         if self.recorded is None:
             return None, None
         flight = self.recorded.flight
-        end = np.where(np.isnan(flight.end), flight.start + self.before.flight.run_time, flight.end)
+        ran = self.before.flight.run_time[: self._count]
+        end = np.where(np.isnan(flight.end), flight.start + ran, flight.end)
         return (flight.start - self._submit)[self._both], (end - self._submit)[self._both]
 
     def off_by(self) -> tuple[float, float] | None:
@@ -179,7 +208,8 @@ class WhatIf:
         if self.recorded is None:
             return None
         return Verdict.of(
-            self.before.flight.start - self._submit, self.recorded.flight.start - self._submit
+            self.before.flight.start[: self._count] - self._submit_in(self.before),
+            self.recorded.flight.start - self._submit,
         )
 
     @cached_property
@@ -196,7 +226,7 @@ class WhatIf:
         """Return the blocks of chosen jobs, numbered from 0 on."""
         if self.blocks == "users":
             codes, _ = Recorded.of(self.before.jobs).names("user")
-            raw = codes[chosen]
+            raw = codes[: self._count][chosen]
         else:
             submit = self._submit[chosen]
             raw = ((submit - submit.min(initial=np.inf)) // self.block_length).astype(np.int64)
