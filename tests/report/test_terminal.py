@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from windtunnel.report import sections
-from windtunnel.report.latex import latex
+from windtunnel.report.latex import escaped, latex
 from windtunnel.report.result import table_of
 from windtunnel.report.terminal_table import facts_table, rich_tables
 
@@ -101,6 +101,8 @@ def test_latex_has_a_row_a_metric_and_escapes(runs: dict[str, Outcome]) -> None:
         if not row.startswith(r"\multicolumn"):
             assert len(re.findall(r"(?<!\\)&", row)) == 2
     assert not re.search(r"(?<!\\)%", text)
+    # What LaTeX's usual fonts have other characters for; compiled by hand with pdfTeX.
+    assert escaped('< 1 s | "x" 5 m\u00b2') == r"$<$ 1 s $\vert$ ''x'' 5 m$^2$"
 
 
 def test_importing_reports_loads_nothing_heavy() -> None:

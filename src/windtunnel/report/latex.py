@@ -25,6 +25,19 @@ _ESCAPED = {
     "\u00a0": "~",
     "\u00b1": r"$\pm$",
     "\u2026": r"\ldots{}",
+    "\u2192": r"$\rightarrow$",
+    "\u221e": r"$\infty$",
+    "\u03b2": r"$\beta$",
+    "\u03c1": r"$\rho$",
+    "\u00b2": "$^2$",
+    "\u00b0": r"$^\circ$",
+    "\u00b5": r"$\mu$",
+    "\u00b7": r"$\cdot$",
+    # LaTeX's own fonts have other characters in these places.
+    "<": "$<$",
+    ">": "$>$",
+    "|": r"$\vert$",
+    '"': "''",
 }
 
 #: What pages put before a difference -> what papers do.
@@ -51,7 +64,8 @@ def latex(table: Table, caption: str = "") -> str:
     under = table.under or [""]
     heads = [*table.lead, *(f"{name} {what}".strip() for name in table.columns for what in under)]
     lines = [
-        r"\begin{table}",
+        r"\begin{table*}",
+        r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
         *([rf"\caption{{{escaped(caption)}}}"] if caption else []),
         rf"\begin{{tabular}}{{l{'r' * len(heads)}}}",
         r"\toprule",
@@ -64,7 +78,7 @@ def latex(table: Table, caption: str = "") -> str:
             group = line.group
             lines.append(rf"\multicolumn{{{len(heads) + 1}}}{{l}}{{\emph{{{escaped(group)}}}}} \\")
         lines.append(_row([line.label, *map(_cell, line.cells)]))
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table*}", ""])
 
 
 def _cell(cell: Cell) -> str:
