@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,10 +18,11 @@ from windtunnel.errors import InfeasibleError, SpecError
 from windtunnel.serving import MEM_BUDGET, Overheads, Parallel, partition_layers
 from windtunnel.serving.schedule import Switch, simulate_schedule
 from windtunnel.serving.search.buckets import compositions, latency_buckets, plausible
+from windtunnel.serving.search.cost import refuse_large_search
 from windtunnel.serving.search.evolving import Evolution
 from windtunnel.serving.search.layouts import search_layouts
 from windtunnel.serving.search.policies import POLICIES, search
-from windtunnel.serving.search.problem import Problem
+from windtunnel.serving.search.problem import Problem, Scored
 from windtunnel.serving.search.replacing import search_schedule
 
 if TYPE_CHECKING:
@@ -180,6 +182,43 @@ def test_grown_and_evolved_groups() -> None:
     layouts = [(one,) * 3, *((one, group) for group in two)]
     problem = Problem(small, MADE_UP, MEM_BUDGET, Overheads(), (0, 1, 2))
     assert widest.score == max(problem.replicate(layout).score for layout in layouts)
+
+
+def test_a_search_that_is_interrupted_ends_at_its_next_simulation() -> None:
+    def interrupt(_: str) -> None:
+        raise KeyboardInterrupt
+
+    requests = serving.generate(
+        [MADE_UP.models[0]] * 4, duration=4000.0, rate=25.0, cv=3.0, slo=[1.0] * 4
+    )
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        search(requests, MADE_UP, 200, workers=2, on_done=interrupt)
+    ended = time.monotonic()
+    search(requests, MADE_UP, 200, "sr-greedy", refine=0)  # one of fifty layouts
+    assert ended - begun < 3 * (time.monotonic() - ended) + 1
+    problem = Problem(requests, MADE_UP, MEM_BUDGET, Overheads(), (0, 1, 2, 3))
+    problem.stopped[0] = True
+    for attempt in (problem.replicate, lambda layout: problem.refine(held(layout), 9)):
+        with pytest.raises(InterruptedError):
+            attempt((Parallel(),) * 4)
+
+
+def held(layout: Any) -> Scored:
+    """Return the first model on the first of these groups."""
+    groups = [{"parallel": [1, 1, 1], "models": [0] * (at == 0)} for at in range(len(layout))]
+    return Scored(serving.as_placement(groups), 0.0, 0.0, 0)
+
+
+def test_a_search_of_minutes_is_asked_for() -> None:
+    asked: Any = {"mem_budget": MEM_BUDGET, "group": None, "refine": None}
+    for policy in POLICIES:
+        refuse_large_search(workload(), MADE_UP, 8, policy, **asked)
+    many = serving.generate([MADE_UP.models[0]] * 4, duration=1e5, rate=5.0, cv=3.0, slo=[1.0] * 4)
+    for policy in ("sr", "mp-search", "mp-evolve", "beam"):
+        with pytest.raises(SpecError, match="more than 15 s are spent only if it is set"):
+            refuse_large_search(many, MADE_UP, 1000, policy, **asked)
+    refuse_large_search(many, MADE_UP, 1000, "round-robin", **asked)
 
 
 def test_a_small_beam_search_is_exhaustive() -> None:

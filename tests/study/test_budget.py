@@ -229,3 +229,11 @@ def test_a_description_has_a_size_that_people_write(tmp_path: Path) -> None:
         file.truncate(MAX_TOML + 1)
     with pytest.raises(SpecError, match=r"has 8,388,609 bytes; expected a description of at most"):
         read_toml(path)
+
+
+def test_launches_that_take_for_ever_are_told() -> None:
+    fields: Any = {"policy": "morphling", "node_sleep": "venus"}
+    wt.simulate(JOBS, "4x8", penalty=260.0, **fields)
+    for penalty in (1e12, {"bert": 1e12}):
+        with pytest.raises(SpecError, match="for looks of node_sleep"):
+            wt.simulate(JOBS, "4x8", penalty=penalty, **fields)

@@ -23,6 +23,7 @@ from windtunnel.cli.serving_placed import (
     POLICIES,
     Placed,
     placed,
+    refuse_large,
     search_options,
     switch_from,
     switch_options,
@@ -196,6 +197,7 @@ def search(**asked: Any) -> Result:
     spec, profile, drawn = drawn_from(asked)
     if asked["test_seed"] is not None and spec.requests is not None:
         raise click.UsageError("--test-seed draws requests; these are recorded ones.")
+    refuse_large(asked, drawn, profile)
     with progress("Searching") as done:
         found = find(
             drawn,

@@ -35,6 +35,7 @@ search_options = together(
         "Tensor and pipeline degree of the groups of mp-greedy, beam and round-robin.",
     ),
     refine_option,
+    option("--allow-large", "Search though it may take minutes.", is_flag=True),
     option(
         "--workers", "Threads; the result is the same.", click.IntRange(min=1, max=1024), default=1
     ),
@@ -99,10 +100,32 @@ def placed(
         length = _stretch(policy)
         schedule = rooms.search_schedule(drawn, profile, gpus, length, refine=0, **shared)
         return Placed(policy, schedule.placements[0], schedule)
+    refuse_large(asked, drawn, profile)
     found = rooms.search(
         drawn, profile, gpus, policy, group=degrees(asked["group"]), refine=refine, **shared
     )
     return Placed(policy, found.placement, None, found.simulations)
+
+
+def refuse_large(asked: dict[str, Any], drawn: Workload, profile: Profile) -> None:
+    """Check that a search is not out of all proportion, unless it was allowed to be.
+
+    Raises:
+        SpecError: it is.
+    """
+    from windtunnel.serving import MEM_BUDGET
+    from windtunnel.serving.search.cost import refuse_large_search
+
+    if not asked["allow_large"]:
+        refuse_large_search(
+            drawn,
+            profile,
+            asked["gpus"],
+            asked["policy"],
+            mem_budget=MEM_BUDGET if asked["mem_gib"] is None else asked["mem_gib"] * GIB,
+            group=degrees(asked["group"]),
+            refine=asked["refine"],
+        )
 
 
 def switch_from(asked: dict[str, Any]) -> Any:

@@ -7,6 +7,7 @@ planning: a factor of a few either way.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -298,11 +299,16 @@ def _rounds(load: Load, conditions: Conditions, busy: float, turns: float) -> di
 
 
 def _held_up(load: Load, cluster: ClusterSpec, conditions: Conditions) -> float:
-    """Return for how long jobs may wait though GPUs are free, s: for a decision, for a better hour.
+    """Return for how long jobs may wait, or launch, s: for a decision, for a better hour, to start.
 
-    Decisions that are ``decide_every`` apart fill the cluster once each.
+    Decisions that are ``decide_every`` apart fill the cluster once each. Each job of an elastic
+    policy is launched once, at least.
     """
     scheduler, held_up = conditions.scheduler, 0.0
+    if scheduler.policy.elastic and scheduler.penalty is not None:
+        said = scheduler.penalty
+        penalties = list(said.values()) if isinstance(said, Mapping) else [said]
+        held_up += max(map(float, penalties), default=0.0)
     if scheduler.decide_every is not None:
         fills = min(1.0 + load.gpus / max(cluster.num_gpus, 1), float(load.jobs))
         held_up += seconds("decide_every", scheduler.decide_every) * fills

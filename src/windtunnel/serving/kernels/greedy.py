@@ -169,6 +169,7 @@ def replicate(
     fixed: float,
     weight: cython.const[cython.double][:, ::1],
     budget: cython.double,
+    stopped: cython.uchar[::1],
 ) -> tuple[numpy.ndarray, float, float, int]:
     """Add replicas until no further one fits; remember the best placement on the way.
 
@@ -177,6 +178,10 @@ def replicate(
         weight: bytes a GPU of a model in a configuration, (configurations, models); infinite where
             it does not fit.
         budget: bytes a GPU.
+        stopped: whether to end before the next simulation, (1,).
+
+    Raises:
+        InterruptedError: it was stopped.
 
     Returns:
         placed (groups, models), its score, its attainment, and the number of simulations.
@@ -199,6 +204,8 @@ def replicate(
     m: cython.longlong
     found: cython.bint = True
     while found:
+        if stopped[0]:
+            raise InterruptedError
         with cython.nogil:
             trial.run(never)
         if trial.score > best_score:
@@ -230,6 +237,7 @@ def refine(
     fixed: float,
     weight: cython.const[cython.double][:, ::1],
     budget: cython.double,
+    stopped: cython.uchar[::1],
     start: numpy.ndarray,
     most: cython.longlong,
 ) -> tuple[numpy.ndarray, float, float, int]:
@@ -239,7 +247,7 @@ def refine(
     what gives way is the model whose requests are served best. The first better one is taken.
 
     Args:
-        requests, config, stages, stage_time, fixed, weight, budget: as for `replicate`.
+        requests, config, stages, stage_time, fixed, weight, budget, stopped: as for `replicate`.
         start: the placement, (groups, models).
         most: simulations at most.
 
@@ -292,6 +300,8 @@ def refine(
                         continue
                     without = used[g] - (weight[trial.config[g], h] if h >= 0 else 0.0)
                     add = weight[trial.config[g], m]
+                    if stopped[0]:
+                        raise InterruptedError
                     if not without + add <= budget:
                         continue
                     trial.placed[g, m] = True

@@ -130,12 +130,17 @@ def search(
         raise SpecError("refine", f"found {quote(refine)}; {expected}")
     if not len(workload):
         raise SpecError("workload", "there are no requests to search a placement for.")
-    parallel = _group(group, policy, gpus)
+    parallel = parallel_of(group, policy, gpus)
     everyone = tuple(range(len(workload.models)))
     problem = Problem(workload, profile, mem_budget, as_overheads(overheads), everyone)
     with ThreadPoolExecutor(workers) as pool:
         trying = _Trying(problem, pool, on_done or (lambda _: None), refine)
-        found = _found(trying, _Asked(gpus, policy, parallel, beam, evolution))
+        try:
+            found = _found(trying, _Asked(gpus, policy, parallel, beam, evolution))
+        except BaseException:  # Ctrl-C above all: threads end at their next simulation
+            problem.stopped[0] = True
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     held = {model for group in found.placement.groups for model in group.models}
     asked = set(workload.model.tolist())
     settings = {"policy": policy, "gpus": gpus, "mem_budget": mem_budget, "refine": refine}
@@ -300,8 +305,12 @@ def _any_latency(profile: Profile, name: str) -> float:
     return float(profile.stages(name, smallest).latency.sum())
 
 
-def _group(group: Parallel | int | Sequence[int] | None, policy: str, gpus: int) -> Parallel:
-    """Return the configuration of the groups of policies that take one."""
+def parallel_of(group: Parallel | int | Sequence[int] | None, policy: str, gpus: int) -> Parallel:
+    """Return the configuration of the groups of policies that take one.
+
+    Raises:
+        SpecError: it has more GPUs than there are, or several data-parallel parts.
+    """
     if policy == "sr-greedy":
         return Parallel()
     if group is None:

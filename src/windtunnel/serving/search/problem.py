@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -52,6 +52,7 @@ class Problem:
         mem_budget: bytes for weights on a GPU.
         overheads: what serving costs besides.
         models: the models that may be placed; others have no requests here.
+        stopped: whether searches end at their next simulation, Bool array (1,).
     """
 
     workload: Workload
@@ -59,6 +60,7 @@ class Problem:
     mem_budget: float
     overheads: Overheads
     models: tuple[int, ...]
+    stopped: np.ndarray = field(default_factory=lambda: np.zeros(1, dtype=np.uint8))
 
     def __post_init__(self) -> None:
         if not 0 < self.mem_budget < math.inf:
@@ -70,7 +72,12 @@ class Problem:
         """Return the problem of some models alone."""
         chosen = tuple(models)
         return Problem(
-            self.workload.only(chosen), self.profile, self.mem_budget, self.overheads, chosen
+            self.workload.only(chosen),
+            self.profile,
+            self.mem_budget,
+            self.overheads,
+            chosen,
+            self.stopped,
         )
 
     @cached_property
@@ -122,6 +129,7 @@ class Problem:
             self.overheads.fixed,
             weights,
             self.mem_budget,
+            self.stopped,
         )
         return Scored(_placement(layout, placed), score, attainment, runs)
 
@@ -131,7 +139,7 @@ class Problem:
         config, stages, times, weights = self._arrays(layout)
         placed, score, attainment, runs = kernels().refine(
             self.workload.arrays(), config, stages, times, self.overheads.fixed, weights,
-            self.mem_budget, self._placed(found.placement), simulations,
+            self.mem_budget, self.stopped, self._placed(found.placement), simulations,
         )  # fmt: skip
         return Scored(_placement(layout, placed), score, attainment, found.simulations + runs)
 
