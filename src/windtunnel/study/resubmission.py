@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,11 +40,13 @@ class Habit:
         failures: failed jobs of known users in the log.
         pauses: Float array (m,), from the failure to the next attempt, s, of those tried again.
         seed: of what is drawn.
+        drawn: what was drawn so far: (row, attempt) -> pause.
     """
 
     failures: int
     pauses: np.ndarray
     seed: int
+    drawn: dict[tuple[int, int], float | None] = field(default_factory=dict, repr=False)
 
     @property
     def share(self) -> float:
@@ -63,11 +65,12 @@ class Habit:
         """
         if not len(self.pauses):
             return None
-        key = np.random.SeedSequence(self.seed, spawn_key=(_STREAM, row, attempt))
-        draw = np.random.default_rng(key)
-        if draw.random() >= self.share:
-            return None
-        return float(draw.choice(self.pauses))
+        if (row, attempt) not in self.drawn:
+            key = np.random.SeedSequence(self.seed, spawn_key=(_STREAM, row, attempt))
+            draw = np.random.default_rng(key)
+            tries = draw.random() < self.share
+            self.drawn[row, attempt] = float(draw.choice(self.pauses)) if tries else None
+        return self.drawn[row, attempt]
 
 
 def learn_habit(table: pa.Table, end: np.ndarray, pause: float, seed: int) -> Habit:
